@@ -1,0 +1,123 @@
+# One entry point for people and for .ci/run. `make` alone lists the targets.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+ARGS   ?=
+SEEDS  ?= 1-2000
+
+# uv where present (on the path or in the environment itself), else venv and pip.
+UV := $(firstword $(shell command -v uv 2>/dev/null) $(wildcard $(BIN)/uv))
+
+export PYTHONSAFEPATH := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help env demo bench test format-check format lint imports tidy types unit sim live repo \
+        wheel spark coverage soak news clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
+
+# ------------------------------------------------------------------------------ environment
+
+$(BIN)/python:
+	@if [ -n "$(UV)" ]; then $(UV) venv --quiet --python $(PYTHON) $(VENV); \
+	else $(PYTHON) -m venv $(VENV); fi
+
+# What a user gets; enough for `make demo`.
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	@echo "installing qsync into $(VENV)"
+	@if [ -n "$(UV)" ]; then $(UV) pip install --quiet --python $(BIN)/python -e .; \
+	else $(BIN)/python -m pip install --quiet -e .; fi
+	@touch $@
+
+# What a developer needs on top. pip knows dependency groups since 25.1.
+$(VENV)/.developed: pyproject.toml $(VENV)/.installed
+	@echo "installing the development tools into $(VENV)"
+	@if [ -n "$(UV)" ]; then $(UV) pip install --quiet --python $(BIN)/python --group dev; \
+	else $(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' \
+	  && $(BIN)/python -m pip install --quiet --group dev; fi
+	@touch $@
+
+env: $(VENV)/.developed ## build or refresh .venv with everything below
+
+# ------------------------------------------------------------------------------------- using
+
+demo: $(VENV)/.installed ## three real nodes, a killed leader, a checked history (ARGS='--seconds 10')
+	@$(BIN)/qsync demo $(ARGS)
+
+bench: $(VENV)/.installed ## load and latency on this machine (ARGS='--workload put --pipeline 256')
+	@$(BIN)/qsync bench $(ARGS)
+
+# ------------------------------------------------------------------------------------ testing
+# Cheapest failure first; the last line is pytest's verdict on all tests.
+
+test: format-check lint imports tidy types unit ## everything CI runs, in CI's order
+	@echo "== simulator, under another hash seed"
+	@PYTHONHASHSEED=0 $(BIN)/python -m pytest tests/seeds -q -m "not soak" || [ $$? -eq 5 ]
+	@echo "== all tests, cheapest first"
+	@PYTHONHASHSEED=1 $(BIN)/python -m pytest tests -q -m "not soak" $(ARGS)
+
+format-check: $(VENV)/.developed
+	@echo "== format"
+	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --check .; exit 1; }
+
+format: $(VENV)/.developed ## rewrite the sources in the house format
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix-only --quiet .
+
+lint: $(VENV)/.developed ## ruff
+	@echo "== lint"
+	@$(BIN)/ruff check .
+
+imports: $(VENV)/.developed ## who may import whom
+	@echo "== imports"
+	@$(BIN)/lint-imports
+
+tidy: $(VENV)/.developed ## the rules no linter has
+	@echo "== tidy"
+	@$(BIN)/python -m pytest tests/repo/test_tidy.py tests/repo/test_docs.py -q
+
+types: $(VENV)/.developed ## mypy --strict
+	@echo "== types"
+	@$(BIN)/mypy
+
+unit: $(VENV)/.developed ## pure parts and scenarios, in seconds
+	@echo "== unit"
+	@$(BIN)/python -m pytest tests/unit tests/scenarios -q -n auto -m "not slow and not soak" $(ARGS)
+
+sim: $(VENV)/.developed ## simulated clusters, fixed seeds, under two hash seeds
+	@PYTHONHASHSEED=0 $(BIN)/python -m pytest tests/seeds -q $(ARGS)
+	@PYTHONHASHSEED=1 $(BIN)/python -m pytest tests/seeds -q $(ARGS)
+
+live: $(VENV)/.developed ## real processes, sockets and disks
+	@$(BIN)/python -m pytest tests/node tests/live tests/terminal -q $(ARGS)
+
+repo: $(VENV)/.developed ## the tree itself: tidy, documents, import cost, wheel
+	@$(BIN)/python -m pytest tests/repo -q $(ARGS)
+
+wheel: $(VENV)/.developed ## build the wheel and try it in a fresh environment
+	@$(BIN)/python -m pytest tests/repo/test_wheel.py -q $(ARGS)
+
+spark: $(VENV)/.developed ## the checker on Spark (needs the [spark] extra and Java)
+	@$(BIN)/python -m pytest tests/spark -q -m spark $(ARGS)
+
+coverage: $(VENV)/.developed ## branch coverage: all of election and qsync.core, nine tenths overall
+	@$(BIN)/coverage erase
+	@$(BIN)/coverage run -m pytest tests -q -m "not soak" $(ARGS)
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report --fail-under=90
+	@$(BIN)/coverage report --fail-under=100 --include='election/*,qsync/core/*'
+
+soak: $(VENV)/.developed ## many simulated lives (SEEDS=1-100000)
+	@$(BIN)/qsync sim --seeds $(SEEDS) $(ARGS)
+
+# ----------------------------------------------------------------------------------- releases
+
+news: $(VENV)/.developed ## what the next release notes would say
+	@$(BIN)/towncrier build --draft
+
+clean: ## remove what the tools leave behind, but not .venv
+	@rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -f .coverage .coverage.*
+	@find election qsync admin cli tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Proving from evidence that a cluster kept its promises."""

@@ -1,0 +1,260 @@
+"""All nodes asked at once, and the one sentence: can it commit, what would break it."""
+
+import contextlib
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import StrEnum
+
+from admin import ask
+from admin.sample import NodeSample, PeerSample
+from qsync.errors import ConfigError, QsyncError, Unavailable
+
+ASKED_AT_ONCE_MAX = 31
+ASKED_AGAIN_S = 0.05
+_IN_TOUCH = frozenset({"up"})
+_TROUBLED = frozenset({"loading", "split_brain"})
+
+
+class Health(StrEnum):
+    """`degraded`: it commits with less than all of its voters. `down`: it cannot commit."""
+
+    HEALTHY = "healthy"
+    DEGRADED = "degraded"
+    DOWN = "down"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Silence:
+    """A node that did not answer, and what happened instead. `id` 0: only its address is known."""
+
+    id: int
+    name: str
+    address: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """The answers of one round, by id."""
+
+    samples: tuple[NodeSample, ...]
+    silent: tuple[Silence, ...] = ()
+
+    @property
+    def voters(self) -> int:
+        """How many members the cluster has."""
+        return max([len(each.nodes) for each in self.samples] + [len(self)])
+
+    @property
+    def leader(self) -> NodeSample | None:
+        """The leader of the highest term, writable or not."""
+        leaders = [each for each in self.samples if each.leads]
+        return max(leaders, key=lambda each: each.term, default=None)
+
+    def __len__(self) -> int:
+        return len(self.samples) + len(self.silent)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Can it commit, how many more nodes may go, and the sentence that says so.
+
+    `margin`: voters in touch beyond the quorum; negative when they are too few.
+    """
+
+    health: Health
+    can_commit: bool
+    margin: int
+    leader: str | None
+    term: int
+    sentence: str
+
+
+def survey(seeds: Sequence[str], *, timeout: float = ask.TIMEOUT_S) -> Survey:
+    """Ask the seeds, learn of the other members and ask them too.
+
+    Raises Unavailable when nobody answers.
+    """
+    answers = _ask_all(seeds, timeout)
+    samples = {each.id: each for each in answers.values() if isinstance(each, NodeSample)}
+    if not samples:
+        silences = {address: str(answer) for address, answer in answers.items()}
+        raise Unavailable("no node answers", details={"nodes": silences})
+    members = {id: (name, address) for each in samples.values() for id, name, address in each.nodes}
+    rest = [address for id, (_, address) in members.items() if id not in samples]
+    answers.update(_ask_all([each for each in rest if each not in answers], timeout))
+    samples |= {each.id: each for each in answers.values() if isinstance(each, NodeSample)}
+    silent = [
+        Silence(id=id, name=name, address=address, why=str(answers.get(address, "not asked")))
+        for id, (name, address) in sorted(members.items())
+        if id not in samples
+    ]
+    return Survey(samples=tuple(samples[id] for id in sorted(samples)), silent=tuple(silent))
+
+
+def judge(found: Survey) -> Verdict:
+    """The verdict on one round of answers."""
+    leader = found.leader
+    if leader is None:
+        return _nobody_leads(found)
+    quorum = leader.limbo.quorum or found.voters // 2 + 1
+    away = [peer for peer in leader.peers if peer.status not in _IN_TOUCH]
+    away_ids = {peer.id for peer in away} | {each.id for each in found.silent}
+    in_touch = found.voters - len(away_ids)
+    margin = in_touch - quorum
+    can_commit = not leader.ro and margin >= 0
+    health = Health.DEGRADED if away_ids or _troubled(found) else Health.HEALTHY
+    if not can_commit:
+        health = Health.DOWN
+    return Verdict(
+        health=health,
+        can_commit=can_commit,
+        margin=margin,
+        leader=leader.name,
+        term=leader.term,
+        sentence=_sentence(found, leader, away, margin=margin, quorum=quorum, health=health),
+    )
+
+
+def first_to_answer(seeds: Sequence[str], *, timeout: float = ask.TIMEOUT_S) -> str:
+    """The first of the addresses that answers. Raises Unavailable."""
+    silences: dict[str, object] = {}
+    for address in seeds:
+        try:
+            ask.Line(address, timeout=timeout).close()
+        except Unavailable as error:
+            silences[address] = error.message
+        else:
+            return address
+    raise Unavailable("no node answers", details={"nodes": silences})
+
+
+def wait_writable(seeds: Sequence[str], *, timeout: float) -> Survey:
+    """Ask until a leader takes writes. Raises Unavailable saying what is missing."""
+    deadline = time.monotonic() + timeout
+    while True:
+        why = "no node answers"
+        with contextlib.suppress(Unavailable):
+            found = survey(seeds, timeout=ASKED_AGAIN_S * 10)
+            verdict = judge(found)
+            why = verdict.sentence
+            if verdict.can_commit:
+                return found
+        if time.monotonic() > deadline:
+            raise Unavailable(f"not writable after {timeout:g} s: {why}")
+        time.sleep(ASKED_AGAIN_S)
+
+
+def node_address(found: Survey, name: str) -> str:
+    """Where a node is, by its name or id. Raises ConfigError naming those there are."""
+    members = {
+        (id, each): address for node in found.samples for id, each, address in node.nodes
+    } or {(node.id, node.name): node.address for node in found.samples}
+    for (id, each), address in members.items():
+        if name in {each, str(id), address}:
+            return address
+    known = ", ".join(each for _, each in members)
+    raise ConfigError(f"there is no node {name!r}; there are {known}")
+
+
+def leader_address(found: Survey) -> str | None:
+    """Where the leader is, asked or only heard of."""
+    if found.leader is not None:
+        return found.leader.address
+    newest = max(found.samples, key=lambda each: each.term)
+    return newest.leader_address
+
+
+def behind(found: Survey, node: NodeSample) -> int:
+    """How many entries a node's durable log is behind the leader's."""
+    return max(0, found.leader.last - node.written) if found.leader is not None else 0
+
+
+def peer_of(found: Survey, id: int) -> PeerSample | None:
+    """How the leader sees a node."""
+    peers = found.leader.peers if found.leader is not None else ()
+    return next((peer for peer in peers if peer.id == id), None)
+
+
+def _ask_all(addresses: Sequence[str], timeout: float) -> dict[str, NodeSample | QsyncError]:
+    def one(address: str) -> NodeSample | QsyncError:
+        try:
+            return NodeSample.read(ask.status(address, timeout=timeout))
+        except QsyncError as error:
+            return error
+
+    if not addresses:
+        return {}
+    with ThreadPoolExecutor(min(len(addresses), ASKED_AT_ONCE_MAX)) as pool:
+        return dict(zip(addresses, pool.map(one, addresses), strict=True))
+
+
+def _nobody_leads(found: Survey) -> Verdict:
+    majority = found.voters // 2 + 1
+    term = max(each.term for each in found.samples)
+    answer = f"{len(found.samples)} of {found.voters} voters answer"
+    if len(found.samples) < majority:
+        need = majority - len(found.samples)
+        names = _or(each.name for each in found.silent)
+        sentence = f"Down: no leader and no majority: {answer}; bring back {need} of {names}."
+    else:
+        heard = next((each.leader_name for each in found.samples if each.leader_name), None)
+        why = f"{heard} is followed but does not answer here" if heard else "an election is due"
+        sentence = f"Down: nobody who answers leads term {term}: {answer}; {why}."
+    return Verdict(
+        health=Health.DOWN,
+        can_commit=False,
+        margin=len(found.samples) - majority,
+        leader=None,
+        term=term,
+        sentence=sentence,
+    )
+
+
+def _sentence(
+    found: Survey,
+    leader: NodeSample,
+    away: Sequence[PeerSample],
+    *,
+    margin: int,
+    quorum: int,
+    health: Health,
+) -> str:
+    voters = found.voters
+    in_touch = quorum + margin
+    votes = f"{in_touch} of {voters} voters (quorum {quorum})"
+    if leader.ro:
+        why = leader.ro_reason or "no reason given"
+        return f"Down: {leader.name} leads term {leader.term} but is read-only: {why}."
+    if health is Health.DOWN:
+        missing = _or(dict.fromkeys([p.name for p in away] + [s.name for s in found.silent]))
+        wanted = f"commits wait for {-margin} of {missing}"
+        return f"Down: {leader.name} leads term {leader.term} with {votes}; {wanted}."
+    head = f"{leader.name} leads term {leader.term} and commits with {votes}"
+    breaks = f"{margin} more may go" if margin else "losing any one of them stops writes"
+    if voters == 1:
+        breaks = "there is no replica to lose it to"
+    if health is Health.HEALTHY:
+        return f"Healthy: {head}; {breaks}."
+    return f"Degraded: {_trouble(found, away)}; {head}; {breaks}."
+
+
+def _trouble(found: Survey, away: Sequence[PeerSample]) -> str:
+    silent = {each.name for each in found.silent}
+    parts = [f"{name} does not answer" for name in sorted(silent)]
+    parts += [f"{each.name} is {each.status}" for each in away if each.name not in silent]
+    parts += [f"{each.name} is {each.status}" for each in _troubled(found)]
+    return ", ".join(parts)
+
+
+def _troubled(found: Survey) -> list[NodeSample]:
+    """Nodes that answer and say that something is wrong with themselves."""
+    return [
+        each for each in found.samples if each.whole.get("quarantined") or each.status in _TROUBLED
+    ]
+
+
+def _or(names: Iterable[str]) -> str:
+    return " or ".join(names) or "the others"

@@ -1,0 +1,157 @@
+"""What the clients of a run did and what they were told, in Jepsen's vocabulary and one clock."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TextIO
+
+
+class Type(StrEnum):
+    """`info`: nobody could say whether it took effect. A timeout is always that."""
+
+    INVOKE = "invoke"
+    OK = "ok"
+    FAIL = "fail"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line of a history. `time` is in nanoseconds of one monotonic clock."""
+
+    index: int
+    time: int
+    process: int
+    type: Type
+    f: str
+    key: object = None
+    value: object = None
+    node: str | None = None
+    term: int | None = None
+    lsn: int | None = None
+    error: str | None = None
+
+    def as_json(self) -> str:
+        """The line as it stands in a file, without the newline."""
+        return json.dumps({name: getattr(self, name) for name in _FIELDS}, separators=(",", ":"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What came back with an answer: the node that gave it, and the receipt."""
+
+    node: str | None = None
+    term: int | None = None
+    lsn: int | None = None
+    error: str | None = None
+
+
+NOTHING_TOLD = Told()
+
+
+class History:
+    """Append-only, safe to use from many threads; every line is also written to `sink`, if any.
+
+    A process does one thing at a time. One that got no answer keeps its operation open: either
+    it learns the outcome later (`ok`, `fail`), or `give_up` ends it with `info` at the end.
+    """
+
+    def __init__(
+        self, sink: TextIO | None = None, *, clock: Callable[[], int] = time.monotonic_ns
+    ) -> None:
+        self._sink = sink
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._lines: list[Line] = []
+        self._open: dict[int, Line] = {}
+        self._processes = 0
+
+    @property
+    def lines(self) -> list[Line]:
+        """A copy of all lines so far, in order."""
+        with self._lock:
+            return list(self._lines)
+
+    def new_process(self) -> int:
+        """A process number that nobody had before."""
+        with self._lock:
+            self._processes += 1
+            return self._processes - 1
+
+    def invoke(self, process: int, f: str, *, key: object, value: object = None) -> None:
+        """The operation begins: noted before anything is sent."""
+        with self._lock:
+            assert process not in self._open, (process, self._open[process])
+            line = self._append(process, Type.INVOKE, f, key, value, NOTHING_TOLD)
+            self._open[process] = line
+
+    def complete(
+        self, process: int, kind: Type, *, value: object = None, told: Told = NOTHING_TOLD
+    ) -> None:
+        """The operation of `process` ends. Without `value` the invoked one is repeated."""
+        assert kind is not Type.INVOKE
+        with self._lock:
+            begun = self._open.pop(process)
+            known = begun.value if value is None else value
+            self._append(process, kind, begun.f, begun.key, known, told)
+
+    def give_up(self, why: str) -> int:
+        """End everything still open with `info`; returns how many there were."""
+        with self._lock:
+            left = sorted(self._open)
+        for process in left:
+            self.complete(process, Type.INFO, told=Told(error=why))
+        return len(left)
+
+    def _append(
+        self, process: int, kind: Type, f: str, key: object, value: object, told: Told
+    ) -> Line:
+        line = Line(
+            index=len(self._lines),
+            time=self._clock(),
+            process=process,
+            type=kind,
+            f=f,
+            key=key,
+            value=value,
+            node=told.node,
+            term=told.term,
+            lsn=told.lsn,
+            error=told.error,
+        )
+        self._lines.append(line)
+        if self._sink is not None:
+            self._sink.write(line.as_json() + "\n")
+        return line
+
+
+def load(path: Path) -> list[Line]:
+    """Read a file of lines. Raises ValueError naming the line that is none."""
+    with path.open(encoding="utf-8") as file:
+        return list(parse(file))
+
+
+def parse(texts: Iterable[str]) -> Iterator[Line]:
+    """Lines from JSON texts; unknown members are passed over, empty lines too."""
+    for number, text in enumerate(texts, start=1):
+        if not text.strip():
+            continue
+        try:
+            members = json.loads(text)
+            kind = Type(members["type"])
+            yield Line(**{k: members[k] for k in _FIELDS if k in members} | {"type": kind})
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"line {number} is no history line: {error}") from error
+
+
+def save(lines: Iterable[Line], path: Path) -> None:
+    """Write lines to a file, one JSON object each."""
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(line.as_json() + "\n" for line in lines)
+
+
+_FIELDS = tuple(Line.__dataclass_fields__)

@@ -1,0 +1,286 @@
+"""A cluster of real node processes on this machine, in the background, to try things on."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import sys
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import qsync
+from admin import processes
+from admin.processes import Process
+from qsync.errors import ConfigError, QsyncError
+
+NODES_MAX = 31
+STATE_FILE = "lab.json"
+PID_FILE = "node.pid"
+CONFIG_FILE = "node.yaml"
+LOG_FILE = "node.log"
+GRACE_S = 3.0
+"""How long a node may take to stop by itself before it is killed."""
+DEFAULT_NAME = "lab"
+_FORMAT = 1
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+_DATA = ("log", "data", "archive", "snap")
+DEFAULTS = {"election.timeout": "1s", "replication.timeout": "250ms"}
+"""What a lab sets otherwise than a node on its own: loopback is quick, and people do not wait."""
+
+
+class NoSuchLab(ConfigError):
+    """There is no lab of that name or in that directory."""
+
+    code = "NO_SUCH_LAB"
+    number = 72
+
+
+class LabExists(ConfigError):
+    """There is a lab there already."""
+
+    code = "LAB_EXISTS"
+    number = 73
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabNode:
+    """One member. Everything it has is below `dir`."""
+
+    id: int
+    name: str
+    address: str
+    dir: Path
+
+    @property
+    def config(self) -> Path:
+        """Its configuration file."""
+        return self.dir / CONFIG_FILE
+
+    @property
+    def log(self) -> Path:
+        """What it says while it runs."""
+        return self.dir / LOG_FILE
+
+    @property
+    def process(self) -> Process | None:
+        """Its process, if it runs."""
+        found = processes.read_pid_file(self.dir / PID_FILE)
+        return found if found is not None and found.alive else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lab:
+    """A laid-out cluster: a directory with a state file and one directory a node."""
+
+    name: str
+    dir: Path
+    cluster: str
+    nodes: tuple[LabNode, ...]
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where the nodes listen, running or not."""
+        return tuple(node.address for node in self.nodes)
+
+    def node(self, name: str) -> LabNode:
+        """A node by name or id. Raises ConfigError naming those there are."""
+        for node in self.nodes:
+            if name in {node.name, str(node.id)}:
+                return node
+        known = ", ".join(node.name for node in self.nodes)
+        raise ConfigError(f"lab {self.name} has no node {name!r}; it has {known}")
+
+    def start(self, node: LabNode) -> Process:
+        """Start a node unless it runs already."""
+        running = node.process
+        if running is not None:
+            return running
+        command = [sys.executable, "-m", "qsync", "node", "--config", str(node.config)]
+        started = processes.start(command, log=node.log, env=_environment())
+        processes.write_pid_file(node.dir / PID_FILE, started)
+        return started
+
+    def start_all(self) -> None:
+        """Start every node that does not run."""
+        for node in self.nodes:
+            self.start(node)
+
+    def send(self, node: LabNode, number: signal.Signals) -> None:
+        """Send a signal. After SIGKILL it waits until the process is gone."""
+        process = node.process
+        if process is None or not process.send(number):
+            raise NotRunning(f"{node.name} does not run", hint=f"`qsync lab start {node.name}`")
+        if number is signal.SIGKILL:
+            process.wait_gone(GRACE_S)
+
+    def kill(self, node: LabNode) -> None:
+        """End it as a power cut would end the process: without a word."""
+        self.send(node, signal.SIGKILL)
+
+    def pause(self, node: LabNode) -> None:
+        """Stop it in the middle of whatever it does."""
+        self.send(node, signal.SIGSTOP)
+
+    def resume(self, node: LabNode) -> None:
+        """Let it go on."""
+        self.send(node, signal.SIGCONT)
+
+    def stop_all(self) -> None:
+        """End every process; all are asked first, so that they stop at the same time."""
+        running = [process for node in self.nodes if (process := node.process) is not None]
+        for process in running:
+            process.send(signal.SIGTERM)
+            process.send(signal.SIGCONT)
+        for process in running:
+            process.end(grace=GRACE_S)
+
+    def wipe(self, node: LabNode) -> None:
+        """Forget everything a stopped node has, as if its disk were new."""
+        if node.process is not None:
+            raise StillRunning(f"{node.name} runs", hint=f"`qsync lab kill {node.name}` first")
+        for part in _DATA:
+            shutil.rmtree(node.dir / part, ignore_errors=True)
+
+    def remove(self) -> None:
+        """End every process and delete the directory."""
+        self.stop_all()
+        shutil.rmtree(self.dir)
+
+
+class NotRunning(QsyncError):
+    """The node does not run, so nothing was done to it."""
+
+    code = "NOT_RUNNING"
+    number = 70
+
+
+class StillRunning(QsyncError):
+    """The node runs, so its files are left alone."""
+
+    code = "STILL_RUNNING"
+    number = 71
+
+
+def home() -> Path:
+    """Where labs live that were given no directory."""
+    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(state) / "qsync" / "labs"
+
+
+def place(name: str = DEFAULT_NAME, directory: Path | None = None) -> Path:
+    """The directory of a lab. Raises ConfigError for a name that is none."""
+    if directory is not None:
+        return directory.absolute()
+    if not _NAME.fullmatch(name):
+        raise ConfigError(f"{name!r} is not a name: letters, digits, dot, dash, underscore")
+    return home() / name
+
+
+def exists(directory: Path) -> bool:
+    """Is there a lab?"""
+    return (directory / STATE_FILE).is_file()
+
+
+def create(
+    directory: Path, *, name: str, nodes: int, options: Mapping[str, str] | None = None
+) -> Lab:
+    """Lay out a new lab: free ports, a configuration for each node, the state file last."""
+    if not 1 <= nodes <= NODES_MAX:
+        raise ConfigError(f"a lab has 1 to {NODES_MAX} nodes, not {nodes}")
+    if exists(directory):
+        raise LabExists(
+            f"there is a lab in {directory}", hint="`qsync lab up` without --nodes starts it again"
+        )
+    lab = Lab(
+        name=name,
+        dir=directory,
+        cluster=str(uuid.uuid4()),
+        nodes=tuple(
+            LabNode(id=n, name=f"n{n}", address=f"127.0.0.1:{port}", dir=directory / f"n{n}")
+            for n, port in enumerate(free_ports(nodes), start=1)
+        ),
+    )
+    for node in lab.nodes:
+        node.dir.mkdir(parents=True)
+        node.config.write_text(config_text(lab, node, options or {}), "utf-8")
+    (directory / STATE_FILE).write_text(_as_json(lab), "utf-8")
+    return lab
+
+
+def load(directory: Path) -> Lab:
+    """The lab laid out there. Raises NoSuchLab or ConfigError."""
+    path = directory / STATE_FILE
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        if found["format"] != _FORMAT:
+            raise ConfigError(f"{path} has the format {found['format']}, not {_FORMAT}")
+        return Lab(
+            name=found["name"],
+            dir=directory,
+            cluster=found["cluster"],
+            nodes=tuple(
+                LabNode(**(node | {"dir": directory / node["name"]})) for node in found["nodes"]
+            ),
+        )
+    except FileNotFoundError:
+        raise NoSuchLab(
+            f"there is no lab in {directory}", hint="`qsync lab up` makes one"
+        ) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"{path} is damaged: {error}") from error
+
+
+def config_text(lab: Lab, node: LabNode, options: Mapping[str, str]) -> str:
+    """The configuration file of one node. `options` are dotted, such as `election.timeout`."""
+    sections: dict[str, list[str]] = {
+        "node": [f"id: {node.id}", f"name: {node.name}", f"dir: {json.dumps(str(node.dir))}"],
+        "cluster": [f"id: {lab.cluster}", f"name: {lab.name}"],
+    }
+    for key, value in (DEFAULTS | dict(options)).items():
+        section, _, option = key.partition(".")
+        sections.setdefault(section, []).append(f"{option}: {json.dumps(value)}")
+    lines = [f"# Node {node.name} of the lab {lab.name}; `qsync config check` explains it."]
+    for section, settings in sections.items():
+        lines += [f"{section}:", *(f"  {setting}" for setting in settings)]
+    lines += [f"listen: {node.address}", "peers:"]
+    lines += [
+        f"  - {{id: {peer.id}, name: {peer.name}, address: {json.dumps(peer.address)}}}"
+        for peer in lab.nodes
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def free_ports(count: int) -> list[int]:
+    """Loopback ports that nobody uses; all are held until all are found, so they differ."""
+    with ExitStack() as stack:
+        found = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in found:
+            each.bind(("127.0.0.1", 0))
+        return [int(each.getsockname()[1]) for each in found]
+
+
+def names() -> Sequence[str]:
+    """The labs that were given no directory."""
+    if not home().is_dir():
+        return []
+    return sorted(path.name for path in home().iterdir() if exists(path))
+
+
+def _as_json(lab: Lab) -> str:
+    nodes = [{k: v for k, v in asdict(node).items() if k != "dir"} for node in lab.nodes]
+    state = {"format": _FORMAT, "name": lab.name, "cluster": lab.cluster, "nodes": nodes}
+    return json.dumps(state, indent=2) + "\n"
+
+
+def _environment() -> dict[str, str]:
+    """Ours, without settings meant for another node, and with this very package first."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("QSYNC_")}
+    assert qsync.__file__ is not None
+    ours = str(Path(qsync.__file__).parent.parent)
+    kept["PYTHONPATH"] = os.pathsep.join(filter(None, [ours, kept.get("PYTHONPATH")]))
+    return kept

@@ -1,0 +1,179 @@
+"""A node's log, read online or from the directory of a stopped node, and checked as one chain."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import cbor2
+
+from admin.ask import Line
+from election.messages import Index, Replica
+from qsync import record
+from qsync.errors import ConfigError, ProtocolError
+from qsync.record import CHAIN_SEED, Entry, Kind, RecordDamage
+from qsync.store.contract import Identity
+from qsync.wire.verbs import Log
+
+BATCH_ENTRIES = 4096
+BATCH_BYTES = 4 * 1024 * 1024
+PROBLEMS_MAX = 100
+"""How many faults a verification names before it stops looking."""
+
+
+class Source(Protocol):
+    """Where entries come from, batch by batch, from an index on."""
+
+    def batches(self, first: int, last: int | None) -> Iterator[bytes]:
+        """Raw batches that cover `first..last`, or up to the end."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Online:
+    """The log of a running node."""
+
+    line: Line
+
+    def batches(self, first: int, last: int | None) -> Iterator[bytes]:
+        """Ask for more until there is none."""
+        while last is None or first <= last:
+            count = BATCH_ENTRIES if last is None else min(BATCH_ENTRIES, last - first + 1)
+            answer = self.line.ask(Log(1, Index(first), count, BATCH_BYTES))
+            _, upto, batch = answer
+            if not isinstance(batch, bytes) or not isinstance(upto, int):
+                raise ProtocolError("the answer to LOG is no batch")
+            if not batch:
+                return
+            yield batch
+            first = upto + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The log in a directory; taken while no process runs on it."""
+
+    path: Path
+
+    def batches(self, first: int, last: int | None) -> Iterator[bytes]:
+        """Read from LMDB, under the directory's lock."""
+        # LMDB is slow to import and most commands do without.
+        from qsync.store.directory import Directory  # noqa: PLC0415
+        from qsync.store.log import LmdbLog  # noqa: PLC0415
+
+        with (
+            Directory(self.path, wanted=_identity(self.path)) as directory,
+            contextlib.closing(LmdbLog(directory.log, identity=directory.identity)) as log,
+        ):
+            log.recover()
+            end = log.last if last is None else Index(min(last, log.last))
+            for batch in log.batches(Index(first), end, bytes_max=BATCH_BYTES):
+                yield batch.raw
+
+
+@dataclass(slots=True)
+class Verified:
+    """What a verification found."""
+
+    entries: int = 0
+    last: int = 0
+    term: int = 0
+    crc: int = CHAIN_SEED
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def whole(self) -> bool:
+        """Nothing is wrong, and there was something to look at."""
+        return self.entries > 0 and not self.problems
+
+
+def entries(source: Source, first: int = 1, last: int | None = None) -> Iterator[Entry]:
+    """The entries `first..last`, unverified."""
+    for batch in source.batches(first, last):
+        yield from record.decode(batch)
+
+
+def verify(source: Source) -> Verified:
+    """Follow the chain from the first entry: checksums, dense index and lsn, terms, references."""
+    found = Verified()
+    lsns: dict[int, int] = {}
+    for batch in source.batches(1, None):
+        try:
+            batch_entries = record.decode(batch, previous=found.crc)
+        except RecordDamage as damage:
+            found.problems.append(str(damage))
+            break
+        for entry in batch_entries:
+            _look_at(entry, found, lsns)
+        if len(found.problems) >= PROBLEMS_MAX:
+            break
+    return found
+
+
+def as_members(entry: Entry) -> dict[str, object]:
+    """An entry as a JSON object, its body decoded."""
+    return {
+        "index": entry.index,
+        "term": entry.term,
+        "origin": entry.origin,
+        "lsn": entry.lsn,
+        "kind": Kind(entry.kind).name,
+        "flags": entry.flags,
+        "time": entry.time,
+        "crc": entry.crc,
+        **_body(entry),
+    }
+
+
+def _look_at(entry: Entry, found: Verified, lsns: dict[int, int]) -> None:
+    expected_lsn = lsns.get(entry.origin, 0) + 1
+    if entry.index != found.last + 1:
+        found.problems.append(f"index {entry.index} follows {found.last}")
+    if entry.term < found.term:
+        found.problems.append(f"entry {entry.index} has term {entry.term} after {found.term}")
+    if entry.lsn != expected_lsn:
+        found.problems.append(
+            f"entry {entry.index} is lsn {entry.lsn} of {entry.origin}, expected {expected_lsn}"
+        )
+    if entry.kind != Kind.TXN:
+        try:
+            record.read_ref(entry)
+        except RecordDamage as damage:
+            found.problems.append(str(damage))
+    lsns[entry.origin] = entry.lsn
+    found.entries += 1
+    found.last, found.term, found.crc = entry.index, entry.term, entry.crc
+
+
+def _body(entry: Entry) -> dict[str, object]:
+    if entry.kind != Kind.TXN:
+        ref = record.read_ref(entry)
+        return {"ref": {"owner": ref.owner, "lsn": ref.lsn}}
+    session, number, low, effects = cbor2.loads(entry.body)
+    return {
+        "session": session.hex(),
+        "seq": number,
+        "low": low,
+        "effects": [[space, key.hex(), _tuple(stored)] for space, key, stored in effects],
+    }
+
+
+def _tuple(stored: object) -> object:
+    return cbor2.loads(stored) if isinstance(stored, bytes) else stored
+
+
+def _identity(path: Path) -> Identity:
+    try:
+        found = json.loads((path / "identity.json").read_text("utf-8"))
+        return Identity(
+            cluster=found["cluster"],
+            instance=found["instance"],
+            replica=Replica(found["replica"]),
+            name=found["name"],
+        )
+    except FileNotFoundError:
+        raise ConfigError(f"{path} is no node's directory: it has no identity.json") from None
+    except (OSError, ValueError, KeyError) as error:
+        raise ConfigError(f"{path}/identity.json cannot be read: {error!r}") from None

@@ -1,0 +1,150 @@
+"""Processes that outlive the command that started them, known by pid and start time.
+
+A pid alone may belong to somebody else by now; with the time the kernel started it, it cannot.
+"""
+
+import contextlib
+import json
+import os
+import select
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_PROC = Path("/proc")
+_DEAD = frozenset("ZXx")
+# Fields of /proc/PID/stat, counted behind the command's closing bracket (proc(5)).
+_STATE, _UTIME, _STIME, _START = 0, 11, 12, 19
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """One process, for as long as the kernel's start time agrees."""
+
+    pid: int
+    started: int
+
+    @property
+    def alive(self) -> bool:
+        """It runs, or is paused; a zombie does not."""
+        _reap(self.pid)
+        fields = _stat(self.pid)
+        return fields is not None and self._is(fields) and fields[_STATE] not in _DEAD
+
+    @property
+    def paused(self) -> bool:
+        """It was stopped by a signal and did not go on yet."""
+        fields = _stat(self.pid)
+        return fields is not None and self._is(fields) and fields[_STATE] in {"T", "t"}
+
+    def cpu_seconds(self) -> float:
+        """Processor time used so far, user and system; 0 when it is gone."""
+        fields = _stat(self.pid)
+        if fields is None or not self._is(fields):
+            return 0.0
+        return (int(fields[_UTIME]) + int(fields[_STIME])) / os.sysconf("SC_CLK_TCK")
+
+    def send(self, number: signal.Signals) -> bool:
+        """Send a signal; False when the process is gone. Nobody else can be hit."""
+        with _handle(self) as handle:
+            if handle is None:
+                return False
+            try:
+                signal.pidfd_send_signal(handle, number)
+            except ProcessLookupError:
+                return False
+            return True
+
+    def wait_gone(self, timeout: float) -> bool:
+        """Wait until it has ended; False when it still runs after `timeout` seconds."""
+        with _handle(self) as handle:
+            if handle is not None:
+                poll = select.poll()
+                poll.register(handle, select.POLLIN)
+                if not poll.poll(timeout * 1000):
+                    return False
+        _reap(self.pid)
+        return True
+
+    def end(self, *, grace: float) -> None:
+        """Ask it to stop, paused or not; after `grace` seconds do not ask any more."""
+        self.send(signal.SIGTERM)
+        self.send(signal.SIGCONT)
+        if not self.wait_gone(grace):
+            self.send(signal.SIGKILL)
+            self.wait_gone(grace)
+
+    def _is(self, fields: Sequence[str]) -> bool:
+        return int(fields[_START]) == self.started
+
+
+def start(command: Sequence[str], *, log: Path, env: Mapping[str, str]) -> Process:
+    """Start a program in a session of its own; what it says goes to `log`."""
+    appending = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    pid = os.posix_spawn(
+        command[0],
+        list(command),
+        dict(env),
+        setsid=True,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(log), appending, 0o644),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+    )
+    return identify(pid)
+
+
+def identify(pid: int) -> Process:
+    """The process that has this pid now. Raises ProcessLookupError."""
+    fields = _stat(pid)
+    if fields is None:
+        raise ProcessLookupError(f"no process {pid}")
+    return Process(pid=pid, started=int(fields[_START]))
+
+
+def write_pid_file(path: Path, process: Process) -> None:
+    """Note a process so that a later command finds it."""
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps({"pid": process.pid, "started": process.started}), "utf-8")
+    fresh.replace(path)
+
+
+def read_pid_file(path: Path) -> Process | None:
+    """The process noted there, alive or not; None without a readable note."""
+    try:
+        noted = json.loads(path.read_text("utf-8"))
+        return Process(pid=int(noted["pid"]), started=int(noted["started"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _stat(pid: int) -> list[str] | None:
+    try:
+        text = (_PROC / str(pid) / "stat").read_text("ascii", "replace")
+    except OSError:
+        return None
+    # The command's name stands in brackets and may itself hold blanks and brackets.
+    return text.rpartition(")")[2].split()
+
+
+@contextlib.contextmanager
+def _handle(process: Process) -> Iterator[int | None]:
+    """A handle that cannot come to mean another process; None when ours is gone."""
+    try:
+        handle = os.pidfd_open(process.pid)
+    except ProcessLookupError:
+        yield None
+        return
+    try:
+        # Opened first, compared then: the handle stays with whoever it was opened for.
+        fields = _stat(process.pid)
+        yield handle if fields is not None and int(fields[_START]) == process.started else None
+    finally:
+        os.close(handle)
+
+
+def _reap(pid: int) -> None:
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)

@@ -1,0 +1,232 @@
+"""`qsync lab`: a local cluster in the background, to break and mend."""
+
+import signal
+import time
+from pathlib import Path
+
+import click
+
+from admin import cluster
+from admin import lab as labs
+from admin.lab import Lab, LabNode
+from cli.options import Duration, json_option, set_options
+from cli.output import document, say, style, text
+from qsync.errors import QsyncError
+
+_SIGNALS = {name: getattr(signal, f"SIG{name}") for name in ("KILL", "TERM", "INT", "STOP", "CONT")}
+_NODES = 3
+
+
+@click.group(
+    epilog="Example: qsync lab up --nodes 3, then qsync status lab, qsync lab kill n1, "
+    "qsync lab start n1, qsync lab down"
+)
+def lab() -> None:
+    """Run a local cluster of real processes in the background."""
+
+
+def _options(command: click.Command) -> None:
+    """`--name`, `--dir` and `--json`, for all of them."""
+    command.params += [
+        click.Option(["--name"], default=labs.DEFAULT_NAME, show_default=True, help="Which lab."),
+        click.Option(
+            ["--dir", "directory"],
+            type=click.Path(path_type=Path, file_okay=False),
+            help="Where it lives, instead of below the state directory.",
+        ),
+    ]
+    json_option(command)
+
+
+@lab.command(epilog="Example: qsync lab up --nodes 5 --name big")
+@click.option("--nodes", type=click.IntRange(1, labs.NODES_MAX), help="How many.  [default: 3]")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="OPTION=VALUE",
+    help="An option of every node, such as election.timeout=300ms. Repeatable.",
+)
+@click.option(
+    "--timeout",
+    type=Duration(),
+    default="15s",
+    show_default=True,
+    help="Wait so long for a leader.",
+)
+def up(
+    nodes: int | None,
+    settings: tuple[str, ...],
+    timeout: float,
+    name: str,
+    directory: Path | None,
+) -> None:
+    """Lay out a lab, or take the one that is there, start its nodes, wait until it takes writes."""
+    began = time.monotonic()
+    found = _make_or_load(name, directory, nodes, settings)
+    found.start_all()
+    try:
+        survey = cluster.wait_writable(found.addresses, timeout=timeout)
+    except QsyncError:
+        for line in _last_words(found):
+            say(line)
+        raise
+    verdict = cluster.judge(survey)
+    seconds = time.monotonic() - began
+    if style().as_json:
+        document(
+            "lab",
+            name=found.name,
+            dir=found.dir,
+            leader=verdict.leader,
+            seconds=seconds,
+            nodes=[_row(node) for node in found.nodes],
+        )
+    else:
+        _table(found)
+        say(f"{verdict.sentence} ({seconds:.1f} s)")
+
+
+@lab.command(epilog="Example: qsync lab down --remove")
+@click.option("--remove", is_flag=True, help="Delete its directory too.")
+def down(remove: bool, name: str, directory: Path | None) -> None:  # noqa: FBT001 - click's flag
+    """End every process of the lab."""
+    found = _load(name, directory)
+    running = [node.name for node in found.nodes if node.process is not None]
+    found.stop_all()
+    if remove:
+        found.remove()
+    if style().as_json:
+        document("lab", name=found.name, stopped=running, removed=remove)
+    else:
+        say(f"{found.name}: {len(running)} stopped" + (f", {found.dir} deleted" if remove else ""))
+
+
+@lab.command(epilog="Example: qsync lab ps --json")
+def ps(name: str, directory: Path | None) -> None:
+    """List the nodes and their processes."""
+    found = _load(name, directory)
+    if style().as_json:
+        document("lab", name=found.name, dir=found.dir, nodes=[_row(node) for node in found.nodes])
+    else:
+        _table(found)
+
+
+@lab.command(epilog="Example: qsync lab kill n1 --signal TERM")
+@click.argument("node")
+@click.option(
+    "--signal",
+    "kind",
+    type=click.Choice(list(_SIGNALS), case_sensitive=False),
+    default="KILL",
+    show_default=True,
+    help="What to send.",
+)
+def kill(node: str, kind: str, name: str, directory: Path | None) -> None:
+    """Send a signal to one node; SIGKILL unless told otherwise."""
+    found = _load(name, directory)
+    found.send(found.node(node), _SIGNALS[kind.upper()])
+    _told(found, found.node(node), "signalled")
+
+
+@lab.command(epilog="Example: qsync lab start n1")
+@click.argument("node")
+def start(node: str, name: str, directory: Path | None) -> None:
+    """Start one node again."""
+    found = _load(name, directory)
+    found.start(found.node(node))
+    _told(found, found.node(node), "started")
+
+
+@lab.command(epilog="Example: qsync lab pause n1")
+@click.argument("node")
+def pause(node: str, name: str, directory: Path | None) -> None:
+    """Stop one node in the middle of whatever it does (SIGSTOP)."""
+    found = _load(name, directory)
+    found.pause(found.node(node))
+    _told(found, found.node(node), "paused")
+
+
+@lab.command(epilog="Example: qsync lab resume n1")
+@click.argument("node")
+def resume(node: str, name: str, directory: Path | None) -> None:
+    """Let a paused node go on."""
+    found = _load(name, directory)
+    found.resume(found.node(node))
+    _told(found, found.node(node), "resumed")
+
+
+@lab.command(epilog="Example: qsync lab wipe n1 && qsync lab start n1")
+@click.argument("node")
+def wipe(node: str, name: str, directory: Path | None) -> None:
+    """Delete the data of a stopped node, as if its disk were new."""
+    found = _load(name, directory)
+    found.wipe(found.node(node))
+    _told(found, found.node(node), "wiped")
+
+
+for _command in (up, down, ps, kill, start, pause, resume, wipe):
+    _options(_command)
+
+
+def _load(name: str, directory: Path | None) -> Lab:
+    return labs.load(labs.place(name, directory))
+
+
+def _make_or_load(
+    name: str, directory: Path | None, nodes: int | None, settings: tuple[str, ...]
+) -> Lab:
+    where = labs.place(name, directory)
+    if labs.exists(where):
+        found = labs.load(where)
+        if nodes not in {None, len(found.nodes)} or settings:
+            raise labs.LabExists(
+                f"there is a lab with {len(found.nodes)} nodes in {where}",
+                hint="leave --nodes and --set out to start it; `lab down --remove` deletes it",
+            )
+        return found
+    label = name if directory is None else directory.absolute().name
+    return labs.create(where, name=label, nodes=nodes or _NODES, options=set_options(settings))
+
+
+def _state(node: LabNode) -> str:
+    process = node.process
+    if process is None:
+        return "stopped"
+    return "paused" if process.paused else "running"
+
+
+def _row(node: LabNode) -> dict[str, object]:
+    process = node.process
+    return {
+        "name": node.name,
+        "id": node.id,
+        "address": node.address,
+        "state": _state(node),
+        "pid": None if process is None else process.pid,
+        "dir": node.dir,
+    }
+
+
+def _table(found: Lab) -> None:
+    for node in found.nodes:
+        row = _row(node)
+        text(f"{row['name']:<4} {row['address']:<21} {row['state']:<8} pid {row['pid'] or '-'}")
+    say(f"in {found.dir}")
+
+
+def _told(found: Lab, node: LabNode, what: str) -> None:
+    if style().as_json:
+        document("lab", name=found.name, did=what, node=_row(node))
+    else:
+        say(f"{node.name} {what}; it is {_state(node)} now")
+
+
+def _last_words(found: Lab) -> list[str]:
+    """The end of the logs of nodes that did not stay up."""
+    lines: list[str] = []
+    for node in found.nodes:
+        if node.process is None and node.log.exists():
+            said = node.log.read_text("utf-8", "replace").splitlines()[-5:]
+            lines += [f"{node.name} ended:", *(f"  {line}" for line in said)]
+    return lines

@@ -1,0 +1,144 @@
+"""`qsync promote`, `demote` and `clear-synchro-queue`: who leads, and what becomes of the limbo."""
+
+from collections.abc import Mapping
+
+import click
+
+from admin import ask, cluster
+from admin.cluster import Survey
+from cli.options import json_option, target_option, timeout_option
+from cli.output import document, say, style
+from qsync.errors import NotLeader, Outcome, QsyncError, Unavailable
+from qsync.wire import replies
+from qsync.wire.verbs import Clear, Demote, DryRun, Promote, Request
+
+_GRACE_S = 1.0
+"""How much longer than the node we wait, so that its own words arrive."""
+
+dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Only say what would happen, in numbers."
+)
+
+
+@click.command(epilog="Example: qsync promote n2 --dry-run")
+@click.argument("node")
+@target_option
+@dry_run_option
+@timeout_option("15s")
+@json_option
+def promote(node: str, target: list[str], dry_run: bool, timeout: float) -> None:  # noqa: FBT001
+    """Make NODE the leader; returns when it may write.
+
+    With a live leader this is a planned switchover that loses nothing and rolls nothing back.
+    """
+    found = cluster.survey(target)
+    address = cluster.node_address(found, node)
+    if dry_run:
+        _dry_run(address, node, "promote")
+    else:
+        _do(address, node, Promote(1, timeout), timeout=timeout, target=target)
+
+
+@click.command(epilog="Example: qsync demote --to n3")
+@click.argument("node", required=False)
+@click.option("--to", "heir", metavar="NODE", help="Who shall lead instead.")
+@target_option
+@dry_run_option
+@timeout_option("15s")
+@json_option
+def demote(
+    node: str | None,
+    heir: str | None,
+    target: list[str],
+    dry_run: bool,  # noqa: FBT001
+    timeout: float,
+) -> None:
+    """Make the leader (or NODE, if it leads) step down, with an empty limbo."""
+    found = cluster.survey(target)
+    name, address = _leader_or(found, node)
+    to = 0 if heir is None else _id_of(found, heir)
+    if dry_run:
+        _dry_run(address, name, "demote")
+    else:
+        _do(address, name, Demote(1, to, timeout), timeout=timeout, target=target)
+
+
+@click.command(name="clear-synchro-queue", epilog="Example: qsync clear-synchro-queue n1 --dry-run")
+@click.argument("node", required=False)
+@target_option
+@dry_run_option
+@timeout_option("15s")
+@json_option
+def clear_synchro_queue(
+    node: str | None,
+    target: list[str],
+    dry_run: bool,  # noqa: FBT001
+    timeout: float,
+) -> None:
+    """Take the limbo over on NODE (or the leader) and confirm what is in it.
+
+    It waits and confirms; it never rolls anything back.
+    """
+    found = cluster.survey(target)
+    name, address = _leader_or(found, node)
+    if dry_run:
+        _dry_run(address, name, "clear_synchro_queue")
+    else:
+        _do(address, name, Clear(1, timeout), timeout=timeout, target=target)
+
+
+def _leader_or(found: Survey, node: str | None) -> tuple[str, str]:
+    if node is not None:
+        return node, cluster.node_address(found, node)
+    if found.leader is None:
+        raise NotLeader("nobody leads, so the node must be named")
+    return found.leader.name, found.leader.address
+
+
+def _id_of(found: Survey, name: str) -> int:
+    address = cluster.node_address(found, name)
+    return next(id for each in found.samples for id, _, at in each.nodes if at == address)
+
+
+def _dry_run(address: str, name: str, what: str) -> None:
+    would = replies.read_map(ask.value(address, DryRun(1, what)))
+    if style().as_json:
+        document("dry-run", verb=what, node=name, would=would)
+    else:
+        say(f"{what} {name}: {_words(would)}")
+
+
+def _do(address: str, name: str, request: Request, *, timeout: float, target: list[str]) -> None:
+    try:
+        ask.value(address, request, timeout=timeout + _GRACE_S)
+    except Unavailable as error:
+        if "Connection refused" not in error.message:
+            # It was asked and may still do it.
+            raise NoAnswer(error.message, details=error.details) from None
+        raise
+    verdict = cluster.judge(cluster.survey(target))
+    if style().as_json:
+        document("leadership", node=name, leader=verdict.leader, term=verdict.term)
+    else:
+        say(verdict.sentence)
+
+
+class NoAnswer(QsyncError):
+    """The node was asked and did not answer in time: it may still do it."""
+
+    code = "NO_ANSWER"
+    number = 83
+    outcome = Outcome.UNKNOWN
+    hint = "`qsync status` shows who leads now"
+
+
+def _words(would: Mapping[str, object]) -> str:
+    """The numbers of a dry run as a sentence."""
+    if would.get("refused"):
+        return f"refused: {would['refused']}"
+    words = (
+        f"term {would.get('term')} -> {would.get('term_after')}, {would.get('pending')} pending: "
+        f"confirms {would.get('confirms')}, rolls back {would.get('rolls_back')}"
+    )
+    heir = would.get("hands_over_to")
+    return f"{words}, hands over to node {heir}" if heir else words

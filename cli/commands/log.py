@@ -1,0 +1,104 @@
+"""`qsync log`: the decoded log of a node, online or from its directory."""
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from admin import logs
+from admin.ask import Line
+from cli import targets
+from cli.exits import CheckFailed
+from cli.options import json_option, timeout_option
+from cli.output import document, say, style, text, value
+from qsync.record import Entry, Flags, Kind
+
+_SOURCE = click.argument("source", default=targets.default, metavar="[NODE|DIR]")
+
+
+@click.group(epilog="Example: qsync log cat 127.0.0.1:3301 --from 100 --count 20")
+def log() -> None:
+    """Read or verify the log of one node.
+
+    NODE is an address (or a lab: its first node); DIR the directory of a node that does not run.
+    """
+
+
+@log.command(epilog="Example: qsync log cat ./n1 --from 10 --json")
+@_SOURCE
+@click.option("--from", "first", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--to", "last", type=click.IntRange(1), help="Last index.")
+@click.option("--count", type=click.IntRange(1), help="At most so many entries.")
+@timeout_option("10s")
+@json_option
+def cat(source: str, first: int, last: int | None, count: int | None, timeout: float) -> None:
+    """Print entries, one a line; with --json one JSON object a line."""
+    with _open(source, timeout) as found:
+        for entry in itertools.islice(logs.entries(found, first, last), count):
+            if style().as_json:
+                value(logs.as_members(entry))
+            else:
+                text(_line(entry))
+
+
+@log.command(epilog="Example: qsync log verify ./n1")
+@_SOURCE
+@timeout_option("60s")
+@json_option
+def verify(source: str, timeout: float) -> None:
+    """Check the whole chain: checksums, dense indexes and lsns, terms, references."""
+    with _open(source, timeout) as found:
+        result = logs.verify(found)
+    if style().as_json:
+        document(
+            "log.verify",
+            whole=result.whole,
+            entries=result.entries,
+            last=result.last,
+            term=result.term,
+            crc=result.crc,
+            problems=result.problems,
+        )
+    else:
+        for problem in result.problems:
+            text(problem)
+        say(f"{result.entries} entries up to index {result.last}, term {result.term}")
+    if result.problems:
+        raise CheckFailed(f"{source}: {result.problems[0]}")
+
+
+@contextlib.contextmanager
+def _open(source: str, timeout: float) -> Iterator[logs.Source]:
+    path = Path(source)
+    if (path / "identity.json").exists():
+        yield logs.Stopped(path)
+        return
+    try:
+        address = targets.resolve(source)[0]
+    except ValueError as error:
+        raise click.UsageError(f"{error}; a directory holds identity.json") from None
+    with Line(address, timeout=timeout) as line:
+        yield logs.Online(line)
+
+
+def _line(entry: Entry) -> str:
+    members = logs.as_members(entry)
+    when = datetime.fromtimestamp(entry.time, UTC).strftime("%H:%M:%S.%f")[:-3]
+    kind = Kind(entry.kind).name
+    flags = "+".join(flag.name or "" for flag in Flags(entry.flags))
+    what = members.get("ref") or members.get("effects")
+    return (
+        f"{entry.index:>8} t{entry.term} {entry.origin}:{entry.lsn} {when} "
+        f"{kind}{' ' + flags if flags else ''} {_short(what)}"
+    )
+
+
+def _short(what: object) -> str:
+    shown = repr(what)
+    return shown if len(shown) <= _SHOWN_CHARS_MAX else shown[:_SHOWN_CHARS_MAX] + "..."
+
+
+_SHOWN_CHARS_MAX = 120

@@ -1,0 +1,124 @@
+"""`qsync status` and `qsync info`: what the nodes say of themselves."""
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from admin import ask, cluster
+from cli.exits import CheckFailed
+from cli.options import Duration, json_option, target_argument, target_option, timeout_option
+from cli.output import console, document, style
+from cli.output import value as print_value
+from qsync.wire.verbs import Info
+
+if TYPE_CHECKING:
+    from admin.cluster import Health, Survey, Verdict
+    from admin.sample import NodeSample
+
+_WIDTH_ELSEWHERE = 120
+"""Where there is no terminal there is room."""
+
+_FAILS = {
+    "degraded": frozenset({cluster.Health.DEGRADED, cluster.Health.DOWN}),
+    "down": frozenset({cluster.Health.DOWN}),
+}
+
+
+@click.command(
+    epilog="Example: qsync status 127.0.0.1:3301 --watch 2s; in scripts: "
+    "qsync status --json --fail-on degraded"
+)
+@target_argument
+@click.option("--watch", type=Duration(), metavar="PERIOD", help="Repeat until interrupted.")
+@click.option(
+    "--fail-on", type=click.Choice(sorted(_FAILS)), help="Exit with 6 when it is that or worse."
+)
+@timeout_option("2s")
+@json_option
+def status(target: list[str], watch: float | None, fail_on: str | None, timeout: float) -> None:
+    """Show all nodes in one table, and in one sentence: can it commit, what would break it.
+
+    TARGET is host:port, several with commas, qsync://host1,host2/, a lab's name, or a context. One
+    address is enough, the other nodes are discovered.
+    """
+    while True:
+        found = cluster.survey(target, timeout=timeout)
+        verdict = cluster.judge(found)
+        if style().as_json:
+            document("status", **as_members(found, verdict))
+        else:
+            _print(found, verdict, clear=watch is not None)
+        if watch is None:
+            break
+        time.sleep(watch)
+    _fail(verdict.health, fail_on, verdict.sentence)
+
+
+@click.command(epilog="Example: qsync info synchro.queue.len --target 127.0.0.1:3302")
+@click.argument("path", required=False)
+@target_option
+@timeout_option("2s")
+@json_option
+def info(path: str | None, target: list[str], timeout: float) -> None:
+    """Print what one node says of itself, or the part of it at PATH, as JSON.
+
+    The first node of the target that answers is asked: name another by its address.
+    """
+    address = cluster.first_to_answer(target, timeout=timeout)
+    answer = ask.only(ask.value(address, Info(1, path), timeout=timeout))
+    if style().as_json:
+        document("info", path=path, value=answer)
+    else:
+        print_value(answer)
+
+
+def as_members(found: "Survey", verdict: "Verdict") -> dict[str, object]:
+    """The members of the JSON document (surface: `qsync status --json`)."""
+    nodes = [_node(found, node) for node in found.samples]
+    for each in found.silent:
+        silent = dict.fromkeys(nodes[0])
+        silent |= {"name": each.name, "id": each.id, "address": each.address}
+        nodes.append(silent | {"status": "silent", "message": each.why})
+    return {
+        "verdict": verdict.health,
+        "can_commit": verdict.can_commit,
+        "margin": verdict.margin,
+        "leader": verdict.leader,
+        "term": verdict.term,
+        "sentence": verdict.sentence,
+        "nodes": sorted(nodes, key=lambda each: str(each["name"])),
+    }
+
+
+def _node(found: "Survey", node: "NodeSample") -> dict[str, object]:
+    return {
+        "name": node.name,
+        "id": node.id,
+        "uuid": node.uuid,
+        "address": node.address,
+        "role": node.role,
+        "ro": node.ro,
+        "ro_reason": node.ro_reason,
+        "term": node.term,
+        "vclock": node.vclock,
+        "confirmed": node.confirmed,
+        "lag": cluster.behind(found, node),
+        "status": node.status or "running",
+    }
+
+
+def _print(found: "Survey", verdict: "Verdict", *, clear: bool) -> None:
+    from cli.render.status import status as render  # noqa: PLC0415 - rich is slow to import
+
+    if clear and console().is_terminal:
+        click.clear()
+    screen = console()
+    width = screen.width if screen.is_terminal else _WIDTH_ELSEWHERE
+    screen.width = width
+    screen.print(render(found, verdict, width=width, plain=style().plain))
+
+
+def _fail(health: "Health", fail_on: str | None, sentence: str) -> None:
+    if fail_on is not None and health in _FAILS[fail_on]:
+        raise CheckFailed(sentence)

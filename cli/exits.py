@@ -1,0 +1,92 @@
+"""The one place where errors become exit codes, the same for every command."""
+
+from enum import IntEnum
+
+from admin.lab import NotRunning, StillRunning
+from qsync.errors import (
+    AccessDenied,
+    ConfigError,
+    Conflict,
+    NotLeader,
+    Outcome,
+    Overloaded,
+    QsyncError,
+    ReadOnly,
+    SplitBrain,
+    Unavailable,
+)
+
+
+class Exit(IntEnum):
+    """What a script may conclude from the end of a command."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    NO_NODE = 3
+    REFUSED = 4
+    UNKNOWN = 5
+    CHECK_FAILED = 6
+    STOPPED = 7
+    NOT_HEALED = 8
+    INTERRUPTED = 130
+
+    @property
+    def about(self) -> str:
+        """What it means, in a few words."""
+        return _ABOUT[self]
+
+
+class CheckFailed(QsyncError):
+    """A check did not pass: degraded, inconsistent, an expectation missed."""
+
+    code = "CHECK_FAILED"
+    number = 80
+
+
+class Stopped(QsyncError):
+    """A guard or `--timeout` stopped the command before it changed anything."""
+
+    code = "STOPPED"
+    number = 81
+
+
+class NotHealed(QsyncError):
+    """What was broken on purpose could not be put right again."""
+
+    code = "NOT_HEALED"
+    number = 82
+
+
+def exit_of(error: QsyncError) -> Exit:
+    """The exit code for an error. An unknown outcome outranks everything else."""
+    if error.outcome is Outcome.UNKNOWN:
+        return Exit.UNKNOWN
+    for kinds, code in _KINDS:
+        if isinstance(error, kinds):
+            return code
+    return Exit.FAILED
+
+
+_KINDS: tuple[tuple[tuple[type[QsyncError], ...], Exit], ...] = (
+    ((ConfigError,), Exit.USAGE),
+    ((Unavailable,), Exit.NO_NODE),
+    ((NotLeader, ReadOnly, AccessDenied, Conflict, Overloaded, SplitBrain), Exit.REFUSED),
+    ((NotRunning, StillRunning), Exit.REFUSED),
+    ((CheckFailed,), Exit.CHECK_FAILED),
+    ((Stopped,), Exit.STOPPED),
+    ((NotHealed,), Exit.NOT_HEALED),
+)
+
+_ABOUT = {
+    Exit.DONE: "done, healthy, passed",
+    Exit.FAILED: "failed and surely not applied",
+    Exit.USAGE: "usage or configuration error",
+    Exit.NO_NODE: "no node reachable",
+    Exit.REFUSED: "refused: not leader, read-only, not permitted, precondition",
+    Exit.UNKNOWN: "outcome unknown: retry with the token, do not blindly repeat",
+    Exit.CHECK_FAILED: "a check failed: degraded, inconsistent, expectation missed",
+    Exit.STOPPED: "stopped by a guard or --timeout before anything changed",
+    Exit.NOT_HEALED: "could not heal",
+    Exit.INTERRUPTED: "interrupted",
+}

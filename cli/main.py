@@ -1,0 +1,115 @@
+"""The `qsync` command: finds the sub-command, runs it, and turns its end into an exit code."""
+
+import importlib
+import sys
+from typing import NoReturn
+
+import click
+from typing_extensions import override
+
+from cli.exits import Exit, exit_of
+from cli.output import Style, complain
+from qsync import __version__
+from qsync.errors import QsyncError
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "demo": ("cli.commands.demo:demo", "Watch a cluster survive the death of its leader."),
+    "lab": ("cli.commands.lab:lab", "A local cluster of real processes in the background."),
+    "init": ("cli.commands.node:init", "Write a commented configuration for a node."),
+    "node": ("cli.commands.node:node", "Run one node in the foreground."),
+    "start": ("cli.commands.node:start", "Run the node of a directory made by `init`."),
+    "status": ("cli.commands.status:status", "One table, one sentence: can it commit?"),
+    "info": ("cli.commands.status:info", "What one node says of itself, or a part of it."),
+    "get": ("cli.commands.data:get", "Read one tuple by its key."),
+    "select": ("cli.commands.data:select", "Read tuples in the order of an index."),
+    "count": ("cli.commands.data:count", "Count tuples."),
+    "insert": ("cli.commands.data:insert", "Add a tuple that is not there yet."),
+    "replace": ("cli.commands.data:replace", "Put a tuple, whatever is there."),
+    "update": ("cli.commands.data:update", "Change fields of one tuple."),
+    "upsert": ("cli.commands.data:upsert", "Change fields, or insert when there is nothing."),
+    "delete": ("cli.commands.data:delete", "Remove one tuple by its key."),
+    "promote": ("cli.commands.lead:promote", "Make a node the leader."),
+    "demote": ("cli.commands.lead:demote", "Make the leader step down."),
+    "clear-synchro-queue": (
+        "cli.commands.lead:clear_synchro_queue",
+        "Take the limbo over and confirm what is in it.",
+    ),
+    "log": ("cli.commands.log:log", "Read or verify a node's log, online or from its directory."),
+    "bench": ("cli.commands.bench:bench", "Put load on a cluster and measure it."),
+    "sim": ("cli.commands.sim:sim", "A whole cluster in one thread from one seed."),
+    "config": ("cli.commands.config:config", "Check, show and explain configuration."),
+    "explain": ("cli.commands.explain:explain", "What an error or exit code means, and the cure."),
+}
+"""Where each command lives, and what the list of commands says of it. Loaded when it is called."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command only to run it or to show its own help."""
+
+    @override
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    @override
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        found = getattr(importlib.import_module(module), name)
+        assert isinstance(found, click.Command)
+        return found
+
+    @override
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+
+    @override
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS:
+            import difflib  # noqa: PLC0415 - only for a typing error
+
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            meant = f" Did you mean {near[0]!r}?" if near else ""
+            ctx.fail(f"There is no command {args[0]!r}.{meant}")
+        return super().resolve_command(ctx, args)
+
+
+@click.command(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Example: qsync demo. Every command has --help with an example. "
+    "Exit codes: 0 done, 1 failed, 2 usage, 3 no node, 4 refused, 5 outcome unknown, "
+    "6 check failed, 7 stopped, 8 not healed.",
+)
+@click.version_option(__version__, prog_name="qsync", message="%(prog)s %(version)s")
+def group() -> None:
+    """Run, watch and prove a qsync cluster."""
+
+
+def main(args: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit the process."""
+    sys.exit(run(sys.argv[1:] if args is None else args))
+
+
+def run(args: list[str]) -> int:
+    """Run one command; its exit code."""
+    style = Style()
+    try:
+        result = group.main(args=args, prog_name="qsync", standalone_mode=False, obj=style)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        print("interrupted", file=sys.stderr)
+        return Exit.INTERRUPTED
+    except QsyncError as error:
+        complain(error, as_json=style.as_json)
+        return exit_of(error)
+    except BrokenPipeError:
+        # The reader, such as `head`, has had enough.
+        sys.stderr.close()
+        return Exit.DONE
+    return int(result) if isinstance(result, int) else Exit.DONE

@@ -1,0 +1,123 @@
+"""Options that many commands share, so that they are spelt and behave the same everywhere."""
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+import click
+from typing_extensions import override
+
+from cli import targets
+from cli.output import Style
+from qsync import units
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Duration(click.ParamType[float]):
+    """Seconds, written `250ms`, `5s`, `1m`; a bare number is seconds."""
+
+    name = "duration"
+
+    @override
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Text to seconds."""
+        if isinstance(value, int | float):
+            return float(value)
+        text = str(value)
+        try:
+            return float(text) if text.replace(".", "", 1).isdigit() else units.duration(text)
+        except ValueError as error:
+            self.fail(f"{text!r} {error}", param, ctx)
+
+
+class Target(click.ParamType[list[str]]):
+    """Where a cluster is; becomes a list of addresses."""
+
+    name = "target"
+
+    @override
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[str]:
+        """Text to addresses."""
+        if isinstance(value, list):
+            return value
+        try:
+            return targets.resolve(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def json_option(command: Callable[P, R]) -> Callable[P, R]:
+    """`--json` and `--plain`."""
+    wrapped = click.option(
+        "--json",
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=_set_json,
+        help="Print one JSON document on stdout.",
+    )(command)
+    return click.option(
+        "--plain",
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=_set_plain,
+        help="No colours and no frames.",
+    )(wrapped)
+
+
+def timeout_option(default: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """`--timeout`, for the whole command."""
+    return click.option(
+        "--timeout",
+        type=Duration(),
+        default=default,
+        show_default=True,
+        help="Give up after so long.",
+    )
+
+
+def target_argument(command: Callable[P, R]) -> Callable[P, R]:
+    """`[TARGET]` as an argument."""
+    return click.argument(
+        "target", type=Target(), default=targets.default, envvar="QSYNC_TARGET", metavar="[TARGET]"
+    )(command)
+
+
+def target_option(command: Callable[P, R]) -> Callable[P, R]:
+    """`--target`, where the arguments say something else."""
+    return click.option(
+        "--target",
+        "-t",
+        type=Target(),
+        default=targets.default,
+        envvar="QSYNC_TARGET",
+        help="host:port, a comma list, qsync://host1,host2/, a lab's name or a context.",
+    )(command)
+
+
+def set_options(settings: tuple[str, ...]) -> dict[str, str]:
+    """`OPTION=VALUE` texts as a map. Raises UsageError."""
+    pairs = [setting.partition("=") for setting in settings]
+    if not all(equals for _, equals, _ in pairs):
+        raise click.UsageError("--set wants OPTION=VALUE")
+    return {key: value for key, _, value in pairs}
+
+
+def _style(ctx: click.Context) -> Style:
+    found = ctx.find_root().ensure_object(Style)
+    assert isinstance(found, Style)
+    return found
+
+
+def _set_json(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's
+    _style(ctx).as_json |= value
+
+
+def _set_plain(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's
+    _style(ctx).plain |= value

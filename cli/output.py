@@ -1,0 +1,96 @@
+"""What goes where: one JSON document or the asked-for data to stdout, all prose to stderr."""
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.exits import exit_of
+from qsync.errors import QsyncError
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+
+@dataclass(slots=True)
+class Style:
+    """How the user wants to be spoken to; set by the options that all commands share."""
+
+    as_json: bool = False
+    plain: bool = False
+
+
+def style() -> Style:
+    """The style of the running command."""
+    found = click.get_current_context().find_root().ensure_object(Style)
+    assert isinstance(found, Style)
+    return found
+
+
+def document(schema: str, **members: object) -> None:
+    """Print the one JSON document. Bytes become hex text."""
+    whole = {"schema": f"qsync/{schema}/1", **members}
+    click.echo(json.dumps(whole, ensure_ascii=False, default=_plain))
+
+
+def value(data: object) -> None:
+    """Print one value as JSON, on a line."""
+    click.echo(json.dumps(data, ensure_ascii=False, default=_plain))
+
+
+def text(line: str) -> None:
+    """Print asked-for text."""
+    click.echo(line)
+
+
+def say(line: str) -> None:
+    """Prose, beside the output."""
+    click.echo(line, err=True)
+
+
+def show(renderable: "RenderableType") -> None:
+    """Print a table or a picture."""
+    console().print(renderable)
+
+
+def console(*, stderr: bool = False) -> "Console":
+    """The terminal; honours NO_COLOR and --plain."""
+    from rich.console import Console  # noqa: PLC0415 - slow to import, and seldom needed
+
+    plain = style().plain
+    return Console(stderr=stderr, no_color=True if plain else None, highlight=False)
+
+
+def complain(error: QsyncError, *, as_json: bool) -> None:
+    """Say what went wrong; with --json as a document on stdout too."""
+    click.echo(f"qsync: {error}", err=True)
+    for place, why in _attempts(error):
+        click.echo(f"  {place}: {why}", err=True)
+    if error.leader:
+        click.echo(f"  the leader is {error.leader}", err=True)
+    if as_json:
+        document(
+            "error",
+            code=error.code,
+            message=error.message,
+            outcome=error.outcome.value,
+            retryable=error.retryable,
+            hint=error.hint,
+            leader=error.leader,
+            details=error.details,
+            exit=int(exit_of(error)),
+        )
+
+
+def _attempts(error: QsyncError) -> list[tuple[str, str]]:
+    nodes = error.details.get("nodes")
+    if not isinstance(nodes, dict):
+        return []
+    return [(str(place), str(why)) for place, why in nodes.items() if str(why) not in error.message]
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value)

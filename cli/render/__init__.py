@@ -1,0 +1,1 @@
+"""Data in, renderable out; nothing here prints."""

@@ -1,0 +1,154 @@
+"""The table of nodes and the sentence under it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from admin.cluster import Health, Survey, Verdict, behind, peer_of
+from admin.sample import NodeSample
+
+NARROW = 60
+"""Below this many columns a node is one line of text."""
+_COLOURS = {Health.HEALTHY: "green", Health.DEGRADED: "yellow", Health.DOWN: "red"}
+_LEADER, _DOWN, _WARNING, _FINE = "*", "x", "!", " "
+
+
+def status(found: Survey, verdict: Verdict, *, width: int, plain: bool = False) -> RenderableType:
+    """The whole view at a width."""
+    parts: list[RenderableType] = []
+    if width < NARROW:
+        parts += [Text(_one_line(found, each)) for each in found.samples]
+        parts += [Text(f"{_DOWN} {each.name} {each.why}") for each in found.silent]
+    else:
+        parts.append(table(found, width=width, plain=plain))
+    parts += [Text(line, style="dim") for line in details(found)]
+    parts.append(Text(verdict.sentence, style=f"bold {_COLOURS[verdict.health]}"))
+    return Group(*parts)
+
+
+def table(found: Survey, *, width: int, plain: bool = False) -> Table:
+    """One row a node; columns that do not fit are left out, the least telling first."""
+    columns = [each for each in _COLUMNS if width >= each.from_width]
+    made = Table(box=None if plain else box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for each in columns:
+        made.add_column(each.title, justify=each.justify, no_wrap=True)
+    rows: dict[int, list[str]] = {
+        node.id: [escape(each.of(found, node)) for each in columns] for node in found.samples
+    }
+    for silent in found.silent:
+        known = {"": _DOWN, "node": silent.name, "role": "silent", "address": silent.address}
+        rows[silent.id] = [escape(known.get(each.title, "-")) for each in columns]
+    for id in sorted(rows):
+        made.add_row(*rows[id])
+    return made
+
+
+def details(found: Survey) -> list[str]:
+    """What the table has no room for: why nodes are silent, refuse writes, or wait."""
+    lines = [f"{each.name} {each.address}: {_short(each.why)}" for each in found.silent]
+    for node in found.samples:
+        lines += [f"{node.name} is read-only: {reason}" for reason in _odd_reasons(node)]
+        lines += [
+            f"{node.name} sees {peer.name} as {peer.status}: {peer.message}"
+            for peer in node.peers
+            if peer.message and node.leads
+        ]
+        if node.lost:
+            lines.append(
+                f"{node.name} keeps {node.lost} entries cut from its log (`qsync info lost`)"
+            )
+    oldest = found.leader.limbo.waiting if found.leader is not None else None
+    if oldest is not None and oldest.missing:
+        names = {id: name for each in found.samples for id, name, _ in each.nodes}
+        missing = ", ".join(names.get(id, str(id)) for id in oldest.missing)
+        lines.append(f"the oldest pending transaction, index {oldest.index}, waits for {missing}")
+    return lines
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    title: str
+    of: Callable[[Survey, NodeSample], str]
+    from_width: int = 0
+    justify: Literal["left", "right"] = "left"
+
+
+def _mark(found: Survey, node: NodeSample) -> str:
+    if found.leader is not None and node.id == found.leader.id:
+        return _LEADER if not node.ro else _WARNING
+    peer = peer_of(found, node.id)
+    troubled = found.leader is None or (peer is not None and peer.status == "down")
+    return _WARNING if troubled or node.whole.get("quarantined") else _FINE
+
+
+def _vclock(_: Survey, node: NodeSample) -> str:
+    return "{" + " ".join(f"{id}:{lsn}" for id, lsn in sorted(node.vclock.items())) + "}"
+
+
+def _idle(found: Survey, node: NodeSample) -> str:
+    peer = peer_of(found, node.id)
+    return "-" if peer is None or peer.idle is None else seconds(peer.idle)
+
+
+def _behind(found: Survey, node: NodeSample) -> str:
+    leads = found.leader is None or found.leader.id == node.id
+    return "-" if leads else str(behind(found, node))
+
+
+def _upstream(found: Survey, node: NodeSample) -> str:
+    peer = peer_of(found, node.id)
+    return "-" if peer is None else peer.status
+
+
+def _fsync(_: Survey, node: NodeSample) -> str:
+    return "-" if node.fsync_us is None else seconds(node.fsync_us / 1e6)
+
+
+_COLUMNS = (
+    _Column("", _mark),
+    _Column("node", lambda _, node: node.name),
+    _Column("role", lambda _, node: node.role),
+    _Column("rw", lambda _, node: "ro" if node.ro else "rw"),
+    _Column("term", lambda _, node: str(node.term), justify="right"),
+    _Column("confirmed", lambda _, node: str(node.confirmed), justify="right"),
+    _Column("lag", _behind, justify="right"),
+    _Column("limbo", lambda _, node: str(node.limbo.len), justify="right"),
+    _Column("idle", _idle, from_width=76, justify="right"),
+    _Column("peer", _upstream, from_width=76),
+    _Column("vclock", _vclock, from_width=100),
+    _Column("fsync", _fsync, from_width=100, justify="right"),
+    _Column("address", lambda _, node: node.address, from_width=116),
+)
+
+
+_UNITS = ((1e-3, 1e6, "us"), (1, 1e3, "ms"), (100, 1, "s"), (6e3, 1 / 60, "m"))
+
+
+def seconds(value: float) -> str:
+    """A duration in at most five characters: `12ms`, `2.4s`, `3m`."""
+    for below, factor, unit in _UNITS:
+        if value < below:
+            return f"{value * factor:.1f}{unit}" if unit == "s" else f"{value * factor:.0f}{unit}"
+    return f"{value / 3600:.0f}h"
+
+
+def _one_line(found: Survey, node: NodeSample) -> str:
+    access = "ro" if node.ro else "rw"
+    return f"{_mark(found, node)} {node.name} {node.role} {access} t{node.term} c{node.confirmed}"
+
+
+def _odd_reasons(node: NodeSample) -> list[str]:
+    """Reasons other than the ordinary one of a follower."""
+    if not node.ro or (node.role == "follower" and node.ro_reason == "election" and node.leader):
+        return []
+    return list(node.ro_reasons) or ([node.ro_reason] if node.ro_reason else [])
+
+
+def _short(why: str) -> str:
+    return why.rpartition(": ")[2] or why

@@ -1,0 +1,71 @@
+"""Where is the cluster? Addresses, a URL, a lab's name or a context from the user's file."""
+
+from pathlib import Path
+
+import click
+
+from admin import lab
+from qsync.errors import ConfigError
+
+DEFAULT_ADDRESS = "127.0.0.1:3301"
+DEFAULT_PORT = 3301
+CONTEXTS_FILE = "contexts.yaml"
+_SCHEME = "qsync://"
+
+
+def default() -> str:
+    """The lab called `lab` if there is one, else this machine's usual port."""
+    return lab.DEFAULT_NAME if lab.exists(lab.place()) else DEFAULT_ADDRESS
+
+
+def resolve(text: str) -> list[str]:
+    """The addresses meant by `text`. Raises ValueError saying what would be understood."""
+    if text.startswith(_SCHEME):
+        hosts = text.removeprefix(_SCHEME).partition("/")[0].rpartition("@")[2]
+        return _addresses(hosts)
+    if ":" in text or "," in text:
+        return _addresses(text)
+    if Path(text).is_dir() and lab.exists(Path(text)):
+        return list(lab.load(Path(text).absolute()).addresses)
+    if text in lab.names():
+        return list(lab.load(lab.place(text)).addresses)
+    known = _contexts()
+    if text in known:
+        return resolve(known[text]) if known[text] != text else _addresses(text)
+    raise ValueError(f"{text!r} is no address, lab or context; an address is host:port")
+
+
+def contexts_path() -> Path:
+    """The user's file of contexts: `name: target`, one a line."""
+    return Path(click.get_app_dir("qsync")) / CONTEXTS_FILE
+
+
+def _addresses(text: str) -> list[str]:
+    found = [part.strip() for part in text.split(",") if part.strip()]
+    if not found:
+        raise ValueError("names no address")
+    return [_address(part) for part in found]
+
+
+def _address(text: str) -> str:
+    _, colon, port = text.rpartition(":")
+    if not colon or text.endswith("]"):
+        return f"{text}:{DEFAULT_PORT}"
+    if not port.isdigit() or not 0 < int(port) < 2**16:
+        raise ValueError(f"{text!r} has the port {port!r}; wanted a number from 1 to 65535")
+    return text
+
+
+def _contexts() -> dict[str, str]:
+    path = contexts_path()
+    if not path.is_file():
+        return {}
+    import yaml  # noqa: PLC0415 - slow to import, and only a user with contexts needs it
+
+    try:
+        found = yaml.safe_load(path.read_text("utf-8")) or {}
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not YAML: {error}") from None
+    if not isinstance(found, dict):
+        raise ConfigError(f"{path} must hold lines `name: target`")
+    return {str(name): str(target) for name, target in found.items()}

@@ -1,0 +1,55 @@
+"""One line for each message and each state: the same text in tests, logs and the shell."""
+
+from typing import assert_never
+
+from election.messages import AskVote, Ballot, CampaignNow, ElectionMessage, Position, Vote
+from election.raft import Raft
+from election.tally import Tally
+
+
+def position(at: Position) -> str:
+    """Term and index, as in `7:42`."""
+    return f"{at.term}:{at.index}"
+
+
+def message(said: ElectionMessage) -> str:
+    """As a line of the minutes: `ask_vote term=8 candidate=2 log=7:42 pre`."""
+    match said:
+        case AskVote():
+            line = f"ask_vote term={said.term} candidate={said.candidate}"
+            line += f" log={position(said.position)}"
+            return line + _flags(pre=said.pre, transfer=said.transfer)
+        case Vote():
+            answer = "AYE" if said.granted else f"NAY {said.nay}"
+            line = f"vote {answer} term={said.term} asked={said.asked} voter={said.voter}"
+            return line + _flags(pre=said.pre)
+        case CampaignNow():
+            return f"campaign_now term={said.term} leader={said.leader}"
+        case _:
+            assert_never(said)
+
+
+def ballot(filled: Ballot) -> str:
+    """What is or must be durable: `term=8 vote=2`."""
+    line = f"term={filled.term} vote={filled.vote or '-'}"
+    return line if filled.member else line + " recruit"
+
+
+def tally(question: Tally) -> str:
+    """Who asked, and who said what: `term=8 candidate=2 1:AYE 2:AYE 3:log_behind`."""
+    answers = (f" {voter}:{nay or 'AYE'}" for voter, nay in sorted(question.answers.items()))
+    line = f"term={question.term} candidate={question.candidate}" + "".join(answers)
+    return line + _flags(pre=question.pre)
+
+
+def state(raft: Raft) -> str:
+    """Who leads, as this node sees it: `raft me=1 leader term=8 vote=1 leader=1 log=7:42`."""
+    line = f"raft me={raft.me} {raft.role} {ballot(raft.ballot)} leader={raft.leader or '-'}"
+    line += f" log={position(raft.position)}"
+    if raft.transferring is not None:
+        line += f" handing_to={raft.transferring}"
+    return line + _flags(fenced=raft.fenced)
+
+
+def _flags(**flags: bool) -> str:
+    return "".join(f" {name}" for name, is_set in flags.items() if is_set)

@@ -1,0 +1,90 @@
+"""When a leader that hears too few voters must stop: check-quorum and fencing."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from math import inf
+
+from election.messages import Replica
+from election.roles import Timing
+
+
+class Fencing(StrEnum):
+    """How a leader guards itself against having been replaced unnoticed."""
+
+    SOFT = "soft"
+    """Steps down after the disconnect timeout, the same that followers have."""
+    STRICT = "strict"
+    """After half of it, so it is gone before anybody else can be elected."""
+    OFF = "off"
+    """Never: stays the leader, and what it cannot confirm waits."""
+
+
+class Contact:
+    """When each voter last answered a leader in its term, and until when that makes a quorum."""
+
+    def __init__(
+        self,
+        *,
+        me: Replica,
+        voters: Sequence[Replica],
+        quorum: int,
+        timing: Timing,
+        fencing: Fencing,
+    ) -> None:
+        assert quorum >= 1
+        self.quorum = quorum
+        self.fencing = fencing
+        self.until = -inf
+        """Up to this time a quorum is known to have answered recently enough."""
+        self._timing = timing
+        self._heard: dict[Replica, float] = {peer: -inf for peer in voters if peer != me}
+
+    @property
+    def patience(self) -> float:
+        """For how many seconds an answer counts."""
+        timeout = self._timing.disconnect_timeout
+        return timeout / 2 if self.fencing is Fencing.STRICT else timeout
+
+    def begin(self, now: float) -> None:
+        """A term of leadership begins: everybody gets the full time for a first answer."""
+        for peer in self._heard:
+            self._heard[peer] = now
+        self._measure()
+
+    def heard(self, peer: Replica, now: float) -> None:
+        """That voter answered. Anybody else is not counted."""
+        if peer in self._heard:
+            self._heard[peer] = now
+
+    def fresh(self, now: float) -> bool:
+        """Has a quorum answered recently enough?"""
+        if now > self.until:
+            self._measure()
+        return now <= self.until
+
+    def lost(self, now: float) -> bool:
+        """Must a leader fence itself?"""
+        return self.fencing is not Fencing.OFF and not self.fresh(now)
+
+    def change_fencing(self, fencing: Fencing) -> None:
+        """The patience may have become shorter: measure anew."""
+        self.fencing = fencing
+        self._measure()
+
+    def change_voters(
+        self, *, me: Replica, voters: Sequence[Replica], quorum: int, now: float
+    ) -> None:
+        """Somebody joined or left; who joined gets the full time for a first answer."""
+        assert quorum >= 1
+        self.quorum = quorum
+        self._heard = {peer: self._heard.get(peer, now) for peer in voters if peer != me}
+        self._measure()
+
+    def _measure(self) -> None:
+        needed = self.quorum - 1  # The leader itself is always there.
+        if needed == 0:
+            self.until = inf
+        elif needed <= len(self._heard):
+            self.until = sorted(self._heard.values(), reverse=True)[needed - 1] + self.patience
+        else:
+            self.until = -inf

@@ -1,0 +1,208 @@
+"""The election of one node: what it is told, and what it answers (Raft §5, thesis §3.10)."""
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from election.campaign import Campaign
+from election.fencing import Fencing
+from election.messages import (
+    AskVote,
+    Ballot,
+    CampaignNow,
+    ElectionMessage,
+    Nay,
+    Position,
+    Replica,
+    Term,
+    Vote,
+)
+from election.quorum import majority
+from election.ready import Alarm, ElectionReady, Timer
+from election.roles import Mode, Role, Timing
+
+__all__ = ["Alarm", "ElectionReady", "Fencing", "Mode", "Raft", "Role", "Timer", "Timing"]
+
+
+class Raft(Campaign):
+    """Who leads, as far as one node can know. No clock, no dice, no disk, no network.
+
+    Inputs are method calls; what is to be done comes out of `ready()`. Call `clock` before each
+    batch of inputs. Neither `elected` nor a granted vote rests on a ballot that is not durable.
+    """
+
+    def __init__(
+        self,
+        *,
+        me: Replica,
+        voters: Sequence[Replica],
+        mode: Mode,
+        quorum: int,
+        timing: Timing,
+        fencing: Fencing,
+        ballot: Ballot,
+        position: Position,
+    ) -> None:
+        super().__init__(
+            me=me,
+            voters=voters,
+            mode=mode,
+            quorum=quorum,
+            timing=timing,
+            fencing=fencing,
+            ballot=ballot,
+            position=position,
+        )
+        self._handed: tuple[Term, Replica] | None = None
+        self._lease_void: Term | None = None
+
+    @property
+    def transferring(self) -> Replica | None:
+        """Whom the leadership is being handed to. The leader takes no writes meanwhile."""
+        if self._handed is not None and self.role is Role.LEADER and self._handed[0] == self.term:
+            return self._handed[1]
+        return None
+
+    @property
+    def is_lease_void(self) -> bool:
+        """Somebody was told in this term that loyalty to us does not count: serve no read on it."""
+        return self._lease_void == self.term
+
+    def start(self) -> None:
+        """Begin: arm the first timer. A candidate waits one full timeout, unless it is alone."""
+        if self._is_alone() and self._may_campaign():
+            self._campaign(promoted=False)
+            return
+        self._arm_election()
+        if self.term > 0:
+            # A leader may count on the loyalty that we have forgotten by restarting.
+            self.loyal_until = self.now + self.timing.election_timeout
+
+    def timer(self, kind: str) -> None:
+        """A timer asked for in a ready has come."""
+        match kind:
+            case Alarm.ELECTION:
+                self._election_timeout()
+            case Alarm.CHECK_QUORUM:
+                if self.role is Role.LEADER:  # `clock` has just looked.
+                    self._arm_check()
+            case Alarm.TRANSFER:
+                if self.transferring is not None:
+                    self.out.note("transfer_failed", term=self.term, to=self.transferring)
+                    self._handed = None
+            case _:
+                raise AssertionError(f"not a timer of the election: {kind}")
+
+    def received(self, message: ElectionMessage) -> None:
+        """A message from a peer that was identified by its handshake."""
+        match message:
+            case AskVote():
+                if message.candidate != self.me:
+                    self._answer(message)
+            case Vote():
+                self._count(message)
+            case CampaignNow():
+                self._take_over(message)
+            case _:
+                assert_never(message)
+
+    def observe(self, term: Term, leader: Replica | None) -> bool:
+        """What a replication message says about who leads. False if it is of the past.
+
+        From a leader: it is known now, and this node is loyal to it for one election timeout more.
+        """
+        if term != self.ballot.term:
+            if term < self.ballot.term:
+                return False
+            self._adopt(term)
+        if leader is None:
+            return True
+        if leader != self.leader:
+            if self.leader is not None or leader == self.me:
+                # Impossible while ballots are durable; the first one seen stays.
+                self.out.note("two_leaders", term=term, first=self.leader, second=leader)
+                return False
+            self._follow(leader)
+        self.loyal_until = self.now + self.timing.election_timeout
+        return True
+
+    def hand_over(self, to: Replica) -> None:
+        """Tell a voter, whose log is as long as ours, to campaign at once."""
+        assert self.role is Role.LEADER
+        assert to in self.voters
+        assert to != self.me
+        self._handed = (self.term, to)
+        self._lease_void = self.term
+        self.out.send(to, CampaignNow(term=self.term, leader=self.me))
+        timeout = self.timing.election_timeout
+        self.out.arm(Alarm.TRANSFER, timeout, timeout)
+        self.out.note("hands_over", term=self.term, to=to)
+
+    def set_mode(self, mode: Mode) -> None:
+        """Take part in another way. Off and voter stop leading at once, manual goes on."""
+        if mode is self.mode:
+            return
+        self.mode = mode
+        if mode is Mode.OFF or mode is Mode.VOTER:
+            self.resign(f"mode_{mode}")
+        if self._poll is not None and (mode is Mode.VOTER or not self._poll.promoted):
+            self._become(Role.FOLLOWER, None)
+            self._arm_election()
+
+    def set_voters(self, voters: Sequence[Replica], quorum: int) -> None:
+        """The replica set is another one. An open question is dropped and asked anew."""
+        self.voters = tuple(voters)
+        self.contact.change_voters(
+            me=self.me,
+            voters=self.voters,
+            quorum=max(quorum, majority(len(self.voters))),
+            now=self.now,
+        )
+        if self._poll is not None:
+            self._become(Role.FOLLOWER, None)
+            self._arm_election()
+
+    def _answer(self, ask: AskVote) -> None:
+        """AYE or NAY; a NAY says why."""
+        nay = self._refusal(ask)
+        self.tallies.of(term=ask.term, candidate=ask.candidate, pre=ask.pre).say(self.me, nay)
+        if nay is None and not ask.pre:
+            assert ask.term == self.term
+            if self.ballot.vote is None:
+                self._mark(Ballot(term=self.term, vote=ask.candidate, member=True))
+                self.out.note("votes", term=self.term, candidate=ask.candidate)
+            self._become(Role.FOLLOWER, self.leader)
+            self._arm_election()
+        answer = Vote(
+            term=self.term,
+            asked=ask.term,
+            voter=self.me,
+            pre=ask.pre,
+            granted=nay is None,
+            nay=nay,
+        )
+        self.out.send(ask.candidate, answer)
+
+    def _refusal(self, ask: AskVote) -> Nay | None:
+        """Why not. The order matters: the first two leave a higher term alone."""
+        if ask.candidate not in self.voters or self.me not in self.voters:
+            return Nay.NOT_A_VOTER
+        if ask.term < self.term:
+            return Nay.STALE_TERM
+        if self._is_loyal() and not ask.transfer:
+            return Nay.LEADER_ALIVE
+        if ask.term > self.term and not ask.pre:
+            self._adopt(ask.term)
+        if not self.ballot.member:
+            return Nay.RECRUIT
+        if ask.term == self.term and self.ballot.vote not in (None, ask.candidate):
+            return Nay.VOTED_FOR_OTHER
+        if ask.position < self.position:
+            return Nay.LOG_BEHIND
+        return None
+
+    def _take_over(self, order: CampaignNow) -> None:
+        """The leader hands over to us: campaign without asking whether it is gone."""
+        if order.leader == self.me or not self.observe(order.term, order.leader):
+            return
+        if self.mode is not Mode.VOTER and self._may_lead():
+            self._campaign(promoted=True, transfer=True)

@@ -1,0 +1,114 @@
+"""What an election wants done: a ballot to write, messages to send, timers to arm."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from election.messages import Ballot, ElectionMessage, Replica, Term
+
+
+class Alarm(StrEnum):
+    """What a timer of the election is for. At most one of a kind is armed."""
+
+    ELECTION = "election"
+    CHECK_QUORUM = "check_quorum"
+    TRANSFER = "transfer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timer:
+    """Ask for `timer(kind)` after a time between `earliest` and `latest` seconds.
+
+    Replaces an armed timer of the same kind; `earliest` None disarms it.
+    """
+
+    kind: str
+    earliest: float | None
+    latest: float = 0.0
+
+
+Letter = tuple[Replica, ElectionMessage]
+"""A message and whom it is for."""
+Note = tuple[str, dict[str, object]]
+"""Something for the timeline: a stable name and its numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElectionReady:
+    """Everything to be done since the last one, in the order in which it must be done.
+
+    `ballot` must be durable before `after` is sent and before anything else is answered in its
+    term. It is named again for as long as there is something to send after it.
+    `elected` and `deposed` compare with the last ready; both are true when the node lost one term
+    and won another in between.
+    """
+
+    ballot: Ballot | None = None
+    now: tuple[Letter, ...] = ()
+    after: tuple[Letter, ...] = ()
+    timers: tuple[Timer, ...] = ()
+    notes: tuple[Note, ...] = ()
+    elected: bool = False
+    deposed: bool = False
+
+
+NOTHING = ElectionReady()
+"""The shared answer for all the batches in which no election happened."""
+
+
+class Outbox:
+    """Gathers what is to be done, and knows which ballot is durable."""
+
+    def __init__(self, durable: Ballot) -> None:
+        self.durable = durable
+        self._handed = durable
+        self._led: Term | None = None
+        self._stirred = True
+        self._letters: list[Letter] = []
+        self._timers: dict[str, Timer] = {}
+        self._notes: list[Note] = []
+
+    def send(self, to: Replica, message: ElectionMessage) -> None:
+        """Send it when everything it may rest on is durable."""
+        self._letters.append((to, message))
+        self._stirred = True
+
+    def arm(self, kind: Alarm, earliest: float, latest: float) -> None:
+        """Ask for a timer; a later request for the same kind replaces an earlier one."""
+        self._timers[kind] = Timer(kind=kind, earliest=earliest, latest=latest)
+        self._stirred = True
+
+    def disarm(self, kind: Alarm) -> None:
+        """Take a timer back."""
+        self._timers[kind] = Timer(kind=kind, earliest=None)
+        self._stirred = True
+
+    def note(self, name: str, **fields: object) -> None:
+        """Keep an event for the timeline."""
+        self._notes.append((name, fields))
+        self._stirred = True
+
+    def stir(self) -> None:
+        """Something else changed (the ballot, the role): the next drain must look."""
+        self._stirred = True
+
+    def drain(self, *, ballot: Ballot, leads: Term | None) -> ElectionReady:
+        """All that was gathered. `leads` is the term in which this node leads now, if it does."""
+        if not self._stirred:
+            return NOTHING
+        written = ballot == self.durable
+        letters = tuple(self._letters)
+        ready = ElectionReady(
+            ballot=ballot if not written and (letters or ballot != self._handed) else None,
+            # Whatever is said may rest on the ballot, so nothing overtakes it.
+            now=letters if written else (),
+            after=() if written else letters,
+            timers=tuple(self._timers.values()),
+            notes=tuple(self._notes),
+            elected=leads is not None and leads != self._led,
+            deposed=self._led is not None and leads != self._led,
+        )
+        self._handed, self._led, self._stirred = ballot, leads, False
+        self._letters.clear()
+        self._timers.clear()
+        self._notes.clear()
+        return ready

@@ -1,0 +1,47 @@
+"""What a node may want (its mode), what it is (its role), and how patient it is."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Mode(StrEnum):
+    """How a node takes part in elections."""
+
+    OFF = "off"
+    """Never campaigns by itself; votes, and `promote()` still holds a vote."""
+    VOTER = "voter"
+    """Votes only; `promote()` is refused."""
+    CANDIDATE = "candidate"
+    """Campaigns when no leader is heard."""
+    MANUAL = "manual"
+    """Campaigns when told to by `promote()` or by the leader, for one term."""
+
+
+class Role(StrEnum):
+    """What a node is in its present term. A node that only asks for pre-votes is a follower."""
+
+    FOLLOWER = "follower"
+    CANDIDATE = "candidate"
+    LEADER = "leader"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """How long to wait, in seconds.
+
+    `election_timeout`: a follower that heard no leader for so long campaigns, and until then it
+    helps no other candidate. `disconnect_timeout`: a leader that heard no quorum for so long
+    fences itself.
+    """
+
+    election_timeout: float
+    disconnect_timeout: float
+
+
+RETRY_SHARE_MAX = 0.1
+"""A campaign that nobody can win is tried again within this share of the election timeout."""
+GONE_EARLIEST_S = 0.005
+GONE_LATEST_S = 0.030
+"""How soon to campaign when the leader's process is dead: random, so that one is first."""
+PROMOTE_TIMEOUTS_MAX = 2
+"""For how many election timeouts a promoted candidate goes on asking in its one term."""

@@ -1,0 +1,45 @@
+"""The `qsync` command: makes sure that the packages beside us are ours, then hands over to them."""
+
+import importlib
+import sys
+from types import ModuleType
+
+SIBLINGS = ("election", "admin", "cli")
+"""Common words: another distribution, or a folder in the way, may bear the same name."""
+
+
+def main() -> None:
+    """Run the command line, or say which foreign package is in the way (exit code 2)."""
+    complaint = stranger()
+    if complaint is not None:
+        print(complaint, file=sys.stderr)
+        sys.exit(2)
+    from cli.main import main as command  # noqa: PLC0415 - only after the check above
+
+    command()
+
+
+def stranger() -> str | None:
+    """What stands in the place of one of our packages, or None when all are ours."""
+    for name in SIBLINGS:
+        try:
+            package = importlib.import_module(name)
+        except ImportError as error:
+            return (
+                f"qsync: its package {name!r} cannot be imported: {error}; reinstall qsync-cluster"
+            )
+        if getattr(package, "PART_OF", None) != "qsync":
+            return (
+                f"qsync: another package took our place: {name} from {_place(package)}\n"
+                "install qsync-cluster in an environment of its own "
+                "(uv tool install qsync-cluster), or run it from another folder"
+            )
+    return None
+
+
+def _place(package: ModuleType) -> str:
+    return package.__file__ or str(next(iter(getattr(package, "__path__", ["?"]))))
+
+
+if __name__ == "__main__":
+    main()

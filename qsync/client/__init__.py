@@ -1,0 +1,1 @@
+"""Connect, find the leader, retry safely."""

@@ -1,0 +1,25 @@
+"""How a node is set up: a YAML file, then QSYNC_ variables, then flags; refused whole if wrong."""
+
+from qsync.config.kinds import Address
+from qsync.config.node import NodeConfig
+from qsync.config.sections import (
+    ClusterSection,
+    ElectionSection,
+    LimitsSection,
+    NodeSection,
+    Peer,
+    ReplicationSection,
+    StoreSection,
+)
+
+__all__ = [
+    "Address",
+    "ClusterSection",
+    "ElectionSection",
+    "LimitsSection",
+    "NodeConfig",
+    "NodeSection",
+    "Peer",
+    "ReplicationSection",
+    "StoreSection",
+]

@@ -1,0 +1,74 @@
+"""What must hold between options, beyond each one being right by itself."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from qsync.config.sections import REPLICA_MAX
+from qsync.config.source import Place, Problem
+
+if TYPE_CHECKING:
+    from qsync.config.node import NodeConfig
+
+_PUBLIC = (
+    "can be reached from other machines, and there is neither TLS nor users yet; "
+    "listen on 127.0.0.1, or say `insecure: true`"
+)
+
+
+def inconsistencies(config: "NodeConfig", places: Mapping[str, Place]) -> list[Problem]:
+    """Everything that does not fit together, each at the place where it was written."""
+    values = config.values()
+    return [
+        Problem(
+            place=places.get(key, Place("default")), key=key, value=values.get(key), reason=reason
+        )
+        for key, reason in [*_network(config), *_peers(config), *_limits(config), *_time(config)]
+    ]
+
+
+def _network(config: "NodeConfig") -> Iterator[tuple[str, str]]:
+    if not config.listen.loopback and not config.insecure:
+        yield "listen", _PUBLIC
+    if config.advertise is not None and config.advertise.everywhere:
+        yield "advertise", "is no address that others can dial"
+    if len(config.peers) > 1 and config.listen.everywhere and config.advertise is None:
+        yield "listen", "means all interfaces, so `advertise` must say where the others dial"
+
+
+def _peers(config: "NodeConfig") -> Iterator[tuple[str, str]]:
+    peers = config.peers
+    if len(peers) > REPLICA_MAX:
+        yield "peers", f"has {len(peers)} members; at most {REPLICA_MAX} are possible"
+    if len(peers) > 1 and not config.cluster.id:
+        yield "cluster.id", "is needed when there are peers, and is the same on all of them"
+    own = [number for number, peer in enumerate(peers) if peer.id == config.node.id]
+    if not own:
+        yield "peers", f"must include this node itself, id {config.node.id}"
+    elif peers[own[0]].name != config.node.name:
+        yield f"peers.{own[0]}.name", f"is not this node's name {config.node.name!r}"
+    for part in ("id", "name", "address"):
+        counted = Counter(str(getattr(peer, part)) for peer in peers)
+        for value, count in counted.items():
+            if count > 1:
+                yield "peers", f"gives the {part} {value} to {count} members"
+
+
+def _limits(config: "NodeConfig") -> Iterator[tuple[str, str]]:
+    limits = config.limits
+    if limits.tuple_bytes_max > limits.txn_bytes_max:
+        yield "limits.tuple_bytes_max", "is more than limits.txn_bytes_max"
+    if limits.txn_bytes_max > limits.client_frame_bytes_max:
+        yield "limits.txn_bytes_max", "is more than limits.client_frame_bytes_max"
+    if limits.txn_bytes_max > limits.frame_bytes_max:
+        yield "limits.txn_bytes_max", "is more than limits.frame_bytes_max"
+    if config.replication.append_bytes_max > limits.frame_bytes_max:
+        yield "replication.append_bytes_max", "is more than limits.frame_bytes_max"
+
+
+def _time(config: "NodeConfig") -> Iterator[tuple[str, str]]:
+    if config.replication.timeout * 2 > config.election.timeout:
+        yield (
+            "election.timeout",
+            "is less than two heartbeats (replication.timeout), so followers would never be calm",
+        )

@@ -1,0 +1,249 @@
+"""The whole configuration of a node: read, checked, explained, and written out again."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Self, TypeVar
+
+from qsync.config import sections
+from qsync.config.checks import inconsistencies
+from qsync.config.kinds import ADDRESS, ADDRESS_OR_NONE, FLAG, Address, Described, option
+from qsync.config.source import Place, Problem, Reader, Setting, refusal
+from qsync.config.text import render
+
+T = TypeVar("T")
+
+_SECTIONS: dict[str, type] = {
+    "node": sections.NodeSection,
+    "cluster": sections.ClusterSection,
+    "election": sections.ElectionSection,
+    "replication": sections.ReplicationSection,
+    "store": sections.StoreSection,
+    "limits": sections.LimitsSection,
+}
+_PEER = "peers.*."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeConfig:
+    """How one node is set up. Frozen: a changed configuration is a new one."""
+
+    node: sections.NodeSection = field(default_factory=sections.NodeSection)
+    cluster: sections.ClusterSection = field(default_factory=sections.ClusterSection)
+    listen: Address = option(ADDRESS, "127.0.0.1:3301", "where it listens")
+    advertise: Address | None = option(
+        ADDRESS_OR_NONE, "", "where others reach it, when that is not where it listens"
+    )
+    peers: tuple[sections.Peer, ...] = ()
+    """All members of the replica set, this node included; it alone when none are given."""
+    election: sections.ElectionSection = field(default_factory=sections.ElectionSection)
+    replication: sections.ReplicationSection = field(default_factory=sections.ReplicationSection)
+    store: sections.StoreSection = field(default_factory=sections.StoreSection)
+    limits: sections.LimitsSection = field(default_factory=sections.LimitsSection)
+    insecure: bool = option(
+        FLAG, "false", "true allows listening beyond this machine without TLS and users"
+    )
+    places: Mapping[str, Place] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.peers:
+            alone = sections.Peer(id=self.node.id, name=self.node.name, address=self.address)
+            object.__setattr__(self, "peers", (alone,))
+
+    @classmethod
+    def load(
+        cls,
+        path: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        flags: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Read the file, then variables (`os.environ` by default), then flags (dotted keys).
+
+        Raises ConfigError naming every problem by place, option, value and reason.
+        """
+        reader = Reader(known=_OPTIONS)
+        if path is not None:
+            reader.file(path)
+        reader.environment(os.environ if env is None else env)
+        reader.flags(flags or {})
+        return cls._build(reader, path)
+
+    @classmethod
+    def loads(cls, text: str, *, where: str = "text") -> Self:
+        """Read YAML text alone."""
+        reader = Reader(known=_OPTIONS)
+        reader.text(text, where=where)
+        return cls._build(reader, None)
+
+    @classmethod
+    def template(cls, values: Mapping[str, str] | None = None) -> str:
+        """A commented YAML file: `values` (dotted keys) are set, all else shows its default."""
+        return cls.load(None, {}, values).to_yaml()
+
+    @classmethod
+    def schema(cls) -> dict[str, object]:
+        """A JSON schema of the file, for editors."""
+        return _schema()
+
+    @property
+    def address(self) -> Address:
+        """Where others reach this node."""
+        return self.advertise or self.listen
+
+    @property
+    def members(self) -> tuple[sections.Peer, ...]:
+        """The peers, by id."""
+        return tuple(sorted(self.peers, key=lambda peer: peer.id))
+
+    def origin(self, key: str) -> str:
+        """Where the value of a dotted key was written, or "default". Raises KeyError if unknown."""
+        if key != "peers" and key not in self.values():
+            raise KeyError(key)
+        place = self.places.get(key)
+        return "default" if place is None else str(place)
+
+    def values(self) -> dict[str, str]:
+        """Every option as text, by dotted key; members as `peers.0.id` and so on."""
+        shown: dict[str, str] = {}
+        for key, described in _OPTIONS.items():
+            if not key.startswith(_PEER):
+                shown[key] = described.kind.show(_value(self, key))
+        for number, peer in enumerate(self.peers if "peers" in self.places else ()):
+            for item in fields(peer):
+                described = _OPTIONS[_PEER + item.name]
+                shown[f"peers.{number}.{item.name}"] = described.kind.show(getattr(peer, item.name))
+        return shown
+
+    def to_yaml(self) -> str:
+        """The commented file that reads back as this configuration."""
+        about = {key: described.about for key, described in _OPTIONS.items()}
+        heads = {name: section.__doc__ or "" for name, section in _SECTIONS.items()}
+        return render(self.values(), live=set(self.places), about=about, heads=heads)
+
+    @classmethod
+    def _build(cls, reader: Reader, path: Path | None) -> Self:
+        parsed: dict[str, object] = {}
+        for setting in reader.settings:
+            described = _OPTIONS[_general(setting.key)]
+            try:
+                parsed[setting.key] = described.kind.parse(setting.text)
+            except ValueError as error:
+                reader.problems.append(_complaint(setting, described, str(error)))
+        reader.problems += _incomplete(reader.settings)
+        if reader.problems:
+            raise refusal(reader.problems)
+        places = {setting.key: setting.place for setting in reader.settings}
+        peer_places = [place for key, place in places.items() if key.startswith("peers.")]
+        if peer_places:
+            places["peers"] = peer_places[0]
+        if path is not None and places.get("node.dir", Place(str(path))).where == str(path):
+            # Relative to the file, so that a node's directory can be moved.
+            written = parsed.get("node.dir", Path())
+            assert isinstance(written, Path)
+            parsed["node.dir"] = path.parent / written
+        made = _make(cls, {"places": places, **_arguments(parsed)})
+        wrong = inconsistencies(made, places)
+        if wrong:
+            raise refusal(wrong)
+        return made
+
+
+def _make(maker: Callable[..., T], values: Mapping[str, object]) -> T:
+    return maker(**values)
+
+
+def _arguments(parsed: Mapping[str, object]) -> dict[str, object]:
+    """The constructor's arguments: sections and members built from dotted keys."""
+    plain = {key: value for key, value in parsed.items() if "." not in key}
+    for name, section in _SECTIONS.items():
+        start = name + "."
+        own = {key[len(start) :]: value for key, value in parsed.items() if key.startswith(start)}
+        plain[name] = _make(section, own)
+    members: dict[int, dict[str, object]] = {}
+    for key, value in parsed.items():
+        if key.startswith("peers."):
+            _, number, item = key.split(".")
+            members.setdefault(int(number), {})[item] = value
+    plain["peers"] = tuple(_make(sections.Peer, member) for member in members.values())
+    return plain
+
+
+def _value(config: NodeConfig, key: str) -> object:
+    found: object = config
+    for part in key.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _general(key: str) -> str:
+    return ".".join("*" if part.isdigit() else part for part in key.split("."))
+
+
+def _complaint(setting: Setting, described: Described, reason: str) -> Problem:
+    return Problem(
+        place=setting.place,
+        key=setting.key,
+        value=setting.text,
+        reason=reason,
+        suggestion=described.kind.suggest(setting.text),
+    )
+
+
+def _incomplete(settings: list[Setting]) -> Iterator[Problem]:
+    """Members that lack a part: none of them has a default that could be meant."""
+    given = {setting.key: setting.place for setting in settings if setting.key.startswith("peers.")}
+    for number in dict.fromkeys(key.split(".")[1] for key in given):
+        place = next(place for key, place in given.items() if key.split(".")[1] == number)
+        for item in fields(sections.Peer):
+            key = f"peers.{number}.{item.name}"
+            if key not in given:
+                yield Problem(place=place, key=key, value=None, reason="is missing")
+
+
+def _walk() -> Iterator[tuple[str, Described]]:
+    """Every option in the order of the file."""
+    for item in fields(NodeConfig):
+        if item.name in _SECTIONS:
+            for inner in fields(_SECTIONS[item.name]):
+                yield f"{item.name}.{inner.name}", inner.metadata["option"]
+        elif item.name == "peers":
+            for inner in fields(sections.Peer):
+                yield _PEER + inner.name, inner.metadata["option"]
+        elif "option" in item.metadata:
+            yield item.name, item.metadata["option"]
+
+
+_OPTIONS: dict[str, Described] = dict(_walk())
+
+
+def _schema() -> dict[str, object]:
+    properties: dict[str, object] = {}
+    for name, section in _SECTIONS.items():
+        own = {inner.name: _described(f"{name}.{inner.name}") for inner in fields(section)}
+        properties[name] = _object(own, about=section.__doc__ or "")
+    peer = {inner.name: _described(_PEER + inner.name) for inner in fields(sections.Peer)}
+    properties["peers"] = {"type": "array", "items": _object(peer, about="One member.")}
+    for key in _OPTIONS:
+        if "." not in key:
+            properties[key] = _described(key)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "qsync node",
+        **_object(properties, about="Configuration of one node."),
+    }
+
+
+def _object(properties: Mapping[str, object], *, about: str) -> dict[str, object]:
+    # An empty section is written by commenting all its options out.
+    return {
+        "type": ["object", "null"],
+        "description": about,
+        "additionalProperties": False,
+        "properties": properties,
+    }
+
+
+def _described(key: str) -> dict[str, object]:
+    described = _OPTIONS[key]
+    return {**described.kind.schema, "description": described.about}

@@ -1,0 +1,166 @@
+"""Everything that may be set, section by section, with its default and what it is for."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from election.fencing import Fencing
+from election.messages import Replica
+from election.roles import Mode
+from qsync.config.kinds import (
+    ADDRESS,
+    CLUSTER_ID,
+    LABEL,
+    NAME,
+    PATH,
+    QUORUM,
+    Address,
+    Kind,
+    choice,
+    duration,
+    integer,
+    option,
+    size,
+)
+
+REPLICA_MAX = 31
+
+_replica = integer(1, REPLICA_MAX)
+REPLICA: Kind[Replica] = Kind(
+    parse=lambda text: Replica(_replica.parse(text)), schema=_replica.schema
+)
+
+
+class Policy(StrEnum):
+    """What happens to a transaction that waited too long for its quorum."""
+
+    ROLLBACK = "rollback"
+    DETACH = "detach"
+
+
+class WriterChoice(StrEnum):
+    """Where durable commits are made."""
+
+    AUTO = "auto"
+    INLINE = "inline"
+    THREAD = "thread"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peer:
+    """One member of the replica set, this node included."""
+
+    id: Replica = option(REPLICA, "1", "its replica id")
+    name: str = option(NAME, "n1", "name of the member, unique in the cluster")
+    address: Address = option(ADDRESS, "127.0.0.1:3301", "where the others reach it")
+
+    @property
+    def host(self) -> str:
+        """The host of its address."""
+        return self.address.host
+
+    @property
+    def port(self) -> int:
+        """The port of its address."""
+        return self.address.port
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSection:
+    """Who the node is and where its data lives."""
+
+    id: Replica = option(REPLICA, "1", "replica id, unique in the cluster, for life")
+    name: str = option(NAME, "n1", "name shown to people, unique in the cluster")
+    dir: Path = option(PATH, ".", "where its data lives; relative to this file")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSection:
+    """The cluster it belongs to. Must be the same on all members."""
+
+    id: str = option(CLUSTER_ID, "", "UUID of the cluster; needed when there are peers")
+    name: str = option(NAME, "qsync", "name shown to people")
+    tag: str = option(LABEL, "", "free text shown beside the name, such as an environment")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElectionSection:
+    """Who may lead, and how soon a silent leader is replaced."""
+
+    mode: Mode = option(
+        choice(Mode), "candidate", "may this node lead: off, voter, candidate, manual"
+    )
+    timeout: float = option(
+        duration("10ms", "1h"), "5s", "silence after which a follower calls an election"
+    )
+    fencing: Fencing = option(
+        choice(Fencing), "soft", "how soon a leader without a quorum steps down: soft, strict, off"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicationSection:
+    """How transactions reach the others and what is asked of them."""
+
+    timeout: float = option(
+        duration("5ms", "1h"), "1s", "heartbeat period; a peer silent for four of them is lost"
+    )
+    synchro_quorum: str = option(
+        QUORUM, "N / 2 + 1", "members that must hold a transaction; N is the number of voters"
+    )
+    synchro_timeout: float = option(
+        duration("1ms", "24h"), "5s", "how long the oldest pending transaction waits for its quorum"
+    )
+    synchro_policy: Policy = option(
+        choice(Policy), "rollback", "then: rollback undoes it, detach only releases the client"
+    )
+    queue_entries_max: int = option(
+        integer(1, 100_000_000), "100000", "pending transactions beyond which writers wait"
+    )
+    queue_bytes_max: int = option(
+        size("1KiB", "64GiB"), "16MiB", "bytes of pending transactions beyond which writers wait"
+    )
+    append_bytes_max: int = option(
+        size("4KiB", "1GiB"), "4MiB", "bytes of log in one message to a follower"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreSection:
+    """What is on disk."""
+
+    writer: WriterChoice = option(
+        choice(WriterChoice),
+        "auto",
+        "commit inline (fast disks), on a thread, or measure and choose",
+    )
+    map_size: int = option(
+        size("1MiB", "64TiB"), "1GiB", "first size of each LMDB map; maps grow by themselves"
+    )
+    fold_interval: float = option(
+        duration("1ms", "1h"), "100ms", "how often confirmed rows go from memory to the spaces"
+    )
+    fold_rows_max: int = option(integer(1, 1_000_000), "200", "rows folded in one go")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitsSection:
+    """Where the node says no."""
+
+    frame_bytes_max: int = option(size("64KiB", "1GiB"), "64MiB", "largest message between members")
+    client_frame_bytes_max: int = option(
+        size("64KiB", "1GiB"), "16MiB", "largest message from or to a client"
+    )
+    txn_bytes_max: int = option(size("1KiB", "1GiB"), "8MiB", "largest transaction")
+    tuple_bytes_max: int = option(size("64B", "1GiB"), "1MiB", "largest tuple")
+    connections_max: int = option(integer(1, 1_000_000), "1000", "client connections")
+    inflight_max: int = option(
+        integer(1, 1_000_000), "4096", "unanswered requests of one connection"
+    )
+    session_ttl: float = option(
+        duration("1s", "365d"), "1h", "silence after which a client session may expire"
+    )
+    sessions_max: int = option(integer(1, 10_000_000), "10000", "client sessions kept")
+    session_outcomes_max: int = option(
+        integer(1, 1_000_000), "4096", "outcomes kept for the retries of one session"
+    )

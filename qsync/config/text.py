@@ -1,0 +1,67 @@
+"""The configuration as a commented YAML file."""
+
+import json
+import re
+from collections.abc import Collection, Mapping
+
+_PLAIN = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./:+*() -]*")
+_PEER = ("id", "name", "address")
+_NULLS = {"null", "Null", "NULL"}
+_HEAD = """\
+# Configuration of one qsync node. Lines that are commented out show the default.
+# Overridden by variables (QSYNC_SECTION__OPTION) and flags; `qsync config show --origin` tells.
+# Durations: 250ms, 5s, 1h. Sizes: 512B, 64MiB.
+"""
+
+
+def render(
+    values: Mapping[str, str],
+    *,
+    live: Collection[str],
+    about: Mapping[str, str],
+    heads: Mapping[str, str],
+) -> str:
+    """All options in the order of `values`; those in `live` are set, the others commented out."""
+    parts = [_HEAD]
+    for section, head in heads.items():
+        own = {key: text for key, text in values.items() if key.startswith(section + ".")}
+        lines = [_option(key, own[key], about[key], set_=key in live, indent="  ") for key in own]
+        parts.append(f"# {head}\n{section}:\n" + "".join(lines))
+    alone = [key for key in values if "." not in key]
+    plain = [_option(key, values[key], about[key], set_=key in live, indent="") for key in alone]
+    return "\n".join([*parts, _peers(values), "\n".join(plain)])
+
+
+def _option(key: str, text: str, about: str, *, set_: bool, indent: str) -> str:
+    name = key.rpartition(".")[2]
+    mark = "" if set_ else "# "
+    return f"{indent}# {about}\n{indent}{mark}{name}: {_scalar(text)}\n"
+
+
+def _peers(values: Mapping[str, str]) -> str:
+    head = "# All members, this node included; leave it out for a node on its own.\n"
+    numbers = sorted({int(key.split(".")[1]) for key in values if key.startswith("peers.")})
+    if not numbers:
+        return head + (
+            "# peers:\n"
+            "#   - {id: 1, name: n1, address: 127.0.0.1:3301}\n"
+            "#   - {id: 2, name: n2, address: 127.0.0.1:3302}\n"
+            "#   - {id: 3, name: n3, address: 127.0.0.1:3303}\n"
+        )
+    lines = [_peer(values, number) for number in numbers]
+    return head + "peers:\n" + "".join(lines)
+
+
+def _peer(values: Mapping[str, str], number: int) -> str:
+    parts = [f"{part}: {_scalar(values[f'peers.{number}.{part}'])}" for part in _PEER]
+    return f"  - {{{', '.join(parts)}}}\n"
+
+
+def _scalar(text: str) -> str:
+    plain = (
+        _PLAIN.fullmatch(text)
+        and text not in _NULLS
+        and ": " not in text
+        and not text.endswith((":", " "))
+    )
+    return text if plain else json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,50 @@
+"""The numbers and choices that the rules of the log depend on."""
+
+from dataclasses import dataclass
+
+from election.fencing import Fencing
+from election.messages import Replica
+from election.quorum import Quorum
+from election.roles import Mode
+
+DISCONNECT_FACTOR = 4
+"""A peer not heard for this many replication timeouts counts as gone (tarantool.md 2.2)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoreConfig:
+    """Times are seconds, sizes bytes. Defaults are Tarantool's where it has the option."""
+
+    me: Replica
+    voters: tuple[Replica, ...]
+    synchro_quorum: Quorum
+    mode: Mode = Mode.CANDIDATE
+    fencing: Fencing = Fencing.SOFT
+    read_only: bool = False
+    election_timeout: float = 5.0
+    replication_timeout: float = 1.0
+    synchro_timeout: float = 5.0
+    synchro_policy: str = "rollback"
+    queue_entries_max: int = 100_000
+    queue_bytes_max: int = 16 << 20
+    append_entries_max: int = 4096
+    append_bytes_max: int = 4 << 20
+    append_window_bytes: int = 32 << 20
+    recent_bytes_max: int = 8 << 20
+    confirm_delay: float = 0.01
+    disk_retry_delay: float = 0.5
+
+    @property
+    def disconnect_timeout(self) -> float:
+        """After this long without a word a peer counts as gone."""
+        return DISCONNECT_FACTOR * self.replication_timeout
+
+    @property
+    def lease(self) -> float:
+        """How long a quorum's answer lets the leader read alone: shorter than any follower's patience."""
+        return 0.8 * min(self.election_timeout, self.disconnect_timeout)
+
+    @property
+    def quorum(self) -> int:
+        """Voters that must have a transaction before it is confirmed."""
+        return self.synchro_quorum.of(len(self.voters))

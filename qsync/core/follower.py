@@ -1,0 +1,129 @@
+"""What a replica does with what its leader sends: compare, cut, append, confirm, ack."""
+
+from dataclasses import dataclass
+
+from election.messages import Index, Term
+from qsync.core.config import CoreConfig
+from qsync.core.ledger import Ledger
+from qsync.core.messages import Append, Appended, Heartbeat
+from qsync.record import Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """Confirmed data differs: corruption, or two clusters mixed. Never repaired silently."""
+
+    index: Index
+    ours: tuple[int, int]
+    theirs: tuple[int, int]
+
+    def __str__(self) -> str:
+        return (
+            f"entry {self.index} is confirmed here as term {self.ours[0]} checksum {self.ours[1]:08x}, "
+            f"the leader has term {self.theirs[0]} checksum {self.theirs[1]:08x}"
+        )
+
+
+class Follower:
+    """One term under one leader: how far our logs are known to be equal."""
+
+    def __init__(self, config: CoreConfig, ledger: Ledger, *, term: Term) -> None:
+        self.config = config
+        self.ledger = ledger
+        self.term = term
+        self.matched = Index(0)
+        self.split: Split | None = None
+        self._epoch = 0
+        self._acked = Index(0)
+        self._ack_due = False
+
+    def append(self, message: Append) -> Appended | None:
+        """Take a batch. Returns a refusal, if it is one; an ack comes later, from `ack`."""
+        log = self.ledger.log
+        if message.epoch != self._epoch:
+            self._epoch, self._acked = message.epoch, Index(0)
+        hint = self._hint(message)
+        if hint is not None:
+            return self._refuse(hint)
+        fresh = self._fresh(message)
+        if self.split is not None:
+            return None
+        if fresh:
+            if fresh[0].index <= log.last:
+                above = Index(fresh[0].index - 1)
+                self.ledger.cut(above, f"the leader of term {message.term} has another entry {above + 1}")
+            self.ledger.extend(fresh)
+        self.matched = max(self.matched, message.last)
+        self.learn(message.confirmed)
+        self._ack_due = True
+        return None
+
+    def _hint(self, message: Append) -> Index | None:
+        """Where the leader should try instead; None if the entry before the batch is ours too."""
+        log, prev = self.ledger.log, message.prev_index
+        if prev > log.last:
+            return log.last
+        if log.term_at(prev) == message.prev_term and log.crc_at(prev) == message.prev_crc:
+            return None
+        if prev <= self.ledger.confirmed:
+            self._split_at(prev, message.prev_term, message.prev_crc)
+            return self.ledger.confirmed
+        return Index(max(self.ledger.confirmed, log.first_of_run(prev) - 1))
+
+    def _fresh(self, message: Append) -> list[Entry]:
+        """The entries that are not in our log yet; the first one may conflict with it."""
+        log, entries = self.ledger.log, message.entries
+        for at, entry in enumerate(entries):
+            if entry.index > log.last:
+                return list(entries[at:])
+            if log.crc_at(entry.index) != entry.crc or log.term_at(entry.index) != entry.term:
+                if entry.index <= self.ledger.confirmed:
+                    self._split_at(entry.index, entry.term, entry.crc)
+                return list(entries[at:])
+        return []
+
+    def _split_at(self, index: Index, term: int, crc: int) -> None:
+        log = self.ledger.log
+        self.split = Split(
+            index=index, ours=(log.term_at(index), log.crc_at(index)), theirs=(term, crc)
+        )
+
+    def _refuse(self, hint: Index) -> Appended:
+        return Appended(
+            term=self.term,
+            follower=self.config.me,
+            epoch=self._epoch,
+            ok=False,
+            index=hint,
+            index_term=self.ledger.log.term_at(hint),
+            recruit=False,
+        )
+
+    def heartbeat(self, message: Heartbeat) -> None:
+        """What it says of the confirmed index holds for `matched`, if we know that we have it."""
+        if message.matched <= self.matched:
+            self.learn(message.confirmed)
+
+    def learn(self, confirmed: Index) -> None:
+        """The confirmed index as the leader computed it; taken as it is (protocol.md 3.8)."""
+        if self.ledger.confirmed < confirmed <= self.matched:
+            self.ledger.confirm(confirmed)
+
+    def ack(self) -> Appended | None:
+        """What is durable and equal to the leader's log, when that is news or was asked for."""
+        index = min(self.ledger.written, self.matched)
+        waiting = index < self.matched
+        if index == self._acked and (waiting or not self._ack_due):
+            return None
+        if self._ack_due and not waiting:
+            self._ack_due = False
+        self._acked = index
+        return Appended(
+            term=self.term,
+            follower=self.config.me,
+            epoch=self._epoch,
+            ok=True,
+            index=index,
+            index_term=self.ledger.log.term_at(index),
+            recruit=False,
+        )

@@ -1,0 +1,122 @@
+"""Everything that can happen to a node, except a client's write (see `Machine.propose`)."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from election.messages import Index, Replica, Term
+from qsync.core.messages import Message
+from qsync.core.ready import Ticket
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """A message from a peer that was identified by its handshake."""
+
+    peer: Replica
+    message: Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimerFired:
+    """A timer asked for in a Ready."""
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """The Write of that id is durable."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteFailed:
+    """The Write of that id failed; nothing of it may be relied on. It is tried again later."""
+
+    id: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connected:
+    """Our connection to a peer stands. `epoch` grows with each one.
+
+    `empty`: the peer said in the handshake that its log has no entries.
+    """
+
+    peer: Replica
+    epoch: int
+    empty: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disconnected:
+    """Our connection to a peer is gone. `refused`: and nobody listens at its address any more."""
+
+    peer: Replica
+    epoch: int
+    refused: bool
+
+
+class Consistency(StrEnum):
+    """What a read must wait for (protocol.md section 7, Reads)."""
+
+    LINEARIZABLE = "linearizable"
+    LEASE = "lease"
+    AT_LEAST = "at_least"
+    LOCAL = "local"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadAsked:
+    """A client wants to read. Answered by ReadSettled with the same ticket."""
+
+    ticket: Ticket
+    consistency: Consistency
+    term: Term = Term(0)
+    index: Index = Index(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromoteAsked:
+    """`box.ctl.promote()` on this node. Settled when its PROMOTE is confirmed."""
+
+    ticket: Ticket
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoteAsked:
+    """`box.ctl.demote()` on this node; `to` names the wanted successor."""
+
+    ticket: Ticket
+    to: Replica | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollbackAsked:
+    """`box.ctl.rollback_synchro_queue()` on this node."""
+
+    ticket: Ticket
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """The client of this ticket is gone or has been told "unknown". Rolls nothing back."""
+
+    ticket: Ticket
+
+
+Input = (
+    Received
+    | TimerFired
+    | Written
+    | WriteFailed
+    | Connected
+    | Disconnected
+    | ReadAsked
+    | PromoteAsked
+    | DemoteAsked
+    | RollbackAsked
+    | Forgotten
+)

@@ -1,0 +1,267 @@
+"""What only the leader does: send, count acks, confirm, roll back, answer reads, hand over."""
+
+from collections.abc import Callable, Iterable
+
+from election.messages import Index, Replica, Term
+from qsync.core.config import CoreConfig
+from qsync.core.ledger import Ledger
+from qsync.core.messages import Append, Appended, Heard, Heartbeat, Message
+from qsync.core.progress import Progress, is_current, quorumth
+from qsync.core.reads import LeaderReads
+from qsync.core.ready import ReadSettled
+from qsync.record import Entry, Flags, Kind, Ref, ref_body
+
+Send = Callable[[Replica, Message], None]
+
+
+class Leader:
+    """One leadership: it begins with the PROMOTE and ends with the term or the quorum."""
+
+    def __init__(
+        self,
+        config: CoreConfig,
+        ledger: Ledger,
+        *,
+        term: Term,
+        followers: Iterable[Progress],
+        wall: float,
+    ) -> None:
+        self.config = config
+        self.ledger = ledger
+        self.term = term
+        self.followers = {each.peer: each for each in followers}
+        self.reads = LeaderReads()
+        self.handing_to: Replica | None = None
+        self.demoted = False
+        self.confirm_due = False
+        self._round_began: dict[int, float] = {}
+        self.promoted_at = self._promote(wall).index
+
+    def _promote(self, wall: float) -> Entry:
+        # protocol.md section 6: the first entry of the term names the former owner and its last lsn.
+        owner = self.ledger.limbo.owner.owner
+        ref = Ref(owner, self.ledger.log.lsn_of(owner))
+        return self._append(Kind.PROMOTE, Flags.WAIT_ACK, ref_body(ref), wall)
+
+    def _append(self, kind: Kind, flags: int, body: bytes, wall: float) -> Entry:
+        return self.ledger.propose(
+            kind=kind, flags=flags, term=self.term, me=self.config.me, body=body, wall=wall
+        )
+
+    # -- state
+
+    @property
+    def established(self) -> bool:
+        """The own PROMOTE is confirmed: from here this leader may confirm, roll back, write, read."""
+        return self.ledger.confirmed >= self.promoted_at
+
+    def counted(self) -> list[Progress]:
+        """Followers that count in a quorum: voters that cannot have forgotten an ack."""
+        return [each for each in self.followers.values() if not each.recruit]
+
+    # -- writing
+
+    def transaction(self, body: bytes, *, sync: bool, wall: float) -> Entry:
+        """Append a client's transaction; the caller has checked that we may write."""
+        assert self.established
+        if sync:
+            flags = Flags.WAIT_ACK | Flags.WAIT_SYNC
+        else:
+            flags = Flags.WAIT_SYNC if self.ledger.limbo.queue else Flags.NONE
+        return self._append(Kind.TXN, flags, body, wall)
+
+    def roll_back(self, wall: float) -> Entry | None:
+        """Everything pending is rolled back, in one step. None if nothing may be."""
+        queue = self.ledger.limbo.queue
+        # protocol.md section 5: only of the own term, and only after the PROMOTE is confirmed.
+        if not queue or not self.established:
+            return None
+        assert queue[0].term == self.term
+        ref = Ref(self.config.me, queue[0].lsn)
+        return self._append(Kind.ROLLBACK, Flags.NONE, ref_body(ref), wall)
+
+    def demote(self, wall: float) -> Entry:
+        """Give the limbo up: only with an empty queue."""
+        assert not self.ledger.limbo.queue
+        assert self.established
+        self.demoted = True
+        owner = self.config.me
+        return self._append(
+            Kind.DEMOTE, Flags.NONE, ref_body(Ref(owner, self.ledger.log.lsn_of(owner))), wall
+        )
+
+    def record_confirm(self, wall: float) -> None:
+        """One CONFIRM for all that was decided since the last one (protocol.md section 3.6)."""
+        self.confirm_due = False
+        index, owner, lsn = self.ledger.limbo.last_sync_confirmed
+        if index:
+            self._append(Kind.CONFIRM, Flags.NONE, ref_body(Ref(owner, lsn)), wall)
+
+    # -- acks
+
+    def appended(self, answer: Appended) -> bool:
+        """An ack, or a refusal. True if it was of this term and connection."""
+        progress = self.followers[answer.follower]
+        if not is_current(answer.term, self.term, answer.epoch, progress):
+            return answer.term == self.term
+        progress.recruit = answer.recruit
+        progress.heard_at = self.ledger.now
+        log = self.ledger.log
+        if not answer.ok:
+            progress.refused(answer, log)
+        elif answer.index <= log.last:
+            progress.accepted(answer.index, now=self.ledger.now)
+            self.count()
+        return True
+
+    def count(self) -> None:
+        """Confirm what a quorum has, by protocol.md sections 3.6 and 3.8."""
+        ledger, limbo = self.ledger, self.ledger.limbo
+        q = self._quorum_has()
+        if q <= limbo.confirmed:
+            return
+        # Raft §5.4.2: acks for an entry of an older term decide nothing by themselves.
+        if ledger.log.term_at(q) != self.term:
+            return
+        index = limbo.lowered(q)
+        if index > limbo.confirmed:
+            before = limbo.last_sync_confirmed[0]
+            ledger.confirm(index)
+            if limbo.last_sync_confirmed[0] != before:
+                self.confirm_due = True
+
+    def _quorum_has(self) -> Index:
+        matches: list[float] = [self.ledger.written]
+        matches += [each.match for each in self.followers.values() if not each.recruit]
+        quorum = self.config.quorum
+        if len(matches) < quorum:
+            return Index(0)
+        return Index(int(quorumth(matches, quorum)))
+
+    # -- sending
+
+    def replicate(self, send: Send) -> None:
+        """To every follower all it lacks, within its window; beside our own write."""
+        last = self.ledger.log.last
+        for progress in self.followers.values():
+            if not progress.connected:
+                continue
+            if progress.probing:
+                if not progress.asked:
+                    progress.asked = True
+                    progress.moved_at = self.ledger.now
+                    self._send_batch(progress, progress.sent, send)
+            elif progress.sent < last:
+                self._stream(progress, last, send)
+
+    def _stream(self, progress: Progress, last: Index, send: Send) -> None:
+        config, log = self.config, self.ledger.log
+        if progress.sent == progress.match:
+            progress.moved_at = self.ledger.now
+        while progress.sent < last:
+            if log.bytes_between(progress.match, progress.sent) > config.append_window_bytes:
+                break
+            upto = log.fit(
+                progress.sent + 1,
+                entries_max=config.append_entries_max,
+                bytes_max=config.append_bytes_max,
+            )
+            self._send_batch(progress, upto, send)
+            progress.sent = upto
+
+    def _send_batch(self, progress: Progress, upto: Index, send: Send) -> None:
+        log, prev = self.ledger.log, progress.sent
+        send(
+            progress.peer,
+            Append(
+                term=self.term,
+                leader=self.config.me,
+                epoch=progress.epoch,
+                prev_index=prev,
+                prev_term=log.term_at(prev),
+                prev_crc=log.crc_at(prev),
+                last=upto,
+                confirmed=self.ledger.limbo.carried(upto),
+            ),
+        )
+
+    # -- rounds: heartbeats, reads, leases
+
+    def begin_round(self, send: Send) -> None:
+        """Ask everybody whether they still follow."""
+        now = self.ledger.now
+        round_ = self.reads.begin()
+        self._round_began[round_] = now
+        for progress in self.followers.values():
+            if not progress.connected:
+                continue
+            admit = progress.recruit and not progress.probing and self._caught_up(progress)
+            send(
+                progress.peer,
+                Heartbeat(
+                    term=self.term,
+                    leader=self.config.me,
+                    epoch=progress.epoch,
+                    round=round_,
+                    matched=progress.match,
+                    confirmed=self.ledger.limbo.carried(progress.match),
+                    admit=admit,
+                ),
+            )
+
+    def _caught_up(self, progress: Progress) -> bool:
+        return self.established and progress.match >= self.ledger.confirmed
+
+    def heard(self, answer: Heard) -> bool:
+        """A follower follows. True if it was of this term."""
+        progress = self.followers[answer.follower]
+        if not is_current(answer.term, self.term, answer.epoch, progress):
+            return answer.term == self.term
+        progress.recruit = answer.recruit
+        progress.heard_at = self.ledger.now
+        if answer.round > progress.answered:
+            progress.answered = answer.round
+            progress.answered_at = self._round_began.get(answer.round, progress.answered_at)
+        return True
+
+    def answered_round(self) -> int:
+        """The newest round in which a quorum of the voters said that they follow."""
+        rounds: list[float] = [self.reads.round]
+        rounds += [each.answered for each in self.counted()]
+        majority = len(self.config.voters) // 2 + 1
+        return int(quorumth(rounds, majority)) if len(rounds) >= majority else 0
+
+    def settle_reads(self) -> list[ReadSettled]:
+        """Reads whose round was answered by a quorum; and forget older rounds."""
+        if not self.established:
+            return []
+        round_ = self.answered_round()
+        for old in [each for each in self._round_began if each < round_]:
+            del self._round_began[old]
+        return self.reads.answered(round_)
+
+    def leased_until(self) -> float:
+        """Until when no other leader can have been elected, on this node's monotonic clock."""
+        majority = len(self.config.voters) // 2 + 1
+        times = [self.ledger.now, *(each.answered_at for each in self.counted())]
+        if len(times) < majority:
+            return float("-inf")
+        return quorumth(times, majority) + self.config.lease
+
+    # -- watching
+
+    def resend_stalled(self) -> None:
+        """A batch or its answer may be lost: probe again after two replication timeouts."""
+        now, patience = self.ledger.now, 2 * self.config.replication_timeout
+        for progress in self.followers.values():
+            if progress.connected and progress.stalled(now=now, patience=patience):
+                progress.ask_again(now=now)
+
+    def most_advanced(self) -> Replica | None:
+        """The best successor: connected, counted, heard of late, and furthest."""
+        fresh = self.ledger.now - self.config.disconnect_timeout
+        able = [each for each in self.counted() if each.connected and each.heard_at >= fresh]
+        if not able:
+            return None
+        return max(able, key=lambda each: (each.match, -each.peer)).peer
+

@@ -1,0 +1,282 @@
+"""One replica's log and what it decides: the only place where either changes."""
+
+from collections.abc import Callable, Iterable
+
+from election.messages import Ballot, Index, Replica
+from qsync.core.limbo import Limbo
+from qsync.core.logindex import LogIndex
+from qsync.core.ready import (
+    LogAppended,
+    LogCut,
+    LogEvent,
+    LogRestored,
+    LogRolledBack,
+    Note,
+    Write,
+)
+from qsync.core.recent import Recent
+from qsync.record import HEADER_SIZE, Entry, Kind, make, read_ref
+
+Tail = Callable[[Index, Index], list[Entry]]
+"""Reads entries `first .. last` back from where they are durable."""
+
+
+class Ledger:
+    """Log, limbo, and what of the log is durable. Leader and follower act on it, one at a time."""
+
+    def __init__(self, *, confirmed: Index, recent_bytes_max: int, tail: Tail) -> None:
+        self.log = LogIndex()
+        self.limbo = Limbo(confirmed=confirmed)
+        self.recent = Recent(base=Index(0), bytes_max=recent_bytes_max)
+        self.written = Index(0)
+        self.durable_confirmed = confirmed
+        self.now = 0.0
+        self.events: list[LogEvent] = []
+        self.notes: list[Note] = []
+        self.cuts = 0
+        self._recent_bytes_max = recent_bytes_max
+        self._tail = tail
+        self._write: Write | None = None
+        self._write_reach = Index(0)
+        self._write_good_to = Index(0)
+        self._writes = 0
+        self._cut_above: Index | None = None
+        self._cut_reason = ""
+
+    def recover(self, headers: Iterable[tuple[int, ...]]) -> None:
+        """Fill from the headers of a durable log, oldest first; what is undecided is replayed."""
+        log, limbo = self.log, self.limbo
+        for index, term, origin, lsn, kind, _flags, length, _time, crc in headers:
+            log.push(
+                index=index, term=term, origin=origin, lsn=lsn, crc=crc, size=HEADER_SIZE + length
+            )
+            if kind in _RARE and index <= limbo.confirmed:
+                self._recall(Index(index))
+        assert limbo.confirmed <= log.last
+        self.written = log.last
+        self.recent = Recent(base=limbo.confirmed, bytes_max=self._recent_bytes_max)
+        if log.last > limbo.confirmed:
+            for entry in self._tail(Index(limbo.confirmed + 1), log.last):
+                self.recent.push(entry)
+                self._decide(entry)
+
+    def _recall(self, index: Index) -> None:
+        entry = self._tail(index, index)[0]
+        if entry.kind == Kind.ROLLBACK:
+            ref = read_ref(entry)
+            first = self.log.index_of(ref.owner, ref.lsn)
+            if first:
+                self.limbo.recovered_stretch(first, index)
+        else:
+            self.limbo.owned(entry)
+
+    # -- what can be seen
+
+    @property
+    def confirmed(self) -> Index:
+        """Decided, visible, durable on a quorum, up to here."""
+        return self.limbo.confirmed
+
+    @property
+    def visible(self) -> Index:
+        """Readable up to here: confirmed, and asynchronous data that is durable here."""
+        reach = self.limbo.visible(self.log.last)
+        return max(self.limbo.confirmed, min(reach, self.written))
+
+    def entries(self, first: Index, last: Index) -> list[Entry]:
+        """Entries `first .. last`, from memory or from where they are durable."""
+        if last < first:
+            return []
+        found = self.recent.slice(first, last)
+        if found is not None:
+            return found
+        # What memory has let go of is durable; the end of the range may not be yet.
+        split = Index(min(last, self.recent.first - 1))
+        newest = self.recent.slice(split + 1, last) if split < last else []
+        assert newest is not None
+        return self._tail(first, split) + newest
+
+    # -- the log grows
+
+    def propose(self, *, kind: Kind, flags: int, term: int, me: Replica, body: bytes, wall: float) -> Entry:
+        """The leader appends one entry of its own. The caller mirrors it in its state."""
+        log = self.log
+        index = log.last + 1
+        entry = make(
+            index=index,
+            term=term,
+            origin=me,
+            lsn=self._next_lsn(term, me),
+            kind=kind,
+            flags=flags,
+            time=wall,
+            body=body,
+            previous=log.crc_at(log.last),
+        )
+        self._push(entry)
+        return entry
+
+    def _next_lsn(self, term: int, me: Replica) -> int:
+        log = self.log
+        if log.last and log.position.term == term:
+            return log.lsn_at(log.last) + 1
+        return log.lsn_of(me) + 1
+
+    def extend(self, entries: list[Entry]) -> None:
+        """A follower appends what its leader sent."""
+        # Before what it decides: a ROLLBACK of the batch may take entries of the same batch.
+        self.events.append(LogAppended(entries))
+        for entry in entries:
+            self._push(entry)
+
+    def _push(self, entry: Entry) -> None:
+        self.log.push(
+            index=entry.index,
+            term=entry.term,
+            origin=entry.origin,
+            lsn=entry.lsn,
+            crc=entry.crc,
+            size=len(entry.raw),
+        )
+        self.recent.push(entry)
+        self._decide(entry)
+
+    def _decide(self, entry: Entry) -> None:
+        """protocol.md section 4: what this entry does to the fates."""
+        kind = entry.kind
+        if kind == Kind.TXN:
+            self.limbo.transaction(entry, born=self.now)
+        elif kind == Kind.CONFIRM:
+            ref = read_ref(entry)
+            named = self.log.index_of(ref.owner, ref.lsn)
+            if named > self.limbo.confirmed:
+                self.confirm(named)
+        elif kind == Kind.ROLLBACK:
+            ref = read_ref(entry)
+            first = self.log.index_of(ref.owner, ref.lsn)
+            assert first
+            stretch = self.limbo.rolled_back_from(first, entry.index)
+            if stretch:
+                self.events.append(LogRolledBack(stretch.first, Index(entry.index - 1)))
+        else:
+            self.limbo.owned(entry)
+            if kind == Kind.PROMOTE:
+                self.limbo.transaction(entry, born=self.now)
+
+    # -- fates
+
+    def confirm(self, index: Index) -> None:
+        """The confirmed index becomes `index`, whatever a record beyond it says."""
+        assert self.limbo.confirmed < index <= self.log.last
+        if self.limbo.stretch_at(index) is None:
+            self.limbo.confirm(index)
+        else:
+            self._overrule(index)
+        self.recent.trim(Index(min(self.limbo.confirmed, self.written) + 1))
+
+    def _overrule(self, index: Index) -> None:
+        # protocol.md section 4: a deposed leader that rolled S back, and whose successor confirmed
+        # S, shows S the moment it learns so, even before its own stale ROLLBACK is cut off.
+        before = self.limbo.overrule(index)
+        self._replay()
+        after = self.limbo.stretch_at(before.rollback - 1)
+        last = after.first - 1 if after else before.rollback - 1
+        self.events.append(LogRestored(before.first, Index(last)))
+        self.notes.append(Note("overruled", {"first": before.first, "rollback": before.rollback}))
+
+    def _replay(self) -> None:
+        """Recompute the fates of everything above the confirmed index from the log."""
+        kept, self.events = self.events, []
+        for entry in self.entries(Index(self.limbo.confirmed + 1), self.log.last):
+            self._decide(entry)
+        self.events = kept
+
+    def cut(self, above: Index, reason: str) -> None:
+        """The tail above conflicts with the leader's log: it goes to the archive."""
+        assert above >= self.limbo.confirmed
+        assert above < self.log.last
+        fields = {
+            "above": above,
+            "entries": self.log.last - above,
+            "asynchronous": self._answered_above(above),
+            "why": reason,
+        }
+        self._note_cut_for_disk(above, reason)
+        reopened = self.limbo.stretch_at(above)
+        self.log.cut(above)
+        self.recent.cut(above)
+        self.limbo.reset(self.limbo.confirmed)
+        self.events.append(LogCut(above))
+        self._replay()
+        if reopened is not None:
+            # Its ROLLBACK went with the tail: what is left of the victims is undecided again.
+            self.events.append(LogRestored(reopened.first, above))
+        self.cuts += 1
+        self.notes.append(Note("cut", fields))
+
+    def _answered_above(self, above: Index) -> int:
+        """Asynchronous transactions above that were visible here: the price of asynchrony."""
+        shown = self.entries(Index(above + 1), self.visible)
+        stretch_at = self.limbo.stretch_at
+        return sum(1 for each in shown if each.kind == Kind.TXN and not stretch_at(each.index))
+
+    def _note_cut_for_disk(self, above: Index, reason: str) -> None:
+        on_disk = max(self.written, self._write_reach)
+        if on_disk > above and (self._cut_above is None or above < self._cut_above):
+            self._cut_above, self._cut_reason = above, reason
+        self.written = min(self.written, above)
+        self._write_good_to = min(self._write_good_to, above)
+
+    # -- the disk
+
+    def take_write(self, ballot: Ballot, durable: Ballot) -> Write | None:
+        """All that is not durable yet as one Write; None while one is under way or nothing is due."""
+        if self._write is not None:
+            return None
+        if self.written == self.log.last and ballot == durable and self._cut_above is None:
+            return None
+        self._writes += 1
+        self._write = Write(
+            id=self._writes,
+            cut_above=self._cut_above,
+            cut_reason=self._cut_reason,
+            entries=self.entries(Index(self.written + 1), self.log.last),
+            ballot=ballot,
+            confirmed=self.limbo.confirmed,
+        )
+        self._write_reach = self._write_good_to = self.log.last
+        self._cut_above = None
+        return self._write
+
+    @property
+    def writing(self) -> bool:
+        """A Write is under way."""
+        return self._write is not None
+
+    def wrote(self, write_id: int) -> Ballot:
+        """The Write is durable. Returns the ballot that became durable with it."""
+        write = self._write
+        assert write is not None
+        assert write.id == write_id
+        self._write = None
+        self._write_reach = Index(0)
+        self.written = max(self.written, self._write_good_to)
+        self.durable_confirmed = max(self.durable_confirmed, write.confirmed)
+        self.recent.trim(Index(min(self.limbo.confirmed, self.written) + 1))
+        return write.ballot
+
+    def write_failed(self, write_id: int) -> None:
+        """Nothing of the Write may be relied on; the next one has it all again."""
+        write = self._write
+        assert write is not None
+        assert write.id == write_id
+        self._write = None
+        self._write_reach = Index(0)
+        if write.cut_above is not None and (
+            self._cut_above is None or write.cut_above < self._cut_above
+        ):
+            self._cut_above, self._cut_reason = write.cut_above, write.cut_reason
+
+
+_RARE = frozenset({int(Kind.ROLLBACK), int(Kind.PROMOTE), int(Kind.DEMOTE)})
+

@@ -1,0 +1,162 @@
+"""Transactions that are written but not yet decided, oldest first; and what was decided.
+
+Fate is a function of the log and the confirmed index (protocol.md section 4): every replica that
+holds the same prefix computes the same. The limbo knows no role and no peer.
+"""
+
+from bisect import bisect_right
+from collections import deque
+from typing import NamedTuple
+
+from election.messages import Index, Replica, Term
+from qsync.record import WAIT_ACK, Entry, Kind, Lsn
+
+
+class Pending(NamedTuple):
+    """An undecided transaction. `sync`: it waits for acks itself. `born`: seconds, monotonic."""
+
+    index: Index
+    lsn: Lsn
+    origin: Replica
+    term: Term
+    sync: bool
+    size: int
+    born: float
+
+
+class Stretch(NamedTuple):
+    """A rolled-back stretch: the victims are the transactions in `first .. rollback - 1`."""
+
+    first: Index
+    rollback: Index
+
+
+class Owner(NamedTuple):
+    """Whose transactions the limbo holds since the PROMOTE or DEMOTE at `index` (0: nobody's)."""
+
+    index: Index
+    owner: Replica
+    term: Term
+
+
+NOBODY = Owner(Index(0), Replica(0), Term(0))
+
+
+class Limbo:
+    """The queue (order) and the fates. Roles and acks live elsewhere."""
+
+    def __init__(self, *, confirmed: Index) -> None:
+        self.queue: deque[Pending] = deque()
+        self.confirmed = confirmed
+        self.queue_bytes = 0
+        self.last_sync_confirmed: tuple[Index, Replica, Lsn] = (Index(0), Replica(0), Lsn(0))
+        self._stretches: list[Stretch] = []
+        self._owners: list[Owner] = []
+
+    def __repr__(self) -> str:
+        waiting = [entry.lsn for entry in self.queue]
+        return (
+            f"limbo owner={self.owner.owner} waiting={len(waiting)} {waiting} confirmed={self.confirmed}"
+        )
+
+    @property
+    def owner(self) -> Owner:
+        """The present owner, by the log as it is (its PROMOTE may still be pending)."""
+        return self._owners[-1] if self._owners else NOBODY
+
+    def visible(self, last: Index) -> Index:
+        """Everything at or below it that is not rolled back may be read, given a log up to `last`."""
+        return Index(self.queue[0].index - 1) if self.queue else last
+
+    # -- entries, in log order
+
+    def transaction(self, entry: Entry, *, born: float) -> None:
+        """TXN and PROMOTE: pending if synchronous, or if something before it is."""
+        sync = bool(entry.flags & WAIT_ACK) or entry.kind == Kind.PROMOTE
+        if sync or self.queue:
+            size = len(entry.raw)
+            self.queue.append(
+                Pending(entry.index, entry.lsn, entry.origin, entry.term, sync, size, born)
+            )
+            self.queue_bytes += size
+
+    def owned(self, entry: Entry) -> None:
+        """PROMOTE gives the limbo a new owner, DEMOTE none."""
+        owner = entry.origin if entry.kind == Kind.PROMOTE else Replica(0)
+        self._owners.append(Owner(entry.index, owner, entry.term))
+
+    def rolled_back_from(self, first: Index, record: Index) -> Stretch | None:
+        """ROLLBACK at `record`: everything pending from `first` on. None if nothing was."""
+        earliest: Index | None = None
+        while self.queue and self.queue[-1].index >= first:
+            entry = self.queue.pop()
+            self.queue_bytes -= entry.size
+            earliest = entry.index
+        if earliest is None:
+            return None
+        stretch = Stretch(earliest, record)
+        self._stretches.append(stretch)
+        return stretch
+
+    # -- deciding
+
+    def confirm(self, index: Index) -> None:
+        """Everything up to `index` is decided: confirmed, unless a ROLLBACK at or below it covers it."""
+        assert index > self.confirmed
+        assert self.stretch_at(index) is None
+        self.confirmed = index
+        queue = self.queue
+        while queue and queue[0].index <= index:
+            self._decide(queue.popleft())
+        while queue and not queue[0].sync:
+            self._decide(queue.popleft())
+
+    def _decide(self, entry: Pending) -> None:
+        self.queue_bytes -= entry.size
+        if entry.sync:
+            self.last_sync_confirmed = (entry.index, entry.origin, entry.lsn)
+
+    def stretch_at(self, index: int) -> Stretch | None:
+        """The stretch that `index` is inside of: from the first victim up to, not with, the ROLLBACK."""
+        at = bisect_right(self._stretches, index, key=lambda stretch: stretch.first) - 1
+        if at >= 0 and self._stretches[at].first <= index < self._stretches[at].rollback:
+            return self._stretches[at]
+        return None
+
+    def lowered(self, index: Index) -> Index:
+        """`index`, or the one just before the rolled-back stretch that it would stop inside of."""
+        stretch = self.stretch_at(index)
+        return Index(stretch.first - 1) if stretch else index
+
+    def carried(self, end: Index) -> Index:
+        """What a batch that ends at `end` may say is confirmed (protocol.md section 3.8)."""
+        return self.lowered(min(self.confirmed, end))
+
+    def overrule(self, index: Index) -> Stretch:
+        """`index` is confirmed though a ROLLBACK beyond it covers it: that record has no say.
+
+        The caller replays the entries above `index` afterwards. Returns the stretch as it was.
+        """
+        stretch = self.stretch_at(index)
+        assert stretch is not None
+        assert index > self.confirmed
+        self.reset(index)
+        return stretch
+
+    def reset(self, confirmed: Index) -> None:
+        """Forget everything above `confirmed`: the caller replays it from the log."""
+        self.confirmed = confirmed
+        self.queue.clear()
+        self.queue_bytes = 0
+        while self._stretches and self._stretches[-1].rollback > confirmed:
+            self._stretches.pop()
+        while self._owners and self._owners[-1].index > confirmed:
+            self._owners.pop()
+
+    def stretches_above(self, index: Index) -> list[Stretch]:
+        """The stretches whose ROLLBACK is above `index`, in log order."""
+        return [stretch for stretch in self._stretches if stretch.rollback > index]
+
+    def recovered_stretch(self, first: Index, record: Index) -> None:
+        """A stretch read back from the log at start; decided long ago."""
+        self._stretches.append(Stretch(first, record))

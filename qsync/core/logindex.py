@@ -1,0 +1,137 @@
+"""Where everything is in the one log: terms, origins, lsns, checksums and sizes by index."""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+
+from election.messages import Index, Position, Replica, Term
+from qsync.record import CHAIN_SEED, Crc, Lsn
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """All entries of one term: they have one origin and consecutive lsns."""
+
+    first: Index
+    term: Term
+    origin: Replica
+    first_lsn: Lsn
+
+
+class LogIndex:
+    """12 bytes an entry and one Run a term, so that the core needs no disk to compare logs."""
+
+    def __init__(self) -> None:
+        self._runs: list[Run] = []
+        self._firsts: list[int] = []
+        self._crcs = array("I")
+        self._ends = array("Q")  # size in bytes of everything up to and including an entry
+        self.last = Index(0)
+
+    def __repr__(self) -> str:
+        runs = " ".join(f"{run.first}:t{run.term}/o{run.origin}" for run in self._runs)
+        return f"log last={self.last} [{runs}]"
+
+    @property
+    def position(self) -> Position:
+        """Term and index of the last entry."""
+        return Position(self._runs[-1].term if self._runs else Term(0), self.last)
+
+    def push(self, *, index: int, term: int, origin: int, lsn: int, crc: int, size: int) -> None:
+        """Take note of the next entry. `size` is header and body, in bytes."""
+        assert index == self.last + 1
+        runs = self._runs
+        if runs and runs[-1].term == term:
+            run = runs[-1]
+            assert run.origin == origin
+            assert lsn - run.first_lsn == index - run.first
+        else:
+            assert not runs or term > runs[-1].term
+            runs.append(Run(Index(index), Term(term), Replica(origin), Lsn(lsn)))
+            self._firsts.append(index)
+        self._crcs.append(crc)
+        self._ends.append((self._ends[-1] if self._ends else 0) + size)
+        self.last = Index(index)
+
+    def cut(self, above: Index) -> None:
+        """Forget every entry above."""
+        assert above <= self.last
+        while self._runs and self._runs[-1].first > above:
+            self._runs.pop()
+            self._firsts.pop()
+        del self._crcs[above:]
+        del self._ends[above:]
+        self.last = above
+
+    def run_at(self, index: int) -> Run:
+        """The run that holds `index`."""
+        assert 1 <= index <= self.last
+        return self._runs[bisect_right(self._firsts, index) - 1]
+
+    def term_at(self, index: int) -> Term:
+        """0 before the first entry."""
+        if index == 0:
+            return Term(0)
+        last = self._runs[-1]
+        if index >= last.first:
+            assert index <= self.last
+            return last.term
+        return self.run_at(index).term
+
+    def crc_at(self, index: int) -> Crc:
+        """Chain checksum: equal checksums at an index mean equal prefixes."""
+        return Crc(self._crcs[index - 1]) if index else CHAIN_SEED
+
+    def lsn_at(self, index: int) -> Lsn:
+        """The lsn of the entry within its origin."""
+        run = self.run_at(index)
+        return Lsn(run.first_lsn + index - run.first)
+
+    def lsn_of(self, origin: int) -> Lsn:
+        """The last lsn of an origin, 0 if it has no entries: one component of the vclock."""
+        runs = self._runs
+        for at in range(len(runs) - 1, -1, -1):
+            if runs[at].origin == origin:
+                last = runs[at + 1].first - 1 if at + 1 < len(runs) else self.last
+                return Lsn(runs[at].first_lsn + last - runs[at].first)
+        return Lsn(0)
+
+    def index_of(self, origin: int, lsn: int) -> Index:
+        """The index of `(origin, lsn)`; 0 if this log does not hold it."""
+        runs = self._runs
+        stop = self.last + 1
+        for run in reversed(runs):
+            if run.origin == origin and run.first_lsn <= lsn < run.first_lsn + stop - run.first:
+                return Index(run.first + lsn - run.first_lsn)
+            stop = run.first
+        return Index(0)
+
+    def vclock(self) -> dict[Replica, Lsn]:
+        """Origin to its last lsn."""
+        origins = sorted({run.origin for run in self._runs})
+        return {origin: self.lsn_of(origin) for origin in origins}
+
+    def bytes_between(self, after: int, upto: int) -> int:
+        """Size of the entries `after + 1 .. upto`."""
+        if upto <= after:
+            return 0
+        return self._ends[upto - 1] - (self._ends[after - 1] if after else 0)
+
+    def fit(self, first: int, *, entries_max: int, bytes_max: int) -> Index:
+        """The last index of a batch that starts at `first` and keeps both limits (one entry always fits)."""
+        assert first <= self.last
+        base = self._ends[first - 2] if first > 1 else 0
+        upto = bisect_right(self._ends, base + bytes_max, first - 1, self.last)
+        return Index(max(first, min(upto, first + entries_max - 1)))
+
+    def last_of_term_at_most(self, term: int) -> Index:
+        """The last index whose term is at or below `term`; 0 if none."""
+        for at in range(len(self._runs) - 1, -1, -1):
+            if self._runs[at].term <= term:
+                nxt = self._runs[at + 1].first - 1 if at + 1 < len(self._runs) else self.last
+                return Index(nxt)
+        return Index(0)
+
+    def first_of_run(self, index: int) -> Index:
+        """The first index of the term that `index` belongs to."""
+        return Index(self._firsts[max(0, bisect_left(self._firsts, index + 1) - 1)])

@@ -1,0 +1,103 @@
+"""What replicas say to each other about the log."""
+
+from dataclasses import dataclass
+
+from election.messages import ElectionMessage, Index, Replica, Term
+from qsync.record import Crc, Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Append:
+    """Entries, and the entry they follow. Leader to follower.
+
+    `confirmed` was computed by the sender for this batch's end (protocol.md section 3.8): the
+    receiver takes it as it is. The machine emits `entries` empty and names `last`; whoever sends
+    fills in the entries `prev_index + 1 .. last` from the log. `epoch` counts the leader's
+    connections to this follower and comes back in the answer.
+    """
+
+    term: Term
+    leader: Replica
+    epoch: int
+    prev_index: Index
+    prev_term: Term
+    prev_crc: Crc
+    last: Index
+    confirmed: Index
+    entries: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Appended:
+    """Follower to leader: what is durable here, or where our logs may still agree.
+
+    `ok`: everything up to `index` is durable here and equal to the leader's log.
+    Otherwise `index` is a hint: the leader should try from there (its term is `index_term`).
+    `recruit`: this node may have forgotten acks, so it counts in no quorum yet.
+    """
+
+    term: Term
+    follower: Replica
+    epoch: int
+    ok: bool
+    index: Index
+    index_term: Term
+    recruit: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heartbeat:
+    """Leader to follower: I still lead. `confirmed` was computed for `matched`, which the follower acked.
+
+    `round` numbers the leader's questions "do you still follow me?"; never reused in a term.
+    """
+
+    term: Term
+    leader: Replica
+    epoch: int
+    round: int
+    matched: Index
+    confirmed: Index
+    admit: bool = False
+    """Tells a recruit that it has caught up and is a member from now on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """Follower to leader: in your term I still follow you (answer to `round`)."""
+
+    term: Term
+    follower: Replica
+    epoch: int
+    round: int
+    recruit: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskIndex:
+    """Follower to leader: up to where must I read to be linearizable?"""
+
+    term: Term
+    follower: Replica
+    ask: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadIndex:
+    """The leader's answer to AskIndex; `index` is None when it could not make sure it leads."""
+
+    term: Term
+    ask: int
+    index: Index | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskHandOver:
+    """To the leader: bring me to your last entry, then let me lead (a planned switchover)."""
+
+    term: Term
+    candidate: Replica
+
+
+LogMessage = Append | Appended | Heartbeat | Heard | AskIndex | ReadIndex | AskHandOver
+Message = ElectionMessage | LogMessage

@@ -1,0 +1,226 @@
+"""What an operator may ask of a node: promote, demote, hand over, roll back. One at a time."""
+
+from typing import TYPE_CHECKING
+
+from election.messages import Replica
+from election.roles import Mode
+from qsync.core.messages import AskHandOver
+from qsync.core.ready import Ticket, TimerKind
+
+if TYPE_CHECKING:
+    from qsync.core.machine import Machine
+
+
+class Operations:
+    """Tickets of operators, and of followers that asked the leader for a read index."""
+
+    def __init__(self) -> None:
+        self.promoting: list[Ticket] = []
+        self.demoting: list[Ticket] = []
+        self.asked_leader = False
+        self._asks: dict[Ticket, tuple[Replica, int]] = {}
+        self._next_ask = -1
+
+    def remember_ask(self, follower: Replica, ask: int) -> Ticket:
+        """A ticket (negative, so never a client's) for a follower's question."""
+        ticket = self._next_ask
+        self._next_ask -= 1
+        self._asks[ticket] = (follower, ask)
+        return ticket
+
+    def take_ask(self, ticket: Ticket) -> tuple[Replica, int] | None:
+        """Whose question it was; None for a client's ticket."""
+        return self._asks.pop(ticket, None) if ticket < 0 else None
+
+    def forget(self, ticket: Ticket) -> None:
+        """Its client is gone; what was begun goes on."""
+        self.promoting = [each for each in self.promoting if each != ticket]
+        self.demoting = [each for each in self.demoting if each != ticket]
+
+
+def promote(machine: "Machine", ticket: Ticket) -> None:
+    """Lead: a planned switchover when somebody leads, an election otherwise."""
+    operations = machine.operations
+    if machine.leader is not None and not machine.reasons():
+        machine.answer(ticket)
+        return
+    if machine.leader is not None and machine.leader.demoted:
+        machine.answer(ticket, "this node has just been demoted; promote it when that is over")
+        return
+    refused = _may_lead(machine)
+    if refused is not None:
+        machine.answer(ticket, refused)
+        return
+    operations.promoting.append(ticket)
+    if machine.leader is not None:
+        return
+    leader = machine.raft.leader
+    if leader is not None and leader != machine.config.me:
+        if not operations.asked_leader:
+            operations.asked_leader = True
+            machine.send(leader, AskHandOver(term=machine.term, candidate=machine.config.me))
+            machine._arm(TimerKind.TRANSFER, machine.config.election_timeout)  # noqa: SLF001
+        return
+    _campaign(machine)
+
+
+def _may_lead(machine: "Machine") -> str | None:
+    if machine.config.mode is Mode.VOTER:
+        return "election mode is voter: this node never leads"
+    if not machine.raft.ballot.member:
+        return "this node has not caught up since its directory was empty"
+    if machine.follower.split is not None:
+        return f"split brain: {machine.follower.split}"
+    return None
+
+
+def _campaign(machine: "Machine") -> None:
+    refused = machine.raft.promote()
+    if refused is not None:
+        tickets, machine.operations.promoting = machine.operations.promoting, []
+        for ticket in tickets:
+            machine.answer(ticket, refused)
+
+
+def demote(machine: "Machine", ticket: Ticket, to: Replica | None) -> None:
+    """Stop leading: hand over to `to` or the best successor; without one, give the limbo up."""
+    leader = machine.leader
+    if leader is None:
+        machine.answer(ticket, f"node {machine.config.me} does not lead")
+        return
+    if to is not None and to not in leader.followers:
+        machine.answer(ticket, f"node {to} is not another voter of this cluster")
+        return
+    if leader.handing_to is not None or leader.demoted:
+        machine.answer(ticket, "a switchover is under way already")
+        return
+    machine.operations.demoting.append(ticket)
+    successor = to if to is not None else leader.most_advanced()
+    if successor is not None and (to is not None or machine.config.mode is Mode.CANDIDATE):
+        _hand_over(machine, successor)
+    else:
+        leader.demoted = True
+
+
+def asked_hand_over(machine: "Machine", candidate: Replica) -> None:
+    """A follower was told to lead; we stop writing and bring it to our last entry."""
+    leader = machine.leader
+    if leader is not None and leader.handing_to is None and not leader.demoted:
+        _hand_over(machine, candidate)
+
+
+def _hand_over(machine: "Machine", to: Replica) -> None:
+    assert machine.leader is not None
+    machine.leader.handing_to = to
+    machine.note("handing_over", to=to)
+    machine._arm(TimerKind.TRANSFER, machine.config.election_timeout)  # noqa: SLF001
+
+
+def advance(machine: "Machine") -> None:
+    """Called for every batch: do what the asked operation can do now."""
+    leader, operations = machine.leader, machine.operations
+    if leader is None:
+        if operations.demoting:
+            _answer_all(machine, operations.demoting)
+            operations.demoting = []
+        return
+    if operations.promoting and not machine.reasons():
+        _answer_all(machine, operations.promoting)
+        operations.promoting = []
+    if leader.handing_to is not None:
+        progress = leader.followers[leader.handing_to]
+        last = machine.ledger.log.last
+        if progress.match == last and leader.established and not machine.raft.transferring:
+            machine.raft.hand_over(leader.handing_to)
+    elif leader.demoted and leader.established and not machine.ledger.limbo.queue:
+        _give_up(machine)
+
+
+def _give_up(machine: "Machine") -> None:
+    leader = machine.leader
+    assert leader is not None
+    owner = machine.ledger.limbo.owner
+    if owner.owner == machine.config.me:
+        leader.demote(machine.wall)
+    elif machine.ledger.confirmed >= owner.index:
+        machine.raft.resign("demote")
+        machine._follow_raft()  # noqa: SLF001
+
+
+def transfer_timer(machine: "Machine") -> bool:
+    """The other side did not do its part in time. True if that was ours to handle."""
+    operations, leader = machine.operations, machine.leader
+    if operations.asked_leader:
+        operations.asked_leader = False
+        if leader is None and operations.promoting:
+            machine.note("hand_over_refused", leader=machine.raft.leader)
+            _campaign(machine)
+        return True
+    if leader is not None and leader.handing_to is not None:
+        to, leader.handing_to = leader.handing_to, None
+        machine.note("hand_over_failed", to=to)
+        tickets, operations.demoting = operations.demoting, []
+        for ticket in tickets:
+            machine.answer(ticket, f"node {to} did not take over in time")
+        machine.raft.timer(TimerKind.TRANSFER)
+        return True
+    return False
+
+
+def stepped_down(machine: "Machine") -> None:
+    """The leadership ended: a demotion is done; a promotion of ours has failed."""
+    operations = machine.operations
+    tickets, operations.promoting = operations.promoting, []
+    for ticket in tickets:
+        machine.answer(ticket, "another node took over meanwhile")
+
+
+def roll_back(machine: "Machine", ticket: Ticket) -> None:
+    """`box.ctl.rollback_synchro_queue()`."""
+    reasons = machine.reasons()
+    if reasons:
+        machine.answer(ticket, "; ".join(reason.text for reason in reasons))
+        return
+    machine.roll_back("operator")
+    machine.answer(ticket)
+
+
+def _answer_all(machine: "Machine", tickets: list[Ticket]) -> None:
+    for ticket in tickets:
+        machine.answer(ticket)
+
+
+def dry_run(machine: "Machine", what: str) -> dict[str, object]:
+    """What `promote`, `demote` or `clear_synchro_queue` would do on this node now, in numbers."""
+    limbo, leader = machine.ledger.limbo, machine.leader
+    pending = len(limbo.queue)
+    plan: dict[str, object] = {
+        "node": int(machine.config.me),
+        "what": what,
+        "term": int(machine.term),
+        "term_after": int(machine.term),
+        "pending": pending,
+        "confirms": 0,
+        "rolls_back": 0,
+        "refused": None,
+    }
+    if what == "demote":
+        if leader is None:
+            plan["refused"] = f"node {machine.config.me} does not lead"
+        else:
+            successor = leader.most_advanced()
+            plan |= {
+                "hands_over_to": successor,
+                "term_after": int(machine.term) + (1 if successor else 0),
+                "confirms": pending,
+            }
+    elif leader is not None and not machine.reasons():
+        plan["confirms"] = 0
+    else:
+        plan |= {
+            "refused": _may_lead(machine),
+            "term_after": int(machine.term) + (0 if leader else 1),
+            "confirms": pending,
+            "asks_leader": machine.raft.leader if leader is None else None,
+        }
+    return plan

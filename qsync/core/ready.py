@@ -1,0 +1,132 @@
+"""Everything a node wants done, in the order in which it must be done."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from election.messages import Ballot, Index, Replica, Term
+from qsync.core.messages import Message
+from qsync.record import Entry
+
+Ticket = int
+"""A waiting client, named by the shell. The core only hands it back."""
+
+
+class TimerKind(StrEnum):
+    """What a timer is for. At most one of a kind is armed."""
+
+    ELECTION = "election"
+    CHECK_QUORUM = "check_quorum"
+    TRANSFER = "transfer"
+    HEARTBEAT = "heartbeat"
+    SYNCHRO = "synchro"
+    CONFIRM = "confirm"
+    DISK = "disk"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timer:
+    """Ask for `TimerFired(kind)` after a time between `earliest` and `latest` seconds.
+
+    The shell throws the dice, the simulator picks adversarially. Replaces an armed timer of the
+    same kind; `earliest` None disarms it.
+    """
+
+    kind: str
+    earliest: float | None
+    latest: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """One durable commit: cut, then append, then ballot and the confirmed index.
+
+    Answer with `Written(id)` or `WriteFailed(id)`. The next Write is given only after that.
+    """
+
+    id: int
+    cut_above: Index | None
+    cut_reason: str
+    entries: list[Entry]
+    ballot: Ballot
+    confirmed: Index
+
+
+class Verdict(StrEnum):
+    """What a ticket is answered with."""
+
+    COMMITTED = "committed"
+    ROLLED_BACK = "rolled_back"
+    CUT = "cut"
+
+
+class Settled(NamedTuple):
+    """The fate of the transaction that a ticket waits for is definite."""
+
+    ticket: Ticket
+    verdict: Verdict
+    index: Index
+    term: Term
+
+
+class ReadSettled(NamedTuple):
+    """A read may be served from what is visible now; `refused` says why not, if so."""
+
+    ticket: Ticket
+    refused: str | None = None
+
+
+class Note(NamedTuple):
+    """Something for the timeline: a stable name and its numbers."""
+
+    name: str
+    fields: dict[str, object]
+
+
+# What happened to the log and its fates, in order, for whoever mirrors it (qsync.data).
+@dataclass(frozen=True, slots=True)
+class LogAppended:
+    """These entries were appended (by a leader). A leader's own proposals are not repeated here."""
+
+    entries: list[Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class LogCut:
+    """Everything above `index` left the log."""
+
+    index: Index
+
+
+@dataclass(frozen=True, slots=True)
+class LogRolledBack:
+    """The entries `first..last` are rolled back."""
+
+    first: Index
+    last: Index
+
+
+@dataclass(frozen=True, slots=True)
+class LogRestored:
+    """The entries `first..last`, rolled back by a record of no say, are confirmed after all."""
+
+    first: Index
+    last: Index
+
+
+LogEvent = LogAppended | LogCut | LogRolledBack | LogRestored
+
+
+@dataclass(slots=True)
+class Ready:
+    """Fulfil top to bottom. `send_now` and `write` may run side by side."""
+
+    events: list[LogEvent] = field(default_factory=list)
+    send_now: list[tuple[Replica, Message]] = field(default_factory=list)
+    write: Write | None = None
+    send_after: list[tuple[Replica, Message]] = field(default_factory=list)
+    """To be sent when `write` is durable (at once when there is none)."""
+    settled: list[Settled] = field(default_factory=list)
+    reads: list[ReadSettled] = field(default_factory=list)
+    timers: list[Timer] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)

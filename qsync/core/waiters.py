@@ -1,0 +1,107 @@
+"""Clients that wait for the fate of their transaction, and when it is definite."""
+
+from collections import deque
+from typing import NamedTuple
+
+from election.messages import Index, Term
+from qsync.core.ledger import Ledger
+from qsync.core.ready import Settled, Ticket, Verdict
+
+
+class Waiter(NamedTuple):
+    """A ticket waits for the transaction `(term, index)`."""
+
+    index: Index
+    term: Term
+    ticket: Ticket
+
+
+class Waiters:
+    """Those of the present leadership in log order; all others one by one.
+
+    Three outcomes are never blurred (protocol.md section 5): "rolled back" is said only when the
+    ROLLBACK itself is confirmed, or when the confirmed index has passed the place of a cut entry.
+    """
+
+    def __init__(self) -> None:
+        self._own: deque[Waiter] = deque()
+        self._others: list[Waiter] = []
+        self._forgotten: set[Ticket] = set()
+        self._dirty = False
+
+    def __len__(self) -> int:
+        return len(self._own) + len(self._others)
+
+    def add(self, waiter: Waiter) -> None:
+        """A proposal of the present leadership; indexes grow."""
+        assert not self._own or waiter.index > self._own[-1].index
+        self._own.append(waiter)
+
+    def attach(self, waiter: Waiter) -> None:
+        """A retry of a transaction that is in the log already."""
+        self._others.append(waiter)
+        self._dirty = True
+
+    def forget(self, ticket: Ticket) -> None:
+        """Its client has been told "unknown", or is gone."""
+        self._forgotten.add(ticket)
+        self._dirty = True
+
+    def deposed(self) -> None:
+        """The leadership is over; its waiters learn their fate from the log."""
+        self._others.extend(self._own)
+        self._own.clear()
+        self._dirty = True
+
+    def rolled_back(self, first: Index) -> None:
+        """Everything from `first` on was rolled back: definite only when that is confirmed."""
+        while self._own and self._own[-1].index >= first:
+            self._others.append(self._own.pop())
+        self._dirty = True
+
+    def settle(self, ledger: Ledger, *, changed: bool) -> list[Settled]:
+        """All whose fate is definite now, in log order."""
+        settled: list[Settled] = []
+        own, forgotten = self._own, self._forgotten
+        if own:
+            confirmed, reach = ledger.confirmed, ledger.visible
+            while own and own[0].index <= reach:
+                index, term, ticket = own.popleft()
+                assert index <= confirmed or index <= ledger.written
+                if not forgotten or ticket not in forgotten:
+                    settled.append(
+                        Settled(ticket=ticket, verdict=Verdict.COMMITTED, index=index, term=term)
+                    )
+        if self._others and (changed or self._dirty):
+            settled.extend(self._settle_others(ledger))
+        self._dirty = False
+        if not own and not self._others:
+            forgotten.clear()
+        return settled
+
+    def _settle_others(self, ledger: Ledger) -> list[Settled]:
+        settled: list[Settled] = []
+        left: list[Waiter] = []
+        for waiter in sorted(self._others):
+            if waiter.ticket in self._forgotten:
+                continue
+            verdict = fate(ledger, waiter.index, waiter.term)
+            if verdict is None:
+                left.append(waiter)
+            else:
+                index, term, ticket = waiter
+                settled.append(Settled(ticket=ticket, verdict=verdict, index=index, term=term))
+        self._others = left
+        return settled
+
+
+def fate(ledger: Ledger, index: Index, term: Term) -> Verdict | None:
+    """The definite fate of the transaction `(term, index)`, by the log; None while it is open."""
+    log, confirmed = ledger.log, ledger.confirmed
+    if index > log.last or log.term_at(index) != term:
+        # Cut from this log. Another replica may still hold it, until the place is taken for good.
+        return Verdict.CUT if confirmed >= index else None
+    stretch = ledger.limbo.stretch_at(index)
+    if stretch is not None:
+        return Verdict.ROLLED_BACK if confirmed >= stretch.rollback else None
+    return Verdict.COMMITTED if confirmed >= index else None

@@ -1,0 +1,91 @@
+"""The reasons why this node may not write now, each with a name that people can look up."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Why(StrEnum):
+    """Tarantool's `ro_reason` where it has one; the others are ours."""
+
+    CONFIG = "config"
+    ELECTION = "election"
+    SYNCHRO = "synchro"
+    FENCED = "fenced"
+    TRANSFER = "transfer"
+    DEMOTED = "demoted"
+    DISK = "disk"
+    RECRUIT = "recruit"
+    SPLIT_BRAIN = "split_brain"
+    QUARANTINE = "quarantine"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """One reason: its name, the numbers behind it, and what lifts it."""
+
+    why: Why
+    text: str
+    lifts: str
+
+
+def election(*, leader: int | None, term: int) -> Reason:
+    """Another node leads, or nobody."""
+    who = f"node {leader} leads" if leader else "nobody leads"
+    return Reason(
+        why=Why.ELECTION,
+        text=f"{who} in term {term}",
+        lifts="write to the leader" if leader else "wait for an election, or promote a node",
+    )
+
+
+def synchro(*, promoted_at: int, confirmed: int) -> Reason:
+    """The own PROMOTE is not on a quorum yet."""
+    return Reason(
+        why=Why.SYNCHRO,
+        text=f"the PROMOTE at {promoted_at} is not confirmed (confirmed index {confirmed})",
+        lifts="a quorum of voters acks it",
+    )
+
+
+def fenced(*, term: int) -> Reason:
+    """The leader does not hear a quorum."""
+    return Reason(
+        why=Why.FENCED,
+        text=f"this node led term {term} and no longer hears a quorum",
+        lifts="a quorum of voters is heard again and elects a leader",
+    )
+
+
+def transfer(*, to: int) -> Reason:
+    """A planned switchover is under way."""
+    return Reason(
+        why=Why.TRANSFER, text=f"leadership is being handed to node {to}", lifts="it takes over"
+    )
+
+
+def disk(*, error: str) -> Reason:
+    """The log cannot be written."""
+    return Reason(
+        why=Why.DISK, text=f"the log cannot be written: {error}", lifts="the disk takes writes again"
+    )
+
+
+CONFIG = Reason(why=Why.CONFIG, text="read_only is set", lifts="set read_only to false")
+DEMOTED = Reason(
+    why=Why.DEMOTED, text="the limbo was given up by demote", lifts="promote this or another node"
+)
+RECRUIT = Reason(
+    why=Why.RECRUIT,
+    text="the directory was empty at start and has not caught up with the cluster",
+    lifts="it catches up; at bootstrap: all nodes are up and empty",
+)
+
+
+def split_brain(*, text: str) -> Reason:
+    """Confirmed data differs from the leader's."""
+    return Reason(why=Why.SPLIT_BRAIN, text=text, lifts="rebuild this node or the other by hand")
+
+
+def quarantine(*, text: str) -> Reason:
+    """Damage at or below what was acked."""
+    return Reason(why=Why.QUARANTINE, text=text, lifts="it catches up as a recruit")

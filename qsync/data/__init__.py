@@ -1,0 +1,1 @@
+"""What the spaces hold: schema, tuples, keys, versions, execution of a transaction. Pure."""

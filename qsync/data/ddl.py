@@ -1,0 +1,387 @@
+"""Schema changes: rows written to `_space`, `_index`, `_sequence` and `_truncate`."""
+
+from collections.abc import Mapping, Sequence
+
+from qsync.data import keys, schema, tuples
+from qsync.data.draft import Draft
+from qsync.data.keys import ENCODERS, FieldType, Part
+from qsync.data.schema import Space
+from qsync.data.tuples import Field
+from qsync.errors import (
+    NoSuchSpace,
+    SpaceExists,
+    WrongOperation,
+    WrongSchema,
+    WrongTuple,
+)
+
+NAME_CHARACTERS_MAX = 256
+_MAX_ID = "max_id"
+_SPACE_OPTIONS = frozenset(
+    {"format", "is_sync", "is_local", "if_not_exists", "id", "primary", "engine", "field_count"}
+)
+_ALTER_OPTIONS = frozenset({"format", "is_sync", "name"})
+_INDEX_OPTIONS = frozenset({"unique", "parts", "if_not_exists", "type", "id"})
+_SEQUENCE_OPTIONS = frozenset({"start", "step", "min", "max", "cycle", "if_not_exists"})
+_INTEGER_TOP = (1 << 63) - 1
+
+
+def create_space(draft: Draft, name: object, options: object) -> bytes | None:
+    """A new space; with the option `primary`, also its primary index."""
+    label, given = _name(name), _options(options, _SPACE_OPTIONS)
+    if draft.schema.find(label) is not None:
+        if given.get("if_not_exists"):
+            return None
+        raise SpaceExists(f'there is a space "{label}"')
+    if given.get("is_local"):
+        raise WrongSchema("is_local: every space is replicated in this release")
+    new = schema.space(
+        id=_new_id(draft, given.get("id")),
+        name=label,
+        fields=_format(given.get("format", ())),
+        is_sync=_flag(given, "is_sync", default=False),
+    )
+    row = _put(draft, schema.SPACE, schema.space_row(new))
+    if "primary" in given:
+        create_index(draft, new.id, "primary", {"parts": given["primary"]})
+    return row
+
+
+def alter_space(draft: Draft, ref: object, options: object) -> bytes | None:
+    """Another name, format or `is_sync`. All tuples must fit the new format."""
+    old, given = _user_space(draft, ref), _options(options, _ALTER_OPTIONS)
+    name = _name(given["name"]) if "name" in given else old.name
+    if name != old.name and draft.schema.find(name) is not None:
+        raise SpaceExists(f'there is a space "{name}"')
+    new = schema.space(
+        id=old.id,
+        name=name,
+        fields=_format(given["format"]) if "format" in given else old.fields,
+        is_sync=_flag(given, "is_sync", default=old.is_sync),
+    )
+    for one in old.indexes:
+        for part in one.parts:
+            _check_part(new.fields, part)
+    if new.fields != old.fields and old.indexes:
+        for _, data in draft.scan(old.primary.prefix, old.primary.end):
+            try:
+                new.check(tuples.stored(data))
+            except WrongTuple as error:
+                raise WrongSchema(f"a tuple does not fit the new format: {error.message}") from None
+    return _put(draft, schema.SPACE, schema.space_row(new))
+
+
+def drop_space(draft: Draft, ref: object) -> None:
+    """The space goes, with its indexes and tuples."""
+    space = _user_space(draft, ref)
+    for one in reversed(space.indexes):
+        _delete(draft, schema.INDEX, [space.id, one.id])
+    if _get(draft, schema.TRUNCATE, [space.id]) is not None:
+        _delete(draft, schema.TRUNCATE, [space.id])
+    _delete(draft, schema.SPACE, [space.id])
+
+
+def truncate(draft: Draft, space: Space) -> None:
+    """All tuples of the space go, in one effect."""
+    if space.system:
+        raise WrongSchema(f'"{space.name}" cannot be truncated')
+    draft.sync = draft.sync or space.sync
+    old = _get(draft, schema.TRUNCATE, [space.id])
+    count = 0 if old is None else _integer(tuples.stored(old)[1], "count")
+    was = draft.sync
+    _put(draft, schema.TRUNCATE, [space.id, count + 1])
+    draft.sync = was  # `_truncate` is only how it is said: what counts is the space
+
+
+def create_index(draft: Draft, ref: object, name: object, options: object) -> bytes | None:
+    """A new index, filled from the tuples there are. The first one is the primary one."""
+    space, label = _user_space(draft, ref), _name(name)
+    given = _options(options, _INDEX_OPTIONS)
+    if any(one.name == label for one in space.indexes):
+        if given.get("if_not_exists"):
+            return None
+        raise SpaceExists(f'space "{space.name}" has an index "{label}"')
+    kind = given.get("type", "tree")
+    if not isinstance(kind, str) or kind.lower() not in {"tree", "hash"}:
+        raise WrongSchema(f"an index is a tree, not {kind!r}")
+    iid = next(n for n in range(len(space.indexes) + 1) if all(n != i.id for i in space.indexes))
+    if iid >= schema.INDEXES_MAX:
+        raise WrongSchema(f"a space has at most {schema.INDEXES_MAX} indexes")
+    unique = _flag(given, "unique", default=True)
+    parts = _parts(space.fields, given.get("parts", _first_part(space)))
+    if iid == 0 and (not unique or any(part.nullable for part in parts)):
+        raise WrongSchema("a primary index is unique and without nil")
+    new = schema.index(space=space.id, id=iid, name=label, unique=unique, parts=parts)
+    return _put(draft, schema.INDEX, schema.index_row(new))
+
+
+def drop_index(draft: Draft, ref: object, name: object) -> None:
+    """An index goes. The primary one goes last and takes the tuples with it."""
+    space = _user_space(draft, ref)
+    gone = space.index(name)
+    if gone.id == 0 and space.secondary:
+        raise WrongSchema(f'space "{space.name}": drop its other indexes before the primary one')
+    _delete(draft, schema.INDEX, [space.id, gone.id])
+
+
+def create_sequence(draft: Draft, name: object, options: object) -> bytes | None:
+    """A new sequence; its first value is `start`."""
+    label, given = _name(name), _options(options, _SEQUENCE_OPTIONS)
+    if _sequence(draft, label) is not None:
+        if given.get("if_not_exists"):
+            return None
+        raise SpaceExists(f'there is a sequence "{label}"')
+    step = _integer(given.get("step", 1), "step")
+    low = _integer(given.get("min", 1 if step > 0 else keys.INTEGER_MIN), "min")
+    high = _integer(given.get("max", _INTEGER_TOP if step > 0 else -1), "max")
+    start = _integer(given.get("start", low if step > 0 else high), "start")
+    if step == 0 or not low <= start <= high:
+        raise WrongSchema("a sequence has a step other than 0, and min <= start <= max")
+    space = draft.schema.space(schema.SEQUENCE)
+    last = next(draft.scan(space.primary.prefix, space.primary.end, reverse=True), None)
+    id_ = 1 if last is None else _integer(tuples.stored(last[1])[0], "id") + 1
+    cycle = _flag(given, "cycle", default=False)
+    return _put(draft, schema.SEQUENCE, [id_, 1, label, step, low, high, start, 0, cycle])
+
+
+def next_value(draft: Draft, name: object) -> bytes:
+    """Advance a sequence. The result is its row, `[id, value]`."""
+    row = _sequence(draft, _name(name))
+    if row is None:
+        raise NoSuchSpace(f'there is no sequence "{name}"')
+    id_, _, _, step, low, high, start, _, cycle = row
+    low, high, step = _integer(low, "min"), _integer(high, "max"), _integer(step, "step")
+    held = _get(draft, schema.SEQUENCE_DATA, [id_])
+    if held is None:
+        value = _integer(start, "start")
+    else:
+        value = _integer(tuples.stored(held)[1], "value") + step
+        if not low <= value <= high:
+            if not cycle:
+                raise WrongOperation(f'sequence "{name}" is used up')
+            value = low if step > 0 else high
+    return _put(draft, schema.SEQUENCE_DATA, [id_, value])
+
+
+def _sequence(draft: Draft, name: str) -> list[object] | None:
+    space = draft.schema.space(schema.SEQUENCE)
+    key = draft.get(space.index("name").key([name]))
+    row = None if key is None else draft.get(space.primary.prefix + key)
+    return None if row is None else tuples.stored(row)
+
+
+def _get(draft: Draft, space_id: int, key: Sequence[object]) -> bytes | None:
+    return draft.get(draft.schema.space(space_id).primary.key(key))
+
+
+def _put(draft: Draft, space_id: int, fields: list[object]) -> bytes:
+    space = draft.schema.space(space_id)
+    space.check(fields)
+    key = space.primary.prefix + space.primary.extract(fields)
+    row = tuples.encode(fields)
+    draft.put(space, key, draft.get(key), row)
+    return row
+
+
+def _delete(draft: Draft, space_id: int, values: Sequence[object]) -> None:
+    space = draft.schema.space(space_id)
+    key = space.primary.key(values)
+    draft.put(space, key, draft.get(key), None)
+
+
+def _user_space(draft: Draft, ref: object) -> Space:
+    space = draft.schema.space(ref)
+    if space.system:
+        raise WrongSchema(f'"{space.name}" belongs to the system')
+    return space
+
+
+def _new_id(draft: Draft, wanted: object) -> int:
+    """Ids are never used twice, unless asked for by number."""
+    held = _get(draft, schema.SCHEMA, [_MAX_ID])
+    last = schema.USER_SPACE_MIN - 1
+    if held is not None:
+        last = _integer(tuples.stored(held)[1], _MAX_ID)
+    id_ = last + 1 if wanted is None else _integer(wanted, "id")
+    if not schema.USER_SPACE_MIN <= id_ <= schema.SPACE_ID_MAX:
+        raise WrongSchema(
+            f"a space's id is from {schema.USER_SPACE_MIN} to {schema.SPACE_ID_MAX}, not {id_}"
+        )
+    if draft.schema.find(id_) is not None:
+        raise SpaceExists(f"there is a space with id {id_}")
+    if id_ > last:
+        _put(draft, schema.SCHEMA, [_MAX_ID, id_])
+    return id_
+
+
+def _name(name: object) -> str:
+    if isinstance(name, str) and 0 < len(name) <= NAME_CHARACTERS_MAX:
+        return name
+    raise WrongSchema(f"a name is text of 1 to {NAME_CHARACTERS_MAX} characters, not {name!r}")
+
+
+def _options(options: object, known: frozenset[str]) -> Mapping[str, object]:
+    if options is None or options == []:
+        return {}
+    if not isinstance(options, dict):
+        raise WrongSchema("options come as a map")
+    for option in options:
+        if option not in known:
+            raise WrongSchema(f"there is no option {option!r}; known: {', '.join(sorted(known))}")
+    return options
+
+
+def _flag(options: Mapping[str, object], name: str, *, default: bool) -> bool:
+    value = options.get(name, default)
+    if isinstance(value, bool):
+        return value
+    raise WrongSchema(f"{name} is true or false, not {value!r}")
+
+
+def _integer(value: object, what: str) -> int:
+    if (
+        isinstance(value, int)
+        and not isinstance(value, bool)
+        and keys.INTEGER_MIN <= value <= keys.INTEGER_MAX
+    ):
+        return value
+    raise WrongSchema(f"{what} is an integer, not {value!r}")
+
+
+def _type(value: object) -> FieldType:
+    alias = {"str": "string", "uint": "unsigned", "int": "integer", "num": "unsigned", "*": "any"}
+    word = value.lower() if isinstance(value, str) else value
+    try:
+        return FieldType(alias.get(str(word), str(word)))
+    except ValueError:
+        known = ", ".join(FieldType)
+        raise WrongSchema(f"there is no type {value!r}; known: {known}") from None
+
+
+def _format(value: object) -> list[Field]:
+    """`[[name, type], ...]`, `[{name, type, is_nullable}, ...]` or only names."""
+    if not isinstance(value, list | tuple):
+        raise WrongSchema("a format is an array of fields")
+    fields = [_field(one) for one in value]
+    names = [field.name for field in fields]
+    for name in names:
+        if names.count(name) > 1:
+            raise WrongSchema(f'two fields are named "{name}"')
+    return fields
+
+
+def _field(value: object) -> Field:
+    match value:
+        case str(name):
+            return Field(name=_name(name), type=FieldType.ANY, nullable=True)
+        case dict() if "name" in value:
+            return _make_field(value["name"], value)
+        case [name]:
+            return _make_field(name, {})
+        case [name, str(type_)]:
+            return _make_field(name, {"type": type_})
+        case [name, dict(options)]:
+            return _make_field(name, options)
+        case [name, str(type_), bool(nullable)]:
+            return _make_field(name, {"type": type_, "is_nullable": nullable})
+        case [name, str(type_), dict(options)]:
+            return _make_field(name, {"type": type_} | options)
+        case _:
+            raise WrongSchema(f"{value!r} is not a field: [name, type] or a map with both")
+
+
+def _make_field(name: object, options: Mapping[str, object]) -> Field:
+    """A type may end with `?`, which makes the field nullable."""
+    type_ = options.get("type", "any")
+    optional = isinstance(type_, str) and type_.endswith("?")
+    word = str(type_).rstrip("?") if optional else type_
+    nullable = optional or bool(options.get("is_nullable"))
+    return Field(name=_name(name), type=_type(word), nullable=nullable)
+
+
+def _first_part(space: Space) -> list[object]:
+    if space.fields and space.fields[0].type in ENCODERS:
+        return [[1, str(space.fields[0].type)]]
+    return [[1, "unsigned"]]
+
+
+def _parts(fields: Sequence[Field], value: object) -> list[Part]:
+    """`[[field, type], ...]`, `[{field, type}, ...]`, `[field, type, ...]` or fields only."""
+    if not isinstance(value, list | tuple) or not value:
+        raise WrongSchema("parts of an index are an array: [[field, type], ...]")
+    items = list(value)
+    if not any(isinstance(one, list | tuple | dict) for one in items):
+        typed = len(items) % 2 == 0 and all(
+            isinstance(one, str) and _place(fields, one) is None for one in items[1::2]
+        )
+        step = 2 if typed else 1
+        items = [items[n : n + step] for n in range(0, len(items), step)]
+    return [_part(fields, one) for one in items]
+
+
+def _part(fields: Sequence[Field], value: object) -> Part:
+    ref, options = _part_words(value)
+    at = _place(fields, ref)
+    if at is None:
+        raise WrongSchema(f"there is no field {ref!r}")
+    field = fields[at] if at < len(fields) else Field(name=str(ref))
+    type_ = options.get("type")
+    part = Part(
+        field=at,
+        type=field.type if type_ is None else _type(type_),
+        nullable=bool(options.get("is_nullable", field.nullable)),
+    )
+    _check_part(fields, part)
+    return part
+
+
+def _part_words(value: object) -> tuple[object, Mapping[str, object]]:
+    """The field and the options of a part, however it is written."""
+    match value:
+        case dict() if "field" in value:
+            return value["field"], value
+        case [ref]:
+            return ref, {}
+        case [ref, str(type_)]:
+            return ref, {"type": type_}
+        case [ref, dict(options)]:
+            return ref, options
+        case [ref, str(type_), dict(options)]:
+            return ref, {"type": type_} | options
+        case _:
+            raise WrongSchema(f"{value!r} is not a part: [field, type] or a map with both")
+
+
+def _place(fields: Sequence[Field], ref: object) -> int | None:
+    if isinstance(ref, str):
+        return next((at for at, field in enumerate(fields) if field.name == ref), None)
+    if isinstance(ref, int) and not isinstance(ref, bool) and 0 < ref <= 1 << 16:
+        return ref - 1
+    return None
+
+
+_WIDER: Mapping[FieldType, frozenset[FieldType]] = {
+    FieldType.UNSIGNED: frozenset({FieldType.INTEGER, FieldType.NUMBER}),
+    FieldType.DOUBLE: frozenset({FieldType.NUMBER}),
+}
+# Values of these may or may not fit the part; every tuple is looked at.
+_BROAD = frozenset({FieldType.ANY, FieldType.SCALAR, FieldType.NUMBER, FieldType.INTEGER})
+
+
+def _check_part(fields: Sequence[Field], part: Part) -> None:
+    """A part may be wider than its field (integer over unsigned), never another type."""
+    if part.type not in ENCODERS:
+        raise WrongSchema(f"a field of type {part.type} cannot be part of an index")
+    if part.field >= len(fields):
+        return
+    field = fields[part.field]
+    fits = (
+        field.type is part.type
+        or part.type is FieldType.SCALAR
+        or field.type in _BROAD
+        or part.type in _WIDER.get(field.type, ())
+    )
+    if not fits:
+        raise WrongSchema(
+            f'field "{field.name}" is {field.type}, the index wants it to be {part.type}'
+        )

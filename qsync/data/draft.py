@@ -1,0 +1,181 @@
+"""A transaction being made: its writes over a view, with indexes and schema kept in step."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from qsync.data import keys, schema, tuples
+from qsync.data.keys import Misfit
+from qsync.data.overlay import Row, merge
+from qsync.data.request import Effect, SessionChange, Write
+from qsync.data.schema import Index, Schema, Space
+from qsync.errors import Damaged, DuplicateKey, TooLarge, WrongTuple
+
+
+class Readable(Protocol):
+    """Physical keys and values: a View, or a Draft over one."""
+
+    def get(self, key: bytes) -> bytes | None:
+        """The value of a physical key."""
+
+    def scan(self, lo: bytes, hi: bytes, *, reverse: bool = False) -> Iterator[Row]:
+        """Rows with `lo <= key < hi`."""
+
+
+class Draft:
+    """Collects effects (what the log will say) and writes (what they do to physical keys).
+
+    `put` serves execution and checks; `replay` serves effects that come from the log and trusts.
+    """
+
+    def __init__(self, view: Readable, shape: Schema) -> None:
+        self.schema = shape
+        self.schema_changed = False
+        self.effects: list[Effect] = []
+        self.changes: list[SessionChange] = []
+        self.sync = False
+        self._view = view
+        self._writes: dict[bytes, bytes | None] = {}
+        self._places: dict[bytes, int] = {}
+
+    @property
+    def writes(self) -> list[Write]:
+        """One write a key, in the order of the first."""
+        return list(self._writes.items())
+
+    def get(self, key: bytes) -> bytes | None:
+        """The value of a physical key, own writes first."""
+        if key in self._writes:
+            return self._writes[key]
+        return self._view.get(key)
+
+    def scan(self, lo: bytes, hi: bytes, *, reverse: bool = False) -> Iterator[Row]:
+        """Rows with `lo <= key < hi`, own writes included."""
+        own = sorted([key for key in self._writes if lo <= key < hi], reverse=reverse)
+        upper = [(key, self._writes[key]) for key in own]
+        return merge(upper, self._view.scan(lo, hi, reverse=reverse), reverse=reverse)
+
+    def put(self, space: Space, key: bytes, old: bytes | None, new: bytes | None) -> None:
+        """Make `new` the tuple at the physical primary key; `old` is there now. None deletes."""
+        self.sync = self.sync or space.sync
+        if len(key) > keys.KEY_BYTES_MAX:
+            raise TooLarge(f'space "{space.name}": a key has at most {keys.KEY_BYTES_MAX} bytes')
+        primary_key = key[5:]
+        place = self._places.get(key)
+        if place is None:
+            self._places[key] = len(self.effects)
+            self.effects.append([space.id, primary_key, new])
+        else:
+            self.effects[place][2] = new
+        self._writes[key] = new
+        self._derive(space, primary_key, old, new, trusted=False)
+        if space.id in schema.DDL_SPACES:
+            # What follows must stay behind the schema change in the log.
+            self._places.clear()
+            self._change_schema(space.id, old, new, trusted=False)
+
+    def change_session(self, session: bytes, key: bytes, row: bytes | None) -> None:
+        """Open (with a row) or expire a session."""
+        self.sync = True
+        self.effects.append([schema.SESSION, key, row])
+        self.changes.append(SessionChange(session, opened=row is not None))
+
+    def replay(self, space_id: int, primary_key: bytes, new: bytes | None) -> None:
+        """Do what the log says."""
+        prefix = self.schema.plain.get(space_id)
+        if prefix is not None:
+            self._writes[prefix + primary_key] = new
+            return
+        space = self.schema.find(space_id)
+        if space is None:
+            raise Damaged(f"the log writes to space {space_id}, which is not there")
+        key = space.primary.prefix + primary_key
+        old = None
+        if space.secondary or space_id in schema.DDL_SPACES:
+            old = self.get(key)
+        self._writes[key] = new
+        self._derive(space, primary_key, old, new, trusted=True)
+        if space_id in schema.DDL_SPACES:
+            self._change_schema(space_id, old, new, trusted=True)
+
+    def _build(self, space: Space, index: Index, *, trusted: bool) -> None:
+        """Fill a new secondary index from the tuples of the space."""
+        primary = space.primary
+        for key, data in list(self.scan(primary.prefix, primary.end)):
+            entry = self._locate(space, index, tuples.stored(data), key[5:])
+            self._enter(space, index, entry, key[5:], trusted=trusted)
+
+    def erase(self, lo: bytes, hi: bytes) -> None:
+        """Delete a range of physical keys without an effect: it follows from another one."""
+        for key, _ in list(self.scan(lo, hi)):
+            self._writes[key] = None
+
+    def _derive(
+        self,
+        space: Space,
+        primary_key: bytes,
+        old: bytes | None,
+        new: bytes | None,
+        *,
+        trusted: bool,
+    ) -> None:
+        """Move the entries of the secondary indexes."""
+        if not space.secondary:
+            return
+        before = None if old is None else tuples.stored(old)
+        after = None if new is None else tuples.stored(new)
+        for index in space.secondary:
+            gone = None if before is None else index.locate(before, primary_key)
+            come = None if after is None else self._locate(space, index, after, primary_key)
+            if come == gone:
+                continue
+            if come is not None:
+                self._enter(space, index, come, primary_key, trusted=trusted)
+            # Within one entry of the log another tuple may have taken the place meanwhile.
+            if gone is not None and self.get(gone) == primary_key:
+                self._writes[gone] = None
+
+    def _locate(
+        self, space: Space, index: Index, fields: list[object], primary_key: bytes
+    ) -> bytes:
+        try:
+            return index.locate(fields, primary_key)
+        except Misfit as error:
+            raise WrongTuple(f'space "{space.name}", index "{index.name}": {error}') from error
+
+    def _enter(
+        self, space: Space, index: Index, key: bytes, primary_key: bytes, *, trusted: bool
+    ) -> None:
+        """Add an entry to a secondary index."""
+        if not trusted:
+            if len(key) > keys.KEY_BYTES_MAX:
+                raise TooLarge(
+                    f'space "{space.name}", index "{index.name}": a key has at most'
+                    f" {keys.KEY_BYTES_MAX} bytes"
+                )
+            if self.get(key) not in (None, primary_key):
+                raise DuplicateKey(
+                    f'space "{space.name}": index "{index.name}" already has this key',
+                    details={"space": space.name, "index": index.name},
+                )
+        self._writes[key] = primary_key
+
+    def _change_schema(
+        self, space_id: int, old: bytes | None, new: bytes | None, *, trusted: bool
+    ) -> None:
+        """A row of `_space`, `_index` or `_truncate` was written: do what follows from it."""
+        row = tuples.stored(new if new is not None else old or b"")
+        number = row[0]
+        assert isinstance(number, int)
+        if space_id == schema.INDEX and new is None:
+            iid = row[1]
+            assert isinstance(iid, int)
+            self.erase(keys.prefix(number, iid), keys.prefix(number, iid + 1))
+        elif space_id == schema.TRUNCATE or (space_id == schema.SPACE and new is None):
+            self.erase(*keys.space_range(number))
+        if space_id == schema.TRUNCATE:
+            return
+        self.schema = schema.load(self.scan)
+        self.schema_changed = True
+        if space_id == schema.INDEX and new is not None and row[1] != 0:
+            space = self.schema.space(number)
+            self._build(space, space.index(row[1]), trusted=trusted)

@@ -1,0 +1,296 @@
+"""Operations of a request against the head state: what they return, and their effects."""
+
+from collections.abc import Callable, Sequence
+
+from qsync.data import body, ddl, keys, operators, schema, sessions, tuples
+from qsync.data.draft import Draft, Readable
+from qsync.data.keys import Misfit
+from qsync.data.request import Executed, Limits, Op, Request
+from qsync.data.schema import Index, Schema, Space
+from qsync.errors import (
+    Conflict,
+    DuplicateKey,
+    Overloaded,
+    ProtocolError,
+    SessionExpired,
+    TooLarge,
+    WrongKey,
+    WrongOperation,
+    WrongSchema,
+    WrongTuple,
+)
+
+SESSION_BYTES_MAX = 64
+_INSERT, _REPLACE = int(Op.INSERT), int(Op.REPLACE)
+
+
+def execute(
+    request: Request, view: Readable, shape: Schema, known: sessions.Table, limits: Limits
+) -> Executed:
+    """Turn a request into effects. Raises, and then nothing has happened."""
+    session, seq, low = request.session, request.seq, request.low
+    if session:
+        _check_session(request, known, limits)
+    else:
+        seq = low = 0
+    ops = request.ops
+    if len(ops) == 1:
+        done = _one_put(ops[0], view, shape, limits)
+        if done is not None:
+            space, key, row = done
+            text = body.encode_one(session, seq, low, space.id_text, key[5:], row)
+            sync = space.sync or request.sync is True
+            return Executed(text, sync, [row], [(key, row)], session, seq, low)
+    draft = Draft(view, shape)
+    results = run(draft, ops, limits)
+    opened = {change.session for change in draft.changes if change.opened}
+    if opened and len(known.keys() | opened) > max(limits.sessions_max, len(known)):
+        raise Overloaded(f"there are {len(known)} sessions already, the limit")
+    text = body.encode(session, seq, low, draft.effects, results)
+    if len(text) > limits.txn_bytes_max:
+        raise TooLarge(f"a transaction has at most {limits.txn_bytes_max} bytes, not {len(text)}")
+    return Executed(
+        text,
+        draft.sync or request.sync is True,
+        results,
+        draft.writes,
+        session,
+        seq,
+        low,
+        tuple(draft.changes),
+        draft.schema if draft.schema_changed else None,
+    )
+
+
+def run(draft: Draft, ops: Sequence[Sequence[object]], limits: Limits) -> list[bytes | None]:
+    """Do the operations in order; the result of each."""
+    if len(ops) > limits.ops_max:
+        raise TooLarge(f"a transaction has at most {limits.ops_max} operations, not {len(ops)}")
+    results = []
+    for op in ops:
+        if not isinstance(op, list | tuple) or not op:
+            raise ProtocolError(f"{op!r} is not an operation")
+        count, act = _OPS.get(op[0], (-1, None)) if isinstance(op[0], int) else (-1, None)
+        if act is None:
+            raise ProtocolError(f"there is no operation {op[0]!r}")
+        if len(op) - 1 != count:
+            raise ProtocolError(f"operation {op[0]} takes {count} arguments, not {len(op) - 1}")
+        result = act(draft, *op[1:])
+        if result is not None and len(result) > limits.tuple_bytes_max:
+            raise _too_large(result, limits)
+        results.append(result)
+    return results
+
+
+def _check_session(request: Request, known: sessions.Table, limits: Limits) -> None:
+    session = known.get(request.session)
+    if session is None:
+        if [int(Op.OPEN_SESSION), request.session] not in request.ops:
+            raise SessionExpired("the session is not known here; it may have expired")
+    elif len(session.outcomes) >= limits.outcomes_max:
+        raise Overloaded(f"the session has {len(session.outcomes)} unforgotten requests, the limit")
+    else:
+        assert request.seq not in session.outcomes
+    if not 0 <= request.low <= request.seq <= keys.INTEGER_MAX:
+        raise ProtocolError(f"request {request.seq} of a session cannot have low {request.low}")
+
+
+def _one_put(
+    op: Sequence[object], view: Readable, shape: Schema, limits: Limits
+) -> tuple[Space, bytes, bytes] | None:
+    """The hot path: one insert or replace into a space that has only a primary index."""
+    if not isinstance(op, list) or len(op) != 3 or (op[0] != _REPLACE and op[0] != _INSERT):
+        return None
+    space = shape.space(op[1])
+    prefix = shape.plain.get(space.id)
+    if prefix is None:
+        return None
+    row = op[2]
+    fields = tuples.decode(row)
+    assert isinstance(row, bytes)
+    if len(row) > limits.tuple_bytes_max:
+        raise _too_large(row, limits)
+    space.check(fields)
+    key = _primary_key(space, fields)
+    if len(key) > keys.KEY_BYTES_MAX:
+        raise TooLarge(f'space "{space.name}": a key has at most {keys.KEY_BYTES_MAX} bytes')
+    if op[0] == _INSERT and view.get(key) is not None:
+        raise _duplicate(space)
+    return space, key, row
+
+
+def _primary_key(space: Space, fields: Sequence[object]) -> bytes:
+    primary = space.indexes[0] if space.indexes else space.primary
+    try:
+        return primary.prefix + primary.extract(fields)
+    except Misfit as error:
+        raise WrongTuple(f'space "{space.name}", index "{primary.name}": {error}') from error
+
+
+def _too_large(row: bytes, limits: Limits) -> TooLarge:
+    return TooLarge(f"a tuple has at most {limits.tuple_bytes_max} bytes, not {len(row)}")
+
+
+def _duplicate(space: Space) -> DuplicateKey:
+    return DuplicateKey(
+        f'space "{space.name}": there is a tuple with this key',
+        details={"space": space.name, "index": space.primary.name},
+    )
+
+
+def _writable(draft: Draft, ref: object) -> Space:
+    space = draft.schema.space(ref)
+    if space.id in schema.OWN_VERBS:
+        raise WrongSchema(f'"{space.name}" is changed by operations of its own')
+    return space
+
+
+def _take(space: Space, row: object) -> tuple[list[object], bytes, bytes]:
+    """A tuple from outside: fields, bytes and physical key."""
+    fields = tuples.decode(row)
+    assert isinstance(row, bytes)
+    space.check(fields)
+    return fields, row, _primary_key(space, fields)
+
+
+def find(
+    reader: Readable, space: Space, index: Index, values: object
+) -> tuple[bytes, bytes] | None:
+    """Physical primary key and tuple that a whole key of a unique index leads to."""
+    key = index.key(values, whole=True)
+    if index.id != 0:
+        if not index.unique:
+            raise WrongKey(f'index "{index.name}" is not unique: it cannot name one tuple')
+        assert isinstance(values, list | tuple)
+        if not index.exact(values):
+            raise WrongKey(f'index "{index.name}": a key with nil may name many tuples')
+        held = reader.get(key)
+        if held is None:
+            return None
+        key = space.primary.prefix + held
+    row = reader.get(key)
+    return None if row is None else (key, row)
+
+
+def _insert(draft: Draft, ref: object, row: object) -> bytes:
+    space = _writable(draft, ref)
+    _, data, key = _take(space, row)
+    if draft.get(key) is not None:
+        raise _duplicate(space)
+    draft.put(space, key, None, data)
+    return data
+
+
+def _replace(draft: Draft, ref: object, row: object) -> bytes:
+    space = _writable(draft, ref)
+    _, data, key = _take(space, row)
+    draft.put(space, key, draft.get(key) if space.secondary else None, data)
+    return data
+
+
+def _update(draft: Draft, ref: object, index: object, key: object, ops: object) -> bytes | None:
+    space = _writable(draft, ref)
+    found = find(draft, space, space.index(index), key)
+    return None if found is None else _change(draft, space, *found, ops)
+
+
+def _change(draft: Draft, space: Space, key: bytes, old: bytes, ops: object) -> bytes:
+    fields = operators.update(space, tuples.stored(old), ops)
+    space.check(fields)
+    if _primary_key(space, fields) != key:
+        raise WrongOperation(f'space "{space.name}": an update cannot change the primary key')
+    new = tuples.encode(fields)
+    draft.put(space, key, old, new)
+    return new
+
+
+def _upsert(draft: Draft, ref: object, row: object, ops: object) -> None:
+    space = _writable(draft, ref)
+    _, data, key = _take(space, row)
+    old = draft.get(key)
+    if old is None:
+        draft.put(space, key, None, data)
+    else:
+        _change(draft, space, key, old, ops)
+
+
+def _delete(draft: Draft, ref: object, index: object, key: object) -> bytes | None:
+    space = _writable(draft, ref)
+    found = find(draft, space, space.index(index), key)
+    if found is None:
+        return None
+    draft.put(space, found[0], found[1], None)
+    return found[1]
+
+
+def _truncate(draft: Draft, ref: object) -> None:
+    space = _writable(draft, ref)
+    ddl.truncate(draft, space)
+
+
+def _require_equal(draft: Draft, ref: object, index: object, key: object, expected: object) -> None:
+    space = draft.schema.space(ref)
+    found = find(draft, space, space.index(index), key)
+    held = None if found is None else found[1]
+    if held == expected:
+        return
+    if held is not None and expected is not None and _alike(held, expected):
+        return
+    raise Conflict(
+        f'space "{space.name}": the tuple is not the expected one', details={"space": space.name}
+    )
+
+
+def _alike(held: bytes, expected: object) -> bool:
+    """The same tuple may be written in more than one way."""
+    return tuples.encode(tuples.stored(held)) == tuples.encode(tuples.decode(expected))
+
+
+def _require_existence(
+    draft: Draft, ref: object, index: object, key: object, exists: object
+) -> None:
+    space = draft.schema.space(ref)
+    found = find(draft, space, space.index(index), key)
+    if (found is not None) is not bool(exists):
+        what = "is no tuple" if exists else "is a tuple"
+        raise Conflict(
+            f'space "{space.name}": there {what} with this key', details={"space": space.name}
+        )
+
+
+def _open_session(draft: Draft, session: object) -> None:
+    name = _session_name(session)
+    draft.change_session(name, sessions.key_of(name), tuples.encode([name]))
+
+
+def _expire_session(draft: Draft, session: object) -> None:
+    name = _session_name(session)
+    draft.change_session(name, sessions.key_of(name), None)
+
+
+def _session_name(session: object) -> bytes:
+    if isinstance(session, bytes) and 0 < len(session) <= SESSION_BYTES_MAX:
+        return session
+    raise ProtocolError(f"a session is named by 1 to {SESSION_BYTES_MAX} bytes")
+
+
+_Act = Callable[..., bytes | None]
+_OPS: dict[int, tuple[int, _Act]] = {
+    Op.INSERT: (2, _insert),
+    Op.REPLACE: (2, _replace),
+    Op.UPDATE: (4, _update),
+    Op.UPSERT: (3, _upsert),
+    Op.DELETE: (3, _delete),
+    Op.TRUNCATE: (1, _truncate),
+    Op.CREATE_SPACE: (2, ddl.create_space),
+    Op.ALTER_SPACE: (2, ddl.alter_space),
+    Op.DROP_SPACE: (1, ddl.drop_space),
+    Op.CREATE_INDEX: (3, ddl.create_index),
+    Op.DROP_INDEX: (2, ddl.drop_index),
+    Op.NEXT_VALUE: (1, ddl.next_value),
+    Op.CREATE_SEQUENCE: (2, ddl.create_sequence),
+    Op.REQUIRE_EQUAL: (4, _require_equal),
+    Op.REQUIRE_EXISTENCE: (4, _require_existence),
+    Op.OPEN_SESSION: (1, _open_session),
+    Op.EXPIRE_SESSION: (1, _expire_session),
+}

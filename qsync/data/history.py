@@ -1,0 +1,240 @@
+"""The log above the folded index as versions: appended, seen, rolled back, cut, folded."""
+
+from collections import deque
+from collections.abc import Sequence
+
+from election.messages import Index
+from qsync.data import body, fold, schema, sessions
+from qsync.data.body import Body
+from qsync.data.conflicts import Footprints
+from qsync.data.draft import Draft
+from qsync.data.fold import Fold
+from qsync.data.overlay import Backing, Overlay, View
+from qsync.data.request import Executed, Seen, SessionChange, Txn, Write
+from qsync.data.schema import Schema
+from qsync.data.sessions import Sessions
+from qsync.record import HEADER_SIZE, Entry, Kind
+
+_TXN = int(Kind.TXN)
+
+
+class Schemas:
+    """The schema at the head of the log and the one that readers see."""
+
+    def __init__(self, folded: Schema, index: int) -> None:
+        self.head = folded
+        self.shown = folded
+        self._shown_from = index
+        self._ahead: deque[tuple[int, Schema]] = deque()
+
+    def change(self, index: int, after: Schema) -> None:
+        """The newest entry changes the schema."""
+        self.head = after
+        self._ahead.append((index, after))
+
+    def see(self, visible: int) -> None:
+        """Entries up to `visible` can be read."""
+        ahead = self._ahead
+        while ahead and ahead[0][0] <= visible:
+            self._shown_from, self.shown = ahead.popleft()
+
+    def rewind(self, first: int, view: View) -> None:
+        """Entries from `first` on were taken back; `view` is what is left."""
+        if not self._ahead and self._shown_from < first:
+            return
+        while self._ahead and self._ahead[-1][0] >= first:
+            self._ahead.pop()
+        self.head = schema.load(view.scan)
+        if self._shown_from >= first:
+            assert not self._ahead
+            self.shown, self._shown_from = self.head, first - 1
+
+
+class Pins:
+    """Indexes at which somebody reads. Nothing above the lowest is folded."""
+
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+
+    def pin(self, index: int) -> None:
+        """Begin to read at an index."""
+        self._counts[index] = self._counts.get(index, 0) + 1
+
+    def unpin(self, index: int) -> None:
+        """Done reading at an index."""
+        self._counts[index] -= 1
+        if not self._counts[index]:
+            del self._counts[index]
+
+    def lowest(self, upto: int) -> int:
+        """The given index, or the lowest pin if that is below."""
+        return min(self._counts, default=upto) if not self._counts else min(upto, *self._counts)
+
+
+class History:
+    """Everything about the log above the folded index that the spaces need.
+
+    Reads see versions up to `visible`. A leader's `applied` and a follower's `apply` put the same
+    versions; `fold` says what to store, `folded_to` drops it from memory when that is done.
+    """
+
+    def __init__(self, backing: Backing, *, folded: Index) -> None:
+        self.backing = backing
+        self.folded = folded
+        self.visible = folded
+        self.head = folded
+        self.overlay = Overlay()
+        self.pins = Pins()
+        self.schemas = Schemas(schema.load(backing.scan), folded)
+        self.sessions = Sessions(row for _, row in backing.scan(*schema.keys_of(schema.SESSION)))
+        self.footprints = Footprints(folded)
+        self._txns: deque[Txn] = deque()
+        self._rolled: dict[int, None] = {}
+
+    @property
+    def overlay_rows(self) -> int:
+        """Versions in memory."""
+        return self.overlay.rows
+
+    @property
+    def overlay_bytes(self) -> int:
+        """Weight of the versions in memory: keys and tuples."""
+        return self.overlay.bytes
+
+    def applied(self, index: int, term: int, executed: Executed) -> None:
+        """The entry that was executed here was appended to the log."""
+        text, _, _, writes, session, seq, low, changes, after = executed
+        self._add(Txn(index, term, session, seq, low, changes, text, writes, after))
+
+    def apply(self, entries: Sequence[Entry]) -> None:
+        """Entries that were executed elsewhere (or before a restart) were appended to the log."""
+        txns = [entry for entry in entries if entry.kind == _TXN]
+        if not txns:
+            return
+        bodies = [entry.raw[HEADER_SIZE:] for entry in txns]
+        for entry, text, parts in zip(txns, bodies, body.decode_all(bodies), strict=True):
+            self._add(self._read(entry.index, entry.term, text, parts))
+
+    def roll_back(self, first: Index, last: Index) -> None:
+        """The entries `first..last` have no effect (any more)."""
+        taken = self._take_from(first)
+        for txn in taken:
+            if txn.index <= last:
+                self._rolled[txn.index] = None
+        self._put_again(taken)
+
+    def restore(self, first: Index, last: Index) -> None:
+        """The entries `first..last` were rolled back by a record of no say: they have effect."""
+        taken = self._take_from(first)
+        for txn in taken:
+            if txn.index <= last:
+                self._rolled.pop(txn.index, None)
+        self._put_again(taken)
+
+    def cut(self, above: Index) -> None:
+        """Everything above an index left the log."""
+        assert above >= self.folded
+        self.head = min(self.head, above)
+        self.visible = min(self.visible, above)
+        taken = self._take_from(above + 1)
+        if not taken:
+            return
+        for txn in taken:
+            self._rolled.pop(txn.index, None)
+        self.sessions.cut(self._txns)
+
+    def see(self, visible: Index) -> None:
+        """Everything up to this index that is not rolled back can be read."""
+        assert visible >= self.visible
+        self.visible = visible
+        self.schemas.see(visible)
+
+    def fold(self, upto: Index, rows_max: int) -> Fold:
+        """What to store next: a slice of what is at or below the confirmed index `upto`."""
+        assert upto <= self.visible
+        return fold.plan(
+            self._txns,
+            upto=max(self.folded, self.pins.lowest(upto)),
+            rows_max=rows_max,
+            known=self.sessions,
+            rolled=self._rolled,
+        )
+
+    def folded_to(self, done: Fold) -> None:
+        """The store has the slice: drop it from memory."""
+        assert done.folded >= self.folded
+        for _ in range(done.txns):
+            txn = self._txns.popleft()
+            if txn.index in self._rolled:
+                del self._rolled[txn.index]
+                self.sessions.settle_rolled(txn)
+        self.overlay.fold(done.keys, done.folded)
+        self.sessions.folded_to(done.sessions)
+        self.footprints.remember(done.folded, done.keys)
+        self.folded = done.folded
+
+    def seen(self, session: bytes, seq: int) -> Seen:
+        """Is that request in the log already (pending ones included)?"""
+        return self.sessions.seen(session, seq, self._rolled)
+
+    def view(self, at: int | None) -> View:
+        """What is to be read at an index; the head state for None."""
+        return View(self.overlay, self.backing, at)
+
+    def _add(self, txn: Txn) -> None:
+        """The one place where the history grows."""
+        index = txn.index
+        assert index > self.head
+        self.head = Index(index)
+        self._txns.append(txn)
+        self.overlay.put(index, txn.writes)
+        self.sessions.note(txn)
+        if txn.schema is not None:
+            self.schemas.change(index, txn.schema)
+
+    def _read(self, index: int, term: int, text: bytes, parts: Body) -> Txn:
+        """A transaction from its body: effects become writes to physical keys."""
+        effects = parts[3]
+        if len(effects) == 1:
+            ((space, key, row),) = effects
+            prefix = self.schemas.head.plain.get(space)
+            if prefix is not None:
+                writes: list[Write] = [(prefix + key, row)]
+                return Txn(index, term, parts[0], parts[1], parts[2], (), text, writes, None)
+        draft = Draft(self.view(None), self.schemas.head)
+        changes = []
+        for space, key, row in effects:
+            if space == schema.SESSION:
+                changes.append(SessionChange(sessions.name_of(key), opened=row is not None))
+            else:
+                draft.replay(space, key, row)
+        after = draft.schema if draft.schema_changed else None
+        session, seq, low = parts[:3]
+        return Txn(index, term, session, seq, low, tuple(changes), text, draft.writes, after)
+
+    def _take_from(self, first: int) -> list[Txn]:
+        """Take back the versions of all entries from `first` on; these entries, oldest first."""
+        taken: list[Txn] = []
+        while self._txns and self._txns[-1].index >= first:
+            txn = self._txns.pop()
+            self.overlay.undo(txn.index, txn.writes)
+            taken.append(txn)
+        if any(txn.schema is not None for txn in taken):
+            self.schemas.rewind(first, self.view(None))
+        taken.reverse()
+        return taken
+
+    def _put_again(self, taken: Sequence[Txn]) -> None:
+        """Derive the writes anew: what they follow has changed. Sessions are as they were."""
+        for txn in taken:
+            if txn.index in self._rolled:
+                txn.writes, txn.schema = [], None
+            else:
+                (parts,) = body.decode_all([txn.body])
+                again = self._read(txn.index, txn.term, txn.body, parts)
+                txn.writes, txn.schema = again.writes, again.schema
+                self.overlay.put(txn.index, txn.writes)
+            self._txns.append(txn)
+            if txn.schema is not None:
+                self.schemas.change(txn.index, txn.schema)
+        self.schemas.see(self.visible)

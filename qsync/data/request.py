@@ -1,0 +1,128 @@
+"""What a client asks of the data, and what comes of asking: requests, executions, outcomes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from qsync.data.schema import Schema
+
+Write = tuple[bytes, bytes | None]
+"""A physical key and what it holds from now on; None deletes it."""
+Effect = list[object]
+"""`[space id, primary key bytes, tuple bytes or None]`, as in the log."""
+
+
+class Op(IntEnum):
+    """First element of every operation of a request."""
+
+    INSERT = 1
+    REPLACE = 2
+    UPDATE = 3
+    UPSERT = 4
+    DELETE = 5
+    TRUNCATE = 6
+    CREATE_SPACE = 10
+    ALTER_SPACE = 11
+    DROP_SPACE = 12
+    CREATE_INDEX = 13
+    DROP_INDEX = 14
+    NEXT_VALUE = 15
+    CREATE_SEQUENCE = 16
+    REQUIRE_EQUAL = 20
+    REQUIRE_EXISTENCE = 21
+    OPEN_SESSION = 30
+    EXPIRE_SESSION = 31
+
+
+# Requests and executions are made once per write, so they are tuples: a frozen dataclass takes
+# four times as long to make.
+class Request(NamedTuple):
+    """One transaction of a client. `snapshot` and `reads` say what it was computed from.
+
+    `low`: no request of the session below this number will be asked for again.
+    `reads`: `["k", space, index, key]` and `["r", space, index, iterator, key]`.
+    """
+
+    session: bytes = b""
+    seq: int = 0
+    low: int = 0
+    ops: Sequence[Sequence[object]] = ()
+    sync: bool | None = None
+    snapshot: int = 0
+    reads: Sequence[Sequence[object]] = ()
+
+
+class SessionChange(NamedTuple):
+    """A session begins (`opened`) or is forgotten."""
+
+    session: bytes
+    opened: bool
+
+
+class Executed(NamedTuple):
+    """A transaction turned into effects, not yet in the log.
+
+    `body` is what the log carries; `writes` is what it does to the store, derived entries of
+    secondary indexes included. `schema` is the schema after it, if it changes that.
+    """
+
+    body: bytes
+    sync: bool
+    results: list[bytes | None]
+    writes: list[Write]
+    session: bytes
+    seq: int
+    low: int
+    changes: Sequence[SessionChange] = ()
+    schema: "Schema | None" = None
+
+
+@dataclass(slots=True)
+class Txn:
+    """A transaction that is in the log above the folded index.
+
+    `writes` is empty while it is rolled back. Made once per write: neither frozen nor by keyword.
+    """
+
+    index: int
+    term: int
+    session: bytes
+    seq: int
+    low: int
+    changes: Sequence[SessionChange]
+    body: bytes
+    writes: Sequence[Write]
+    schema: "Schema | None"
+
+
+class Once(StrEnum):
+    """What is known of a request that was never seen, or cannot be told from a new one."""
+
+    NEW = "new"
+    STALE = "stale"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The request is in the log at that place. `rolled_back` is its fate as far as known here."""
+
+    index: int
+    term: int
+    rolled_back: bool
+
+
+Seen = Once | Known
+NEW, STALE, EXPIRED = Once.NEW, Once.STALE, Once.EXPIRED
+
+
+class Limits(NamedTuple):
+    """What one request may weigh. Checked where it is executed, never where it is replayed."""
+
+    tuple_bytes_max: int = 1 << 20
+    txn_bytes_max: int = 8 << 20
+    ops_max: int = 100_000
+    sessions_max: int = 10_000
+    outcomes_max: int = 10_000

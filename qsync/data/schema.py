@@ -1,0 +1,363 @@
+"""Which spaces and indexes there are: read from rows of `_space` and `_index`, then compiled."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from qsync.data import body, keys, tuples
+from qsync.data.keys import FieldType, Misfit, Part
+from qsync.data.tuples import Check, Field
+from qsync.errors import NoSuchIndex, NoSuchSpace, ProtocolError, WrongKey
+
+SCHEMA, SPACE, SEQUENCE, SEQUENCE_DATA, INDEX = 272, 280, 284, 285, 288
+CLUSTER, TRUNCATE, SESSION, VOTING = 320, 330, 380, 390
+USER_SPACE_MIN = 512
+"""Ids below belong to the system."""
+SPACE_ID_MAX = (1 << 31) - 1
+INDEXES_MAX = 128
+DDL_SPACES = frozenset({SPACE, INDEX, TRUNCATE})
+"""A row written to one of these changes more than itself."""
+OWN_VERBS = frozenset({SPACE, INDEX, TRUNCATE, SESSION, SEQUENCE, SEQUENCE_DATA})
+"""Spaces that clients change by operations of their own, never by insert or delete."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """An index of a space. The one with id 0 is the primary one and holds the tuples."""
+
+    space: int
+    id: int
+    name: str
+    unique: bool
+    parts: tuple[Part, ...]
+    prefix: bytes
+    end: bytes
+    extract: Callable[[Sequence[object]], bytes]
+    nullable: tuple[int, ...]
+    """Fields of parts that may be nil. A unique index takes a key with nil any number of times."""
+
+    def locate(self, fields: Sequence[object], primary_key: bytes) -> bytes:
+        """Physical key of a tuple's entry in this secondary index."""
+        key = self.prefix + self.extract(fields)
+        if self.unique and not self._has_nil(fields):
+            return key
+        return key + primary_key
+
+    def key(self, values: object, *, whole: bool = False) -> bytes:
+        """Physical key of these parts (a physical prefix if there are fewer than the index has)."""
+        if not isinstance(values, list | tuple):
+            raise WrongKey(f'index "{self.name}": a key is an array of its parts')
+        if whole and len(values) != len(self.parts):
+            raise WrongKey(
+                f'index "{self.name}" has {len(self.parts)} parts, the key has {len(values)}'
+            )
+        try:
+            key = self.prefix + keys.encode(self.parts, values)
+        except Misfit as error:
+            raise WrongKey(f'index "{self.name}": the key {error}') from error
+        return key
+
+    def exact(self, key: Sequence[object]) -> bool:
+        """Does this key, all parts given, lead to at most one tuple?"""
+        return self.unique and None not in key
+
+    def _has_nil(self, fields: Sequence[object]) -> bool:
+        count = len(fields)
+        return any(at >= count or fields[at] is None for at in self.nullable)
+
+
+def index(*, space: int, id: int, name: str, unique: bool, parts: Iterable[Part]) -> Index:
+    """Compile an index."""
+    parts = tuple(parts)
+    prefix = keys.prefix(space, id)
+    return Index(
+        space=space,
+        id=id,
+        name=name,
+        unique=unique,
+        parts=parts,
+        prefix=prefix,
+        end=keys.prefix(space, id + 1),
+        extract=keys.extractor(parts),
+        nullable=tuple(part.field for part in parts if part.nullable),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """A space: a format, a primary index and any number of secondary ones."""
+
+    id: int
+    name: str
+    fields: tuple[Field, ...]
+    indexes: tuple[Index, ...]
+    is_sync: bool
+    check: Check
+    id_text: bytes
+    """The id as CBOR, for bodies."""
+    sync: bool
+    """Is a transaction that writes to it synchronous?"""
+    secondary: tuple[Index, ...]
+    """All indexes but the primary one."""
+
+    @property
+    def system(self) -> bool:
+        """Does it belong to the system?"""
+        return self.id < USER_SPACE_MIN
+
+    @property
+    def primary(self) -> Index:
+        """The index that holds the tuples."""
+        if not self.indexes or self.indexes[0].id != 0:
+            raise NoSuchIndex(f'space "{self.name}" has no primary index yet')
+        return self.indexes[0]
+
+    def index(self, ref: object = None) -> Index:
+        """The index of that name or id; the primary one for None."""
+        if ref is None or ref == 0:
+            return self.primary
+        for one in self.indexes:
+            if ref in (one.name, one.id):
+                return one
+        raise NoSuchIndex(
+            f'space "{self.name}" has no index {ref!r}',
+            hint=_alike(ref, [one.name for one in self.indexes]),
+        )
+
+    def field_number(self, ref: object) -> int | None:
+        """The place of a field, counted from 0, or None if no field has that name."""
+        for at, field in enumerate(self.fields):
+            if field.name == ref:
+                return at
+        return None
+
+    def describe(self) -> dict[str, object]:
+        """The definition in plain words and numbers, as clients get it."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "is_sync": self.is_sync,
+            "system": self.system,
+            "format": [format_row(field) for field in self.fields],
+            "indexes": [
+                {
+                    "id": one.id,
+                    "name": one.name,
+                    "unique": one.unique,
+                    "parts": [part_row(part) for part in one.parts],
+                }
+                for one in self.indexes
+            ],
+        }
+
+
+def space(
+    *,
+    id: int,
+    name: str,
+    fields: Iterable[Field] = (),
+    indexes: Iterable[Index] = (),
+    is_sync: bool = False,
+) -> Space:
+    """Compile a space."""
+    fields = tuple(fields)
+    ordered = tuple(sorted(indexes, key=lambda one: one.id))
+    return Space(
+        id=id,
+        name=name,
+        fields=fields,
+        indexes=ordered,
+        secondary=tuple(one for one in ordered if one.id != 0),
+        sync=is_sync or id < USER_SPACE_MIN,
+        is_sync=is_sync,
+        check=tuples.checker(name, fields),
+        id_text=body.uint(id),
+    )
+
+
+def format_row(field: Field) -> dict[str, object]:
+    """A field as `_space` stores it."""
+    row: dict[str, object] = {"name": field.name, "type": str(field.type)}
+    return row | {"is_nullable": True} if field.nullable else row
+
+
+def part_row(part: Part) -> dict[str, object]:
+    """A part as `_index` stores it; fields count from 0 there, as in Tarantool."""
+    row: dict[str, object] = {"field": part.field, "type": str(part.type)}
+    return row | {"is_nullable": True} if part.nullable else row
+
+
+class Schema:
+    """All spaces, by name and by id. Never changed: a schema change makes a new one."""
+
+    def __init__(self, spaces: Iterable[Space]) -> None:
+        self.spaces = tuple(sorted(spaces, key=lambda one: one.id))
+        self._by_ref: dict[object, Space] = {one.name: one for one in self.spaces}
+        self._by_ref.update({one.id: one for one in self.spaces})
+        # A row of these is one physical write and nothing else.
+        self.plain: Mapping[int, bytes] = {
+            one.id: one.primary.prefix
+            for one in self.spaces
+            if len(one.indexes) == 1 and one.id not in OWN_VERBS
+        }
+
+    def space(self, ref: object) -> Space:
+        """The space of that name or id."""
+        try:
+            return self._by_ref[ref]
+        except KeyError:
+            raise NoSuchSpace(
+                f"there is no space {ref!r}", hint=_alike(ref, [s.name for s in self.spaces])
+            ) from None
+        except TypeError:
+            raise ProtocolError(f"a space is named by text or number, not by {ref!r}") from None
+
+    def find(self, ref: object) -> Space | None:
+        """The space of that name or id, if there is one."""
+        return self._by_ref.get(ref)
+
+
+def load(scan: Callable[[bytes, bytes], Iterator[tuple[bytes, bytes]]]) -> Schema:
+    """The schema that the rows of `_space` and `_index` describe."""
+    of_space: dict[int, list[Index]] = {}
+    for _, data in scan(*keys_of(INDEX)):
+        one = read_index(tuples.stored(data))
+        of_space.setdefault(one.space, []).append(one)
+    spaces = [read_space(tuples.stored(data), of_space) for _, data in scan(*keys_of(SPACE))]
+    return Schema([*SYSTEM, *spaces])
+
+
+def keys_of(space_id: int) -> tuple[bytes, bytes]:
+    """The range of the tuples of a space."""
+    return keys.prefix(space_id, 0), keys.prefix(space_id, 1)
+
+
+# The layouts of `_space`, `_index` and `_sequence` are Tarantool's, so that what people know of
+# them holds here.
+def space_row(one: Space) -> list[object]:
+    """A space as a row of `_space`."""
+    flags: dict[str, object] = {"is_sync": True} if one.is_sync else {}
+    return [one.id, 1, one.name, "lmdb", 0, flags, [format_row(field) for field in one.fields]]
+
+
+def read_space(row: Sequence[object], indexes: Mapping[int, Sequence[Index]]) -> Space:
+    """The space that a row of `_space` describes."""
+    match row:
+        case [int(id_), _, str(name), _, _, dict(flags), list(fields), *_]:
+            return space(
+                id=id_,
+                name=name,
+                fields=[_read_field(one) for one in fields],
+                indexes=indexes.get(id_, ()),
+                is_sync=bool(flags.get("is_sync")),
+            )
+        case _:
+            raise AssertionError(row)
+
+
+def index_row(one: Index) -> list[object]:
+    """An index as a row of `_index`."""
+    parts = [part_row(part) for part in one.parts]
+    return [one.space, one.id, one.name, "tree", {"unique": one.unique}, parts]
+
+
+def read_index(row: Sequence[object]) -> Index:
+    """The index that a row of `_index` describes."""
+    match row:
+        case [int(space_id), int(id_), str(name), _, dict(options), list(parts), *_]:
+            return index(
+                space=space_id,
+                id=id_,
+                name=name,
+                unique=bool(options.get("unique", True)),
+                parts=[
+                    Part(
+                        field=one["field"],
+                        type=FieldType(one["type"]),
+                        nullable=bool(one.get("is_nullable")),
+                    )
+                    for one in parts
+                ],
+            )
+        case _:
+            raise AssertionError(row)
+
+
+def _read_field(row: Mapping[str, object]) -> Field:
+    return Field(
+        name=str(row["name"]),
+        type=FieldType(str(row["type"])),
+        nullable=bool(row.get("is_nullable")),
+    )
+
+
+def _alike(ref: object, names: Sequence[str]) -> str:
+    found = get_close_matches(str(ref), names, n=1)
+    return f'did you mean "{found[0]}"?' if found else ""
+
+
+def _system(id_: int, name: str, fields: str, /, **indexes: str) -> Space:
+    """A system space in short hand: `id:unsigned name:string rest:any?`, `primary="id"`."""
+    known = []
+    for word in fields.split():
+        label, _, kind = word.partition(":")
+        nullable = kind.endswith("?")
+        known.append(Field(name=label, type=FieldType(kind.rstrip("?")), nullable=nullable))
+    names = [field.name for field in known]
+    made = []
+    for number, (label, words) in enumerate(indexes.items()):
+        places = [names.index(word) for word in words.split()]
+        made.append(
+            index(
+                space=id_,
+                # Tarantool's ids: "name" is 2 in its system spaces.
+                id=2 if label == "name" else number,
+                name=label,
+                unique=True,
+                parts=[Part(field=at, type=known[at].type) for at in places],
+            )
+        )
+    return space(id=id_, name=name, fields=known, indexes=made)
+
+
+SYSTEM = (
+    _system(SCHEMA, "_schema", "key:string value:any?", primary="key"),
+    _system(
+        SPACE,
+        "_space",
+        "id:unsigned owner:unsigned name:string engine:string field_count:unsigned flags:map"
+        " format:array",
+        primary="id",
+        name="name",
+    ),
+    _system(
+        SEQUENCE,
+        "_sequence",
+        "id:unsigned owner:unsigned name:string step:integer min:integer max:integer"
+        " start:integer cache:integer cycle:boolean",
+        primary="id",
+        name="name",
+    ),
+    _system(SEQUENCE_DATA, "_sequence_data", "id:unsigned value:integer", primary="id"),
+    _system(
+        INDEX,
+        "_index",
+        "id:unsigned iid:unsigned name:string type:string opts:map parts:array",
+        primary="id iid",
+        name="id name",
+    ),
+    _system(CLUSTER, "_cluster", "id:unsigned uuid:string name:string?", primary="id"),
+    _system(TRUNCATE, "_truncate", "id:unsigned count:unsigned", primary="id"),
+    _system(
+        SESSION,
+        "_session",
+        "id:varbinary low:unsigned opened:unsigned outcomes:array",
+        primary="id",
+    ),
+    _system(
+        VOTING,
+        "_voting",
+        "term:unsigned voter:unsigned candidate:unsigned? granted:boolean? reason:string?",
+        primary="term voter",
+    ),
+)

@@ -1,0 +1,185 @@
+"""Exactly once: which requests of which client sessions are in the log, and where.
+
+Sessions are bookkeeping about the log, not data: they follow from the entries alone, rolled back
+ones included. A request that was rolled back did happen, and a retry of it must learn so.
+
+There are two tables. `head` has the whole log and answers retries. `folded` has the log up to the
+folded index only; the rows of `_session` on disk are made from it, so they are a function of the
+confirmed prefix and equal on all replicas.
+"""
+
+import struct
+from collections.abc import Container, Iterable, Mapping
+
+from qsync.data import body, keys, tuples
+from qsync.data.request import EXPIRED, NEW, STALE, Known, Seen, Txn, Write
+from qsync.data.schema import SESSION
+
+_PREFIX = keys.prefix(SESSION, 0)
+_OUTCOME = ">BBQBQBQB"
+_ARRAY4, _U64, _FALSE, _TRUE = 0x84, 0x1B, 0xF4, 0xF5
+_ROW = b"\x84"
+
+
+Outcome = tuple[int, int, bool]
+"""Where a request is in the log: index, term; and whether it is known to be rolled back."""
+
+
+class Session:
+    """One client session. `low`: requests below it are forgotten, by the client's own word."""
+
+    __slots__ = ("low", "opened", "outcomes")
+
+    def __init__(self, *, opened: int, low: int = 0) -> None:
+        self.opened = opened
+        self.low = low
+        self.outcomes: dict[int, Outcome] = {}
+
+    def note(self, seq: int, low: int, outcome: Outcome) -> None:
+        """A request of this session is in the log."""
+        if low > self.low:
+            self._forget_below(low)
+        self.outcomes[seq] = outcome
+
+    def copy(self) -> "Session":
+        """A copy that changes apart from this one."""
+        twin = Session(opened=self.opened, low=self.low)
+        twin.outcomes = dict(self.outcomes)
+        return twin
+
+    def _forget_below(self, low: int) -> None:
+        outcomes = self.outcomes
+        if low - self.low <= len(outcomes):
+            for seq in range(self.low, low):
+                outcomes.pop(seq, None)
+        else:
+            self.outcomes = {seq: one for seq, one in outcomes.items() if seq >= low}
+        self.low = low
+
+
+Table = dict[bytes, Session | None]
+"""Sessions by id; None, in a plan only, for one that expires."""
+
+
+class Sessions:
+    """Both tables."""
+
+    def __init__(self, rows: Iterable[bytes]) -> None:
+        self.head: Table = {}
+        self.folded: Table = {}
+        for row in rows:
+            name, session = _read(row)
+            self.folded[name] = session
+            self.head[name] = session.copy()
+
+    def seen(self, session: bytes, seq: int, rolled: Container[int]) -> Seen:
+        """What is known of a request. `rolled` has the indexes rolled back above the folded one."""
+        if not session:
+            return NEW
+        known = self.head.get(session)
+        if known is None:
+            return EXPIRED
+        outcome = known.outcomes.get(seq)
+        if outcome is not None:
+            index, term, gone = outcome
+            return Known(index, term, gone or index in rolled)
+        return STALE if seq < known.low else NEW
+
+    def note(self, txn: Txn) -> None:
+        """A transaction joined the log."""
+        if txn.changes:
+            _advance(self.head, txn, rolled_back=False)
+            _sweep(self.head, txn)
+        elif txn.session:
+            known = self.head.get(txn.session)
+            if known is not None:
+                known.note(txn.seq, txn.low, (txn.index, txn.term, False))
+
+    def cut(self, txns: Iterable[Txn]) -> None:
+        """Entries left the log; `txns` are those above the folded index that stay."""
+        self.head = {name: one.copy() for name, one in self.folded.items() if one is not None}
+        for txn in txns:
+            self.note(txn)
+
+    def plan(self, txns: Iterable[Txn], rolled: Container[int]) -> Table:
+        """The sessions that these transactions change, as they are after folding them."""
+        after: Table = {}
+        for txn in txns:
+            for name in (txn.session, *(change.session for change in txn.changes)):
+                if name and name not in after:
+                    known = self.folded.get(name)
+                    after[name] = known.copy() if known else None
+            _advance(after, txn, rolled_back=txn.index in rolled)
+        return {name: s for name, s in after.items() if s is not None or name in self.folded}
+
+    def folded_to(self, after: Mapping[bytes, Session | None]) -> None:
+        """The planned sessions are in the store."""
+        for name, session in after.items():
+            if session is None:
+                self.folded.pop(name, None)
+            else:
+                self.folded[name] = session
+
+    def settle_rolled(self, txn: Txn) -> None:
+        """A rolled back transaction was folded: from now on the outcome itself says so."""
+        known = self.head.get(txn.session)
+        if known is not None and txn.seq in known.outcomes:
+            index, term, _ = known.outcomes[txn.seq]
+            if index == txn.index:
+                known.outcomes[txn.seq] = (index, term, True)
+
+
+def key_of(name: bytes) -> bytes:
+    """Primary key of a row of `_session`."""
+    return keys.ENCODERS[keys.FieldType.VARBINARY](name)
+
+
+def name_of(key: bytes) -> bytes:
+    """The session that a primary key of `_session` belongs to."""
+    return key[1:-1].replace(b"\0\xff", b"\0")
+
+
+def write(name: bytes, session: Session | None) -> Write:
+    """A row of `_session`, as it is stored."""
+    return _PREFIX + key_of(name), None if session is None else _row(name, session)
+
+
+def _advance(table: Table, txn: Txn, *, rolled_back: bool) -> None:
+    for name, opened in txn.changes:
+        if not opened:
+            table[name] = None
+        elif table.get(name) is None:
+            table[name] = Session(opened=txn.index)
+    known = table.get(txn.session)
+    if known is not None:
+        known.note(txn.seq, txn.low, (txn.index, txn.term, rolled_back))
+
+
+def _sweep(table: Table, txn: Txn) -> None:
+    for name, _ in txn.changes:
+        if table[name] is None:
+            del table[name]
+
+
+def _row(name: bytes, session: Session) -> bytes:
+    """`[id, low, opened, [[seq, index, term, rolled back], ...]]`, fixed-width for speed."""
+    outcomes = session.outcomes
+    flat: list[int] = []
+    for seq, (index, term, rolled) in outcomes.items():
+        flat += (_ARRAY4, _U64, seq, _U64, index, _U64, term, _TRUE if rolled else _FALSE)
+    packed = struct.pack(">" + _OUTCOME[1:] * len(outcomes), *flat)
+    return b"".join((
+        _ROW, body.text(name), body.uint(session.low), body.uint(session.opened),
+        body.array(len(outcomes)), packed,
+    ))  # fmt: skip
+
+
+def _read(row: bytes) -> tuple[bytes, Session]:
+    name, low, opened, outcomes = tuples.stored(row)
+    assert isinstance(name, bytes)
+    assert isinstance(low, int)
+    assert isinstance(opened, int)
+    assert isinstance(outcomes, list)
+    session = Session(opened=opened, low=low)
+    session.outcomes = {seq: (index, term, gone) for seq, index, term, gone in outcomes}
+    return name, session

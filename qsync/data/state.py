@@ -1,0 +1,133 @@
+"""What the spaces hold, as one object: execute, follow the log, fold, read. Pure over a Backing."""
+
+from collections.abc import Sequence
+
+from election.messages import Index
+from qsync.data import body, conflicts, digest, execute, reading, schema
+from qsync.data.draft import Draft
+from qsync.data.history import History
+from qsync.data.overlay import Backing, View
+from qsync.data.reading import Query
+from qsync.data.request import Executed, Limits, Request
+from qsync.data.schema import Schema, Space
+from qsync.errors import Conflict
+
+
+class State(History):
+    """A history that can also execute requests against its head and answer reads.
+
+    Reads see the visible state; `head=True` shows pending data too (for tests), and `at` a past
+    index that was pinned (`pins.pin(visible)`).
+    """
+
+    def __init__(self, backing: Backing, *, folded: Index, limits: Limits | None = None) -> None:
+        super().__init__(backing, folded=folded)
+        self.limits = limits or Limits()
+
+    def execute(self, request: Request) -> Executed:
+        """Turn a request into the effects it has on the head state. Changes nothing here."""
+        head = View(self.overlay, self.backing, None)
+        if request.reads:
+            conflicts.validate(
+                request.reads,
+                request.snapshot,
+                shape=self.schemas.head,
+                overlay=self.overlay,
+                footprints=self.footprints,
+                head=head,
+            )
+        return execute.execute(request, head, self.schemas.head, self.sessions.head, self.limits)
+
+    def read_results(self, text: bytes) -> list[bytes | None]:
+        """What the operations of a transaction returned, from its body."""
+        return body.results(text)
+
+    def preview(
+        self,
+        ops: Sequence[Sequence[object]],
+        space: object,
+        index: object,
+        key: object,
+    ) -> bytes | None:
+        """The tuple that a transaction would see after these operations of its own."""
+        draft, shape = self._drafted(ops)
+        return reading.get(draft, shape, space, index, key)
+
+    def get(
+        self,
+        space: object,
+        index: object,
+        key: object,
+        *,
+        at: int | None = None,
+        head: bool = False,
+    ) -> bytes | None:
+        """The tuple that a whole key of a unique index names."""
+        reader, shape = self._reader(at, head=head)
+        return reading.get(reader, shape, space, index, key)
+
+    def select(
+        self,
+        space: object,
+        index: object = None,
+        iterator: object = "eq",
+        key: object = (),
+        limit: int | None = None,
+        offset: int = 0,
+        after: bytes | None = None,
+        *,
+        at: int | None = None,
+        head: bool = False,
+        ops: Sequence[Sequence[object]] = (),
+    ) -> list[bytes]:
+        """Tuples in index order; iterators eq, req, gt, ge, lt, le, all; a key may be partial.
+
+        `ops`: what the asking transaction would write, seen by this read.
+        """
+        reader, shape = self._drafted(ops) if ops else self._reader(at, head=head)
+        query = Query(space, index, iterator, key, limit, offset, after)
+        return reading.select(reader, shape, query)
+
+    def count(
+        self,
+        space: object,
+        index: object = None,
+        iterator: object = "all",
+        key: object = (),
+        *,
+        at: int | None = None,
+        head: bool = False,
+        ops: Sequence[Sequence[object]] = (),
+    ) -> int:
+        """How many tuples an iterator covers; `ops` as for `select`."""
+        reader, shape = self._drafted(ops) if ops else self._reader(at, head=head)
+        return reading.count(reader, shape, Query(space, index, iterator, key))
+
+    def spaces(self) -> dict[str, Space]:
+        """All spaces that can be seen, by name."""
+        return {space.name: space for space in self.schemas.shown.spaces}
+
+    def digest(self, ref: object) -> str:
+        """Fingerprint of the visible tuples of a space."""
+        reader, shape = self._reader(None, head=False)
+        space = shape.space(ref)
+        return digest.digest(reader.scan(*schema.keys_of(space.id)))
+
+    def digests(self) -> dict[str, str]:
+        """Fingerprints of all spaces, except `_session`, whose rows are written when folded."""
+        names = [space.name for space in self.schemas.shown.spaces if space.id != schema.SESSION]
+        return {name: self.digest(name) for name in names}
+
+    def _drafted(self, ops: Sequence[Sequence[object]]) -> tuple[Draft, Schema]:
+        draft = Draft(self.view(self.visible), self.schemas.shown)
+        execute.run(draft, ops, self.limits)
+        return draft, draft.schema
+
+    def _reader(self, at: int | None, *, head: bool) -> tuple[View, Schema]:
+        if head:
+            return View(self.overlay, self.backing, None), self.schemas.head
+        if at is None:
+            return View(self.overlay, self.backing, self.visible), self.schemas.shown
+        if not self.folded <= at <= self.visible:
+            raise Conflict(f"index {at} cannot be read any more; {self.folded} is stored already")
+        return View(self.overlay, self.backing, at), self.schemas.shown

@@ -1,0 +1,280 @@
+"""Everything that can go wrong for a user: one tree with stable codes, outcomes and hints."""
+
+from enum import StrEnum
+from typing import ClassVar
+
+
+class Outcome(StrEnum):
+    """What became of a write. There is no fourth."""
+
+    COMMITTED = "committed"
+    ROLLED_BACK = "rolled_back"
+    UNKNOWN = "unknown"
+
+
+class QsyncError(Exception):
+    """Base of all errors. `outcome`: what became of the write; `rolled_back` also means "never began"."""
+
+    code: ClassVar[str] = "INTERNAL"
+    number: ClassVar[int] = 1
+    retryable: ClassVar[bool] = False
+    outcome: Outcome = Outcome.ROLLED_BACK
+    hint: str = ""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        leader: str | None = None,
+        details: dict[str, object] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.leader = leader
+        self.details = details or {}
+        if hint:
+            self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}" + (f" ({self.hint})" if self.hint else "")
+
+
+class NotLeader(QsyncError):
+    """Another node leads, or nobody does yet. `leader` is its address when known."""
+
+    code = "NOT_LEADER"
+    number = 2
+    retryable = True
+    hint = "send it to the leader; clients of this library do so by themselves"
+
+
+class ReadOnly(QsyncError):
+    """The node leads or would, but may not write now. `details["reasons"]` says why."""
+
+    code = "READONLY"
+    number = 3
+    retryable = True
+    hint = "`qsync status` shows the reason and what would lift it"
+
+
+class QuorumTimeout(QsyncError):
+    """The quorum did not answer in time and the transaction was rolled back, for certain."""
+
+    code = "QUORUM_TIMEOUT"
+    number = 4
+    retryable = True
+
+
+class OutcomeUnknown(QsyncError):
+    """Nobody could say in time what became of the write. `token` resolves it: retry with it."""
+
+    code = "OUTCOME_UNKNOWN"
+    number = 5
+    outcome = Outcome.UNKNOWN
+    hint = "retry with the same token: it is applied at most once"
+
+    @property
+    def token(self) -> str:
+        """Session and number of the request, as text."""
+        return str(self.details.get("token", ""))
+
+
+class RolledBack(QsyncError):
+    """The transaction was rolled back or cut off and can never come back."""
+
+    code = "ROLLED_BACK"
+    number = 6
+    retryable = True
+
+
+class Conflict(QsyncError):
+    """A condition failed or a read changed before commit. Nothing was written."""
+
+    code = "CONFLICT"
+    number = 7
+    retryable = True
+
+
+class SplitBrain(QsyncError):
+    """The node's confirmed data differs from the leader's. It keeps everything and follows nobody."""
+
+    code = "SPLIT_BRAIN"
+    number = 8
+    hint = "compare with `qsync log diff`; the node must be rebuilt by hand"
+
+
+class AccessDenied(QsyncError):
+    """The user may not do this."""
+
+    code = "ACCESS_DENIED"
+    number = 9
+
+
+class Overloaded(QsyncError):
+    """A queue is full. `details["retry_after"]` is in seconds."""
+
+    code = "OVERLOADED"
+    number = 10
+    retryable = True
+
+
+class SyncQueueFull(Overloaded):
+    """The limbo is full and the request said it would not wait."""
+
+    code = "SYNC_QUEUE_FULL"
+    number = 11
+
+
+class Unavailable(QsyncError):
+    """No node answered. `details["nodes"]` says what each attempt met."""
+
+    code = "UNAVAILABLE"
+    number = 12
+    retryable = True
+    outcome = Outcome.ROLLED_BACK
+
+
+class SessionExpired(QsyncError):
+    """The session is not known (any more), so a retry cannot be told from a new request."""
+
+    code = "SESSION_EXPIRED"
+    number = 13
+    outcome = Outcome.UNKNOWN
+
+
+class NoSuchSpace(QsyncError):
+    """There is no space of that name."""
+
+    code = "NO_SUCH_SPACE"
+    number = 20
+
+
+class NoSuchIndex(QsyncError):
+    """The space has no index of that name."""
+
+    code = "NO_SUCH_INDEX"
+    number = 21
+
+
+class SpaceExists(QsyncError):
+    """A space or index of that name is already there."""
+
+    code = "SPACE_EXISTS"
+    number = 22
+
+
+class DuplicateKey(QsyncError):
+    """A unique index already holds that key."""
+
+    code = "DUPLICATE_KEY"
+    number = 23
+
+
+class WrongTuple(QsyncError):
+    """The tuple does not fit the format: field, wanted type and what was given are named."""
+
+    code = "WRONG_TUPLE"
+    number = 24
+
+
+class WrongKey(QsyncError):
+    """The key does not fit the index."""
+
+    code = "WRONG_KEY"
+    number = 25
+
+
+class WrongOperation(QsyncError):
+    """An update operation cannot be applied to that field."""
+
+    code = "WRONG_OPERATION"
+    number = 26
+
+
+class WrongSchema(QsyncError):
+    """A schema change that cannot be made."""
+
+    code = "WRONG_SCHEMA"
+    number = 27
+
+
+class TooLarge(QsyncError):
+    """A tuple, transaction or frame is over its limit; the limit is named."""
+
+    code = "TOO_LARGE"
+    number = 28
+
+
+class ProtocolError(QsyncError):
+    """A peer or client broke the wire protocol. Its connection is closed, the node lives on."""
+
+    code = "PROTOCOL"
+    number = 40
+
+
+class WrongVersion(ProtocolError):
+    """The other side speaks no version that we speak."""
+
+    code = "WRONG_VERSION"
+    number = 41
+
+
+class ForeignCluster(ProtocolError):
+    """The other side belongs to another cluster, or claims an id that is somebody else's."""
+
+    code = "FOREIGN_CLUSTER"
+    number = 42
+
+
+class StoreError(QsyncError):
+    """The directory or disk does not do what is needed."""
+
+    code = "STORE"
+    number = 50
+
+
+class DirectoryLocked(StoreError):
+    """Another process runs on this directory."""
+
+    code = "DIRECTORY_LOCKED"
+    number = 51
+
+
+class WrongFormat(StoreError):
+    """The directory has a format version that this release does not know."""
+
+    code = "WRONG_FORMAT"
+    number = 52
+
+
+class Damaged(StoreError):
+    """A log record at or below what was acked does not hold. The node must not vote with it."""
+
+    code = "DAMAGED"
+    number = 53
+
+
+class DiskFull(StoreError):
+    """No room left, or the map's limit is reached."""
+
+    code = "DISK_FULL"
+    number = 54
+
+
+class ConfigError(QsyncError):
+    """A configuration that is refused whole: file, line, column, option, value, reason."""
+
+    code = "CONFIG"
+    number = 60
+
+
+def all_errors() -> list[type[QsyncError]]:
+    """Every class of the tree, by number."""
+    found: list[type[QsyncError]] = []
+    todo: list[type[QsyncError]] = [QsyncError]
+    while todo:
+        cls = todo.pop()
+        found.append(cls)
+        todo.extend(cls.__subclasses__())
+    return sorted(found, key=lambda cls: cls.number)

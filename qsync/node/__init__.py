@@ -1,0 +1,1 @@
+"""The running node: the only server-side place that waits."""

@@ -1,0 +1,111 @@
+"""Answers that need no waiting: rows, schema, status, log, digests."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, assert_never
+
+from qsync import record
+from qsync.core import operate
+from qsync.errors import ProtocolError, WrongKey
+from qsync.wire import replies, verbs
+from qsync.wire.verbs import Verb
+
+if TYPE_CHECKING:
+    from qsync.replica import Replica
+
+Reading = verbs.Get | verbs.Select | verbs.Count | verbs.TxGet
+
+
+class Answers:
+    """Reads what is visible at the moment it is called."""
+
+    def __init__(self, replica: "Replica", *, status: Callable[[], dict[str, object]]) -> None:
+        self._replica = replica
+        self._status = status
+
+    def acks(self, index: int) -> int:
+        """How many voters are known to have the entry, this leader included."""
+        machine = self._replica.machine
+        leader = machine.leader
+        if leader is None:
+            return 0
+        own = int(machine.ledger.written >= index)
+        return own + sum(1 for each in leader.counted() if each.match >= index)
+
+    def read(self, request: Reading) -> bytes:
+        """The reply to a read that need not wait any longer. Raises what the data refuses."""
+        state = self._replica.state
+        snapshot = self._replica.machine.ledger.visible
+        match request:
+            case verbs.Get(number, space, by, key, _):
+                return replies.row(number, state.get(space, by, key), snapshot=snapshot)
+            case verbs.TxGet(number, ops, space, by, key, _):
+                found = state.preview(ops, space, by, key)
+                return replies.row(number, found, snapshot=snapshot)
+            case verbs.Select(number, space, by, iterator, key, limit, offset, after, _, ops):
+                if after is not None and not isinstance(after, bytes):
+                    raise WrongKey("`after` is the encoded tuple to go on from")
+                found_rows = state.select(
+                    space, by, iterator, key, limit, offset, after, ops=ops
+                )
+                return replies.rows(number, found_rows, snapshot=snapshot)
+            case verbs.Count(number, space, by, iterator, key, _, ops):
+                total = state.count(space, by, iterator, key, ops=ops)
+                return replies.counted(number, total, snapshot=snapshot)
+            case _:
+                assert_never(request)
+
+    def plain(self, request: verbs.Plain) -> bytes:
+        """PING, SCHEMA, STATUS, LOST."""
+        if request.verb is Verb.PING:
+            return replies.reply(request.id)
+        if request.verb is Verb.SCHEMA:
+            return replies.reply(
+                request.id,
+                {name: each.describe() for name, each in self._replica.state.spaces().items()},
+            )
+        if request.verb is Verb.STATUS:
+            return replies.reply(request.id, self._status())
+        if request.verb is Verb.LOST:
+            return replies.reply(request.id, self._status()["lost"])
+        raise ProtocolError(f"{request.verb.name} needs arguments")
+
+    def info(self, request: verbs.Info) -> bytes:
+        """The status record, or the part of it at a dotted path."""
+        value: object = self._status()
+        for part in (request.path or "").split("."):
+            if not part:
+                continue
+            if isinstance(value, dict) and part in value:
+                value = value[part]
+            elif isinstance(value, list) and part.isdigit() and 1 <= int(part) <= len(value):
+                value = value[int(part) - 1]
+            else:
+                known = sorted(map(str, value)) if isinstance(value, dict) else []
+                raise WrongKey(f"there is no {part!r} in {request.path!r}", hint=f"one of {known}")
+        return replies.reply(request.id, value)
+
+    def log(self, request: verbs.Log) -> bytes:
+        """Entries as stored, as many as the limits allow."""
+        ledger = self._replica.machine.ledger
+        first, last = request.first, ledger.log.last
+        if first < 1 or first > last:
+            return replies.reply(request.id, int(first), int(last), b"")
+        upto = ledger.log.fit(
+            first, entries_max=max(1, request.count_max), bytes_max=max(1, request.bytes_max)
+        )
+        batch = record.encode(ledger.entries(first, upto))
+        return replies.reply(request.id, int(first), int(upto), batch)
+
+    def digest(self, request: verbs.Digest) -> bytes:
+        """Hashes over the visible rows."""
+        state = self._replica.state
+        visible = int(self._replica.machine.ledger.visible)
+        if request.space is None:
+            found = state.digests()
+        else:
+            found = {str(request.space): state.digest(request.space)}
+        return replies.reply(request.id, visible, int(state.folded), found)
+
+    def dry_run(self, request: verbs.DryRun) -> bytes:
+        """What an operation would do, in numbers."""
+        return replies.reply(request.id, operate.dry_run(self._replica.machine, request.what))

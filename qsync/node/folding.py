@@ -1,0 +1,64 @@
+"""Moves what is decided from memory into the spaces on disk, in small slices, in the background."""
+
+import trio
+
+from qsync.errors import StoreError
+from qsync.node.timeline import Timeline
+from qsync.replica import Replica
+from qsync.store.contract import Spaces
+
+ROWS_MIN = 2_000
+"""While fewer rows wait in memory, folding waits for more of them to coalesce."""
+PATIENCE = 1.0
+"""Seconds after which even a few rows are folded."""
+RETRY_DELAY = 1.0
+
+
+class Folding:
+    """One background task: slices stay small, so that no request waits long behind one."""
+
+    def __init__(
+        self,
+        replica: Replica,
+        spaces: Spaces,
+        *,
+        timeline: Timeline,
+        interval: float,
+        rows_max: int,
+    ) -> None:
+        self.error: str | None = None
+        self._replica = replica
+        self._spaces = spaces
+        self._timeline = timeline
+        self._interval = interval
+        self._rows_max = rows_max
+        self._last = 0.0
+
+    async def run(self) -> None:
+        """Fold until cancelled."""
+        while True:
+            await trio.sleep(self._interval)
+            now = trio.current_time()
+            if self._replica.state.overlay_rows < ROWS_MIN and now - self._last < PATIENCE:
+                continue
+            self._last = now
+            try:
+                while self.slice():
+                    await trio.lowlevel.checkpoint()
+            except StoreError as error:
+                # The log carries durability: rows stay in memory until the disk takes them again.
+                if self.error is None:
+                    self._timeline.note("fold_failed", {"why": str(error)})
+                self.error = str(error)
+                await trio.sleep(RETRY_DELAY)
+            else:
+                self.error = None
+
+    def slice(self) -> bool:
+        """Fold one slice; false when there is nothing to fold."""
+        fold = self._replica.fold(self._rows_max)
+        if fold is None:
+            return False
+        self._spaces.fold(fold)
+        self._replica.folded_to(fold)
+        return True

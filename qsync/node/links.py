@@ -1,0 +1,190 @@
+"""Our connections to the peers: what we send them goes over these, what they send comes over theirs.
+
+Directed connections make one-way cuts of the network real, and an epoch is simply the number of a
+connection: what was acked over an older one does not count.
+"""
+
+import errno
+import random
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from election.messages import Replica
+from qsync.config import Peer
+from qsync.core.inputs import Connected, Disconnected, Input
+from qsync.errors import QsyncError
+from qsync.node.connection import Connection, nonblocking
+from qsync.node.reactor import Reactor
+from qsync.wire.session import Dialer, Hello, State
+
+REDIAL_EARLIEST, REDIAL_LATEST = 0.02, 0.05
+"""Seconds between attempts at first; each failure doubles them."""
+REDIAL_DELAY_MAX = 1.0
+HANDSHAKE_TIMEOUT = 3.0
+"""A peer that has not answered by then is dialled anew."""
+
+
+class LinkStatus(StrEnum):
+    """What a link is doing, for people."""
+
+    DOWN = "down"
+    CONNECTING = "connecting"
+    GREETING = "greeting"
+    UP = "up"
+
+
+@dataclass(slots=True)
+class Link:
+    """One directed connection, or the next attempt at it."""
+
+    peer: Peer
+    status: LinkStatus = LinkStatus.DOWN
+    epoch: int = 0
+    failures: int = 0
+    next_dial: float = 0.0
+    begun: float = 0.0
+    connection: Connection | None = None
+    pending: socket.socket | None = None
+    message: str = ""
+    refused: bool = False
+
+
+class Links:
+    """Dials every peer and keeps dialling."""
+
+    def __init__(
+        self,
+        peers: list[Peer],
+        *,
+        reactor: Reactor,
+        hello: Callable[[int], Hello],
+        step: Callable[[Input], None],
+        frame_bytes_max: int,
+        now: Callable[[], float],
+    ) -> None:
+        self.links = {Replica(peer.id): Link(peer) for peer in peers}
+        self._reactor = reactor
+        self._hello = hello
+        self._step = step
+        self._frame_bytes_max = frame_bytes_max
+        self._now = now
+        self._epochs = 0
+        self._dice = random.Random()  # noqa: S311 - jitter, not a secret
+
+    def deliver(self, peer: Replica, data: bytes) -> None:
+        """Queue a frame for a peer; lost when the link is not up."""
+        link = self.links[peer]
+        if link.status is LinkStatus.UP and link.connection is not None:
+            self._reactor.send(link.connection, data)
+
+    def tend(self) -> float:
+        """Dial what is due. Returns when to call again."""
+        now = self._now()
+        soonest = now + REDIAL_DELAY_MAX
+        for link in self.links.values():
+            if link.status is LinkStatus.DOWN:
+                if link.next_dial <= now:
+                    self._dial(link)
+                if link.status is LinkStatus.DOWN:
+                    soonest = min(soonest, link.next_dial)
+            elif link.status is not LinkStatus.UP:
+                if now - link.begun > HANDSHAKE_TIMEOUT:
+                    self._abandon(link, "no answer to the handshake")
+                soonest = min(soonest, link.begun + HANDSHAKE_TIMEOUT)
+        return max(soonest, now + 0.005)
+
+    def _abandon(self, link: Link, why: str) -> None:
+        if link.connection is not None:
+            self._reactor.close(link.connection, why)
+        elif link.pending is not None:
+            self._reactor.forget(link.pending)
+            link.pending.close()
+            self._failed(link, why, refused=False)
+
+    def _dial(self, link: Link) -> None:
+        host, port = link.peer.host, link.peer.port
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        sock = nonblocking(socket.socket(family, socket.SOCK_STREAM))
+        link.begun = self._now()
+        try:
+            code = sock.connect_ex((host, port))
+        except OSError as error:
+            sock.close()
+            self._failed(link, f"cannot dial {host}:{port}: {error}", refused=False)
+            return
+        if code in (0, errno.EINPROGRESS):
+            link.status, link.pending = LinkStatus.CONNECTING, sock
+            self._reactor.connecting(sock, lambda: self._dialled(link, sock))
+        else:
+            sock.close()
+            self._failed(link, _words(code), refused=code == errno.ECONNREFUSED)
+
+    def _dialled(self, link: Link, sock: socket.socket) -> None:
+        link.pending = None
+        code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            sock.close()
+            self._failed(link, _words(code), refused=code == errno.ECONNREFUSED)
+            return
+        self._epochs += 1
+        link.epoch = self._epochs
+        link.status = LinkStatus.GREETING
+        connection = Connection(
+            sock, frame_bytes_max=self._frame_bytes_max, opened_at=self._now()
+        )
+        dialer = Dialer(self._hello(link.epoch), replica=Replica(link.peer.id))
+        connection.take = lambda _, payloads: self._shake(link, dialer, payloads)
+        connection.lost = lambda _, why: self._lost(link, dialer, why)
+        link.connection = connection
+        self._reactor.add(connection)
+
+    def _shake(self, link: Link, dialer: Dialer, payloads: list[bytes]) -> None:
+        connection = link.connection
+        assert connection is not None
+        for payload in payloads:
+            if dialer.state is State.READY:
+                return  # nothing but the handshake comes back over our own connection
+            try:
+                answer = dialer.received(payload)
+            except QsyncError as error:
+                self._reactor.close(connection, str(error))
+                return
+            if answer is not None:
+                self._reactor.send(connection, answer)
+        if dialer.state is State.READY and link.status is LinkStatus.GREETING:
+            assert dialer.greeting is not None
+            link.status, link.failures, link.message = LinkStatus.UP, 0, ""
+            link.refused = False
+            self._step(
+                Connected(
+                    peer=Replica(link.peer.id), epoch=link.epoch, empty=dialer.greeting.empty
+                )
+            )
+
+    def _lost(self, link: Link, dialer: Dialer, why: str) -> None:
+        link.connection = None
+        # Closed before it greeted: whatever accepts there (a proxy) has nobody behind it.
+        self._failed(link, why, refused=dialer.greeting is None and "closed" in why)
+
+    def _failed(self, link: Link, why: str, *, refused: bool) -> None:
+        was_up = link.status is LinkStatus.UP
+        link.status, link.message = LinkStatus.DOWN, why
+        news = refused and not link.refused
+        link.refused = refused
+        if was_up or news:
+            self._step(
+                Disconnected(peer=Replica(link.peer.id), epoch=link.epoch, refused=refused)
+            )
+        if was_up:
+            # Dial at once: a refusal says that the process is gone, and that is worth knowing.
+            link.failures, link.next_dial = 0, self._now()
+        else:
+            delay = self._dice.uniform(REDIAL_EARLIEST, REDIAL_LATEST) * 2**link.failures
+            link.failures = min(link.failures + 1, 8)
+            link.next_dial = self._now() + min(delay, REDIAL_DELAY_MAX)
+
+
+def _words(code: int) -> str:
+    return errno.errorcode.get(code, str(code))

@@ -1,0 +1,149 @@
+"""The loop of a node: take all that waits, step the machine, do what it wants, answer clients.
+
+Everything between two waits of the reactor is one plain call (`turn`), so nothing can change
+between a look at the state and the decision on it.
+"""
+
+from collections.abc import Callable
+
+import trio
+
+from election.messages import Replica
+from qsync import record
+from qsync.core.inputs import Input, TimerFired, WriteFailed, Written
+from qsync.core.messages import Append, Message
+from qsync.core.ready import Ready, Write
+from qsync.errors import QsyncError
+from qsync.node.clock import wall_clock
+from qsync.node.requests import Requests
+from qsync.node.timeline import Timeline
+from qsync.node.timers import Timers
+from qsync.replica import Replica as ReplicaMachine
+from qsync.store.writer import Writer
+from qsync.wire import peer_messages
+
+Deliver = Callable[[Replica, bytes], None]
+"""Queues a frame on our connection to a peer; without one it is lost."""
+
+
+class Loop:
+    """Runs one replica. Not re-entrant: `settle` runs until there is nothing left to do."""
+
+    def __init__(
+        self,
+        replica: ReplicaMachine,
+        *,
+        writer: Writer,
+        timers: Timers,
+        timeline: Timeline,
+        deliver: Deliver,
+        flush: Callable[[], None],
+    ) -> None:
+        self.replica = replica
+        self.requests: Requests | None = None
+        self.turns = 0
+        self._writer = writer
+        self._timers = timers
+        self._timeline = timeline
+        self._deliver = deliver
+        self._flush = flush
+        self._after: list[tuple[Replica, Message]] = []
+        self._write: Write | None = None
+        self._settling = False
+        self._batches: dict[tuple[int, int], bytes] = {}
+
+    def begin(self) -> None:
+        """A batch of inputs begins: tell the machine what time it is."""
+        self.replica.clock(trio.current_time(), wall_clock())
+
+    def step(self, event: Input) -> None:
+        """One input of the batch."""
+        self.replica.step(event)
+
+    def fired(self, kinds: list[str]) -> None:
+        """Timers have come due: a batch of its own."""
+        self.begin()
+        for kind in kinds:
+            self.step(TimerFired(kind=kind))
+        self.turn()
+
+    def turn(self) -> None:
+        """The batch is complete: do what is to be done, and send what was queued."""
+        self.settle()
+        self._flush()
+
+    def settle(self) -> None:
+        """Fulfil Readies until there is nothing left that could be done now."""
+        if self._settling:
+            return
+        self._settling = True
+        try:
+            while self._once():
+                self.turns += 1
+        finally:
+            self._settling = False
+
+    def _once(self) -> bool:
+        ready = self.replica.ready()
+        if ready.send_now:
+            self._send(ready.send_now)
+            if ready.write is not None:
+                self._flush()  # followers write while we write
+        for timer in ready.timers:
+            self._timers.arm(timer)
+        for note in ready.notes:
+            self._timeline.note(note.name, note.fields)
+        wrote = False
+        if ready.write is not None:
+            self._after = ready.send_after
+            self._write = ready.write
+            self._writer.submit(ready.write, self._wrote)
+            wrote = self._write is None
+        elif ready.send_after:
+            self._send(ready.send_after)
+        self._answer(ready)
+        return wrote or bool(ready.settled)
+
+    def _wrote(self, error: QsyncError | None) -> None:
+        """The write is durable, or failed; called at once by an inline writer, later by a thread's."""
+        write, self._write = self._write, None
+        assert write is not None
+        after, self._after = self._after, []
+        if not self._settling:
+            self.begin()
+        if error is None:
+            self.step(Written(id=write.id))
+            self._send(after)
+        else:
+            self.step(WriteFailed(id=write.id, why=str(error)))
+        if not self._settling:
+            self.turn()
+
+    def _answer(self, ready: Ready) -> None:
+        if self.requests is None:
+            return
+        if ready.settled:
+            self.requests.settled(ready.settled)
+        if ready.reads:
+            self.requests.readable(ready.reads)
+        self.requests.resume()
+
+    def _send(self, messages: list[tuple[Replica, Message]]) -> None:
+        deliver = self._deliver
+        for peer, message in messages:
+            if isinstance(message, Append):
+                deliver(peer, self._encode_append(message))
+            else:
+                deliver(peer, peer_messages.encode(message))
+        self._batches.clear()
+
+    def _encode_append(self, message: Append) -> bytes:
+        """Both followers mostly need the same bytes: joined once."""
+        key = (message.prev_index, message.last)
+        batch = self._batches.get(key)
+        if batch is None:
+            entries = self.replica.machine.entries(
+                type(message.last)(message.prev_index + 1), message.last
+            )
+            batch = self._batches[key] = record.encode(entries)
+        return peer_messages.encode_append(message, batch)

@@ -1,0 +1,263 @@
+"""A running node: opens its directory, builds the replica, serves, and closes in order."""
+
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import trio
+
+from qsync.config import NodeConfig
+from qsync.core.config import CoreConfig
+from qsync.core.inputs import Input
+from qsync.errors import StoreError
+from qsync.node import view
+from qsync.node.answers import Answers
+from qsync.node.assembly import Storage, core_config, data_limits, open_storage
+from qsync.node.folding import Folding
+from qsync.node.links import Links
+from qsync.node.loop import Loop
+from qsync.node.reactor import Reactor
+from qsync.node.requests import Requests
+from qsync.node.server import Server
+from qsync.node.timeline import Timeline
+from qsync.node.timers import Timers
+from qsync.replica import Replica
+from qsync.store.contract import Tail
+from qsync.store.writer import Choice, Mode, Writer
+from qsync.wire.session import Greeting, Hello, Party
+
+LINKS, EXPIRY, SWEEP = "links", "expiry", "sweep"
+"""Timers of the shell; the machine's own kinds are in `TimerKind`."""
+EXPIRY_INTERVAL = 0.05
+SWEEP_INTERVAL = 1.0
+
+
+class Node:
+    """Everything of one node. Use `open_node`; nothing here runs before `serve`."""
+
+    def __init__(self, config: NodeConfig, storage: Storage, token: trio.lowlevel.TrioToken) -> None:
+        self.config = config
+        self.storage = storage
+        self.identity = storage.directory.identity
+        self.address = str(config.address)
+        self.core: CoreConfig = core_config(config)
+        self._born = trio.current_time()
+        self.timeline = Timeline(storage.directory.path / "timeline.jsonl")
+        self.replica = Replica(
+            self.core,
+            ballot=storage.recovered.ballot,
+            confirmed=storage.recovered.confirmed,
+            headers=storage.log.headers(),
+            tail=storage.log.entries,
+            backing=storage.spaces,
+            folded=storage.spaces.folded,
+            quarantined=storage.quarantined,
+            limits=data_limits(config),
+        )
+        self.writer = Writer(
+            storage.log,
+            choice=Choice(Mode(config.store.writer), probe_s=storage.probe_s),
+            call_soon=token.run_sync_soon,
+        )
+        self.reactor = Reactor(begin=self._begin, turn=self._turn)
+        self.timers = Timers(self._fired)
+        self.links = Links(
+            [peer for peer in config.peers if peer.id != config.node.id],
+            reactor=self.reactor,
+            hello=self._hello,
+            step=self._step,
+            frame_bytes_max=config.limits.frame_bytes_max,
+            now=trio.current_time,
+        )
+        self.loop = Loop(
+            self.replica,
+            writer=self.writer,
+            timers=self.timers,
+            timeline=self.timeline,
+            deliver=self.links.deliver,
+            flush=self.reactor.flush,
+        )
+        self.requests = Requests(
+            self.replica,
+            Answers(self.replica, status=lambda: view.status(self)),
+            step=self._step,
+            send=self.reactor.send,
+            leader_address=lambda: self.address_of(self.replica.machine.raft.leader),
+            now=trio.current_time,
+            inflight_max=config.limits.inflight_max,
+        )
+        self.loop.requests = self.requests
+        self.server = Server(
+            reactor=self.reactor,
+            greeting=self._greeting,
+            peers=[peer.id for peer in config.peers],
+            step=self._step,
+            requests=self.requests,
+            peer_frame_bytes_max=config.limits.frame_bytes_max,
+            client_frame_bytes_max=config.limits.client_frame_bytes_max,
+            connections_max=config.limits.connections_max,
+            now=trio.current_time,
+        )
+        self.folding = Folding(
+            self.replica,
+            storage.spaces,
+            timeline=self.timeline,
+            interval=config.store.fold_interval,
+            rows_max=config.store.fold_rows_max,
+        )
+
+    # -- running
+
+    def listen(self) -> None:
+        """Bind. Raises StoreError's sibling of the system, OSError, when the address is taken."""
+        host, port = self.config.listen.host, self.config.listen.port
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind((host, port))
+            sock.listen(1024)
+        except OSError:
+            sock.close()
+            raise
+        if port == 0:
+            self.address = f"{host}:{sock.getsockname()[1]}"
+        self.reactor.listen(sock, self.server.accept)
+
+    async def serve(self) -> None:
+        """Run until cancelled."""
+        self._begin()
+        self.replica.start()
+        now = trio.current_time()
+        for kind in (LINKS, EXPIRY, SWEEP):
+            self.timers.at(kind, now)
+        self.loop.turn()
+        self.timeline.note("started", {"pid": os.getpid(), "term": self.replica.machine.term})
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.reactor.run)
+            nursery.start_soon(self.timers.run)
+            nursery.start_soon(self.folding.run)
+
+    def close(self) -> None:
+        """Fold what is decided, make it durable, and let the directory go."""
+        self.reactor.shut()
+        if not self.writer.close():
+            return  # a write hangs: the log is in use, and the process is about to end anyway
+        try:
+            while self.folding.slice():
+                pass
+        except StoreError as error:
+            self.timeline.note("fold_failed", {"why": str(error)})
+        self.timeline.note("stopped", {"term": self.replica.machine.term})
+        self.storage.close()
+
+    # -- one batch
+
+    def _begin(self) -> None:
+        self.loop.begin()
+
+    def _step(self, event: Input) -> None:
+        self.loop.step(event)
+
+    def _turn(self) -> None:
+        self.timers.at(LINKS, self.links.tend())
+        self.loop.turn()
+
+    def _fired(self, kinds: list[str]) -> None:
+        now = trio.current_time()
+        own = {LINKS, EXPIRY, SWEEP}.intersection(kinds)
+        self._begin()
+        if EXPIRY in own:
+            self.requests.expire()
+            self.timers.at(EXPIRY, now + EXPIRY_INTERVAL)
+        if SWEEP in own:
+            self.server.sweep()
+            self.timers.at(SWEEP, now + SWEEP_INTERVAL)
+        if LINKS in own:
+            self.timers.at(LINKS, self.links.tend())
+        self.loop.fired([kind for kind in kinds if kind not in own])
+
+    # -- who is who
+
+    def _greeting(self) -> Greeting:
+        return Greeting(
+            cluster=self.identity.cluster,
+            instance=self.identity.instance,
+            replica=self.identity.replica,
+            name=self.config.node.name,
+            empty=self.replica.machine.ledger.log.last == 0,
+        )
+
+    def _hello(self, epoch: int) -> Hello:
+        return Hello(
+            party=Party.PEER,
+            cluster=self.identity.cluster,
+            instance=self.identity.instance,
+            replica=self.identity.replica,
+            name=self.config.node.name,
+            empty=self.replica.machine.ledger.log.last == 0,
+            epoch=epoch,
+        )
+
+    def address_of(self, replica: int | None) -> str | None:
+        """Where a member is to be reached by clients."""
+        if replica == self.config.node.id:
+            return self.address
+        return next((peer.address for peer in self.config.peers if peer.id == replica), None)
+
+    def name_of(self, replica: int | None) -> str | None:
+        """A member's name."""
+        return next((peer.name for peer in self.config.peers if peer.id == replica), None)
+
+    def leader_idle(self) -> float | None:
+        """Seconds since the leader was heard; 0 on the leader itself."""
+        machine = self.replica.machine
+        if machine.leader is not None:
+            return 0.0
+        if machine.raft.leader is None:
+            return None
+        heard = machine.raft.loyal_until - machine.config.election_timeout
+        return max(0.0, trio.current_time() - heard)
+
+    def uptime(self) -> float:
+        """Seconds since this node was opened."""
+        return trio.current_time() - self._born
+
+    def tails(self) -> list[Tail]:
+        """The archive of cut tails."""
+        return self.storage.log.archived()
+
+    def disk(self) -> dict[str, object]:
+        """How the log is written, and whether that goes well."""
+        return {
+            "writer": self.writer.mode.value,
+            "fsync_us": round(self.storage.probe_s * 1e6),
+            "write_us": round(self.writer.choice.median_s * 1e6),
+            "stalled": self.writer.busy_since is not None,
+            "error": self.replica.machine.disk_error or self.folding.error,
+            "overlay_rows": self.replica.state.overlay_rows,
+        }
+
+
+@asynccontextmanager
+async def open_node(config: NodeConfig) -> AsyncIterator[Node]:
+    """Open the directory, listen and serve; close in order at the end.
+
+    Raises StoreError (locked, foreign, full, damaged...), ConfigError, or OSError for the address.
+    """
+    storage = open_storage(config)
+    try:
+        node = Node(config, storage, trio.lowlevel.current_trio_token())
+    except BaseException:
+        storage.close()
+        raise
+    try:
+        node.listen()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(node.serve)
+            yield node
+            nursery.cancel_scope.cancel()
+    finally:
+        node.close()
+

@@ -1,0 +1,338 @@
+"""What clients ask of a node, and how each question finds its answer."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import assert_never
+
+from qsync import errors
+from qsync.core.inputs import (
+    Consistency,
+    DemoteAsked,
+    Forgotten,
+    Input,
+    PromoteAsked,
+    ReadAsked,
+    RollbackAsked,
+)
+from qsync.core.ready import ReadSettled, Settled, Ticket, Verdict
+from qsync.data.request import Request as Transaction
+from qsync.node.answers import Answers
+from qsync.node.connection import Connection
+from qsync.node.tickets import AskTicket, Tickets, WriteTicket
+from qsync.replica import Replica
+from qsync.wire import replies, requests, verbs
+from qsync.wire.verbs import Verb, WriteFlags
+
+READ_TIMEOUT = 5.0
+"""Seconds a read may wait for its quorum round or its index."""
+GRACE = 1.0
+"""Seconds beyond `synchro_timeout` in which a rollback may still become definite."""
+
+
+class Requests:
+    """One per node. `take` gets what a client sent; answers leave when their fate is known."""
+
+    def __init__(
+        self,
+        replica: Replica,
+        answers: Answers,
+        *,
+        step: Callable[[Input], None],
+        send: Callable[[Connection, bytes], None],
+        leader_address: Callable[[], str | None],
+        now: Callable[[], float],
+        inflight_max: int,
+    ) -> None:
+        self.tickets = Tickets()
+        self.counters = {"writes": 0, "reads": 0, "conflicts": 0, "unknown": 0, "rolled_back": 0}
+        self._replica = replica
+        self._answers = answers
+        self._step = step
+        self._send = send
+        self._leader_address = leader_address
+        self._now = now
+        self._inflight_max = inflight_max
+        self._parked: deque[tuple[Connection, verbs.Write]] = deque()
+        self._timeout = replica.machine.config.synchro_timeout + GRACE
+
+    def take(self, connection: Connection, payloads: list[bytes]) -> None:
+        """A client's frames, in order. Raises ProtocolError when they are none of ours."""
+        for payload in payloads:
+            try:
+                request = requests.decode(payload)
+            except errors.ProtocolError as error:
+                number = error.details.get("id")
+                if isinstance(number, int):
+                    self._send(connection, replies.failed(number, error))
+                raise
+            if type(request) is verbs.Write:
+                self._write(connection, request)
+            else:
+                self._other(connection, request)
+
+    # -- writes
+
+    def _write(self, connection: Connection, request: verbs.Write) -> None:
+        machine = self._replica.machine
+        if machine.queue_full and machine.leader is not None:
+            if request.flags & WriteFlags.NO_WAIT:
+                self._fail(connection, request.id, _queue_full(machine.config.queue_entries_max))
+            elif len(self._parked) >= self._inflight_max:
+                self._fail(connection, request.id, _parked_full(self._inflight_max))
+            else:
+                self._parked.append((connection, request))
+            return
+        self._submit(connection, request)
+
+    def resume(self) -> None:
+        """Writers that waited for room in the limbo go on."""
+        parked, machine = self._parked, self._replica.machine
+        while parked and (machine.leader is None or not machine.queue_full):
+            connection, request = parked.popleft()
+            if not connection.closed:
+                self._submit(connection, request)
+
+    def _submit(self, connection: Connection, request: verbs.Write) -> None:
+        flags = request.flags
+        sync = None if not flags & 3 else bool(flags & WriteFlags.SYNC)
+        waits = not flags & (WriteFlags.SUBMIT | WriteFlags.NO_WAIT)
+        ticket = self.tickets.number() if waits else None
+        try:
+            done = self._replica.submit(
+                ticket,
+                Transaction(
+                    request.session,
+                    request.seq,
+                    request.low,
+                    request.ops,
+                    sync,
+                    request.snapshot,
+                    request.reads,
+                ),
+            )
+        except errors.QsyncError as error:
+            if isinstance(error, errors.Conflict):
+                self.counters["conflicts"] += 1
+            self._fail(connection, request.id, error)
+            return
+        if ticket is None:
+            self._send(
+                connection,
+                replies.committed(
+                    request.id,
+                    term=done.term,
+                    index=done.index,
+                    lsn=done.lsn,
+                    acks=0,
+                    results=done.results,
+                    duplicate=done.duplicate,
+                ),
+            )
+            return
+        now = self._now()
+        timeout = self._timeout if request.timeout is None else request.timeout
+        self.tickets.put(
+            ticket,
+            WriteTicket(
+                connection,
+                request.id,
+                done.lsn,
+                done.results,
+                done.duplicate,
+                (request.session, request.seq),
+                now,
+            ),
+            deadline=now + timeout,
+        )
+
+    def settled(self, settled: Sequence[Settled]) -> None:
+        """Fates that became definite: answer those who wait for them."""
+        take, send = self.tickets.take, self._send
+        acks = self._answers.acks(settled[-1].index)
+        self.counters["writes"] += len(settled)
+        for each in settled:
+            ticket = take(each.ticket)
+            if ticket is None:
+                continue
+            assert type(ticket) is WriteTicket
+            if each.verdict is Verdict.COMMITTED:
+                frame = replies.committed(
+                    ticket.request,
+                    term=each.term,
+                    index=each.index,
+                    lsn=ticket.lsn,
+                    acks=acks,
+                    results=ticket.results,
+                    duplicate=ticket.duplicate,
+                )
+            else:
+                frame = replies.failed(ticket.request, self._undone(ticket, each))
+            send(ticket.connection, frame)
+
+    def _undone(self, ticket: WriteTicket, settled: Settled) -> errors.QsyncError:
+        self.counters["rolled_back"] += 1
+        details: dict[str, object] = {"term": settled.term, "index": settled.index}
+        waited = self._now() - ticket.asked_at
+        if settled.verdict is Verdict.CUT:
+            return errors.RolledBack(
+                f"entry {settled.index} of term {settled.term} was cut off and cannot come back",
+                details=details,
+            )
+        if waited >= self._replica.machine.config.synchro_timeout:
+            return errors.QuorumTimeout(
+                f"no quorum within {waited:.3f} s; the transaction was rolled back for certain",
+                details=details,
+            )
+        return errors.RolledBack(
+            f"entry {settled.index} of term {settled.term} was rolled back", details=details
+        )
+
+    # -- reads and operations
+
+    def _other(self, connection: Connection, request: verbs.Request) -> None:
+        answers, number = self._answers, request.id
+        match request:
+            case verbs.Get() | verbs.Select() | verbs.Count() | verbs.TxGet():
+                self._read(connection, request)
+            case verbs.Plain(_, Verb.ROLLBACK_QUEUE):
+                self._ask(connection, number, lambda t: RollbackAsked(ticket=t), READ_TIMEOUT)
+            case verbs.Plain():
+                self._reply(connection, number, lambda: answers.plain(request))
+            case verbs.Promote() | verbs.Clear():
+                self._ask(connection, number, lambda t: PromoteAsked(ticket=t), request.timeout)
+            case verbs.Demote():
+                self._demote(connection, request)
+            case verbs.Info():
+                self._reply(connection, number, lambda: answers.info(request))
+            case verbs.Log():
+                self._reply(connection, number, lambda: answers.log(request))
+            case verbs.Digest():
+                self._reply(connection, number, lambda: answers.digest(request))
+            case verbs.DryRun():
+                self._reply(connection, number, lambda: answers.dry_run(request))
+            case verbs.Write():
+                raise AssertionError(request)
+            case _:
+                assert_never(request)
+
+    def _reply(self, connection: Connection, number: int, answer: Callable[[], bytes]) -> None:
+        try:
+            frame = answer()
+        except errors.QsyncError as error:
+            self._fail(connection, number, error)
+        else:
+            self._send(connection, frame)
+
+    def _read(
+        self,
+        connection: Connection,
+        request: verbs.Get | verbs.Select | verbs.Count | verbs.TxGet,
+    ) -> None:
+        self.counters["reads"] += 1
+        answers, level = self._answers, request.level
+        if level.consistency is Consistency.LOCAL:
+            self._reply(connection, request.id, lambda: answers.read(request))
+            return
+        ticket = self.tickets.number()
+
+        def done(refused: str | None) -> None:
+            if refused is None:
+                self._reply(connection, request.id, lambda: answers.read(request))
+            else:
+                self._fail(connection, request.id, errors.NotLeader(refused))
+
+        self.tickets.put(
+            ticket,
+            AskTicket(connection, request.id, done, write=False),
+            deadline=self._now() + READ_TIMEOUT,
+        )
+        self._step(
+            ReadAsked(
+                ticket=ticket,
+                consistency=level.consistency,
+                term=level.term,
+                index=level.at,
+            )
+        )
+
+    def _demote(self, connection: Connection, request: verbs.Demote) -> None:
+        to = self._replica.machine.config.me.__class__(request.to) if request.to else None
+        self._ask(
+            connection,
+            request.id,
+            lambda ticket: DemoteAsked(ticket=ticket, to=to),  # type: ignore[arg-type]  # NewType of int
+            request.timeout,
+        )
+
+    def _ask(
+        self,
+        connection: Connection,
+        number: int,
+        asked: Callable[[Ticket], Input],
+        timeout: float,
+    ) -> None:
+        ticket = self.tickets.number()
+
+        def done(refused: str | None) -> None:
+            if refused is None:
+                self._send(connection, replies.reply(number))
+            else:
+                self._fail(connection, number, errors.ReadOnly(refused))
+
+        self.tickets.put(
+            ticket,
+            AskTicket(connection, number, done, write=True),
+            deadline=self._now() + timeout,
+        )
+        self._step(asked(ticket))
+
+    def readable(self, settled: Sequence[ReadSettled]) -> None:
+        """Reads and operations that may be answered now."""
+        for each in settled:
+            ticket = self.tickets.take(each.ticket)
+            if type(ticket) is AskTicket:
+                ticket.done(each.refused)
+
+    # -- those whose time is over
+
+    def expire(self) -> None:
+        """Writes whose fate is open are *unknown*, with a token; never called failed."""
+        for number, ticket in self.tickets.overdue(self._now()):
+            self._step(Forgotten(ticket=number))
+            if type(ticket) is WriteTicket:
+                self.counters["unknown"] += 1
+                session, seq = ticket.token
+                token = f"{session.hex()}:{seq}"
+                error: errors.QsyncError = errors.OutcomeUnknown(
+                    "the quorum did not decide in time", details={"token": token}
+                )
+            elif ticket.write:
+                error = errors.OutcomeUnknown(
+                    "it is not done yet and goes on in the background",
+                    hint="`qsync status` shows how far it is",
+                )
+            else:
+                error = errors.Unavailable(
+                    "no quorum answered in time, so the read could not be made sure",
+                    hint="read with consistency local, or wait until a quorum is back",
+                )
+            self._fail(ticket.connection, ticket.request, error)
+
+    def _fail(self, connection: Connection, number: int, error: errors.QsyncError) -> None:
+        if error.leader is None and isinstance(error, errors.NotLeader | errors.ReadOnly):
+            error.leader = self._leader_address()
+        self._send(connection, replies.failed(number, error))
+
+
+def _queue_full(limit: int) -> errors.QsyncError:
+    return errors.SyncQueueFull(
+        f"the limbo is full (queue_entries_max {limit} or queue_bytes_max)",
+        details={"retry_after": 0.1},
+    )
+
+
+def _parked_full(limit: int) -> errors.QsyncError:
+    return errors.Overloaded(
+        f"{limit} writers wait for room in the limbo already (inflight_max)",
+        details={"retry_after": 0.5},
+    )

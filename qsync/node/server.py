@@ -1,0 +1,147 @@
+"""Who connects to this node: peers bring replication messages, clients bring requests."""
+
+import socket
+from collections.abc import Callable, Collection
+
+from election.messages import Replica
+from qsync.core.inputs import Input, Received
+from qsync.errors import ForeignCluster, Overloaded, ProtocolError, QsyncError
+from qsync.node.connection import Connection
+from qsync.node.reactor import Reactor
+from qsync.node.requests import Requests
+from qsync.wire import limits, peer_messages
+from qsync.wire.session import Acceptor, Greeting, Hello, Party
+
+HANDSHAKE_TIMEOUT = 5.0
+"""Seconds a stranger may take to say who it is."""
+
+
+class Server:
+    """Greets, looks at the hello, and hands every payload to where it belongs."""
+
+    def __init__(
+        self,
+        *,
+        reactor: Reactor,
+        greeting: Callable[[], Greeting],
+        peers: Collection[int],
+        step: Callable[[Input], None],
+        requests: Requests,
+        peer_frame_bytes_max: int,
+        client_frame_bytes_max: int,
+        connections_max: int,
+        now: Callable[[], float],
+    ) -> None:
+        self.strangers: dict[Connection, Acceptor] = {}
+        self.clients = 0
+        self.refused: dict[str, int] = {}
+        self._reactor = reactor
+        self._greeting = greeting
+        self._peers = frozenset(peers)
+        self._step = step
+        self._requests = requests
+        self._peer_frame_bytes_max = peer_frame_bytes_max
+        self._client_frame_bytes_max = client_frame_bytes_max
+        self._connections_max = connections_max
+        self._now = now
+        self._inbound: dict[int, Connection] = {}
+        self._instances: dict[int, str] = {}
+
+    def accept(self, sock: socket.socket) -> None:
+        """A fresh connection: greet it."""
+        connection = Connection(
+            sock, frame_bytes_max=limits.HANDSHAKE_BYTES_MAX, opened_at=self._now()
+        )
+        acceptor = Acceptor(self._greeting())
+        connection.take = self._hello
+        connection.lost = self._stranger_lost
+        self.strangers[connection] = acceptor
+        self._reactor.add(connection)
+        self._reactor.send(connection, acceptor.greet())
+
+    def sweep(self) -> None:
+        """Drop strangers that never said who they are."""
+        late = self._now() - HANDSHAKE_TIMEOUT
+        for connection in [each for each in self.strangers if each.opened_at < late]:
+            self._count("handshake_timeout")
+            self._reactor.close(connection, "no hello in time")
+
+    def _stranger_lost(self, connection: Connection, _why: str) -> None:
+        self.strangers.pop(connection, None)
+
+    def _hello(self, connection: Connection, payloads: list[bytes]) -> None:
+        acceptor = self.strangers[connection]
+        try:
+            hello = acceptor.received(payloads[0])
+            self._check(hello)
+        except QsyncError as error:
+            self._count(error.code.lower())
+            self._reactor.send(connection, acceptor.refuse(error))
+            self._reactor.flush()
+            self._reactor.close(connection, str(error))
+            return
+        del self.strangers[connection]
+        self._reactor.send(connection, acceptor.accept())
+        if hello.party is Party.PEER:
+            self._welcome_peer(connection, hello)
+        else:
+            self._welcome_client(connection)
+        if payloads[1:] and connection.take is not None:
+            connection.take(connection, payloads[1:])
+
+    def _check(self, hello: Hello) -> None:
+        if hello.party is Party.CLIENT:
+            if self.clients >= self._connections_max:
+                raise Overloaded(
+                    f"{self.clients} clients are connected; the limit is connections_max",
+                    details={"retry_after": 1.0},
+                )
+            return
+        if hello.replica not in self._peers:
+            raise ForeignCluster(f"replica {hello.replica} is not a member of this cluster")
+        known = self._instances.setdefault(hello.replica, hello.instance or "")
+        if known != hello.instance and self._inbound.get(hello.replica) is not None:
+            raise ForeignCluster(
+                f"replica id {hello.replica} is taken by instance {known}",
+                hint="two directories run under one replica id; stop one of them",
+            )
+        self._instances[hello.replica] = hello.instance or ""
+
+    def _welcome_peer(self, connection: Connection, hello: Hello) -> None:
+        replica = Replica(hello.replica)
+        connection.frames.bytes_max = self._peer_frame_bytes_max
+        former = self._inbound.get(replica)
+        if former is not None:
+            self._reactor.close(former, "the peer connected anew")
+        self._inbound[replica] = connection
+        connection.lost = lambda lost, _why: self._peer_lost(replica, lost)
+
+        def take(_: Connection, payloads: list[bytes]) -> None:
+            for payload in payloads:
+                self._step(Received(peer=replica, message=peer_messages.decode(payload)))
+
+        connection.take = take
+
+    def _peer_lost(self, replica: Replica, connection: Connection) -> None:
+        if self._inbound.get(replica) is connection:
+            del self._inbound[replica]
+
+    def _welcome_client(self, connection: Connection) -> None:
+        self.clients += 1
+        connection.frames.bytes_max = self._client_frame_bytes_max
+        connection.lost = self._client_lost
+        connection.take = self._serve
+
+    def _client_lost(self, _connection: Connection, _why: str) -> None:
+        self.clients -= 1
+
+    def _serve(self, connection: Connection, payloads: list[bytes]) -> None:
+        try:
+            self._requests.take(connection, payloads)
+        except ProtocolError as error:
+            self._count(error.code.lower())
+            self._reactor.flush()
+            raise
+
+    def _count(self, why: str) -> None:
+        self.refused[why] = self.refused.get(why, 0) + 1

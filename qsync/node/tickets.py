@@ -1,0 +1,73 @@
+"""Clients that wait for an answer: who, for what, and until when."""
+
+import heapq
+from collections.abc import Callable
+from typing import NamedTuple
+
+from qsync.core.ready import Ticket
+from qsync.node.connection import Connection
+
+
+class WriteTicket(NamedTuple):
+    """A client waits for the fate of its transaction."""
+
+    connection: Connection
+    request: int
+    lsn: int
+    results: list[bytes | None]
+    duplicate: bool
+    token: tuple[bytes, int]
+    asked_at: float
+
+
+class AskTicket(NamedTuple):
+    """A client waits to read, or an operator for an operation: `done(refused)` answers it."""
+
+    connection: Connection
+    request: int
+    done: Callable[[str | None], None]
+    write: bool
+
+
+AnyTicket = WriteTicket | AskTicket
+
+
+class Tickets:
+    """Numbers the waiting, and finds those whose time is over."""
+
+    def __init__(self) -> None:
+        self._next = 1
+        self._open: dict[Ticket, AnyTicket] = {}
+        self._deadlines: list[tuple[float, Ticket]] = []
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def number(self) -> Ticket:
+        """A fresh ticket number."""
+        ticket = self._next
+        self._next += 1
+        return ticket
+
+    def put(self, number: Ticket, ticket: AnyTicket, *, deadline: float) -> None:
+        """Somebody waits, until `deadline` at most."""
+        self._open[number] = ticket
+        heapq.heappush(self._deadlines, (deadline, number))
+
+    def take(self, number: Ticket) -> AnyTicket | None:
+        """It is answered now; None if it was answered before."""
+        return self._open.pop(number, None)
+
+    def overdue(self, now: float) -> list[tuple[Ticket, AnyTicket]]:
+        """Those whose deadline has passed; they are taken."""
+        found: list[tuple[Ticket, AnyTicket]] = []
+        deadlines = self._deadlines
+        while deadlines and deadlines[0][0] <= now:
+            number = heapq.heappop(deadlines)[1]
+            ticket = self._open.pop(number, None)
+            if ticket is not None:
+                found.append((number, ticket))
+        if len(deadlines) > 2 * len(self._open) + 1024:
+            self._deadlines = [each for each in deadlines if each[1] in self._open]
+            heapq.heapify(self._deadlines)
+        return found

@@ -1,0 +1,171 @@
+"""What a node knows of itself now, as one plain record: STATUS, box.info, dashboards, checks."""
+
+import os
+import resource
+from typing import TYPE_CHECKING
+
+from election.messages import Index
+from qsync import __version__
+
+if TYPE_CHECKING:
+    from qsync.core.machine import Machine
+    from qsync.node.node import Node
+
+
+def status(node: "Node") -> dict[str, object]:
+    """The record, every part of it from the same moment. Never fails as a whole."""
+    machine, config = node.replica.machine, node.config
+    ledger, raft = machine.ledger, machine.raft
+    reasons = machine.reasons()
+    leader = raft.leader
+    return {
+        "id": config.node.id,
+        "name": config.node.name,
+        "uuid": node.identity.instance,
+        "cluster": config.cluster.name,
+        "cluster_uuid": node.identity.cluster,
+        "address": node.address,
+        "version": __version__,
+        "uptime": node.uptime(),
+        "role": "leader" if machine.leader else raft.role.value,
+        "mode": machine.config.mode.value,
+        "term": machine.term,
+        "vote": raft.ballot.vote,
+        "leader": leader,
+        "leader_name": node.name_of(leader),
+        "leader_address": node.address_of(leader),
+        "leader_idle": node.leader_idle(),
+        "ro": bool(reasons),
+        "ro_reason": reasons[0].why.value if reasons else None,
+        "ro_reasons": [
+            {"why": each.why.value, "text": each.text, "lifts": each.lifts} for each in reasons
+        ],
+        "status": _state(node),
+        "vclock": {int(origin): int(lsn) for origin, lsn in ledger.log.vclock().items()},
+        "signature": int(ledger.log.last),
+        "last": int(ledger.log.last),
+        "written": int(ledger.written),
+        "confirmed": int(ledger.confirmed),
+        "visible": int(ledger.visible),
+        "folded": int(node.replica.state.folded),
+        "synchro": synchro(machine),
+        "election": election(machine),
+        "nodes": [[peer.id, peer.name, node.address_of(peer.id)] for peer in config.peers],
+        "peers": peers(node),
+        "lost": lost(node),
+        "disk": node.disk(),
+        "counters": {**node.requests.counters, "cuts": ledger.cuts, "turns": node.loop.turns},
+        "waiters": len(node.requests.tickets),
+        "clients": node.server.clients,
+        "refused": dict(node.server.refused),
+        "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "pid": os.getpid(),
+        "recruit": not raft.ballot.member,
+        "quarantined": machine.quarantined,
+    }
+
+
+def _state(node: "Node") -> str:
+    machine = node.replica.machine
+    if machine.follower.split is not None:
+        return "split_brain"
+    if not machine.raft.ballot.member:
+        return "loading"
+    return "running"
+
+
+def synchro(machine: "Machine") -> dict[str, object]:
+    """The limbo: quorum, queue, and who is missing for its oldest transaction."""
+    ledger, limbo = machine.ledger, machine.ledger.limbo
+    queue = limbo.queue
+    oldest = queue[0] if queue else None
+    return {
+        "quorum": machine.config.quorum,
+        "owner": int(limbo.owner.owner),
+        "term": int(limbo.owner.term),
+        "len": len(queue),
+        "size": limbo.queue_bytes,
+        "age": ledger.now - oldest.born if oldest else 0.0,
+        "busy": bool(machine.leader and (machine.leader.handing_to or machine.leader.demoted)),
+        "confirm_lag": int(ledger.log.last - ledger.confirmed),
+        "waiting": _waiting(machine, oldest.index) if oldest else None,
+    }
+
+
+def _waiting(machine: "Machine", index: Index) -> dict[str, object]:
+    leader = machine.leader
+    if leader is None:
+        return {"index": int(index), "acks_from": [], "missing": []}
+    acked = [int(machine.config.me)] if machine.ledger.written >= index else []
+    acked += [int(each.peer) for each in leader.counted() if each.match >= index]
+    missing = [int(each) for each in machine.config.voters if each not in acked]
+    return {"index": int(index), "acks_from": sorted(acked), "missing": missing}
+
+
+def election(machine: "Machine") -> dict[str, object]:
+    """Term, vote, fencing, and the recent votes with the reasons of every NAY."""
+    raft = machine.raft
+    return {
+        "state": raft.role.value,
+        "term": int(raft.term),
+        "vote": raft.ballot.vote,
+        "leader": raft.leader,
+        "fencing": machine.config.fencing.value,
+        "fenced": raft.fenced,
+        "tallies": [
+            {
+                "term": int(tally.term),
+                "candidate": int(tally.candidate),
+                "pre": tally.pre,
+                "answers": {
+                    int(voter): "AYE" if nay is None else nay.value
+                    for voter, nay in tally.answers.items()
+                },
+            }
+            for tally in raft.tallies
+        ],
+    }
+
+
+def peers(node: "Node") -> list[dict[str, object]]:
+    """Our connections, and what the leader knows of its followers."""
+    machine = node.replica.machine
+    found: list[dict[str, object]] = []
+    for replica, link in node.links.links.items():
+        progress = machine.peers[replica]
+        leads = machine.leader is not None
+        found.append(
+            {
+                "id": int(replica),
+                "name": link.peer.name,
+                "status": link.status.value,
+                "epoch": link.epoch,
+                "message": link.message,
+                "acked": int(progress.match) if leads else None,
+                "lag": int(machine.ledger.log.last - progress.match) if leads else None,
+                "idle": machine.ledger.now - progress.heard_at
+                if leads and progress.heard_at > 0
+                else None,
+                "recruit": progress.recruit if leads else None,
+            }
+        )
+    return found
+
+
+def lost(node: "Node") -> dict[str, object]:
+    """Tails that were cut off this node and are kept in its archive."""
+    tails = [
+        {
+            "number": tail.number,
+            "first": int(tail.first),
+            "last": int(tail.last),
+            "term": int(tail.term),
+            "time": tail.time,
+            "reason": tail.reason,
+        }
+        for tail in node.tails()
+    ]
+    return {
+        "count": sum(int(str(t["last"])) - int(str(t["first"])) + 1 for t in tails),
+        "tails": tails[-20:],
+    }

@@ -1,0 +1,169 @@
+"""What the log holds: entries with a fixed binary header and a CBOR body that is never re-encoded."""
+
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from enum import IntEnum, IntFlag
+from typing import NamedTuple, NewType
+
+from election.messages import Index, Replica, Term
+
+Lsn = NewType("Lsn", int)
+"""How many entries an origin has in this log up to here."""
+Crc = NewType("Crc", int)
+"""Chain checksum (CRC-32): covers an entry and the checksum of the entry before it."""
+
+CHAIN_SEED = Crc(0)
+"""The checksum "before the first entry"."""
+
+# index, term, origin, lsn, kind, flags, body length, wall-clock seconds; then the chain checksum.
+_HEAD = struct.Struct(">QQIQBBId")
+_CRC = struct.Struct(">I")
+HEADER = struct.Struct(">QQIQBBIdI")
+HEADER_SIZE = HEADER.size
+_CRC_AT = _HEAD.size
+
+
+class Kind(IntEnum):
+    """protocol.md section 1."""
+
+    TXN = 1
+    CONFIRM = 2
+    ROLLBACK = 3
+    PROMOTE = 4
+    DEMOTE = 5
+
+
+class Flags(IntFlag):
+    """`WAIT_ACK`: synchronous. `WAIT_SYNC`: asynchronous, queued behind a synchronous one."""
+
+    NONE = 0
+    WAIT_ACK = 1
+    WAIT_SYNC = 2
+
+
+WAIT_ACK = int(Flags.WAIT_ACK)
+WAIT_SYNC = int(Flags.WAIT_SYNC)
+
+
+class Entry(NamedTuple):
+    """One place in the log. `raw` is header and body as stored and sent; `time` is for people only."""
+
+    index: Index
+    term: Term
+    origin: Replica
+    lsn: Lsn
+    kind: int
+    flags: int
+    time: float
+    crc: Crc
+    raw: bytes
+
+    @property
+    def body(self) -> bytes:
+        """The CBOR body, unopened."""
+        return self.raw[HEADER_SIZE:]
+
+
+class Ref(NamedTuple):
+    """What a CONFIRM, ROLLBACK or PROMOTE speaks of: entries of `owner`, at or from `lsn`."""
+
+    owner: Replica
+    lsn: Lsn
+
+
+class RecordDamage(Exception):
+    """Bytes that are not a batch of entries. `index` is the last index known to be whole."""
+
+    def __init__(self, why: str, *, index: int) -> None:
+        super().__init__(f"{why} after index {index}")
+        self.index = index
+
+
+def make(
+    *,
+    index: int,
+    term: int,
+    origin: int,
+    lsn: int,
+    kind: int,
+    flags: int,
+    time: float,
+    body: bytes,
+    previous: int,
+) -> Entry:
+    """Build an entry and seal it: the checksum chains on `previous`."""
+    head = _HEAD.pack(index, term, origin, lsn, kind, flags, len(body), time)
+    crc = zlib.crc32(body, zlib.crc32(head, previous))
+    return Entry(
+        Index(index),
+        Term(term),
+        Replica(origin),
+        Lsn(lsn),
+        kind,
+        flags,
+        time,
+        Crc(crc),
+        b"".join((head, _CRC.pack(crc), body)),
+    )
+
+
+def encode(entries: Iterable[Entry]) -> bytes:
+    """A batch: the entries back to back."""
+    return b"".join([entry.raw for entry in entries])
+
+
+def decode(batch: bytes, *, previous: int | None = None) -> list[Entry]:
+    """Split a batch. With `previous`, verify the chain that starts there.
+
+    Raises RecordDamage when the bytes are torn, not dense, or the chain does not hold.
+    """
+    entries: list[Entry] = []
+    at, end, index = 0, len(batch), -1
+    unpack, size = HEADER.unpack_from, HEADER_SIZE
+    while at < end:
+        if at + size > end:
+            raise RecordDamage("torn header", index=index)
+        number, term, origin, lsn, kind, flags, length, time, crc = unpack(batch, at)
+        stop = at + size + length
+        if stop > end:
+            raise RecordDamage("torn body", index=index)
+        if index >= 0 and number != index + 1:
+            raise RecordDamage(f"index {number} follows", index=index)
+        raw = batch[at:stop]
+        if previous is not None:
+            seal = zlib.crc32(raw[:_CRC_AT], previous)
+            if zlib.crc32(raw[size:], seal) != crc:
+                raise RecordDamage(f"checksum of {number} does not hold", index=index)
+            previous = crc
+        entries.append(Entry(number, term, origin, lsn, kind, flags, time, crc, raw))
+        index, at = number, stop
+    return entries
+
+
+def headers(batch: bytes) -> Iterator[tuple[int, ...]]:
+    """Only the headers, `(index, term, origin, lsn, kind, flags, length, time, crc)`, unverified."""
+    at, end = 0, len(batch)
+    while at + HEADER_SIZE <= end:
+        header = HEADER.unpack_from(batch, at)
+        yield header
+        at += HEADER_SIZE + header[6]
+
+
+# Control bodies are fixed-width CBOR arrays of unsigned integers, so the pure core can read them.
+_REF = struct.Struct(">BBQBQ")
+_U64 = 0x1B
+_ARRAY2 = 0x82
+
+
+def ref_body(ref: Ref) -> bytes:
+    """Body of CONFIRM, ROLLBACK, PROMOTE (the former owner and its last lsn) and DEMOTE."""
+    return _REF.pack(_ARRAY2, _U64, ref.owner, _U64, ref.lsn)
+
+
+def read_ref(entry: Entry) -> Ref:
+    """The reference of a control entry. Raises RecordDamage for any other body."""
+    if len(entry.raw) != HEADER_SIZE + _REF.size:
+        raise RecordDamage(f"control entry {entry.index} has no reference", index=entry.index - 1)
+    _, _, owner, _, lsn = _REF.unpack_from(entry.raw, HEADER_SIZE)
+    return Ref(Replica(owner), Lsn(lsn))

@@ -1,0 +1,225 @@
+"""One replica, pure: the core decides about the log, the data follows it. Node and simulator run it."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from election.messages import Ballot, Index, Term
+from qsync import errors
+from qsync.core.config import CoreConfig
+from qsync.core.inputs import Input
+from qsync.core.machine import Machine
+from qsync.core.ready import (
+    LogAppended,
+    LogCut,
+    LogEvent,
+    LogRestored,
+    LogRolledBack,
+    Ready,
+    Ticket,
+)
+from qsync.core.writable import Why
+from qsync.data.fold import Fold
+from qsync.data.request import Known, Limits, Once, Request
+from qsync.data.state import Backing, State
+from qsync.record import Entry, Lsn
+
+_REPLAY_STEP = 4096
+"""Entries read back from the log at a time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submitted:
+    """The transaction is in the log at `(term, index)`; its fate comes later, to its ticket.
+
+    `duplicate`: it was there already, the request is a retry.
+    """
+
+    index: Index
+    term: Term
+    lsn: Lsn
+    results: list[bytes | None]
+    duplicate: bool
+
+
+class Replica:
+    """The machine and its state in step. The state is brought up to date when it is looked at."""
+
+    def __init__(
+        self,
+        config: CoreConfig,
+        *,
+        ballot: Ballot,
+        confirmed: Index,
+        headers: Iterable[tuple[int, ...]],
+        tail: Callable[[Index, Index], list[Entry]],
+        backing: Backing,
+        folded: Index,
+        quarantined: str | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self._tail = tail
+        self.machine = Machine(
+            config,
+            ballot=ballot,
+            confirmed=confirmed,
+            headers=headers,
+            tail=tail,
+            quarantined=quarantined,
+        )
+        self._state = State(backing, folded=folded, limits=limits)
+        self._backlog: list[LogEvent] = []
+        self._replay(folded)
+
+    def __repr__(self) -> str:
+        return repr(self.machine)
+
+    def _replay(self, folded: Index) -> None:
+        """Bring the state from the folded index to the end of the log, by the fates of the log."""
+        ledger = self.machine.ledger
+        ledger.events.clear()
+        first = int(folded) + 1
+        for stretch in ledger.limbo.stretches_above(folded):
+            end = stretch.rollback - 1
+            self._apply(first, end)
+            self._state.roll_back(stretch.first, Index(end))
+            first = end + 1
+        self._apply(first, ledger.log.last)
+        self._state.see(ledger.visible)
+
+    def _apply(self, first: int, last: int) -> None:
+        while first <= last:
+            upto = min(first + _REPLAY_STEP - 1, last)
+            self._state.apply(self._tail(Index(first), Index(upto)))
+            first = upto + 1
+
+    @property
+    def state(self) -> State:
+        """The spaces, as of everything the machine has decided."""
+        self.absorb()
+        return self._state
+
+    def start(self) -> None:
+        """Arm the first timers; call `ready()` next."""
+        self.machine.start()
+
+    def clock(self, now: float, wall: float = 0.0) -> None:
+        """Monotonic and wall-clock seconds, before every batch of inputs."""
+        self.machine.clock(now, wall)
+
+    def step(self, event: Input) -> None:
+        """Take one input."""
+        self.machine.step(event)
+
+    # -- writing
+
+    def submit(self, ticket: Ticket | None, request: Request) -> Submitted:
+        """Execute against the head state and append; or attach a retry to its original.
+
+        Raises NotLeader or ReadOnly when this node may not write, SessionExpired, and whatever the
+        execution refuses (Conflict, DuplicateKey, WrongTuple...): then nothing was appended.
+        """
+        self._check_writable()
+        state = self.state
+        if request.session and request.seq:
+            seen = state.seen(request.session, request.seq)
+            if isinstance(seen, Known):
+                return self._attach(ticket, seen)
+            if seen is not Once.NEW:
+                raise _not_new(seen)
+        executed = state.execute(request)
+        entry = self.machine.propose(executed.body, sync=executed.sync, ticket=ticket)
+        state.applied(entry.index, entry.term, executed)
+        return Submitted(
+            index=entry.index,
+            term=entry.term,
+            lsn=entry.lsn,
+            results=executed.results,
+            duplicate=False,
+        )
+
+    def _check_writable(self) -> None:
+        machine = self.machine
+        reasons = machine.reasons()
+        if not reasons:
+            return
+        details: dict[str, object] = {
+            "reasons": [[r.why.value, r.text, r.lifts] for r in reasons],
+            "leader_id": machine.raft.leader,
+        }
+        text = "; ".join(reason.text for reason in reasons)
+        if all(reason.why is Why.ELECTION for reason in reasons):
+            raise errors.NotLeader(text, details=details)
+        raise errors.ReadOnly(text, hint=reasons[0].lifts, details=details)
+
+    def _attach(self, ticket: Ticket | None, known: Known) -> Submitted:
+        index, term = Index(known.index), Term(known.term)
+        if ticket is not None:
+            self.machine.attach(ticket, index=index, term=term)
+        entries = self.machine.entries(index, index)
+        same = bool(entries) and entries[0].term == term
+        return Submitted(
+            index=index,
+            term=term,
+            lsn=entries[0].lsn if same else Lsn(0),
+            results=self._state.read_results(entries[0].body) if same else [],
+            duplicate=True,
+        )
+
+    # -- output
+
+    def ready(self) -> Ready:
+        """Everything to be done now. The state follows when it is looked at, or at `absorb`."""
+        ready = self.machine.ready()
+        if ready.events:
+            self._backlog += ready.events
+        return ready
+
+    def absorb(self) -> None:
+        """Let the state follow the log; followers do so after they have acked."""
+        ledger = self.machine.ledger
+        if ledger.events:
+            self._backlog += ledger.events
+            ledger.events = []
+        if self._backlog:
+            backlog, self._backlog = self._backlog, []
+            for event in backlog:
+                self._follow(event)
+        self._state.see(ledger.visible)
+
+    def _follow(self, event: LogEvent) -> None:
+        state = self._state
+        if isinstance(event, LogAppended):
+            state.apply(event.entries)
+        elif isinstance(event, LogRolledBack):
+            state.roll_back(event.first, event.last)
+        elif isinstance(event, LogRestored):
+            state.restore(event.first, event.last)
+        else:
+            assert isinstance(event, LogCut)
+            state.cut(event.index)
+
+    # -- folding
+
+    def fold(self, rows_max: int) -> Fold | None:
+        """The next slice of decided, durable rows for the spaces on disk; None when there is none."""
+        ledger = self.machine.ledger
+        # Only what the log will still call confirmed after a restart.
+        upto = min(ledger.durable_confirmed, ledger.confirmed, ledger.written)
+        fold = self.state.fold(upto, rows_max)
+        return fold if fold is not None and fold.folded > self._state.folded else None
+
+    def folded_to(self, fold: Fold) -> None:
+        """The store has the slice."""
+        self._state.folded_to(fold)
+
+
+def _not_new(seen: Once) -> errors.QsyncError:
+    if seen is Once.STALE:
+        return errors.SessionExpired(
+            "the request's number is below those the client said it knows",
+            hint="numbers grow within a session; `low` is the smallest number still open",
+        )
+    return errors.SessionExpired(
+        "the session is not known here: it expired or was never opened",
+        hint="open a new session; look at the data to learn what became of the old request",
+    )

@@ -1,0 +1,70 @@
+"""What simulated clients and nodes say to each other."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from election.messages import Index, Replica, Term
+from qsync.core.inputs import Consistency
+from qsync.core.ready import Verdict
+from qsync.data.request import Request
+from qsync.data.state import State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteCall:
+    """A transaction, or a retry of it with the same number."""
+
+    client: int
+    attempt: int
+    request: Request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadCall:
+    """Look at the state. `floor`: an index that a linearizable answer must have seen."""
+
+    client: int
+    attempt: int
+    consistency: Consistency
+    read: Callable[[State], object]
+    keys: tuple[tuple[int, int], ...]
+    floor: Index
+    term: Term = Term(0)
+    index: Index = Index(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """The fate of a write, definite."""
+
+    node: Replica
+    verdict: Verdict
+    index: Index
+    term: Term
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a read saw, at the node's visible index."""
+
+    node: Replica
+    value: object
+    index: Index
+    term: Term
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """An error. `unknown`: it says nothing about what became of the write."""
+
+    node: Replica
+    code: str
+    unknown: bool = False
+    leader: Replica | None = None
+    details: dict[str, object] = field(default_factory=dict)
+
+
+Call = WriteCall | ReadCall
+Reply = Done | Seen | Refused
+Answer = Callable[[int, Reply], None]
+"""Takes the attempt that is answered, and the reply."""

@@ -1,0 +1,204 @@
+"""The one true log, as far as anybody confirmed it, and what the spaces hold by it.
+
+Everything here is computed anew from the entries, in the plainest way, so that it can judge the
+replicas: it shares no code with the limbo or the overlay.
+"""
+
+from bisect import bisect_right, insort
+from dataclasses import dataclass
+
+import cbor2
+
+from qsync.core.ledger import Ledger
+from qsync.record import WAIT_ACK, Entry, Kind, read_ref
+
+Key = tuple[int, bytes]
+"""Space id and primary key bytes."""
+
+
+class Violation(Exception):
+    """A property of protocol.md section 9 does not hold."""
+
+    def __init__(self, number: int, text: str) -> None:
+        super().__init__(f"property {number}, {PROPERTIES[number]}: {text}")
+        self.number = number
+
+
+PROPERTIES = {
+    0: "no crash of our own",
+    1: "log matching",
+    2: "state-machine safety",
+    3: "leader completeness",
+    4: "definite rollback",
+    5: "one leader per term",
+    6: "confirmed is monotone",
+    7: "quorum before confirm",
+    8: "no pending data is readable",
+    9: "exactly once",
+    10: "fold equals replay",
+    11: "liveness",
+}
+"""The ten of protocol.md, our own mistakes (0), and that a healed cluster comes to rest (11)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An entry, as anybody ever had it. At one `(index, term)` there is only one."""
+
+    crc: int
+    kind: int
+    origin: int
+    lsn: int
+    sync: bool
+    pending: bool
+    request: tuple[bytes, int]
+    keys: tuple[Key, ...]
+    names: tuple[int, int]
+    """Owner and lsn that a control entry speaks of."""
+
+
+class Books:
+    """All entries that any replica ever had, by place, and the writes in them by key."""
+
+    def __init__(self) -> None:
+        self.places: dict[tuple[int, int], Place] = {}
+        self.writes: dict[Key, list[tuple[int, int, bytes | None]]] = {}
+
+    def enter(self, me: int, entry: Entry) -> None:
+        """Property 1: equal `(index, term)` means equal entry and, by the chain, equal prefix."""
+        index, term, origin, lsn, kind, flags, _time, crc, _raw = entry
+        known = self.places.get((index, term))
+        if known is not None:
+            if known.crc != crc:
+                raise Violation(1, f"node {me} has another entry at index {index} term {term}")
+            return
+        request, keys, names = (b"", 0), (), (0, 0)
+        if kind == Kind.TXN:
+            parts = cbor2.loads(entry.body)
+            request = (parts[0], parts[1])
+            keys = tuple([(effect[0], effect[1]) for effect in parts[3]])
+            for space, key, row in parts[3]:
+                insort(self.writes.setdefault((space, key), []), (index, term, row), key=_place)
+        else:
+            ref = read_ref(entry)
+            names = (int(ref.owner), int(ref.lsn))
+        sync = kind == Kind.PROMOTE or (kind == Kind.TXN and bool(flags & WAIT_ACK))
+        pending = kind == Kind.PROMOTE or (kind == Kind.TXN and flags != 0)
+        self.places[index, term] = Place(
+            crc, kind, origin, lsn, sync, pending, request, keys, names
+        )
+
+    def expected(self, ledger: Ledger, key: Key, upto: int) -> bytes | None:
+        """What a replica that shows everything up to `upto` must show at `key`."""
+        writes = self.writes.get(key, [])
+        log, limbo = ledger.log, ledger.limbo
+        for at in range(bisect_right(writes, (upto, 1 << 62), key=_place) - 1, -1, -1):
+            index, term, row = writes[at]
+            if index <= log.last and log.term_at(index) == term and limbo.stretch_at(index) is None:
+                return row
+        return None
+
+
+class Canon:
+    """Terms and fates of the confirmed prefix, longest seen. Lists are by index, from 1."""
+
+    def __init__(self, books: Books) -> None:
+        self.terms: list[int] = [0]
+        self.rolled_back: list[bool] = [False]
+        self._books = books
+        self._index_of: dict[tuple[int, int], int] = {}
+        self._requests: dict[tuple[bytes, int], int] = {}
+
+    @property
+    def last(self) -> int:
+        """How far anybody confirmed."""
+        return len(self.terms) - 1
+
+    def crc_at(self, index: int) -> int:
+        """Chain checksum of the confirmed log."""
+        return self._books.places[index, self.terms[index]].crc
+
+    def extend(self, ledger: Ledger, upto: int) -> list[int]:
+        """Somebody confirmed up to `upto`: the fates of all new places follow from the log alone.
+
+        Returns the new indexes that were rolled back.
+        """
+        first = self.last + 1
+        log = ledger.log
+        queue: list[int] = []
+        gone: list[int] = []
+        for index in range(first, upto + 1):
+            term = log.term_at(index)
+            place = self._books.places[index, term]
+            self.terms.append(term)
+            self.rolled_back.append(False)
+            self._index_of[place.origin, place.lsn] = index
+            if place.pending:
+                queue.append(index)
+            elif place.kind == Kind.CONFIRM:
+                queue = self._confirm(place, index, queue)
+            elif place.kind == Kind.ROLLBACK:
+                kept = self._roll_back(place, index, first, queue)
+                gone += queue[len(kept) :]
+                queue = kept
+        for index in gone:
+            self.rolled_back[index] = True
+        for index in range(first, upto + 1):
+            self._once(index)
+        return gone
+
+    def _confirm(self, place: Place, index: int, queue: list[int]) -> list[int]:
+        named = self._index_of.get(place.names)
+        if named is None:
+            raise Violation(2, f"the CONFIRM at {index} names {place.names}, which is not there")
+        left = [each for each in queue if each > named]
+        while left and not self._books.places[left[0], self.terms[left[0]]].sync:
+            left.pop(0)
+        return left
+
+    def _roll_back(self, place: Place, index: int, first: int, queue: list[int]) -> list[int]:
+        named = self._index_of.get(place.names)
+        if named is None or named < first:
+            raise Violation(
+                2, f"the ROLLBACK at {index} is confirmed, but its first victim {named} was before"
+            )
+        for each in queue:
+            if each >= named and self.terms[each] != self.terms[index]:
+                raise Violation(
+                    2, f"the ROLLBACK at {index} takes {each} of term {self.terms[each]}"
+                )
+        return [each for each in queue if each < named]
+
+    def _once(self, index: int) -> None:
+        """Property 9: a `(session, number)` takes effect at most once."""
+        request = self._books.places[index, self.terms[index]].request
+        if not request[1] or self.rolled_back[index]:
+            return
+        before = self._requests.setdefault(request, index)
+        if before != index:
+            raise Violation(
+                9, f"request {request[1]} of {request[0].hex()} took effect at {before} and {index}"
+            )
+
+    def row_at(self, key: Key, upto: int) -> bytes | None:
+        """What the replay of the log up to `upto` leaves at `key`."""
+        writes = self._books.writes[key]
+        for at in range(bisect_right(writes, (upto, 1 << 62), key=_place) - 1, -1, -1):
+            index, term, row = writes[at]
+            if self.terms[index] == term and not self.rolled_back[index]:
+                return row
+        return None
+
+    def replay(self, space: int, upto: int) -> dict[bytes, bytes]:
+        """The rows of a space after the log up to `upto`."""
+        rows: dict[bytes, bytes] = {}
+        for key in self._books.writes:
+            if key[0] == space:
+                row = self.row_at(key, upto)
+                if row is not None:
+                    rows[key[1]] = row
+        return rows
+
+
+def _place(write: tuple[int, ...] | tuple[int, int, bytes | None]) -> tuple[int, int]:
+    return (write[0], write[1])  # type: ignore[return-value]  # the first two are always numbers

@@ -1,0 +1,118 @@
+"""Disks: writes take time, fail, stall, and a crash loses, tears or keeps what it interrupted."""
+
+from collections.abc import Callable
+
+from election.messages import Ballot, Index
+from qsync.core.config import CoreConfig
+from qsync.core.ready import Write
+from qsync.data.fold import Fold
+from qsync.errors import StoreError
+from qsync.replica import Replica as Core
+from qsync.sim.clockwork import Clockwork
+from qsync.sim.swarm import Platter
+from qsync.store.memory import MemoryLog, MemorySpaces
+
+Told = Callable[..., None]
+Seal = Callable[[Write], Write]
+
+
+class Disk:
+    """One node's directory. It outlives the process; `looks_on` sees what becomes durable."""
+
+    def __init__(self, clockwork: Clockwork, platter: Platter) -> None:
+        self.log = MemoryLog()
+        self.spaces = MemorySpaces()
+        self.broken = False
+        self.slowness = 1.0
+        self.calm = False
+        self.looks_on: Callable[[Write], None] = _nobody
+        self.seal: Seal = _as_it_is
+        self._clockwork = clockwork
+        self._platter = platter
+        self._flights = 0
+
+    def recover(self, config: CoreConfig) -> Core:
+        """What a process finds when it starts."""
+        found = self.log.recover()
+        return Core(
+            config,
+            ballot=found.ballot,
+            confirmed=found.confirmed,
+            headers=self.log.headers(),
+            tail=self.log.entries,
+            backing=self.spaces,
+            folded=self.spaces.folded,
+            quarantined=found.quarantined,
+        )
+
+    def submit(self, write: Write, told: Told, *args: object) -> None:
+        """Begin a write; `told(why, *args)` when it is durable (`why` None) or has failed."""
+        self._flights += 1
+        self.log.begin(self.seal(write))
+        delay = self._clockwork.about(self._platter.write_delay) * self.slowness
+        self._clockwork.after(delay, self._finish, self._flights, told, args)
+
+    def _finish(self, flight: int, told: Told, args: tuple[object, ...]) -> None:
+        write = self.log.in_flight
+        if write is None or flight != self._flights:
+            return
+        unlucky = not self.calm and self._clockwork.chance(self._platter.failure)
+        why = None
+        self.log.fault = StoreError("input/output error") if self.broken or unlucky else None
+        try:
+            self.log.finish()
+        except StoreError as error:
+            why = error.message
+        self.log.fault = None
+        if why is None:
+            self.looks_on(write)
+        told(why, *args)
+
+    def fold(self, fold: Fold) -> None:
+        """Folding is lazy: durable some time later, or never if the machine dies before."""
+        self.spaces.fold(fold)
+        if self._clockwork.chance(0.1):
+            self.spaces.sync()
+
+    def crash(self, *, power: bool) -> None:
+        """The process is gone, with `power` the machine."""
+        write = self.log.in_flight
+        platter, clockwork = self._platter, self._clockwork
+        self._flights += 1
+        landed = write is not None and not self.broken and clockwork.chance(platter.linger)
+        torn = None
+        # Only within the first entry: a commit that landed in part kept nothing whole.
+        if write is not None and write.entries and self.log.last and not landed:
+            size = len(write.entries[0].raw)
+            torn = clockwork.rng.randrange(1, size) if clockwork.chance(platter.torn) else None
+        self.log.crash(landed=landed, torn=torn)
+        if landed and write is not None:
+            self.looks_on(write)
+        self.spaces.crash(system=power)
+
+    @property
+    def durable(self) -> Index:
+        """The last durable index."""
+        return self.log.last
+
+
+def _nobody(write: Write) -> None:
+    """Nobody looks on."""
+
+
+def _as_it_is(write: Write) -> Write:
+    """What an honest disk stores."""
+    return write
+
+
+def forgetful(write: Write) -> Write:
+    """A disk that keeps the term and forgets the vote."""
+    ballot = Ballot(term=write.ballot.term, vote=None, member=write.ballot.member)
+    return Write(
+        id=write.id,
+        cut_above=write.cut_above,
+        cut_reason=write.cut_reason,
+        entries=write.entries,
+        ballot=ballot,
+        confirmed=write.confirmed,
+    )

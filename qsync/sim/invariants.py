@@ -1,0 +1,275 @@
+"""The ten properties of protocol.md section 9, asserted after every event of a run."""
+
+from collections.abc import Mapping
+
+from election.messages import Ballot, Index, Replica, Vote
+from election.roles import Role
+from qsync.core.ledger import Ledger
+from qsync.core.messages import Appended, Message
+from qsync.core.ready import Ready, Settled, Write
+from qsync.data import keys
+from qsync.record import Kind
+from qsync.sim.calls import ReadCall, WriteCall
+from qsync.sim.canon import Books, Canon, Violation
+from qsync.sim.node import Node
+from qsync.sim.promises import Promises
+from qsync.store.contract import NO_BALLOT
+from qsync.store.memory import MemoryLog
+
+USER_SPACE_MIN = 512
+SESSION_SPACE = 380
+_PRIMARY = 0
+
+
+class Durable:
+    """What one disk holds: checksums by index, from 1, and the ballot."""
+
+    def __init__(self, me: Replica, canon: Canon) -> None:
+        self.me = me
+        self._canon = canon
+        self.crcs: list[int] = [0]
+        self.ballot: Ballot = NO_BALLOT
+        self.confirmed_max = 0
+
+    def wrote(self, write: Write) -> None:
+        """A write became durable: properties 5 (votes) and 6 (cuts)."""
+        before, now = self.ballot, write.ballot
+        if now.term < before.term:
+            raise Violation(5, f"term on disk {self.me} went from {before.term} to {now.term}")
+        if now.term == before.term and before.vote is not None and now.vote != before.vote:
+            raise Violation(5, f"vote on disk {self.me} changed in term {now.term}")
+        self.ballot = now
+        if write.cut_above is not None:
+            self._cut(write.cut_above + 1)
+        self.crcs.extend([entry.crc for entry in write.entries])
+
+    def _cut(self, first: int) -> None:
+        # What this node confirmed meanwhile may be another entry, which the same write brings.
+        if first < len(self.crcs) and first <= self.confirmed_max:
+            if self.crcs[first] == self._canon.crc_at(first):
+                raise Violation(6, f"disk {self.me} cut {first}, {self.confirmed_max} was confirmed")
+        del self.crcs[first:]
+
+    def reopened(self, log: MemoryLog) -> None:
+        """A process found this at its start; whole entries of a torn write may have stayed."""
+        self.crcs = [0, *(header[8] for header in log.headers())]
+
+    def holds(self, index: int, crc: int) -> bool:
+        """That very entry, and so that very prefix, is durable here."""
+        return index < len(self.crcs) and self.crcs[index] == crc
+
+
+class Mark:
+    """How far a node has been looked at in this life."""
+
+    __slots__ = ("confirmed", "cuts", "last", "led", "term", "visible")
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.last = 0
+        self.confirmed = 0
+        self.visible = 0
+        self.term = 0
+        self.led = 0
+        self.cuts = ledger.cuts
+
+
+class Invariants:
+    """Looks on at every event; raises Violation at the first that breaks a property."""
+
+    def __init__(self, quorum: int, *, lease_checked: bool) -> None:
+        self.quorum = quorum
+        self.books = Books()
+        self.canon = Canon(self.books)
+        self.promises = Promises(self.books, self.canon, lease_checked=lease_checked)
+        self.nodes: list[Node] = []
+        self.durable: dict[Replica, Durable] = {}
+        self.leaders: dict[int, Replica] = {}
+        self._votes: dict[tuple[int, Replica], Replica] = {}
+        self._marks: dict[Replica, Mark] = {}
+        self._sessions: dict[int, str] = {}
+        self._folds = 0
+
+    def join(self, node: Node) -> None:
+        """A node that will take part."""
+        self.nodes.append(node)
+        durable = self.durable[node.me] = Durable(node.me, self.canon)
+        node.disk.looks_on = durable.wrote
+
+    # -- what nodes report
+
+    def started(self, node: Node) -> None:
+        """A new life: what is volatile may have gone back to what is durable."""
+        self.durable[node.me].reopened(node.disk.log)
+        self._marks[node.me] = Mark(node.core.machine.ledger)
+
+    def said(self, node: Node, peer: Replica, message: Message) -> None:
+        """Properties 5 and 7: votes are not taken back, and an ack is of what is durable."""
+        if isinstance(message, Vote) and message.granted and not message.pre:
+            before = self._votes.setdefault((message.asked, node.me), peer)
+            if before != peer:
+                text = f"node {node.me} voted for {before} and {peer} in term {message.asked}"
+                raise Violation(5, text)
+        elif isinstance(message, Appended) and message.ok:
+            log = node.core.machine.ledger.log
+            crc = log.crc_at(message.index) if message.index <= log.last else -1
+            if not self.durable[node.me].holds(message.index, crc):
+                raise Violation(
+                    7, f"node {node.me} acked {message.index}, which is not on its disk"
+                )
+
+    def turned(self, node: Node, ready: Ready) -> None:
+        """Something happened to a node. The machine has decided; nothing has been answered yet."""
+        ledger = node.core.machine.ledger
+        mark = self._marks[node.me]
+        if ledger.cuts != mark.cuts:
+            self._cut(node, ledger, mark)
+        if ledger.log.last > mark.last:
+            for entry in ledger.entries(Index(mark.last + 1), ledger.log.last):
+                self.books.enter(node.me, entry)
+            mark.last = ledger.log.last
+        raft = node.core.machine.raft
+        if raft.role is Role.LEADER:
+            self._leads(node, raft.term, ledger)
+        if raft.term < mark.term:
+            raise Violation(5, f"node {node.me} went from term {mark.term} to {raft.term}")
+        mark.term = raft.term
+        if ledger.confirmed != mark.confirmed:
+            self._confirmed(node, ledger, mark)
+        if ledger.visible != mark.visible:
+            self._visible(node, ledger, mark)
+        mark.led = raft.term if raft.role is Role.LEADER else 0
+
+    def _cut(self, node: Node, ledger: Ledger, mark: Mark) -> None:
+        mark.cuts = ledger.cuts
+        if ledger.log.last < mark.confirmed:
+            raise Violation(
+                6, f"node {node.me} cut above {ledger.log.last}: confirmed {mark.confirmed}"
+            )
+        mark.last = mark.visible = mark.confirmed
+
+    def _leads(self, node: Node, term: int, ledger: Ledger) -> None:
+        """Properties 3 and 5."""
+        first = self.leaders.setdefault(term, node.me)
+        if first != node.me:
+            raise Violation(5, f"nodes {first} and {node.me} both lead term {term}")
+        leader = node.core.machine.leader
+        if leader is not None and leader.term == term and leader.established:
+            self.promises.leads(node.me, term, leader.promoted_at, ledger)
+
+    def _confirmed(self, node: Node, ledger: Ledger, mark: Mark) -> None:
+        """Properties 2, 6 and 7."""
+        before, now = mark.confirmed, ledger.confirmed
+        if now < before:
+            raise Violation(6, f"confirmed of node {node.me} went from {before} to {now}")
+        canon, log = self.canon, ledger.log
+        if now > canon.last:
+            self._check_quorum(node, now, log.crc_at(now))
+            for index in canon.extend(ledger, now):
+                self.promises.gone(index)
+        for index in range(before + 1, now + 1):
+            term = log.term_at(index)
+            if canon.terms[index] != term:
+                raise Violation(
+                    2, f"node {node.me} confirmed {index} of term {term}, not {canon.terms[index]}"
+                )
+            if self.books.places[index, term].kind in _DECIDED:
+                here = ledger.limbo.stretch_at(index) is not None
+                if here != canon.rolled_back[index]:
+                    fate = "rolled back" if here else "confirmed"
+                    raise Violation(2, f"{index} is {fate} on node {node.me}, not elsewhere")
+        raft = node.core.machine.raft
+        if raft.role is Role.LEADER and raft.term == mark.led != log.term_at(now):
+            raise Violation(
+                7, f"leader {node.me} of term {mark.led} confirmed {now} of an older term"
+            )
+        mark.confirmed = now
+        durable = self.durable[node.me]
+        durable.confirmed_max = max(durable.confirmed_max, now)
+
+    def _check_quorum(self, node: Node, index: int, crc: int) -> None:
+        have = [each.me for each in self.durable.values() if each.holds(index, crc)]
+        if len(have) < self.quorum:
+            raise Violation(
+                7, f"node {node.me} confirmed {index}, which is on the disks of {have} only"
+            )
+
+    def _visible(self, node: Node, ledger: Ledger, mark: Mark) -> None:
+        """Properties 4 and 8."""
+        now, log, limbo = ledger.visible, ledger.log, ledger.limbo
+        if now < mark.visible:
+            raise Violation(8, f"visible of node {node.me} went from {mark.visible} to {now}")
+        for index in range(mark.visible + 1, now + 1):
+            if limbo.stretch_at(index) is not None:
+                continue
+            term = log.term_at(index)
+            self.promises.shown(node.me, index, term)
+            if index > ledger.confirmed and self.books.places[index, term].sync:
+                raise Violation(8, f"node {node.me} shows {index}, which is pending")
+        if now > ledger.confirmed and not self.durable[node.me].holds(now, log.crc_at(now)):
+            raise Violation(8, f"node {node.me} shows {now}, which is not on its disk")
+        mark.visible = now
+
+    # -- clients
+
+    def submitted(self, node: Node, call: WriteCall, index: Index) -> None:
+        """A transaction is in somebody's log."""
+
+    def settled(self, node: Node, call: WriteCall, settled: Settled) -> None:
+        """A client is about to be told."""
+        self.promises.settled(node, call, settled, self.nodes)
+
+    def served(self, node: Node, call: ReadCall, value: object) -> None:
+        """A client is about to be shown."""
+        self.promises.served(node, call, value)
+
+    # -- spaces
+
+    def folded(self, node: Node) -> None:
+        """Property 10, for some of the folds."""
+        self._folds += 1
+        if node.disk.spaces.folded > node.core.machine.ledger.confirmed:
+            raise Violation(10, f"node {node.me} folded above its confirmed index")
+        if self._folds % FOLDS_SKIPPED == 0:
+            self.check_fold(node)
+
+    def check_fold(self, node: Node) -> None:
+        """The rows on disk are the replay of the log up to the folded index."""
+        spaces = node.disk.spaces
+        upto = spaces.folded
+        for space in sorted({key[0] for key in self.books.writes if key[0] >= USER_SPACE_MIN}):
+            start = keys.prefix(space, _PRIMARY)
+            stop = keys.prefix(space, _PRIMARY + 1)
+            found = {key[len(start) :]: row for key, row in spaces.scan(start, stop)}
+            wanted = self.canon.replay(space, upto)
+            if found != wanted:
+                text = f"space {space} of node {node.me} at {upto} is not the replay of the log"
+                raise Violation(10, f"{text}: {_difference(found, wanted)}")
+        sessions = spaces.digest(*keys.space_range(SESSION_SPACE))
+        if self._sessions.setdefault(upto, sessions) != sessions:
+            raise Violation(10, f"the sessions of node {node.me} at {upto} are not those of others")
+
+    def at_rest(self) -> str | None:
+        """After healing: what keeps the cluster from being equal everywhere; None if nothing does."""
+        views = {
+            each.me: (each.core.machine.ledger.visible, each.core.machine.ledger.log.last)
+            for each in self.nodes
+        }
+        if len(set(views.values())) > 1:
+            return f"visible and last index differ: {views}"
+        digests = {each.me: each.core.state.digests() for each in self.nodes}
+        first = next(iter(digests.values()))
+        if any(each != first for each in digests.values()):
+            raise Violation(2, f"replicas at index {next(iter(views.values()))} differ: {digests}")
+        return None
+
+
+FOLDS_SKIPPED = 16
+"""One of so many folds is compared with the replay of the log; the last one always is."""
+_DECIDED = frozenset({int(Kind.TXN), int(Kind.PROMOTE)})
+
+
+def _difference(found: Mapping[bytes, bytes], wanted: Mapping[bytes, bytes]) -> str:
+    for key in sorted({*found, *wanted}):
+        if found.get(key) != wanted.get(key):
+            return f"at {key.hex()} it has {found.get(key)!r}, not {wanted.get(key)!r}"
+    return "nothing"

@@ -1,0 +1,171 @@
+"""Links between replicas: delay, loss, duplicates, reordering, partitions and connection epochs."""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from election.messages import Replica
+from qsync.core.messages import Message
+from qsync.sim.clockwork import Clockwork
+from qsync.sim.swarm import Weather
+
+Pair = tuple[int, int]
+
+GONE_AFTER_BEATS = 20
+"""A peer that vanished without a word is noticed after about so many mean delays and dials."""
+
+
+class End(Protocol):
+    """What the network needs to know of a process. `life` 0 means that it is down."""
+
+    @property
+    def life(self) -> int: ...
+
+    @property
+    def reachable(self) -> bool: ...
+
+    @property
+    def log_empty(self) -> bool: ...
+
+    def receive(self, sender: Replica, message: Message) -> None: ...
+
+    def connected(self, peer: Replica, epoch: int, *, empty: bool) -> None: ...
+
+    def disconnected(self, peer: Replica, epoch: int, *, refused: bool) -> None: ...
+
+
+class Link:
+    """One directed connection between two lives of two processes."""
+
+    __slots__ = ("arrival", "dst", "dst_life", "epoch", "src", "src_life", "up")
+
+    def __init__(self, src: int, dst: int, epoch: int, lives: Pair) -> None:
+        self.src = src
+        self.dst = dst
+        self.epoch = epoch
+        self.src_life, self.dst_life = lives
+        self.up = True
+        self.arrival = 0.0
+
+
+class Network:
+    """All links. `blocked` holds the directed pairs over which nothing passes now."""
+
+    def __init__(self, clockwork: Clockwork, weather: Weather) -> None:
+        self.weather = weather
+        self.blocked: dict[Pair, int] = {}
+        self.calm = False
+        self.lost = 0
+        self._clockwork = clockwork
+        self._ends: dict[int, End] = {}
+        self._links: dict[Pair, Link] = {}
+        self._epochs: dict[Pair, int] = {}
+
+    def join(self, number: int, end: End) -> None:
+        """A process that will take part."""
+        self._ends[number] = end
+
+    # -- lives of processes
+
+    def started(self, src: int) -> None:
+        """A process is up: it dials everybody."""
+        for dst in self._ends:
+            if dst != src:
+                self._epochs[src, dst] = 0
+                self._dial_later(src, dst, self._ends[src].life)
+
+    def stopped(self, number: int, *, silent: bool) -> None:
+        """A process is gone. Unless `silent`, its peers notice soon that nobody listens there."""
+        for (src, dst), link in list(self._links.items()):
+            if src == number:
+                del self._links[src, dst]
+                link.up = False
+            elif dst == number:
+                patience = self.weather.dial_delay * (GONE_AFTER_BEATS if silent else 1)
+                self._break(link, self._clockwork.about(patience), refused=not silent)
+
+    # -- partitions
+
+    def block(self, pairs: Iterable[Pair], *, tear: bool) -> None:
+        """Nothing passes over these directed pairs. `tear`: their connections break after a while."""
+        for pair in pairs:
+            self.blocked[pair] = self.blocked.get(pair, 0) + 1
+            link = self._links.get(pair)
+            if link is not None and tear:
+                patience = self.weather.dial_delay * GONE_AFTER_BEATS
+                self._break(link, self._clockwork.about(patience), refused=False)
+
+    def unblock(self, pairs: Iterable[Pair]) -> None:
+        """One cause less why nothing passes there."""
+        for pair in pairs:
+            left = self.blocked.get(pair, 0) - 1
+            if left > 0:
+                self.blocked[pair] = left
+            else:
+                self.blocked.pop(pair, None)
+
+    def heal(self) -> None:
+        """From now on the network is a good one."""
+        self.blocked.clear()
+        self.calm = True
+
+    # -- messages
+
+    def send(self, src: int, dst: int, message: Message) -> None:
+        """Over the connection that stands now, if any. It may be lost, late, doubled or overtaken."""
+        link = self._links.get((src, dst))
+        if link is None or not link.up or (src, dst) in self.blocked:
+            self.lost += 1
+            return
+        weather, clockwork = self.weather, self._clockwork
+        delay = weather.delay_min + clockwork.about(weather.delay_mean)
+        if not self.calm:
+            if clockwork.chance(weather.loss):
+                self.lost += 1
+                return
+            if clockwork.chance(weather.late):
+                delay += clockwork.rng.random() * weather.late_delay
+            if clockwork.chance(weather.duplicates):
+                clockwork.after(
+                    delay + clockwork.about(weather.late_delay), self._arrive, link, message
+                )
+        if weather.ordered:
+            link.arrival = max(link.arrival, clockwork.now + delay) + 1e-9
+            delay = link.arrival - clockwork.now
+        clockwork.after(delay, self._arrive, link, message)
+
+    def _arrive(self, link: Link, message: Message) -> None:
+        end = self._ends[link.dst]
+        if end.life == link.dst_life:
+            end.receive(Replica(link.src), message)
+
+    # -- connections
+
+    def _dial_later(self, src: int, dst: int, life: int) -> None:
+        delay = self.weather.dial_delay * (0.5 + self._clockwork.rng.random())
+        self._clockwork.after(delay, self._dial, src, dst, life)
+
+    def _dial(self, src: int, dst: int, life: int) -> None:
+        here, there = self._ends[src], self._ends[dst]
+        if here.life != life or (src, dst) in self._links:
+            return
+        open_way = (src, dst) not in self.blocked and (dst, src) not in self.blocked
+        if not (open_way and there.reachable and here.reachable):
+            self._dial_later(src, dst, life)
+            return
+        epoch = self._epochs[src, dst] = self._epochs[src, dst] + 1
+        self._links[src, dst] = Link(src, dst, epoch, (life, there.life))
+        here.connected(Replica(dst), epoch, empty=there.log_empty)
+
+    def _break(self, link: Link, delay: float, *, refused: bool) -> None:
+        if link.up:
+            link.up = False
+            self._clockwork.after(delay, self._broken, link, refused)
+
+    def _broken(self, link: Link, refused: bool) -> None:  # noqa: FBT001 - called by the clockwork
+        if self._links.get((link.src, link.dst)) is not link:
+            return
+        del self._links[link.src, link.dst]
+        end = self._ends[link.src]
+        if end.life == link.src_life:
+            end.disconnected(Replica(link.dst), link.epoch, refused=refused)
+            self._dial_later(link.src, link.dst, link.src_life)

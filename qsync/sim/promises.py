@@ -1,0 +1,169 @@
+"""What clients were told and shown, held against what became of it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import cbor2
+
+from election.messages import Index, Replica, Term
+from qsync.core.inputs import Consistency
+from qsync.core.ledger import Ledger
+from qsync.core.ready import Settled, Verdict
+from qsync.data import keys
+from qsync.data.keys import FieldType, Part
+from qsync.sim.calls import ReadCall, WriteCall
+from qsync.sim.canon import Books, Canon, Key, Violation
+
+if TYPE_CHECKING:
+    from qsync.sim.node import Node
+
+_KEY = (Part(field=0, type=FieldType.UNSIGNED),)
+
+
+class Promises:
+    """Properties 3, 4, 8 and 9 as clients see them, and that reads are as fresh as they claim."""
+
+    def __init__(self, books: Books, canon: Canon, *, lease_checked: bool) -> None:
+        self.floor = Index(0)
+        self.rolled_back: dict[tuple[int, int], str] = {}
+        self.lost = 0
+        self._books = books
+        self._canon = canon
+        self._lease_checked = lease_checked
+        self._acked_in_term: dict[int, int] = {}
+        self._established: dict[int, int] = {}
+        self._receipts: dict[tuple[bytes, int], tuple[int, int]] = {}
+
+    # -- writes
+
+    def settled(
+        self, node: "Node", call: WriteCall, settled: Settled, nodes: Sequence["Node"]
+    ) -> None:
+        """A definite fate is about to be told."""
+        index, term = settled.index, settled.term
+        if settled.verdict is Verdict.COMMITTED:
+            self._committed(node, call, index, term)
+            return
+        self.rolled_back[index, term] = settled.verdict.value
+        canon = self._canon
+        if settled.verdict is Verdict.CUT:
+            if index > canon.last or canon.terms[index] == term:
+                raise Violation(4, f"node {node.me} says {index} of term {term} is cut for good")
+        elif index > canon.last or canon.terms[index] != term or not canon.rolled_back[index]:
+            raise Violation(
+                4, f"node {node.me} says {index} of term {term} is rolled back for good"
+            )
+        for each in nodes:
+            if each.up:
+                self._not_shown(each, index, term)
+
+    def _not_shown(self, node: "Node", index: int, term: int) -> None:
+        ledger = node.core.machine.ledger
+        if (
+            index <= ledger.visible
+            and ledger.log.term_at(index) == term
+            and ledger.limbo.stretch_at(index) is None
+        ):
+            raise Violation(
+                4, f"a client is told {index} of term {term} is gone; node {node.me} shows it"
+            )
+
+    def _committed(self, node: "Node", call: WriteCall, index: Index, term: Term) -> None:
+        place = self._books.places.get((index, term))
+        if place is None:
+            raise Violation(3, f"node {node.me} committed {index} of term {term}, unheard of")
+        session, seq = call.request.session, call.request.seq
+        if seq and place.request != (session, seq):
+            raise Violation(
+                9, f"request {seq} is told that {index}, of another request, is its own"
+            )
+        if (index, term) in self.rolled_back:
+            raise Violation(
+                4, f"{index} of term {term} is committed after it was {self.rolled_back}"
+            )
+        ledger = node.core.machine.ledger
+        if index > ledger.visible or ledger.log.term_at(index) != term:
+            raise Violation(3, f"node {node.me} committed {index} of term {term}, which it hides")
+        if place.sync:
+            self._committed_for_good(node, index, term)
+        if seq:
+            self._receipt((session, seq), (index, term), sync=place.sync)
+
+    def _committed_for_good(self, node: "Node", index: Index, term: Term) -> None:
+        canon = self._canon
+        if index > canon.last or canon.terms[index] != term or canon.rolled_back[index]:
+            raise Violation(3, f"node {node.me} committed {index} of term {term}, not confirmed")
+        for later, promoted_at in self._established.items():
+            if later > term and promoted_at <= index:
+                raise Violation(
+                    3, f"{index} of term {term} is committed beyond the PROMOTE of {later}"
+                )
+        self.floor = max(self.floor, index)
+        self._acked_in_term[term] = max(self._acked_in_term.get(term, 0), index)
+
+    def _receipt(self, request: tuple[bytes, int], receipt: tuple[int, int], *, sync: bool) -> None:
+        before = self._receipts.get(request)
+        if before is not None and before != receipt:
+            if sync:
+                raise Violation(9, f"request {request[1]} has receipts {before} and {receipt}")
+            self.lost += 1
+        self._receipts[request] = receipt
+
+    def gone(self, index: int) -> None:
+        """A confirmed ROLLBACK took this place."""
+        term = self._canon.terms[index]
+        if self._acked_in_term.get(term, 0) >= index and self._books.places[index, term].sync:
+            request = self._books.places[index, term].request
+            if self._receipts.get(request) == (index, term):
+                raise Violation(3, f"{index} of term {term} was committed, and is rolled back")
+
+    def shown(self, me: Replica, index: int, term: int) -> None:
+        """Property 4: what was told to be gone may never be shown."""
+        if (index, term) in self.rolled_back:
+            why = self.rolled_back[index, term]
+            raise Violation(4, f"node {me} shows {index} of term {term}, which was {why} for good")
+
+    # -- leaders
+
+    def leads(self, me: Replica, term: int, promoted_at: int, ledger: Ledger) -> None:
+        """Property 3, once for every leader whose PROMOTE is confirmed."""
+        if term in self._established:
+            return
+        self._established[term] = promoted_at
+        for before, index in self._acked_in_term.items():
+            if before < term and index > ledger.confirmed:
+                raise Violation(3, f"leader {me} of term {term} lacks {index} of term {before}")
+
+    # -- reads
+
+    def served(self, node: "Node", call: ReadCall, value: object) -> None:
+        """A read sees exactly what is visible, and that is fresh enough."""
+        ledger = node.core.machine.ledger
+        visible = ledger.visible
+        self._fresh(node, call, visible)
+        rows = value if isinstance(value, list) else [value]
+        for (space, number), row in zip(call.keys, rows, strict=True):
+            key: Key = (space, keys.encode(_KEY, (number,)))
+            wanted = self._books.expected(ledger, key, visible)
+            if row != wanted:
+                text = f"node {node.me} at {visible} shows {_show(row)} at {space}/{number}"
+                raise Violation(8, f"{text}, not {_show(wanted)}")
+
+    def _fresh(self, node: "Node", call: ReadCall, visible: Index) -> None:
+        ledger = node.core.machine.ledger
+        if call.consistency is Consistency.AT_LEAST:
+            if visible < call.index:
+                raise Violation(
+                    3, f"node {node.me} at {visible} serves a read at least {call.index}"
+                )
+        elif call.consistency is Consistency.LINEARIZABLE or (
+            call.consistency is Consistency.LEASE and self._lease_checked
+        ):
+            if visible < call.floor:
+                text = f"node {node.me} serves a {call.consistency} read at {visible}"
+                raise Violation(3, f"{text}, though {call.floor} was answered before")
+            self.floor = max(self.floor, ledger.confirmed)
+
+
+def _show(row: object) -> str:
+    return repr(cbor2.loads(row)) if isinstance(row, bytes) else repr(row)

@@ -1,0 +1,58 @@
+"""The minutes of a run: one line of fixed width for every event, and a digest of them all."""
+
+import hashlib
+from typing import NamedTuple
+
+
+class Sight(NamedTuple):
+    """What a line shows of a node. `role`: L leads, C campaigns, F follows, `.` is down, Z sleeps."""
+
+    node: int
+    role: str
+    term: int
+    last: int
+    written: int
+    confirmed: int
+    visible: int
+
+
+NOWHERE = Sight(0, " ", 0, 0, 0, 0, 0)
+HEADING = "  event        time  node    term  last wrtn conf visi  what"
+
+
+class Trace:
+    """Lines are kept whole: a run is some thousand of them."""
+
+    def __init__(self) -> None:
+        self._lines: list[tuple[float, Sight, str]] = []
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def note(self, now: float, sight: Sight, what: str) -> None:
+        """An event has been dealt with."""
+        self._lines.append((now, sight, what))
+
+    def lines(self, last: int | None = None) -> list[str]:
+        """The newest `last` lines, or all."""
+        first = 0 if last is None else max(0, len(self._lines) - last)
+        return [
+            describe(number, now, sight, what)
+            for number, (now, sight, what) in enumerate(self._lines[first:], start=first + 1)
+        ]
+
+    def digest(self) -> str:
+        """Equal digests mean equal runs."""
+        text = "\n".join([f"{now:.9f}{sight}{what}" for now, sight, what in self._lines])
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def describe(number: int, now: float, sight: Sight, what: str) -> str:
+    """One line."""
+    node, role, term, last, written, confirmed, visible = sight
+    if node == 0:
+        return f"{number:7d} {now:11.6f}  {'':34s}  {what}"
+    return (
+        f"{number:7d} {now:11.6f}  n{node} {role} {term:7d} {last:5d}{written:5d}"
+        f"{confirmed:5d}{visible:5d}  {what}"
+    )

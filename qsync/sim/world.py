@@ -1,0 +1,80 @@
+"""A whole cluster, its clients and its troubles, built from one seed."""
+
+from election.messages import Replica
+from qsync.sim import mutants, operations, swarm
+from qsync.sim.clockwork import Clockwork
+from qsync.sim.disk import Disk
+from qsync.sim.faults import Faults
+from qsync.sim.invariants import Invariants
+from qsync.sim.network import Network
+from qsync.sim.node import Node
+from qsync.sim.trace import Trace
+from qsync.sim.workload import Client, History, Shop
+
+
+class World:
+    """Everything of one run. Nothing happens until `step`."""
+
+    def __init__(self, seed: int, *, nodes: int | None = None, mutant: str | None = None) -> None:
+        self.seed = seed
+        self.clockwork = Clockwork(seed)
+        self.swarm = swarm.draw(self.clockwork.rng, nodes)
+        self.trace = Trace()
+        self.network = Network(self.clockwork, self.swarm.weather)
+        self.invariants = Invariants(
+            self.swarm.nodes // 2 + 1,
+            lease_checked="clock_jump" not in self.swarm.nemesis.kinds,
+        )
+        self.nodes = [self._node(Replica(number)) for number in range(1, self.swarm.nodes + 1)]
+        if mutant is not None:
+            mutants.plant(mutant, self.nodes)
+        self.faults = Faults(self.clockwork, self.network, self.nodes, self.swarm, self.trace)
+        self.history = History(self.clockwork)
+        shop = Shop(self.clockwork, self.swarm, self.nodes, self.invariants.promises, self.history)
+        self.clients = [Client(number, shop) for number in range(1, self.swarm.load.clients + 1)]
+
+    def _node(self, me: Replica) -> Node:
+        disk = Disk(self.clockwork, self.swarm.platter)
+        node = Node(
+            self.swarm.config(me),
+            self.clockwork,
+            self.network,
+            disk,
+            (self.invariants, self.trace, self.swarm.timing.fold_interval),
+        )
+        self.invariants.join(node)
+        return node
+
+    def start(self) -> None:
+        """Processes start; one client makes the spaces, then all begin; then things break."""
+        for node in self.nodes:
+            node.start()
+        first = self.clients[0]
+        first.script = [operations.create_spaces(), operations.fund(self.swarm.load.keys)]
+        first.done = self._open_doors
+        first.start()
+
+    def _open_doors(self) -> None:
+        for client in self.clients[1:]:
+            client.start()
+        self.faults.start()
+
+    def step(self) -> bool:
+        """The next event. Raises Violation when it breaks a property."""
+        return self.clockwork.step()
+
+    def heal(self) -> None:
+        """Repair everything; clients finish what they began."""
+        self.faults.heal()
+        for client in self.clients:
+            client.finish()
+
+    def unrest(self) -> str | None:
+        """What is not at rest yet, after healing; None when all is done and equal."""
+        leaders = [node.me for node in self.nodes if node.leads]
+        if len(leaders) != 1:
+            return f"{leaders} lead"
+        busy = [client.busy_with for client in self.clients if not client.idle]
+        if busy:
+            return f"waiting: {busy}"
+        return self.invariants.at_rest()

@@ -1,0 +1,126 @@
+"""Walking through stored batches: is every entry whole, and does each follow the one before it?"""
+
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from election.messages import Index, Term
+from qsync import record
+from qsync.record import CHAIN_SEED, HEADER, HEADER_SIZE, Crc, Entry
+from qsync.store.contract import Batch
+
+NO_INDEX, NO_TERM = Index(0), Term(0)
+_CRC_SIZE = 4
+_SEALED = HEADER_SIZE - _CRC_SIZE
+
+Row = tuple[int, bytes]
+"""A stored record: the index of its first entry, and the batch."""
+
+
+@dataclass(slots=True)
+class Verified:
+    """How far the chain holds. `fault` says what stopped it; `at` and `offset` say where."""
+
+    last: Index = NO_INDEX
+    term: Term = NO_TERM
+    crc: Crc = CHAIN_SEED
+    fault: str | None = None
+    at: int = 0
+    offset: int = 0
+
+
+def verify(rows: Iterable[Row]) -> Verified:
+    """Check every entry: whole, dense from 1, sealed by the checksum of the one before it."""
+    state = Verified()
+    for first, batch in rows:
+        state.at, state.offset = first, 0
+        if first != state.last + 1:
+            state.fault = f"record {first} follows index {state.last}"
+            return state
+        _walk(batch, state)
+        if state.fault is not None:
+            return state
+    return state
+
+
+def _walk(batch: bytes, state: Verified) -> None:
+    """Advance `state` over one batch; on a fault it stays after the last whole entry."""
+    unpack, crc32, view = HEADER.unpack_from, zlib.crc32, memoryview(batch)
+    at, end, index, crc = 0, len(batch), int(state.last), int(state.crc)
+    term = int(state.term)
+    fault = None if end else "an empty record"
+    while at < end:
+        if at + HEADER_SIZE > end:
+            fault = "a torn header"
+            break
+        header = unpack(batch, at)
+        stop = at + HEADER_SIZE + header[6]
+        if stop > end:
+            fault = "a torn body or a damaged length"
+            break
+        if header[0] != index + 1:
+            fault = f"an entry that says it is {header[0]}"
+            break
+        seal = crc32(view[at + HEADER_SIZE : stop], crc32(view[at : at + _SEALED], crc))
+        if seal != header[8]:
+            fault = "a checksum that does not hold"
+            break
+        index, crc, at, term = index + 1, seal, stop, header[1]
+    state.last, state.crc, state.offset, state.term = Index(index), Crc(crc), at, Term(term)
+    if fault is not None:
+        state.fault = f"{fault} after index {index}"
+
+
+def split(batch: bytes, *, after: int) -> tuple[bytes, bytes]:
+    """The entries up to index `after`, and those above it."""
+    at = 0
+    for header in record.headers(batch):
+        if header[0] > after:
+            break
+        at += HEADER_SIZE + header[6]
+    return batch[:at], batch[at:]
+
+
+def entries(rows: Iterable[Row], *, first: Index, last: Index) -> list[Entry]:
+    """The entries `first..last` of rows that begin at or before `first`."""
+    found: list[Entry] = []
+    for _, batch in rows:
+        found.extend(record.decode(batch))
+        if found[-1].index >= last:
+            break
+    return found[first - found[0].index : last - found[0].index + 1] if found else []
+
+
+def batches(rows: Iterable[Row], *, first: Index, last: Index, bytes_max: int) -> Iterator[Batch]:
+    """`first..last` of rows that begin at or before `first`, in batches of at most `bytes_max`."""
+    parts: list[bytes] = []
+    size, begun, reached = 0, first, Index(first - 1)
+    for raw, index in _pieces(rows, first=first, last=last):
+        if parts and size + len(raw) > bytes_max:
+            yield Batch(first=begun, last=reached, raw=b"".join(parts))
+            parts, size, begun = [], 0, index
+        parts.append(raw)
+        size, reached = size + len(raw), index
+    if parts:
+        yield Batch(first=begun, last=reached, raw=b"".join(parts))
+
+
+def _pieces(rows: Iterable[Row], *, first: Index, last: Index) -> Iterator[tuple[bytes, Index]]:
+    """Single entries `first..last`, as bytes."""
+    for _, batch in rows:
+        at = 0
+        for header in record.headers(batch):
+            stop = at + HEADER_SIZE + header[6]
+            if header[0] > last:
+                return
+            if header[0] >= first:
+                yield batch[at:stop], Index(header[0])
+            at = stop
+
+
+def crc_at(batch: bytes, index: int) -> Crc:
+    """The checksum of entry `index`, which is in `batch`."""
+    for header in record.headers(batch):
+        if header[0] == index:
+            return Crc(header[8])
+    raise AssertionError(index)

@@ -1,0 +1,138 @@
+"""What a store promises, be it made of LMDB (for nodes) or of memory (for tests, simulation)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from election.messages import Ballot, Index, Replica, Term
+from qsync.core.ready import Write
+from qsync.record import Entry
+
+NO_BALLOT = Ballot(term=Term(0), vote=None, member=False)
+"""The ballot of an empty directory: it may have forgotten anything, so it is no member yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Whose directory it is. `cluster`, `instance` and `replica` never change once written."""
+
+    cluster: str
+    instance: str
+    replica: Replica
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovered:
+    """What a log holds when it is opened.
+
+    `quarantined` says what is damaged at or below the durable mark; such a log can be read up to
+    `last` but takes no writes until `start_over`. `dropped_tail` counts the bytes of a torn
+    record above the mark, which nobody was ever told of.
+    """
+
+    ballot: Ballot
+    confirmed: Index
+    last: Index
+    identity: Identity
+    quarantined: str | None = None
+    dropped_tail: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Entries `first..last` back to back, as stored and sent."""
+
+    first: Index
+    last: Index
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tail:
+    """Entries cut off the log and kept. `term` is the one in which they were cut."""
+
+    number: int
+    first: Index
+    last: Index
+    term: Term
+    time: float
+    reason: str
+    raw: bytes
+
+
+class Log(Protocol):
+    """The log, the ballot and the archive of cut tails. One thread writes, another may read."""
+
+    @property
+    def last(self) -> Index:
+        """The last durable index."""
+
+    def recover(self) -> Recovered:
+        """Verify everything and drop a torn tail that was never acked. Call once, first."""
+
+    def write(self, write: Write) -> None:
+        """One durable commit: cut, append, ballot, confirmed. Raises StoreError, nothing half."""
+
+    def headers(self) -> Iterator[tuple[int, ...]]:
+        """Every header in order, `(index, term, origin, lsn, kind, flags, length, time, crc)`."""
+
+    def entries(self, first: Index, last: Index) -> list[Entry]:
+        """The entries `first..last`; none when `last` is below `first`."""
+
+    def batches(self, first: Index, last: Index, *, bytes_max: int) -> Iterator[Batch]:
+        """`first..last` in batches of at most `bytes_max`, or of one entry that is larger."""
+
+    def archived(self) -> list[Tail]:
+        """The cut tails, oldest first."""
+
+    def start_over(self, *, why: str) -> None:
+        """Set the log aside and begin an empty one that is no member; the term and vote stay."""
+
+    def close(self) -> None:
+        """Release everything. What was written stays written."""
+
+
+class Fold(Protocol):
+    """Rows for the folded spaces, and the index at which they hold (see qsync.data)."""
+
+    @property
+    def folded(self) -> Index:
+        """Everything up to here is in the rows."""
+
+    @property
+    def puts(self) -> Sequence[tuple[bytes, bytes]]:
+        """Keys and their new values."""
+
+    @property
+    def deletes(self) -> Sequence[bytes]:
+        """Keys that are no more; a key that was never there is fine."""
+
+
+class Spaces(Protocol):
+    """The folded spaces: an ordered map of physical keys, exact at index `folded`."""
+
+    @property
+    def folded(self) -> Index:
+        """The index at which the rows hold."""
+
+    def get(self, key: bytes) -> bytes | None:
+        """The value at `key`."""
+
+    def scan(self, lo: bytes, hi: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
+        """The rows with `lo <= key < hi`, in order."""
+
+    def fold(self, fold: Fold) -> None:
+        """Take the rows and the index in one transaction, lazily durable."""
+
+    def sync(self) -> Index:
+        """Make what is folded durable; the index up to which it is."""
+
+    def wipe(self) -> None:
+        """Forget every row: they are rebuilt from the log."""
+
+    def digest(self, lo: bytes, hi: bytes) -> str:
+        """A hash over the rows with `lo <= key < hi`, in key order."""
+
+    def close(self) -> None:
+        """Make durable and release."""

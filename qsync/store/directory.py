@@ -1,0 +1,189 @@
+"""A node's directory: one process at a time, one format version, one identity for ever."""
+
+import fcntl
+import json
+import os
+import statistics
+import time
+import uuid
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import lmdb
+
+from election.messages import Replica
+from qsync.errors import ConfigError, DirectoryLocked, StoreError, WrongFormat
+from qsync.store import faults
+from qsync.store.contract import Identity
+from qsync.store.environment import sync_directory
+
+FORMAT = 1
+"""Version of the layout: DIR/identity.json, DIR/lock, DIR/log, DIR/data."""
+
+_PROBES = 15
+_PROBE_BYTES = 4096
+
+
+class Directory:
+    """An open, locked directory. `identity` is the stored one, `fresh` whether it was just made."""
+
+    def __init__(self, path: Path, *, wanted: Identity) -> None:
+        """Open or format. An empty `wanted.instance` accepts any, and asks for a new one."""
+        self.path = path
+        self._lock = _lock(path)
+        try:
+            stored = _stored(path)
+            self.fresh = stored is None
+            self.identity = _format(path, wanted) if stored is None else _same(stored, wanted)
+            if self.identity != stored:
+                _store(path, self.identity)
+        except (OSError, lmdb.Error) as error:
+            self.close()
+            raise faults.typed(error, path) from error
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def log(self) -> Path:
+        """Where the log, the ballot and the archive are."""
+        return self.path / "log"
+
+    @property
+    def data(self) -> Path:
+        """Where the folded spaces are."""
+        return self.path / "data"
+
+    def probe(self) -> float:
+        """How long this disk takes to make a page durable: the median in seconds."""
+        page, times = bytes(_PROBE_BYTES), []
+        file = self.path / "probe"
+        try:
+            handle = os.open(file, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+            try:
+                for number in range(_PROBES):
+                    begun = time.perf_counter()
+                    os.pwrite(handle, page, number * _PROBE_BYTES)
+                    os.fdatasync(handle)
+                    times.append(time.perf_counter() - begun)
+            finally:
+                os.close(handle)
+                file.unlink()
+        except OSError as error:
+            raise faults.typed(error, file) from error
+        return statistics.median(times)
+
+    def close(self) -> None:
+        """Let another process have it."""
+        os.close(self._lock)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _lock(path: Path) -> int:
+    """Take DIR/lock, and leave our process id in it for whoever is refused."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise faults.typed(error, path) from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+    except BlockingIOError:
+        pid = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
+        os.close(handle)
+        raise DirectoryLocked(
+            f"process {pid} runs on {path}",
+            hint="stop it first, or give this node a directory of its own",
+            details={"pid": pid, "path": str(path)},
+        ) from None
+    except OSError as error:
+        os.close(handle)
+        raise faults.typed(error, path) from error
+    return handle
+
+
+def _stored(path: Path) -> Identity | None:
+    """The identity written when the directory was formatted; None before that."""
+    try:
+        text = (path / "identity.json").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        if (path / "log").exists() or (path / "data").exists():
+            raise WrongFormat(
+                f"{path} holds data but no identity.json",
+                hint="restore the file, or move the data away",
+            ) from None
+        return None
+    except UnicodeDecodeError:
+        raise WrongFormat(f"{path}/identity.json is not text") from None
+    return _read_identity(text, path)
+
+
+def _read_identity(text: str, path: Path) -> Identity:
+    try:
+        fields = json.loads(text)
+        version = fields["format"]
+    except (ValueError, KeyError, TypeError):
+        raise WrongFormat(f"{path}/identity.json names no format") from None
+    if version != FORMAT:
+        raise WrongFormat(
+            f"{path} has format {version}, this release knows {FORMAT}",
+            hint="use the release that wrote it",
+            details={"format": version, "known": FORMAT},
+        )
+    try:
+        return Identity(
+            cluster=str(fields["cluster"]),
+            instance=str(fields["instance"]),
+            replica=Replica(int(fields["replica"])),
+            name=str(fields["name"]),
+        )
+    except (KeyError, ValueError, TypeError) as error:
+        raise WrongFormat(f"{path}/identity.json is incomplete: {error!r}") from None
+
+
+def _format(path: Path, wanted: Identity) -> Identity:
+    """Make an empty directory ours."""
+    if not path.is_dir():
+        raise StoreError(f"{path} is not a directory")
+    return wanted if wanted.instance else replace(wanted, instance=str(uuid.uuid4()))
+
+
+def _same(stored: Identity, wanted: Identity) -> Identity:
+    """Refuse somebody else's directory; only the name, a label, may change."""
+    for field in ("cluster", "instance", "replica"):
+        had, want = getattr(stored, field), getattr(wanted, field)
+        if had != want and not (field == "instance" and not want):
+            raise ConfigError(
+                f"the directory belongs to {field} {had}, the configuration says {want}",
+                hint="one directory for each node; ids never change",
+                details={"field": field, "stored": had, "wanted": want},
+            )
+    return replace(stored, name=wanted.name)
+
+
+def _store(path: Path, identity: Identity) -> None:
+    """Write the identity so that it is either there whole, or not at all."""
+    text = json.dumps({"format": FORMAT, **asdict(identity)}, indent=2) + "\n"
+    unready = path / "identity.json.new"
+    handle = os.open(unready, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644)
+    try:
+        os.write(handle, text.encode())
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    unready.rename(path / "identity.json")
+    sync_directory(path)

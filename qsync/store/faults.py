@@ -1,0 +1,68 @@
+"""What the disk and LMDB complain about, as errors of our tree."""
+
+import errno
+import os
+import resource
+from pathlib import Path
+
+import lmdb
+
+from qsync.errors import Damaged, DiskFull, StoreError, WrongFormat
+
+ROOM_MIN = 1024 * 1024
+"""A write that fails with less room than this in bytes failed for want of room.
+
+LMDB reports a write that was cut short as an input/output error, so the number has to be asked.
+"""
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_READ_ONLY = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+_DAMAGE = (
+    lmdb.CorruptedError,
+    lmdb.PageNotFoundError,
+    lmdb.InvalidError,
+)
+
+
+def typed(error: OSError | lmdb.Error, path: Path) -> StoreError:
+    """The error of our tree that says what this one means at `path`."""
+    number = error.errno if isinstance(error, OSError) else getattr(error, "code", 0)
+    where = {"path": str(path)}
+    if isinstance(error, lmdb.VersionMismatchError):
+        return WrongFormat(
+            f"{path} was written by another version of LMDB: {error}", details=dict(where)
+        )
+    if isinstance(error, _DAMAGE):
+        return Damaged(f"{path}: {error}", details=dict(where))
+    if number in _FULL or (number == errno.EIO and _no_room(path)):
+        return DiskFull(
+            f"no room left for {path}: {error}",
+            hint="free some space; the node goes on by itself",
+            details=dict(where),
+        )
+    if number in _READ_ONLY:
+        return StoreError(
+            f"{path} cannot be written: {error}",
+            hint="the user that runs the node must own the directory, on a writable filesystem",
+            details=dict(where),
+        )
+    return StoreError(f"{path}: {error}", details=dict(where))
+
+
+def map_full(path: Path, limit: int) -> DiskFull:
+    """The map may not grow any more."""
+    return DiskFull(
+        f"{path} has reached its limit of {limit} bytes",
+        hint="raise `store.map_size_max`",
+        details={"path": str(path), "limit": limit},
+    )
+
+
+def _no_room(path: Path) -> bool:
+    """Whether the filesystem, or the largest file this process may write, is used up."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    files = [file.stat().st_size for file in path.glob("*.mdb")] if path.is_dir() else []
+    if soft != resource.RLIM_INFINITY and soft - max(files, default=0) < ROOM_MIN:
+        return True
+    disk = os.statvfs(path)
+    return disk.f_bavail * disk.f_frsize < ROOM_MIN

@@ -1,0 +1,224 @@
+"""The log in LMDB: one record for each batch, and one durable commit for each write."""
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from election.messages import Index
+from qsync import record
+from qsync.core.ready import Write
+from qsync.errors import Damaged
+from qsync.record import CHAIN_SEED, Crc, Entry
+from qsync.store import archive, chain, meta, recovery
+from qsync.store.contract import NO_BALLOT, Batch, Identity, Recovered, Tail
+from qsync.store.environment import MAP_SIZE, MAP_SIZE_MAX, Environment, set_aside
+
+if TYPE_CHECKING:
+    from lmdb import Transaction
+
+_KEY = struct.Struct(">Q")
+_NUMBERS_KEY = b"numbers"
+_BATCHES, _META, _ARCHIVE = "batches", "meta", "archive"
+
+
+def _wall_clock() -> float:
+    """The time of a cut, for people only."""
+    return datetime.now(UTC).timestamp()
+
+
+class LmdbLog:
+    """See `contract.Log`. `last` and `quarantined` hold once `recover` has run."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        identity: Identity,
+        wall: Callable[[], float] = _wall_clock,
+        map_size: int = MAP_SIZE,
+        map_size_max: int = MAP_SIZE_MAX,
+    ) -> None:
+        """Open DIR/log. The directory must be locked (see `Directory`)."""
+        self.identity = identity
+        self.last = Index(0)
+        self.quarantined: str | None = None
+        self._crc = CHAIN_SEED
+        self._ballot = NO_BALLOT
+        self._path = path
+        self._wall = wall
+        self._map = (map_size, map_size_max)
+        self._unreadable: str | None = None
+        try:
+            self._env = self._open()
+        except Damaged as error:
+            set_aside(path, why=error.message)
+            self._unreadable = error.message
+            self._env = self._open()
+
+    def recover(self) -> Recovered:
+        """Verify every entry; see `contract.Recovered` for what becomes of damage."""
+        try:
+            stored = self._env.read(lambda txn: txn.get(_NUMBERS_KEY, db=self._env.db(_META)))
+            checked = chain.verify(self._rows())
+            judged = recovery.judge(stored, checked)
+        except Damaged as error:  # LMDB cannot make sense of its own pages
+            self._unreadable = error.message
+            checked = chain.Verified()
+            judged = recovery.judge(None, checked)
+        if self._unreadable is not None:
+            judged = replace(judged, quarantined=self._unreadable)
+        dropped = self._drop(checked) if judged.torn else 0
+        self.quarantined = judged.quarantined
+        self.last, self._crc, self._ballot = checked.last, checked.crc, judged.numbers.ballot
+        return judged.recovered(checked, identity=self.identity, dropped=dropped)
+
+    def write(self, write: Write) -> None:
+        """One durable commit: cut, append, ballot and confirmed. Raises StoreError."""
+        if self.quarantined is not None:
+            raise Damaged(f"the log takes no writes: {self.quarantined}")
+        base, crc = self.last, self._crc
+        cuts = write.cut_above is not None and write.cut_above < base
+        if cuts:
+            assert write.cut_above is not None
+            base = write.cut_above
+            crc = self._crc_at(base)
+        last, entries = base, write.entries
+        if entries:
+            assert entries[0].index == base + 1, (entries[0].index, base)
+            last, crc = entries[-1].index, entries[-1].crc
+            assert last == base + len(entries), (last, base, len(entries))
+        key, batch = _KEY.pack(base + 1), record.encode(entries)
+        numbers = meta.pack(write.ballot, confirmed=write.confirmed, durable=last, crc=crc)
+
+        def commit(txn: "Transaction[bytes]") -> None:
+            if cuts:
+                self._cut(txn, base, write)
+            if batch:
+                txn.put(key, batch, db=self._env.db(_BATCHES))
+            txn.put(_NUMBERS_KEY, numbers, db=self._env.db(_META))
+
+        self._env.update(commit)
+        self.last, self._crc, self._ballot = last, crc, write.ballot
+
+    def headers(self) -> Iterator[tuple[int, ...]]:
+        """Every header in order, up to `last`."""
+        for _, batch in self._rows():
+            for header in record.headers(batch):
+                if header[0] > self.last:
+                    return
+                yield header
+
+    def entries(self, first: Index, last: Index) -> list[Entry]:
+        """The entries `first..last`; none when `last` is below `first`."""
+        if last < first:
+            return []
+        assert last <= self.last, (last, self.last)
+        return chain.entries(self._rows(first), first=first, last=last)
+
+    def batches(self, first: Index, last: Index, *, bytes_max: int) -> Iterator[Batch]:
+        """`first..last` in batches of at most `bytes_max`, or of one entry that is larger."""
+        assert last <= self.last, (last, self.last)
+        return chain.batches(self._rows(first), first=first, last=last, bytes_max=bytes_max)
+
+    def archived(self) -> list[Tail]:
+        """The cut tails, oldest first."""
+        return [
+            archive.unpack(archive.KEY.unpack(key)[0], stored)
+            for key, stored in self._env.rows(_ARCHIVE)
+        ]
+
+    def start_over(self, *, why: str) -> None:
+        """Set the log aside and begin an empty one that is no member; the term and vote stay."""
+        self._env.close()
+        try:
+            set_aside(self._path, why=why)
+        finally:
+            self._env = self._open()
+        self.last, self._crc = Index(0), CHAIN_SEED
+        self.quarantined = self._unreadable = None
+        self.write(recovery.begin_anew(self._ballot))
+
+    def bytes_used(self) -> int:
+        """How much of the disk the log takes."""
+        return self._env.bytes_used()
+
+    def close(self) -> None:
+        """Release everything."""
+        self._env.close()
+
+    def _open(self) -> Environment:
+        size, limit = self._map
+        return Environment(
+            self._path,
+            databases=(_BATCHES, _META, _ARCHIVE),
+            durable=True,
+            map_size=size,
+            map_size_max=limit,
+        )
+
+    def _rows(self, first: int = 1) -> Iterator[chain.Row]:
+        """The records from the one that holds `first` on."""
+        start = self._env.read(lambda txn: self._record_of(txn, first))
+        for key, batch in self._env.rows(_BATCHES, start=start):
+            yield _KEY.unpack(key)[0], batch
+
+    def _record_of(self, txn: "Transaction[bytes]", index: int) -> bytes:
+        """The key of the last record that begins at or before `index`."""
+        key = _KEY.pack(index)
+        with txn.cursor(db=self._env.db(_BATCHES)) as cursor:
+            if not cursor.set_range(key):
+                return cursor.key() if cursor.last() else b""
+            if cursor.key() == key:
+                return key
+            return cursor.key() if cursor.prev() else b""
+
+    def _crc_at(self, index: int) -> Crc:
+        """The checksum of entry `index`."""
+        return chain.crc_at(next(self._rows(index))[1], index) if index else CHAIN_SEED
+
+    def _cut(self, txn: "Transaction[bytes]", above: int, write: Write) -> None:
+        """Move everything above `above` to the archive, in the transaction of the write."""
+        batches, tails = self._env.db(_BATCHES), self._env.db(_ARCHIVE)
+        parts: list[bytes] = []
+        with txn.cursor(db=batches) as cursor:
+            cursor.set_range(self._record_of(txn, above + 1))
+            records = list(cursor)
+        for key, batch in records:
+            kept, cut = chain.split(batch, after=above)
+            txn.delete(key, db=batches)
+            if kept:
+                txn.put(key, kept, db=batches)
+            parts.append(cut)
+        with txn.cursor(db=tails) as cursor:
+            number = 1 + (archive.KEY.unpack(cursor.key())[0] if cursor.last() else 0)
+        tail = Tail(
+            number=number,
+            first=Index(above + 1),
+            last=self.last,
+            term=write.ballot.term,
+            time=self._wall(),
+            reason=write.cut_reason,
+            raw=b"".join(parts),
+        )
+        txn.put(archive.KEY.pack(number), archive.pack(tail), db=tails)
+
+    def _drop(self, checked: chain.Verified) -> int:
+        """Drop what follows the last whole entry; the number of bytes."""
+
+        def commit(txn: "Transaction[bytes]") -> int:
+            batches = self._env.db(_BATCHES)
+            with txn.cursor(db=batches) as cursor:
+                cursor.set_range(_KEY.pack(checked.at))
+                records = list(cursor)
+            dropped = -checked.offset
+            for key, batch in records:
+                txn.delete(key, db=batches)
+                dropped += len(batch)
+            if checked.offset:
+                txn.put(_KEY.pack(checked.at), records[0][1][: checked.offset], db=batches)
+            return dropped
+
+        return self._env.update(commit)

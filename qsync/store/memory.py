@@ -1,0 +1,285 @@
+"""The log and the spaces in memory, with a disk's accidents: the caller says what is lost."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
+
+from sortedcontainers import SortedDict
+
+from election.messages import Index, Replica
+from qsync import record
+from qsync.core.ready import Write
+from qsync.errors import Damaged, StoreError
+from qsync.record import CHAIN_SEED, Crc, Entry
+from qsync.store import chain, meta, recovery
+from qsync.store.contract import NO_BALLOT, Batch, Fold, Identity, Recovered, Tail
+from qsync.store.digest import digest
+
+NOBODY = Identity(cluster="memory", instance="memory", replica=Replica(1), name="memory")
+_MORE = b"\xff"  # sorts after every batch: the first byte of an index is never that high
+
+
+class MemoryLog:
+    """See `contract.Log`. A write may be left in flight with `begin`, and `crash` then loses it.
+
+    `fault` is raised by every write while it is set: a disk that fails, or is full.
+    """
+
+    def __init__(
+        self, *, identity: Identity = NOBODY, wall: Callable[[], float] = lambda: 0.0
+    ) -> None:
+        """An empty disk."""
+        self.identity = identity
+        self.last = Index(0)
+        self.quarantined: str | None = None
+        self.fault: StoreError | None = None
+        self._crc = CHAIN_SEED
+        self._ballot = NO_BALLOT
+        self._wall = wall
+        self._rows: list[chain.Row] = []
+        self._numbers: bytes | None = None
+        self._tails: list[Tail] = []
+        self._flight: Write | None = None
+
+    def recover(self) -> Recovered:
+        """Verify every entry; see `contract.Recovered` for what becomes of damage."""
+        assert self._flight is None
+        checked = chain.verify(self._rows)
+        judged = recovery.judge(self._numbers, checked)
+        dropped = self._drop(checked) if judged.torn else 0
+        self.quarantined = judged.quarantined
+        self.last, self._crc, self._ballot = checked.last, checked.crc, judged.numbers.ballot
+        return judged.recovered(checked, identity=self.identity, dropped=dropped)
+
+    def write(self, write: Write) -> None:
+        """One commit: cut, append, ballot and confirmed. Raises `fault`."""
+        self.begin(write)
+        self.finish()
+
+    def begin(self, write: Write) -> None:
+        """Put a write in flight: until `finish` the disk has nothing of it."""
+        assert self._flight is None
+        self._flight = write
+
+    def finish(self) -> None:
+        """The write in flight is durable. Raises `fault`, and then nothing of it is."""
+        write, self._flight = self._flight, None
+        assert write is not None
+        if self.quarantined is not None:
+            raise Damaged(f"the log takes no writes: {self.quarantined}")
+        if self.fault is not None:
+            raise self.fault
+        self._commit(write)
+
+    @property
+    def in_flight(self) -> Write | None:
+        """The write that is not durable yet."""
+        return self._flight
+
+    def headers(self) -> Iterator[tuple[int, ...]]:
+        """Every header in order."""
+        for _, batch in list(self._rows):
+            yield from record.headers(batch)
+
+    def entries(self, first: Index, last: Index) -> list[Entry]:
+        """The entries `first..last`; none when `last` is below `first`."""
+        if last < first:
+            return []
+        assert last <= self.last, (last, self.last)
+        return chain.entries(self._from(first), first=first, last=last)
+
+    def batches(self, first: Index, last: Index, *, bytes_max: int) -> Iterator[Batch]:
+        """`first..last` in batches of at most `bytes_max`, or of one entry that is larger."""
+        assert last <= self.last, (last, self.last)
+        return chain.batches(self._from(first), first=first, last=last, bytes_max=bytes_max)
+
+    def archived(self) -> list[Tail]:
+        """The cut tails, oldest first."""
+        return list(self._tails)
+
+    def start_over(self, *, why: str) -> None:  # noqa: ARG002 - memory has no place to set aside
+        """Begin an empty log that is no member; the term and vote stay."""
+        self._rows, self._tails, self._numbers = [], [], None
+        self.last, self._crc, self.quarantined = Index(0), CHAIN_SEED, None
+        self.write(recovery.begin_anew(self._ballot))
+
+    def close(self) -> None:
+        """What was written stays; open again with `recover`."""
+
+    # ------------------------------------------------------------------------------- accidents
+
+    def crash(self, *, landed: bool = False, torn: int | None = None) -> None:
+        """Lose the write in flight. Call `recover` next.
+
+        `landed`: it was durable though nobody was told. `torn`: that many bytes of its batch
+        were, and nothing else of it (not together with a cut, which is all or nothing).
+        """
+        write, self._flight = self._flight, None
+        if write is None:
+            return
+        if landed:
+            self._commit(write)
+        elif torn and write.cut_above is None and write.entries:
+            self._rows.append((write.entries[0].index, record.encode(write.entries)[:torn]))
+
+    def lose_tail(self, *, above: Index) -> None:
+        """The disk lied: what is above `above` is gone though it was said to be durable."""
+        first, batch = self._rows[self._at(above)] if above else (1, b"")
+        kept, _ = chain.split(batch, after=above)
+        del self._rows[self._at(above) if above else 0 :]
+        if kept:
+            self._rows.append((first, kept))
+
+    def damage(self, index: Index, *, bit: int = 0) -> None:
+        """Flip a bit of the entry at `index`, counted from its header on."""
+        at = self._at(index)
+        first, batch = self._rows[at]
+        before, _ = chain.split(batch, after=index - 1)
+        where = len(before) + bit // 8
+        flipped = bytes([batch[where] ^ (1 << bit % 8)])
+        self._rows[at] = (first, batch[:where] + flipped + batch[where + 1 :])
+
+    # ------------------------------------------------------------------------------ the storage
+
+    def _commit(self, write: Write) -> None:
+        if write.cut_above is not None and write.cut_above < self.last:
+            self._cut(write.cut_above, write)
+        if write.entries:
+            assert write.entries[0].index == self.last + 1, (write.entries[0].index, self.last)
+            assert write.entries[-1].index == self.last + len(write.entries)
+            self._rows.append((self.last + 1, record.encode(write.entries)))
+            self.last, self._crc = write.entries[-1].index, write.entries[-1].crc
+        self._ballot = write.ballot
+        self._numbers = meta.pack(
+            write.ballot, confirmed=write.confirmed, durable=self.last, crc=self._crc
+        )
+
+    def _cut(self, above: Index, write: Write) -> None:
+        at = self._at(Index(above + 1))
+        first, batch = self._rows[at]
+        kept, cut = chain.split(batch, after=above)
+        raw = b"".join([cut, *(later for _, later in self._rows[at + 1 :])])
+        self._tails.append(
+            Tail(
+                number=len(self._tails) + 1,
+                first=Index(above + 1),
+                last=self.last,
+                term=write.ballot.term,
+                time=self._wall(),
+                reason=write.cut_reason,
+                raw=raw,
+            )
+        )
+        del self._rows[at:]
+        if kept:
+            self._rows.append((first, kept))
+        self.last = above
+        self._crc = self._crc_at(above)
+
+    def _crc_at(self, index: Index) -> Crc:
+        return chain.crc_at(self._rows[self._at(index)][1], index) if index else CHAIN_SEED
+
+    def _drop(self, checked: chain.Verified) -> int:
+        at = bisect_left(self._rows, (checked.at, b""))
+        dropped = sum(len(batch) for _, batch in self._rows[at:]) - checked.offset
+        kept = self._rows[at][1][: checked.offset]
+        del self._rows[at:]
+        if kept:
+            self._rows.append((checked.at, kept))
+        return dropped
+
+    def _at(self, index: Index) -> int:
+        """The place of the record that holds `index`."""
+        return bisect_right(self._rows, (index, _MORE)) - 1
+
+    def _from(self, index: Index) -> Iterator[chain.Row]:
+        for at in range(max(self._at(index), 0), len(self._rows)):
+            yield self._rows[at]
+
+
+class MemorySpaces:
+    """See `contract.Spaces`. `crash` of the machine goes back to nothing, as for LMDB."""
+
+    def __init__(self) -> None:
+        """No rows, folded at 0."""
+        self.folded = Index(0)
+        self._rows: SortedDict[bytes, bytes] = SortedDict()
+        self._synced: Index | None = Index(0)
+
+    def get(self, key: bytes) -> bytes | None:
+        """The value at `key`."""
+        return self._rows.get(key)
+
+    def scan(self, lo: bytes, hi: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
+        """The rows with `lo <= key < hi`, as they are now."""
+        keys = list(self._rows.irange(lo, hi, inclusive=(True, False), reverse=reverse))
+        return iter([(key, self._rows[key]) for key in keys])
+
+    def fold(self, fold: Fold) -> None:
+        """Take the rows and the index at once."""
+        assert fold.folded >= self.folded
+        for key in fold.deletes:
+            self._rows.pop(key, None)
+        self._rows.update(fold.puts)
+        self.folded = fold.folded
+
+    def sync(self) -> Index:
+        """Make what is folded durable; the index up to which it is."""
+        self._synced = self.folded
+        return self.folded
+
+    def wipe(self) -> None:
+        """Forget every row: they are rebuilt from the log."""
+        self._rows.clear()
+        self.folded = self._synced = Index(0)
+
+    def digest(self, lo: bytes, hi: bytes) -> str:
+        """A hash over the rows with `lo <= key < hi`, in key order."""
+        return digest(self.scan(lo, hi))
+
+    def close(self) -> None:
+        """Make durable."""
+        self.sync()
+
+    def crash(self, *, system: bool) -> None:
+        """The process died, or with `system` the machine: then unsynced rows are not trusted."""
+        if system and self._synced != self.folded:
+            self.wipe()
+
+
+class MemoryWriter:
+    """Runs writes of a MemoryLog at once, or when told while `stalled`, as a disk that hangs."""
+
+    def __init__(self, log: MemoryLog) -> None:
+        """Not stalled."""
+        self.stalled = False
+        self._log = log
+        self._done: Callable[[StoreError | None], None] | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a write hangs."""
+        return self._done is not None
+
+    def submit(self, write: Write, done: Callable[[StoreError | None], None]) -> None:
+        """Make `write` durable and tell `done`, unless stalled."""
+        assert self._done is None
+        self._log.begin(write)
+        self._done = done
+        if not self.stalled:
+            self.release()
+
+    def release(self) -> None:
+        """Let the write that hangs come to its end."""
+        done, self._done = self._done, None
+        assert done is not None
+        error = None
+        try:
+            self._log.finish()
+        except StoreError as fault:
+            error = fault
+        done(error)
+
+    def close(self) -> None:
+        """Forget the write that hangs; nothing of it is durable."""
+        self._done = None
+        self._log.crash()

@@ -1,0 +1,68 @@
+"""What to make of a log that was just read: whole, torn above the durable mark, or damaged."""
+
+from dataclasses import dataclass, replace
+
+from election.messages import Ballot, Index
+from qsync.core.ready import Write
+from qsync.store import meta
+from qsync.store.chain import Verified
+from qsync.store.contract import Identity, Recovered
+from qsync.store.meta import Meta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """`torn`: what follows `checked.last` was never acked and is to be dropped."""
+
+    numbers: Meta
+    quarantined: str | None
+    torn: bool
+
+    def recovered(self, checked: Verified, *, identity: Identity, dropped: int) -> Recovered:
+        """As told to whoever opens the log."""
+        return Recovered(
+            ballot=self.numbers.ballot,
+            confirmed=Index(min(self.numbers.confirmed, checked.last)),
+            last=checked.last,
+            identity=identity,
+            quarantined=self.quarantined,
+            dropped_tail=dropped,
+        )
+
+
+def judge(stored: bytes | None, checked: Verified) -> Judged:
+    """Compare what verifies with the durable mark. Only what is above the mark may be dropped."""
+    numbers = meta.unpack(stored) if stored is not None else meta.EMPTY
+    if numbers is None or (stored is None and (checked.last or checked.fault)):
+        # Without the mark anything may have been acked, and without the ballot anything voted.
+        ballot = replace(meta.EMPTY.ballot, term=checked.term)
+        missing = "is missing" if stored is None else "does not verify"
+        return Judged(
+            numbers=replace(meta.EMPTY, ballot=ballot),
+            quarantined=f"the ballot with the durable mark {missing}",
+            torn=False,
+        )
+    why = _damage(numbers, checked)
+    return Judged(numbers=numbers, quarantined=why, torn=why is None and checked.fault is not None)
+
+
+def _damage(numbers: Meta, checked: Verified) -> str | None:
+    """What is wrong at or below the durable mark."""
+    mark = numbers.durable
+    if checked.last < mark:
+        return f"{checked.fault or f'the log ends at {checked.last}'}; {mark} was durable"
+    if checked.last == mark and checked.crc != numbers.crc:
+        return f"entry {mark} is not the one that was made durable"
+    return None
+
+
+def begin_anew(ballot: Ballot) -> Write:
+    """The first write of a log that replaces a damaged one: no member, but term and vote stay."""
+    return Write(
+        id=0,
+        cut_above=None,
+        cut_reason="",
+        entries=[],
+        ballot=replace(ballot, member=False),
+        confirmed=Index(0),
+    )

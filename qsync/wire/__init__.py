@@ -1,0 +1,1 @@
+"""Bytes to messages and back, sans-IO: frames, greeting, session table, limits."""

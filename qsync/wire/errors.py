@@ -1,0 +1,64 @@
+"""Errors as numbers on the wire, and back into the classes of `qsync.errors`."""
+
+from typing import Final
+
+import cbor2
+
+from qsync.errors import Outcome, QsyncError, all_errors
+from qsync.wire import cbor, limits
+
+_BY_NUMBER: Final = {cls.number: cls for cls in all_errors()}
+
+
+def error_of(
+    number: int,
+    message: str,
+    *,
+    hint: str = "",
+    leader: str | None = None,
+    details: dict[str, object] | None = None,
+) -> QsyncError:
+    """The error of that number. One that we do not know keeps its number in `details`."""
+    cls = _BY_NUMBER.get(number)
+    if cls is not None:
+        return cls(message, hint=hint, leader=leader, details=details)
+    kept = {**(details or {}), "number": number}
+    return QsyncError(message, hint=hint, leader=leader, details=kept)
+
+
+def error_fields(error: QsyncError) -> list[object]:
+    """`[number, message, outcome, retryable, hint, leader, details]`."""
+    return [
+        error.number,
+        error.message[: limits.TEXT_CHARS_MAX],
+        error.outcome.value,
+        error.retryable,
+        error.hint[: limits.TEXT_CHARS_MAX],
+        error.leader,
+        _plain(error.details),
+    ]
+
+
+def read_error(number: int, fields: cbor.Fields) -> QsyncError:
+    """The error after its number. Raises ProtocolError."""
+    message = fields.text()
+    outcome = fields.text()
+    fields.flag()  # The class of the error says whether it is retryable; the bit is for others.
+    hint = fields.text()
+    leader = fields.text_or_none()
+    error = error_of(number, message, hint=hint, leader=leader, details=fields.table())
+    if outcome in _OUTCOMES:
+        error.outcome = Outcome(outcome)
+        return error
+    raise fields.refused("an error with an outcome")
+
+
+def _plain(details: dict[str, object]) -> dict[str, object]:
+    try:
+        cbor2.dumps(details)
+    except (cbor2.CBOREncodeError, ValueError, TypeError):
+        return {key: str(value) for key, value in details.items()}
+    return details
+
+
+_OUTCOMES: Final = frozenset(outcome.value for outcome in Outcome)

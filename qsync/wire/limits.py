@@ -1,0 +1,40 @@
+"""How big and how many: every bound of the wire protocol, by name."""
+
+from typing import Final
+
+FRAME_BYTES_MAX: Final = 64 * 1024 * 1024
+"""One frame between replicas: an append batch and its envelope."""
+CLIENT_FRAME_BYTES_MAX: Final = 16 * 1024 * 1024
+"""One frame between a client and a node."""
+HANDSHAKE_BYTES_MAX: Final = 16 * 1024
+"""One frame before the handshake is over, when the other side is still a stranger."""
+
+VERSIONS: Final = (1,)
+"""Protocol versions that this release speaks."""
+
+DEPTH_MAX: Final = 64
+"""Nesting of arrays and maps in one message."""
+TEXT_CHARS_MAX: Final = 65_536
+"""A text field of a message, such as the words of an error."""
+NAME_CHARS_MAX: Final = 255
+"""A name in the handshake: node, user, feature, uuid."""
+FEATURES_MAX: Final = 64
+"""Features or versions in a handshake."""
+REPLICA_MAX: Final = 31
+"""Highest replica id."""
+SESSION_BYTES_MAX: Final = 64
+"""A client session's id."""
+OPS_MAX: Final = 65_536
+"""Operations in one transaction."""
+READS_MAX: Final = 65_536
+"""Reads that one transaction asks to have validated."""
+KEY_PARTS_MAX: Final = 255
+"""Parts of a key."""
+ROWS_MAX: Final = 1_000_000
+"""Rows in the answer to one select."""
+
+SECONDS_MAX: Final = 1e9
+"""A timeout that a message may name."""
+
+U32_MAX: Final = 0xFFFF_FFFF
+U64_MAX: Final = 0xFFFF_FFFF_FFFF_FFFF

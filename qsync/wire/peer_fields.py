@@ -1,0 +1,191 @@
+"""Peer messages as arrays of fields: the rare ones, and the way to read any of them unpacked."""
+
+from collections.abc import Callable
+from typing import Final, assert_never
+
+from election.messages import AskVote, CampaignNow, Index, Nay, Position, Vote
+from qsync import record
+from qsync.core.messages import (
+    Append,
+    Appended,
+    AskHandOver,
+    AskIndex,
+    Heard,
+    Heartbeat,
+    Message,
+    ReadIndex,
+)
+from qsync.errors import ProtocolError
+from qsync.record import Crc, Entry
+from qsync.wire import cbor, limits
+
+ASK_VOTE: Final = 1
+VOTE: Final = 2
+CAMPAIGN_NOW: Final = 3
+APPEND: Final = 4
+APPENDED: Final = 5
+HEARTBEAT: Final = 6
+HEARD: Final = 7
+ASK_INDEX: Final = 8
+READ_INDEX: Final = 9
+ASK_HAND_OVER: Final = 10
+
+RareMessage = AskVote | Vote | CampaignNow | AskIndex | ReadIndex | AskHandOver
+
+
+def fields_of(message: RareMessage) -> list[object]:
+    """What a rare message is an array of."""
+    match message:
+        case AskVote(term=term, candidate=who, position=place, pre=pre, transfer=transfer):
+            return [ASK_VOTE, term, who, place.term, place.index, pre, transfer]
+        case Vote(term=term, asked=asked, voter=who, pre=pre, granted=granted, nay=nay):
+            return [VOTE, term, asked, who, pre, granted, nay.value if nay else None]
+        case CampaignNow(term=term, leader=leader):
+            return [CAMPAIGN_NOW, term, leader]
+        case AskIndex(term=term, follower=who, ask=ask):
+            return [ASK_INDEX, term, who, ask]
+        case ReadIndex(term=term, ask=ask, index=index):
+            return [READ_INDEX, term, ask, index]
+        case AskHandOver(term=term, candidate=who):
+            return [ASK_HAND_OVER, term, who]
+        case _:
+            assert_never(message)
+
+
+def decode_slowly(payload: bytes) -> Message:
+    """Any message in any valid CBOR. Raises ProtocolError."""
+    fields = cbor.Fields(cbor.loads_array(payload), "message of a peer")
+    kind = fields.uint()
+    read = _READERS.get(kind)
+    if read is None:
+        raise ProtocolError(f"{kind} is no message between replicas")
+    return read(fields)
+
+
+def open_batch(batch: bytes, *, after: int, previous: int, last: int) -> tuple[Entry, ...]:
+    """The entries of an Append: dense from `after`, chained on `previous`, reaching `last`."""
+    try:
+        entries = record.decode(batch, previous=previous)
+    except record.RecordDamage as damage:
+        raise ProtocolError(f"the entries after {after} do not hold: {damage}") from damage
+    if after + len(entries) != last:
+        raise ProtocolError(f"{len(entries)} entries after {after} do not reach {last}")
+    if entries and entries[0].index != after + 1:
+        raise ProtocolError(f"entry {entries[0].index} does not follow {after}")
+    return tuple(entries)
+
+
+def _ask_vote(fields: cbor.Fields) -> AskVote:
+    return AskVote(
+        term=fields.term(),
+        candidate=fields.replica(),
+        position=Position(fields.term(), fields.index()),
+        pre=fields.flag(),
+        transfer=fields.flag(),
+    )
+
+
+def _vote(fields: cbor.Fields) -> Vote:
+    return Vote(
+        term=fields.term(),
+        asked=fields.term(),
+        voter=fields.replica(),
+        pre=fields.flag(),
+        granted=fields.flag(),
+        nay=_nay(fields),
+    )
+
+
+def _campaign_now(fields: cbor.Fields) -> CampaignNow:
+    return CampaignNow(term=fields.term(), leader=fields.replica())
+
+
+def _append(fields: cbor.Fields) -> Append:
+    term, leader, epoch = fields.term(), fields.replica(), fields.uint()
+    index, prev_term, crc = fields.index(), fields.term(), Crc(fields.uint(limits.U32_MAX))
+    last, confirmed = fields.index(), fields.index()
+    return Append(
+        term=term,
+        leader=leader,
+        epoch=epoch,
+        prev_index=index,
+        prev_term=prev_term,
+        prev_crc=crc,
+        last=last,
+        confirmed=confirmed,
+        entries=open_batch(fields.raw(), after=index, previous=crc, last=last),
+    )
+
+
+def _appended(fields: cbor.Fields) -> Appended:
+    return Appended(
+        term=fields.term(),
+        follower=fields.replica(),
+        epoch=fields.uint(),
+        ok=fields.flag(),
+        index=fields.index(),
+        index_term=fields.term(),
+        recruit=fields.flag(),
+    )
+
+
+def _heartbeat(fields: cbor.Fields) -> Heartbeat:
+    return Heartbeat(
+        term=fields.term(),
+        leader=fields.replica(),
+        epoch=fields.uint(),
+        round=fields.uint(),
+        matched=fields.index(),
+        confirmed=fields.index(),
+        admit=fields.flag(),
+    )
+
+
+def _heard(fields: cbor.Fields) -> Heard:
+    return Heard(
+        term=fields.term(),
+        follower=fields.replica(),
+        epoch=fields.uint(),
+        round=fields.uint(),
+        recruit=fields.flag(),
+    )
+
+
+def _ask_index(fields: cbor.Fields) -> AskIndex:
+    return AskIndex(term=fields.term(), follower=fields.replica(), ask=fields.uint())
+
+
+def _read_index(fields: cbor.Fields) -> ReadIndex:
+    return ReadIndex(term=fields.term(), ask=fields.uint(), index=_index(fields.uint_or_none()))
+
+
+def _ask_hand_over(fields: cbor.Fields) -> AskHandOver:
+    return AskHandOver(term=fields.term(), candidate=fields.replica())
+
+
+def _nay(fields: cbor.Fields) -> Nay | None:
+    name = fields.text_or_none(limits.NAME_CHARS_MAX)
+    if name is None:
+        return None
+    try:
+        return Nay(name)
+    except ValueError:
+        raise ProtocolError(f"{name!r} is no reason to refuse a vote") from None
+
+
+def _index(value: int | None) -> Index | None:
+    return None if value is None else Index(value)
+
+
+_READERS: Final[dict[int, Callable[[cbor.Fields], Message]]] = {
+    ASK_VOTE: _ask_vote,
+    VOTE: _vote,
+    CAMPAIGN_NOW: _campaign_now,
+    APPEND: _append,
+    APPENDED: _appended,
+    HEARTBEAT: _heartbeat,
+    HEARD: _heard,
+    ASK_INDEX: _ask_index,
+    READ_INDEX: _read_index,
+    ASK_HAND_OVER: _ask_hand_over,
+}

@@ -1,0 +1,254 @@
+"""What replicas say to each other, as bytes and back.
+
+`encode` and `encode_append` give whole frames, `decode` takes a payload. Append, Appended,
+Heartbeat and Heard are most of the traffic: they are packed by hand with fixed-width CBOR heads
+and read back the same way; any other valid CBOR of the same shape is understood too.
+"""
+
+import struct
+from typing import Final, assert_never
+
+import cbor2
+
+from election.messages import AskVote, CampaignNow, Replica, Vote
+from qsync import record
+from qsync.core.messages import (
+    Append,
+    Appended,
+    AskHandOver,
+    AskIndex,
+    Heard,
+    Heartbeat,
+    Message,
+    ReadIndex,
+)
+from qsync.errors import ProtocolError
+from qsync.wire import cbor, limits
+from qsync.wire.frames import LENGTH_SIZE, frame
+from qsync.wire.peer_fields import (
+    APPEND,
+    APPENDED,
+    HEARD,
+    HEARTBEAT,
+    decode_slowly,
+    fields_of,
+    open_batch,
+)
+
+# Length, array of n, type, then each field behind its one-byte head (B) in its fixed width.
+# Append: term, leader, epoch, prev_index, prev_term, prev_crc, last, confirmed, batch length.
+_APPEND = struct.Struct(">IBB BQ BI BQ BQ BQ BI BQ BQ BI")
+# Appended: term, follower, epoch, ok, index, index_term, recruit.
+_APPENDED = struct.Struct(">IBB BQ BI BQ B BQ BQ B")
+# Heartbeat: term, leader, epoch, round, matched, confirmed, admit.
+_HEARTBEAT = struct.Struct(">IBB BQ BI BQ BQ BQ BQ B")
+# Heard: term, follower, epoch, round, recruit.
+_HEARD = struct.Struct(">IBB BQ BI BQ BQ B")
+
+_APPEND_HEAD: Final = cbor.ARRAY | 10
+_APPENDED_HEAD: Final = cbor.ARRAY | 8
+_HEARTBEAT_HEAD: Final = cbor.ARRAY | 8
+_HEARD_HEAD: Final = cbor.ARRAY | 6
+_U32, _U64 = cbor.U32, cbor.U64
+
+
+def encode(message: Message) -> bytes:
+    """Any message, framed. An Append carries the entries that it holds."""
+    match message:
+        case Append():
+            return encode_append(message, record.encode(message.entries))
+        case Appended() | Heartbeat() | Heard():
+            return _encode_answer(message)
+        case AskVote() | Vote() | CampaignNow() | AskIndex() | ReadIndex() | AskHandOver():
+            return frame(cbor2.dumps(fields_of(message)))
+        case _:
+            assert_never(message)
+
+
+def encode_append(append: Append, batch: bytes) -> bytes:
+    """An Append, framed, with its entries given as the bytes they are stored as."""
+    size = len(batch)
+    head = _APPEND.pack(
+        _APPEND.size - LENGTH_SIZE + size,
+        _APPEND_HEAD,
+        APPEND,
+        _U64,
+        append.term,
+        _U32,
+        append.leader,
+        _U64,
+        append.epoch,
+        _U64,
+        append.prev_index,
+        _U64,
+        append.prev_term,
+        _U32,
+        append.prev_crc,
+        _U64,
+        append.last,
+        _U64,
+        append.confirmed,
+        cbor.BYTES32,
+        size,
+    )
+    return head + batch
+
+
+def decode(payload: bytes) -> Message:
+    """The message in a payload; the entries of an Append are verified. Raises ProtocolError."""
+    first, kind = payload[:2].ljust(2, b"\0")
+    if kind == APPEND and first == _APPEND_HEAD:
+        return _decode_append(payload)
+    if kind == APPENDED and first == _APPENDED_HEAD:
+        return _decode_appended(payload)
+    if kind == HEARTBEAT and first == _HEARTBEAT_HEAD:
+        return _decode_heartbeat(payload)
+    if kind == HEARD and first == _HEARD_HEAD:
+        return _decode_heard(payload)
+    return decode_slowly(payload)
+
+
+def _encode_answer(message: Appended | Heartbeat | Heard) -> bytes:
+    match message:
+        case Appended():
+            return _APPENDED.pack(
+                _APPENDED.size - LENGTH_SIZE,
+                _APPENDED_HEAD,
+                APPENDED,
+                _U64,
+                message.term,
+                _U32,
+                message.follower,
+                _U64,
+                message.epoch,
+                cbor.TRUE if message.ok else cbor.FALSE,
+                _U64,
+                message.index,
+                _U64,
+                message.index_term,
+                cbor.TRUE if message.recruit else cbor.FALSE,
+            )
+        case Heartbeat():
+            return _HEARTBEAT.pack(
+                _HEARTBEAT.size - LENGTH_SIZE,
+                _HEARTBEAT_HEAD,
+                HEARTBEAT,
+                _U64,
+                message.term,
+                _U32,
+                message.leader,
+                _U64,
+                message.epoch,
+                _U64,
+                message.round,
+                _U64,
+                message.matched,
+                _U64,
+                message.confirmed,
+                cbor.TRUE if message.admit else cbor.FALSE,
+            )
+        case Heard():
+            return _HEARD.pack(
+                _HEARD.size - LENGTH_SIZE,
+                _HEARD_HEAD,
+                HEARD,
+                _U64,
+                message.term,
+                _U32,
+                message.follower,
+                _U64,
+                message.epoch,
+                _U64,
+                message.round,
+                cbor.TRUE if message.recruit else cbor.FALSE,
+            )
+        case _:
+            assert_never(message)
+
+
+# The fast ways in: every head byte is compared, so what is not ours takes the slow way.
+_APPEND_IN = struct.Struct(_APPEND.format.replace("I", "", 1))
+_APPENDED_IN = struct.Struct(_APPENDED.format.replace("I", "", 1))
+_HEARTBEAT_IN = struct.Struct(_HEARTBEAT.format.replace("I", "", 1))
+_HEARD_IN = struct.Struct(_HEARD.format.replace("I", "", 1))
+_APPEND_HEADS: Final = (_U64, _U32, _U64, _U64, _U64, _U32, _U64, _U64, cbor.BYTES32)
+_APPENDED_HEADS: Final = (_U64, _U32, _U64, _U64, _U64)
+_HEARTBEAT_HEADS: Final = (_U64, _U32, _U64, _U64, _U64, _U64)
+_HEARD_HEADS: Final = (_U64, _U32, _U64, _U64)
+_BOOLEANS: Final = {cbor.TRUE: True, cbor.FALSE: False}
+
+
+def _decode_append(payload: bytes) -> Message:
+    if len(payload) < _APPEND_IN.size:
+        return decode_slowly(payload)
+    values = _APPEND_IN.unpack_from(payload)
+    size = _APPEND_IN.size
+    if values[2::2] != _APPEND_HEADS or len(payload) != size + values[19]:
+        return decode_slowly(payload)
+    term, leader, epoch, index, prev_term, crc, last, confirmed, _ = values[3::2]
+    return Append(
+        term=term,
+        leader=_replica(leader),
+        epoch=epoch,
+        prev_index=index,
+        prev_term=prev_term,
+        prev_crc=crc,
+        last=last,
+        confirmed=confirmed,
+        entries=open_batch(payload[size:], after=index, previous=crc, last=last),
+    )
+
+
+def _decode_appended(payload: bytes) -> Message:
+    if len(payload) != _APPENDED_IN.size:
+        return decode_slowly(payload)
+    _, _, h1, term, h2, who, h3, epoch, ok, h4, index, h5, index_term, recruit = (
+        _APPENDED_IN.unpack(payload)
+    )
+    if (h1, h2, h3, h4, h5) != _APPENDED_HEADS or not _BOOLEANS.keys() >= {ok, recruit}:
+        return decode_slowly(payload)
+    return Appended(
+        term=term,
+        follower=_replica(who),
+        epoch=epoch,
+        ok=_BOOLEANS[ok],
+        index=index,
+        index_term=index_term,
+        recruit=_BOOLEANS[recruit],
+    )
+
+
+def _decode_heartbeat(payload: bytes) -> Message:
+    if len(payload) != _HEARTBEAT_IN.size:
+        return decode_slowly(payload)
+    values = _HEARTBEAT_IN.unpack(payload)
+    *fields, admit = values
+    if tuple(fields[2::2]) != _HEARTBEAT_HEADS or admit not in _BOOLEANS:
+        return decode_slowly(payload)
+    term, leader, epoch, number, matched, confirmed = fields[3::2]
+    return Heartbeat(
+        term=term,
+        leader=_replica(leader),
+        epoch=epoch,
+        round=number,
+        matched=matched,
+        confirmed=confirmed,
+        admit=_BOOLEANS[admit],
+    )
+
+
+def _decode_heard(payload: bytes) -> Message:
+    if len(payload) != _HEARD_IN.size:
+        return decode_slowly(payload)
+    _, _, h1, term, h2, who, h3, epoch, h4, number, recruit = _HEARD_IN.unpack(payload)
+    if (h1, h2, h3, h4) != _HEARD_HEADS or recruit not in _BOOLEANS:
+        return decode_slowly(payload)
+    return Heard(
+        term=term, follower=_replica(who), epoch=epoch, round=number, recruit=_BOOLEANS[recruit]
+    )
+
+
+def _replica(number: int) -> Replica:
+    if 0 < number <= limits.REPLICA_MAX:
+        return Replica(number)
+    raise ProtocolError(f"{number} is no replica id")

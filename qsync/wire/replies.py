@@ -1,0 +1,171 @@
+"""What clients hear, as bytes and back: `[id, 0, ...]`, or `[id, number of an error, ...]`.
+
+Encoders give whole frames, `decode` takes a payload. The replies to writes and gets are packed by
+hand: a general encoder costs as much as the rest of the request.
+"""
+
+import struct
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import cbor2
+
+from election.messages import Index, Term
+from qsync.errors import ProtocolError, QsyncError, TooLarge
+from qsync.record import Lsn
+from qsync.wire import cbor, limits
+from qsync.wire.errors import error_fields, read_error
+from qsync.wire.frames import LENGTH_SIZE, frame
+
+# Length, array of 8, id, 0, term, index, lsn; then acks, results and "was it a duplicate?".
+_COMMITTED = struct.Struct(">IB BQ B BQ BQ BQ")
+# Length, array of 4, id, 0; then the row, and the snapshot as an integer of 8 bytes.
+_READ = struct.Struct(">IB BQ B")
+_SNAPSHOT = struct.Struct(">BQ")
+_COMMITTED_SIZE: Final = 6
+_U64: Final = cbor.U64
+_FLAGS: Final = (b"\xf4", b"\xf5")
+_ONE_NIL: Final = b"\x81\xf6"
+_READ_REST: Final = _READ.size - LENGTH_SIZE + _SNAPSHOT.size
+
+
+class Committed(NamedTuple):
+    """The answer to a write. `results`: per operation the tuple it left or took, or None.
+
+    `duplicate`: an earlier attempt with the same session and number had already done it.
+    """
+
+    term: Term
+    at: Index
+    lsn: Lsn
+    acks: int
+    results: list[bytes | None]
+    duplicate: bool
+
+
+def committed(
+    id: int,
+    *,
+    term: int,
+    index: int,
+    lsn: int,
+    acks: int,
+    results: Sequence[bytes | None],
+    duplicate: bool,
+) -> bytes:
+    """The reply to a Write that succeeded."""
+    nothing = len(results) == 1 and results[0] is None
+    left = _ONE_NIL if nothing else _array(results)
+    tail = cbor.head(0, acks) + left + _FLAGS[duplicate]
+    length = _COMMITTED.size - LENGTH_SIZE + len(tail)
+    head = _COMMITTED.pack(length, cbor.ARRAY | 8, _U64, id, 0, _U64, term, _U64, index, _U64, lsn)
+    return head + tail
+
+
+def row(id: int, found: bytes | None, *, snapshot: int) -> bytes:
+    """The reply to a Get or TxGet."""
+    body = cbor.raw_or_nil(found)
+    head = _READ.pack(_READ_REST + len(body), cbor.ARRAY | 4, _U64, id, 0)
+    return b"".join((head, body, _SNAPSHOT.pack(_U64, snapshot)))
+
+
+def rows(
+    id: int,
+    found: Sequence[bytes],
+    *,
+    snapshot: int,
+    bytes_max: int = limits.CLIENT_FRAME_BYTES_MAX,
+) -> bytes:
+    """The reply to a Select. Raises TooLarge when it does not fit into a frame."""
+    body = _array(found)
+    length = _READ_REST + len(body)
+    if length > bytes_max:
+        raise TooLarge(
+            f"{len(found)} tuples make an answer of {length} bytes; the limit is {bytes_max}",
+            hint="ask for fewer with `limit`, and go on with `after`",
+        )
+    head = _READ.pack(length, cbor.ARRAY | 4, _U64, id, 0)
+    return b"".join((head, body, _SNAPSHOT.pack(_U64, snapshot)))
+
+
+def counted(id: int, number: int, *, snapshot: int) -> bytes:
+    """The reply to a Count."""
+    body = cbor.head(0, number)
+    head = _READ.pack(_READ_REST + len(body), cbor.ARRAY | 4, _U64, id, 0)
+    return b"".join((head, body, _SNAPSHOT.pack(_U64, snapshot)))
+
+
+def reply(id: int, *values: object) -> bytes:
+    """Any other reply that is no error."""
+    return frame(cbor2.dumps([id, 0, *values]))
+
+
+def failed(id: int, error: QsyncError) -> bytes:
+    """The reply that carries an error."""
+    return frame(cbor2.dumps([id, *error_fields(error)]))
+
+
+def decode(payload: bytes) -> tuple[int, list[object] | QsyncError]:
+    """Whose reply it is, and its values or its error. Raises ProtocolError."""
+    values = cbor.loads_array(payload)
+    if len(values) > 1:
+        id, number = values[:2]
+        if type(id) is int and number == 0:
+            return id, values[2:]
+        if type(id) is int and type(number) is int and number > 0:
+            return id, read_error(number, cbor.Fields(values[2:], "error"))
+    raise ProtocolError("a reply without an id or a number")
+
+
+def read_committed(values: list[object]) -> Committed:
+    """What `committed` said. Raises ProtocolError."""
+    if len(values) == _COMMITTED_SIZE:
+        term, at, lsn, acks, results, duplicate = values
+        if (
+            type(term) is type(at) is type(lsn) is type(acks) is int
+            and type(duplicate) is bool
+            and type(results) is list
+            and min(term, at, lsn, acks) >= 0
+            and (len(results) == 1 and (results[0] is None or type(results[0]) is bytes))
+        ):
+            return Committed(Term(term), Index(at), Lsn(lsn), acks, results, duplicate)
+    fields = cbor.Fields(values, "reply to a write")
+    term, at, lsn = fields.term(), fields.index(), Lsn(fields.uint())
+    acks, results, duplicate = fields.uint(), fields.array(limits.OPS_MAX), fields.flag()
+    return Committed(term, at, lsn, acks, _raw_or_none(results), duplicate)
+
+
+def read_row(values: list[object]) -> tuple[bytes | None, Index]:
+    """The tuple (or None) and the index at which it was read. Raises ProtocolError."""
+    fields = cbor.Fields(values, "reply to a get")
+    found = fields.raw() if fields.present() else None
+    return found, fields.index()
+
+
+def read_rows(values: list[object]) -> tuple[list[bytes], Index]:
+    """The tuples and the index at which they were read. Raises ProtocolError."""
+    fields = cbor.Fields(values, "reply to a select")
+    items = fields.array()
+    inner = cbor.Fields(items, "rows")
+    return [inner.raw() for _ in items], fields.index()
+
+
+def read_count(values: list[object]) -> tuple[int, Index]:
+    """The number and the index at which it was counted. Raises ProtocolError."""
+    fields = cbor.Fields(values, "reply to a count")
+    return fields.uint(), fields.index()
+
+
+def read_map(values: list[object]) -> dict[str, object]:
+    """The map of a STATUS, SCHEMA or DRY_RUN. Raises ProtocolError."""
+    return cbor.Fields(values, "reply").table()
+
+
+def _array(items: Sequence[bytes | None]) -> bytes:
+    head, raw_or_nil = cbor.head(cbor.MAJOR_ARRAY, len(items)), cbor.raw_or_nil
+    return head + b"".join([raw_or_nil(item) for item in items])
+
+
+def _raw_or_none(items: list[object]) -> list[bytes | None]:
+    inner = cbor.Fields(items, "results")
+    return [inner.raw() if inner.present() else None for _ in items]

@@ -1,0 +1,312 @@
+"""What clients ask, as bytes and back: `[id, verb, ...]`.
+
+`encode` and `encode_put` give whole frames, `decode` takes a payload. What is inside of operations
+and keys is looked at by `qsync.data`, not here.
+"""
+
+import struct
+from collections.abc import Callable
+from typing import Final
+
+import cbor2
+
+from qsync.core.inputs import Consistency
+from qsync.errors import ProtocolError, TooLarge, WrongTuple
+from qsync.wire import cbor, limits
+from qsync.wire.frames import LENGTH_SIZE, frame
+from qsync.wire.verbs import (
+    Clear,
+    Count,
+    Demote,
+    Digest,
+    DryRun,
+    Get,
+    Info,
+    Level,
+    Log,
+    Name,
+    Operations,
+    Plain,
+    Promote,
+    Request,
+    Select,
+    TxGet,
+    Verb,
+    Write,
+    WriteFlags,
+)
+
+__all__ = [
+    "Clear",
+    "Count",
+    "Demote",
+    "Digest",
+    "DryRun",
+    "Get",
+    "Info",
+    "Level",
+    "Log",
+    "Name",
+    "Operations",
+    "Plain",
+    "Promote",
+    "Request",
+    "Select",
+    "TxGet",
+    "Verb",
+    "Write",
+    "WriteFlags",
+    "decode",
+    "encode",
+    "encode_put",
+]
+
+
+def encode(request: Request, *, bytes_max: int = limits.CLIENT_FRAME_BYTES_MAX) -> bytes:
+    """Any request, framed. Raises TooLarge, or WrongTuple for a value that CBOR has no word for."""
+    try:
+        payload = cbor2.dumps(_fields_of(request))
+    except (cbor2.CBOREncodeError, ValueError, TypeError, OverflowError) as error:
+        raise WrongTuple(f"not a value that can be sent: {error}") from error
+    if len(payload) > bytes_max:
+        raise TooLarge(f"a request of {len(payload)} bytes; the limit is {bytes_max}")
+    return frame(payload)
+
+
+# Length, array of 10, id, verb, head of a session of 16 bytes | seq, low, flags, array of one
+# operation, array of three, code | nil, 0, []: the frame of the put that `encode_put` makes.
+_PUT_HEAD = struct.Struct(">IB BQ BB")
+_PUT_BODY = struct.Struct(">BQ BQ BBBB")
+_PUT_TAIL: Final = b"\xf6\x00\x80"
+_SESSION_SIZE: Final = 16
+_SESSION_HEAD: Final = cbor.MAJOR_BYTES | _SESSION_SIZE
+_PUT_FIXED: Final = _PUT_HEAD.size - LENGTH_SIZE + _SESSION_SIZE + _PUT_BODY.size + len(_PUT_TAIL)
+
+
+def encode_put(
+    id: int,
+    *,
+    session: bytes,
+    seq: int,
+    low: int,
+    flags: int,
+    code: int,
+    space: bytes,
+    row: bytes,
+) -> bytes:
+    """A Write of one insert (`code` 1) or replace (2), framed, without a general encoder.
+
+    `space` is encoded CBOR already (`cbor.text(name)`), `row` the CBOR of the tuple.
+    """
+    size = len(row)
+    opening = cbor.head(cbor.MAJOR_BYTES, size)
+    length = _PUT_FIXED + len(space) + len(opening) + size
+    return b"".join(
+        (
+            _PUT_HEAD.pack(length, cbor.ARRAY | 10, cbor.U64, id, Verb.WRITE, _SESSION_HEAD),
+            session,
+            _PUT_BODY.pack(cbor.U64, seq, cbor.U64, low, flags, 0x81, 0x83, code),
+            space,
+            opening,
+            row,
+            _PUT_TAIL,
+        )
+    )
+
+
+def decode(payload: bytes) -> Request:
+    """The request in a payload.
+
+    Raises ProtocolError; its `details` hold the request's `id` when that could be read, so that
+    it can be answered.
+    """
+    values = cbor.loads_array(payload)
+    id, verb = values[:2] if len(values) > 1 else (None, None)
+    if type(id) is not int or not 0 <= id <= limits.U64_MAX:
+        raise ProtocolError("a request without an id")
+    try:
+        if verb == _WRITE:
+            return _read_write(id, values)
+        return _read_get(id, values) if verb == _GET else _read(id, verb, values)
+    except ProtocolError as error:
+        error.details["id"] = id
+        raise
+
+
+def _fields_of(request: Request) -> list[object]:
+    match request:
+        case Plain(id, verb):
+            return [id, int(verb)]
+        case Get(id, space, by, key, level):
+            return [id, 4, space, by, key, *_level(level)]
+        case Select(id, space, by, iterator, key, limit, offset, after, level, ops):
+            return [
+                *(id, 5, space, by, iterator, key, limit, offset, after),
+                *_level(level),
+                *([ops] if ops else []),
+            ]
+        case Count(id, space, by, iterator, key, level, ops):
+            return [id, 6, space, by, iterator, key, *_level(level), *([ops] if ops else [])]
+        case TxGet(id, ops, space, by, key, level):
+            return [id, 17, ops, space, by, key, *_level(level)]
+        case _:
+            return [request[0], int(_VERBS[type(request)]), *request[1:]]
+
+
+def _level(level: Level) -> tuple[int, int, int]:
+    return (_CODES[level.consistency], level.term, level.at)
+
+
+def _read(id: int, verb: object, values: list[object]) -> Request:
+    if type(verb) is int and verb in _READERS:
+        return _READERS[verb](id, cbor.Fields(values[2:], Verb(verb).name.lower()))
+    raise ProtocolError("a request with a verb that is not known here")
+
+
+def _read_write(id: int, values: list[object]) -> Write:
+    if len(values) != _WRITE_SIZE:
+        raise ProtocolError(f"a write of {len(values)} fields, not {_WRITE_SIZE}")
+    _, _, session, seq, low, flags, ops, timeout, snapshot, reads = values
+    if (
+        type(session) is bytes
+        and len(session) <= limits.SESSION_BYTES_MAX
+        and type(seq) is type(low) is type(flags) is type(snapshot) is int
+        and 0 <= seq <= limits.U64_MAX
+        and 0 <= low <= limits.U64_MAX
+        and 0 <= flags <= _FLAGS_MAX
+        and 0 <= snapshot <= limits.U64_MAX
+    ):
+        ops, reads = _operations(ops, limits.OPS_MAX), _operations(reads, limits.READS_MAX)
+        return Write(id, session, seq, low, flags, ops, _timeout(timeout), snapshot, reads)
+    raise ProtocolError("a write with a field of the wrong kind")
+
+
+def _operations(value: object, most: int) -> list[list[object]]:
+    if type(value) is list and len(value) <= most:
+        for operation in value:
+            if type(operation) is not list:
+                break
+        else:
+            return value
+    raise ProtocolError(f"not an array of at most {most} arrays")
+
+
+def _timeout(value: object) -> float | None:
+    return None if value is None else cbor.Fields([value], "timeout of a write").seconds()
+
+
+def _name(fields: cbor.Fields) -> Name:
+    value = fields.any()
+    if isinstance(value, str) and 0 < len(value) <= limits.NAME_CHARS_MAX:
+        return value
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= limits.U32_MAX:
+        return value
+    raise fields.refused("a name or number")
+
+
+def _name_or_none(fields: cbor.Fields) -> Name | None:
+    return _name(fields) if fields.present() else None
+
+
+def _key(fields: cbor.Fields) -> list[object]:
+    return fields.array(limits.KEY_PARTS_MAX)
+
+
+def _read_level(fields: cbor.Fields) -> Level:
+    code = fields.uint(len(_CONSISTENCIES) - 1)
+    return Level(_CONSISTENCIES[code], fields.term(), fields.index())
+
+
+def _ops(fields: cbor.Fields) -> list[list[object]]:
+    return _operations(fields.any(), limits.OPS_MAX) if fields.more() else []
+
+
+def _read_get(id: int, values: list[object]) -> Request:
+    # The common get: by a numbered index, and not AT_LEAST; any other takes the slow way.
+    if len(values) == _GET_SIZE:
+        _, _, space, by, key, code, term, at = values
+        if (
+            type(space) is str
+            and 0 < len(space) <= limits.NAME_CHARS_MAX
+            and type(by) is int
+            and 0 <= by <= limits.U32_MAX
+            and type(key) is list
+            and len(key) <= limits.KEY_PARTS_MAX
+            and type(code) is type(term) is type(at) is int
+            and term == at == 0
+            and 0 <= code < len(_LEVELS)
+        ):
+            return Get(id, space, by, key, _LEVELS[code])
+    return _read(id, _GET, values)
+
+
+def _get(id: int, fields: cbor.Fields) -> Get:
+    return Get(id, _name(fields), _name(fields), _key(fields), _read_level(fields))
+
+
+def _select(id: int, fields: cbor.Fields) -> Select:
+    space, by, iterator, key = _name(fields), _name(fields), fields.text(8), _key(fields)
+    limit, offset, after = fields.uint(), fields.uint(), fields.any()
+    level = _read_level(fields)
+    return Select(id, space, by, iterator, key, limit, offset, after, level, _ops(fields))
+
+
+def _count(id: int, fields: cbor.Fields) -> Count:
+    space, by, iterator, key = _name(fields), _name(fields), fields.text(8), _key(fields)
+    return Count(id, space, by, iterator, key, _read_level(fields), _ops(fields))
+
+
+def _tx_get(id: int, fields: cbor.Fields) -> TxGet:
+    ops = _operations(fields.any(), limits.OPS_MAX)
+    return TxGet(id, ops, _name(fields), _name(fields), _key(fields), _read_level(fields))
+
+
+def _demote(id: int, fields: cbor.Fields) -> Demote:
+    return Demote(id, fields.uint(limits.REPLICA_MAX), fields.seconds())
+
+
+def _log(id: int, fields: cbor.Fields) -> Log:
+    return Log(id, fields.index(), fields.uint(), fields.uint())
+
+
+_WRITE: Final = int(Verb.WRITE)
+_GET: Final = int(Verb.GET)
+_WRITE_SIZE: Final = 10
+_GET_SIZE: Final = 8
+_FLAGS_MAX: Final = 15
+_CONSISTENCIES: Final = (
+    Consistency.LINEARIZABLE,
+    Consistency.LEASE,
+    Consistency.AT_LEAST,
+    Consistency.LOCAL,
+)
+_LEVELS: Final = tuple(Level(consistency) for consistency in _CONSISTENCIES)
+_CODES: Final = {consistency: code for code, consistency in enumerate(_CONSISTENCIES)}
+_VERBS: Final[dict[type, Verb]] = {
+    Write: Verb.WRITE,
+    Info: Verb.INFO,
+    Promote: Verb.PROMOTE,
+    Demote: Verb.DEMOTE,
+    Clear: Verb.CLEAR,
+    Log: Verb.LOG,
+    Digest: Verb.DIGEST,
+    DryRun: Verb.DRY_RUN,
+}
+_READERS: Final[dict[int, Callable[[int, cbor.Fields], Request]]] = {
+    Verb.PING: lambda id, _: Plain(id, Verb.PING),
+    Verb.SCHEMA: lambda id, _: Plain(id, Verb.SCHEMA),
+    Verb.GET: _get,
+    Verb.SELECT: _select,
+    Verb.COUNT: _count,
+    Verb.STATUS: lambda id, _: Plain(id, Verb.STATUS),
+    Verb.INFO: lambda id, fields: Info(id, fields.text_or_none()),
+    Verb.PROMOTE: lambda id, fields: Promote(id, fields.seconds()),
+    Verb.DEMOTE: _demote,
+    Verb.CLEAR: lambda id, fields: Clear(id, fields.seconds()),
+    Verb.ROLLBACK_QUEUE: lambda id, _: Plain(id, Verb.ROLLBACK_QUEUE),
+    Verb.LOG: _log,
+    Verb.DIGEST: lambda id, fields: Digest(id, _name_or_none(fields)),
+    Verb.LOST: lambda id, _: Plain(id, Verb.LOST),
+    Verb.DRY_RUN: lambda id, fields: DryRun(id, fields.text(limits.NAME_CHARS_MAX)),
+    Verb.TX_GET: _tx_get,
+}

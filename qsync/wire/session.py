@@ -1,0 +1,290 @@
+"""Who says what when on a fresh connection: greeting, hello, then "ok" or "no".
+
+The acceptor greets, the dialer says hello, the acceptor agrees or refuses. The table below is all
+there is to it; both sides are sans-IO and never raise anything but errors of `qsync.errors`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import cbor2
+
+from election.messages import Replica
+from qsync.errors import ForeignCluster, ProtocolError, QsyncError, WrongVersion
+from qsync.wire import cbor, limits
+from qsync.wire.errors import error_of
+from qsync.wire.frames import frame
+
+MAGIC: Final = "qsync"
+
+
+class State(StrEnum):
+    """Where a connection stands."""
+
+    GREETING = "greeting"
+    HELLO = "hello"
+    READY = "ready"
+    CLOSED = "closed"
+
+
+class Said(StrEnum):
+    """What moves a connection on."""
+
+    GREETING = "greeting"
+    HELLO = "hello"
+    OK = "ok"
+    NO = "no"
+
+
+TABLE: Final = {
+    (State.GREETING, Said.GREETING): State.HELLO,
+    (State.HELLO, Said.HELLO): State.HELLO,
+    (State.HELLO, Said.OK): State.READY,
+    (State.HELLO, Said.NO): State.CLOSED,
+    (State.GREETING, Said.NO): State.CLOSED,
+}
+"""Anything that is not here is a ProtocolError."""
+
+
+class Party(StrEnum):
+    """What the dialer is."""
+
+    PEER = "peer"
+    CLIENT = "client"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Greeting:
+    """The acceptor's first words. `empty`: its log has no entries."""
+
+    cluster: str
+    instance: str
+    replica: Replica
+    name: str
+    empty: bool
+    versions: tuple[int, ...] = limits.VERSIONS
+    features: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hello:
+    """The dialer's answer. A client has neither instance nor replica id."""
+
+    party: Party
+    cluster: str | None = None
+    instance: str | None = None
+    replica: int = 0
+    name: str = ""
+    empty: bool = False
+    epoch: int = 0
+    user: str | None = None
+    version: int = limits.VERSIONS[-1]
+    features: tuple[str, ...] = ()
+
+
+class Acceptor:
+    """The side that was dialled. `greet()`, feed `received()`, then `accept()` or `refuse()`."""
+
+    def __init__(self, greeting: Greeting) -> None:
+        self.greeting = greeting
+        self.hello: Hello | None = None
+        self.state = State.GREETING
+
+    def greet(self) -> bytes:
+        """The first frame to send."""
+        self.state = _after(self.state, Said.GREETING)
+        return encode_greeting(self.greeting)
+
+    def received(self, payload: bytes) -> Hello:
+        """The dialer's hello, checked. On an error send `refuse(error)` and close."""
+        if self.hello is not None:
+            raise ProtocolError("a second hello")
+        self.state = _after(self.state, Said.HELLO)
+        hello = decode_hello(payload)
+        check_hello(self.greeting, hello)
+        self.hello = hello
+        return hello
+
+    def accept(self) -> bytes:
+        """The frame that ends the handshake."""
+        assert self.hello is not None
+        self.state = _after(self.state, Said.OK)
+        return _OK
+
+    def refuse(self, error: QsyncError) -> bytes:
+        """The last frame before closing; it tells the dialer why."""
+        self.state = State.CLOSED
+        return frame(cbor2.dumps(["no", error.number, error.message[: limits.TEXT_CHARS_MAX]]))
+
+
+class Dialer:
+    """The side that dials. Feed `received()`; when it returns bytes, send them.
+
+    `replica`: who is expected to answer at that address; None when it is not known yet.
+    """
+
+    def __init__(self, hello: Hello, *, replica: Replica | None = None) -> None:
+        self.hello = hello
+        self.greeting: Greeting | None = None
+        self.state = State.GREETING
+        self._expected = replica
+
+    def received(self, payload: bytes) -> bytes | None:
+        """Take the acceptor's next frame. Raises the acceptor's own error when it refuses us."""
+        if self.greeting is None:
+            return self._greeted(payload)
+        self._answered(payload)
+        return None
+
+    def _greeted(self, payload: bytes) -> bytes:
+        fields = cbor.Fields(cbor.loads_array(payload), "greeting")
+        word = fields.text()
+        if word == Said.NO:
+            self._refused(fields)
+        greeting = _read_greeting(word, fields)
+        check_greeting(self.hello, greeting, replica=self._expected)
+        self.state = _after(self.state, Said.GREETING)
+        self.greeting = greeting
+        return encode_hello(self.hello)
+
+    def _answered(self, payload: bytes) -> None:
+        fields = cbor.Fields(cbor.loads_array(payload), "answer to hello")
+        match fields.text():
+            case Said.OK:
+                self.state = _after(self.state, Said.OK)
+            case Said.NO:
+                self._refused(fields)
+            case word:
+                raise ProtocolError(f"{word!r} is no answer to hello")
+
+    def _refused(self, fields: cbor.Fields) -> None:
+        self.state = _after(self.state, Said.NO)
+        raise error_of(fields.uint(), fields.text())
+
+
+def check_hello(mine: Greeting, hello: Hello) -> None:
+    """May this dialer talk to us? Raises WrongVersion or ForeignCluster.
+
+    Whether a peer's id and instance are a known member's is for the node to say.
+    """
+    if hello.version not in mine.versions:
+        raise WrongVersion(f"version {hello.version} is not spoken here, only {mine.versions}")
+    if hello.cluster is not None and hello.cluster != mine.cluster:
+        raise ForeignCluster(f"this is cluster {mine.cluster}, not {hello.cluster}")
+    if hello.party is Party.CLIENT:
+        return
+    if hello.cluster is None or hello.instance is None or not hello.replica:
+        raise ProtocolError("a peer must name its cluster, instance and replica id")
+    if hello.replica == mine.replica and hello.instance != mine.instance:
+        raise ForeignCluster(f"replica id {hello.replica} is mine ({mine.name})")
+    if hello.replica == mine.replica:
+        raise ProtocolError("this node dialled itself")
+
+
+def check_greeting(mine: Hello, greeting: Greeting, *, replica: Replica | None) -> None:
+    """Is this the acceptor we wanted? Raises WrongVersion or ForeignCluster."""
+    if mine.version not in greeting.versions:
+        raise WrongVersion(f"{greeting.name} speaks {greeting.versions}, not {mine.version}")
+    if mine.cluster is not None and mine.cluster != greeting.cluster:
+        raise ForeignCluster(f"{greeting.name} is of cluster {greeting.cluster}")
+    if replica is not None and replica != greeting.replica:
+        raise ForeignCluster(f"replica {greeting.replica} answers where {replica} was expected")
+
+
+def encode_greeting(greeting: Greeting) -> bytes:
+    """A framed greeting."""
+    g = greeting
+    values = [list(g.versions), list(g.features), g.cluster, g.instance, g.replica, g.name, g.empty]
+    return frame(cbor2.dumps([MAGIC, *values]))
+
+
+def decode_greeting(payload: bytes) -> Greeting:
+    """The greeting in a payload. Raises ProtocolError."""
+    fields = cbor.Fields(cbor.loads_array(payload), "greeting")
+    return _read_greeting(fields.text(), fields)
+
+
+def encode_hello(hello: Hello) -> bytes:
+    """A framed hello."""
+    h = hello
+    values = [h.version, list(h.features), h.party.value, h.cluster, h.instance, h.replica, h.name]
+    return frame(cbor2.dumps(["hello", *values, h.empty, h.epoch, h.user]))
+
+
+def decode_hello(payload: bytes) -> Hello:
+    """The hello in a payload. Raises ProtocolError; WrongVersion before it reads on."""
+    fields = cbor.Fields(cbor.loads_array(payload), "hello")
+    if fields.text() != Said.HELLO:
+        raise fields.refused("'hello'")
+    version = fields.uint()
+    if version not in limits.VERSIONS:
+        # The rest may look different in that version.
+        raise WrongVersion(f"version {version} is not spoken here, only {limits.VERSIONS}")
+    return Hello(
+        version=version,
+        features=_texts(fields),
+        party=_party(fields),
+        cluster=fields.text_or_none(limits.NAME_CHARS_MAX),
+        instance=fields.text_or_none(limits.NAME_CHARS_MAX),
+        replica=fields.uint(limits.REPLICA_MAX),
+        name=fields.text(limits.NAME_CHARS_MAX),
+        empty=fields.flag(),
+        epoch=fields.uint(),
+        user=fields.text_or_none(limits.NAME_CHARS_MAX),
+    )
+
+
+def common_version(theirs: Iterable[int]) -> int:
+    """The highest version that both sides speak. Raises WrongVersion."""
+    offered = set(theirs)
+    common = [version for version in limits.VERSIONS if version in offered]
+    if common:
+        return max(common)
+    raise WrongVersion(f"they speak {sorted(offered)}, we {limits.VERSIONS}")
+
+
+def _read_greeting(word: str, fields: cbor.Fields) -> Greeting:
+    if word != MAGIC:
+        raise ProtocolError("whoever answers there does not speak qsync")
+    versions = _versions(fields)
+    common_version(versions)
+    return Greeting(
+        versions=versions,
+        features=_texts(fields),
+        cluster=fields.text(limits.NAME_CHARS_MAX),
+        instance=fields.text(limits.NAME_CHARS_MAX),
+        replica=fields.replica(),
+        name=fields.text(limits.NAME_CHARS_MAX),
+        empty=fields.flag(),
+    )
+
+
+def _versions(fields: cbor.Fields) -> tuple[int, ...]:
+    items = fields.array(limits.FEATURES_MAX)
+    inner = cbor.Fields(items, "versions")
+    return tuple(inner.uint() for _ in items)
+
+
+def _texts(fields: cbor.Fields) -> tuple[str, ...]:
+    items = fields.array(limits.FEATURES_MAX)
+    inner = cbor.Fields(items, "features")
+    return tuple(inner.text(limits.NAME_CHARS_MAX) for _ in items)
+
+
+def _party(fields: cbor.Fields) -> Party:
+    name = fields.text(limits.NAME_CHARS_MAX)
+    if name in (Party.PEER, Party.CLIENT):
+        return Party(name)
+    raise fields.refused("'peer' or 'client'")
+
+
+def _after(state: State, said: Said) -> State:
+    after = TABLE.get((state, said))
+    if after is None:
+        raise ProtocolError(f"{said.value} does not fit the state {state.value}")
+    return after
+
+
+_OK: Final = frame(cbor2.dumps(["ok"]))

@@ -1,0 +1,201 @@
+"""What clients may ask: every request, as a value."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
+from typing import NamedTuple
+
+from election.messages import Index, Replica, Term
+from qsync.core.inputs import Consistency
+
+Name = str | int
+"""A space or an index, by name or number."""
+Operations = Sequence[list[object]]
+"""Operations of a transaction, or the reads to be validated; each is an array, as yet unopened."""
+
+
+class Verb(IntEnum):
+    """What is asked."""
+
+    PING = 1
+    SCHEMA = 2
+    WRITE = 3
+    GET = 4
+    SELECT = 5
+    COUNT = 6
+    STATUS = 7
+    INFO = 8
+    PROMOTE = 9
+    DEMOTE = 10
+    CLEAR = 11
+    ROLLBACK_QUEUE = 12
+    LOG = 13
+    DIGEST = 14
+    LOST = 15
+    DRY_RUN = 16
+    TX_GET = 17
+
+
+class WriteFlags(IntFlag):
+    """How a transaction is to be committed. No SYNC and no ASYNC: as its spaces say."""
+
+    NONE = 0
+    SYNC = 1
+    ASYNC = 2
+    SUBMIT = 4
+    NO_WAIT = 8
+
+
+class Write(NamedTuple):
+    """One transaction. `session` is empty when the client does not ask for "exactly once".
+
+    `timeout`: how long the node may keep the client waiting, in seconds. `reads` are validated
+    against `snapshot` (optimistic concurrency).
+    """
+
+    id: int
+    session: bytes
+    seq: int
+    low: int
+    flags: int
+    ops: Operations
+    timeout: float | None = None
+    snapshot: int = 0
+    reads: Operations = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How fresh a read must be. `term` and `at` (an index) are for AT_LEAST."""
+
+    consistency: Consistency = Consistency.LINEARIZABLE
+    term: Term = Term(0)
+    at: Index = Index(0)
+
+
+LINEARIZABLE = Level()
+"""The default of every read."""
+
+
+class Get(NamedTuple):
+    """One tuple by a unique index."""
+
+    id: int
+    space: Name
+    by: Name
+    key: list[object]
+    level: Level = LINEARIZABLE
+
+
+class Select(NamedTuple):
+    """Tuples in index order. `ops`: what the asking transaction would write, seen by this read."""
+
+    id: int
+    space: Name
+    by: Name
+    iterator: str
+    key: list[object]
+    limit: int
+    offset: int = 0
+    after: object = None
+    level: Level = LINEARIZABLE
+    ops: Operations = ()
+
+
+class Count(NamedTuple):
+    """How many tuples a select without limit would give."""
+
+    id: int
+    space: Name
+    by: Name
+    iterator: str
+    key: list[object]
+    level: Level = LINEARIZABLE
+    ops: Operations = ()
+
+
+class TxGet(NamedTuple):
+    """A get that sees what the asking transaction would write."""
+
+    id: int
+    ops: Operations
+    space: Name
+    by: Name
+    key: list[object]
+    level: Level = LINEARIZABLE
+
+
+class Plain(NamedTuple):
+    """A question without arguments: PING, SCHEMA, STATUS, ROLLBACK_QUEUE, LOST."""
+
+    id: int
+    verb: Verb
+
+
+class Info(NamedTuple):
+    """`box.info`, or the part of it at `path`."""
+
+    id: int
+    path: str | None = None
+
+
+class Promote(NamedTuple):
+    """Make this node the leader; answered when its PROMOTE is confirmed."""
+
+    id: int
+    timeout: float
+
+
+class Demote(NamedTuple):
+    """Give up leadership, to `to` when it is not 0."""
+
+    id: int
+    to: Replica | int
+    timeout: float
+
+
+class Clear(NamedTuple):
+    """`box.ctl.clear_synchro_queue()`."""
+
+    id: int
+    timeout: float
+
+
+class Log(NamedTuple):
+    """Entries from `first`, as they are stored."""
+
+    id: int
+    first: Index
+    count_max: int
+    bytes_max: int
+
+
+class Digest(NamedTuple):
+    """Hashes of what is visible, of one space or of all."""
+
+    id: int
+    space: Name | None = None
+
+
+class DryRun(NamedTuple):
+    """What would `what` do? In numbers."""
+
+    id: int
+    what: str
+
+
+Request = (
+    Write
+    | Get
+    | Select
+    | Count
+    | TxGet
+    | Plain
+    | Info
+    | Promote
+    | Demote
+    | Clear
+    | Log
+    | Digest
+    | DryRun
+)

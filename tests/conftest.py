@@ -1,0 +1,30 @@
+"""What all tests share: the cheapest run first, and a picture of what a run needs."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).parent
+TIERS = ("repo", "unit", "scenarios", "seeds", "node", "live", "terminal", "spark")
+"""Folders by how soon they can tell that something is wrong."""
+
+# No deadline: on a shared machine the slowest example says nothing about the code.
+settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("house")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Sort by tier, keeping the (random) order within each; slow ones of a tier come last."""
+    items.sort(key=_cost)
+
+
+def _cost(item: pytest.Item) -> tuple[bool, int]:
+    tier = item.path.relative_to(ROOT).parts[0]
+    place = TIERS.index(tier) if tier in TIERS else len(TIERS)
+    return item.get_closest_marker("slow") is not None, place
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rewrite", action="store_true", help="write what transcripts say now")

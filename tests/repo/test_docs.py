@@ -1,0 +1,129 @@
+"""The documents: links lead somewhere, and every code and option has its line."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.main import COMMANDS
+from qsync import errors
+from qsync.config import NodeConfig
+from tests.repo import tree
+
+PAGES = [path for path in tree.files(".md") if "/corpora/" not in path.as_posix()]
+FENCE = re.compile(r"(?ms)^( *)(```|~~~).*?^\1\2\s*$")
+LINK = re.compile(r"(?<!!)\[[^\]\[]*\]\(([^)\s]+)\)")
+
+
+def prose(path: Path) -> str:
+    """A page without its code blocks and code spans."""
+    return re.sub(r"`[^`\n]*`", "``", FENCE.sub("", path.read_text(encoding="utf-8")))
+
+
+def anchors(path: Path) -> set[str]:
+    """What a page's headings are called in links."""
+    text = FENCE.sub("", path.read_text(encoding="utf-8"))
+    found = re.findall(r"(?m)^#+ +(.+?) *$", text)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+def links(path: Path) -> Iterator[str]:
+    for target in LINK.findall(prose(path)):
+        if not re.match(r"[a-z]+:", target):
+            yield target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=tree.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in links(page):
+        file, _, anchor = target.partition("#")
+        there = (page.parent / file).resolve() if file else page
+        assert there.exists(), f"{tree.name(page)}: {target}"
+        if anchor:
+            assert anchor in anchors(there), f"{tree.name(page)}: {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=tree.name)
+def test_a_page_has_one_title(page: Path) -> None:
+    if "docs/news/" in page.as_posix() and page.name != "README.md":
+        return  # a fragment is one sentence of a later page
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    assert len(re.findall(r"(?m)^# ", text)) == 1
+
+
+def test_every_page_can_be_reached_from_the_index() -> None:
+    index = tree.ROOT / "docs" / "index.md"
+    reached, todo = {index}, [index]
+    while todo:
+        page = todo.pop()
+        for target in links(page):
+            there = (page.parent / target.partition("#")[0]).resolve()
+            if there.suffix == ".md" and there not in reached:
+                reached.add(there)
+                todo.append(there)
+    news = tree.ROOT / "docs" / "news"
+    wanted = {page for page in (tree.ROOT / "docs").rglob("*.md") if page.parent != news}
+    missing = sorted(tree.name(page) for page in wanted - reached)
+    assert not missing
+
+
+def codes() -> list[tuple[int, str]]:
+    """Number and code of every error class in the sources, imported or not."""
+    found: list[tuple[int, str]] = []
+    for path in tree.modules():
+        if tree.name(path).startswith(tree.PACKAGES):
+            for node in ast.walk(tree.parse(path)):
+                if isinstance(node, ast.ClassDef):
+                    number, code = constant(node, "number"), constant(node, "code")
+                    if isinstance(number, int) and isinstance(code, str):
+                        found.append((number, code))
+    return sorted(found)
+
+
+def constant(cls: ast.ClassDef, name: str) -> object:
+    """What a class says `name` is, if it says so with a literal."""
+    for line in cls.body:
+        match line:
+            case ast.Assign(targets=[ast.Name(id=word)], value=ast.Constant(value=value)):
+                pass
+            case ast.AnnAssign(target=ast.Name(id=word), value=ast.Constant(value=value)):
+                pass
+            case _:
+                continue
+        if word == name:
+            return value
+    return None
+
+
+def test_error_numbers_and_codes_are_unique() -> None:
+    assert len({number for number, _ in codes()}) == len(codes())
+    assert len({code for _, code in codes()}) == len(codes())
+    assert {error.code for error in errors.all_errors()} <= {code for _, code in codes()}
+
+
+@pytest.mark.parametrize(("number", "code"), codes())
+def test_every_error_code_is_explained(number: int, code: str) -> None:
+    page = (tree.ROOT / "docs/reference/errors.md").read_text(encoding="utf-8")
+    assert re.search(rf"(?m)^\| {number} \| `{code}` \|", page)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_explained(command: str) -> None:
+    page = (tree.ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
+    assert f"`qsync {command}" in page
+
+
+@pytest.mark.parametrize("key", [*NodeConfig().values(), "peers"])
+def test_every_option_is_explained(key: str) -> None:
+    page = (tree.ROOT / "docs/reference/config.md").read_text(encoding="utf-8")
+    assert f"| `{key}` |" in page
+
+
+def test_a_news_fragment_is_a_sentence_of_a_known_type() -> None:
+    for path in sorted((tree.ROOT / "docs/news").iterdir()):
+        if path.name == "README.md":
+            continue
+        assert re.fullmatch(r"(\d+|\+[\w-]+)\.(feature|change|fix|removal)\.md", path.name)
+        assert path.read_text(encoding="utf-8").rstrip().endswith("."), path.name

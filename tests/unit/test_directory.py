@@ -1,0 +1,174 @@
+"""One process, one format, one identity; and the archive of what was cut."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from election.messages import Replica
+from qsync import record
+from qsync.errors import ConfigError, Damaged, DirectoryLocked, StoreError, WrongFormat
+from qsync.store import archive
+from qsync.store.contract import Identity
+from qsync.store.directory import Directory
+from tests.unit.logs import CHILD, ME, ROOT, child, lmdb_log, recovered, some, write
+
+
+def test_a_fresh_directory_is_formatted_once_and_known_again(tmp_path: Path) -> None:
+    path = tmp_path / "n1"
+    with Directory(path, wanted=replace(ME, instance="")) as first:
+        assert first.fresh
+        identity = first.identity
+        assert len(identity.instance) == 36
+    with Directory(path, wanted=replace(ME, instance="")) as again:
+        assert not again.fresh
+        assert again.identity == identity
+        assert (again.log, again.data) == (path / "log", path / "data")
+        assert again.probe() > 0
+
+
+def test_a_node_may_get_another_name(tmp_path: Path) -> None:
+    Directory(tmp_path, wanted=ME).close()
+    Directory(tmp_path, wanted=replace(ME, name="other")).close()
+    assert json.loads((tmp_path / "identity.json").read_text())["name"] == "other"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "says"),
+    [
+        (replace(ME, cluster="c-2"), "belongs to cluster c-1, the configuration says c-2"),
+        (replace(ME, replica=Replica(2)), "belongs to replica 1, the configuration says 2"),
+        (replace(ME, instance="i-2"), "belongs to instance i-1, the configuration says i-2"),
+    ],
+)
+def test_another_nodes_directory_is_refused(tmp_path: Path, wanted: Identity, says: str) -> None:
+    Directory(tmp_path, wanted=ME).close()
+    with pytest.raises(ConfigError, match=says):
+        Directory(tmp_path, wanted=wanted)
+    Directory(tmp_path, wanted=ME).close()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"format": 99}', "has format 99, this release knows 1"),
+        ('{"format": 1}', "is incomplete"),
+        ("[1]", "names no format"),
+        ("not json", "names no format"),
+    ],
+)
+def test_a_foreign_format_is_refused(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "identity.json").write_text(text)
+    with pytest.raises(WrongFormat, match=says):
+        Directory(tmp_path, wanted=ME)
+
+
+def test_bytes_that_are_no_text_are_a_foreign_format(tmp_path: Path) -> None:
+    (tmp_path / "identity.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(WrongFormat, match="is not text"):
+        Directory(tmp_path, wanted=ME)
+
+
+def test_data_without_an_identity_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    with pytest.raises(WrongFormat, match=r"holds data but no identity\.json"):
+        Directory(tmp_path, wanted=ME)
+
+
+def test_a_second_process_is_refused_by_the_first_ones_id(tmp_path: Path) -> None:
+    code = """
+        from pathlib import Path
+        from tests.unit.logs import ME
+        from qsync.store.directory import Directory
+        with Directory(Path(sys.argv[1]), wanted=ME):
+            print("mine", flush=True)
+            sys.stdin.read()
+        """
+    text = CHILD.format(root=str(ROOT)) + textwrap.dedent(code)
+    command = [sys.executable, "-c", text, str(tmp_path)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "mine\n"
+        with pytest.raises(DirectoryLocked, match=f"process {process.pid} runs on") as caught:
+            Directory(tmp_path, wanted=ME)
+        assert caught.value.details["pid"] == str(process.pid)
+        process.communicate("")
+    Directory(tmp_path, wanted=ME).close()
+
+
+def test_a_process_that_was_killed_leaves_no_lock(tmp_path: Path) -> None:
+    child(
+        """
+        import os, signal
+        from pathlib import Path
+        from tests.unit.logs import ME
+        from qsync.store.directory import Directory
+        if os.fork() == 0:
+            directory = Directory(Path(sys.argv[1]), wanted=ME)
+            os.kill(os.getpid(), signal.SIGKILL)
+        os.wait()
+        """,
+        tmp_path,
+    )
+    Directory(tmp_path, wanted=ME).close()
+
+
+def test_a_file_in_the_way_is_a_store_error(tmp_path: Path) -> None:
+    (tmp_path / "n1").write_text("not a directory")
+    with pytest.raises(StoreError, match="File exists"):
+        Directory(tmp_path / "n1", wanted=ME)
+    with pytest.raises(StoreError):
+        Directory(Path("/proc/qsync"), wanted=ME)
+    (tmp_path / "log").write_text("not a directory")
+    with pytest.raises(StoreError):
+        lmdb_log(tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user to be")
+def test_a_directory_that_may_not_be_written_is_said_so(tmp_path: Path) -> None:
+    answer = child(
+        """
+        import os
+        from pathlib import Path
+        from tests.unit.logs import ME
+        from qsync.errors import StoreError
+        from qsync.store.directory import Directory
+        os.seteuid(65534)
+        try:
+            Directory(Path(sys.argv[1]) / "n1", wanted=ME)
+        except StoreError as error:
+            print(error)
+        """,
+        tmp_path,
+    )
+    assert "cannot be written" in answer
+    assert "must own the directory" in answer
+
+
+# --------------------------------------------------------------------------------- the archive
+
+
+def test_cut_tails_are_exported_and_read_back(tmp_path: Path) -> None:
+    with recovered(tmp_path) as (log, _):
+        made = some(5)
+        log.write(write(made))
+        log.write(write(cut_above=2))
+        tails = log.archived()
+    paths = archive.export(tails, tmp_path / "archive")
+    assert [path.name for path in paths] == ["1-3-5-1.tail"]
+    assert archive.export(tails, tmp_path / "archive") == paths
+    assert [archive.load(path) for path in paths] == tails
+    assert record.decode(archive.load(paths[0]).raw) == made[2:]
+
+
+def test_a_torn_export_is_damage(tmp_path: Path) -> None:
+    (tmp_path / "1-3-5-1.tail").write_bytes(b"short")
+    with pytest.raises(Damaged, match="archived tail 1 is torn"):
+        archive.load(tmp_path / "1-3-5-1.tail")

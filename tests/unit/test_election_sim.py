@@ -1,0 +1,310 @@
+"""Elections on a bad network with crashing nodes: whatever the dice say, one leader per term."""
+
+import random
+from collections import deque
+from dataclasses import dataclass, field
+
+import pytest
+
+from election.fencing import Fencing
+from election.messages import (
+    Ballot,
+    ElectionMessage,
+    Index,
+    Position,
+    Replica,
+    Term,
+    Vote,
+)
+from election.raft import Raft, Timing
+from election.ready import Letter
+from election.roles import Mode, Role
+
+TIMING = Timing(election_timeout=1.0, disconnect_timeout=0.8)
+STEPS = 400
+CALM_STEPS = 3000
+
+
+@dataclass(frozen=True)
+class Beat:
+    """A leader's heartbeat, which brings its whole log; the answer comes back as `Beaten`."""
+
+    term: Term
+    leader: Replica
+    position: Position
+    sent: float
+
+
+@dataclass(frozen=True)
+class Beaten:
+    """I follow you in this term, or there is a higher one."""
+
+    term: Term
+    follower: Replica
+    sent: float
+
+
+Said = ElectionMessage | Beat | Beaten
+
+
+@dataclass
+class Node:
+    """A Raft, its disk, and what its disk has not finished."""
+
+    raft: Raft
+    disk: Ballot
+    writes: deque[tuple[Ballot, tuple[Letter, ...]]] = field(default_factory=deque)
+    timers: dict[str, float] = field(default_factory=dict)
+    leases: dict[Replica, float] = field(default_factory=dict)
+    """When the heartbeat was sent that each follower answered last."""
+
+
+class World:
+    """Some nodes, the messages under way, and dice.
+
+    `prompt`: nodes always know the time and nobody reports a living leader dead; only then may a
+    leader count on the loyalty of its followers. `forgets`: disks lose what was written last.
+    """
+
+    def __init__(
+        self, seed: int, size: int, *, prompt: bool = False, forgets: bool = False
+    ) -> None:
+        self.dice = random.Random(seed)
+        self.voters = tuple(Replica(n) for n in range(1, size + 1))
+        self.prompt = prompt
+        self.forgets = forgets
+        self.fencing = self.dice.choice(list(Fencing))
+        self.now = 0.0
+        self.wire: list[tuple[Replica, Said]] = []
+        self.leaders: dict[Term, Replica] = {}
+        self.votes: dict[tuple[Replica, Term], Replica] = {}
+        start = Ballot(term=Term(0), vote=None, member=True)
+        self.nodes = {me: self._boot(me, start, Position(Term(0), Index(0))) for me in self.voters}
+
+    def _boot(self, me: Replica, ballot: Ballot, position: Position) -> Node:
+        raft = Raft(
+            me=me,
+            voters=self.voters,
+            mode=Mode.CANDIDATE,
+            quorum=len(self.voters) // 2 + 1,
+            timing=TIMING,
+            fencing=self.fencing,
+            ballot=ballot,
+            position=position,
+        )
+        raft.clock(self.now)
+        raft.start()
+        return Node(raft=raft, disk=ballot)
+
+    # ------------------------------------------------------------------------- what may happen
+
+    def storm(self) -> None:
+        """One random thing."""
+        me = self.dice.choice(self.voters)
+        what = self.dice.random()
+        if what < 0.45 and self.wire:
+            self._deliver(lossy=True)
+        elif what < 0.65:
+            self._write(me)
+        elif what < 0.80:
+            self._tick(me, self.dice.random() * 0.6)
+        elif what < 0.90:
+            self._beat(me)
+        elif what < 0.93:
+            self._crash(me)
+        elif what < 0.96:
+            self._order(me)
+        else:
+            self._timer(me, early=self.dice.random() < 0.3)
+        self._collect()
+
+    def calm(self) -> None:
+        """Everything works, time passes slowly."""
+        me = self.voters[self.dice.randrange(len(self.voters))]
+        self.now += 0.002
+        for node in self.nodes.values():
+            while node.writes:
+                self._complete(node)
+        while self.wire:
+            self._deliver(lossy=False)
+            self._collect()
+        self._tick(me, 0.0)
+        self._beat(me)
+        self._timer(me, early=False)
+        self._collect()
+
+    def _deliver(self, *, lossy: bool) -> None:
+        at = self.dice.randrange(len(self.wire)) if lossy else 0
+        to, said = self.wire[at]
+        fate = self.dice.random() if lossy else 0.5
+        if fate > 0.1:  # Otherwise it comes once more.
+            del self.wire[at]
+        if fate > 0.85:
+            return  # Lost.
+        raft = self.nodes[to].raft
+        if self.prompt:
+            raft.clock(self.now)
+        match said:
+            case Beat():
+                if raft.observe(said.term, said.leader):
+                    raft.grew(said.position)
+                self._say(said.leader, Beaten(raft.term, to, said.sent), after=to)
+            case Beaten():
+                if raft.observe(said.term, None) and raft.role is Role.LEADER:
+                    raft.heard(said.follower)
+                    if said.term == raft.term:
+                        self.nodes[to].leases[said.follower] = said.sent
+            case _:
+                raft.received(said)
+
+    def _say(self, to: Replica, said: Beaten, *, after: Replica) -> None:
+        """Only in a durable term, as the log does it."""
+        node = self.nodes[after]
+        if node.disk.term == said.term:
+            self.wire.append((to, said))
+
+    def _write(self, me: Replica) -> None:
+        if self.nodes[me].writes:
+            self._complete(self.nodes[me])
+
+    def _complete(self, node: Node) -> None:
+        ballot, letters = node.writes.popleft()
+        self._persist(node, ballot)
+        node.raft.ballot_written(ballot)
+        self._post(node, letters)
+
+    def _post(self, node: Node, letters: tuple[Letter, ...]) -> None:
+        for to, said in letters:
+            self.wire.append((to, said))
+            if isinstance(said, Vote) and said.granted and not said.pre:
+                assert node.disk.term >= said.asked, "a vote that is not durable"
+                first = self.votes.setdefault((said.voter, said.asked), to)
+                assert first == to, "two votes in one term"
+
+    def _persist(self, node: Node, ballot: Ballot) -> None:
+        if not self.forgets:
+            assert ballot.term >= node.disk.term
+            assert ballot.term > node.disk.term or node.disk.vote in (None, ballot.vote)
+        node.disk = ballot
+
+    def _tick(self, me: Replica, seconds: float) -> None:
+        """The world's time passes, and this node looks at it (others may have been paused)."""
+        self.now += seconds
+        self.nodes[me].raft.clock(self.now)
+
+    def _beat(self, me: Replica) -> None:
+        raft = self.nodes[me].raft
+        if raft.role is Role.LEADER:
+            if self.dice.random() < 0.3:
+                raft.grew(Position(raft.term, Index(raft.position.index + 1)))
+            for peer in self.voters:
+                if peer != me:
+                    self.wire.append((peer, Beat(raft.term, me, raft.position, self.now)))
+
+    def _crash(self, me: Replica) -> None:
+        node = self.nodes[me]
+        # A write under way may have reached the disk without anybody having been told.
+        for ballot, _ in node.writes:
+            if self.dice.random() < 0.5:
+                break
+            self._persist(node, ballot)
+        disk = node.disk
+        if self.forgets:
+            disk = Ballot(term=Term(max(0, disk.term - 1)), vote=None, member=True)
+        self.nodes[me] = self._boot(me, disk, node.raft.position)
+
+    def _order(self, me: Replica) -> None:
+        raft = self.nodes[me].raft
+        match self.dice.randrange(4):
+            case 0:
+                raft.promote()
+            case 1 if raft.role is Role.LEADER:
+                raft.hand_over(self.dice.choice([peer for peer in self.voters if peer != me]))
+            case 2:
+                raft.resign("order")
+            case _:
+                if not self.prompt:
+                    raft.leader_gone()
+
+    def _timer(self, me: Replica, *, early: bool) -> None:
+        node = self.nodes[me]
+        for kind, when in sorted(node.timers.items()):
+            if early or when <= self.now:
+                del node.timers[kind]
+                node.raft.clock(self.now)
+                node.raft.timer(kind)
+                return
+
+    # --------------------------------------------------------------------------- what must hold
+
+    def _collect(self) -> None:
+        for me, node in self.nodes.items():
+            raft = node.raft
+            ready = raft.ready()
+            assert ready.ballot is not None or not ready.after
+            if ready.ballot is not None:
+                node.writes.append((ready.ballot, ready.after))
+            self._post(node, ready.now)
+            for timer in ready.timers:
+                node.timers.pop(timer.kind, None)
+                if timer.earliest is not None:
+                    wait = self.dice.uniform(timer.earliest, timer.latest)
+                    node.timers[timer.kind] = self.now + wait
+            if ready.elected:
+                node.leases.clear()
+                if self.prompt:
+                    self._check_leases(me)
+            if raft.role is Role.LEADER:
+                assert self.leaders.setdefault(raft.term, me) == me, "two leaders of one term"
+                assert node.disk == raft.ballot, "leads on a ballot that is not durable"
+
+    def _check_leases(self, elected: Replica) -> None:
+        """No older leader may think that its followers are still loyal."""
+        for me, node in self.nodes.items():
+            if me != elected and node.raft.role is Role.LEADER and not node.raft.is_lease_void:
+                sent = sorted(node.leases.values(), reverse=True)
+                needed = node.raft.quorum - 1
+                leased = sent[needed - 1] + TIMING.election_timeout if len(sent) >= needed else 0.0
+                assert leased <= self.now, "elected against a leader with a lease"
+
+
+def run(seed: int, size: int, *, prompt: bool = False, forgets: bool = False) -> World:
+    world = World(seed, size, prompt=prompt, forgets=forgets)
+    for _ in range(STEPS):
+        world.storm()
+    return world
+
+
+@pytest.mark.parametrize("size", [3, 5])
+def test_there_is_never_a_second_leader_of_a_term(size: int) -> None:
+    elected = 0
+    for seed in range(200):
+        elected += len(run(seed, size).leaders)
+    assert elected > 200, "the storm is so bad that it tests nothing"
+
+
+@pytest.mark.parametrize("size", [3, 5])
+def test_nobody_is_elected_against_a_leader_whose_followers_are_loyal(size: int) -> None:
+    for seed in range(200):
+        run(seed, size, prompt=True)
+
+
+def test_after_any_storm_somebody_leads() -> None:
+    for seed in range(12):
+        world = run(seed, 3)
+        for _ in range(CALM_STEPS):
+            world.calm()
+        leading = [me for me, node in world.nodes.items() if node.raft.role is Role.LEADER]
+        assert len(leading) == 1, seed
+        assert {node.raft.leader for node in world.nodes.values()} == set(leading), seed
+
+
+def test_disks_that_forget_a_vote_are_found_out() -> None:
+    """So the storm is bad enough to notice what it is for."""
+
+    def storms() -> None:
+        for seed in range(300):
+            run(seed, 3, forgets=True)
+
+    with pytest.raises(AssertionError, match=r"two (leaders|votes)"):
+        storms()

@@ -1,0 +1,127 @@
+"""What a lab leaves on disk, and that a reused pid is never touched."""
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from admin import lab, processes
+from admin.processes import Process
+from qsync.errors import ConfigError
+
+
+def idle(tmp_path: Path) -> Process:
+    """A process that waits for a signal."""
+    program = "import signal\nsignal.pause()"
+    log = tmp_path / "idle.log"
+    return processes.start([sys.executable, "-c", program], log=log, env=dict(os.environ))
+
+
+def test_a_lab_is_laid_out_and_found_again(tmp_path: Path) -> None:
+    made = lab.create(tmp_path / "x", name="x", nodes=3)
+    assert lab.load(tmp_path / "x") == made
+    assert [node.name for node in made.nodes] == ["n1", "n2", "n3"]
+    assert len(set(made.addresses)) == 3
+    assert [node.process for node in made.nodes] == [None, None, None]
+
+
+def test_the_configuration_names_all_members_and_the_quick_timeouts(tmp_path: Path) -> None:
+    made = lab.create(tmp_path / "x", name="x", nodes=3, options={"store.writer": "inline"})
+    config = yaml.safe_load(made.node("n2").config.read_text())
+    assert config["node"] == {"id": 2, "name": "n2", "dir": str(tmp_path / "x" / "n2")}
+    assert config["cluster"] == {"id": made.cluster, "name": "x"}
+    assert config["election"] == {"timeout": "1s"}
+    assert config["replication"] == {"timeout": "250ms"}
+    assert config["store"] == {"writer": "inline"}
+    assert [peer["address"] for peer in config["peers"]] == list(made.addresses)
+    assert config["listen"] == made.addresses[1]
+
+
+def test_a_lab_is_not_made_twice(tmp_path: Path) -> None:
+    lab.create(tmp_path / "x", name="x", nodes=1)
+    with pytest.raises(lab.LabExists):
+        lab.create(tmp_path / "x", name="x", nodes=1)
+
+
+@pytest.mark.parametrize("count", [0, 32])
+def test_a_lab_has_one_to_thirty_one_nodes(tmp_path: Path, count: int) -> None:
+    with pytest.raises(ConfigError, match="1 to 31"):
+        lab.create(tmp_path / "x", name="x", nodes=count)
+
+
+def test_what_is_no_lab_is_said_to_be_none(tmp_path: Path) -> None:
+    with pytest.raises(lab.NoSuchLab, match="no lab"):
+        lab.load(tmp_path)
+    (tmp_path / lab.STATE_FILE).write_text('{"format": 1}')
+    with pytest.raises(ConfigError, match="damaged"):
+        lab.load(tmp_path)
+    (tmp_path / lab.STATE_FILE).write_text('{"format": 9}')
+    with pytest.raises(ConfigError, match="format 9"):
+        lab.load(tmp_path)
+
+
+def test_a_node_is_found_by_name_or_id(tmp_path: Path) -> None:
+    made = lab.create(tmp_path / "x", name="x", nodes=2)
+    assert made.node("2") is made.node("n2")
+    with pytest.raises(ConfigError, match="it has n1, n2"):
+        made.node("n9")
+
+
+def test_labs_live_below_the_state_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert lab.names() == []
+    lab.create(lab.place("a"), name="a", nodes=1)
+    assert lab.place("a") == tmp_path / "qsync" / "labs" / "a"
+    assert lab.names() == ["a"]
+    with pytest.raises(ConfigError, match="not a name"):
+        lab.place("../a")
+
+
+def test_a_process_is_paused_resumed_and_ended(tmp_path: Path) -> None:
+    process = idle(tmp_path)
+    try:
+        assert process.alive
+        assert not process.wait_gone(0)
+        assert process.send(signal.SIGKILL)
+        assert process.wait_gone(5)
+        assert not process.alive
+        assert not process.send(signal.SIGKILL)
+    finally:
+        process.end(grace=5)
+
+
+def test_a_paused_process_is_ended_too(tmp_path: Path) -> None:
+    process = idle(tmp_path)
+    process.send(signal.SIGSTOP)
+    process.end(grace=5)
+    assert not process.alive
+
+
+def test_a_reused_pid_is_never_signalled(tmp_path: Path) -> None:
+    process = idle(tmp_path)
+    try:
+        path = tmp_path / "node.pid"
+        processes.write_pid_file(path, process)
+        assert processes.read_pid_file(path) == process
+        # The note of an older process that had the same pid.
+        path.write_text(json.dumps({"pid": process.pid, "started": process.started - 1}))
+        older = processes.read_pid_file(path)
+        assert older is not None
+        assert not older.alive
+        assert not older.send(signal.SIGKILL)
+        older.end(grace=1)
+        assert process.alive
+    finally:
+        process.end(grace=5)
+
+
+def test_an_unreadable_note_is_no_process(tmp_path: Path) -> None:
+    assert processes.read_pid_file(tmp_path / "none") is None
+    (tmp_path / "node.pid").write_text("junk")
+    assert processes.read_pid_file(tmp_path / "node.pid") is None

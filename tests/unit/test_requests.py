@@ -1,0 +1,265 @@
+"""Requests and replies come back as they were, packed ones too, and errors keep their class."""
+
+import contextlib
+
+import cbor2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from election.messages import Index, Term
+from qsync import errors
+from qsync.core.inputs import Consistency
+from qsync.errors import Outcome, ProtocolError, QsyncError, TooLarge, WrongTuple
+from qsync.record import Lsn
+from qsync.wire import cbor, replies, requests
+from qsync.wire.frames import Frames
+from qsync.wire.verbs import (
+    Clear,
+    Count,
+    Demote,
+    Digest,
+    DryRun,
+    Get,
+    Info,
+    Level,
+    Log,
+    Plain,
+    Promote,
+    Request,
+    Select,
+    TxGet,
+    Verb,
+    Write,
+    WriteFlags,
+)
+
+u64 = st.integers(0, 2**64 - 1)
+names = st.text(min_size=1, max_size=10) | st.integers(0, 2**32 - 1)
+values = st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.text(max_size=5)
+keys = st.lists(values, max_size=4)
+operations = st.lists(st.lists(values | st.binary(max_size=9), max_size=4), max_size=4)
+seconds = st.floats(0, 1e6)
+levels = st.builds(Level, st.sampled_from(Consistency), u64.map(Term), u64.map(Index))
+iterators = st.sampled_from(["eq", "ge", "gt", "le", "lt", "all", "req"])
+
+asked: st.SearchStrategy[Request] = st.one_of(
+    st.builds(
+        Write,
+        u64,
+        st.binary(max_size=16),
+        u64,
+        u64,
+        st.integers(0, 15),
+        operations,
+        st.none() | seconds,
+        u64,
+        operations,
+    ),
+    st.builds(Get, u64, names, names, keys, levels),
+    st.builds(
+        Select,
+        *(u64, names, names, iterators, keys, u64, u64),
+        st.none() | keys | st.binary(max_size=9),
+        levels,
+        operations,
+    ),
+    st.builds(Count, u64, names, names, iterators, keys, levels, operations),
+    st.builds(TxGet, u64, operations, names, names, keys, levels),
+    st.builds(
+        Plain,
+        u64,
+        st.sampled_from([Verb.PING, Verb.SCHEMA, Verb.STATUS, Verb.ROLLBACK_QUEUE, Verb.LOST]),
+    ),
+    st.builds(Info, u64, st.none() | st.text(max_size=20)),
+    st.builds(Promote, u64, seconds),
+    st.builds(Demote, u64, st.integers(0, 31), seconds),
+    st.builds(Clear, u64, seconds),
+    st.builds(Log, u64, u64.map(Index), u64, u64),
+    st.builds(Digest, u64, st.none() | names),
+    st.builds(DryRun, u64, st.text(max_size=10)),
+)
+
+
+def payload(framed: bytes) -> bytes:
+    (only,) = Frames().feed(framed)
+    return only
+
+
+def plain(request: Request) -> tuple[object, ...]:
+    """Empty tuples and empty lists are the same array."""
+    return tuple(list(part) if part == () else part for part in request)
+
+
+@given(asked)
+def test_requests_come_back_as_they_were(request: Request) -> None:
+    back = requests.decode(payload(requests.encode(request)))
+    assert type(back) is type(request)
+    assert plain(back) == plain(request)
+
+
+@given(u64, st.binary(min_size=16, max_size=16), u64, u64, st.binary(max_size=300))
+def test_a_packed_put_is_the_write_that_a_general_encoder_makes(
+    id: int, session: bytes, seq: int, low: int, row: bytes
+) -> None:
+    packed = requests.encode_put(
+        id,
+        session=session,
+        seq=seq,
+        low=low,
+        flags=WriteFlags.SYNC,
+        code=2,
+        space=cbor.text("accounts"),
+        row=row,
+    )
+    write = Write(id, session, seq, low, 1, [[2, "accounts", row]], None, 0, [])
+    assert requests.decode(payload(packed)) == write
+
+
+@given(asked, st.data())
+def test_a_truncated_request_is_a_protocol_error(request: Request, data: st.DataObject) -> None:
+    packed = payload(requests.encode(request))
+    cut = data.draw(st.integers(0, len(packed) - 1))
+    with pytest.raises(ProtocolError):
+        requests.decode(packed[:cut])
+
+
+@given(st.binary(max_size=80))
+def test_garbage_raises_only_protocol_errors(said: bytes) -> None:
+    for decode in (requests.decode, replies.decode):
+        with contextlib.suppress(ProtocolError):
+            decode(said)
+
+
+anything = st.recursive(
+    values | st.binary(max_size=5) | st.floats(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner),
+    max_leaves=5,
+)
+
+
+@given(st.integers(0, 20), st.lists(anything, max_size=12))
+def test_verbs_with_the_wrong_fields_are_protocol_errors_that_can_be_answered(
+    verb: int, fields: list[object]
+) -> None:
+    said = cbor2.dumps([7, verb, *fields])
+    try:
+        requests.decode(said)
+    except ProtocolError:
+        with pytest.raises(ProtocolError) as caught:
+            requests.decode(said)
+        assert caught.value.details["id"] == 7
+
+
+@given(st.integers(0, 70), st.lists(anything, max_size=9))
+def test_replies_with_the_wrong_fields_raise_only_protocol_errors(
+    number: int, fields: list[object]
+) -> None:
+    try:
+        _, got = replies.decode(cbor2.dumps([7, number, *fields]))
+    except ProtocolError:
+        return
+    if isinstance(got, QsyncError):
+        return
+    for read in (
+        replies.read_committed,
+        replies.read_row,
+        replies.read_rows,
+        replies.read_count,
+        replies.read_map,
+    ):
+        with contextlib.suppress(ProtocolError):
+            read(got)
+
+
+def test_too_many_operations_are_a_protocol_error() -> None:
+    write = Write(1, b"", 0, 0, 0, [[1]] * 65_537)
+    with pytest.raises(ProtocolError, match="at most 65536"):
+        requests.decode(payload(requests.encode(write)))
+
+
+def test_a_request_over_the_limit_is_refused_before_it_is_sent() -> None:
+    with pytest.raises(TooLarge, match="the limit is 100"):
+        requests.encode(Get(1, "s", 0, ["x" * 200]), bytes_max=100)
+
+
+def test_a_value_without_a_cbor_word_is_a_wrong_tuple() -> None:
+    with pytest.raises(WrongTuple):
+        requests.encode(Get(1, "s", 0, [object()]))
+
+
+rows = st.lists(st.none() | st.binary(max_size=300), max_size=300)
+
+
+@given(u64, u64, u64, u64, st.integers(0, 40), rows, st.booleans())
+def test_packed_commits_are_plain_cbor_and_come_back(
+    id: int, term: int, index: int, lsn: int, acks: int, results: list[bytes | None], again: bool
+) -> None:
+    packed = payload(
+        replies.committed(
+            id, term=term, index=index, lsn=lsn, acks=acks, results=results, duplicate=again
+        )
+    )
+    assert cbor2.loads(packed) == [id, 0, term, index, lsn, acks, results, again]
+    whose, got = replies.decode(packed)
+    assert whose == id
+    assert isinstance(got, list)
+    assert replies.read_committed(got) == (
+        Term(term),
+        Index(index),
+        Lsn(lsn),
+        acks,
+        results,
+        again,
+    )
+
+
+@given(u64, st.none() | st.binary(max_size=70_000), st.lists(st.binary(max_size=99)), u64)
+def test_packed_reads_are_plain_cbor_and_come_back(
+    id: int, found: bytes | None, many: list[bytes], snapshot: int
+) -> None:
+    one = payload(replies.row(id, found, snapshot=snapshot))
+    assert cbor2.loads(one) == [id, 0, found, snapshot]
+    assert replies.read_row(cbor2.loads(one)[2:]) == (found, snapshot)
+    several = payload(replies.rows(id, many, snapshot=snapshot))
+    assert cbor2.loads(several) == [id, 0, many, snapshot]
+    assert replies.read_rows(cbor2.loads(several)[2:]) == (many, snapshot)
+    number = payload(replies.counted(id, len(many), snapshot=snapshot))
+    assert replies.read_count(cbor2.loads(number)[2:]) == (len(many), snapshot)
+
+
+def test_an_answer_that_fits_no_frame_is_too_large_and_says_what_to_do() -> None:
+    with pytest.raises(TooLarge, match="limit"):
+        replies.rows(1, [b"x" * 60, b"y" * 60], snapshot=1, bytes_max=100)
+
+
+def test_other_replies_carry_anything() -> None:
+    assert replies.decode(payload(replies.reply(5, {"ok": 1}, [2]))) == (5, [{"ok": 1}, [2]])
+
+
+@pytest.mark.parametrize("cls", errors.all_errors(), ids=lambda cls: str(cls.__name__))
+def test_every_error_keeps_its_class_outcome_hint_and_leader(cls: type[QsyncError]) -> None:
+    error = cls("why", hint="do this", leader="h:1", details={"retry_after": 1.5})
+    error.outcome = Outcome.UNKNOWN
+    whose, back = replies.decode(payload(replies.failed(9, error)))
+    assert whose == 9
+    assert type(back) is cls
+    assert (back.message, back.hint, back.leader) == ("why", "do this", "h:1")
+    assert back.outcome is Outcome.UNKNOWN
+    assert back.details == {"retry_after": 1.5}
+
+
+def test_an_error_of_a_later_release_keeps_its_number() -> None:
+    words = ["new", "unknown", True, "hint", None, {}]
+    _, back = replies.decode(cbor2.dumps([1, 999, *words]))
+    assert isinstance(back, QsyncError)
+    assert back.details["number"] == 999
+    assert back.outcome is Outcome.UNKNOWN
+
+
+def test_details_that_cannot_be_sent_are_sent_as_text() -> None:
+    _, back = replies.decode(
+        payload(replies.failed(1, QsyncError("x", details={"o": {1, object()}})))
+    )
+    assert isinstance(back, QsyncError)
+    assert "object" in str(back.details["o"])
