@@ -17,6 +17,7 @@ from qsync.core.ready import (
     Ready,
     Ticket,
 )
+from qsync.core.waiters import Waiter
 from qsync.core.writable import Why
 from qsync.data.fold import Fold
 from qsync.data.request import Known, Limits, Once, Request
@@ -154,8 +155,8 @@ class Replica:
     def _attach(self, ticket: Ticket | None, known: Known) -> Submitted:
         index, term = Index(known.index), Term(known.term)
         if ticket is not None:
-            self.machine.attach(ticket, index=index, term=term)
-        entries = self.machine.entries(index, index)
+            self.machine.waiters.attach(Waiter(index, term, ticket))
+        entries = self.machine.ledger.entries(index, index)
         same = bool(entries) and entries[0].term == term
         return Submitted(
             index=index,

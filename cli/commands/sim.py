@@ -113,9 +113,7 @@ def _conclude(reports: "list[Report]", mutant: str | None) -> None:
         for line in first.broken.evidence:
             say(line)
     again = f"qsync sim --replay {first.seed}" + (f" --mutant {mutant}" if mutant else "")
-    raise CheckFailed(
-        f"seed {first.seed} breaks property {first.broken.number}: {first.broken.text}", hint=again
-    )
+    raise CheckFailed(f"seed {first.seed}: {first.broken.text}", hint=again)
 
 
 def _members(report: "Report") -> dict[str, object]:

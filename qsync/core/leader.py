@@ -55,6 +55,15 @@ class Leader:
         """The own PROMOTE is confirmed: from here this leader may confirm, roll back, write, read."""
         return self.ledger.confirmed >= self.promoted_at
 
+    @property
+    def open(self) -> bool:
+        """Takes transactions: established, and not about to hand over."""
+        return (
+            self.ledger.confirmed >= self.promoted_at
+            and self.handing_to is None
+            and not self.demoted
+        )
+
     def counted(self) -> list[Progress]:
         """Followers that count in a quorum: voters that cannot have forgotten an ack."""
         return [each for each in self.followers.values() if not each.recruit]

@@ -9,6 +9,7 @@ from collections import deque
 from typing import NamedTuple
 
 from election.messages import Index, Replica, Term
+from qsync.core.config import CoreConfig
 from qsync.record import WAIT_ACK, Entry, Kind, Lsn
 
 
@@ -63,6 +64,13 @@ class Limbo:
     def owner(self) -> Owner:
         """The present owner, by the log as it is (its PROMOTE may still be pending)."""
         return self._owners[-1] if self._owners else NOBODY
+
+    def full(self, config: CoreConfig) -> bool:
+        """The soft limits are reached; counted only on the owner (protocol.md section 3)."""
+        return (
+            len(self.queue) >= config.queue_entries_max
+            or self.queue_bytes >= config.queue_bytes_max
+        )
 
     def visible(self, last: Index) -> Index:
         """Everything at or below it that is not rolled back may be read, given a log up to `last`."""

@@ -1,9 +1,10 @@
 """What an operator may ask of a node: promote, demote, hand over, roll back. One at a time."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from election.messages import Replica
 from election.roles import Mode
+from qsync.core.inputs import DemoteAsked, PromoteAsked, RollbackAsked
 from qsync.core.messages import AskHandOver
 from qsync.core.ready import Ticket, TimerKind
 
@@ -38,6 +39,19 @@ class Operations:
         self.demoting = [each for each in self.demoting if each != ticket]
 
 
+def asked(machine: "Machine", event: PromoteAsked | DemoteAsked | RollbackAsked) -> None:
+    """An operator asks."""
+    match event:
+        case PromoteAsked():
+            promote(machine, event.ticket)
+        case DemoteAsked():
+            demote(machine, event.ticket, event.to)
+        case RollbackAsked():
+            roll_back(machine, event.ticket)
+        case _:
+            assert_never(event)
+
+
 def promote(machine: "Machine", ticket: Ticket) -> None:
     """Lead: a planned switchover when somebody leads, an election otherwise."""
     operations = machine.operations
@@ -58,8 +72,8 @@ def promote(machine: "Machine", ticket: Ticket) -> None:
     if leader is not None and leader != machine.config.me:
         if not operations.asked_leader:
             operations.asked_leader = True
-            machine.send(leader, AskHandOver(term=machine.term, candidate=machine.config.me))
-            machine._arm(TimerKind.TRANSFER, machine.config.election_timeout)  # noqa: SLF001
+            machine.out.send(leader, AskHandOver(term=machine.term, candidate=machine.config.me))
+            machine.out.arm(TimerKind.TRANSFER, machine.config.election_timeout)
         return
     _campaign(machine)
 
@@ -112,8 +126,8 @@ def asked_hand_over(machine: "Machine", candidate: Replica) -> None:
 def _hand_over(machine: "Machine", to: Replica) -> None:
     assert machine.leader is not None
     machine.leader.handing_to = to
-    machine.note("handing_over", to=to)
-    machine._arm(TimerKind.TRANSFER, machine.config.election_timeout)  # noqa: SLF001
+    machine.out.note("handing_over", to=to)
+    machine.out.arm(TimerKind.TRANSFER, machine.config.election_timeout)
 
 
 def advance(machine: "Machine") -> None:
@@ -141,10 +155,10 @@ def _give_up(machine: "Machine") -> None:
     assert leader is not None
     owner = machine.ledger.limbo.owner
     if owner.owner == machine.config.me:
-        leader.demote(machine.wall)
+        leader.demote(machine.pace.wall)
     elif machine.ledger.confirmed >= owner.index:
         machine.raft.resign("demote")
-        machine._follow_raft()  # noqa: SLF001
+        machine.follow_raft()
 
 
 def transfer_timer(machine: "Machine") -> bool:
@@ -153,12 +167,12 @@ def transfer_timer(machine: "Machine") -> bool:
     if operations.asked_leader:
         operations.asked_leader = False
         if leader is None and operations.promoting:
-            machine.note("hand_over_refused", leader=machine.raft.leader)
+            machine.out.note("hand_over_refused", leader=machine.raft.leader)
             _campaign(machine)
         return True
     if leader is not None and leader.handing_to is not None:
         to, leader.handing_to = leader.handing_to, None
-        machine.note("hand_over_failed", to=to)
+        machine.out.note("hand_over_failed", to=to)
         tickets, operations.demoting = operations.demoting, []
         for ticket in tickets:
             machine.answer(ticket, f"node {to} did not take over in time")

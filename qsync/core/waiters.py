@@ -28,6 +28,7 @@ class Waiters:
         self._others: list[Waiter] = []
         self._forgotten: set[Ticket] = set()
         self._dirty = False
+        self._seen_at = (0, 0, 0)
 
     def __len__(self) -> int:
         return len(self._own) + len(self._others)
@@ -59,7 +60,7 @@ class Waiters:
             self._others.append(self._own.pop())
         self._dirty = True
 
-    def settle(self, ledger: Ledger, *, changed: bool) -> list[Settled]:
+    def settle(self, ledger: Ledger) -> list[Settled]:
         """All whose fate is definite now, in log order."""
         settled: list[Settled] = []
         own, forgotten = self._own, self._forgotten
@@ -69,11 +70,12 @@ class Waiters:
                 index, term, ticket = own.popleft()
                 assert index <= confirmed or index <= ledger.written
                 if not forgotten or ticket not in forgotten:
-                    settled.append(
-                        Settled(ticket=ticket, verdict=Verdict.COMMITTED, index=index, term=term)
-                    )
-        if self._others and (changed or self._dirty):
-            settled.extend(self._settle_others(ledger))
+                    settled.append(Settled(ticket, Verdict.COMMITTED, index, term))
+        if self._others:
+            at = (ledger.confirmed, ledger.log.last, ledger.cuts)
+            if self._dirty or at != self._seen_at:
+                self._seen_at = at
+                settled.extend(self._settle_others(ledger))
         self._dirty = False
         if not own and not self._others:
             forgotten.clear()
@@ -90,7 +92,7 @@ class Waiters:
                 left.append(waiter)
             else:
                 index, term, ticket = waiter
-                settled.append(Settled(ticket=ticket, verdict=verdict, index=index, term=term))
+                settled.append(Settled(ticket, verdict, index, term))
         self._others = left
         return settled
 

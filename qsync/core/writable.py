@@ -1,7 +1,12 @@
 """The reasons why this node may not write now, each with a name that people can look up."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from qsync.core.machine import Machine
 
 
 class Why(StrEnum):
@@ -89,3 +94,28 @@ def split_brain(*, text: str) -> Reason:
 def quarantine(*, text: str) -> Reason:
     """Damage at or below what was acked."""
     return Reason(why=Why.QUARANTINE, text=text, lifts="it catches up as a recruit")
+
+
+def reasons_of(machine: "Machine") -> Iterator[Reason]:
+    """All that keeps this node from writing, the weightiest first."""
+    if machine.config.read_only:
+        yield CONFIG
+    if not machine.raft.ballot.member:
+        text = machine.quarantined
+        yield RECRUIT if text is None else quarantine(text=text)
+    if machine.follower.split is not None:
+        yield split_brain(text=str(machine.follower.split))
+    if machine.disk.error is not None:
+        yield disk(error=machine.disk.error)
+    leader = machine.leader
+    if leader is None:
+        if machine.raft.fenced:
+            yield fenced(term=machine.term)
+        yield election(leader=machine.raft.leader, term=machine.term)
+        return
+    if not leader.established:
+        yield synchro(promoted_at=leader.promoted_at, confirmed=machine.ledger.confirmed)
+    if leader.handing_to is not None:
+        yield transfer(to=leader.handing_to)
+    if leader.demoted:
+        yield DEMOTED

@@ -125,6 +125,8 @@ class History:
 
     def restore(self, first: Index, last: Index) -> None:
         """The entries `first..last` were rolled back by a record of no say: they have effect."""
+        # They may be pending again: `see` says next what is visible.
+        self.visible = min(self.visible, Index(first - 1))
         taken = self._take_from(first)
         for txn in taken:
             if txn.index <= last:

@@ -1,10 +1,10 @@
 """From a configuration to the parts of a node: storage opened, numbers translated."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from election.fencing import Fencing
-from election.messages import Replica
+from election.messages import Index, Replica
 from election.quorum import parse
 from election.roles import Mode
 from qsync.config import NodeConfig
@@ -51,8 +51,11 @@ def open_storage(config: NodeConfig) -> Storage:
             log.start_over(why=quarantined)
             recovered = log.recover()
         spaces = SpaceStore(directory.data, map_size=config.store.map_size)
-        if spaces.folded > min(recovered.last, recovered.confirmed):
+        if spaces.folded > recovered.last:
             spaces.wipe()
+        # Rows are folded only when they are decided, which the log may have had no occasion to note.
+        confirmed = Index(max(recovered.confirmed, spaces.folded))
+        recovered = replace(recovered, confirmed=confirmed)
         probe_s = directory.probe()
     except BaseException:
         directory.close()

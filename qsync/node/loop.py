@@ -142,7 +142,7 @@ class Loop:
         key = (message.prev_index, message.last)
         batch = self._batches.get(key)
         if batch is None:
-            entries = self.replica.machine.entries(
+            entries = self.replica.machine.ledger.entries(
                 type(message.last)(message.prev_index + 1), message.last
             )
             batch = self._batches[key] = record.encode(entries)

@@ -235,7 +235,7 @@ class Node:
             "fsync_us": round(self.storage.probe_s * 1e6),
             "write_us": round(self.writer.choice.median_s * 1e6),
             "stalled": self.writer.busy_since is not None,
-            "error": self.replica.machine.disk_error or self.folding.error,
+            "error": self.replica.machine.disk.error or self.folding.error,
             "overlay_rows": self.replica.state.overlay_rows,
         }
 

@@ -74,7 +74,7 @@ class Requests:
 
     def _write(self, connection: Connection, request: verbs.Write) -> None:
         machine = self._replica.machine
-        if machine.queue_full and machine.leader is not None:
+        if machine.ledger.limbo.full(machine.config) and machine.leader is not None:
             if request.flags & WriteFlags.NO_WAIT:
                 self._fail(connection, request.id, _queue_full(machine.config.queue_entries_max))
             elif len(self._parked) >= self._inflight_max:
@@ -87,7 +87,7 @@ class Requests:
     def resume(self) -> None:
         """Writers that waited for room in the limbo go on."""
         parked, machine = self._parked, self._replica.machine
-        while parked and (machine.leader is None or not machine.queue_full):
+        while parked and (machine.leader is None or not machine.ledger.limbo.full(machine.config)):
             connection, request = parked.popleft()
             if not connection.closed:
                 self._submit(connection, request)

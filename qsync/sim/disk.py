@@ -27,9 +27,12 @@ class Disk:
         self.calm = False
         self.looks_on: Callable[[Write], None] = _nobody
         self.seal: Seal = _as_it_is
+        self.told: Callable[[], None] = _quiet
+        """Called when a process has been told of a write and has acted on it."""
         self._clockwork = clockwork
         self._platter = platter
         self._flights = 0
+        self._told: tuple[Told, tuple[object, ...]] = (_nobody, ())
 
     def recover(self, config: CoreConfig) -> Core:
         """What a process finds when it starts."""
@@ -47,15 +50,26 @@ class Disk:
 
     def submit(self, write: Write, told: Told, *args: object) -> None:
         """Begin a write; `told(why, *args)` when it is durable (`why` None) or has failed."""
-        self._flights += 1
         self.log.begin(self.seal(write))
-        delay = self._clockwork.about(self._platter.write_delay) * self.slowness
-        self._clockwork.after(delay, self._finish, self._flights, told, args)
+        self._told = (told, args)
+        self._later(self.slowness)
 
-    def _finish(self, flight: int, told: Told, args: tuple[object, ...]) -> None:
+    def _later(self, slowness: float) -> None:
+        self._flights += 1
+        delay = self._clockwork.about(self._platter.write_delay) * slowness
+        self._clockwork.after(delay, self._finish, self._flights)
+
+    def heal(self) -> None:
+        """From now on it is a good disk; a write that hangs comes to its end."""
+        self.broken, self.slowness, self.calm = False, 1.0, True
+        if self.log.in_flight is not None:
+            self._later(self.slowness)
+
+    def _finish(self, flight: int) -> None:
         write = self.log.in_flight
         if write is None or flight != self._flights:
             return
+        told, args = self._told
         unlucky = not self.calm and self._clockwork.chance(self._platter.failure)
         why = None
         self.log.fault = StoreError("input/output error") if self.broken or unlucky else None
@@ -67,6 +81,7 @@ class Disk:
         if why is None:
             self.looks_on(write)
         told(why, *args)
+        self.told()
 
     def fold(self, fold: Fold) -> None:
         """Folding is lazy: durable some time later, or never if the machine dies before."""
@@ -96,8 +111,12 @@ class Disk:
         return self.log.last
 
 
-def _nobody(write: Write) -> None:
+def _nobody(_write: object) -> None:
     """Nobody looks on."""
+
+
+def _quiet() -> None:
+    """Nothing happens."""
 
 
 def _as_it_is(write: Write) -> Write:

@@ -14,6 +14,8 @@ from qsync.sim.trace import NOWHERE, Trace
 WALL_JUMP_MAX = 1000.0
 """Seconds, either way."""
 SLOWNESS_MAX = 500.0
+FALL = 0.1
+"""How likely a shaky process dies after a write."""
 
 
 class Faults:
@@ -31,6 +33,7 @@ class Faults:
         self._trace = trace
         for node in nodes:
             drift = swarm.nemesis.drift
+            node.dice = swarm.timing.dice
             node.clocks.rate = 1.0 + drift * (2 * clockwork.rng.random() - 1)
 
     def start(self) -> None:
@@ -42,7 +45,9 @@ class Faults:
         self.over = True
         self._network.heal()
         for node in self._nodes:
-            node.disk.broken, node.disk.slowness, node.disk.calm = False, 1.0, True
+            node.disk.heal()
+            node.disk.told = _nothing
+            node.dice = "uniform"
             if not node.up:
                 node.start()
             elif node.paused:
@@ -79,15 +84,28 @@ class Faults:
         if not node.up:
             return None
         node.stop(power=power)
-
-        def undo() -> None:
-            if not node.up:
-                node.start()
-
-        return undo
+        return partial(_raise, node)
 
     def _power(self) -> Callable[[], None] | None:
         return self._crash(power=True)
+
+    def _shaky(self) -> Callable[[], None]:
+        """The process tends to die just after it has acted on a write, and is back soon."""
+        node, clockwork = self._victim(), self._clockwork
+        self._note(f"node {node.me} is shaky")
+
+        def fall() -> None:
+            if node.reachable and clockwork.rng.random() < FALL:
+                node.stop(power=False)
+                soon = clockwork.about(self._swarm.timing.replication_timeout / 2)
+                clockwork.after(soon, self._undo, partial(_raise, node))
+
+        node.disk.told = fall
+
+        def undo() -> None:
+            node.disk.told = _nothing
+
+        return undo
 
     def _pause(self) -> Callable[[], None] | None:
         node = self._victim()
@@ -205,6 +223,11 @@ class Faults:
             return None
         node.operate(f"operator: {what}", make)
         return _nothing
+
+
+def _raise(node: Node) -> None:
+    if not node.up:
+        node.start()
 
 
 def _nothing() -> None:

@@ -27,6 +27,8 @@ from qsync.sim.trace import Sight, Trace
 
 Work = tuple[str, Callable[..., None], tuple[object, ...]]
 FOLD_ROWS_MAX = 50
+_HASTE = 0.02
+"""The part of a timer's range that is used when everybody is in a hurry."""
 
 
 class Watch(Protocol):
@@ -80,6 +82,7 @@ class Node:
         self.disk = disk
         self.life = 0
         self.paused = False
+        self.dice = "uniform"
         self.remodel: Callable[[Core], None] = _as_built
         self._clockwork = clockwork
         self._network = network
@@ -274,7 +277,7 @@ class Node:
         """An Append leaves the machine without its entries."""
         if not isinstance(message, Append) or message.entries or message.last == message.prev_index:
             return message
-        entries = self.core.machine.entries(Index(message.prev_index + 1), message.last)
+        entries = self.core.machine.ledger.entries(Index(message.prev_index + 1), message.last)
         return Append(
             term=message.term,
             leader=message.leader,
@@ -294,7 +297,8 @@ class Node:
         if timer.earliest is None:
             return
         spread = max(0.0, timer.latest - timer.earliest)
-        delay = timer.earliest + spread * self._clockwork.rng.random()
+        jitter = spread if self.dice == "uniform" else spread * _HASTE
+        delay = timer.earliest + jitter * self._clockwork.rng.random()
         self._clockwork.after(delay / self.clocks.rate, self._rings, self.life, timer.kind, token)
 
     def _rings(self, life: int, kind: str, token: int) -> None:

@@ -20,6 +20,8 @@ class Timing:
     synchro_timeout: float
     confirm_delay: float
     fold_interval: float
+    dice: str
+    """Timers are asked for as ranges: `uniform`, or always the `earliest` moment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +108,7 @@ class Swarm:
 KINDS = (
     "crash",
     "power",
+    "shaky",
     "pause",
     "isolate",
     "oneway",
@@ -131,11 +134,12 @@ def draw(rng: Random, nodes: int | None) -> Swarm:
     return Swarm(
         nodes=size,
         timing=Timing(
-            election_timeout=beat * rng.choice((4, 6, 10)),
+            election_timeout=beat * rng.choice((2, 4, 6, 10)),
             replication_timeout=beat,
             synchro_timeout=beat * rng.choice((2, 5, 20)),
             confirm_delay=rng.choice((0.0, 0.01, beat)),
             fold_interval=beat * rng.choice((1, 4)),
+            dice=rng.choice(("uniform", "uniform", "earliest")),
         ),
         weather=_weather(rng, beat),
         platter=_platter(rng, beat),
@@ -170,10 +174,10 @@ def _platter(rng: Random, beat: float) -> Platter:
 
 
 def _nemesis(rng: Random, beat: float) -> Nemesis:
-    count = rng.randint(1, len(KINDS))
+    count = rng.randint(3, len(KINDS))
     return Nemesis(
-        interval=beat * rng.choice((8, 20, 50)),
-        duration=beat * rng.choice((3, 10, 30)),
+        interval=beat * rng.choice((4, 8, 20)),
+        duration=beat * rng.choice((1, 5, 15)),
         kinds=tuple(sorted(rng.sample(KINDS, count))),
         drift=rng.choice((0.0, 0.005)),
     )

@@ -141,7 +141,7 @@ class Stage:
                 continue
             filled = message
             if isinstance(message, Append):
-                found = actor.machine.entries(Index(message.prev_index + 1), message.last)
+                found = actor.machine.ledger.entries(Index(message.prev_index + 1), message.last)
                 filled = replace(message, entries=tuple(found))
             self.wires[link].append((self.epoch[link], filled))
 

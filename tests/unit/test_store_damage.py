@@ -255,7 +255,7 @@ def test_a_file_that_lost_its_end_is_damage_and_does_not_kill_the_process(tmp_pa
     answer = child(
         """
         from pathlib import Path
-        from qsync.errors import Damaged, StoreError
+        from qsync.errors import Damaged
         from qsync.store.log import LmdbLog
         from qsync.store.memory import NOBODY
         try:

@@ -1,0 +1,138 @@
+"""What must hold after a run, looked up in the healed cluster and in the history."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from admin import ask
+from admin.checker.linear import CasRegister, KeyVerdict, Linearity, Model, check
+from admin.history import History, Line, Type
+from admin.workload import (
+    ACCOUNTS,
+    BALANCE,
+    JOURNAL,
+    KEYS,
+    LEFT,
+    REGISTERS,
+    RIGHT,
+    Tally,
+)
+from qsync.client.blocking import Client
+from qsync.errors import QsyncError, Unavailable
+from qsync.wire.verbs import Digest
+
+AGAIN_S = 0.1
+EXAMPLES_MAX = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """The findings. `lost` and `rolled_back_visible` hold numbers of the journal."""
+
+    lost: tuple[int, ...]
+    rolled_back_visible: tuple[int, ...]
+    total: int
+    total_expected: int
+    linearity: Linearity
+    keys: tuple[KeyVerdict, ...]
+    replicas_identical: bool
+    digests: dict[str, dict[str, str]]
+
+    @property
+    def total_conserved(self) -> bool:
+        """No money appeared or went."""
+        return self.total == self.total_expected
+
+    @property
+    def holds(self) -> bool:
+        """Everything that was promised."""
+        return (
+            not self.lost
+            and not self.rolled_back_visible
+            and self.total_conserved
+            and self.linearity is Linearity.PASS
+            and self.replicas_identical
+        )
+
+    def complaints(self) -> list[str]:
+        """What does not hold, in words."""
+        said: list[str] = []
+        if self.lost:
+            said.append(f"{len(self.lost)} acknowledged writes are missing: {_some(self.lost)}")
+        if self.rolled_back_visible:
+            seen = _some(self.rolled_back_visible)
+            said.append(f"{len(self.rolled_back_visible)} rolled-back writes are visible: {seen}")
+        if not self.total_conserved:
+            said.append(f"the bank holds {self.total}, not {self.total_expected}")
+        if not self.replicas_identical:
+            said.append(f"replicas differ: {self.digests}")
+        for key in self.keys:
+            if key.verdict is not Linearity.PASS:
+                said += key.describe()
+        return said
+
+
+def read_back(client: Client, history: History) -> tuple[set[int], int]:
+    """Read everything linearizably: the numbers in the journal, and the bank's total."""
+    process = history.new_process()
+    for key in range(KEYS):
+        history.invoke(process, "read", key=f"register {key}")
+        found = client.space(REGISTERS).get([key])
+        history.complete(process, Type.OK, value=None if found is None else found[1])
+    journal = {int(row[0]) for row in client.space(JOURNAL).select([], limit=None)}
+    total = sum(
+        int(row[1]) for name in (LEFT, RIGHT) for row in client.space(name).select([], limit=None)
+    )
+    return journal, total
+
+
+def prove(
+    tally: Tally,
+    lines: Sequence[Line],
+    *,
+    journal: set[int],
+    total: int,
+    digests: dict[str, dict[str, str]],
+) -> Proof:
+    """Hold what was told against what is there."""
+    report = check(lines, _model_of)
+    return Proof(
+        lost=tuple(sorted(set(tally.acked) - journal)),
+        rolled_back_visible=tuple(sorted(tally.undone & journal)),
+        total=total,
+        total_expected=2 * ACCOUNTS * BALANCE,
+        linearity=report.verdict,
+        keys=report.keys,
+        replicas_identical=len({str(sorted(each.items())) for each in digests.values()}) == 1,
+        digests=digests,
+    )
+
+
+def same_digests(addresses: Sequence[str], *, timeout: float) -> dict[str, dict[str, str]]:
+    """The digests of all nodes at one index. Raises Unavailable if they never meet."""
+    deadline = time.monotonic() + timeout
+    while True:
+        answers: dict[str, tuple[object, dict[str, str]]] = {}
+        for address in addresses:
+            try:
+                visible, _, found = ask.value(address, Digest(1))
+            except QsyncError:
+                break
+            assert isinstance(found, dict)
+            answers[address] = (visible, found)
+        same = {visible for visible, _ in answers.values()}
+        if len(answers) == len(addresses) and len(same) == 1:
+            return {address: found for address, (_, found) in answers.items()}
+        if time.monotonic() > deadline:
+            where = {address: visible for address, (visible, _) in answers.items()}
+            raise Unavailable(f"the replicas did not meet at one index: {where}")
+        time.sleep(AGAIN_S)
+
+
+def _model_of(key: object) -> Model | None:
+    return CasRegister() if str(key).startswith("register") else None
+
+
+def _some(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:EXAMPLES_MAX]))
+    return shown + (" ..." if len(numbers) > EXAMPLES_MAX else "")

@@ -1,0 +1,74 @@
+"""One question of a caller, from the moment it is asked until its answer or error is known."""
+
+from enum import Enum
+
+from qsync.errors import QsyncError
+from qsync.wire.verbs import Request
+
+
+class Kind(Enum):
+    """How a question may be repeated."""
+
+    READ = "read"
+    """As often as one likes."""
+    WRITE = "write"
+    """With the same session and number only."""
+    ONCE = "once"
+    """Never after it was sent: an operator's command."""
+    OPEN = "open"
+    """Our own: open the session. Idempotent."""
+    STATUS = "status"
+    """Our own: who is there, who leads? Not worth repeating."""
+
+
+class Ask:
+    """`answer` or `error` is set once, together with `settled_at`.
+
+    `doubts`: replicas that may have an attempt of which nobody knows what became (0: one that said
+    itself that it does not know). `refusal`: the last definite "not now". `wake` belongs to the
+    shell.
+    """
+
+    __slots__ = (
+        "answer",
+        "asked_at",
+        "deadline",
+        "doubts",
+        "error",
+        "frame",
+        "kind",
+        "refusal",
+        "request",
+        "sent_at",
+        "settled_at",
+        "wake",
+    )
+
+    def __init__(self, kind: Kind, request: Request, *, now: float, deadline: float) -> None:
+        self.kind = kind
+        self.request = request
+        self.asked_at = now
+        self.deadline = deadline
+        self.frame = b""
+        self.sent_at = 0.0
+        self.settled_at: float | None = None
+        self.answer: list[object] | None = None
+        self.error: QsyncError | None = None
+        self.refusal: QsyncError | None = None
+        self.doubts: set[int] = set()
+        self.wake: object = None
+
+    @property
+    def id(self) -> int:
+        """The number that its reply will carry."""
+        return self.request.id
+
+    @property
+    def settled(self) -> bool:
+        """Is it answered, one way or the other?"""
+        return self.settled_at is not None
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return 0.0 if self.settled_at is None else self.settled_at - self.asked_at

@@ -1,0 +1,64 @@
+"""One connection to one node, without the socket: handshake, frames, and what waits for replies."""
+
+from enum import Enum
+
+from qsync.client.asks import Ask
+from qsync.wire import limits
+from qsync.wire.frames import Frames
+from qsync.wire.session import Dialer, Hello, State
+
+
+class Phase(Enum):
+    """How far a connection is."""
+
+    DIALLING = "dialling"
+    SHAKING = "shaking"
+    READY = "ready"
+    CLOSED = "closed"
+
+
+class Link:
+    """`inflight`: asks by id, in the order in which they were sent. `out`: bytes to be sent."""
+
+    def __init__(self, id: int, address: str, hello: Hello, *, until: float) -> None:
+        self.id = id
+        self.address = address
+        self.phase = Phase.DIALLING
+        self.until = until
+        self.inflight: dict[int, Ask] = {}
+        self.out: list[bytes] = []
+        self._dialer = Dialer(hello)
+        self._frames = Frames(limits.HANDSHAKE_BYTES_MAX)
+
+    @property
+    def cluster(self) -> str:
+        """The cluster's id, from the greeting."""
+        greeting = self._dialer.greeting
+        return greeting.cluster if greeting else ""
+
+    @property
+    def replica(self) -> int:
+        """Who answers there; 0 before the greeting."""
+        greeting = self._dialer.greeting
+        return greeting.replica if greeting else 0
+
+    @property
+    def name(self) -> str:
+        """The node's name, from the greeting."""
+        greeting = self._dialer.greeting
+        return greeting.name if greeting else ""
+
+    def received(self, data: bytes) -> list[bytes]:
+        """Take what came; give the payloads of replies. Raises errors of `qsync.errors`."""
+        payloads = self._frames.feed(data)
+        if self.phase is Phase.READY:
+            return payloads
+        for at, payload in enumerate(payloads, 1):
+            answer = self._dialer.received(payload)
+            if answer is not None:
+                self.out.append(answer)
+            if self._dialer.state is State.READY:
+                self.phase = Phase.READY
+                self._frames.bytes_max = limits.CLIENT_FRAME_BYTES_MAX
+                return payloads[at:]
+        return []

@@ -1,0 +1,97 @@
+"""A client's session: its id, its numbers, and the requests whose outcome is still unknown."""
+
+from enum import Enum
+from typing import Final, NamedTuple
+
+from qsync.errors import ConfigError
+from qsync.wire.verbs import Write
+
+UNRESOLVED_SPAN_MAX: Final = 5_000
+"""How far numbering may run ahead of an unresolved request before that one is given up."""
+
+
+class Token(NamedTuple):
+    """Session and number of a write: enough to ask again what became of it."""
+
+    session: bytes
+    seq: int
+
+    def __str__(self) -> str:
+        return f"{self.session.hex()}:{self.seq}"
+
+
+def parse_token(text: str) -> Token:
+    """Read `sessionhex:number`. Raises ConfigError."""
+    session, colon, number = text.strip().partition(":")
+    try:
+        token = Token(bytes.fromhex(session), int(number))
+    except ValueError:
+        token = Token(b"", 0)
+    if colon and token.session and token.seq > 0:
+        return token
+    raise ConfigError(f"{text!r} is no token", hint="it looks like 0a1b...:7")
+
+
+class Standing(Enum):
+    """What the cluster knows of the session."""
+
+    CLOSED = "closed"
+    OPENING = "opening"
+    OPEN = "open"
+
+
+class Numbering:
+    """Gives out numbers; `low` is the lowest that may still be asked for."""
+
+    def __init__(self, session: bytes) -> None:
+        self.id = session
+        self.standing = Standing.CLOSED
+        self.unresolved: dict[int, Write] = {}
+        self._pending: set[int] = set()
+        self._next = 1
+        self._low = 1
+
+    def take(self) -> int:
+        """The next number; it is pending until settled."""
+        seq = self._next
+        self._next = seq + 1
+        self._pending.add(seq)
+        return seq
+
+    @property
+    def low(self) -> int:
+        """No number below this will be asked for again."""
+        low, pending, unresolved = self._low, self._pending, self.unresolved
+        while low < self._next and low not in pending:
+            if low in unresolved:
+                if self._next - low <= UNRESOLVED_SPAN_MAX:
+                    break
+                del unresolved[low]
+            low += 1
+        self._low = low
+        return low
+
+    def settled(self, seq: int) -> None:
+        """The outcome of that number is known."""
+        self._pending.discard(seq)
+        self.unresolved.pop(seq, None)
+
+    def keep(self, write: Write) -> None:
+        """Nobody knows yet what became of it: keep it for `resolve`."""
+        self._pending.discard(write.seq)
+        self.unresolved[write.seq] = write
+
+    def again(self, seq: int) -> Write | None:
+        """An unresolved write, to be asked for once more."""
+        write = self.unresolved.get(seq)
+        if write is not None:
+            self._pending.add(seq)
+        return write
+
+    def renew(self, session: bytes) -> None:
+        """The cluster forgot the session: begin another."""
+        self.id = session
+        self.standing = Standing.CLOSED
+        self.unresolved.clear()
+        self._pending.clear()
+        self._next = self._low = 1

@@ -1,0 +1,86 @@
+"""Which nodes there are, which to try next, and how long to wait before trying again."""
+
+import random
+from collections.abc import Iterable
+from typing import Final
+
+from qsync.client import targets
+from qsync.errors import ConfigError
+
+DELAY_MIN_S: Final = 0.005
+DELAY_MAX_S: Final = 0.2
+_DOUBLINGS_MAX: Final = 10
+ADDRESSES_MAX: Final = 64
+
+
+class Route:
+    """Known addresses in order; `met` says what went wrong at each, for people."""
+
+    def __init__(self, addresses: Iterable[str]) -> None:
+        self.met: dict[str, str] = {}
+        self._addresses = list(addresses)
+        self._at = 0
+        self._preferred: str | None = None
+
+    @property
+    def alternatives(self) -> bool:
+        """Is there more than one address?"""
+        return len(self._addresses) > 1
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """All that are known, seeds first."""
+        return tuple(self._addresses)
+
+    def learn(self, address: str) -> None:
+        """There is a node at that address."""
+        try:
+            address = targets.normal(address)
+        except ConfigError:
+            return
+        if address not in self._addresses and len(self._addresses) < ADDRESSES_MAX:
+            self._addresses.append(address)
+
+    def forget(self, address: str) -> None:
+        """That address belongs to somebody else. The last one is kept."""
+        if address in self._addresses and self.alternatives:
+            self._addresses.remove(address)
+
+    def prefer(self, address: str) -> None:
+        """Try this one next: somebody said it leads."""
+        self.learn(address)
+        self._preferred = address
+
+    def take(self) -> str:
+        """The address to try now; the next call gives another one."""
+        preferred, self._preferred = self._preferred, None
+        if preferred is not None:
+            return preferred
+        address = self._addresses[self._at % len(self._addresses)]
+        self._at += 1
+        return address
+
+
+class Pace:
+    """Waits 5 ms after the first failure, doubling to 200 ms; jitter takes off up to a half."""
+
+    def __init__(self, dice: random.Random) -> None:
+        self.resume_at = 0.0
+        self._failures = 0
+        self._dice = dice
+
+    def failed(self, now: float, *, free: bool = False) -> None:
+        """Something went wrong; `free`: the first time needs no wait (a redirect)."""
+        self._failures += 1
+        doublings = min(self._failures - 1 - free, _DOUBLINGS_MAX)
+        if doublings >= 0:
+            delay = min(DELAY_MAX_S, DELAY_MIN_S * 2**doublings)
+            self.resume_at = now + delay * (0.5 + self._dice.random() / 2)
+
+    def pause(self, now: float, seconds: float) -> None:
+        """The node asked for a pause."""
+        self.resume_at = max(self.resume_at, now + seconds)
+
+    def succeeded(self) -> None:
+        """An answer arrived."""
+        self._failures = 0

@@ -1,0 +1,46 @@
+"""The node's disk as the core sees it: what is durable, whether it writes, whether it is stuck."""
+
+from election.messages import Ballot
+from qsync.core.ledger import Ledger
+from qsync.core.ready import Write
+
+
+class Disk:
+    """One Write at a time; a failed one is tried again after a while."""
+
+    def __init__(self, ledger: Ledger, *, durable: Ballot) -> None:
+        self.ballot = durable
+        """The ballot that is durable; nothing may be said that rests on a newer one."""
+        self.error: str | None = None
+        self._ledger = ledger
+        self._began = 0.0
+
+    def next_write(self, ballot: Ballot) -> Write | None:
+        """All that is not durable yet; None while a write is under way or the disk has just failed."""
+        if self.error is not None:
+            return None
+        write = self._ledger.take_write(ballot, self.ballot)
+        if write is not None:
+            self._began = self._ledger.now
+        return write
+
+    def wrote(self, write_id: int) -> bool:
+        """The write is durable. True if a newer ballot became durable with it."""
+        ballot = self._ledger.wrote(write_id)
+        news = ballot != self.ballot
+        self.ballot = ballot
+        return news
+
+    def failed(self, write_id: int, why: str) -> None:
+        """Nothing of the write may be relied on."""
+        self._ledger.write_failed(write_id)
+        self.error = why
+
+    def retry(self) -> None:
+        """Enough time has passed since the failure: the next write tries again."""
+        self.error = None
+
+    @property
+    def stuck(self) -> float:
+        """For how many seconds the write that is under way has been."""
+        return self._ledger.now - self._began if self._ledger.writing else 0.0

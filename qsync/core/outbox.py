@@ -1,0 +1,53 @@
+"""What a core wants to say, gathered until its ballot is durable and the batch is over."""
+
+from election.messages import Replica
+from qsync.core.messages import Message
+from qsync.core.ready import Note, ReadSettled, Ready, Ticket, Timer, TimerKind
+
+
+class Outbox:
+    """Letters to peers, answers to clients, timers, notes."""
+
+    def __init__(self) -> None:
+        self._letters: list[tuple[Replica, Message]] = []
+        self._answers: list[ReadSettled] = []
+        self._timers: list[Timer] = []
+        self._notes: list[Note] = []
+
+    def send(self, peer: Replica, message: Message) -> None:
+        """Queue a message; it leaves when our ballot is durable."""
+        self._letters.append((peer, message))
+
+    def answer(self, ticket: Ticket, refused: str | None = None) -> None:
+        """A read or an operation may be answered."""
+        self._answers.append(ReadSettled(ticket, refused))
+
+    def answers(self, settled: list[ReadSettled]) -> None:
+        """Several at once."""
+        self._answers += settled
+
+    def arm(self, kind: TimerKind, delay: float) -> None:
+        """Ask for a timer after exactly `delay` seconds."""
+        self._timers.append(Timer(kind=kind, earliest=delay, latest=delay))
+
+    def note(self, name: str, **fields: object) -> None:
+        """For the timeline."""
+        self._notes.append(Note(name, fields))
+
+    def fill(self, ready: Ready, *, durable: bool) -> None:
+        """Hand everything over.
+
+        Nothing is said in a term or after a vote that is not durable (protocol.md section 2): letters
+        wait for the write that carries the ballot, or stay here while another write is under way.
+        """
+        if durable:
+            ready.send_now, self._letters = self._letters, []
+        elif ready.write is not None:
+            ready.send_after, self._letters = self._letters, []
+        ready.reads, self._answers = self._answers, []
+        if self._timers:
+            ready.timers += self._timers
+            self._timers = []
+        if self._notes:
+            ready.notes += self._notes
+            self._notes = []

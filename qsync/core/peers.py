@@ -1,0 +1,144 @@
+"""What a core does with what its peers say and with the connections to them."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, assert_never
+
+from election.messages import AskVote, CampaignNow, Replica, Vote
+from qsync.core import operate, reading
+from qsync.core.inputs import Connected, Disconnected
+from qsync.core.messages import (
+    Append,
+    Appended,
+    AskHandOver,
+    AskIndex,
+    Heard,
+    Heartbeat,
+    LogMessage,
+    Message,
+    ReadIndex,
+)
+
+if TYPE_CHECKING:
+    from qsync.core.machine import Machine
+
+
+def received(machine: "Machine", peer: Replica, message: Message) -> None:
+    """A message of a peer that was identified by its handshake."""
+    if peer not in machine.peers:
+        return
+    if isinstance(message, AskVote | Vote | CampaignNow):
+        machine.raft.received(message)
+    elif isinstance(message, Append | Heartbeat):
+        _from_leader(machine, message)
+    else:
+        _from_follower(machine, message)
+
+
+def _from_leader(machine: "Machine", message: Append | Heartbeat) -> None:
+    if not machine.raft.observe(message.term, message.leader):
+        # A leader of an older term learns of the newer one from our answer.
+        machine.out.send(message.leader, _heard(machine, message, round_=0))
+        return
+    machine.follow_raft()
+    assert machine.leader is None
+    if machine.follower.split is not None:
+        return
+    if isinstance(message, Append):
+        _append(machine, message)
+    else:
+        _heartbeat(machine, message)
+
+
+def _append(machine: "Machine", message: Append) -> None:
+    refusal = machine.follower.append(message)
+    if machine.follower.split is not None:
+        machine.out.note("split_brain", what=str(machine.follower.split))
+    elif refusal is not None:
+        machine.out.send(message.leader, marked(machine, refusal))
+
+
+def _heartbeat(machine: "Machine", message: Heartbeat) -> None:
+    machine.follower.heartbeat(message)
+    if message.admit and not machine.raft.ballot.member:
+        machine.raft.become_member()
+        machine.out.note("admitted", by=message.leader)
+    machine.out.send(message.leader, _heard(machine, message, round_=message.round))
+
+
+def _heard(machine: "Machine", message: Append | Heartbeat, *, round_: int) -> Heard:
+    return Heard(
+        term=machine.term,
+        follower=machine.config.me,
+        epoch=message.epoch,
+        round=round_,
+        recruit=not machine.raft.ballot.member,
+    )
+
+
+def marked(machine: "Machine", answer: Appended) -> Appended:
+    """With the truth about our membership: what a recruit acks does not count."""
+    if machine.raft.ballot.member:
+        return answer
+    return replace(answer, recruit=True)
+
+
+def _from_follower(machine: "Machine", message: LogMessage) -> None:
+    match message:
+        case Appended() | Heard():
+            _answered(machine, message)
+        case AskIndex():
+            reading.asked_index(machine, message)
+        case ReadIndex():
+            machine.out.answers(machine.reads.told(message.ask, message.index))
+        case AskHandOver():
+            operate.asked_hand_over(machine, message.candidate)
+        case Append() | Heartbeat():
+            raise AssertionError(message)
+        case _:
+            assert_never(message)
+
+
+def _answered(machine: "Machine", message: Appended | Heard) -> None:
+    if message.term > machine.term:
+        machine.raft.observe(message.term, None)
+        return
+    leader = machine.leader
+    if leader is None:
+        return
+    if isinstance(message, Appended):
+        current = leader.appended(message)
+    else:
+        current = leader.heard(message)
+    if current and not message.recruit:
+        machine.raft.heard(message.follower)
+
+
+def connected(machine: "Machine", event: Connected) -> None:
+    """Our connection to a peer stands: what was acked over an older one does not count."""
+    ledger = machine.ledger
+    progress = machine.peers[event.peer]
+    progress.begin(epoch=event.epoch, connected=True, last=ledger.log.last, now=ledger.now)
+    if event.empty:
+        machine.empty_peers.add(event.peer)
+    else:
+        machine.empty_peers.discard(event.peer)
+    # An empty cluster may begin only when every member has been seen to be as empty.
+    if (
+        not machine.raft.ballot.member
+        and machine.quarantined is None
+        and ledger.log.last == 0
+        and len(machine.empty_peers) == len(machine.peers)
+    ):
+        machine.raft.become_member()
+        machine.out.note("bootstrapped", voters=list(machine.config.voters))
+    if machine.leader is not None:
+        machine.leader.begin_round(machine.out.send)
+
+
+def disconnected(machine: "Machine", event: Disconnected) -> None:
+    """Our connection to a peer is gone; and if nobody listens there any more, so is the peer."""
+    progress = machine.peers[event.peer]
+    if progress.epoch == event.epoch:
+        progress.connected = False
+    if event.refused and machine.leader is None and machine.raft.leader == event.peer:
+        machine.raft.leader_gone()

@@ -1,0 +1,54 @@
+"""Who may answer a read, and what it waits for: by consistency, on the leader and elsewhere."""
+
+from typing import TYPE_CHECKING
+
+from qsync.core.inputs import Consistency, ReadAsked
+from qsync.core.messages import AskIndex, ReadIndex
+from qsync.core.ready import Ticket
+
+if TYPE_CHECKING:
+    from qsync.core.machine import Machine
+
+
+def ask(machine: "Machine", event: ReadAsked) -> None:
+    """A client wants to read."""
+    wanted, leader = event.consistency, machine.leader
+    if wanted is Consistency.LOCAL:
+        machine.answer(event.ticket)
+    elif wanted is Consistency.AT_LEAST:
+        machine.reads.at_least(event.ticket, index=event.index, term=event.term)
+    elif leader is None:
+        _forward(machine, event.ticket)
+    elif wanted is Consistency.LEASE and _leased(machine):
+        machine.answer(event.ticket)
+    else:
+        leader.reads.ask(event.ticket)
+
+
+def _leased(machine: "Machine") -> bool:
+    leader = machine.leader
+    return (
+        leader is not None
+        and leader.established
+        and not machine.raft.is_lease_void
+        and machine.ledger.now < leader.leased_until()
+    )
+
+
+def _forward(machine: "Machine", ticket: Ticket) -> None:
+    to = machine.raft.leader
+    if to is None or to == machine.config.me:
+        machine.answer(ticket, f"nobody leads in term {machine.term}")
+        return
+    number = machine.reads.ask_leader(ticket)
+    machine.out.send(to, AskIndex(term=machine.term, follower=machine.config.me, ask=number))
+
+
+def asked_index(machine: "Machine", message: AskIndex) -> None:
+    """A follower asks up to where it must read: our own reads' rule, answered to it."""
+    leader = machine.leader
+    if leader is None or message.term != machine.term:
+        no = ReadIndex(term=machine.term, ask=message.ask, index=None)
+        machine.out.send(message.follower, no)
+        return
+    leader.reads.ask(machine.operations.remember_ask(message.follower, message.ask))
