@@ -203,13 +203,13 @@ class _Demo:
         self.phase = "checking"
         resolved = self.load.resolve()
         with qsync.connect(self.lab.addresses, timeout=UP_TIMEOUT_S) as client:
-            journal, total = proof.read_back(client, self.history)
+            journal, balances = proof.read_back(client, self.history)
         self.history.give_up("the run ended and nobody could say")
         digests = proof.same_digests(self.lab.addresses, timeout=HEAL_TIMEOUT_S)
         lines = self.history.lines
         if self.plan.keep is not None:
             save(lines, self.plan.keep / "history.jsonl")
-        found = proof.prove(self.tally, lines, journal=journal, total=total, digests=digests)
+        found = proof.prove(self.tally, lines, journal=journal, balances=balances, digests=digests)
         return Result(
             acked=len(self.tally.acked),
             lost=len(found.lost),
@@ -248,7 +248,7 @@ class _Demo:
             elapsed=self.elapsed,
             seconds=self.plan.seconds,
             phase=self.phase,
-            nodes=tuple(_row(self.lab, node, found) for node in self.lab.nodes),
+            nodes=tuple(_row(node, found) for node in self.lab.nodes),
             acked=acked,
             unknown=len(self.tally.unknown),
             undone=len(self.tally.undone),
@@ -261,7 +261,7 @@ class _Demo:
         )
 
 
-def _row(demo_lab: Lab, node: LabNode, found: Survey | None) -> Row:
+def _row(node: LabNode, found: Survey | None) -> Row:
     samples = () if found is None else found.samples
     sample = next((each for each in samples if each.name == node.name), None)
     if sample is None or found is None:

@@ -31,8 +31,8 @@ class Proof:
 
     lost: tuple[int, ...]
     rolled_back_visible: tuple[int, ...]
-    total: int
-    total_expected: int
+    balances: dict[str, int]
+    balances_expected: dict[str, int]
     linearity: Linearity
     keys: tuple[KeyVerdict, ...]
     replicas_identical: bool
@@ -40,8 +40,11 @@ class Proof:
 
     @property
     def total_conserved(self) -> bool:
-        """No money appeared or went."""
-        return self.total == self.total_expected
+        """Every transfer in the journal was made exactly once, so no money appeared or went."""
+        return (
+            self.balances == self.balances_expected
+            and sum(self.balances.values()) == 2 * ACCOUNTS * BALANCE
+        )
 
     @property
     def holds(self) -> bool:
@@ -63,7 +66,7 @@ class Proof:
             seen = _some(self.rolled_back_visible)
             said.append(f"{len(self.rolled_back_visible)} rolled-back writes are visible: {seen}")
         if not self.total_conserved:
-            said.append(f"the bank holds {self.total}, not {self.total_expected}")
+            said.append(f"the bank holds {self.balances}, not {self.balances_expected}")
         if not self.replicas_identical:
             said.append(f"replicas differ: {self.digests}")
         for key in self.keys:
@@ -72,18 +75,20 @@ class Proof:
         return said
 
 
-def read_back(client: Client, history: History) -> tuple[set[int], int]:
-    """Read everything linearizably: the numbers in the journal, and the bank's total."""
+def read_back(client: Client, history: History) -> tuple[set[int], dict[str, int]]:
+    """Read everything linearizably: the numbers in the journal, and the balances."""
     process = history.new_process()
     for key in range(KEYS):
         history.invoke(process, "read", key=f"register {key}")
         found = client.space(REGISTERS).get([key])
         history.complete(process, Type.OK, value=None if found is None else found[1])
     journal = {int(row[0]) for row in client.space(JOURNAL).select([], limit=None)}
-    total = sum(
-        int(row[1]) for name in (LEFT, RIGHT) for row in client.space(name).select([], limit=None)
-    )
-    return journal, total
+    balances = {
+        f"{name}/{row[0]}": int(row[1])
+        for name in (LEFT, RIGHT)
+        for row in client.space(name).select([], limit=None)
+    }
+    return journal, balances
 
 
 def prove(
@@ -91,7 +96,7 @@ def prove(
     lines: Sequence[Line],
     *,
     journal: set[int],
-    total: int,
+    balances: dict[str, int],
     digests: dict[str, dict[str, str]],
 ) -> Proof:
     """Hold what was told against what is there."""
@@ -99,8 +104,8 @@ def prove(
     return Proof(
         lost=tuple(sorted(set(tally.acked) - journal)),
         rolled_back_visible=tuple(sorted(tally.undone & journal)),
-        total=total,
-        total_expected=2 * ACCOUNTS * BALANCE,
+        balances=balances,
+        balances_expected=_expected(lines, journal),
         linearity=report.verdict,
         keys=report.keys,
         replicas_identical=len({str(sorted(each.items())) for each in digests.values()}) == 1,
@@ -127,6 +132,21 @@ def same_digests(addresses: Sequence[str], *, timeout: float) -> dict[str, dict[
             where = {address: visible for address, (visible, _) in answers.items()}
             raise Unavailable(f"the replicas did not meet at one index: {where}")
         time.sleep(AGAIN_S)
+
+
+def _expected(lines: Sequence[Line], journal: set[int]) -> dict[str, int]:
+    """The balances after each transfer of the journal, once."""
+    balances = {
+        f"{name}/{account}": BALANCE for name in (LEFT, RIGHT) for account in range(ACCOUNTS)
+    }
+    for line in lines:
+        if line.f == "transfer" and line.type is Type.INVOKE:
+            assert isinstance(line.value, list)
+            source, target, amount, number = line.value
+            if number in journal:
+                balances[source] -= amount
+                balances[target] += amount
+    return balances
 
 
 def _model_of(key: object) -> Model | None:

@@ -94,7 +94,7 @@ class Worker:
         self._history = history
         self._tally = tally
         self._stop = stop
-        self._random = Random(f"{seed} {number}")
+        self._random = Random(f"{seed} {number}")  # noqa: S311 - replays, hides nothing
         self._process = history.new_process()
         self._next = number * NUMBERS_EACH
         self.clients: list[Client] = []
@@ -171,7 +171,7 @@ class Worker:
         """Do one write and note what was told; an unknown outcome costs the process its name."""
         self._next += 1
         number, process = self._next, self._process
-        asked = {"transfer": value, "write": number, "cas": [value, number]}[f]
+        asked = _asked(f, value, number)
         self._history.invoke(process, f, key=key, value=asked)
         begun = time.monotonic()
         try:
@@ -290,6 +290,18 @@ def prepare(client: Client) -> None:
     client.schema.create_space(
         JOURNAL, is_sync=True, format=[("id", "unsigned"), ("what", "string")]
     )
+
+
+def _asked(f: str, value: object, number: int) -> object:
+    """What the history says was asked for. Every written value is the write's own number."""
+    match f:
+        case "transfer":
+            assert isinstance(value, list)
+            return [*value, number]
+        case "cas":
+            return [value, number]
+        case _:
+            return number
 
 
 def _receipt(tx: AbstractContextManager[object]) -> Receipt:

@@ -5,12 +5,11 @@ from pathlib import Path
 import click
 
 from admin import lab
+from qsync.client.targets import parse
 from qsync.errors import ConfigError
 
 DEFAULT_ADDRESS = "127.0.0.1:3301"
-DEFAULT_PORT = 3301
 CONTEXTS_FILE = "contexts.yaml"
-_SCHEME = "qsync://"
 
 
 def default() -> str:
@@ -20,40 +19,24 @@ def default() -> str:
 
 def resolve(text: str) -> list[str]:
     """The addresses meant by `text`. Raises ValueError saying what would be understood."""
-    if text.startswith(_SCHEME):
-        hosts = text.removeprefix(_SCHEME).partition("/")[0].rpartition("@")[2]
-        return _addresses(hosts)
     if ":" in text or "," in text:
-        return _addresses(text)
+        try:
+            return list(parse(text).addresses)
+        except ConfigError as error:
+            raise ValueError(error.message) from None
     if Path(text).is_dir() and lab.exists(Path(text)):
         return list(lab.load(Path(text).absolute()).addresses)
     if text in lab.names():
         return list(lab.load(lab.place(text)).addresses)
     known = _contexts()
     if text in known:
-        return resolve(known[text]) if known[text] != text else _addresses(text)
+        return resolve(known[text]) if known[text] != text else [text]
     raise ValueError(f"{text!r} is no address, lab or context; an address is host:port")
 
 
 def contexts_path() -> Path:
     """The user's file of contexts: `name: target`, one a line."""
     return Path(click.get_app_dir("qsync")) / CONTEXTS_FILE
-
-
-def _addresses(text: str) -> list[str]:
-    found = [part.strip() for part in text.split(",") if part.strip()]
-    if not found:
-        raise ValueError("names no address")
-    return [_address(part) for part in found]
-
-
-def _address(text: str) -> str:
-    _, colon, port = text.rpartition(":")
-    if not colon or text.endswith("]"):
-        return f"{text}:{DEFAULT_PORT}"
-    if not port.isdigit() or not 0 < int(port) < 2**16:
-        raise ValueError(f"{text!r} has the port {port!r}; wanted a number from 1 to 65535")
-    return text
 
 
 def _contexts() -> dict[str, str]:

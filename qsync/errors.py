@@ -13,7 +13,7 @@ class Outcome(StrEnum):
 
 
 class QsyncError(Exception):
-    """Base of all errors. `outcome`: what became of the write; `rolled_back` also means "never began"."""
+    """Base of all errors. `outcome` of the write: `rolled_back` also if it never began."""
 
     code: ClassVar[str] = "INTERNAL"
     number: ClassVar[int] = 1
@@ -97,7 +97,7 @@ class Conflict(QsyncError):
 
 
 class SplitBrain(QsyncError):
-    """The node's confirmed data differs from the leader's. It keeps everything and follows nobody."""
+    """The node's confirmed data differs from the leader's. It keeps it and follows nobody."""
 
     code = "SPLIT_BRAIN"
     number = 8

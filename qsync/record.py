@@ -1,4 +1,4 @@
-"""What the log holds: entries with a fixed binary header and a CBOR body that is never re-encoded."""
+"""What the log holds: entries with a binary header and a CBOR body, never encoded again."""
 
 import struct
 import zlib
@@ -47,7 +47,7 @@ WAIT_SYNC = int(Flags.WAIT_SYNC)
 
 
 class Entry(NamedTuple):
-    """One place in the log. `raw` is header and body as stored and sent; `time` is for people only."""
+    """One place in the log. `raw`: header and body as stored and sent; `time`: for people."""
 
     index: Index
     term: Term
@@ -142,7 +142,7 @@ def decode(batch: bytes, *, previous: int | None = None) -> list[Entry]:
 
 
 def headers(batch: bytes) -> Iterator[tuple[int, ...]]:
-    """Only the headers, `(index, term, origin, lsn, kind, flags, length, time, crc)`, unverified."""
+    """Unverified headers: `(index, term, origin, lsn, kind, flags, length, time, crc)`."""
     at, end = 0, len(batch)
     while at + HEADER_SIZE <= end:
         header = HEADER.unpack_from(batch, at)

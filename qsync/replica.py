@@ -1,4 +1,4 @@
-"""One replica, pure: the core decides about the log, the data follows it. Node and simulator run it."""
+"""One replica, pure: the core decides, the data follows. Node and simulator run it."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -20,8 +20,9 @@ from qsync.core.ready import (
 from qsync.core.waiters import Waiter
 from qsync.core.writable import Why
 from qsync.data.fold import Fold
+from qsync.data.overlay import Backing
 from qsync.data.request import Known, Limits, Once, Request
-from qsync.data.state import Backing, State
+from qsync.data.state import State
 from qsync.record import Entry, Lsn
 
 _REPLAY_STEP = 4096
@@ -120,7 +121,9 @@ class Replica:
         execution refuses (Conflict, DuplicateKey, WrongTuple...): then nothing was appended.
         """
         self._check_writable()
-        state = self.state
+        if self._backlog or self.machine.ledger.events:
+            self.absorb()
+        state = self._state
         if request.session and request.seq:
             seen = state.seen(request.session, request.seq)
             if isinstance(seen, Known):
@@ -202,12 +205,12 @@ class Replica:
     # -- folding
 
     def fold(self, rows_max: int) -> Fold | None:
-        """The next slice of decided, durable rows for the spaces on disk; None when there is none."""
+        """The next slice of decided, durable rows for the spaces on disk; None without one."""
         ledger = self.machine.ledger
         # Only what the log will still call confirmed after a restart.
         upto = min(ledger.durable_confirmed, ledger.confirmed, ledger.written)
         fold = self.state.fold(upto, rows_max)
-        return fold if fold is not None and fold.folded > self._state.folded else None
+        return fold if fold.folded > self._state.folded else None
 
     def folded_to(self, fold: Fold) -> None:
         """The store has the slice."""

@@ -44,12 +44,14 @@ class Ask:
         "wake",
     )
 
-    def __init__(self, kind: Kind, request: Request, *, now: float, deadline: float) -> None:
+    def __init__(
+        self, kind: Kind, request: Request, frame: bytes, *, now: float, deadline: float
+    ) -> None:
         self.kind = kind
         self.request = request
         self.asked_at = now
         self.deadline = deadline
-        self.frame = b""
+        self.frame = frame
         self.sent_at = 0.0
         self.settled_at: float | None = None
         self.answer: list[object] | None = None

@@ -1,11 +1,13 @@
 """A client's session: its id, its numbers, and the requests whose outcome is still unknown."""
 
+import random
 from enum import Enum
 from typing import Final, NamedTuple
 
 from qsync.errors import ConfigError
 from qsync.wire.verbs import Write
 
+SESSION_BYTES: Final = 16
 UNRESOLVED_SPAN_MAX: Final = 5_000
 """How far numbering may run ahead of an unresolved request before that one is given up."""
 
@@ -43,13 +45,33 @@ class Standing(Enum):
 class Numbering:
     """Gives out numbers; `low` is the lowest that may still be asked for."""
 
-    def __init__(self, session: bytes) -> None:
-        self.id = session
+    def __init__(self, dice: random.Random) -> None:
+        self.id = dice.randbytes(SESSION_BYTES)
         self.standing = Standing.CLOSED
         self.unresolved: dict[int, Write] = {}
         self._pending: set[int] = set()
         self._next = 1
         self._low = 1
+        self._dice = dice
+        self._former: set[bytes] = set()
+
+    def assign(self, write: Write, token: Token | None = None) -> Write:
+        """The write with its session and number: the next of ours, or those of a token."""
+        if token is not None:
+            return write._replace(session=token.session, seq=token.seq, low=0)
+        seq = self.take()
+        return write._replace(session=self.id, seq=seq, low=self.low)
+
+    def reassign(self, write: Write) -> Write | None:
+        """The session was gone before the write began: another number, in a new session.
+
+        None for a write with somebody else's token; it cannot be told from one that was done.
+        """
+        if write.session != self.id and write.session not in self._former:
+            return None
+        if write.session == self.id:
+            self._renew()
+        return self.assign(write)
 
     def take(self) -> int:
         """The next number; it is pending until settled."""
@@ -88,9 +110,9 @@ class Numbering:
             self._pending.add(seq)
         return write
 
-    def renew(self, session: bytes) -> None:
-        """The cluster forgot the session: begin another."""
-        self.id = session
+    def _renew(self) -> None:
+        self._former.add(self.id)
+        self.id = self._dice.randbytes(SESSION_BYTES)
         self.standing = Standing.CLOSED
         self.unresolved.clear()
         self._pending.clear()

@@ -41,7 +41,7 @@ class CoreConfig:
 
     @property
     def lease(self) -> float:
-        """How long a quorum's answer lets the leader read alone: shorter than any follower's patience."""
+        """How long a quorum's answer lets the leader read alone; below a follower's patience."""
         return 0.8 * min(self.election_timeout, self.disconnect_timeout)
 
     @property

@@ -16,7 +16,7 @@ class Disk:
         self._began = 0.0
 
     def next_write(self, ballot: Ballot) -> Write | None:
-        """All that is not durable yet; None while a write is under way or the disk has just failed."""
+        """All that is not durable yet; None while a write is under way or the disk just failed."""
         if self.error is not None:
             return None
         write = self._ledger.take_write(ballot, self.ballot)

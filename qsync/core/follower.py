@@ -19,8 +19,9 @@ class Split:
 
     def __str__(self) -> str:
         return (
-            f"entry {self.index} is confirmed here as term {self.ours[0]} checksum {self.ours[1]:08x}, "
-            f"the leader has term {self.theirs[0]} checksum {self.theirs[1]:08x}"
+            f"entry {self.index} is confirmed here as term {self.ours[0]} "
+            f"checksum {self.ours[1]:08x}, the leader has "
+            f"term {self.theirs[0]} checksum {self.theirs[1]:08x}"
         )
 
 
@@ -51,7 +52,9 @@ class Follower:
         if fresh:
             if fresh[0].index <= log.last:
                 above = Index(fresh[0].index - 1)
-                self.ledger.cut(above, f"the leader of term {message.term} has another entry {above + 1}")
+                self.ledger.cut(
+                    above, f"the leader of term {message.term} has another entry {above + 1}"
+                )
             self.ledger.extend(fresh)
         self.matched = max(self.matched, message.last)
         self.learn(message.confirmed)

@@ -9,7 +9,9 @@ from qsync.core.messages import Append, Appended, Heard, Heartbeat, Message
 from qsync.core.progress import Progress, is_current, quorumth
 from qsync.core.reads import LeaderReads
 from qsync.core.ready import ReadSettled
-from qsync.record import Entry, Flags, Kind, Ref, ref_body
+from qsync.record import WAIT_ACK, WAIT_SYNC, Entry, Kind, Ref, ref_body
+
+_TXN = int(Kind.TXN)
 
 Send = Callable[[Replica, Message], None]
 
@@ -38,12 +40,12 @@ class Leader:
         self.promoted_at = self._promote(wall).index
 
     def _promote(self, wall: float) -> Entry:
-        # protocol.md section 6: the first entry of the term names the former owner and its last lsn.
+        # protocol.md section 6: the first entry of the term names the former owner and its lsn.
         owner = self.ledger.limbo.owner.owner
         ref = Ref(owner, self.ledger.log.lsn_of(owner))
-        return self._append(Kind.PROMOTE, Flags.WAIT_ACK, ref_body(ref), wall)
+        return self._append(Kind.PROMOTE, WAIT_ACK, ref_body(ref), wall)
 
-    def _append(self, kind: Kind, flags: int, body: bytes, wall: float) -> Entry:
+    def _append(self, kind: int, flags: int, body: bytes, wall: float) -> Entry:
         return self.ledger.propose(
             kind=kind, flags=flags, term=self.term, me=self.config.me, body=body, wall=wall
         )
@@ -52,7 +54,7 @@ class Leader:
 
     @property
     def established(self) -> bool:
-        """The own PROMOTE is confirmed: from here this leader may confirm, roll back, write, read."""
+        """The own PROMOTE is confirmed: from here on it may confirm, roll back, write, read."""
         return self.ledger.confirmed >= self.promoted_at
 
     @property
@@ -73,11 +75,9 @@ class Leader:
     def transaction(self, body: bytes, *, sync: bool, wall: float) -> Entry:
         """Append a client's transaction; the caller has checked that we may write."""
         assert self.established
-        if sync:
-            flags = Flags.WAIT_ACK | Flags.WAIT_SYNC
-        else:
-            flags = Flags.WAIT_SYNC if self.ledger.limbo.queue else Flags.NONE
-        return self._append(Kind.TXN, flags, body, wall)
+        queued = WAIT_SYNC if sync or self.ledger.limbo.queue else 0
+        flags = queued | WAIT_ACK if sync else queued
+        return self._append(_TXN, flags, body, wall)
 
     def roll_back(self, wall: float) -> Entry | None:
         """Everything pending is rolled back, in one step. None if nothing may be."""
@@ -87,7 +87,7 @@ class Leader:
             return None
         assert queue[0].term == self.term
         ref = Ref(self.config.me, queue[0].lsn)
-        return self._append(Kind.ROLLBACK, Flags.NONE, ref_body(ref), wall)
+        return self._append(Kind.ROLLBACK, 0, ref_body(ref), wall)
 
     def demote(self, wall: float) -> Entry:
         """Give the limbo up: only with an empty queue."""
@@ -96,7 +96,7 @@ class Leader:
         self.demoted = True
         owner = self.config.me
         return self._append(
-            Kind.DEMOTE, Flags.NONE, ref_body(Ref(owner, self.ledger.log.lsn_of(owner))), wall
+            Kind.DEMOTE, 0, ref_body(Ref(owner, self.ledger.log.lsn_of(owner))), wall
         )
 
     def record_confirm(self, wall: float) -> None:
@@ -104,7 +104,7 @@ class Leader:
         self.confirm_due = False
         index, owner, lsn = self.ledger.limbo.last_sync_confirmed
         if index:
-            self._append(Kind.CONFIRM, Flags.NONE, ref_body(Ref(owner, lsn)), wall)
+            self._append(Kind.CONFIRM, 0, ref_body(Ref(owner, lsn)), wall)
 
     # -- acks
 
@@ -273,4 +273,3 @@ class Leader:
         if not able:
             return None
         return max(able, key=lambda each: (each.match, -each.peer)).peer
-

@@ -47,9 +47,7 @@ class Ledger:
         """Fill from the headers of a durable log, oldest first; what is undecided is replayed."""
         log, limbo = self.log, self.limbo
         for index, term, origin, lsn, kind, _flags, length, _time, crc in headers:
-            log.push(
-                index=index, term=term, origin=origin, lsn=lsn, crc=crc, size=HEADER_SIZE + length
-            )
+            log.note(index, term, origin, lsn, crc, HEADER_SIZE + length)
             if kind in _RARE and index <= limbo.confirmed:
                 self._recall(Index(index))
         assert limbo.confirmed <= log.last
@@ -83,6 +81,16 @@ class Ledger:
         reach = self.limbo.visible(self.log.last)
         return max(self.limbo.confirmed, min(reach, self.written))
 
+    def queue_full(self, *, entries_max: int, bytes_max: int) -> bool:
+        """The soft limits of the limbo are reached; they count on the owner (protocol.md 3)."""
+        return len(self.limbo.queue) >= entries_max or self.queue_bytes >= bytes_max
+
+    @property
+    def queue_bytes(self) -> int:
+        """Size of the log from the oldest pending transaction to the newest."""
+        queue = self.limbo.queue
+        return self.log.bytes_between(queue[0].index - 1, queue[-1].index) if queue else 0
+
     def entries(self, first: Index, last: Index) -> list[Entry]:
         """Entries `first .. last`, from memory or from where they are durable."""
         if last < first:
@@ -98,7 +106,9 @@ class Ledger:
 
     # -- the log grows
 
-    def propose(self, *, kind: Kind, flags: int, term: int, me: Replica, body: bytes, wall: float) -> Entry:
+    def propose(
+        self, *, kind: int, flags: int, term: int, me: Replica, body: bytes, wall: float
+    ) -> Entry:
         """The leader appends one entry of its own. The caller mirrors it in its state."""
         log = self.log
         index = log.last + 1
@@ -106,7 +116,7 @@ class Ledger:
             index=index,
             term=term,
             origin=me,
-            lsn=self._next_lsn(term, me),
+            lsn=log.next_lsn(term, me),
             kind=kind,
             flags=flags,
             time=wall,
@@ -116,12 +126,6 @@ class Ledger:
         self._push(entry)
         return entry
 
-    def _next_lsn(self, term: int, me: Replica) -> int:
-        log = self.log
-        if log.last and log.position.term == term:
-            return log.lsn_at(log.last) + 1
-        return log.lsn_of(me) + 1
-
     def extend(self, entries: list[Entry]) -> None:
         """A follower appends what its leader sent."""
         # Before what it decides: a ROLLBACK of the batch may take entries of the same batch.
@@ -130,22 +134,18 @@ class Ledger:
             self._push(entry)
 
     def _push(self, entry: Entry) -> None:
-        self.log.push(
-            index=entry.index,
-            term=entry.term,
-            origin=entry.origin,
-            lsn=entry.lsn,
-            crc=entry.crc,
-            size=len(entry.raw),
-        )
+        self.log.push(entry)
         self.recent.push(entry)
-        self._decide(entry)
+        if entry.kind == _TXN:
+            self.limbo.transaction(entry, self.now)
+        else:
+            self._decide(entry)
 
     def _decide(self, entry: Entry) -> None:
         """protocol.md section 4: what this entry does to the fates."""
         kind = entry.kind
-        if kind == Kind.TXN:
-            self.limbo.transaction(entry, born=self.now)
+        if kind == _TXN:
+            self.limbo.transaction(entry, self.now)
         elif kind == Kind.CONFIRM:
             ref = read_ref(entry)
             named = self.log.index_of(ref.owner, ref.lsn)
@@ -161,7 +161,7 @@ class Ledger:
         else:
             self.limbo.owned(entry)
             if kind == Kind.PROMOTE:
-                self.limbo.transaction(entry, born=self.now)
+                self.limbo.transaction(entry, self.now)
 
     # -- fates
 
@@ -230,7 +230,7 @@ class Ledger:
     # -- the disk
 
     def take_write(self, ballot: Ballot, durable: Ballot) -> Write | None:
-        """All that is not durable yet as one Write; None while one is under way or nothing is due."""
+        """All that is not durable yet; None while a Write is under way or nothing is due."""
         if self._write is not None:
             return None
         if self.written == self.log.last and ballot == durable and self._cut_above is None:
@@ -278,5 +278,5 @@ class Ledger:
             self._cut_above, self._cut_reason = write.cut_above, write.cut_reason
 
 
+_TXN = int(Kind.TXN)
 _RARE = frozenset({int(Kind.ROLLBACK), int(Kind.PROMOTE), int(Kind.DEMOTE)})
-

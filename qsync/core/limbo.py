@@ -6,23 +6,11 @@ holds the same prefix computes the same. The limbo knows no role and no peer.
 
 from bisect import bisect_right
 from collections import deque
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from election.messages import Index, Replica, Term
-from qsync.core.config import CoreConfig
 from qsync.record import WAIT_ACK, Entry, Kind, Lsn
-
-
-class Pending(NamedTuple):
-    """An undecided transaction. `sync`: it waits for acks itself. `born`: seconds, monotonic."""
-
-    index: Index
-    lsn: Lsn
-    origin: Replica
-    term: Term
-    sync: bool
-    size: int
-    born: float
 
 
 class Stretch(NamedTuple):
@@ -32,7 +20,8 @@ class Stretch(NamedTuple):
     rollback: Index
 
 
-class Owner(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Owner:
     """Whose transactions the limbo holds since the PROMOTE or DEMOTE at `index` (0: nobody's)."""
 
     index: Index
@@ -47,9 +36,9 @@ class Limbo:
     """The queue (order) and the fates. Roles and acks live elsewhere."""
 
     def __init__(self, *, confirmed: Index) -> None:
-        self.queue: deque[Pending] = deque()
+        self.queue: deque[Entry] = deque()
         self.confirmed = confirmed
-        self.queue_bytes = 0
+        self._births: deque[tuple[int, float]] = deque()
         self.last_sync_confirmed: tuple[Index, Replica, Lsn] = (Index(0), Replica(0), Lsn(0))
         self._stretches: list[Stretch] = []
         self._owners: list[Owner] = []
@@ -57,7 +46,8 @@ class Limbo:
     def __repr__(self) -> str:
         waiting = [entry.lsn for entry in self.queue]
         return (
-            f"limbo owner={self.owner.owner} waiting={len(waiting)} {waiting} confirmed={self.confirmed}"
+            f"limbo owner={self.owner.owner} waiting={len(waiting)} {waiting} "
+            f"confirmed={self.confirmed}"
         )
 
     @property
@@ -65,28 +55,30 @@ class Limbo:
         """The present owner, by the log as it is (its PROMOTE may still be pending)."""
         return self._owners[-1] if self._owners else NOBODY
 
-    def full(self, config: CoreConfig) -> bool:
-        """The soft limits are reached; counted only on the owner (protocol.md section 3)."""
-        return (
-            len(self.queue) >= config.queue_entries_max
-            or self.queue_bytes >= config.queue_bytes_max
-        )
+    @property
+    def born(self) -> float:
+        """Since when the oldest pending transaction waits, in monotonic seconds."""
+        births = self._births
+        while len(births) > 1 and births[1][0] <= self.queue[0].index:
+            births.popleft()
+        return births[0][1]
 
     def visible(self, last: Index) -> Index:
-        """Everything at or below it that is not rolled back may be read, given a log up to `last`."""
+        """What is at or below it and not rolled back may be read, given a log up to `last`."""
         return Index(self.queue[0].index - 1) if self.queue else last
 
     # -- entries, in log order
 
-    def transaction(self, entry: Entry, *, born: float) -> None:
-        """TXN and PROMOTE: pending if synchronous, or if something before it is."""
-        sync = bool(entry.flags & WAIT_ACK) or entry.kind == Kind.PROMOTE
-        if sync or self.queue:
-            size = len(entry.raw)
-            self.queue.append(
-                Pending(entry.index, entry.lsn, entry.origin, entry.term, sync, size, born)
-            )
-            self.queue_bytes += size
+    def transaction(self, entry: Entry, now: float) -> None:
+        """TXN and PROMOTE (always WAIT_ACK): pending if synchronous, or if one before it is."""
+        queue = self.queue
+        if entry.flags & WAIT_ACK or queue:
+            births = self._births
+            if not queue:
+                births.clear()
+            if not births or births[-1][1] != now:
+                births.append((entry.index, now))
+            queue.append(entry)
 
     def owned(self, entry: Entry) -> None:
         """PROMOTE gives the limbo a new owner, DEMOTE none."""
@@ -97,9 +89,7 @@ class Limbo:
         """ROLLBACK at `record`: everything pending from `first` on. None if nothing was."""
         earliest: Index | None = None
         while self.queue and self.queue[-1].index >= first:
-            entry = self.queue.pop()
-            self.queue_bytes -= entry.size
-            earliest = entry.index
+            earliest = self.queue.pop().index
         if earliest is None:
             return None
         stretch = Stretch(earliest, record)
@@ -109,23 +99,22 @@ class Limbo:
     # -- deciding
 
     def confirm(self, index: Index) -> None:
-        """Everything up to `index` is decided: confirmed, unless a ROLLBACK at or below it covers it."""
+        """Everything up to `index` is decided: confirmed, or rolled back by a record up to it."""
         assert index > self.confirmed
         assert self.stretch_at(index) is None
         self.confirmed = index
-        queue = self.queue
+        queue, decided = self.queue, None
         while queue and queue[0].index <= index:
-            self._decide(queue.popleft())
-        while queue and not queue[0].sync:
-            self._decide(queue.popleft())
-
-    def _decide(self, entry: Pending) -> None:
-        self.queue_bytes -= entry.size
-        if entry.sync:
-            self.last_sync_confirmed = (entry.index, entry.origin, entry.lsn)
+            entry = queue.popleft()
+            if entry.flags & WAIT_ACK:
+                decided = entry
+        while queue and not queue[0].flags & WAIT_ACK:
+            queue.popleft()
+        if decided is not None:
+            self.last_sync_confirmed = (decided.index, decided.origin, decided.lsn)
 
     def stretch_at(self, index: int) -> Stretch | None:
-        """The stretch that `index` is inside of: from the first victim up to, not with, the ROLLBACK."""
+        """The stretch that `index` is inside of: from the first victim to before the ROLLBACK."""
         at = bisect_right(self._stretches, index, key=lambda stretch: stretch.first) - 1
         if at >= 0 and self._stretches[at].first <= index < self._stretches[at].rollback:
             return self._stretches[at]
@@ -155,7 +144,6 @@ class Limbo:
         """Forget everything above `confirmed`: the caller replays it from the log."""
         self.confirmed = confirmed
         self.queue.clear()
-        self.queue_bytes = 0
         while self._stretches and self._stretches[-1].rollback > confirmed:
             self._stretches.pop()
         while self._owners and self._owners[-1].index > confirmed:

@@ -5,7 +5,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 from election.messages import Index, Position, Replica, Term
-from qsync.record import CHAIN_SEED, Crc, Lsn
+from qsync.record import CHAIN_SEED, Crc, Entry, Lsn
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class LogIndex:
         self._firsts: list[int] = []
         self._crcs = array("I")
         self._ends = array("Q")  # size in bytes of everything up to and including an entry
+        self._bytes = 0
         self.last = Index(0)
 
     def __repr__(self) -> str:
@@ -37,21 +38,42 @@ class LogIndex:
         """Term and index of the last entry."""
         return Position(self._runs[-1].term if self._runs else Term(0), self.last)
 
-    def push(self, *, index: int, term: int, origin: int, lsn: int, crc: int, size: int) -> None:
-        """Take note of the next entry. `size` is header and body, in bytes."""
+    def push(self, entry: Entry) -> None:
+        """Take note of the next entry."""
+        index = entry.index
         assert index == self.last + 1
-        runs = self._runs
-        if runs and runs[-1].term == term:
-            run = runs[-1]
-            assert run.origin == origin
-            assert lsn - run.first_lsn == index - run.first
+        run = self._runs[-1] if self._runs else None
+        if run is None or run.term != entry.term:
+            self._begin(entry.index, entry.term, entry.origin, entry.lsn)
         else:
-            assert not runs or term > runs[-1].term
-            runs.append(Run(Index(index), Term(term), Replica(origin), Lsn(lsn)))
-            self._firsts.append(index)
+            assert entry.lsn - run.first_lsn == index - run.first
+        self._crcs.append(entry.crc)
+        self._bytes += len(entry.raw)
+        self._ends.append(self._bytes)
+        self.last = index
+
+    def note(self, index: int, term: int, origin: int, lsn: int, crc: int, size: int) -> None:
+        """Take note of the next entry by its header. `size` is header and body, in bytes."""
+        assert index == self.last + 1
+        if not self._runs or self._runs[-1].term != term:
+            self._begin(index, term, origin, lsn)
         self._crcs.append(crc)
-        self._ends.append((self._ends[-1] if self._ends else 0) + size)
+        self._bytes += size
+        self._ends.append(self._bytes)
         self.last = Index(index)
+
+    def _begin(self, index: int, term: int, origin: int, lsn: int) -> None:
+        assert not self._runs or term > self._runs[-1].term
+        self._runs.append(Run(Index(index), Term(term), Replica(origin), Lsn(lsn)))
+        self._firsts.append(index)
+
+    def next_lsn(self, term: int, origin: Replica) -> int:
+        """The lsn of an entry that `origin` would append now, in `term`."""
+        if self._runs:
+            run = self._runs[-1]
+            if run.term == term:
+                return run.first_lsn + self.last + 1 - run.first
+        return self.lsn_of(origin) + 1
 
     def cut(self, above: Index) -> None:
         """Forget every entry above."""
@@ -61,6 +83,7 @@ class LogIndex:
             self._firsts.pop()
         del self._crcs[above:]
         del self._ends[above:]
+        self._bytes = self._ends[-1] if self._ends else 0
         self.last = above
 
     def run_at(self, index: int) -> Run:
@@ -118,7 +141,7 @@ class LogIndex:
         return self._ends[upto - 1] - (self._ends[after - 1] if after else 0)
 
     def fit(self, first: int, *, entries_max: int, bytes_max: int) -> Index:
-        """The last index of a batch that starts at `first` and keeps both limits (one entry always fits)."""
+        """The last index of a batch from `first` that keeps both limits; one entry always fits."""
         assert first <= self.last
         base = self._ends[first - 2] if first > 1 else 0
         upto = bisect_right(self._ends, base + bytes_max, first - 1, self.last)

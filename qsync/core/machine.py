@@ -31,8 +31,8 @@ from qsync.record import Entry
 class Machine:
     """The rules of protocol.md sections 2 to 7 for one replica.
 
-    The parts do the work: `raft` elects, `ledger` holds the log and the fates, `leader` exists while
-    this node leads, `follower` otherwise acts, `waiters` and `reads` know who waits for what.
+    The parts do the work: `raft` elects, `ledger` holds the log and the fates, `leader` exists
+    while this node leads, `follower` acts otherwise, `waiters` and `reads` know who waits.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class Machine:
         queue = self.ledger.limbo.queue
         if not queue or self.reasons() or self.config.synchro_policy != "rollback":
             return
-        if self.ledger.now - queue[0].born >= self.config.synchro_timeout:
+        if self.ledger.now - self.ledger.limbo.born >= self.config.synchro_timeout:
             self.roll_back("synchro_timeout")
 
     def roll_back(self, why: str) -> int:
@@ -323,7 +323,7 @@ class Machine:
         queue = ledger.limbo.queue
         if queue and not pace.synchro_armed and self.config.synchro_policy == "rollback":
             pace.synchro_armed = True
-            due = queue[0].born + self.config.synchro_timeout
+            due = ledger.limbo.born + self.config.synchro_timeout
             self.out.arm(TimerKind.SYNCHRO, max(0.001, due - ledger.now))
 
     def _ack(self) -> None:

@@ -47,7 +47,9 @@ class Appended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heartbeat:
-    """Leader to follower: I still lead. `confirmed` was computed for `matched`, which the follower acked.
+    """Leader to follower: I still lead.
+
+    `confirmed` was computed for `matched`, which the follower has acked.
 
     `round` numbers the leader's questions "do you still follow me?"; never reused in a term.
     """

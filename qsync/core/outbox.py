@@ -37,8 +37,8 @@ class Outbox:
     def fill(self, ready: Ready, *, durable: bool) -> None:
         """Hand everything over.
 
-        Nothing is said in a term or after a vote that is not durable (protocol.md section 2): letters
-        wait for the write that carries the ballot, or stay here while another write is under way.
+        Nothing is said in a term or after a vote that is not durable (protocol.md section 2):
+        letters wait for the write with the ballot, or stay here while another one is under way.
         """
         if durable:
             ready.send_now, self._letters = self._letters, []

@@ -105,11 +105,9 @@ def _answered(machine: "Machine", message: Appended | Heard) -> None:
     leader = machine.leader
     if leader is None:
         return
-    if isinstance(message, Appended):
-        current = leader.appended(message)
-    else:
-        current = leader.heard(message)
-    if current and not message.recruit:
+    if (
+        leader.appended(message) if isinstance(message, Appended) else leader.heard(message)
+    ) and not message.recruit:
         machine.raft.heard(message.follower)
 
 

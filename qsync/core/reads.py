@@ -1,6 +1,7 @@
-"""What a read must wait for before it may look at what is visible (protocol.md section 7, Reads)."""
+"""What a read must wait for before it may look (protocol.md section 7, Reads)."""
 
 from collections import deque
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from election.messages import Index, Term
@@ -58,7 +59,8 @@ class LeaderReads:
         return [ReadSettled(ticket=ticket, refused=why) for ticket in tickets]
 
 
-class _AtLeast(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _AtLeast:
     ticket: Ticket
     index: Index
     term: Term
@@ -89,7 +91,9 @@ class ReplicaReads:
         if ticket is None:
             return []
         if index is None:
-            return [ReadSettled(ticket=ticket, refused="the leader could not confirm that it leads")]
+            return [
+                ReadSettled(ticket=ticket, refused="the leader could not confirm that it leads")
+            ]
         self.at_least(ticket, index=index, term=Term(0))
         return []
 
@@ -113,7 +117,9 @@ class ReplicaReads:
                 done.append(ReadSettled(ticket=wait.ticket))
             elif wait.index <= confirmed:
                 done.append(
-                    ReadSettled(ticket=wait.ticket, refused="the receipt names an entry that was cut off")
+                    ReadSettled(
+                        ticket=wait.ticket, refused="the receipt names an entry that was cut off"
+                    )
                 )
             else:
                 left.append(wait)

@@ -65,7 +65,7 @@ class Settled(NamedTuple):
 
     ticket: Ticket
     verdict: Verdict
-    index: Index
+    index: Index  # type: ignore[assignment]  # hides tuple.index, which nobody needs
     term: Term
 
 

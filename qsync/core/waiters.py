@@ -11,7 +11,7 @@ from qsync.core.ready import Settled, Ticket, Verdict
 class Waiter(NamedTuple):
     """A ticket waits for the transaction `(term, index)`."""
 
-    index: Index
+    index: Index  # type: ignore[assignment]  # hides tuple.index, which nobody needs
     term: Term
     ticket: Ticket
 

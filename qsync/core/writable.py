@@ -71,7 +71,9 @@ def transfer(*, to: int) -> Reason:
 def disk(*, error: str) -> Reason:
     """The log cannot be written."""
     return Reason(
-        why=Why.DISK, text=f"the log cannot be written: {error}", lifts="the disk takes writes again"
+        why=Why.DISK,
+        text=f"the log cannot be written: {error}",
+        lifts="the disk takes writes again",
     )
 
 

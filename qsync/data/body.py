@@ -24,6 +24,8 @@ _FOUR, _FIVE = b"\x84", b"\x85"
 _EFFECT = b"\x83"
 _ONE_EFFECT = b"\x81\x83"
 
+Asked = tuple[bytes, int, int]
+"""Session, number of the request, and the number below which the session needs no outcome."""
 Body = tuple[bytes, int, int, list[tuple[int, bytes, bytes | None]]]
 """A decoded body. (It is a list, perhaps with a fifth element; the type is of what is read.)"""
 
@@ -61,21 +63,17 @@ def array(count: int) -> bytes:
     return head(_ARRAY, count)
 
 
-def encode_one(session: bytes, seq: int, low: int, space: bytes, key: bytes, row: bytes) -> bytes:
+def encode_one(asked: Asked, space: bytes, key: bytes, row: bytes) -> bytes:
     """A transaction of one put, the commonest of all. `space` is the id as CBOR."""
+    session, seq, low = asked
     return b"".join((
         _FOUR, text(session), uint(seq), uint(low), _ONE_EFFECT, space, text(key), text(row),
     ))  # fmt: skip
 
 
-def encode(
-    session: bytes,
-    seq: int,
-    low: int,
-    effects: Sequence[Effect],
-    results: Sequence[bytes | None],
-) -> bytes:
+def encode(asked: Asked, effects: Sequence[Effect], results: Sequence[bytes | None]) -> bytes:
     """A transaction. A request without a session can have no retry, so its results are left out."""
+    session, seq, low = asked
     rows = [effect[2] for effect in effects]
     plain = not session or (
         len(rows) == len(results)

@@ -80,7 +80,7 @@ class Draft:
         self.changes.append(SessionChange(session, opened=row is not None))
 
     def replay(self, space_id: int, primary_key: bytes, new: bytes | None) -> None:
-        """Do what the log says."""
+        """Do what the log says. Raises Damaged if that does not follow from what is there."""
         prefix = self.schema.plain.get(space_id)
         if prefix is not None:
             self._writes[prefix + primary_key] = new
@@ -163,7 +163,10 @@ class Draft:
         self, space_id: int, old: bytes | None, new: bytes | None, *, trusted: bool
     ) -> None:
         """A row of `_space`, `_index` or `_truncate` was written: do what follows from it."""
-        row = tuples.stored(new if new is not None else old or b"")
+        data = old if new is None else new
+        if data is None:
+            raise Damaged(f"the log deletes a row of space {space_id} that is not there")
+        row = tuples.stored(data)
         number = row[0]
         assert isinstance(number, int)
         if space_id == schema.INDEX and new is None:

@@ -29,16 +29,16 @@ def execute(
 ) -> Executed:
     """Turn a request into effects. Raises, and then nothing has happened."""
     session, seq, low = request.session, request.seq, request.low
-    if session:
+    if session and seq:
         _check_session(request, known, limits)
     else:
-        seq = low = 0
+        session, seq, low = b"", 0, 0
     ops = request.ops
     if len(ops) == 1:
         done = _one_put(ops[0], view, shape, limits)
         if done is not None:
             space, key, row = done
-            text = body.encode_one(session, seq, low, space.id_text, key[5:], row)
+            text = body.encode_one((session, seq, low), space.id_text, key[5:], row)
             sync = space.sync or request.sync is True
             return Executed(text, sync, [row], [(key, row)], session, seq, low)
     draft = Draft(view, shape)
@@ -46,7 +46,7 @@ def execute(
     opened = {change.session for change in draft.changes if change.opened}
     if opened and len(known.keys() | opened) > max(limits.sessions_max, len(known)):
         raise Overloaded(f"there are {len(known)} sessions already, the limit")
-    text = body.encode(session, seq, low, draft.effects, results)
+    text = body.encode((session, seq, low), draft.effects, results)
     if len(text) > limits.txn_bytes_max:
         raise TooLarge(f"a transaction has at most {limits.txn_bytes_max} bytes, not {len(text)}")
     return Executed(

@@ -7,6 +7,7 @@ from election.messages import Index
 from qsync.data import sessions
 from qsync.data.request import Txn
 from qsync.data.sessions import Sessions, Table
+from qsync.errors import Damaged
 
 TXNS_PER_ROW_MAX = 16
 """A slice that rewrites few keys often ends after so many transactions per row it may have."""
@@ -33,7 +34,10 @@ def plan(
     known: Sessions,
     rolled: Mapping[int, object],
 ) -> Fold:
-    """The next slice: whole transactions from the oldest on, of each key the last value."""
+    """The next slice: whole transactions from the oldest on, of each key the last value.
+
+    Raises Damaged when a confirmed transaction does not follow from what is before it.
+    """
     last: dict[bytes, bytes | None] = {}
     taken: list[Txn] = []
     folded = upto
@@ -45,6 +49,8 @@ def plan(
         ):
             folded = taken[-1].index
             break
+        if txn.damage:
+            raise Damaged(txn.damage)
         last.update(txn.writes)
         taken.append(txn)
     keys = list(last)

@@ -13,6 +13,7 @@ from qsync.data.overlay import Backing, Overlay, View
 from qsync.data.request import Executed, Seen, SessionChange, Txn, Write
 from qsync.data.schema import Schema
 from qsync.data.sessions import Sessions
+from qsync.errors import QsyncError
 from qsync.record import HEADER_SIZE, Entry, Kind
 
 _TXN = int(Kind.TXN)
@@ -68,7 +69,7 @@ class Pins:
 
     def lowest(self, upto: int) -> int:
         """The given index, or the lowest pin if that is below."""
-        return min(self._counts, default=upto) if not self._counts else min(upto, *self._counts)
+        return min(upto, min(self._counts, default=upto))
 
 
 class History:
@@ -203,16 +204,24 @@ class History:
             if prefix is not None:
                 writes: list[Write] = [(prefix + key, row)]
                 return Txn(index, term, parts[0], parts[1], parts[2], (), text, writes, None)
-        draft = Draft(self.view(None), self.schemas.head)
-        changes = []
-        for space, key, row in effects:
-            if space == schema.SESSION:
-                changes.append(SessionChange(sessions.name_of(key), opened=row is not None))
-            else:
-                draft.replay(space, key, row)
-        after = draft.schema if draft.schema_changed else None
         session, seq, low = parts[:3]
-        return Txn(index, term, session, seq, low, tuple(changes), text, draft.writes, after)
+        changes = tuple(
+            SessionChange(sessions.name_of(key), opened=row is not None)
+            for space, key, row in effects
+            if space == schema.SESSION
+        )
+        draft = Draft(self.view(None), self.schemas.head)
+        try:
+            for space, key, row in effects:
+                if space != schema.SESSION:
+                    draft.replay(space, key, row)
+        except QsyncError as error:
+            # It was executed without an entry whose rollback we have not heard of yet, or after
+            # one of no say: what is before it will change, or it will be cut.
+            damage = f"entry {index}: {error.message}"
+            return Txn(index, term, session, seq, low, changes, text, (), None, damage)
+        after = draft.schema if draft.schema_changed else None
+        return Txn(index, term, session, seq, low, changes, text, draft.writes, after)
 
     def _take_from(self, first: int) -> list[Txn]:
         """Take back the versions of all entries from `first` on; these entries, oldest first."""
@@ -230,11 +239,11 @@ class History:
         """Derive the writes anew: what they follow has changed. Sessions are as they were."""
         for txn in taken:
             if txn.index in self._rolled:
-                txn.writes, txn.schema = [], None
+                txn.writes, txn.schema, txn.damage = (), None, ""
             else:
                 (parts,) = body.decode_all([txn.body])
                 again = self._read(txn.index, txn.term, txn.body, parts)
-                txn.writes, txn.schema = again.writes, again.schema
+                txn.writes, txn.schema, txn.damage = again.writes, again.schema, again.damage
                 self.overlay.put(txn.index, txn.writes)
             self._txns.append(txn)
             if txn.schema is not None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
-KEY_BYTES_MAX = 511
-"""LMDB's limit for a key."""
+KEY_BYTES_MAX = 4096
+"""Of a physical key. (The store copes with keys that are longer than LMDB's 511 bytes.)"""
 ABOVE = b"\xff"
 """`prefix + ABOVE` is the end of all keys that begin with the whole parts `prefix`."""
 

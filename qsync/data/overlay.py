@@ -89,6 +89,8 @@ class Overlay:
     def keys(self, lo: bytes, hi: bytes, *, reverse: bool = False) -> Iterator[bytes]:
         """Keys with versions and `lo <= key < hi`, in order."""
         if not self.versions:
+            self._ordered.clear()
+            self._fresh.clear()
             return iter(())
         self._sort()
         found = self._ordered.irange(lo, hi, inclusive=(True, False), reverse=reverse)

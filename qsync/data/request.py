@@ -41,6 +41,8 @@ class Op(IntEnum):
 class Request(NamedTuple):
     """One transaction of a client. `snapshot` and `reads` say what it was computed from.
 
+    Requests of a session are numbered from 1; number 0 asks for no memory of the outcome.
+
     `low`: no request of the session below this number will be asked for again.
     `reads`: `["k", space, index, key]` and `["r", space, index, iterator, key]`.
     """
@@ -83,7 +85,9 @@ class Executed(NamedTuple):
 class Txn:
     """A transaction that is in the log above the folded index.
 
-    `writes` is empty while it is rolled back. Made once per write: neither frozen nor by keyword.
+    `writes` is empty while it is rolled back. `damage` says why its effects do not follow from what
+    is before it in the log: that must pass (by a rollback or a cut) before it is confirmed.
+    Made once per write, so neither frozen nor by keyword.
     """
 
     index: int
@@ -95,6 +99,7 @@ class Txn:
     body: bytes
     writes: Sequence[Write]
     schema: "Schema | None"
+    damage: str = ""
 
 
 class Once(StrEnum):

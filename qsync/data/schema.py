@@ -198,7 +198,7 @@ class Schema:
         self.plain: Mapping[int, bytes] = {
             one.id: one.primary.prefix
             for one in self.spaces
-            if len(one.indexes) == 1 and one.id not in OWN_VERBS
+            if one.id not in OWN_VERBS and [index.id for index in one.indexes] == [0]
         }
 
     def space(self, ref: object) -> Space:

@@ -12,6 +12,7 @@ from qsync.wire.verbs import Verb
 if TYPE_CHECKING:
     from qsync.replica import Replica
 
+Question = verbs.Plain | verbs.Info | verbs.Log | verbs.Digest | verbs.DryRun
 Reading = verbs.Get | verbs.Select | verbs.Count | verbs.TxGet
 
 
@@ -45,12 +46,28 @@ class Answers:
                 if after is not None and not isinstance(after, bytes):
                     raise WrongKey("`after` is the encoded tuple to go on from")
                 found_rows = state.select(
-                    space, by, iterator, key, limit, offset, after, ops=ops
+                    space, by, iterator, key, limit=limit, offset=offset, after=after, ops=ops
                 )
                 return replies.rows(number, found_rows, snapshot=snapshot)
             case verbs.Count(number, space, by, iterator, key, _, ops):
                 total = state.count(space, by, iterator, key, ops=ops)
                 return replies.counted(number, total, snapshot=snapshot)
+            case _:
+                assert_never(request)
+
+    def answer(self, request: Question) -> bytes:
+        """The reply to anything but reads, writes and operations."""
+        match request:
+            case verbs.Plain():
+                return self.plain(request)
+            case verbs.Info():
+                return self.info(request)
+            case verbs.Log():
+                return self.log(request)
+            case verbs.Digest():
+                return self.digest(request)
+            case verbs.DryRun():
+                return self.dry_run(request)
             case _:
                 assert_never(request)
 

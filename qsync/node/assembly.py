@@ -53,7 +53,7 @@ def open_storage(config: NodeConfig) -> Storage:
         spaces = SpaceStore(directory.data, map_size=config.store.map_size)
         if spaces.folded > recovered.last:
             spaces.wipe()
-        # Rows are folded only when they are decided, which the log may have had no occasion to note.
+        # Rows are folded when they are decided, which the log may not have noted yet.
         confirmed = Index(max(recovered.confirmed, spaces.folded))
         recovered = replace(recovered, confirmed=confirmed)
         probe_s = directory.probe()

@@ -75,7 +75,7 @@ class Connection:
 
 def nonblocking(sock: socket.socket) -> socket.socket:
     """No waiting in calls, no waiting for small packets."""
-    sock.setblocking(False)
+    sock.settimeout(0)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return sock
 

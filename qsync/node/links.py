@@ -1,4 +1,4 @@
-"""Our connections to the peers: what we send them goes over these, what they send comes over theirs.
+"""Our connections to the peers: what we send goes over these, what they send over theirs.
 
 Directed connections make one-way cuts of the network real, and an epoch is simply the number of a
 connection: what was acked over an older one does not count.
@@ -131,9 +131,7 @@ class Links:
         self._epochs += 1
         link.epoch = self._epochs
         link.status = LinkStatus.GREETING
-        connection = Connection(
-            sock, frame_bytes_max=self._frame_bytes_max, opened_at=self._now()
-        )
+        connection = Connection(sock, frame_bytes_max=self._frame_bytes_max, opened_at=self._now())
         dialer = Dialer(self._hello(link.epoch), replica=Replica(link.peer.id))
         connection.take = lambda _, payloads: self._shake(link, dialer, payloads)
         connection.lost = lambda _, why: self._lost(link, dialer, why)
@@ -158,9 +156,7 @@ class Links:
             link.status, link.failures, link.message = LinkStatus.UP, 0, ""
             link.refused = False
             self._step(
-                Connected(
-                    peer=Replica(link.peer.id), epoch=link.epoch, empty=dialer.greeting.empty
-                )
+                Connected(peer=Replica(link.peer.id), epoch=link.epoch, empty=dialer.greeting.empty)
             )
 
     def _lost(self, link: Link, dialer: Dialer, why: str) -> None:
@@ -174,9 +170,7 @@ class Links:
         news = refused and not link.refused
         link.refused = refused
         if was_up or news:
-            self._step(
-                Disconnected(peer=Replica(link.peer.id), epoch=link.epoch, refused=refused)
-            )
+            self._step(Disconnected(peer=Replica(link.peer.id), epoch=link.epoch, refused=refused))
         if was_up:
             # Dial at once: a refusal says that the process is gone, and that is worth knowing.
             link.failures, link.next_dial = 0, self._now()

@@ -105,7 +105,7 @@ class Loop:
         return wrote or bool(ready.settled)
 
     def _wrote(self, error: QsyncError | None) -> None:
-        """The write is durable, or failed; called at once by an inline writer, later by a thread's."""
+        """The write is durable, or failed; an inline writer calls at once, a thread's later."""
         write, self._write = self._write, None
         assert write is not None
         after, self._after = self._after, []

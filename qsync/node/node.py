@@ -14,6 +14,7 @@ from qsync.errors import StoreError
 from qsync.node import view
 from qsync.node.answers import Answers
 from qsync.node.assembly import Storage, core_config, data_limits, open_storage
+from qsync.node.expiry import Expiry
 from qsync.node.folding import Folding
 from qsync.node.links import Links
 from qsync.node.loop import Loop
@@ -36,7 +37,9 @@ SWEEP_INTERVAL = 1.0
 class Node:
     """Everything of one node. Use `open_node`; nothing here runs before `serve`."""
 
-    def __init__(self, config: NodeConfig, storage: Storage, token: trio.lowlevel.TrioToken) -> None:
+    def __init__(
+        self, config: NodeConfig, storage: Storage, token: trio.lowlevel.TrioToken
+    ) -> None:
         self.config = config
         self.storage = storage
         self.identity = storage.directory.identity
@@ -78,6 +81,7 @@ class Node:
             deliver=self.links.deliver,
             flush=self.reactor.flush,
         )
+        self.expiry = Expiry(self.replica, ttl=config.limits.session_ttl)
         self.requests = Requests(
             self.replica,
             Answers(self.replica, status=lambda: view.status(self)),
@@ -86,6 +90,7 @@ class Node:
             leader_address=lambda: self.address_of(self.replica.machine.raft.leader),
             now=trio.current_time,
             inflight_max=config.limits.inflight_max,
+            expiry=self.expiry,
         )
         self.loop.requests = self.requests
         self.server = Server(
@@ -173,6 +178,7 @@ class Node:
             self.timers.at(EXPIRY, now + EXPIRY_INTERVAL)
         if SWEEP in own:
             self.server.sweep()
+            self.expiry.sweep(now)
             self.timers.at(SWEEP, now + SWEEP_INTERVAL)
         if LINKS in own:
             self.timers.at(LINKS, self.links.tend())
@@ -260,4 +266,3 @@ async def open_node(config: NodeConfig) -> AsyncIterator[Node]:
             nursery.cancel_scope.cancel()
     finally:
         node.close()
-

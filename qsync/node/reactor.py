@@ -46,7 +46,7 @@ class Reactor:
 
     def listen(self, sock: socket.socket, accept: Accept) -> None:
         """Watch a listening socket."""
-        sock.setblocking(False)
+        sock.settimeout(0)
         self._listeners[sock.fileno()] = (sock, accept)
         self._epoll.register(sock.fileno(), READABLE)
 

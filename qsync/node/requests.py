@@ -2,8 +2,8 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import assert_never
 
+from election.messages import Replica as Peer
 from qsync import errors
 from qsync.core.inputs import (
     Consistency,
@@ -14,10 +14,12 @@ from qsync.core.inputs import (
     ReadAsked,
     RollbackAsked,
 )
+from qsync.core.machine import Machine
 from qsync.core.ready import ReadSettled, Settled, Ticket, Verdict
 from qsync.data.request import Request as Transaction
 from qsync.node.answers import Answers
 from qsync.node.connection import Connection
+from qsync.node.expiry import Expiry
 from qsync.node.tickets import AskTicket, Tickets, WriteTicket
 from qsync.replica import Replica
 from qsync.wire import replies, requests, verbs
@@ -27,6 +29,12 @@ READ_TIMEOUT = 5.0
 """Seconds a read may wait for its quorum round or its index."""
 GRACE = 1.0
 """Seconds beyond `synchro_timeout` in which a rollback may still become definite."""
+
+
+# Plain integers: arithmetic on flag enums costs more than the rest of the request.
+_SYNC = int(WriteFlags.SYNC)
+_FORCED = int(WriteFlags.SYNC | WriteFlags.ASYNC)
+_AT_ONCE = int(WriteFlags.SUBMIT | WriteFlags.NO_WAIT)
 
 
 class Requests:
@@ -42,6 +50,7 @@ class Requests:
         leader_address: Callable[[], str | None],
         now: Callable[[], float],
         inflight_max: int,
+        expiry: Expiry,
     ) -> None:
         self.tickets = Tickets()
         self.counters = {"writes": 0, "reads": 0, "conflicts": 0, "unknown": 0, "rolled_back": 0}
@@ -52,6 +61,7 @@ class Requests:
         self._leader_address = leader_address
         self._now = now
         self._inflight_max = inflight_max
+        self._expiry = expiry
         self._parked: deque[tuple[Connection, verbs.Write]] = deque()
         self._timeout = replica.machine.config.synchro_timeout + GRACE
 
@@ -74,7 +84,7 @@ class Requests:
 
     def _write(self, connection: Connection, request: verbs.Write) -> None:
         machine = self._replica.machine
-        if machine.ledger.limbo.full(machine.config) and machine.leader is not None:
+        if _is_full(machine) and machine.leader is not None:
             if request.flags & WriteFlags.NO_WAIT:
                 self._fail(connection, request.id, _queue_full(machine.config.queue_entries_max))
             elif len(self._parked) >= self._inflight_max:
@@ -87,15 +97,15 @@ class Requests:
     def resume(self) -> None:
         """Writers that waited for room in the limbo go on."""
         parked, machine = self._parked, self._replica.machine
-        while parked and (machine.leader is None or not machine.ledger.limbo.full(machine.config)):
+        while parked and (machine.leader is None or not _is_full(machine)):
             connection, request = parked.popleft()
             if not connection.closed:
                 self._submit(connection, request)
 
     def _submit(self, connection: Connection, request: verbs.Write) -> None:
         flags = request.flags
-        sync = None if not flags & 3 else bool(flags & WriteFlags.SYNC)
-        waits = not flags & (WriteFlags.SUBMIT | WriteFlags.NO_WAIT)
+        sync = None if not flags & _FORCED else bool(flags & _SYNC)
+        waits = not flags & _AT_ONCE
         ticket = self.tickets.number() if waits else None
         try:
             done = self._replica.submit(
@@ -130,6 +140,8 @@ class Requests:
             )
             return
         now = self._now()
+        if request.session:
+            self._expiry.used(request.session, now)
         timeout = self._timeout if request.timeout is None else request.timeout
         self.tickets.put(
             ticket,
@@ -190,30 +202,17 @@ class Requests:
     # -- reads and operations
 
     def _other(self, connection: Connection, request: verbs.Request) -> None:
-        answers, number = self._answers, request.id
-        match request:
-            case verbs.Get() | verbs.Select() | verbs.Count() | verbs.TxGet():
-                self._read(connection, request)
-            case verbs.Plain(_, Verb.ROLLBACK_QUEUE):
-                self._ask(connection, number, lambda t: RollbackAsked(ticket=t), READ_TIMEOUT)
-            case verbs.Plain():
-                self._reply(connection, number, lambda: answers.plain(request))
-            case verbs.Promote() | verbs.Clear():
-                self._ask(connection, number, lambda t: PromoteAsked(ticket=t), request.timeout)
-            case verbs.Demote():
-                self._demote(connection, request)
-            case verbs.Info():
-                self._reply(connection, number, lambda: answers.info(request))
-            case verbs.Log():
-                self._reply(connection, number, lambda: answers.log(request))
-            case verbs.Digest():
-                self._reply(connection, number, lambda: answers.digest(request))
-            case verbs.DryRun():
-                self._reply(connection, number, lambda: answers.dry_run(request))
-            case verbs.Write():
-                raise AssertionError(request)
-            case _:
-                assert_never(request)
+        if isinstance(request, verbs.Get | verbs.Select | verbs.Count | verbs.TxGet):
+            self._read(connection, request)
+        elif isinstance(request, verbs.Promote | verbs.Clear):
+            self._ask(connection, request.id, _promote, request.timeout)
+        elif isinstance(request, verbs.Demote):
+            self._ask(connection, request.id, _demote(request), request.timeout)
+        elif isinstance(request, verbs.Plain) and request.verb is Verb.ROLLBACK_QUEUE:
+            self._ask(connection, request.id, _roll_back, READ_TIMEOUT)
+        else:
+            assert not isinstance(request, verbs.Write)
+            self._reply(connection, request.id, lambda: self._answers.answer(request))
 
     def _reply(self, connection: Connection, number: int, answer: Callable[[], bytes]) -> None:
         try:
@@ -253,15 +252,6 @@ class Requests:
                 term=level.term,
                 index=level.at,
             )
-        )
-
-    def _demote(self, connection: Connection, request: verbs.Demote) -> None:
-        to = self._replica.machine.config.me.__class__(request.to) if request.to else None
-        self._ask(
-            connection,
-            request.id,
-            lambda ticket: DemoteAsked(ticket=ticket, to=to),  # type: ignore[arg-type]  # NewType of int
-            request.timeout,
         )
 
     def _ask(
@@ -306,7 +296,7 @@ class Requests:
                 error: errors.QsyncError = errors.OutcomeUnknown(
                     "the quorum did not decide in time", details={"token": token}
                 )
-            elif ticket.write:
+            elif type(ticket) is AskTicket and ticket.write:
                 error = errors.OutcomeUnknown(
                     "it is not done yet and goes on in the background",
                     hint="`qsync status` shows how far it is",
@@ -322,6 +312,26 @@ class Requests:
         if error.leader is None and isinstance(error, errors.NotLeader | errors.ReadOnly):
             error.leader = self._leader_address()
         self._send(connection, replies.failed(number, error))
+
+
+def _is_full(machine: Machine) -> bool:
+    config = machine.config
+    return machine.ledger.queue_full(
+        entries_max=config.queue_entries_max, bytes_max=config.queue_bytes_max
+    )
+
+
+def _promote(ticket: Ticket) -> Input:
+    return PromoteAsked(ticket=ticket)
+
+
+def _roll_back(ticket: Ticket) -> Input:
+    return RollbackAsked(ticket=ticket)
+
+
+def _demote(request: verbs.Demote) -> Callable[[Ticket], Input]:
+    to = Peer(request.to) if request.to else None
+    return lambda ticket: DemoteAsked(ticket=ticket, to=to)
 
 
 def _queue_full(limit: int) -> errors.QsyncError:

@@ -23,7 +23,11 @@ class Timers:
         if timer.earliest is None:
             self._deadlines.pop(timer.kind, None)
             return
-        self.at(timer.kind, trio.current_time() + self._dice.uniform(timer.earliest, max(timer.earliest, timer.latest)))
+        self.at(
+            timer.kind,
+            trio.current_time()
+            + self._dice.uniform(timer.earliest, max(timer.earliest, timer.latest)),
+        )
 
     def at(self, kind: str, deadline: float) -> None:
         """Fire `kind` at that time of Trio's clock."""

@@ -72,7 +72,8 @@ class Books:
             if known.crc != crc:
                 raise Violation(1, f"node {me} has another entry at index {index} term {term}")
             return
-        request, keys, names = (b"", 0), (), (0, 0)
+        request, names = (b"", 0), (0, 0)
+        keys: tuple[Key, ...] = ()
         if kind == Kind.TXN:
             parts = cbor2.loads(entry.body)
             request = (parts[0], parts[1])
@@ -200,5 +201,5 @@ class Canon:
         return rows
 
 
-def _place(write: tuple[int, ...] | tuple[int, int, bytes | None]) -> tuple[int, int]:
-    return (write[0], write[1])  # type: ignore[return-value]  # the first two are always numbers
+def _place(write: tuple[int, int] | tuple[int, int, bytes | None]) -> tuple[int, int]:
+    return (write[0], write[1])

@@ -62,6 +62,7 @@ class Disk:
     def heal(self) -> None:
         """From now on it is a good disk; a write that hangs comes to its end."""
         self.broken, self.slowness, self.calm = False, 1.0, True
+        self.told = _quiet
         if self.log.in_flight is not None:
             self._later(self.slowness)
 

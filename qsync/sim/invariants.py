@@ -6,9 +6,10 @@ from election.messages import Ballot, Index, Replica, Vote
 from election.roles import Role
 from qsync.core.ledger import Ledger
 from qsync.core.messages import Appended, Message
-from qsync.core.ready import Ready, Settled, Write
+from qsync.core.ready import Settled, Write
 from qsync.data import keys
 from qsync.record import Kind
+from qsync.replica import Replica as Core
 from qsync.sim.calls import ReadCall, WriteCall
 from qsync.sim.canon import Books, Canon, Violation
 from qsync.sim.node import Node
@@ -45,9 +46,9 @@ class Durable:
 
     def _cut(self, first: int) -> None:
         # What this node confirmed meanwhile may be another entry, which the same write brings.
-        if first < len(self.crcs) and first <= self.confirmed_max:
-            if self.crcs[first] == self._canon.crc_at(first):
-                raise Violation(6, f"disk {self.me} cut {first}, {self.confirmed_max} was confirmed")
+        known = first < len(self.crcs) and first <= self.confirmed_max
+        if known and self.crcs[first] == self._canon.crc_at(first):
+            raise Violation(6, f"disk {self.me} cut {first}, {self.confirmed_max} was confirmed")
         del self.crcs[first:]
 
     def reopened(self, log: MemoryLog) -> None:
@@ -117,7 +118,7 @@ class Invariants:
                     7, f"node {node.me} acked {message.index}, which is not on its disk"
                 )
 
-    def turned(self, node: Node, ready: Ready) -> None:
+    def turned(self, node: Node) -> None:
         """Something happened to a node. The machine has decided; nothing has been answered yet."""
         ledger = node.core.machine.ledger
         mark = self._marks[node.me]
@@ -211,16 +212,14 @@ class Invariants:
 
     # -- clients
 
-    def submitted(self, node: Node, call: WriteCall, index: Index) -> None:
-        """A transaction is in somebody's log."""
-
-    def settled(self, node: Node, call: WriteCall, settled: Settled) -> None:
+    def settled(self, me: Replica, core: Core, call: WriteCall, settled: Settled) -> None:
         """A client is about to be told."""
-        self.promises.settled(node, call, settled, self.nodes)
+        ledgers = {each.me: each.core.machine.ledger for each in self.nodes if each.up}
+        self.promises.settled((me, core.machine.ledger), call, settled, ledgers)
 
-    def served(self, node: Node, call: ReadCall, value: object) -> None:
+    def served(self, me: Replica, core: Core, call: ReadCall, value: object) -> None:
         """A client is about to be shown."""
-        self.promises.served(node, call, value)
+        self.promises.served((me, core.machine.ledger), call, value)
 
     # -- spaces
 
@@ -250,12 +249,12 @@ class Invariants:
 
     def at_rest(self) -> str | None:
         """After healing: what keeps the cluster from being equal everywhere; None if nothing does."""
-        views = {
-            each.me: (each.core.machine.ledger.visible, each.core.machine.ledger.log.last)
-            for each in self.nodes
-        }
+        views = {}
+        for each in self.nodes:
+            ledger = each.core.machine.ledger
+            views[each.me] = (ledger.visible, ledger.log.last, ledger.log.crc_at(ledger.log.last))
         if len(set(views.values())) > 1:
-            return f"visible and last index differ: {views}"
+            return f"visible index, last index and checksum differ: {views}"
         digests = {each.me: each.core.state.digests() for each in self.nodes}
         first = next(iter(digests.values()))
         if any(each != first for each in digests.values()):

@@ -86,7 +86,7 @@ class _Careless(CoreConfig):
     @property
     def quorum(self) -> int:
         """One voter short."""
-        return CoreConfig.quorum.fget(self) - 1  # type: ignore[attr-defined]  # a property has one
+        return self.synchro_quorum.of(len(self.voters)) - 1
 
 
 def _every_leader(core: Core, change: Callable[[Leader], None]) -> None:
@@ -173,10 +173,15 @@ def _read_without_round(core: Core) -> None:
 
 
 def _retry_applies_twice(core: Core) -> None:
-    def seen(_session: bytes, _seq: int) -> Seen:
+    state = core._state  # noqa: SLF001 - a mutant
+
+    def seen(session: bytes, seq: int) -> Seen:
+        known = state.sessions.head.get(session)
+        if known is not None:
+            known.outcomes.pop(seq, None)
         return NEW
 
-    core._state.seen = seen  # type: ignore[method-assign]  # noqa: SLF001 - a mutant
+    state.seen = seen  # type: ignore[method-assign]  # a mutant
 
 
 MUTANTS: dict[str, Callable[[Node], None]] = {

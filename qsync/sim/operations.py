@@ -33,6 +33,8 @@ class Operation:
     seq: int = 0
     first: int = 0
     floor: int = 0
+    insists: bool = False
+    """A read that is asked for until it is answered."""
     open: set[int] = field(default_factory=set)
 
     @property
@@ -78,6 +80,7 @@ def last_read(keys: int) -> Operation:
         f="read",
         keys=tuple((REGISTERS, key) for key in range(keys)),
         consistency=Consistency.LINEARIZABLE,
+        insists=True,
     )
 
 

@@ -1,7 +1,6 @@
 """What clients were told and shown, held against what became of it."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import cbor2
 
@@ -14,8 +13,8 @@ from qsync.data.keys import FieldType, Part
 from qsync.sim.calls import ReadCall, WriteCall
 from qsync.sim.canon import Books, Canon, Key, Violation
 
-if TYPE_CHECKING:
-    from qsync.sim.node import Node
+Where = tuple[Replica, Ledger]
+"""A node and its ledger."""
 
 _KEY = (Part(field=0, type=FieldType.UNSIGNED),)
 
@@ -37,41 +36,40 @@ class Promises:
     # -- writes
 
     def settled(
-        self, node: "Node", call: WriteCall, settled: Settled, nodes: Sequence["Node"]
+        self, where: Where, call: WriteCall, settled: Settled, all_: Mapping[Replica, Ledger]
     ) -> None:
         """A definite fate is about to be told."""
         index, term = settled.index, settled.term
         if settled.verdict is Verdict.COMMITTED:
-            self._committed(node, call, index, term)
+            self._committed(where, call, index, term)
             return
+        me = where[0]
         self.rolled_back[index, term] = settled.verdict.value
         canon = self._canon
         if settled.verdict is Verdict.CUT:
             if index > canon.last or canon.terms[index] == term:
-                raise Violation(4, f"node {node.me} says {index} of term {term} is cut for good")
+                raise Violation(4, f"node {me} says {index} of term {term} is cut for good")
         elif index > canon.last or canon.terms[index] != term or not canon.rolled_back[index]:
-            raise Violation(
-                4, f"node {node.me} says {index} of term {term} is rolled back for good"
-            )
-        for each in nodes:
-            if each.up:
-                self._not_shown(each, index, term)
+            raise Violation(4, f"node {me} says {index} of term {term} is rolled back for good")
+        for each, ledger in all_.items():
+            self._not_shown((each, ledger), index, term)
 
-    def _not_shown(self, node: "Node", index: int, term: int) -> None:
-        ledger = node.core.machine.ledger
+    def _not_shown(self, where: Where, index: int, term: int) -> None:
+        me, ledger = where
         if (
             index <= ledger.visible
             and ledger.log.term_at(index) == term
             and ledger.limbo.stretch_at(index) is None
         ):
             raise Violation(
-                4, f"a client is told {index} of term {term} is gone; node {node.me} shows it"
+                4, f"a client is told {index} of term {term} is gone; node {me} shows it"
             )
 
-    def _committed(self, node: "Node", call: WriteCall, index: Index, term: Term) -> None:
+    def _committed(self, where: Where, call: WriteCall, index: Index, term: Term) -> None:
+        me, ledger = where
         place = self._books.places.get((index, term))
         if place is None:
-            raise Violation(3, f"node {node.me} committed {index} of term {term}, unheard of")
+            raise Violation(3, f"node {me} committed {index} of term {term}, unheard of")
         session, seq = call.request.session, call.request.seq
         if seq and place.request != (session, seq):
             raise Violation(
@@ -81,18 +79,17 @@ class Promises:
             raise Violation(
                 4, f"{index} of term {term} is committed after it was {self.rolled_back}"
             )
-        ledger = node.core.machine.ledger
         if index > ledger.visible or ledger.log.term_at(index) != term:
-            raise Violation(3, f"node {node.me} committed {index} of term {term}, which it hides")
+            raise Violation(3, f"node {me} committed {index} of term {term}, which it hides")
         if place.sync:
-            self._committed_for_good(node, index, term)
+            self._committed_for_good(me, index, term)
         if seq:
             self._receipt((session, seq), (index, term), sync=place.sync)
 
-    def _committed_for_good(self, node: "Node", index: Index, term: Term) -> None:
+    def _committed_for_good(self, me: Replica, index: Index, term: Term) -> None:
         canon = self._canon
         if index > canon.last or canon.terms[index] != term or canon.rolled_back[index]:
-            raise Violation(3, f"node {node.me} committed {index} of term {term}, not confirmed")
+            raise Violation(3, f"node {me} committed {index} of term {term}, not confirmed")
         for later, promoted_at in self._established.items():
             if later > term and promoted_at <= index:
                 raise Violation(
@@ -136,31 +133,29 @@ class Promises:
 
     # -- reads
 
-    def served(self, node: "Node", call: ReadCall, value: object) -> None:
+    def served(self, where: Where, call: ReadCall, value: object) -> None:
         """A read sees exactly what is visible, and that is fresh enough."""
-        ledger = node.core.machine.ledger
+        me, ledger = where
         visible = ledger.visible
-        self._fresh(node, call, visible)
+        self._fresh(where, call, visible)
         rows = value if isinstance(value, list) else [value]
         for (space, number), row in zip(call.keys, rows, strict=True):
             key: Key = (space, keys.encode(_KEY, (number,)))
             wanted = self._books.expected(ledger, key, visible)
             if row != wanted:
-                text = f"node {node.me} at {visible} shows {_show(row)} at {space}/{number}"
+                text = f"node {me} at {visible} shows {_show(row)} at {space}/{number}"
                 raise Violation(8, f"{text}, not {_show(wanted)}")
 
-    def _fresh(self, node: "Node", call: ReadCall, visible: Index) -> None:
-        ledger = node.core.machine.ledger
+    def _fresh(self, where: Where, call: ReadCall, visible: Index) -> None:
+        me, ledger = where
         if call.consistency is Consistency.AT_LEAST:
             if visible < call.index:
-                raise Violation(
-                    3, f"node {node.me} at {visible} serves a read at least {call.index}"
-                )
+                raise Violation(3, f"node {me} at {visible} serves a read at least {call.index}")
         elif call.consistency is Consistency.LINEARIZABLE or (
             call.consistency is Consistency.LEASE and self._lease_checked
         ):
             if visible < call.floor:
-                text = f"node {node.me} serves a {call.consistency} read at {visible}"
+                text = f"node {me} serves a {call.consistency} read at {visible}"
                 raise Violation(3, f"{text}, though {call.floor} was answered before")
             self.floor = max(self.floor, ledger.confirmed)
 

@@ -109,6 +109,7 @@ KINDS = (
     "crash",
     "power",
     "shaky",
+    "coup",
     "pause",
     "isolate",
     "oneway",

@@ -1,7 +1,7 @@
 """Clients with sessions: one thing at a time, retried with its number until its fate is known."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from election.messages import Index, Replica, Term
@@ -24,7 +24,8 @@ _SETUP = frozenset({"open", "create", "fund"})
 """Nothing works without these, so they are asked for again until they succeed."""
 
 
-class Line(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
     """One line of a history in Jepsen's vocabulary. `time` is in nanoseconds of virtual time."""
 
     index: int
@@ -228,7 +229,7 @@ class Client:
         self._again(operation)
 
     def _again(self, operation: Operation) -> None:
-        if operation.reads and not self.stopping:
+        if operation.reads and not operation.insists:
             tries = self._counts.attempt - operation.first + 1
             if tries >= READ_ATTEMPTS_MAX:
                 self._resolve("fail", None)

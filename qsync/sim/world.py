@@ -7,8 +7,9 @@ from qsync.sim.disk import Disk
 from qsync.sim.faults import Faults
 from qsync.sim.invariants import Invariants
 from qsync.sim.network import Network
-from qsync.sim.node import Node
+from qsync.sim.node import Around, Node
 from qsync.sim.trace import Trace
+from qsync.sim.troubles import Scene
 from qsync.sim.workload import Client, History, Shop
 
 
@@ -28,20 +29,23 @@ class World:
         self.nodes = [self._node(Replica(number)) for number in range(1, self.swarm.nodes + 1)]
         if mutant is not None:
             mutants.plant(mutant, self.nodes)
-        self.faults = Faults(self.clockwork, self.network, self.nodes, self.swarm, self.trace)
+        scene = Scene(
+            clockwork=self.clockwork,
+            network=self.network,
+            nodes=self.nodes,
+            swarm=self.swarm,
+            trace=self.trace,
+        )
+        self.faults = Faults(scene)
         self.history = History(self.clockwork)
         shop = Shop(self.clockwork, self.swarm, self.nodes, self.invariants.promises, self.history)
         self.clients = [Client(number, shop) for number in range(1, self.swarm.load.clients + 1)]
 
     def _node(self, me: Replica) -> Node:
         disk = Disk(self.clockwork, self.swarm.platter)
-        node = Node(
-            self.swarm.config(me),
-            self.clockwork,
-            self.network,
-            disk,
-            (self.invariants, self.trace, self.swarm.timing.fold_interval),
-        )
+        fold_interval = self.swarm.timing.fold_interval
+        around = Around(self.clockwork, self.network, self.invariants, self.trace, fold_interval)
+        node = Node(self.swarm.config(me), disk, around)
         self.invariants.join(node)
         return node
 

@@ -1,4 +1,4 @@
-"""A hand-driven cluster of cores for transcripts: every delivery, write and timeout is a command."""
+"""A hand-driven cluster of cores for transcripts: deliveries and timers are commands."""
 
 from collections import deque
 from collections.abc import Callable
@@ -194,7 +194,7 @@ class Stage:
         self.actors[a].machine.step(event)
 
     def do_elect(self, words: list[str]) -> None:
-        """elect N: node N is promoted and everything is delivered; an unreachable leader is given up."""
+        """elect N: N is promoted, everything delivered; an unreachable leader is given up."""
         me = int(words[0])
         leader = self.actors[me].machine.raft.leader
         unreachable = leader and ((me, leader) in self.cut or not self.actors[leader].up)
@@ -252,7 +252,7 @@ class Stage:
             count = int(words[2]) if len(words) > 2 else None
             self.deliver((int(words[0]), int(words[1])), count)
             return
-        while any([self.deliver(link) for link in sorted(self.wires)]):
+        while sum(self.deliver(link) for link in sorted(self.wires)):
             pass
 
     def do_drop(self, words: list[str]) -> None:
@@ -331,7 +331,7 @@ class Stage:
         self.do_deliver([])
 
     def do_log(self, words: list[str]) -> None:
-        """log [N...]: every entry, who has it, and its fate there (? pending, + confirmed, - rolled back, ~ visible)."""
+        """log [N...]: entries and fates: ? pending, + confirmed, - rolled back, ~ visible."""
         for me in [int(word) for word in words] or sorted(self.actors):
             actor = self.actors[me]
             ledger = actor.machine.ledger

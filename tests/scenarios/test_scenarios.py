@@ -1,9 +1,10 @@
-"""Transcripts: commands and everything they made the nodes say. `--rewrite` writes what happens now."""
+"""Transcripts: commands and what they made the nodes say. `--rewrite` records anew."""
 
 from pathlib import Path
 
 import pytest
-from stage import Stage
+
+from tests.scenarios.stage import Stage
 
 HERE = Path(__file__).parent
 RULE = "----"

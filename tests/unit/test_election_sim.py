@@ -21,8 +21,12 @@ from election.ready import Letter
 from election.roles import Mode, Role
 
 TIMING = Timing(election_timeout=1.0, disconnect_timeout=0.8)
-STEPS = 400
+STEPS = 500
 CALM_STEPS = 3000
+WHATS = ("deliver", "write", "tick", "beat", "crash", "order", "cut", "timer")
+WILD = (40, 25, 15, 10, 3, 2, 1, 4)
+PROMPT = (35, 20, 25, 12, 0.8, 0.6, 0.4, 10)
+"""How often what happens, of a hundred."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,9 @@ class World:
         self.forgets = forgets
         self.fencing = self.dice.choice(list(Fencing))
         self.now = 0.0
-        self.wire: list[tuple[Replica, Said]] = []
+        self.wire: list[tuple[Replica, Replica, Said]] = []
+        self.cut: set[tuple[Replica, Replica]] = set()
+        """Wires from one to another that lose everything for now."""
         self.leaders: dict[Term, Replica] = {}
         self.votes: dict[tuple[Replica, Term], Replica] = {}
         start = Ballot(term=Term(0), vote=None, member=True)
@@ -101,26 +107,34 @@ class World:
     def storm(self) -> None:
         """One random thing."""
         me = self.dice.choice(self.voters)
-        what = self.dice.random()
-        if what < 0.45 and self.wire:
-            self._deliver(lossy=True)
-        elif what < 0.65:
-            self._write(me)
-        elif what < 0.80:
-            self._tick(me, self.dice.random() * 0.6)
-        elif what < 0.90:
-            self._beat(me)
-        elif what < 0.93:
-            self._crash(me)
-        elif what < 0.96:
-            self._order(me)
-        else:
-            self._timer(me, early=self.dice.random() < 0.3)
+        match self.dice.choices(WHATS, PROMPT if self.prompt else WILD)[0]:
+            case "deliver":
+                for _ in range(min(len(self.wire), self.dice.randrange(9))):
+                    self._deliver(lossy=True)
+            case "write":
+                writing = [node for node in self.nodes.values() if node.writes]
+                if writing:
+                    self._complete(self.dice.choice(writing))
+            case "tick":
+                self._tick(me, self.dice.random() * (0.15 if self.prompt else 0.6))
+            case "beat":
+                for each in self.voters:
+                    self._beat(each)
+            case "crash":
+                self._crash(me)
+            case "order":
+                self._order(me)
+            case "cut":
+                other = self.dice.choice(self.voters)
+                self.cut = {(me, other), self.dice.choice([(me, other), (other, me)])}
+            case _:
+                self._timer(me, early=not self.prompt and self.dice.random() < 0.3)
         self._collect()
 
     def calm(self) -> None:
         """Everything works, time passes slowly."""
-        me = self.voters[self.dice.randrange(len(self.voters))]
+        me = self.dice.choice(self.voters)
+        self.cut.clear()
         self.now += 0.002
         for node in self.nodes.values():
             while node.writes:
@@ -135,11 +149,11 @@ class World:
 
     def _deliver(self, *, lossy: bool) -> None:
         at = self.dice.randrange(len(self.wire)) if lossy else 0
-        to, said = self.wire[at]
+        by, to, said = self.wire[at]
         fate = self.dice.random() if lossy else 0.5
         if fate > 0.1:  # Otherwise it comes once more.
             del self.wire[at]
-        if fate > 0.85:
+        if fate > 0.85 or (by, to) in self.cut:
             return  # Lost.
         raft = self.nodes[to].raft
         if self.prompt:
@@ -161,11 +175,7 @@ class World:
         """Only in a durable term, as the log does it."""
         node = self.nodes[after]
         if node.disk.term == said.term:
-            self.wire.append((to, said))
-
-    def _write(self, me: Replica) -> None:
-        if self.nodes[me].writes:
-            self._complete(self.nodes[me])
+            self.wire.append((after, to, said))
 
     def _complete(self, node: Node) -> None:
         ballot, letters = node.writes.popleft()
@@ -175,7 +185,7 @@ class World:
 
     def _post(self, node: Node, letters: tuple[Letter, ...]) -> None:
         for to, said in letters:
-            self.wire.append((to, said))
+            self.wire.append((node.raft.me, to, said))
             if isinstance(said, Vote) and said.granted and not said.pre:
                 assert node.disk.term >= said.asked, "a vote that is not durable"
                 first = self.votes.setdefault((said.voter, said.asked), to)
@@ -199,7 +209,7 @@ class World:
                 raft.grew(Position(raft.term, Index(raft.position.index + 1)))
             for peer in self.voters:
                 if peer != me:
-                    self.wire.append((peer, Beat(raft.term, me, raft.position, self.now)))
+                    self.wire.append((me, peer, Beat(raft.term, me, raft.position, self.now)))
 
     def _crash(self, me: Replica) -> None:
         node = self.nodes[me]

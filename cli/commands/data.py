@@ -1,0 +1,300 @@
+"""`qsync get`, `select`, `insert` and their like: one-shot access to data, arguments as JSON."""
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+import click
+from typing_extensions import override
+
+from cli.options import json_option, target_option, timeout_option
+from cli.output import document, say, style, value
+
+if TYPE_CHECKING:
+    from qsync.client.blocking import Client
+    from qsync.client.rows import ReadConsistency, Receipt
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+LIMIT = 100
+"""Rows of a select, unless told otherwise."""
+_CONSISTENCIES = ("linearizable", "lease", "local")
+_ITERATORS = ("eq", "ge", "gt", "le", "lt", "all", "req")
+
+
+class Json(click.ParamType[object]):
+    """A JSON value; what is no JSON is taken as text."""
+
+    name = "json"
+
+    @override
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> object:
+        """Text to a value."""
+        if not isinstance(value, str):
+            return value
+        try:
+            found: object = json.loads(value)
+        except ValueError:
+            if value[:1] in {"[", "{", '"'}:
+                self.fail(f"{value!r} is not JSON", param, ctx)
+            return value
+        return found
+
+
+class JsonList(Json):
+    """A JSON array."""
+
+    @override
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[object]:
+        """Text to a list."""
+        found = super().convert(value, param, ctx)
+        if isinstance(found, list):
+            return found
+        self.fail(f"{value!r} is no JSON array", param, ctx)
+
+
+_SPACE = click.argument("space")
+_KEY = click.argument("key", type=Json())
+_TUPLE = click.argument("row", type=JsonList(), metavar="TUPLE")
+_CHANGES = click.argument("changes", type=JsonList(), metavar="OPERATIONS")
+
+
+def _common(command: Callable[P, R]) -> Callable[P, R]:
+    return target_option(timeout_option("10s")(json_option(command)))
+
+
+def _reads(command: Callable[P, R]) -> Callable[P, R]:
+    consistency = click.option(
+        "--consistency",
+        type=click.Choice(_CONSISTENCIES),
+        default=_CONSISTENCIES[0],
+        show_default=True,
+        help="How fresh the answer must be.",
+    )
+    index = click.option("--index", default="0", help="Name or number.  [default: the primary]")
+    return consistency(index(_common(command)))
+
+
+def _writes(command: Callable[P, R]) -> Callable[P, R]:
+    sync = click.option(
+        "--sync/--no-sync",
+        "is_sync",
+        default=None,
+        help="Wait for the quorum, or not.  [default: as the space says]",
+    )
+    token = click.option(
+        "--token", metavar="T", help="Of an earlier attempt: it is applied at most once."
+    )
+    return sync(token(_common(command)))
+
+
+@click.command(epilog="Example: qsync get accounts 1; a key of two parts: qsync get t '[1, \"a\"]'")
+@_SPACE
+@_KEY
+@_reads
+def get(
+    space: str,
+    key: object,
+    target: list[str],
+    timeout: float,
+    index: str,
+    consistency: "ReadConsistency",
+) -> None:
+    """Read the tuple at KEY; prints null when there is none."""
+    with _connect(target, timeout) as db:
+        row = db.space(space).get(key, index=_name(index), consistency=consistency)
+    if style().as_json:
+        document("get", space=space, key=key, row=row)
+    else:
+        value(row)
+
+
+@click.command(epilog="Example: qsync select accounts 10 --iterator ge --limit 5")
+@_SPACE
+@click.argument("key", type=Json(), required=False)
+@click.option("--iterator", type=click.Choice(_ITERATORS), help="[default: eq, all without KEY]")
+@click.option("--limit", type=click.IntRange(0), default=LIMIT, show_default=True)
+@click.option("--offset", type=click.IntRange(0), default=0)
+@click.option(
+    "--after", type=JsonList(), metavar="TUPLE", help="The last tuple of the page before."
+)
+@_reads
+def select(
+    space: str,
+    key: object,
+    iterator: str | None,
+    limit: int,
+    offset: int,
+    after: list[object] | None,
+    target: list[str],
+    timeout: float,
+    index: str,
+    consistency: "ReadConsistency",
+) -> None:
+    """Read tuples in the order of an index, one JSON array a line."""
+    with _connect(target, timeout) as db:
+        rows = db.space(space).select(
+            key,
+            index=_name(index),
+            iterator=iterator,
+            limit=limit,
+            offset=offset,
+            after=after,
+            consistency=consistency,
+        )
+    if style().as_json:
+        document("select", space=space, rows=rows)
+        return
+    for row in rows:
+        value(row)
+    if len(rows) == limit:
+        say(f"{limit} tuples; --limit and --after show more")
+
+
+@click.command(epilog="Example: qsync count accounts; qsync count accounts 10 --iterator ge")
+@_SPACE
+@click.argument("key", type=Json(), required=False)
+@click.option("--iterator", type=click.Choice(_ITERATORS), help="[default: eq, all without KEY]")
+@_reads
+def count(
+    space: str,
+    key: object,
+    iterator: str | None,
+    target: list[str],
+    timeout: float,
+    index: str,
+    consistency: "ReadConsistency",
+) -> None:
+    """Count the tuples that a select without limit would give."""
+    with _connect(target, timeout) as db:
+        found = db.space(space).count(
+            key, index=_name(index), iterator=iterator, consistency=consistency
+        )
+    if style().as_json:
+        document("count", space=space, count=found)
+    else:
+        value(found)
+
+
+@click.command(epilog="Example: qsync insert accounts '[1, \"ann\", 100]'")
+@_SPACE
+@_TUPLE
+@_writes
+def insert(
+    space: str,
+    row: list[object],
+    target: list[str],
+    timeout: float,
+    is_sync: bool | None,  # noqa: FBT001
+    token: str | None,
+) -> None:
+    """Add TUPLE; refused when its key is taken."""
+    with _connect(target, timeout) as db:
+        _tell(db.space(space).insert(row, is_sync=is_sync, token=token))
+
+
+@click.command(epilog="Example: qsync replace accounts '[1, \"ann\", 100]' --sync")
+@_SPACE
+@_TUPLE
+@_writes
+def replace(
+    space: str,
+    row: list[object],
+    target: list[str],
+    timeout: float,
+    is_sync: bool | None,  # noqa: FBT001
+    token: str | None,
+) -> None:
+    """Put TUPLE in the place of the one with its key, if there is one."""
+    with _connect(target, timeout) as db:
+        _tell(db.space(space).replace(row, is_sync=is_sync, token=token))
+
+
+@click.command(epilog='Example: qsync update accounts 1 \'[["+", "balance", 10]]\'')
+@_SPACE
+@_KEY
+@_CHANGES
+@_writes
+def update(
+    space: str,
+    key: object,
+    changes: list[list[object]],
+    target: list[str],
+    timeout: float,
+    is_sync: bool | None,  # noqa: FBT001
+    token: str | None,
+) -> None:
+    """Change fields of the tuple at KEY; nothing happens when there is none."""
+    with _connect(target, timeout) as db:
+        _tell(db.space(space).update(key, changes, is_sync=is_sync, token=token))
+
+
+@click.command(epilog="Example: qsync upsert hits '[\"/\", 1]' '[[\"+\", 2, 1]]'")
+@_SPACE
+@_TUPLE
+@_CHANGES
+@_writes
+def upsert(
+    space: str,
+    row: list[object],
+    changes: list[list[object]],
+    target: list[str],
+    timeout: float,
+    is_sync: bool | None,  # noqa: FBT001
+    token: str | None,
+) -> None:
+    """Insert TUPLE, or change the one that has its key already."""
+    with _connect(target, timeout) as db:
+        _tell(db.space(space).upsert(row, changes, is_sync=is_sync, token=token))
+
+
+@click.command(epilog="Example: qsync delete accounts 1")
+@_SPACE
+@_KEY
+@_writes
+def delete(
+    space: str,
+    key: object,
+    target: list[str],
+    timeout: float,
+    is_sync: bool | None,  # noqa: FBT001
+    token: str | None,
+) -> None:
+    """Remove the tuple at KEY."""
+    with _connect(target, timeout) as db:
+        _tell(db.space(space).delete(key, is_sync=is_sync, token=token))
+
+
+def _connect(target: list[str], timeout: float) -> "Client":
+    import qsync  # noqa: PLC0415 - the client is only needed here
+
+    return qsync.connect(target, timeout=timeout)
+
+
+def _name(index: str) -> str | int:
+    return int(index) if index.isdigit() else index
+
+
+def _tell(receipt: "Receipt") -> None:
+    if style().as_json:
+        document(
+            "receipt",
+            term=receipt.term,
+            index=receipt.index,
+            lsn=receipt.lsn,
+            acks=receipt.acks,
+            seconds=receipt.seconds,
+            duplicate=receipt.duplicate,
+            row=receipt.row,
+        )
+        return
+    if receipt.row is not None:
+        value(receipt.row)
+    again = ", an earlier attempt had done it" if receipt.duplicate else ""
+    acks = f"{receipt.acks} acks, {receipt.seconds * 1000:.1f} ms"
+    say(f"committed: term {receipt.term}, index {receipt.index}, {acks}{again}")

@@ -1,0 +1,316 @@
+"""The blocking client: the core, plain sockets and `poll`. One call at a time per client.
+
+It may be shared by threads: calls wait for each other. `pipeline()` and `replace_many` have many
+requests under way at once.
+"""
+
+import contextlib
+import random
+import select
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Final, Self, TypeVar, Unpack
+
+from qsync.client import calls, targets, transaction, verdicts
+from qsync.client.asks import Ask
+from qsync.client.calls import Call
+from qsync.client.core import Core
+from qsync.client.effects import Close, Dial, Send
+from qsync.client.node import Node
+from qsync.client.numbering import parse_token
+from qsync.client.options import WriteOptions
+from qsync.client.pipeline import Pipeline
+from qsync.client.rows import Receipt
+from qsync.client.schema import Schema
+from qsync.client.space import WINDOW, Space
+from qsync.client.transaction import Transaction
+from qsync.client.wires import DIAL_PATIENCE_S, FAR
+from qsync.errors import OutcomeUnknown, QsyncError
+from qsync.wire.verbs import Name
+
+T = TypeVar("T")
+TIMEOUT_S: Final = 10.0
+CONNECT_TIMEOUT_S: Final = 2.0
+_RECEIVE_BYTES: Final = 256 * 1024
+_GONE: Final = select.POLLHUP | select.POLLERR | select.POLLNVAL
+
+
+class Client(Node):
+    """A connection to a cluster. Made by `qsync.connect`; also a context manager."""
+
+    def __init__(self, core: Core, *, timeout: float) -> None:
+        super().__init__(self)
+        self.schema = Schema(self)
+        self.timeout = timeout
+        self._pump = Pump(core)
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Say goodbye and close all connections."""
+        with self._lock:
+            self._pump.close()
+
+    def space(self, name: Name) -> Space:
+        """A space by name; whether there is one is found out when it is used."""
+        return Space(self, name)
+
+    def transaction(self, **given: Unpack[WriteOptions]) -> Transaction:
+        """A transaction: `with db.transaction(is_sync=True) as tx: ...`."""
+        return Transaction(self, given)
+
+    def atomic(
+        self,
+        function: Callable[[Transaction], T],
+        *,
+        attempts: int = 10,
+        **given: Unpack[WriteOptions],
+    ) -> T:
+        """Run `function(tx)` and commit; again while somebody else changed what it had read."""
+        for left in range(attempts - 1, -1, -1):
+            try:
+                with self.transaction(**given) as tx:
+                    result = function(tx)
+            except QsyncError as error:
+                if not left or not transaction.retryable(error):
+                    raise
+            else:
+                return result
+        raise AssertionError(attempts)
+
+    def pipeline(self, *, window: int = WINDOW) -> Pipeline:
+        """Many requests under way at once: `with db.pipeline() as pipe: ...`."""
+        return Pipeline(self, window)
+
+    def resolve(self, token: str, *, timeout: float | None = None) -> Receipt:
+        """What became of a write whose outcome was unknown: does it again, at most once in all.
+
+        Only for writes of this client. From elsewhere, give the token together with the same
+        operation: `space.replace(row, token=token)`.
+        """
+        parsed = parse_token(token)
+        with self._lock:
+            now = time.monotonic()
+            ask = self._pump.core.resolve(parsed, now=now, deadline=self._deadline(now, timeout))
+            if ask is None:
+                raise OutcomeUnknown(
+                    f"this client does not have the write of token {token}",
+                    hint="give the token together with the same operation",
+                    details={"token": token},
+                )
+            self._pump.until(lambda: ask.settled)
+        return calls.outcome(ask, calls.read_receipt)
+
+    def run(self, call: Call[T], *, timeout: float | None = None) -> T:
+        """Ask and wait for the answer."""
+        with self._lock:
+            ask = self._begin(call, timeout)
+            self._pump.until(lambda: ask.settled)
+        return calls.outcome(ask, call.read)
+
+    def run_many(
+        self, asked: Iterable[Call[T]], *, window: int = WINDOW, timeout: float | None = None
+    ) -> list[T]:
+        """Ask all of them, at most `window` at once; answers in order, or the first error."""
+        begun: list[tuple[Ask, Call[T]]] = []
+        open_: deque[Ask] = deque()
+        with self._lock:
+            for call in asked:
+                ask = self._begin(call, timeout)
+                begun.append((ask, call))
+                open_.append(ask)
+                if len(open_) >= window:
+                    self._wait(open_, window // 2)
+            self._wait(open_, 0)
+        return [calls.outcome(ask, call.read) for ask, call in begun]
+
+    def begin(self, call: Call[T], *, timeout: float | None = None) -> Ask:
+        """Send without waiting; for pipelines."""
+        with self._lock:
+            ask = self._begin(call, timeout)
+            return ask
+
+    def settle(self, ask: Ask) -> None:
+        """Wait for one that was begun."""
+        with self._lock:
+            self._pump.until(lambda: ask.settled)
+
+    def _begin(self, call: Call[T], timeout: float | None) -> Ask:
+        now = time.monotonic()
+        deadline = self._deadline(now, timeout)
+        return self._pump.core.submit(
+            call.kind, call.make, now=now, deadline=deadline, token=call.token
+        )
+
+    def _wait(self, asks: deque[Ask], most: int) -> None:
+        def few() -> bool:
+            while asks and asks[0].settled:
+                asks.popleft()
+            return len(asks) <= most
+
+        self._pump.until(few)
+
+    def _deadline(self, now: float, timeout: float | None) -> float:
+        return now + (self.timeout if timeout is None else timeout)
+
+
+class Pump:
+    """Does what the core asks for, and tells it what happened."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self._poll = select.poll()
+        self._sockets: dict[int, socket.socket] = {}
+        self._links: dict[int, int] = {}
+        self._unsent: dict[int, bytearray] = {}
+
+    def until(self, done: Callable[[], bool]) -> None:
+        """Work until `done()`; the deadlines of asks see to it that this ends."""
+        while True:
+            self._perform()
+            if done():
+                return
+            self._receive()
+            self.core.tick(time.monotonic())
+
+    def reach(self, deadline: float) -> None:
+        """Work until a node has welcomed us. Raises Unavailable."""
+        while not self.core.reach(time.monotonic()):
+            if time.monotonic() >= deadline:
+                raise verdicts.unavailable(self.core.wires.route.met)
+            self.core.wires.soon(deadline)
+            self._perform()
+            self._receive()
+            self.core.tick(time.monotonic())
+
+    def close(self) -> None:
+        """Goodbye."""
+        self.core.close()
+        self._perform()
+
+    def _perform(self) -> None:
+        while effects := self.core.ready().effects:
+            for effect in effects:
+                match effect:
+                    case Dial(link, address):
+                        self._dial(link, address)
+                    case Send(link, data):
+                        self._send(link, data)
+                    case Close(link):
+                        self._close(link)
+
+    def _dial(self, link: int, address: str) -> None:
+        try:
+            made = socket.create_connection(targets.split(address), timeout=DIAL_PATIENCE_S)
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError as error:
+            self.core.lost(link, str(error), time.monotonic())
+            return
+        made.setblocking(False)
+        self._sockets[link] = made
+        self._links[made.fileno()] = link
+        self._poll.register(made, select.POLLIN)
+        self.core.dialled(link, time.monotonic())
+
+    def _send(self, link: int, data: bytes) -> None:
+        unsent = self._unsent.get(link)
+        if unsent:
+            unsent += data
+            return
+        made = self._sockets.get(link)
+        if made is None:
+            return
+        try:
+            sent = made.send(data)
+        except BlockingIOError:
+            sent = 0
+        except OSError as error:
+            self._fail(link, error)
+            return
+        if sent < len(data):
+            self._unsent[link] = bytearray(data[sent:])
+            self._poll.modify(made, select.POLLIN | select.POLLOUT)
+
+    def _receive(self) -> None:
+        wake_at = self.core.wake_at()
+        wait = None if wake_at == FAR else max(0.0, wake_at - time.monotonic()) * 1000
+        for fileno, events in self._poll.poll(None if wait is None else wait + 0.5):
+            link = self._links[fileno]
+            if events & select.POLLOUT:
+                self._send_rest(link)
+            if events & (select.POLLIN | _GONE) and link in self._sockets:
+                self._read(link)
+
+    def _read(self, link: int) -> None:
+        try:
+            data = self._sockets[link].recv(_RECEIVE_BYTES)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self._fail(link, error)
+            return
+        if data:
+            self.core.received(link, data, time.monotonic())
+        else:
+            self._fail(link, ConnectionError("it hung up"))
+
+    def _send_rest(self, link: int) -> None:
+        unsent, made = self._unsent[link], self._sockets[link]
+        try:
+            sent = made.send(unsent)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self._fail(link, error)
+            return
+        del unsent[:sent]
+        if not unsent:
+            del self._unsent[link]
+            self._poll.modify(made, select.POLLIN)
+
+    def _fail(self, link: int, error: OSError) -> None:
+        self._close(link)
+        self.core.lost(link, str(error), time.monotonic())
+
+    def _close(self, link: int) -> None:
+        made = self._sockets.pop(link, None)
+        self._unsent.pop(link, None)
+        if made is not None:
+            with contextlib.suppress(OSError, KeyError):
+                self._poll.unregister(made)
+            self._links.pop(made.fileno(), None)
+            made.close()
+
+
+def connect(
+    target: str | Iterable[str],
+    *,
+    timeout: float = TIMEOUT_S,
+    connect_timeout: float = CONNECT_TIMEOUT_S,
+    direct: bool = False,
+) -> Client:
+    """Connect to a cluster: `host:port`, several, or `qsync://user@h1,h2/`; one is enough.
+
+    `timeout`: seconds for each call unless it says otherwise. `direct`: speak to that one node
+    only, whatever its role, and repeat nothing. Raises Unavailable if nobody welcomes us within
+    `connect_timeout`.
+    """
+    core = Core(targets.parse(target), dice=random.SystemRandom(), direct=direct)
+    client = Client(core, timeout=timeout)
+    try:
+        client._pump.reach(time.monotonic() + connect_timeout)  # noqa: SLF001 - made here
+    except BaseException:
+        client.close()
+        raise
+    return client

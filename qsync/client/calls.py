@@ -1,0 +1,313 @@
+"""Every question of the API as a value: how it is asked, how often, and how its answer reads."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from election.messages import Index
+from qsync.client.asks import Ask, Kind
+from qsync.client.numbering import Token, parse_token
+from qsync.client.rows import (
+    Key,
+    Receipt,
+    Row,
+    Values,
+    decode_row,
+    encode_row,
+    key_of,
+)
+from qsync.errors import ConfigError, ProtocolError
+from qsync.wire import limits, replies
+from qsync.wire.verbs import (
+    LINEARIZABLE,
+    Clear,
+    Count,
+    Demote,
+    Digest,
+    DryRun,
+    Get,
+    Info,
+    Level,
+    Log,
+    Name,
+    Operations,
+    Plain,
+    Promote,
+    Request,
+    Select,
+    TxGet,
+    Verb,
+    Write,
+    WriteFlags,
+)
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T_co]):
+    """`make` builds the request for an id; `read` turns the answered ask into what is returned."""
+
+    kind: Kind
+    make: Callable[[int], Request]
+    read: Callable[[Ask], T_co]
+    token: Token | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """How a transaction is committed. `is_sync` None: as its spaces say."""
+
+    is_sync: bool | None = None
+    wait: str = "complete"
+    token: str | None = None
+
+    @property
+    def flags(self) -> int:
+        """As they travel. Raises ConfigError."""
+        if self.wait not in _WAITS:
+            raise ConfigError(
+                f"there is no wait {self.wait!r}", hint="complete, submit or none (all text)"
+            )
+        sync = {None: WriteFlags.NONE, True: WriteFlags.SYNC, False: WriteFlags.ASYNC}
+        return int(_WAITS[self.wait] | sync[self.is_sync])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Basis:
+    """What a transaction was computed from: it is refused when any of it has changed."""
+
+    snapshot: int = 0
+    reads: Operations = ()
+
+
+AS_SPACES_SAY: Final = Commit()
+NO_BASIS: Final = Basis()
+_WAITS: Final = {
+    "complete": WriteFlags.NONE,
+    "submit": WriteFlags.SUBMIT,
+    "none": WriteFlags.NO_WAIT,
+}
+
+
+# -- calls
+
+
+def write(
+    ops: Operations, commit: Commit = AS_SPACES_SAY, basis: Basis = NO_BASIS
+) -> Call[Receipt]:
+    """One transaction."""
+    flags, token = commit.flags, parse_token(commit.token) if commit.token else None
+    kept = list(ops)
+
+    def make(id: int) -> Request:
+        return Write(id, b"", 0, 0, flags, kept, None, basis.snapshot, list(basis.reads))
+
+    return Call(Kind.WRITE, make, read_receipt, token)
+
+
+def get(space: Name, key: Key, level: Level = LINEARIZABLE, index: Name = 0) -> Call[Row | None]:
+    """One tuple by a unique index."""
+    parts = key_of(key)
+    return Call(Kind.READ, lambda id: Get(id, space, index, parts, level), lambda a: _row(a)[0])
+
+
+def get_at(space: Name, key: Key, index: Name, ops: Operations) -> Call[tuple[Row | None, Index]]:
+    """For transactions: the tuple as it is after `ops`, and the index at which it was read."""
+    parts = key_of(key)
+
+    def make(id: int) -> Request:
+        if ops:
+            return TxGet(id, list(ops), space, index, parts)
+        return Get(id, space, index, parts)
+
+    return Call(Kind.READ, make, _row)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """Which tuples of an index, in which order. The iterator is `eq` with a key, `all` without."""
+
+    key: list[object]
+    index: Name = 0
+    iterator: str = "eq"
+    limit: int = limits.U32_MAX
+    offset: int = 0
+    after: object = None
+
+
+def range_of(
+    key: Key,
+    *,
+    index: Name = 0,
+    iterator: str | None = None,
+    limit: int | None = None,
+    offset: int = 0,
+    after: Values | None = None,
+) -> Range:
+    """A range as callers say it. `after` is the last tuple of the page before."""
+    parts = key_of(key)
+    return Range(
+        key=parts,
+        index=index,
+        iterator=(iterator or ("eq" if parts else "all")).lower(),
+        limit=limits.U32_MAX if limit is None else limit,
+        offset=offset,
+        after=None if after is None else encode_row(after),
+    )
+
+
+def select(space: Name, which: Range, level: Level = LINEARIZABLE) -> Call[list[Row]]:
+    """Tuples in index order."""
+    asked = _select(space, which, level, ())
+    return Call(Kind.READ, asked, lambda ask: _rows(ask)[0])
+
+
+def select_at(space: Name, which: Range, ops: Operations) -> Call[tuple[list[Row], Index]]:
+    """For transactions: the tuples as they are after `ops`, and the index of the read."""
+    return Call(Kind.READ, _select(space, which, LINEARIZABLE, list(ops)), _rows)
+
+
+def count(space: Name, which: Range, level: Level = LINEARIZABLE) -> Call[int]:
+    """How many tuples there are."""
+
+    def make(id: int) -> Request:
+        return Count(id, space, which.index, which.iterator, which.key, level)
+
+    return Call(Kind.READ, make, lambda ask: replies.read_count(_values(ask))[0])
+
+
+def status() -> Call[dict[str, object]]:
+    """The node's status record."""
+    return Call(Kind.READ, lambda id: Plain(id, Verb.STATUS), _map)
+
+
+def schema() -> Call[dict[str, object]]:
+    """All spaces by name."""
+    return Call(Kind.READ, lambda id: Plain(id, Verb.SCHEMA), _map)
+
+
+def ping() -> Call[None]:
+    """Is somebody there?"""
+    return Call(Kind.READ, lambda id: Plain(id, Verb.PING), lambda _: None)
+
+
+def info(path: str | None) -> Call[object]:
+    """`box.info`, or a part of it."""
+    return Call(Kind.READ, lambda id: Info(id, path), _first)
+
+
+def lost() -> Call[object]:
+    """Asynchronous transactions that were answered "ok" and then cut."""
+    return Call(Kind.READ, lambda id: Plain(id, Verb.LOST), _first)
+
+
+def dry_run(what: str) -> Call[dict[str, object]]:
+    """What an operation would do, in numbers."""
+    return Call(Kind.READ, lambda id: DryRun(id, what), _map)
+
+
+def digest(space: Name | None) -> Call[tuple[int, int, dict[str, object]]]:
+    """Visible index, folded index, and the hash of each space."""
+
+    def read(ask: Ask) -> tuple[int, int, dict[str, object]]:
+        visible, folded, found = _values(ask, 3)
+        if isinstance(visible, int) and isinstance(folded, int):
+            return visible, folded, replies.read_map([found])
+        raise ProtocolError("not the answer to a digest")
+
+    return Call(Kind.READ, lambda id: Digest(id, space), read)
+
+
+def log(first: int, count_max: int, bytes_max: int) -> Call[tuple[int, int, bytes]]:
+    """Entries as stored: first index, last index, and the batch."""
+
+    def read(ask: Ask) -> tuple[int, int, bytes]:
+        begin, end, batch = _values(ask, 3)
+        if isinstance(begin, int) and isinstance(end, int) and isinstance(batch, bytes):
+            return begin, end, batch
+        raise ProtocolError("not the answer to a log")
+
+    return Call(Kind.READ, lambda id: Log(id, Index(first), count_max, bytes_max), read)
+
+
+def promote(timeout: float) -> Call[None]:
+    """Make the node the leader."""
+    return Call(Kind.ONCE, lambda id: Promote(id, timeout), lambda _: None)
+
+
+def demote(to: int, timeout: float) -> Call[None]:
+    """Make the node give up leadership."""
+    return Call(Kind.ONCE, lambda id: Demote(id, to, timeout), lambda _: None)
+
+
+def clear(timeout: float) -> Call[None]:
+    """`clear_synchro_queue` on the node."""
+    return Call(Kind.ONCE, lambda id: Clear(id, timeout), lambda _: None)
+
+
+def rollback_queue() -> Call[None]:
+    """`rollback_synchro_queue` on the node."""
+    return Call(Kind.ONCE, lambda id: Plain(id, Verb.ROLLBACK_QUEUE), lambda _: None)
+
+
+# -- reading answers
+
+
+def outcome(ask: Ask, read: Callable[[Ask], T]) -> T:
+    """What the caller gets of a settled ask: the answer, or its error raised."""
+    assert ask.settled
+    if ask.error is not None:
+        raise ask.error
+    return read(ask)
+
+
+def read_receipt(ask: Ask) -> Receipt:
+    """The answer to a write."""
+    done = replies.read_committed(_values(ask))
+    return Receipt(
+        term=done.term,
+        index=done.at,
+        lsn=done.lsn,
+        acks=done.acks,
+        seconds=ask.seconds,
+        duplicate=done.duplicate,
+        raw=tuple(done.results),
+    )
+
+
+def _select(space: Name, which: Range, level: Level, ops: Operations) -> Callable[[int], Request]:
+    w = which
+
+    def make(id: int) -> Request:
+        place = (w.limit, w.offset, w.after)
+        return Select(id, space, w.index, w.iterator, w.key, *place, level=level, ops=ops)
+
+    return make
+
+
+def _values(ask: Ask, size: int | None = None) -> list[object]:
+    assert ask.answer is not None
+    if size is None or len(ask.answer) == size:
+        return ask.answer
+    raise ProtocolError(f"an answer of {len(ask.answer)} fields, not {size}")
+
+
+def _row(ask: Ask) -> tuple[Row | None, Index]:
+    found, snapshot = replies.read_row(_values(ask))
+    return (None if found is None else decode_row(found)), snapshot
+
+
+def _rows(ask: Ask) -> tuple[list[Row], Index]:
+    found, snapshot = replies.read_rows(_values(ask))
+    return [decode_row(one) for one in found], snapshot
+
+
+def _map(ask: Ask) -> dict[str, object]:
+    return replies.read_map(_values(ask))
+
+
+def _first(ask: Ask) -> object:
+    values = _values(ask)
+    return values[0] if values else None

@@ -1,0 +1,39 @@
+"""What the core of a client asks its shell to do."""
+
+from dataclasses import dataclass, field
+
+from qsync.client.asks import Ask
+
+
+@dataclass(frozen=True, slots=True)
+class Dial:
+    """Connect; answer with `dialled` or `lost`."""
+
+    link: int
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send these bytes."""
+
+    link: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Close that connection; it will not be spoken of again."""
+
+    link: int
+
+
+Effect = Dial | Send | Close
+
+
+@dataclass(slots=True)
+class Ready:
+    """What the shell is to do, in order, and whom it is to wake."""
+
+    effects: list[Effect] = field(default_factory=list)
+    settled: list[Ask] = field(default_factory=list)

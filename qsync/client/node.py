@@ -1,0 +1,116 @@
+"""What can be asked of the node one is connected to: status, info, and an operator's commands."""
+
+from qsync.client import calls
+from qsync.client.options import AsyncRunner, Runner
+from qsync.wire.verbs import Name
+
+OPERATE_S = 10.0
+"""How long promote, demote and clear may take, unless told otherwise."""
+GRACE_S = 1.0
+"""How much longer the client waits than the node, so that the node's answer wins."""
+
+
+class Node:
+    """Calls about a node. A client that follows the leader asks the leader; a direct one its own."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+
+    def ping(self) -> None:
+        """Is somebody there?"""
+        self._runner.run(calls.ping())
+
+    def status(self) -> dict[str, object]:
+        """The node's status record."""
+        return self._runner.run(calls.status())
+
+    def info(self, path: str | None = None) -> object:
+        """`box.info`, or a part of it such as `synchro.queue.len`."""
+        return self._runner.run(calls.info(path))
+
+    def lost(self) -> object:
+        """Asynchronous transactions that were answered "ok" and then cut."""
+        return self._runner.run(calls.lost())
+
+    def digest(self, space: Name | None = None) -> tuple[int, int, dict[str, object]]:
+        """Visible index, folded index, and the hash of each space."""
+        return self._runner.run(calls.digest(space))
+
+    def log(
+        self, first: int, *, count_max: int = 1000, bytes_max: int = 4 << 20
+    ) -> tuple[int, int, bytes]:
+        """Log entries as stored: first index, last index, and the batch."""
+        return self._runner.run(calls.log(first, count_max, bytes_max))
+
+    def dry_run(self, what: str) -> dict[str, object]:
+        """What an operation would do, in numbers."""
+        return self._runner.run(calls.dry_run(what))
+
+    def promote(self, *, timeout: float = OPERATE_S) -> None:
+        """Make the node the leader; returns when its PROMOTE is confirmed."""
+        self._runner.run(calls.promote(timeout), timeout=timeout + GRACE_S)
+
+    def demote(self, to: int = 0, *, timeout: float = OPERATE_S) -> None:
+        """Make the node give up leadership, to the replica `to` if that is not 0."""
+        self._runner.run(calls.demote(to, timeout), timeout=timeout + GRACE_S)
+
+    def clear_synchro_queue(self, *, timeout: float = OPERATE_S) -> None:
+        """Take over the limbo, as `promote` does."""
+        self._runner.run(calls.clear(timeout), timeout=timeout + GRACE_S)
+
+    def rollback_synchro_queue(self) -> None:
+        """Roll back everything that is pending and of the leader's own term."""
+        self._runner.run(calls.rollback_queue())
+
+
+class AsyncNode:
+    """The same with `await`."""
+
+    def __init__(self, runner: AsyncRunner) -> None:
+        self._runner = runner
+
+    async def ping(self) -> None:
+        """Is somebody there?"""
+        await self._runner.run(calls.ping())
+
+    async def status(self) -> dict[str, object]:
+        """The node's status record."""
+        return await self._runner.run(calls.status())
+
+    async def info(self, path: str | None = None) -> object:
+        """`box.info`, or a part of it such as `synchro.queue.len`."""
+        return await self._runner.run(calls.info(path))
+
+    async def lost(self) -> object:
+        """Asynchronous transactions that were answered "ok" and then cut."""
+        return await self._runner.run(calls.lost())
+
+    async def digest(self, space: Name | None = None) -> tuple[int, int, dict[str, object]]:
+        """Visible index, folded index, and the hash of each space."""
+        return await self._runner.run(calls.digest(space))
+
+    async def log(
+        self, first: int, *, count_max: int = 1000, bytes_max: int = 4 << 20
+    ) -> tuple[int, int, bytes]:
+        """Log entries as stored: first index, last index, and the batch."""
+        return await self._runner.run(calls.log(first, count_max, bytes_max))
+
+    async def dry_run(self, what: str) -> dict[str, object]:
+        """What an operation would do, in numbers."""
+        return await self._runner.run(calls.dry_run(what))
+
+    async def promote(self, *, timeout: float = OPERATE_S) -> None:  # noqa: ASYNC109 - the node's too
+        """Make the node the leader; returns when its PROMOTE is confirmed."""
+        await self._runner.run(calls.promote(timeout), timeout=timeout + GRACE_S)
+
+    async def demote(self, to: int = 0, *, timeout: float = OPERATE_S) -> None:  # noqa: ASYNC109 - the node's too
+        """Make the node give up leadership, to the replica `to` if that is not 0."""
+        await self._runner.run(calls.demote(to, timeout), timeout=timeout + GRACE_S)
+
+    async def clear_synchro_queue(self, *, timeout: float = OPERATE_S) -> None:  # noqa: ASYNC109 - the node's too
+        """Take over the limbo, as `promote` does."""
+        await self._runner.run(calls.clear(timeout), timeout=timeout + GRACE_S)
+
+    async def rollback_synchro_queue(self) -> None:
+        """Roll back everything that is pending and of the leader's own term."""
+        await self._runner.run(calls.rollback_queue())

@@ -1,0 +1,104 @@
+"""Options that many calls take, and how they become what travels."""
+
+from collections.abc import Sequence
+from typing import Literal, Protocol, TypedDict, TypeVar
+
+from qsync.client import calls
+from qsync.client.calls import Call, Commit, Range, range_of
+from qsync.client.rows import Key, ReadConsistency, Receipt, Values, level_of
+from qsync.wire.verbs import Level, Name, Operations
+
+
+T = TypeVar("T")
+
+
+class WriteOptions(TypedDict, total=False):
+    """`is_sync`: wait for a quorum (default: as the space says). `wait`: `complete`, `submit`
+    (answered when appended) or `none` (never blocks). `token`: from an OutcomeUnknown, to ask for
+    the same write again. `timeout`: seconds.
+    """  # noqa: D205 - the options are the summary
+
+    is_sync: bool | None
+    wait: Literal["complete", "submit", "none"]
+    token: str | None
+    timeout: float | None
+
+
+class ReadOptions(TypedDict, total=False):
+    """`consistency`: `linearizable` (default), `lease` or `local`; or `at_least` a receipt."""
+
+    consistency: ReadConsistency
+    at_least: Receipt | None
+    timeout: float | None
+
+
+class RangeOptions(ReadOptions, total=False):
+    """Which tuples: index, iterator (`eq ge gt le lt all req`), limit, offset, after (a tuple)."""
+
+    index: Name
+    iterator: str | None
+    limit: int | None
+    offset: int
+    after: Values | None
+
+
+class Runner(Protocol):
+    """What asks and waits, blocking."""
+
+    def run(self, call: Call[T], *, timeout: float | None = None) -> T:
+        """Ask and wait for the answer."""
+
+
+class AsyncRunner(Protocol):
+    """What asks and waits, with `await`."""
+
+    async def run(self, call: Call[T], *, timeout: float | None = None) -> T:
+        """Ask and wait for the answer."""
+
+
+def write(ops: Operations, options: WriteOptions) -> Call[Receipt]:
+    """One transaction with these options."""
+    return calls.write(ops, commit_of(options)) if options else calls.write(ops)
+
+
+def commit_of(options: WriteOptions) -> Commit:
+    """How to commit."""
+    return Commit(
+        is_sync=options.get("is_sync"),
+        wait=options.get("wait", "complete"),
+        token=options.get("token"),
+    )
+
+
+def level(options: ReadOptions) -> Level:
+    """How fresh a read must be."""
+    return level_of(options.get("consistency", "linearizable"), options.get("at_least"))
+
+
+def which(key: Key, options: RangeOptions) -> Range:
+    """Which tuples."""
+    return range_of(
+        key,
+        index=options.get("index", 0),
+        iterator=options.get("iterator"),
+        limit=options.get("limit"),
+        offset=options.get("offset", 0),
+        after=options.get("after"),
+    )
+
+
+Changes = Sequence[Values]
+"""Update operations: `(operator, field, value)` each, operators `= + - & | ^ # ! :`."""
+
+__all__ = [
+    "AsyncRunner",
+    "Changes",
+    "RangeOptions",
+    "ReadOptions",
+    "Runner",
+    "WriteOptions",
+    "commit_of",
+    "level",
+    "which",
+    "write",
+]

@@ -1,0 +1,119 @@
+"""Many requests under way at once over one blocking client, each with an answer of its own."""
+
+from collections import deque
+from types import TracebackType
+from typing import Generic, Protocol, Self, TypeVar, Unpack
+
+from qsync.client import calls, operations, options
+from qsync.client.asks import Ask
+from qsync.client.calls import Call
+from qsync.client.options import Changes, ReadOptions, WriteOptions
+from qsync.client.rows import Key, Receipt, Row, Values
+from qsync.wire.verbs import Name
+
+T = TypeVar("T")
+
+
+class Beginner(Protocol):
+    """What can ask now and wait later."""
+
+    def begin(self, call: Call[T], *, timeout: float | None = None) -> Ask:
+        """Ask."""
+
+    def settle(self, ask: Ask) -> None:
+        """Wait for one that was begun."""
+
+
+class Pending(Generic[T]):
+    """An answer to come."""
+
+    __slots__ = ("_ask", "_beginner", "_call")
+
+    def __init__(self, beginner: Beginner, ask: Ask, call: Call[T]) -> None:
+        self._beginner = beginner
+        self._ask = ask
+        self._call = call
+
+    @property
+    def settled(self) -> bool:
+        """Is it there already?"""
+        return self._ask.settled
+
+    def result(self) -> T:
+        """The answer; waits for it. Raises its error."""
+        if not self._ask.settled:
+            self._beginner.settle(self._ask)
+        return calls.outcome(self._ask, self._call.read)
+
+
+class Pipeline:
+    """`with db.pipeline() as pipe:` waits for everything at the end; errors stay in the answers."""
+
+    def __init__(self, beginner: Beginner, window: int) -> None:
+        self._beginner = beginner
+        self._window = window
+        self._open: deque[Ask] = deque()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.drain()
+
+    def space(self, name: Name) -> "PipelineSpace":
+        """A space whose calls return at once."""
+        return PipelineSpace(self, name)
+
+    def add(self, call: Call[T], *, timeout: float | None = None) -> Pending[T]:
+        """Ask; when the window is full, wait for the oldest first."""
+        while len(self._open) >= self._window:
+            self._beginner.settle(self._open.popleft())
+        ask = self._beginner.begin(call, timeout=timeout)
+        self._open.append(ask)
+        return Pending(self._beginner, ask, call)
+
+    def drain(self) -> None:
+        """Wait for all."""
+        while self._open:
+            self._beginner.settle(self._open.popleft())
+
+
+class PipelineSpace:
+    """A space of a pipeline: every call returns an answer to come."""
+
+    def __init__(self, pipeline: Pipeline, name: Name) -> None:
+        self.name = name
+        self._pipeline = pipeline
+
+    def insert(self, row: Values, **given: Unpack[WriteOptions]) -> Pending[Receipt]:
+        """A new tuple."""
+        return self._write(operations.insert(self.name, row), given)
+
+    def replace(self, row: Values, **given: Unpack[WriteOptions]) -> Pending[Receipt]:
+        """A tuple, in the place of the one with its key."""
+        return self._write(operations.replace(self.name, row), given)
+
+    def update(self, key: Key, changes: Changes, **given: Unpack[WriteOptions]) -> Pending[Receipt]:
+        """Change fields of one tuple."""
+        return self._write(operations.update(self.name, key, changes), given)
+
+    def upsert(
+        self, row: Values, changes: Changes, **given: Unpack[WriteOptions]
+    ) -> Pending[Receipt]:
+        """Insert the tuple, or change the one that is there."""
+        return self._write(operations.upsert(self.name, row, changes), given)
+
+    def delete(self, key: Key, **given: Unpack[WriteOptions]) -> Pending[Receipt]:
+        """Take one tuple away."""
+        return self._write(operations.delete(self.name, key), given)
+
+    def get(self, key: Key, **given: Unpack[ReadOptions]) -> Pending[Row | None]:
+        """One tuple, or None. It need not see writes of this pipeline that are still under way."""
+        call = calls.get(self.name, key, options.level(given))
+        return self._pipeline.add(call, timeout=given.get("timeout"))
+
+    def _write(self, operation: operations.Operation, given: WriteOptions) -> Pending[Receipt]:
+        return self._pipeline.add(options.write([operation], given), timeout=given.get("timeout"))

@@ -1,0 +1,103 @@
+"""Tuples, keys and receipts as callers see them, and as they travel."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, cast
+
+import cbor2
+
+from election.messages import Index, Term
+from qsync.core.inputs import Consistency
+from qsync.errors import ConfigError, WrongKey, WrongTuple
+from qsync.record import Lsn
+from qsync.wire import cbor
+from qsync.wire.verbs import LINEARIZABLE, Level
+
+Row = list[object]
+"""A tuple as it is read: the fields in order."""
+Values = Sequence[object]
+"""A tuple as it may be given."""
+Key = object
+"""A key as it may be given: one value, or a list or tuple of the parts."""
+ReadConsistency = Literal["linearizable", "lease", "local"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """Proof of a write: `(term, index)` names it for ever. `at_least=receipt` reads not before it.
+
+    `duplicate`: an earlier attempt had done it already. `raw`: per operation the tuple, encoded.
+    """
+
+    term: Term
+    index: Index
+    lsn: Lsn
+    acks: int
+    seconds: float
+    duplicate: bool = False
+    raw: tuple[bytes | None, ...] = field(default=(), repr=False)
+
+    @property
+    def rows(self) -> list[Row | None]:
+        """Per operation the tuple that it left (or took away), or None."""
+        return [None if one is None else decode_row(one) for one in self.raw]
+
+    @property
+    def row(self) -> Row | None:
+        """What the first operation left: the tuple after an update, the one that was deleted."""
+        return decode_row(self.raw[0]) if self.raw and self.raw[0] is not None else None
+
+
+def encode_row(row: Values) -> bytes:
+    """A tuple, encoded once and for all. Raises WrongTuple."""
+    if isinstance(row, str | bytes | bytearray) or not isinstance(row, Iterable):
+        raise WrongTuple(f"a tuple is a list of fields, not {type(row).__name__}")
+    try:
+        return cbor2.dumps(row if isinstance(row, list) else list(row), canonical=False)
+    except (cbor2.CBOREncodeError, ValueError, TypeError, OverflowError) as error:
+        raise WrongTuple(f"a tuple with a value that cannot be stored: {error}") from error
+
+
+def decode_row(data: bytes) -> Row:
+    """A tuple as it was read. Raises ProtocolError."""
+    return cbor.loads_array(data)
+
+
+def key_of(key: Key) -> list[object]:
+    """The parts of a key; None is the empty key."""
+    if key is None:
+        return []
+    if isinstance(key, list | tuple):
+        return list(key)
+    if isinstance(key, dict | set):
+        raise WrongKey(f"a key is a value or a list of values, not a {type(key).__name__}")
+    return [key]
+
+
+def level_of(consistency: str, at_least: Receipt | None) -> Level:
+    """How fresh a read must be. Raises ConfigError."""
+    if at_least is not None:
+        return Level(Consistency.AT_LEAST, at_least.term, at_least.index)
+    if consistency == Consistency.LINEARIZABLE:
+        return LINEARIZABLE
+    if consistency in _LEVELS:
+        return _LEVELS[consistency]
+    raise ConfigError(
+        f"there is no consistency {consistency!r}", hint="linearizable, lease, local, or at_least="
+    )
+
+
+def changes_of(changes: Iterable[Sequence[object]]) -> list[object]:
+    """Update operations, `(operator, field, value...)` each. Raises WrongTuple."""
+    found: list[object] = [list(change) for change in changes if not isinstance(change, str)]
+    for change in cast("list[list[object]]", found):
+        if len(change) < _CHANGE_PARTS_MIN or not isinstance(change[0], str):
+            raise WrongTuple(f"{change!r} is no update operation", hint='such as ("+", "count", 1)')
+    return found
+
+
+_CHANGE_PARTS_MIN: Final = 2
+_LEVELS: Final[dict[str, Level]] = {
+    Consistency.LEASE: Level(Consistency.LEASE),
+    Consistency.LOCAL: Level(Consistency.LOCAL),
+}

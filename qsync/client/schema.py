@@ -1,0 +1,215 @@
+"""Changing the schema: spaces, indexes, sequences. Each call is a synchronous transaction."""
+
+from collections.abc import Iterable
+from typing import Unpack
+
+from qsync.client import calls, operations, options
+from qsync.client.operations import Operation, Parts
+from qsync.client.options import AsyncRunner, Runner, WriteOptions
+from qsync.client.rows import Receipt
+from qsync.errors import ProtocolError
+
+Format = Iterable[object]
+"""Fields: `("name", "type")` each, or `{"name": ..., "type": ..., "is_nullable": ...}`."""
+
+
+class Schema:
+    """`db.schema` of a blocking client."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+
+    def spaces(self, *, timeout: float | None = None) -> dict[str, object]:
+        """All spaces by name, with format and indexes."""
+        return self._runner.run(calls.schema(), timeout=timeout)
+
+    def create_space(
+        self,
+        name: str,
+        *,
+        format: Format | None = None,
+        is_sync: bool | None = None,
+        is_local: bool | None = None,
+        if_not_exists: bool = False,
+        id: int | None = None,
+        primary: Parts | None = None,
+        **given: Unpack[WriteOptions],
+    ) -> Receipt:
+        """A space with a primary index on its first field, or on `primary` (none for `()`)."""
+        operation = operations.create_space(
+            name,
+            format=format,
+            primary=primary,
+            is_sync=is_sync,
+            is_local=is_local,
+            if_not_exists=if_not_exists or None,
+            id=id,
+        )
+        return self._write(operation, given)
+
+    def alter_space(
+        self,
+        space: str,
+        *,
+        format: Format | None = None,
+        is_sync: bool | None = None,
+        name: str | None = None,
+        **given: Unpack[WriteOptions],
+    ) -> Receipt:
+        """Another format, `is_sync` or name. All tuples must fit the new format."""
+        operation = operations.alter_space(space, format=format, is_sync=is_sync, name=name)
+        return self._write(operation, given)
+
+    def drop_space(self, name: str, **given: Unpack[WriteOptions]) -> Receipt:
+        """The space and all that is in it go."""
+        return self._write(operations.drop_space(name), given)
+
+    def create_index(
+        self,
+        space: str,
+        name: str,
+        parts: Parts,
+        *,
+        unique: bool = True,
+        if_not_exists: bool = False,
+        **given: Unpack[WriteOptions],
+    ) -> Receipt:
+        """An index over `parts`: a field, or a list of fields or `[field, type]`."""
+        return self._write(_create_index(space, name, parts, unique, if_not_exists), given)
+
+    def drop_index(self, space: str, name: str, **given: Unpack[WriteOptions]) -> Receipt:
+        """The index goes, the tuples stay."""
+        return self._write(operations.drop_index(space, name), given)
+
+    def create_sequence(
+        self,
+        name: str,
+        *,
+        start: int = 1,
+        step: int = 1,
+        if_not_exists: bool = False,
+        **given: Unpack[WriteOptions],
+    ) -> Receipt:
+        """A sequence of numbers."""
+        operation = operations.create_sequence(
+            name, start=start, step=step, if_not_exists=if_not_exists or None
+        )
+        return self._write(operation, given)
+
+    def next_value(self, sequence: str, **given: Unpack[WriteOptions]) -> int:
+        """The next number of a sequence; never given twice."""
+        return _value(self._write(operations.next_value(sequence), given))
+
+    def _write(self, operation: Operation, given: WriteOptions) -> Receipt:
+        return self._runner.run(options.write([operation], given), timeout=given.get("timeout"))
+
+
+class AsyncSchema:
+    """`db.schema` of an async client: the same names, with `await`."""
+
+    def __init__(self, runner: AsyncRunner) -> None:
+        self._runner = runner
+
+    async def spaces(self, *, timeout: float | None = None) -> dict[str, object]:  # noqa: ASYNC109 - as its blocking twin
+        """All spaces by name, with format and indexes."""
+        return await self._runner.run(calls.schema(), timeout=timeout)
+
+    async def create_space(
+        self,
+        name: str,
+        *,
+        format: Format | None = None,
+        is_sync: bool | None = None,
+        is_local: bool | None = None,
+        if_not_exists: bool = False,
+        id: int | None = None,
+        primary: Parts | None = None,
+        **given: Unpack[WriteOptions],
+    ) -> Receipt:
+        """A space with a primary index on its first field, or on `primary` (none for `()`)."""
+        operation = operations.create_space(
+            name,
+            format=format,
+            primary=primary,
+            is_sync=is_sync,
+            is_local=is_local,
+            if_not_exists=if_not_exists or None,
+            id=id,
+        )
+        return await self._write(operation, given)
+
+    async def alter_space(
+        self,
+        space: str,
+        *,
+        format: Format | None = None,
+        is_sync: bool | None = None,
+        name: str | None = None,
+        **given: Unpack[WriteOptions],
+    ) -> Receipt:
+        """Another format, `is_sync` or name. All tuples must fit the new format."""
+        operation = operations.alter_space(space, format=format, is_sync=is_sync, name=name)
+        return await self._write(operation, given)
+
+    async def drop_space(self, name: str, **given: Unpack[WriteOptions]) -> Receipt:
+        """The space and all that is in it go."""
+        return await self._write(operations.drop_space(name), given)
+
+    async def create_index(
+        self,
+        space: str,
+        name: str,
+        parts: Parts,
+        *,
+        unique: bool = True,
+        if_not_exists: bool = False,
+        **given: Unpack[WriteOptions],
+    ) -> Receipt:
+        """An index over `parts`: a field, or a list of fields or `[field, type]`."""
+        return await self._write(_create_index(space, name, parts, unique, if_not_exists), given)
+
+    async def drop_index(self, space: str, name: str, **given: Unpack[WriteOptions]) -> Receipt:
+        """The index goes, the tuples stay."""
+        return await self._write(operations.drop_index(space, name), given)
+
+    async def create_sequence(
+        self,
+        name: str,
+        *,
+        start: int = 1,
+        step: int = 1,
+        if_not_exists: bool = False,
+        **given: Unpack[WriteOptions],
+    ) -> Receipt:
+        """A sequence of numbers."""
+        operation = operations.create_sequence(
+            name, start=start, step=step, if_not_exists=if_not_exists or None
+        )
+        return await self._write(operation, given)
+
+    async def next_value(self, sequence: str, **given: Unpack[WriteOptions]) -> int:
+        """The next number of a sequence; never given twice."""
+        return _value(await self._write(operations.next_value(sequence), given))
+
+    async def _write(self, operation: Operation, given: WriteOptions) -> Receipt:
+        call = options.write([operation], given)
+        return await self._runner.run(call, timeout=given.get("timeout"))
+
+
+def _create_index(
+    space: str,
+    name: str,
+    parts: Parts,
+    unique: bool,  # noqa: FBT001 - passed on
+    if_not_exists: bool,  # noqa: FBT001 - passed on
+) -> Operation:
+    return operations.create_index(
+        space, name, parts, unique=unique, if_not_exists=if_not_exists or None
+    )
+
+
+def _value(receipt: Receipt) -> int:
+    row = receipt.row
+    if row and isinstance(row[-1], int):
+        return row[-1]
+    raise ProtocolError("not the row of a sequence")

@@ -1,0 +1,231 @@
+"""Transactions over several operations: collected here, sent at the end, validated by the leader.
+
+Reads inside see what the transaction has written so far. At commit the leader refuses with
+Conflict, and writes nothing, if anything that was read has changed: they are serializable.
+"""
+
+from types import TracebackType
+from typing import Self, Unpack
+
+from qsync.client import calls, operations, options
+from qsync.client.calls import Basis, Call, Range
+from qsync.client.operations import Operation
+from qsync.client.options import AsyncRunner, Changes, RangeOptions, Runner, WriteOptions
+from qsync.client.rows import Key, Receipt, Row, Values, key_of
+from qsync.errors import QsyncError, RolledBack
+from qsync.wire.verbs import Name
+
+
+class Draft:
+    """What a transaction has written and read so far."""
+
+    def __init__(self, given: WriteOptions) -> None:
+        self.ops: list[Operation] = []
+        self.receipt: Receipt | None = None
+        self.over = False
+        self.timeout = given.get("timeout")
+        self._commit = options.commit_of(given)
+        self._reads: list[list[object]] = []
+        self._snapshot = 0
+
+    def write(self, operation: Operation) -> None:
+        """Add an operation."""
+        self.check()
+        self.ops.append(operation)
+
+    def check(self) -> None:
+        """Raises when the transaction is over."""
+        if self.over:
+            raise RolledBack("the transaction is over", hint="begin another one")
+
+    def saw(self, read: list[object], snapshot: int) -> None:
+        """Something was read as of that index. The oldest index is what all is checked against."""
+        if read not in self._reads:
+            self._reads.append(read)
+        self._snapshot = min(self._snapshot or snapshot, snapshot)
+
+    def end(self) -> Call[Receipt] | None:
+        """How to commit; None when there is nothing that could go wrong."""
+        self.check()
+        self.over = True
+        if self.ops or len(self._reads) > 1:
+            basis = Basis(snapshot=self._snapshot, reads=self._reads)
+            return calls.write(self.ops, self._commit, basis)
+        return None
+
+
+class Transaction:
+    """`with db.transaction() as tx:` commits at the end, or drops everything on an exception."""
+
+    def __init__(self, runner: Runner, given: WriteOptions) -> None:
+        self._runner = runner
+        self._draft = Draft(given)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if self._draft.over:
+            return
+        if kind is None:
+            self.commit()
+        else:
+            self.rollback()
+
+    def space(self, name: Name) -> "TransactionSpace":
+        """A space inside of the transaction."""
+        return TransactionSpace(self._runner, self._draft, name)
+
+    def commit(self) -> Receipt | None:
+        """Send it. The receipt is None when it wrote nothing and read at most once."""
+        call = self._draft.end()
+        if call is not None:
+            self._draft.receipt = self._runner.run(call, timeout=self._draft.timeout)
+        return self._draft.receipt
+
+    def rollback(self) -> None:
+        """Drop everything; nothing was sent yet."""
+        self._draft.over = True
+
+    @property
+    def receipt(self) -> Receipt | None:
+        """The proof, after the commit."""
+        return self._draft.receipt
+
+
+class Writes:
+    """Operations on a space inside of a transaction: kept until the commit."""
+
+    def __init__(self, draft: Draft, name: Name) -> None:
+        self.name = name
+        self._draft = draft
+
+    def insert(self, row: Values) -> None:
+        """A new tuple; DuplicateKey at commit if its key is taken."""
+        self._draft.write(operations.insert(self.name, row))
+
+    def replace(self, row: Values) -> None:
+        """A tuple, in the place of the one with its key."""
+        self._draft.write(operations.replace(self.name, row))
+
+    def update(self, key: Key, changes: Changes, *, index: Name = 0) -> None:
+        """Change fields of one tuple."""
+        self._draft.write(operations.update(self.name, key, changes, index))
+
+    def upsert(self, row: Values, changes: Changes) -> None:
+        """Insert the tuple, or change the one that is there."""
+        self._draft.write(operations.upsert(self.name, row, changes))
+
+    def delete(self, key: Key, *, index: Name = 0) -> None:
+        """Take one tuple away."""
+        self._draft.write(operations.delete(self.name, key, index))
+
+    def require(self, key: Key, row: Values | None, *, index: Name = 0) -> None:
+        """The tuple must be this one (None: absent) at this point, else Conflict at commit."""
+        self._draft.write(operations.require(self.name, key, row, index))
+
+    def require_exists(self, key: Key, *, exists: bool = True, index: Name = 0) -> None:
+        """A tuple must (not) be there at this point, else Conflict at commit."""
+        self._draft.write(operations.require_exists(self.name, key, exists=exists, index=index))
+
+
+class TransactionSpace(Writes):
+    """A space inside of a blocking transaction."""
+
+    def __init__(self, runner: Runner, draft: Draft, name: Name) -> None:
+        super().__init__(draft, name)
+        self._runner = runner
+
+    def get(self, key: Key, *, index: Name = 0) -> Row | None:
+        """One tuple, with what this transaction has written; it must not change until commit."""
+        self._draft.check()
+        call = calls.get_at(self.name, key, index, self._draft.ops)
+        row, snapshot = self._runner.run(call, timeout=self._draft.timeout)
+        self._draft.saw(["k", self.name, index, key_of(key)], snapshot)
+        return row
+
+    def select(self, key: Key = None, **given: Unpack[RangeOptions]) -> list[Row]:
+        """Tuples of a range; none may come, go or change in it until commit."""
+        self._draft.check()
+        which = options.which(key, given)
+        call = calls.select_at(self.name, which, self._draft.ops)
+        rows, snapshot = self._runner.run(call, timeout=self._draft.timeout)
+        self._draft.saw(_range_read(self.name, which), snapshot)
+        return rows
+
+
+class AsyncTransaction:
+    """`async with db.transaction() as tx:`; writes are collected without `await`."""
+
+    def __init__(self, runner: AsyncRunner, given: WriteOptions) -> None:
+        self._runner = runner
+        self._draft = Draft(given)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if self._draft.over:
+            return
+        if kind is None:
+            await self.commit()
+        else:
+            self.rollback()
+
+    def space(self, name: Name) -> "AsyncTransactionSpace":
+        """A space inside of the transaction."""
+        return AsyncTransactionSpace(self._runner, self._draft, name)
+
+    async def commit(self) -> Receipt | None:
+        """Send it. The receipt is None when it wrote nothing and read at most once."""
+        call = self._draft.end()
+        if call is not None:
+            self._draft.receipt = await self._runner.run(call, timeout=self._draft.timeout)
+        return self._draft.receipt
+
+    def rollback(self) -> None:
+        """Drop everything; nothing was sent yet."""
+        self._draft.over = True
+
+    @property
+    def receipt(self) -> Receipt | None:
+        """The proof, after the commit."""
+        return self._draft.receipt
+
+
+class AsyncTransactionSpace(Writes):
+    """A space inside of an async transaction: reads with `await`, writes without."""
+
+    def __init__(self, runner: AsyncRunner, draft: Draft, name: Name) -> None:
+        super().__init__(draft, name)
+        self._runner = runner
+
+    async def get(self, key: Key, *, index: Name = 0) -> Row | None:
+        """One tuple, with what this transaction has written; it must not change until commit."""
+        self._draft.check()
+        call = calls.get_at(self.name, key, index, self._draft.ops)
+        row, snapshot = await self._runner.run(call, timeout=self._draft.timeout)
+        self._draft.saw(["k", self.name, index, key_of(key)], snapshot)
+        return row
+
+    async def select(self, key: Key = None, **given: Unpack[RangeOptions]) -> list[Row]:
+        """Tuples of a range; none may come, go or change in it until commit."""
+        self._draft.check()
+        which = options.which(key, given)
+        call = calls.select_at(self.name, which, self._draft.ops)
+        rows, snapshot = await self._runner.run(call, timeout=self._draft.timeout)
+        self._draft.saw(_range_read(self.name, which), snapshot)
+        return rows
+
+
+def _range_read(space: Name, which: Range) -> list[object]:
+    return ["r", space, which.index, which.iterator, which.key]
+
+
+def retryable(error: QsyncError) -> bool:
+    """May the whole transaction be tried again? Surely nothing of it was done."""
+    return error.retryable and error.outcome.value == "rolled_back"

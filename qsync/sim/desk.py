@@ -1,0 +1,103 @@
+"""Where a node takes the calls of clients, and answers them when the replica has decided."""
+
+from typing import Protocol
+
+from election.messages import Replica
+from qsync.core.inputs import ReadAsked
+from qsync.core.ready import Ready, Settled
+from qsync.errors import Outcome, QsyncError
+from qsync.replica import Replica as Core
+from qsync.sim.calls import Answer, Call, Done, ReadCall, Refused, Seen, WriteCall
+
+
+class Witness(Protocol):
+    """Who hears what clients are told, before they are."""
+
+    def settled(self, me: Replica, core: Core, call: WriteCall, settled: Settled) -> None:
+        """A write has its fate."""
+
+    def served(self, me: Replica, core: Core, call: ReadCall, value: object) -> None:
+        """A read saw this."""
+
+
+class Desk:
+    """Tickets of one node. `forget` when the process dies: nobody is answered then."""
+
+    def __init__(self, me: Replica, witness: Witness) -> None:
+        self._me = me
+        self._witness = witness
+        self._calls: dict[int, tuple[Call, Answer]] = {}
+        self._tickets = 0
+
+    def forget(self) -> None:
+        """The process is gone."""
+        self._calls = {}
+
+    def ticket(self) -> int:
+        """A new one."""
+        self._tickets += 1
+        return self._tickets
+
+    def take(self, core: Core, call: Call, answer: Answer) -> None:
+        """A client asks."""
+        ticket = self.ticket()
+        if isinstance(call, ReadCall):
+            self._calls[ticket] = (call, answer)
+            event = ReadAsked(
+                ticket=ticket, consistency=call.consistency, term=call.term, index=call.index
+            )
+            core.step(event)
+            return
+        try:
+            core.submit(ticket, call.request)
+        except QsyncError as error:
+            answer(call.attempt, self._refusal(core, error))
+        else:
+            self._calls[ticket] = (call, answer)
+
+    def answer(self, core: Core, ready: Ready) -> None:
+        """Everybody whose answer is in this Ready."""
+        for settled in ready.settled:
+            self._settle(core, settled)
+        for read in ready.reads:
+            self._serve(core, read.ticket, read.refused)
+
+    def _settle(self, core: Core, settled: Settled) -> None:
+        call, answer = self._calls.pop(settled.ticket, _NOBODY)
+        if call is None or answer is None:
+            return
+        assert isinstance(call, WriteCall)
+        self._witness.settled(self._me, core, call, settled)
+        done = Done(node=self._me, verdict=settled.verdict, index=settled.index, term=settled.term)
+        answer(call.attempt, done)
+
+    def _serve(self, core: Core, ticket: int, refused: str | None) -> None:
+        call, answer = self._calls.pop(ticket, _NOBODY)
+        if call is None or answer is None:
+            return
+        assert isinstance(call, ReadCall)
+        if refused is not None:
+            leader = core.machine.raft.leader
+            answer(call.attempt, Refused(node=self._me, code="READ_REFUSED", leader=leader))
+            return
+        try:
+            value = call.read(core.state)
+        except QsyncError as error:
+            answer(call.attempt, self._refusal(core, error))
+            return
+        self._witness.served(self._me, core, call, value)
+        ledger = core.machine.ledger
+        index = ledger.visible
+        term = ledger.log.term_at(index)
+        answer(call.attempt, Seen(node=self._me, value=value, index=index, term=term))
+
+    def _refusal(self, core: Core, error: QsyncError) -> Refused:
+        return Refused(
+            node=self._me,
+            code=error.code,
+            unknown=error.outcome is Outcome.UNKNOWN,
+            leader=core.machine.raft.leader,
+        )
+
+
+_NOBODY: tuple[Call | None, Answer | None] = (None, None)

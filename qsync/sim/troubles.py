@@ -1,0 +1,258 @@
+"""What can go wrong. Each trouble is done at once and returns what undoes it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from election.messages import Replica
+from qsync.core.inputs import DemoteAsked, Input, PromoteAsked, RollbackAsked
+from qsync.sim.clockwork import Clockwork
+from qsync.sim.network import Network, Pair
+from qsync.sim.node import Node
+from qsync.sim.swarm import Swarm
+from qsync.sim.trace import NOWHERE, Trace
+
+Undo = Callable[[], None]
+
+WALL_JUMP_MAX = 1000.0
+"""Seconds, either way."""
+SLOWNESS_MAX = 500.0
+FALL = 0.1
+FALL_IN_COUP = 0.4
+"""How likely a shaky process dies after a write."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Scene:
+    """Where troubles happen. Once it is `over`, nothing is undone or begun any more."""
+
+    clockwork: Clockwork
+    network: Network
+    nodes: Sequence[Node]
+    swarm: Swarm
+    trace: Trace
+    over: bool = False
+    struck: dict[str, int] = field(default_factory=dict)
+
+    def note(self, what: str) -> None:
+        """A line of the trace."""
+        self.trace.note(self.clockwork.now, NOWHERE, what)
+
+    def victim(self) -> Node:
+        """A leader half of the time: that is where it hurts."""
+        rng = self.clockwork.rng
+        leaders = [node for node in self.nodes if node.leads]
+        return rng.choice(leaders if leaders and rng.random() < 0.5 else self.nodes)
+
+    def unless_over(self, undo: Undo) -> None:
+        """Undo, if that has not been done at once for all."""
+        if not self.over:
+            undo()
+
+
+def _crash(scene: Scene, *, power: bool = False) -> Undo | None:
+    node = scene.victim()
+    if not node.up:
+        return None
+    node.stop(power=power)
+    return partial(_raise, node)
+
+
+def _power(scene: Scene) -> Undo | None:
+    return _crash(scene, power=True)
+
+
+def _shaky(scene: Scene) -> Undo:
+    """The process tends to die just after it has acted on a write, and is back soon."""
+    node = scene.victim()
+    scene.note(f"node {node.me} is shaky")
+    node.disk.told = partial(_may_fall, scene, node, FALL)
+    return partial(setattr, node.disk, "told", _nothing)
+
+
+def _coup(scene: Scene) -> Undo | None:
+    """The leader dies, and all are shaky while they look for another."""
+    leader = next((node for node in scene.nodes if node.leads and not node.paused), None)
+    if leader is None:
+        return None
+    scene.note("coup")
+    leader.stop(power=False)
+    for node in scene.nodes:
+        node.disk.told = partial(_may_fall, scene, node, FALL_IN_COUP)
+
+    def undo() -> None:
+        _raise(leader)
+        for node in scene.nodes:
+            node.disk.told = _nothing
+
+    return undo
+
+
+def _may_fall(scene: Scene, node: Node, probability: float) -> None:
+    if node.reachable and scene.clockwork.rng.random() < probability:
+        node.stop(power=False)
+        soon = scene.clockwork.about(scene.swarm.weather.delay_mean)
+        scene.clockwork.after(soon, scene.unless_over, partial(_raise, node))
+
+
+def _pause(scene: Scene) -> Undo | None:
+    node = scene.victim()
+    if not node.reachable:
+        return None
+    node.pause()
+    life = node.life
+
+    def undo() -> None:
+        if node.life == life and node.paused:
+            node.resume()
+
+    return undo
+
+
+# -- links
+
+
+def _isolate(scene: Scene) -> Undo:
+    alone = scene.victim().me
+    pairs = [pair for pair in _pairs(scene) if alone in pair]
+    return _block(scene, f"node {alone} is isolated", pairs)
+
+
+def _oneway(scene: Scene) -> Undo:
+    mute, rng = scene.victim().me, scene.clockwork.rng
+    pairs = [pair for pair in _pairs(scene) if pair[0] == mute]
+    if rng.random() < 0.5:
+        pairs = [rng.choice(pairs)]
+    if rng.random() < 0.5:
+        pairs = [(there, here) for here, there in pairs]
+    return _block(scene, f"one-way cut {pairs}", pairs)
+
+
+def _ring(scene: Scene) -> Undo:
+    """Everybody sees a majority, no two the same; of three nodes two do not see each other."""
+    order = [int(node.me) for node in scene.nodes]
+    scene.clockwork.rng.shuffle(order)
+    size = len(order)
+    reach = size // 4 if size > 3 else 1
+    cut = [
+        (one, two)
+        for at, one in enumerate(order)
+        for to, two in enumerate(order)
+        if min((at - to) % size, (to - at) % size) > reach
+    ]
+    if size == 3:
+        cut = [(order[0], order[1]), (order[1], order[0])]
+    return _block(scene, f"ring {order}", cut)
+
+
+def _halves(scene: Scene) -> Undo:
+    rng = scene.clockwork.rng
+    size = len(scene.nodes)
+    minority = sorted(rng.sample([node.me for node in scene.nodes], rng.randint(1, size // 2)))
+    pairs = [(a, b) for a, b in _pairs(scene) if (a in minority) != (b in minority)]
+    return _block(scene, f"{minority} cut off", pairs)
+
+
+def _pairs(scene: Scene) -> list[Pair]:
+    ids = [int(node.me) for node in scene.nodes]
+    return [(here, there) for here in ids for there in ids if here != there]
+
+
+def _block(scene: Scene, what: str, pairs: list[Pair]) -> Undo:
+    tear = scene.clockwork.rng.random() < 0.5
+    scene.note(f"{what}{', connections break' if tear else ''}")
+    scene.network.block(pairs, tear=tear)
+
+    def undo() -> None:
+        scene.note(f"over: {what}")
+        scene.network.unblock(pairs)
+
+    return undo
+
+
+# -- disks and clocks
+
+
+def _slow_disk(scene: Scene) -> Undo:
+    node = scene.victim()
+    node.disk.slowness = 1.0 + scene.clockwork.rng.random() * SLOWNESS_MAX
+    scene.note(f"disk {node.me} is {node.disk.slowness:.0f} times slower")
+    return partial(setattr, node.disk, "slowness", 1.0)
+
+
+def _broken_disk(scene: Scene) -> Undo:
+    node = scene.victim()
+    node.disk.broken = True
+    scene.note(f"disk {node.me} fails")
+    return partial(setattr, node.disk, "broken", False)  # noqa: FBT003 - setattr's order
+
+
+def _wall_jump(scene: Scene) -> Undo:
+    node = scene.victim()
+    node.clocks.wall_ahead += WALL_JUMP_MAX * (2 * scene.clockwork.rng.random() - 1)
+    scene.note(f"wall clock of node {node.me} was set")
+    return _nothing
+
+
+def _clock_jump(scene: Scene) -> Undo:
+    node = scene.victim()
+    node.clocks.ahead += scene.clockwork.rng.random() * 4 * scene.swarm.timing.election_timeout
+    scene.note(f"monotonic clock of node {node.me} jumped ahead")
+    return _nothing
+
+
+# -- operators
+
+
+def _promote(scene: Scene) -> Undo | None:
+    node = scene.clockwork.rng.choice(scene.nodes)
+    return _ask(node, "promote", lambda ticket: PromoteAsked(ticket=ticket))
+
+
+def _demote(scene: Scene) -> Undo | None:
+    node, rng = scene.victim(), scene.clockwork.rng
+    others = [each.me for each in scene.nodes if each is not node]
+    to: Replica | None = rng.choice([None, *others])
+    return _ask(node, f"demote to {to}", lambda ticket: DemoteAsked(ticket=ticket, to=to))
+
+
+def _rollback_queue(scene: Scene) -> Undo | None:
+    node = scene.victim()
+    return _ask(node, "rollback queue", lambda ticket: RollbackAsked(ticket=ticket))
+
+
+def _ask(node: Node, what: str, make: Callable[[int], Input]) -> Undo | None:
+    if not node.up:
+        return None
+    node.operate(f"operator: {what}", make)
+    return _nothing
+
+
+def _raise(node: Node) -> None:
+    if not node.up:
+        node.start()
+
+
+def _nothing() -> None:
+    """There is nothing to undo."""
+
+
+TROUBLES: dict[str, Callable[[Scene], Undo | None]] = {
+    "broken_disk": _broken_disk,
+    "clock_jump": _clock_jump,
+    "coup": _coup,
+    "crash": _crash,
+    "demote": _demote,
+    "halves": _halves,
+    "isolate": _isolate,
+    "oneway": _oneway,
+    "pause": _pause,
+    "power": _power,
+    "promote": _promote,
+    "ring": _ring,
+    "rollback_queue": _rollback_queue,
+    "shaky": _shaky,
+    "slow_disk": _slow_disk,
+    "wall_jump": _wall_jump,
+}
+"""By name. None comes back when it could not be done."""

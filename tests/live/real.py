@@ -1,0 +1,48 @@
+"""Real processes for tests: a lab that always ends, a value put through any node, waiting for facts."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import qsync
+from admin import cluster, lab
+
+ROOT = Path(__file__).parents[2]
+FORMAT = [("id", "unsigned"), ("value", "string")]
+
+
+@contextmanager
+def running(directory: Path, *, nodes: int, **options: str) -> Iterator[lab.Lab]:
+    """A lab that takes writes; `election__timeout="2s"` sets an option."""
+    settings = {key.replace("__", "."): value for key, value in options.items()}
+    found = lab.create(directory, name=directory.name, nodes=nodes, options=settings)
+    try:
+        found.start_all()
+        cluster.wait_writable(found.addresses, timeout=20)
+        with qsync.connect(found.addresses, timeout=20) as db:
+            db.schema.create_space("things", is_sync=True, format=FORMAT)
+        yield found
+    finally:
+        found.stop_all()
+
+
+def put(found: lab.Lab, row: list[object]) -> None:
+    """Through whoever leads."""
+    with qsync.connect(found.addresses, timeout=20) as db:
+        db.space("things").replace(row)
+
+
+def until(fact: Callable[[], object], what: str, *, timeout: float = 30.0) -> None:
+    """Ask again and again until it is so."""
+    deadline = time.monotonic() + timeout
+    while not fact():
+        assert time.monotonic() < deadline, f"not within {timeout} s: {what}"
+        pause()
+
+
+def pause() -> None:
+    """A moment between two questions to another process."""
+    import threading  # noqa: PLC0415
+
+    threading.Event().wait(0.05)

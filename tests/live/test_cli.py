@@ -1,0 +1,138 @@
+"""The commands against real nodes of a lab."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from admin import lab
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+
+
+def qsync(*args: str | Path, code: int = 0) -> str:
+    """Run a command as a user does; its stdout."""
+    command = [sys.executable, "-m", "qsync", *map(str, args)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=50, cwd=ROOT, check=False
+    )
+    assert done.returncode == code, f"{args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def answer(*args: str | Path, code: int = 0) -> dict[str, object]:
+    found = json.loads(qsync(*args, "--json", code=code))
+    assert isinstance(found, dict)
+    assert str(found["schema"]).startswith("qsync/")
+    return found
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A running lab of three."""
+    path = tmp_path_factory.mktemp("lab") / "three"
+    qsync("lab", "up", "--nodes", "3", "--dir", path)
+    yield path
+    lab.load(path).remove()
+
+
+@pytest.fixture(scope="module")
+def accounts(home: Path) -> str:
+    """A space with one tuple."""
+    import qsync as client  # noqa: PLC0415 - the name is the helper's in this file
+
+    with client.connect(lab.load(home).addresses, timeout=10) as db:
+        db.schema.create_space(
+            "accounts",
+            is_sync=True,
+            format=[("id", "unsigned"), ("owner", "string"), ("balance", "integer")],
+        )
+        db.space("accounts").replace([1, "ann", 100])
+    return "accounts"
+
+
+def test_status_names_the_leader_and_what_would_break_it(home: Path) -> None:
+    found = answer("status", home)
+    assert (found["verdict"], found["can_commit"], found["margin"]) == ("healthy", True, 1)
+    nodes = found["nodes"]
+    assert isinstance(nodes, list)
+    assert [node["name"] for node in nodes] == ["n1", "n2", "n3"]
+    assert {"name", "id", "uuid", "address", "role", "ro", "ro_reason", "term", "vclock"} <= set(
+        nodes[0]
+    )
+    assert "Healthy" in qsync("status", home)
+
+
+def test_one_seed_address_is_enough(home: Path) -> None:
+    assert len(answer("status", lab.load(home).addresses[2])["nodes"]) == 3  # type: ignore[arg-type]
+
+
+def test_info_gives_the_part_at_a_path(home: Path) -> None:
+    assert json.loads(qsync("info", "synchro.quorum", "--target", home)) == 2
+
+
+def test_data_verbs_do_what_they_say(home: Path, accounts: str) -> None:
+    at = ("--target", home)
+    qsync("insert", accounts, '[2, "bob", 50]', *at)
+    qsync("insert", accounts, '[2, "bob", 50]', *at, code=1)
+    qsync("replace", accounts, '[2, "bob", 60]', *at)
+    qsync("update", accounts, "2", '[["+", "balance", 5]]', *at)
+    assert json.loads(qsync("get", accounts, "2", *at)) == [2, "bob", 65]
+    qsync("upsert", accounts, '[3, "cid", 1]', '[["+", "balance", 1]]', *at)
+    assert json.loads(qsync("count", accounts, *at)) == 3
+    rows = qsync("select", accounts, "--limit", "2", *at).splitlines()
+    assert [json.loads(row)[0] for row in rows] == [1, 2]
+    qsync("delete", accounts, "3", *at)
+    assert json.loads(qsync("get", accounts, "3", *at)) is None
+    receipt = answer("replace", accounts, '[4, "dan", 7]', *at)
+    assert {"term", "index", "lsn"} <= set(receipt)
+
+
+def test_a_token_makes_a_repeated_write_happen_once(home: Path, accounts: str) -> None:
+    at = ("--target", home)
+    token = f"{bytes(range(16)).hex()}:1"
+    for _ in range(2):
+        qsync("update", accounts, "1", '[["+", "balance", 1]]', "--token", token, *at)
+    assert json.loads(qsync("get", accounts, "1", *at)) == [1, "ann", 101]
+
+
+def test_the_log_is_whole_online_and_decoded(home: Path, accounts: str) -> None:
+    found = answer("log", "verify", lab.load(home).addresses[0])
+    assert found["whole"]
+    first = json.loads(qsync("log", "cat", home, "--count", "1", "--json"))
+    assert (first["index"], first["kind"]) == (1, "PROMOTE")
+
+
+def test_promote_says_in_numbers_what_it_would_do_and_does_it(home: Path) -> None:
+    before = answer("status", home)
+    other = "n1" if before["leader"] != "n1" else "n2"
+    plan = answer("promote", other, "--dry-run", "--target", home)["would"]
+    assert isinstance(plan, dict)
+    assert plan["rolls_back"] == 0
+    assert answer("promote", other, "--target", home)["leader"] == other
+
+
+def test_a_killed_node_shows_and_its_directory_can_be_verified(home: Path) -> None:
+    leader = answer("status", home)["leader"]
+    victim = "n3" if leader != "n3" else "n2"
+    qsync("lab", "kill", victim, "--dir", home)
+    found = answer("status", home, "--fail-on", "down")
+    assert found["verdict"] == "degraded"
+    qsync("status", home, "--fail-on", "degraded", code=6)
+    assert answer("log", "verify", home / victim)["whole"]
+    qsync("lab", "start", victim, "--dir", home)
+    qsync("lab", "kill", victim, "--dir", home)
+    qsync("lab", "kill", victim, "--dir", home, code=4)
+    qsync("lab", "start", victim, "--dir", home)
+
+
+def test_a_node_of_its_own_from_init(tmp_path: Path) -> None:
+    qsync("init", tmp_path / "n", "--set", "listen=127.0.0.1:0")
+    qsync("init", tmp_path / "n", code=2)
+    assert answer("config", "check", tmp_path / "n" / "node.yaml")["node"] == "n1"
+    assert "default" in qsync("config", "show", tmp_path / "n" / "node.yaml", "--origin")

@@ -1,0 +1,126 @@
+"""The status screen at widths people have, without colour."""
+
+from rich.console import Console
+
+from admin.cluster import Health, Silence, Survey, judge
+from admin.sample import NodeSample
+from cli.render.status import seconds, status
+
+
+def sample(id: int, *, leads: bool = False, **more: object) -> NodeSample:
+    peers = [
+        {"id": other, "name": f"n{other}", "status": "up", "idle": 0.02, "lag": 0, "acked": 7}
+        for other in (1, 2, 3)
+        if other != id
+    ]
+    answer: dict[str, object] = {
+        "id": id,
+        "name": f"n{id}",
+        "uuid": "u",
+        "address": f"127.0.0.1:330{id}",
+        "role": "leader" if leads else "follower",
+        "term": 3,
+        "leader": 1,
+        "leader_name": "n1",
+        "ro": not leads,
+        "ro_reason": None if leads else "election",
+        "status": "running",
+        "vclock": {1: 5, 2: 2},
+        "last": 7,
+        "written": 7,
+        "confirmed": 7,
+        "synchro": {"quorum": 2, "len": 0, "waiting": None},
+        "nodes": [[n, f"n{n}", f"127.0.0.1:330{n}"] for n in (1, 2, 3)],
+        "peers": peers if leads else [],
+        "disk": {"fsync_us": 240},
+    }
+    return NodeSample.read(answer | more)
+
+
+HEALTHY = Survey(samples=(sample(1, leads=True), sample(2), sample(3, written=5, confirmed=5)))
+PEERS = [
+    {"id": 2, "name": "n2", "status": "up", "idle": 0.02, "lag": 0, "acked": 7},
+    {"id": 3, "name": "n3", "status": "down", "message": "ECONNREFUSED"},
+]
+DEGRADED = Survey(
+    samples=(sample(1, leads=True, peers=PEERS), sample(2)),
+    silent=(Silence(id=3, name="n3", address="127.0.0.1:3303", why="x: Connection refused"),),
+)
+ALONE = Survey(
+    samples=(sample(2, leader=None, leader_name=None),),
+    silent=(
+        Silence(id=1, name="n1", address="127.0.0.1:3301", why="x: no answer in time"),
+        Silence(id=3, name="n3", address="127.0.0.1:3303", why="x: Connection refused"),
+    ),
+)
+
+
+def screen(found: Survey, width: int) -> str:
+    console = Console(width=width, no_color=True, record=True, file=None, quiet=True)
+    with console.capture() as said:
+        console.quiet = False
+        console.print(status(found, judge(found), width=width))
+    lines = [line.rstrip() for line in said.get().splitlines()]
+    return "\n".join(line for line in lines if line)
+
+
+WIDE = """\
+    node  role      rw  term  confirmed  lag  limbo  idle  peer  vclock     fsync  address
+ RULE
+ *  n1    leader    rw     3          7    -      0     -  -     {1:5 2:2}  240us  A:3301
+    n2    follower  ro     3          7    0      0  20ms  up    {1:5 2:2}  240us  A:3302
+    n3    follower  ro     3          5    2      0  20ms  up    {1:5 2:2}  240us  A:3303
+Healthy: n1 leads term 3 and commits with 3 of 3 voters (quorum 2); 1 more may go."""
+
+
+def test_a_healthy_cluster_at_120_columns() -> None:
+    said = screen(HEALTHY, 120).replace("127.0.0.1", "A").replace("─" * 96, "RULE")
+    assert said == WIDE
+
+
+def test_at_80_columns_the_least_telling_columns_go() -> None:
+    said = screen(DEGRADED, 80)
+    assert max(map(len, said.splitlines())) <= 80
+    assert "vclock" not in said
+    assert " x  n3    silent" in said
+    assert "n1 sees n3 as down: ECONNREFUSED" in said
+    assert "Degraded: n3 does not answer" in said
+    assert "losing any one of them" in said
+
+
+def test_below_60_columns_a_node_is_one_line() -> None:
+    said = screen(HEALTHY, 50).splitlines()
+    assert said[0] == "* n1 leader rw t3 c7"
+    assert said[1] == "  n2 follower ro t3 c7"
+
+
+def test_a_minority_says_whom_to_bring_back() -> None:
+    verdict = judge(ALONE)
+    assert verdict.health is Health.DOWN
+    assert not verdict.can_commit
+    assert verdict.margin == -1
+    assert "no majority: 1 of 3 voters answer; bring back 1 of n1 or n3" in verdict.sentence
+
+
+def test_a_leader_that_cannot_write_is_down() -> None:
+    stuck = sample(1, leads=True, ro=True, ro_reason="synchro")
+    verdict = judge(Survey(samples=(stuck, sample(2), sample(3))))
+    assert verdict.health is Health.DOWN
+    assert "n1 leads term 3 but is read-only: synchro" in verdict.sentence
+
+
+def test_the_oldest_pending_transaction_names_who_is_missing() -> None:
+    waiting = {"quorum": 2, "len": 4, "waiting": {"index": 8, "acks_from": [1], "missing": [2, 3]}}
+    found = Survey(samples=(sample(1, leads=True, synchro=waiting), sample(2), sample(3)))
+    assert "the oldest pending transaction, index 8, waits for n2, n3" in screen(found, 80)
+
+
+def test_durations_are_short() -> None:
+    assert [seconds(each) for each in (0.00024, 0.012, 2.44, 63.0, 600.0, 7200.0)] == [
+        "240us",
+        "12ms",
+        "2.4s",
+        "63.0s",
+        "10m",
+        "2h",
+    ]

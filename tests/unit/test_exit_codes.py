@@ -1,0 +1,99 @@
+"""Every error ends a command with the code that the table promises."""
+
+import json
+
+import pytest
+
+from cli import main as command
+from cli.exits import CheckFailed, Exit, NotHealed, Stopped, exit_of
+from qsync import errors
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.DuplicateKey("x"), 1),
+        (errors.WrongTuple("x"), 1),
+        (errors.RolledBack("x"), 1),
+        (errors.QuorumTimeout("x"), 1),
+        (errors.StoreError("x"), 1),
+        (errors.ConfigError("x"), 2),
+        (errors.Unavailable("x"), 3),
+        (errors.NotLeader("x"), 4),
+        (errors.ReadOnly("x"), 4),
+        (errors.AccessDenied("x"), 4),
+        (errors.Conflict("x"), 4),
+        (errors.SyncQueueFull("x"), 4),
+        (errors.SplitBrain("x"), 4),
+        (errors.OutcomeUnknown("x"), 5),
+        (errors.SessionExpired("x"), 5),
+        (CheckFailed("x"), 6),
+        (Stopped("x"), 7),
+        (NotHealed("x"), 8),
+    ],
+)
+def test_errors_have_their_exit_codes(error: errors.QsyncError, code: int) -> None:
+    assert exit_of(error) == code
+
+
+def test_an_unknown_outcome_is_never_called_a_failure() -> None:
+    error = errors.Unavailable("the connection was lost after sending")
+    error.outcome = errors.Outcome.UNKNOWN
+    assert exit_of(error) is Exit.UNKNOWN
+
+
+def test_every_error_of_the_tree_has_a_code() -> None:
+    for kind in errors.all_errors():
+        assert exit_of(kind("x")) in set(Exit)
+
+
+def test_error_codes_and_numbers_are_unique() -> None:
+    kinds = errors.all_errors()
+    assert len({kind.code for kind in kinds}) == len(kinds)
+    assert len({kind.number for kind in kinds}) == len(kinds)
+
+
+def test_every_exit_code_says_what_it_means() -> None:
+    assert [int(code) for code in Exit] == [0, 1, 2, 3, 4, 5, 6, 7, 8, 130]
+    assert all(code.about for code in Exit)
+
+
+def test_wrong_usage_is_2_and_names_the_nearest_command(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert command.run(["statsu"]) == 2
+    assert "Did you mean 'status'?" in capsys.readouterr().err
+    assert command.run(["lab", "up", "--nodes", "99"]) == 2
+
+
+def test_nobody_there_is_3_and_json_says_so_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    # Port 1 is never listened on by anything that answers us.
+    assert command.run(["status", "127.0.0.1:1", "--json"]) == 3
+    said = capsys.readouterr()
+    answer = json.loads(said.out)
+    assert (answer["schema"], answer["code"], answer["exit"]) == ("qsync/error/1", "UNAVAILABLE", 3)
+    assert "no node answers" in said.err
+
+
+def test_help_lists_every_command_without_loading_any(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert command.run(["--help"]) == 0
+    said = capsys.readouterr().out
+    assert all(name in said for name in command.COMMANDS)
+
+
+@pytest.mark.parametrize("name", list(command.COMMANDS))
+def test_every_command_has_help_with_an_example(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command.run([name, "--help"]) == 0
+    assert f"Example: qsync {name}" in " ".join(capsys.readouterr().out.split())
+
+
+def test_explain_knows_errors_and_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.run(["explain", "outcome-unknown"]) == 0
+    assert "never say it failed" in capsys.readouterr().out
+    assert command.run(["explain", "4", "--json"]) == 0
+    assert "READONLY" in json.loads(capsys.readouterr().out)["codes"]
+    assert command.run(["explain", "NO_SUCH"]) == 2

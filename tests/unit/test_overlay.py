@@ -1,0 +1,263 @@
+"""Versions above the folded state, against a naive model: the log itself, replayed for every look."""
+
+from collections.abc import Iterable
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from election.messages import Index
+from qsync.data.fold import Fold
+from qsync.data.overlay import Overlay, merge
+from qsync.data.request import EXPIRED, NEW, Known, Request
+from qsync.data.state import State
+from qsync.store.memory import MemorySpaces
+from tests.unit.book import SESSION, Book, pack, rows
+
+NUMBERS = st.integers(0, 5)
+Log = list[list[object]]
+"""Per entry the operations, in the short hand of `Histories.write`."""
+
+
+def replay(log: Iterable[list[object]]) -> tuple[dict[int, tuple[int, int]], bool]:
+    """The naive state: tuples by number, and whether there is an index on tags."""
+    held: dict[int, tuple[int, int]] = {}
+    indexed = False
+    for ops in log:
+        for op in ops:
+            match op:
+                case ("put", int(number), int(tag), int(value)):
+                    held[number] = (tag, value)
+                case ("delete", int(number)):
+                    held.pop(number, None)
+                case ("truncate",):
+                    held.clear()
+                case ("index",):
+                    indexed = True
+                case ("no index",):
+                    indexed = False
+                case _:
+                    raise AssertionError(op)
+    return held, indexed
+
+
+class Histories(RuleBasedStateMachine):
+    """A leader's state and a follower's state go through the same history and must agree."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.book = Book()
+        self.book.space()
+        self.book.write([30, SESSION])
+        self.start = len(self.book.log)
+        self.follower_store = MemorySpaces()
+        self.follower = self.book.follower(self.follower_store)
+        self.log: Log = [[] for _ in self.book.log]
+        self.rolled: set[int] = set()
+        self.visible = self.confirmed = self.start
+        self.cuts = 0
+
+    @property
+    def states(self) -> tuple[State, State]:
+        return self.book.state, self.follower
+
+    @initialize()
+    def index_first(self) -> None:
+        self.toggle_index()
+
+    # -- writing
+
+    def write(self, ops: list[object]) -> None:
+        encoded: list[list[object]] = []
+        for op in ops:
+            match op:
+                case ("put", number, tag, value):
+                    encoded.append([2, "t", pack(number, str(tag), value)])
+                case ("delete", number):
+                    encoded.append([5, "t", 0, [number]])
+                case ("truncate",):
+                    encoded.append([6, "t"])
+                case ("index",):
+                    encoded.append([13, "t", "tag", {"parts": [["tag", "string"]], "unique": False}])
+                case ("no index",):
+                    encoded.append([14, "t", "tag"])
+        seq = len(self.log) + 1 + 1000 * self.cuts
+        self.book.append(Request(SESSION, seq, 1, encoded))
+        self.follower.apply(self.book.log[-1:])
+        self.log.append(ops)
+
+    @rule(
+        ops=st.lists(
+            st.tuples(st.just("put"), NUMBERS, NUMBERS, NUMBERS)
+            | st.tuples(st.just("delete"), NUMBERS),
+            max_size=3,
+        )
+    )
+    def change(self, ops: list[object]) -> None:
+        self.write(ops)
+
+    @rule(number=NUMBERS)
+    def truncate(self, number: int) -> None:
+        self.write([("put", 9, number, 9), ("truncate",), ("put", number, number, 0)])
+
+    @rule()
+    def toggle_index(self) -> None:
+        _, indexed = self.replayed(len(self.log))
+        self.write([("no index",) if indexed else ("index",)])
+
+    # -- fates
+
+    @rule(part=st.floats(0, 1))
+    def see(self, part: float) -> None:
+        self.visible += round((len(self.log) - self.visible) * part)
+        for state in self.states:
+            state.see(Index(self.visible))
+
+    @rule(part=st.floats(0, 1))
+    def confirm(self, part: float) -> None:
+        self.confirmed += round((self.visible - self.confirmed) * part)
+
+    @precondition(lambda self: self.visible < len(self.log))
+    @rule(data=st.data())
+    def roll_back(self, data: st.DataObject) -> None:
+        first = data.draw(st.integers(self.visible + 1, len(self.log)))
+        last = data.draw(st.integers(first, len(self.log)))
+        self.rolled |= set(range(first, last + 1))
+        for state in self.states:
+            state.roll_back(Index(first), Index(last))
+
+    @precondition(lambda self: any(index > self.confirmed for index in self.rolled))
+    @rule(data=st.data())
+    def restore(self, data: st.DataObject) -> None:
+        victims = sorted(index for index in self.rolled if index > self.confirmed)
+        first = data.draw(st.sampled_from(victims))
+        last = data.draw(st.sampled_from([index for index in victims if index >= first]))
+        self.rolled -= set(range(first, last + 1))
+        self.visible = min(self.visible, first - 1)
+        for state in self.states:
+            state.restore(Index(first), Index(last))
+
+    @rule(part=st.floats(0, 1))
+    def cut(self, part: float) -> None:
+        above = self.confirmed + round((len(self.log) - self.confirmed) * part)
+        del self.log[above:]
+        del self.book.log[above:]
+        self.cuts += 1
+        self.rolled = {index for index in self.rolled if index <= above}
+        self.visible = min(self.visible, above)
+        for state in self.states:
+            state.cut(Index(above))
+
+    # -- the store
+
+    @rule(rows_max=st.integers(1, 6), which=st.booleans())
+    def fold(self, rows_max: int, which: bool) -> None:
+        state = self.states[which]
+        store = self.follower_store if which else self.book.store
+        done: Fold = state.fold(Index(self.confirmed), rows_max)
+        assert done.folded <= self.confirmed
+        store.fold(done)
+        state.folded_to(done)
+
+    @rule()
+    def open_again(self) -> None:
+        store = self.follower_store
+        state = State(store, folded=store.folded)
+        state.apply(self.book.log[store.folded :])
+        for index in sorted(self.rolled):
+            if index > store.folded:
+                state.roll_back(Index(index), Index(index))
+        state.see(Index(self.visible))
+        self.follower = state
+
+    # -- what must hold
+
+    def replayed(self, upto: int) -> tuple[dict[int, tuple[int, int]], bool]:
+        entries = enumerate(self.log[:upto], 1)
+        return replay(ops for index, ops in entries if index not in self.rolled)
+
+    @invariant()
+    def visible_reads_equal_the_replay(self) -> None:
+        held, indexed = self.replayed(self.visible)
+        expected = [[number, str(tag), value] for number, (tag, value) in sorted(held.items())]
+        by_tag = sorted(expected, key=lambda row: (row[1], row[0]))
+        for state in self.states:
+            assert rows(state.select("t", None, "all")) == expected
+            assert rows(state.select("t", None, "le")) == expected[::-1]
+            assert state.count("t") == len(expected)
+            assert [one.name for one in state.spaces()["t"].secondary] == ["tag"] * indexed
+            if indexed:
+                assert rows(state.select("t", "tag", "all")) == by_tag
+                assert rows(state.select("t", "tag", "req", ["3"])) == [
+                    row for row in by_tag[::-1] if row[1] == "3"
+                ]
+        assert self.states[0].digests() == self.states[1].digests()
+
+    @invariant()
+    def head_reads_equal_the_replay_of_the_whole_log(self) -> None:
+        held, indexed = self.replayed(len(self.log))
+        for state in self.states:
+            found = state.select("t", None, "all", head=True)
+            assert {row[0]: row[2] for row in rows(found)} == {n: v for n, (_, v) in held.items()}
+            if indexed:
+                assert sorted(state.select("t", "tag", "all", head=True)) == sorted(found)
+
+    @invariant()
+    def past_reads_equal_the_replay_up_to_there(self) -> None:
+        for state in self.states:
+            at = (state.folded + self.visible) // 2
+            if at <= self.start:
+                continue
+            held, _ = self.replayed(at)
+            assert [row[0] for row in rows(state.select("t", None, "all", at=at))] == sorted(held)
+
+    @invariant()
+    def requests_in_the_log_are_known_and_others_are_not(self) -> None:
+        for state in self.states:
+            assert state.seen(b"nobody", 1) is EXPIRED
+            assert state.seen(SESSION, 10**9) is NEW
+            numbers = {txn.seq: txn.index for txn in state._txns}
+            for seq, index in numbers.items():
+                if seq:
+                    assert state.seen(SESSION, seq) == Known(index, 1, index in self.rolled)
+
+    @invariant()
+    def the_overlay_knows_its_weight(self) -> None:
+        for state in self.states:
+            versions = [(key, each) for key, all_ in state.overlay.versions.items() for each in all_]
+            assert state.overlay_rows == len(versions)
+            assert state.overlay_bytes == sum(len(key) + len(v or b"") for key, (_, v) in versions)
+
+    @invariant()
+    def nothing_is_left_when_all_is_folded(self) -> None:
+        for state in self.states:
+            if state.folded == len(self.log):
+                assert not state.overlay.versions
+
+
+TestHistories = Histories.TestCase
+TestHistories.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+
+
+def test_scans_stay_right_while_keys_come_and_go() -> None:
+    """More keys than the order tolerates as leftovers are folded away between scans."""
+    overlay = Overlay()
+    for turn in range(4):
+        keys = [b"%d-%05d" % (turn, n) for n in range(2000)]
+        overlay.put(turn + 1, [(key, b"v") for key in keys])
+        if turn % 2:
+            assert list(overlay.keys(b"0", b"9")) == keys
+        overlay.fold(keys, turn + 1)
+        assert not overlay.versions
+    assert list(overlay.keys(b"0", b"9")) == []
+    assert len(overlay._ordered) < 4000
+    assert len(overlay._fresh) < 4000
+
+
+def test_merging_prefers_the_upper_run_and_hides_what_it_deletes() -> None:
+    upper = [(b"b", b"new"), (b"c", None), (b"e", b"5")]
+    lower = [(b"a", b"1"), (b"b", b"old"), (b"c", b"3"), (b"d", b"4")]
+    expected = [(b"a", b"1"), (b"b", b"new"), (b"d", b"4"), (b"e", b"5")]
+    assert list(merge(upper, iter(lower), reverse=False)) == expected
+    backwards = merge(upper[::-1], iter(lower[::-1]), reverse=True)
+    assert list(backwards) == expected[::-1]
