@@ -13,6 +13,8 @@ from qsync.errors import ConfigError, QsyncError, Unavailable
 
 ASKED_AT_ONCE_MAX = 31
 ASKED_AGAIN_S = 0.05
+SETTLE_S = 2.0
+"""How long the rest of a cluster that takes writes already may take to join."""
 _IN_TOUCH = frozenset({"up"})
 _TROUBLED = frozenset({"loading", "split_brain"})
 
@@ -132,15 +134,23 @@ def first_to_answer(seeds: Sequence[str], *, timeout: float = ask.TIMEOUT_S) -> 
 
 
 def wait_writable(seeds: Sequence[str], *, timeout: float) -> Survey:
-    """Ask until a leader takes writes. Raises Unavailable saying what is missing."""
+    """Ask until a leader takes writes, and a moment longer for the other nodes to be there too.
+
+    Raises Unavailable saying what is missing.
+    """
     deadline = time.monotonic() + timeout
+    settled_by: float | None = None
     while True:
         why = "no node answers"
         with contextlib.suppress(Unavailable):
             found = survey(seeds, timeout=ASKED_AGAIN_S * 10)
             verdict = judge(found)
             why = verdict.sentence
-            if verdict.can_commit:
+            if verdict.can_commit and settled_by is None:
+                settled_by = min(time.monotonic() + SETTLE_S, deadline)
+            healthy = verdict.health is Health.HEALTHY
+            late = settled_by is not None and time.monotonic() > settled_by
+            if healthy or (verdict.can_commit and late):
                 return found
         if time.monotonic() > deadline:
             raise Unavailable(f"not writable after {timeout:g} s: {why}")

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import qsync
 from admin import cluster, lab, proof, workload
 from admin.cluster import Survey
 from admin.history import History, save
 from admin.lab import Lab, LabNode
 from admin.proof import Proof
 from admin.workload import Tally, Workload
+from qsync.client.blocking import connect
 from qsync.errors import Unavailable
 
 KILL_AT, RESTART_AT = 0.4, 0.65
@@ -151,7 +151,7 @@ class _Demo:
         self.lab.start_all()
         found = cluster.wait_writable(self.lab.addresses, timeout=UP_TIMEOUT_S)
         self._note_leader(found)
-        with qsync.connect(self.lab.addresses, timeout=UP_TIMEOUT_S) as client:
+        with connect(self.lab.addresses, timeout=UP_TIMEOUT_S) as client:
             workload.prepare(client)
 
     def _play(self) -> None:
@@ -202,7 +202,7 @@ class _Demo:
     def _judge(self) -> Result:
         self.phase = "checking"
         resolved = self.load.resolve()
-        with qsync.connect(self.lab.addresses, timeout=UP_TIMEOUT_S) as client:
+        with connect(self.lab.addresses, timeout=UP_TIMEOUT_S) as client:
             journal, balances = proof.read_back(client, self.history)
         self.history.give_up("the run ended and nobody could say")
         digests = proof.same_digests(self.lab.addresses, timeout=HEAL_TIMEOUT_S)

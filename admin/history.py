@@ -86,8 +86,7 @@ class History:
         """The operation begins: noted before anything is sent."""
         with self._lock:
             assert process not in self._open, (process, self._open[process])
-            line = self._append(process, Type.INVOKE, f, key, value, NOTHING_TOLD)
-            self._open[process] = line
+            self._open[process] = self._append(process, Type.INVOKE, f=f, key=key, value=value)
 
     def complete(
         self, process: int, kind: Type, *, value: object = None, told: Told = NOTHING_TOLD
@@ -97,7 +96,7 @@ class History:
         with self._lock:
             begun = self._open.pop(process)
             known = begun.value if value is None else value
-            self._append(process, kind, begun.f, begun.key, known, told)
+            self._append(process, kind, f=begun.f, key=begun.key, value=known, told=told)
 
     def give_up(self, why: str) -> int:
         """End everything still open with `info`; returns how many there were."""
@@ -108,7 +107,14 @@ class History:
         return len(left)
 
     def _append(
-        self, process: int, kind: Type, f: str, key: object, value: object, told: Told
+        self,
+        process: int,
+        kind: Type,
+        *,
+        f: str,
+        key: object,
+        value: object,
+        told: Told = NOTHING_TOLD,
     ) -> Line:
         line = Line(
             index=len(self._lines),

@@ -60,8 +60,8 @@ class Stopped:
     def batches(self, first: int, last: int | None) -> Iterator[bytes]:
         """Read from LMDB, under the directory's lock."""
         # LMDB is slow to import and most commands do without.
-        from qsync.store.directory import Directory  # noqa: PLC0415
-        from qsync.store.log import LmdbLog  # noqa: PLC0415
+        from qsync.store.directory import Directory  # noqa: PLC0415 - only here, slow to import
+        from qsync.store.log import LmdbLog  # noqa: PLC0415 - only here, slow to import
 
         with (
             Directory(self.path, wanted=_identity(self.path)) as directory,

@@ -5,23 +5,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from admin import ask
-from admin.checker.linear import CasRegister, KeyVerdict, Linearity, Model, check
+from admin.checker.linear import Bank, CasRegister, KeyVerdict, Linearity, Model, check
 from admin.history import History, Line, Type
 from admin.workload import (
     ACCOUNTS,
     BALANCE,
+    BANK,
     JOURNAL,
     KEYS,
     LEFT,
     REGISTERS,
     RIGHT,
     Tally,
+    balances_of,
+    integer,
 )
 from qsync.client.blocking import Client
 from qsync.errors import QsyncError, Unavailable
 from qsync.wire.verbs import Digest
 
 AGAIN_S = 0.1
+PAGE = 10_000
 EXAMPLES_MAX = 10
 
 
@@ -82,13 +86,12 @@ def read_back(client: Client, history: History) -> tuple[set[int], dict[str, int
         history.invoke(process, "read", key=f"register {key}")
         found = client.space(REGISTERS).get([key])
         history.complete(process, Type.OK, value=None if found is None else found[1])
-    journal = {int(row[0]) for row in client.space(JOURNAL).select([], limit=None)}
-    balances = {
-        f"{name}/{row[0]}": int(row[1])
-        for name in (LEFT, RIGHT)
-        for row in client.space(name).select([], limit=None)
-    }
-    return journal, balances
+    journal: set[int] = set()
+    after: list[object] | None = None
+    while rows := client.space(JOURNAL).select(limit=PAGE, after=after, iterator="all"):
+        journal.update(integer(row[0]) for row in rows)
+        after = rows[-1]
+    return journal, balances_of(client)
 
 
 def prove(
@@ -136,9 +139,7 @@ def same_digests(addresses: Sequence[str], *, timeout: float) -> dict[str, dict[
 
 def _expected(lines: Sequence[Line], journal: set[int]) -> dict[str, int]:
     """The balances after each transfer of the journal, once."""
-    balances = {
-        f"{name}/{account}": BALANCE for name in (LEFT, RIGHT) for account in range(ACCOUNTS)
-    }
+    balances = _opening()
     for line in lines:
         if line.f == "transfer" and line.type is Type.INVOKE:
             assert isinstance(line.value, list)
@@ -149,8 +150,14 @@ def _expected(lines: Sequence[Line], journal: set[int]) -> dict[str, int]:
     return balances
 
 
+def _opening() -> dict[str, int]:
+    return {f"{name}/{account}": BALANCE for name in (LEFT, RIGHT) for account in range(ACCOUNTS)}
+
+
 def _model_of(key: object) -> Model | None:
-    return CasRegister() if str(key).startswith("register") else None
+    if key == BANK:
+        return Bank.of(_opening(), overdraft=True)
+    return CasRegister()
 
 
 def _some(numbers: Sequence[int]) -> str:

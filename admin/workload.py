@@ -8,13 +8,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from random import Random
 
-import qsync
 from admin.history import History, Told, Type
-from qsync.client.blocking import Client, Receipt
+from qsync.client.blocking import Client, connect
+from qsync.client.rows import Receipt
+from qsync.client.transaction import Transaction
 from qsync.errors import Conflict, Outcome, OutcomeUnknown, QsyncError
 
 LEFT, RIGHT = "bank_left", "bank_right"
@@ -24,6 +24,8 @@ ACCOUNTS = 4
 """In each of the two spaces."""
 BALANCE = 100
 KEYS = 6
+MIX = (35, 30, 10, 10, 15)
+"""Shares of transfers, writes, exchanges, reads of the bank, reads of a register."""
 THINK_S = 0.01
 """A client waits so long between operations: the demo shows safety, the benchmark speed."""
 TIMEOUT_S = 3.0
@@ -103,7 +105,7 @@ class Worker:
 
     def _run(self) -> None:
         try:
-            client = qsync.connect(self._seeds, timeout=TIMEOUT_S)
+            client = connect(self._seeds, timeout=TIMEOUT_S)
             self.clients.append(client)
             while not self._stop.wait(THINK_S):
                 self._one(client)
@@ -111,21 +113,17 @@ class Worker:
             self.crash = error
 
     def _one(self, client: Client) -> None:
-        choice = self._random.random()
-        if choice < 0.35:  # noqa: PLR2004 - shares of the mix
-            self._transfer(client)
-        elif choice < 0.65:  # noqa: PLR2004
-            self._write(client)
-        elif choice < 0.75:  # noqa: PLR2004
-            self._exchange(client)
-        else:
-            self._read(client)
+        (do,) = self._random.choices(
+            (self._transfer, self._write, self._exchange, self._read_bank, self._read),
+            MIX,
+        )
+        do(client)
 
     def _transfer(self, client: Client) -> None:
         source = self._random.randrange(ACCOUNTS)
         target = self._random.randrange(ACCOUNTS)
         amount = self._random.randint(1, 9)
-        there, back = (LEFT, RIGHT) if self._random.random() < 0.5 else (RIGHT, LEFT)  # noqa: PLR2004
+        there, back = self._random.sample((LEFT, RIGHT), 2)
         value = [f"{there}/{source}", f"{back}/{target}", amount]
 
         def change(number: int) -> Receipt:
@@ -198,6 +196,20 @@ class Worker:
         self._tally.conflicts += isinstance(error, Conflict)
         self._tally.undone.add(number)
         self._history.complete(process, Type.FAIL, told=Told(error=error.code))
+
+    def _read_bank(self, client: Client) -> None:
+        """All balances at one moment: two selects that are validated together."""
+        process = self._process
+        self._history.invoke(process, "read", key=BANK)
+        try:
+            with client.transaction() as tx:
+                balances = balances_of(tx)
+        except QsyncError as error:
+            self._tally.conflicts += isinstance(error, Conflict)
+            self._history.complete(process, Type.FAIL, told=Told(error=error.code))
+        else:
+            self._tally.reads += 1
+            self._history.complete(process, Type.OK, value=balances)
 
     def _read(self, client: Client) -> None:
         self._read_register(client, self._random.randrange(KEYS))
@@ -277,6 +289,21 @@ class Workload:
                 client.close()
 
 
+def balances_of(source: Client | Transaction) -> dict[str, int]:
+    """All balances, by space and account."""
+    return {
+        f"{name}/{row[0]}": integer(row[1])
+        for name in (LEFT, RIGHT)
+        for row in source.space(name).select()
+    }
+
+
+def integer(value: object) -> int:
+    """A field that the format says is a number."""
+    assert isinstance(value, int)
+    return value
+
+
 def prepare(client: Client) -> None:
     """Make the spaces and open the accounts."""
     for name in (LEFT, RIGHT):
@@ -304,7 +331,6 @@ def _asked(f: str, value: object, number: int) -> object:
             return number
 
 
-def _receipt(tx: AbstractContextManager[object]) -> Receipt:
-    receipt = getattr(tx, "receipt", None)
-    assert isinstance(receipt, Receipt)
-    return receipt
+def _receipt(tx: Transaction) -> Receipt:
+    assert tx.receipt is not None
+    return tx.receipt

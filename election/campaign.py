@@ -220,10 +220,11 @@ class Campaign(Seat):
             return
         if vote.granted != (vote.nay is None):
             return  # Says both; no version of us does.
+        tally = self.tallies.kept(term=vote.asked, candidate=self.me, pre=vote.pre)
+        if tally is not None:
+            tally.say(vote.voter, vote.nay)  # Kept, even if the question is closed.
         poll = self._poll
         if not vote.granted and vote.term > self.term:
-            if poll is not None and poll.is_answered_by(vote):
-                poll.tally.say(vote.voter, vote.nay)
             self._adopt(vote.term)
             if poll is not None and self._may_campaign():
                 self._arm_soon()

@@ -54,6 +54,10 @@ class Tallies:
                 self._kept.popitem(last=False)
         return tally
 
+    def kept(self, *, term: Term, candidate: Replica, pre: bool) -> Tally | None:
+        """The tally of a question that may be closed or forgotten."""
+        return self._kept.get((term, candidate, pre))
+
     def __iter__(self) -> Iterator[Tally]:
         return iter(self._kept.values())
 

@@ -1,4 +1,109 @@
 """qsync: a replicated database in which every write has a definite outcome."""
 
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from qsync.client.aio import AsyncClient, connect_async
+    from qsync.client.blocking import Client, connect
+    from qsync.client.rows import Receipt
+    from qsync.errors import (
+        AccessDenied,
+        ConfigError,
+        Conflict,
+        Damaged,
+        DirectoryLocked,
+        DiskFull,
+        DuplicateKey,
+        ForeignCluster,
+        NoSuchIndex,
+        NoSuchSpace,
+        NotLeader,
+        Outcome,
+        OutcomeUnknown,
+        Overloaded,
+        ProtocolError,
+        QsyncError,
+        QuorumTimeout,
+        ReadOnly,
+        RolledBack,
+        SessionExpired,
+        SpaceExists,
+        SplitBrain,
+        StoreError,
+        SyncQueueFull,
+        TooLarge,
+        Unavailable,
+        WrongFormat,
+        WrongKey,
+        WrongOperation,
+        WrongSchema,
+        WrongTuple,
+        WrongVersion,
+    )
+
 PART_OF = "qsync"
 __version__ = "0.1.0"
+
+__all__ = [
+    "AccessDenied",
+    "AsyncClient",
+    "Client",
+    "ConfigError",
+    "Conflict",
+    "Damaged",
+    "DirectoryLocked",
+    "DiskFull",
+    "DuplicateKey",
+    "ForeignCluster",
+    "NoSuchIndex",
+    "NoSuchSpace",
+    "NotLeader",
+    "Outcome",
+    "OutcomeUnknown",
+    "Overloaded",
+    "ProtocolError",
+    "QsyncError",
+    "QuorumTimeout",
+    "ReadOnly",
+    "Receipt",
+    "RolledBack",
+    "SessionExpired",
+    "SpaceExists",
+    "SplitBrain",
+    "StoreError",
+    "SyncQueueFull",
+    "TooLarge",
+    "Unavailable",
+    "WrongFormat",
+    "WrongKey",
+    "WrongOperation",
+    "WrongSchema",
+    "WrongTuple",
+    "WrongVersion",
+    "connect",
+    "connect_async",
+]
+
+_HOMES = {
+    "AsyncClient": "qsync.client.aio",
+    "Client": "qsync.client.blocking",
+    "Receipt": "qsync.client.rows",
+    "connect": "qsync.client.blocking",
+    "connect_async": "qsync.client.aio",
+}
+"""Where a public name lives; all others are errors. Loaded when first used: an import is cheap."""
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name when it is first used."""
+    if name not in __all__:
+        raise AttributeError(f"module 'qsync' has no attribute {name!r}")
+    value: object = getattr(importlib.import_module(_HOMES.get(name, "qsync.errors")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """All public names, loaded or not."""
+    return sorted({*globals(), *__all__})

@@ -20,7 +20,7 @@ def config() -> None:
 @config.command(epilog="Example: qsync config check n1/node.yaml")
 @_FILE
 @json_option
-def check(path: Path) -> None:
+def check(*, path: Path) -> None:
     """Read PATH as a node would, variables included; name everything that is wrong."""
     found = NodeConfig.load(path)
     members = [{"id": m.id, "name": m.name, "address": str(m.address)} for m in found.peers]
@@ -34,7 +34,7 @@ def check(path: Path) -> None:
 @_FILE
 @click.option("--origin", is_flag=True, help="Say where each value came from.")
 @json_option
-def show(path: Path, origin: bool) -> None:  # noqa: FBT001 - click's flag
+def show(*, path: Path, origin: bool) -> None:
     """Print every option and its value as the node would use it."""
     found = NodeConfig.load(path)
     values = found.values()

@@ -55,7 +55,7 @@ class JsonList(Json):
         found = super().convert(value, param, ctx)
         if isinstance(found, list):
             return found
-        self.fail(f"{value!r} is no JSON array", param, ctx)
+        return self.fail(f"{value!r} is no JSON array", param, ctx)
 
 
 _SPACE = click.argument("space")
@@ -98,6 +98,7 @@ def _writes(command: Callable[P, R]) -> Callable[P, R]:
 @_KEY
 @_reads
 def get(
+    *,
     space: str,
     key: object,
     target: list[str],
@@ -125,6 +126,7 @@ def get(
 )
 @_reads
 def select(
+    *,
     space: str,
     key: object,
     iterator: str | None,
@@ -162,6 +164,7 @@ def select(
 @click.option("--iterator", type=click.Choice(_ITERATORS), help="[default: eq, all without KEY]")
 @_reads
 def count(
+    *,
     space: str,
     key: object,
     iterator: str | None,
@@ -186,11 +189,12 @@ def count(
 @_TUPLE
 @_writes
 def insert(
+    *,
     space: str,
     row: list[object],
     target: list[str],
     timeout: float,
-    is_sync: bool | None,  # noqa: FBT001
+    is_sync: bool | None,
     token: str | None,
 ) -> None:
     """Add TUPLE; refused when its key is taken."""
@@ -203,11 +207,12 @@ def insert(
 @_TUPLE
 @_writes
 def replace(
+    *,
     space: str,
     row: list[object],
     target: list[str],
     timeout: float,
-    is_sync: bool | None,  # noqa: FBT001
+    is_sync: bool | None,
     token: str | None,
 ) -> None:
     """Put TUPLE in the place of the one with its key, if there is one."""
@@ -221,12 +226,13 @@ def replace(
 @_CHANGES
 @_writes
 def update(
+    *,
     space: str,
     key: object,
     changes: list[list[object]],
     target: list[str],
     timeout: float,
-    is_sync: bool | None,  # noqa: FBT001
+    is_sync: bool | None,
     token: str | None,
 ) -> None:
     """Change fields of the tuple at KEY; nothing happens when there is none."""
@@ -240,12 +246,13 @@ def update(
 @_CHANGES
 @_writes
 def upsert(
+    *,
     space: str,
     row: list[object],
     changes: list[list[object]],
     target: list[str],
     timeout: float,
-    is_sync: bool | None,  # noqa: FBT001
+    is_sync: bool | None,
     token: str | None,
 ) -> None:
     """Insert TUPLE, or change the one that has its key already."""
@@ -258,11 +265,12 @@ def upsert(
 @_KEY
 @_writes
 def delete(
+    *,
     space: str,
     key: object,
     target: list[str],
     timeout: float,
-    is_sync: bool | None,  # noqa: FBT001
+    is_sync: bool | None,
     token: str | None,
 ) -> None:
     """Remove the tuple at KEY."""
@@ -271,9 +279,9 @@ def delete(
 
 
 def _connect(target: list[str], timeout: float) -> "Client":
-    import qsync  # noqa: PLC0415 - the client is only needed here
+    from qsync.client.blocking import connect  # noqa: PLC0415 - the client is only needed here
 
-    return qsync.connect(target, timeout=timeout)
+    return connect(target, timeout=timeout)
 
 
 def _name(index: str) -> str | int:

@@ -32,9 +32,10 @@ _LINE_EVERY_S = 1.0
 @click.option("--seed", type=int, default=1, show_default=True, help="For the clients' choices.")
 @json_option
 def demo(
+    *,
     nodes: int,
     seconds: float,
-    no_kill: bool,  # noqa: FBT001
+    no_kill: bool,
     keep: Path | None,
     clients: int,
     seed: int,
@@ -59,7 +60,7 @@ def demo(
 
 def _teller() -> "Callable[[Picture], None]":
     """One line a second on stderr, and each event as it happens."""
-    from cli.render.demo import line  # noqa: PLC0415
+    from cli.render.demo import line  # noqa: PLC0415 - only here, slow to import
 
     told: list[str] = []
     last = [-_LINE_EVERY_S]
@@ -77,10 +78,10 @@ def _teller() -> "Callable[[Picture], None]":
 
 
 def _live(plan: object) -> "Result":
-    from rich.live import Live  # noqa: PLC0415
+    from rich.live import Live  # noqa: PLC0415 - only here, slow to import
 
-    from admin import demo as demos  # noqa: PLC0415
-    from cli.render.demo import picture  # noqa: PLC0415
+    from admin import demo as demos  # noqa: PLC0415 - only here, slow to import
+    from cli.render.demo import picture  # noqa: PLC0415 - only here, slow to import
 
     assert isinstance(plan, demos.Plan)
     with Live(console=console(stderr=True), refresh_per_second=8, transient=False) as live:
@@ -88,7 +89,7 @@ def _live(plan: object) -> "Result":
 
 
 def _conclude(result: "Result") -> None:
-    from cli.render.demo import verdict  # noqa: PLC0415
+    from cli.render.demo import verdict  # noqa: PLC0415 - only here, slow to import
 
     if style().as_json:
         document(

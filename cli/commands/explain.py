@@ -19,7 +19,7 @@ _DATA = {
 @click.command(epilog="Example: qsync explain OUTCOME_UNKNOWN; qsync explain 5; qsync explain list")
 @click.argument("code", default="list")
 @json_option
-def explain(code: str) -> None:
+def explain(*, code: str) -> None:
     """Explain an error code, such as NOT_LEADER, or an exit code, such as 4.
 
     `list` names them all.

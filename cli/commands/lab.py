@@ -55,6 +55,7 @@ def _options(command: click.Command) -> None:
     help="Wait so long for a leader.",
 )
 def up(
+    *,
     nodes: int | None,
     settings: tuple[str, ...],
     timeout: float,
@@ -89,7 +90,7 @@ def up(
 
 @lab.command(epilog="Example: qsync lab down --remove")
 @click.option("--remove", is_flag=True, help="Delete its directory too.")
-def down(remove: bool, name: str, directory: Path | None) -> None:  # noqa: FBT001 - click's flag
+def down(*, remove: bool, name: str, directory: Path | None) -> None:
     """End every process of the lab."""
     found = _load(name, directory)
     running = [node.name for node in found.nodes if node.process is not None]
@@ -103,7 +104,7 @@ def down(remove: bool, name: str, directory: Path | None) -> None:  # noqa: FBT0
 
 
 @lab.command(epilog="Example: qsync lab ps --json")
-def ps(name: str, directory: Path | None) -> None:
+def ps(*, name: str, directory: Path | None) -> None:
     """List the nodes and their processes."""
     found = _load(name, directory)
     if style().as_json:
@@ -122,7 +123,7 @@ def ps(name: str, directory: Path | None) -> None:
     show_default=True,
     help="What to send.",
 )
-def kill(node: str, kind: str, name: str, directory: Path | None) -> None:
+def kill(*, node: str, kind: str, name: str, directory: Path | None) -> None:
     """Send a signal to one node; SIGKILL unless told otherwise."""
     found = _load(name, directory)
     found.send(found.node(node), _SIGNALS[kind.upper()])
@@ -131,7 +132,7 @@ def kill(node: str, kind: str, name: str, directory: Path | None) -> None:
 
 @lab.command(epilog="Example: qsync lab start n1")
 @click.argument("node")
-def start(node: str, name: str, directory: Path | None) -> None:
+def start(*, node: str, name: str, directory: Path | None) -> None:
     """Start one node again."""
     found = _load(name, directory)
     found.start(found.node(node))
@@ -140,7 +141,7 @@ def start(node: str, name: str, directory: Path | None) -> None:
 
 @lab.command(epilog="Example: qsync lab pause n1")
 @click.argument("node")
-def pause(node: str, name: str, directory: Path | None) -> None:
+def pause(*, node: str, name: str, directory: Path | None) -> None:
     """Stop one node in the middle of whatever it does (SIGSTOP)."""
     found = _load(name, directory)
     found.pause(found.node(node))
@@ -149,7 +150,7 @@ def pause(node: str, name: str, directory: Path | None) -> None:
 
 @lab.command(epilog="Example: qsync lab resume n1")
 @click.argument("node")
-def resume(node: str, name: str, directory: Path | None) -> None:
+def resume(*, node: str, name: str, directory: Path | None) -> None:
     """Let a paused node go on."""
     found = _load(name, directory)
     found.resume(found.node(node))
@@ -158,7 +159,7 @@ def resume(node: str, name: str, directory: Path | None) -> None:
 
 @lab.command(epilog="Example: qsync lab wipe n1 && qsync lab start n1")
 @click.argument("node")
-def wipe(node: str, name: str, directory: Path | None) -> None:
+def wipe(*, node: str, name: str, directory: Path | None) -> None:
     """Delete the data of a stopped node, as if its disk were new."""
     found = _load(name, directory)
     found.wipe(found.node(node))

@@ -26,7 +26,7 @@ dry_run_option = click.option(
 @dry_run_option
 @timeout_option("15s")
 @json_option
-def promote(node: str, target: list[str], dry_run: bool, timeout: float) -> None:  # noqa: FBT001
+def promote(*, node: str, target: list[str], dry_run: bool, timeout: float) -> None:
     """Make NODE the leader; returns when it may write.
 
     With a live leader this is a planned switchover that loses nothing and rolls nothing back.
@@ -47,10 +47,11 @@ def promote(node: str, target: list[str], dry_run: bool, timeout: float) -> None
 @timeout_option("15s")
 @json_option
 def demote(
+    *,
     node: str | None,
     heir: str | None,
     target: list[str],
-    dry_run: bool,  # noqa: FBT001
+    dry_run: bool,
     timeout: float,
 ) -> None:
     """Make the leader (or NODE, if it leads) step down, with an empty limbo."""
@@ -70,9 +71,10 @@ def demote(
 @timeout_option("15s")
 @json_option
 def clear_synchro_queue(
+    *,
     node: str | None,
     target: list[str],
-    dry_run: bool,  # noqa: FBT001
+    dry_run: bool,
     timeout: float,
 ) -> None:
     """Take the limbo over on NODE (or the leader) and confirm what is in it.

@@ -34,7 +34,7 @@ def log() -> None:
 @click.option("--count", type=click.IntRange(1), help="At most so many entries.")
 @timeout_option("10s")
 @json_option
-def cat(source: str, first: int, last: int | None, count: int | None, timeout: float) -> None:
+def cat(*, source: str, first: int, last: int | None, count: int | None, timeout: float) -> None:
     """Print entries, one a line; with --json one JSON object a line."""
     with _open(source, timeout) as found:
         for entry in itertools.islice(logs.entries(found, first, last), count):
@@ -48,7 +48,7 @@ def cat(source: str, first: int, last: int | None, count: int | None, timeout: f
 @_SOURCE
 @timeout_option("60s")
 @json_option
-def verify(source: str, timeout: float) -> None:
+def verify(*, source: str, timeout: float) -> None:
     """Check the whole chain: checksums, dense indexes and lsns, terms, references."""
     with _open(source, timeout) as found:
         result = logs.verify(found)

@@ -21,7 +21,7 @@ FILE = "node.yaml"
 @click.option(
     "--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Set an option. Repeatable."
 )
-def init(directory: Path, settings: tuple[str, ...]) -> None:
+def init(*, directory: Path, settings: tuple[str, ...]) -> None:
     """Write a commented configuration to DIRECTORY/node.yaml."""
     path = directory / FILE
     if path.exists():
@@ -42,14 +42,14 @@ def init(directory: Path, settings: tuple[str, ...]) -> None:
 @click.option(
     "--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Set an option. Repeatable."
 )
-def node(path: Path | None, settings: tuple[str, ...]) -> int:
+def node(*, path: Path | None, settings: tuple[str, ...]) -> int:
     """Run one node in the foreground until SIGTERM or Ctrl-C."""
     return _run(NodeConfig.load(path, flags=set_options(settings)))
 
 
 @click.command(epilog="Example: qsync start ./n1")
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False, exists=True))
-def start(directory: Path) -> int:
+def start(*, directory: Path) -> int:
     """Run the node of a directory that `qsync init` made."""
     path = directory / FILE
     if not path.exists():

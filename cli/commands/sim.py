@@ -29,6 +29,7 @@ _LAST_LINES = 200
 @click.option("--last", type=click.IntRange(1), default=_LAST_LINES, help="Lines of the trace.")
 @json_option
 def sim(
+    *,
     seeds: str,
     nodes: int | None,
     events: int | None,

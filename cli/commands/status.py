@@ -36,7 +36,7 @@ _FAILS = {
 )
 @timeout_option("2s")
 @json_option
-def status(target: list[str], watch: float | None, fail_on: str | None, timeout: float) -> None:
+def status(*, target: list[str], watch: float | None, fail_on: str | None, timeout: float) -> None:
     """Show all nodes in one table, and in one sentence: can it commit, what would break it.
 
     TARGET is host:port, several with commas, qsync://host1,host2/, a lab's name, or a context. One
@@ -60,7 +60,7 @@ def status(target: list[str], watch: float | None, fail_on: str | None, timeout:
 @target_option
 @timeout_option("2s")
 @json_option
-def info(path: str | None, target: list[str], timeout: float) -> None:
+def info(*, path: str | None, target: list[str], timeout: float) -> None:
     """Print what one node says of itself, or the part of it at PATH, as JSON.
 
     The first node of the target that answers is asked: name another by its address.

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Final, Self, TypeVar, Unpack
 
-from qsync.client import calls, targets, transaction, verdicts
+from qsync.client import calls, targets, transaction
 from qsync.client.asks import Ask
 from qsync.client.calls import Call
 from qsync.client.core import Core
@@ -138,8 +138,7 @@ class Client(Node):
     def begin(self, call: Call[T], *, timeout: float | None = None) -> Ask:
         """Send without waiting; for pipelines."""
         with self._lock:
-            ask = self._begin(call, timeout)
-            return ask
+            return self._begin(call, timeout)
 
     def settle(self, ask: Ask) -> None:
         """Wait for one that was begun."""
@@ -184,16 +183,6 @@ class Pump:
             self._receive()
             self.core.tick(time.monotonic())
 
-    def reach(self, deadline: float) -> None:
-        """Work until a node has welcomed us. Raises Unavailable."""
-        while not self.core.reach(time.monotonic()):
-            if time.monotonic() >= deadline:
-                raise verdicts.unavailable(self.core.wires.route.met)
-            self.core.wires.soon(deadline)
-            self._perform()
-            self._receive()
-            self.core.tick(time.monotonic())
-
     def close(self) -> None:
         """Goodbye."""
         self.core.close()
@@ -217,7 +206,7 @@ class Pump:
         except OSError as error:
             self.core.lost(link, str(error), time.monotonic())
             return
-        made.setblocking(False)
+        made.settimeout(0)
         self._sockets[link] = made
         self._links[made.fileno()] = link
         self._poll.register(made, select.POLLIN)
@@ -245,9 +234,9 @@ class Pump:
     def _receive(self) -> None:
         wake_at = self.core.wake_at()
         wait = None if wake_at == FAR else max(0.0, wake_at - time.monotonic()) * 1000
-        for fileno, events in self._poll.poll(None if wait is None else wait + 0.5):
-            link = self._links[fileno]
-            if events & select.POLLOUT:
+        for fileno, events in self._poll.poll(wait):
+            link = self._links.get(fileno, 0)
+            if events & select.POLLOUT and link in self._unsent:
                 self._send_rest(link)
             if events & (select.POLLIN | _GONE) and link in self._sockets:
                 self._read(link)
@@ -309,7 +298,7 @@ def connect(
     core = Core(targets.parse(target), dice=random.SystemRandom(), direct=direct)
     client = Client(core, timeout=timeout)
     try:
-        client._pump.reach(time.monotonic() + connect_timeout)  # noqa: SLF001 - made here
+        client.run(calls.ping(), timeout=connect_timeout)
     except BaseException:
         client.close()
         raise

@@ -1,6 +1,6 @@
 """Every question of the API as a value: how it is asked, how often, and how its answer reads."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 

@@ -92,13 +92,6 @@ class Core:
         ask.doubts.add(0)
         return self._begin(ask)
 
-    def reach(self, now: float) -> bool:
-        """Connect although nothing is asked yet. True when a node has welcomed us."""
-        if not self.wires.paused(now):
-            self.wires.dial(now)
-        home = self.wires.home
-        return home is not None and home.phase is Phase.READY
-
     def close(self) -> None:
         """Say goodbye. Nothing may be called after this but `ready`."""
         numbering = self.numbering

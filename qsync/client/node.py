@@ -11,7 +11,7 @@ GRACE_S = 1.0
 
 
 class Node:
-    """Calls about a node. A client that follows the leader asks the leader; a direct one its own."""
+    """Calls about a node: the leader, or the one node that a direct client speaks to."""
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner

@@ -72,10 +72,10 @@ def create_space(
     return [10, name, _given(format=columns, primary=parts or None, **options)]
 
 
-def alter_space(name: str, *, format: Iterable[object] | None, **options: object) -> Operation:
+def alter_space(space: str, /, *, format: Iterable[object] | None, **options: object) -> Operation:
     """Another name, format or `is_sync`."""
     columns = None if format is None else [_plain(field) for field in format]
-    return [11, name, _given(format=columns, **options)]
+    return [11, space, _given(format=columns, **options)]
 
 
 def drop_space(name: str) -> Operation:

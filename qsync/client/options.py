@@ -8,7 +8,6 @@ from qsync.client.calls import Call, Commit, Range, range_of
 from qsync.client.rows import Key, ReadConsistency, Receipt, Values, level_of
 from qsync.wire.verbs import Level, Name, Operations
 
-
 T = TypeVar("T")
 
 
@@ -20,6 +19,13 @@ class WriteOptions(TypedDict, total=False):
 
     is_sync: bool | None
     wait: Literal["complete", "submit", "none"]
+    token: str | None
+    timeout: float | None
+
+
+class SchemaOptions(TypedDict, total=False):
+    """`token` and `timeout`, as for any write. Schema changes are always synchronous."""
+
     token: str | None
     timeout: float | None
 
@@ -52,13 +58,18 @@ class Runner(Protocol):
 class AsyncRunner(Protocol):
     """What asks and waits, with `await`."""
 
-    async def run(self, call: Call[T], *, timeout: float | None = None) -> T:
+    async def run(self, call: Call[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word
         """Ask and wait for the answer."""
 
 
 def write(ops: Operations, options: WriteOptions) -> Call[Receipt]:
     """One transaction with these options."""
     return calls.write(ops, commit_of(options)) if options else calls.write(ops)
+
+
+def change(operation: list[object], options: SchemaOptions) -> Call[Receipt]:
+    """One change of the schema."""
+    return calls.write([operation], Commit(token=options.get("token")))
 
 
 def commit_of(options: WriteOptions) -> Commit:
@@ -89,16 +100,3 @@ def which(key: Key, options: RangeOptions) -> Range:
 
 Changes = Sequence[Values]
 """Update operations: `(operator, field, value)` each, operators `= + - & | ^ # ! :`."""
-
-__all__ = [
-    "AsyncRunner",
-    "Changes",
-    "RangeOptions",
-    "ReadOptions",
-    "Runner",
-    "WriteOptions",
-    "commit_of",
-    "level",
-    "which",
-    "write",
-]

@@ -68,16 +68,16 @@ class Pipeline:
         return PipelineSpace(self, name)
 
     def add(self, call: Call[T], *, timeout: float | None = None) -> Pending[T]:
-        """Ask; when the window is full, wait for the oldest first."""
-        while len(self._open) >= self._window:
-            self._beginner.settle(self._open.popleft())
+        """Ask; when the window is full, wait until half of it is free."""
+        if len(self._open) >= self._window:
+            self.drain(self._window // 2)
         ask = self._beginner.begin(call, timeout=timeout)
         self._open.append(ask)
         return Pending(self._beginner, ask, call)
 
-    def drain(self) -> None:
-        """Wait for all."""
-        while self._open:
+    def drain(self, most: int = 0) -> None:
+        """Wait until at most so many are under way."""
+        while len(self._open) > most:
             self._beginner.settle(self._open.popleft())
 
 

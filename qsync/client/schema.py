@@ -5,7 +5,7 @@ from typing import Unpack
 
 from qsync.client import calls, operations, options
 from qsync.client.operations import Operation, Parts
-from qsync.client.options import AsyncRunner, Runner, WriteOptions
+from qsync.client.options import AsyncRunner, Runner, SchemaOptions
 from qsync.client.rows import Receipt
 from qsync.errors import ProtocolError
 
@@ -33,7 +33,7 @@ class Schema:
         if_not_exists: bool = False,
         id: int | None = None,
         primary: Parts | None = None,
-        **given: Unpack[WriteOptions],
+        **given: Unpack[SchemaOptions],
     ) -> Receipt:
         """A space with a primary index on its first field, or on `primary` (none for `()`)."""
         operation = operations.create_space(
@@ -54,13 +54,13 @@ class Schema:
         format: Format | None = None,
         is_sync: bool | None = None,
         name: str | None = None,
-        **given: Unpack[WriteOptions],
+        **given: Unpack[SchemaOptions],
     ) -> Receipt:
         """Another format, `is_sync` or name. All tuples must fit the new format."""
         operation = operations.alter_space(space, format=format, is_sync=is_sync, name=name)
         return self._write(operation, given)
 
-    def drop_space(self, name: str, **given: Unpack[WriteOptions]) -> Receipt:
+    def drop_space(self, name: str, **given: Unpack[SchemaOptions]) -> Receipt:
         """The space and all that is in it go."""
         return self._write(operations.drop_space(name), given)
 
@@ -72,12 +72,12 @@ class Schema:
         *,
         unique: bool = True,
         if_not_exists: bool = False,
-        **given: Unpack[WriteOptions],
+        **given: Unpack[SchemaOptions],
     ) -> Receipt:
         """An index over `parts`: a field, or a list of fields or `[field, type]`."""
         return self._write(_create_index(space, name, parts, unique, if_not_exists), given)
 
-    def drop_index(self, space: str, name: str, **given: Unpack[WriteOptions]) -> Receipt:
+    def drop_index(self, space: str, name: str, **given: Unpack[SchemaOptions]) -> Receipt:
         """The index goes, the tuples stay."""
         return self._write(operations.drop_index(space, name), given)
 
@@ -88,7 +88,7 @@ class Schema:
         start: int = 1,
         step: int = 1,
         if_not_exists: bool = False,
-        **given: Unpack[WriteOptions],
+        **given: Unpack[SchemaOptions],
     ) -> Receipt:
         """A sequence of numbers."""
         operation = operations.create_sequence(
@@ -96,12 +96,12 @@ class Schema:
         )
         return self._write(operation, given)
 
-    def next_value(self, sequence: str, **given: Unpack[WriteOptions]) -> int:
+    def next_value(self, sequence: str, **given: Unpack[SchemaOptions]) -> int:
         """The next number of a sequence; never given twice."""
         return _value(self._write(operations.next_value(sequence), given))
 
-    def _write(self, operation: Operation, given: WriteOptions) -> Receipt:
-        return self._runner.run(options.write([operation], given), timeout=given.get("timeout"))
+    def _write(self, operation: Operation, given: SchemaOptions) -> Receipt:
+        return self._runner.run(options.change(operation, given), timeout=given.get("timeout"))
 
 
 class AsyncSchema:
@@ -110,7 +110,7 @@ class AsyncSchema:
     def __init__(self, runner: AsyncRunner) -> None:
         self._runner = runner
 
-    async def spaces(self, *, timeout: float | None = None) -> dict[str, object]:  # noqa: ASYNC109 - as its blocking twin
+    async def spaces(self, *, timeout: float | None = None) -> dict[str, object]:  # noqa: ASYNC109 - the caller's word
         """All spaces by name, with format and indexes."""
         return await self._runner.run(calls.schema(), timeout=timeout)
 
@@ -124,7 +124,7 @@ class AsyncSchema:
         if_not_exists: bool = False,
         id: int | None = None,
         primary: Parts | None = None,
-        **given: Unpack[WriteOptions],
+        **given: Unpack[SchemaOptions],
     ) -> Receipt:
         """A space with a primary index on its first field, or on `primary` (none for `()`)."""
         operation = operations.create_space(
@@ -145,13 +145,13 @@ class AsyncSchema:
         format: Format | None = None,
         is_sync: bool | None = None,
         name: str | None = None,
-        **given: Unpack[WriteOptions],
+        **given: Unpack[SchemaOptions],
     ) -> Receipt:
         """Another format, `is_sync` or name. All tuples must fit the new format."""
         operation = operations.alter_space(space, format=format, is_sync=is_sync, name=name)
         return await self._write(operation, given)
 
-    async def drop_space(self, name: str, **given: Unpack[WriteOptions]) -> Receipt:
+    async def drop_space(self, name: str, **given: Unpack[SchemaOptions]) -> Receipt:
         """The space and all that is in it go."""
         return await self._write(operations.drop_space(name), given)
 
@@ -163,12 +163,12 @@ class AsyncSchema:
         *,
         unique: bool = True,
         if_not_exists: bool = False,
-        **given: Unpack[WriteOptions],
+        **given: Unpack[SchemaOptions],
     ) -> Receipt:
         """An index over `parts`: a field, or a list of fields or `[field, type]`."""
         return await self._write(_create_index(space, name, parts, unique, if_not_exists), given)
 
-    async def drop_index(self, space: str, name: str, **given: Unpack[WriteOptions]) -> Receipt:
+    async def drop_index(self, space: str, name: str, **given: Unpack[SchemaOptions]) -> Receipt:
         """The index goes, the tuples stay."""
         return await self._write(operations.drop_index(space, name), given)
 
@@ -179,7 +179,7 @@ class AsyncSchema:
         start: int = 1,
         step: int = 1,
         if_not_exists: bool = False,
-        **given: Unpack[WriteOptions],
+        **given: Unpack[SchemaOptions],
     ) -> Receipt:
         """A sequence of numbers."""
         operation = operations.create_sequence(
@@ -187,12 +187,12 @@ class AsyncSchema:
         )
         return await self._write(operation, given)
 
-    async def next_value(self, sequence: str, **given: Unpack[WriteOptions]) -> int:
+    async def next_value(self, sequence: str, **given: Unpack[SchemaOptions]) -> int:
         """The next number of a sequence; never given twice."""
         return _value(await self._write(operations.next_value(sequence), given))
 
-    async def _write(self, operation: Operation, given: WriteOptions) -> Receipt:
-        call = options.write([operation], given)
+    async def _write(self, operation: Operation, given: SchemaOptions) -> Receipt:
+        call = options.change(operation, given)
         return await self._runner.run(call, timeout=given.get("timeout"))
 
 

@@ -34,7 +34,11 @@ class AsyncManyRunner(AsyncRunner, Protocol):
     """The same with `await`."""
 
     async def run_many(
-        self, asked: Iterable[Call[T]], *, window: int = WINDOW, timeout: float | None = None
+        self,
+        asked: Iterable[Call[T]],
+        *,
+        window: int = WINDOW,
+        timeout: float | None = None,  # noqa: ASYNC109 - the caller's word
     ) -> list[T]:
         """Ask all of them, at most `window` at once; answers in order."""
 

@@ -176,6 +176,7 @@ class Machine:
             case TimerKind.TRANSFER if operate.transfer_timer(self):
                 pass
             case _:
+                self.raft.grew(self.ledger.log.position)
                 self.raft.timer(kind)
 
     def _beat(self) -> None:

@@ -89,6 +89,7 @@ def _may_lead(machine: "Machine") -> str | None:
 
 
 def _campaign(machine: "Machine") -> None:
+    machine.raft.grew(machine.ledger.log.position)
     refused = machine.raft.promote()
     if refused is not None:
         tickets, machine.operations.promoting = machine.operations.promoting, []

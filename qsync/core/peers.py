@@ -27,6 +27,8 @@ def received(machine: "Machine", peer: Replica, message: Message) -> None:
     if peer not in machine.peers:
         return
     if isinstance(message, AskVote | Vote | CampaignNow):
+        # The same batch may have moved the end of our log.
+        machine.raft.grew(machine.ledger.log.position)
         machine.raft.received(message)
     elif isinstance(message, Append | Heartbeat):
         _from_leader(machine, message)

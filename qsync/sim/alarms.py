@@ -14,9 +14,13 @@ Rings = Callable[[str, int], None]
 
 
 class Clocks:
-    """A little too fast or slow, and sometimes somebody sets them."""
+    """A little too fast or slow, and sometimes somebody sets them.
+
+    `dice` says where in its range a timer fires: `uniform`, or always about the `earliest`.
+    """
 
     def __init__(self) -> None:
+        self.dice = "uniform"
         self.rate = 1.0
         self.ahead = 0.0
         self.wall_ahead = 0.0
@@ -31,10 +35,9 @@ class Clocks:
 
 
 class Alarms:
-    """At most one timer of a kind; the shell throws the dice, `uniform` or always `earliest`."""
+    """At most one timer of a kind. They come as ranges: the shell throws the dice."""
 
     def __init__(self, clockwork: Clockwork, clocks: Clocks, rings: Rings) -> None:
-        self.dice = "uniform"
         self._clockwork = clockwork
         self._clocks = clocks
         self._rings = rings
@@ -46,7 +49,7 @@ class Alarms:
         if timer.earliest is None:
             return
         spread = max(0.0, timer.latest - timer.earliest)
-        if self.dice != "uniform":
+        if self._clocks.dice != "uniform":
             spread *= _HASTE
         delay = timer.earliest + spread * self._clockwork.rng.random()
         self._clockwork.after(delay / self._clocks.rate, self._ring, timer.kind, token)

@@ -11,7 +11,7 @@ class Faults:
         self._scene = scene
         drift, rng = scene.swarm.nemesis.drift, scene.clockwork.rng
         for node in scene.nodes:
-            node.alarms.dice = scene.swarm.timing.dice
+            node.clocks.dice = scene.swarm.timing.dice
             node.clocks.rate = 1.0 + drift * (2 * rng.random() - 1)
 
     @property
@@ -30,7 +30,7 @@ class Faults:
         self._scene.network.heal()
         for node in self._scene.nodes:
             node.disk.heal()
-            node.alarms.dice = "uniform"
+            node.clocks.dice = "uniform"
             if not node.up:
                 node.start()
             elif node.paused:

@@ -98,116 +98,108 @@ class Invariants:
 
     # -- what nodes report
 
-    def started(self, node: Node) -> None:
+    def started(self, me: Replica, core: Core) -> None:
         """A new life: what is volatile may have gone back to what is durable."""
-        self.durable[node.me].reopened(node.disk.log)
-        self._marks[node.me] = Mark(node.core.machine.ledger)
+        self.durable[me].reopened(self.nodes[me - 1].disk.log)
+        self._marks[me] = Mark(core.machine.ledger)
 
-    def said(self, node: Node, peer: Replica, message: Message) -> None:
+    def said(self, me: Replica, core: Core, peer: Replica, message: Message) -> None:
         """Properties 5 and 7: votes are not taken back, and an ack is of what is durable."""
         if isinstance(message, Vote) and message.granted and not message.pre:
-            before = self._votes.setdefault((message.asked, node.me), peer)
+            before = self._votes.setdefault((message.asked, me), peer)
             if before != peer:
-                text = f"node {node.me} voted for {before} and {peer} in term {message.asked}"
+                text = f"node {me} voted for {before} and {peer} in term {message.asked}"
                 raise Violation(5, text)
         elif isinstance(message, Appended) and message.ok:
-            log = node.core.machine.ledger.log
+            log = core.machine.ledger.log
             crc = log.crc_at(message.index) if message.index <= log.last else -1
-            if not self.durable[node.me].holds(message.index, crc):
-                raise Violation(
-                    7, f"node {node.me} acked {message.index}, which is not on its disk"
-                )
+            if not self.durable[me].holds(message.index, crc):
+                raise Violation(7, f"node {me} acked {message.index}, which is not on its disk")
 
-    def turned(self, node: Node) -> None:
+    def turned(self, me: Replica, core: Core) -> None:
         """Something happened to a node. The machine has decided; nothing has been answered yet."""
-        ledger = node.core.machine.ledger
-        mark = self._marks[node.me]
+        ledger = core.machine.ledger
+        mark = self._marks[me]
         if ledger.cuts != mark.cuts:
-            self._cut(node, ledger, mark)
+            self._cut(me, ledger, mark)
         if ledger.log.last > mark.last:
             for entry in ledger.entries(Index(mark.last + 1), ledger.log.last):
-                self.books.enter(node.me, entry)
+                self.books.enter(me, entry)
             mark.last = ledger.log.last
-        raft = node.core.machine.raft
+        raft = core.machine.raft
         if raft.role is Role.LEADER:
-            self._leads(node, raft.term, ledger)
+            self._leads(me, core, raft.term)
         if raft.term < mark.term:
-            raise Violation(5, f"node {node.me} went from term {mark.term} to {raft.term}")
+            raise Violation(5, f"node {me} went from term {mark.term} to {raft.term}")
         mark.term = raft.term
         if ledger.confirmed != mark.confirmed:
-            self._confirmed(node, ledger, mark)
+            self._confirmed(me, core, ledger, mark)
         if ledger.visible != mark.visible:
-            self._visible(node, ledger, mark)
+            self._visible(me, ledger, mark)
         mark.led = raft.term if raft.role is Role.LEADER else 0
 
-    def _cut(self, node: Node, ledger: Ledger, mark: Mark) -> None:
+    def _cut(self, me: Replica, ledger: Ledger, mark: Mark) -> None:
         mark.cuts = ledger.cuts
         if ledger.log.last < mark.confirmed:
-            raise Violation(
-                6, f"node {node.me} cut above {ledger.log.last}: confirmed {mark.confirmed}"
-            )
+            raise Violation(6, f"node {me} cut above {ledger.log.last}: confirmed {mark.confirmed}")
         mark.last = mark.visible = mark.confirmed
 
-    def _leads(self, node: Node, term: int, ledger: Ledger) -> None:
+    def _leads(self, me: Replica, core: Core, term: int) -> None:
         """Properties 3 and 5."""
-        first = self.leaders.setdefault(term, node.me)
-        if first != node.me:
-            raise Violation(5, f"nodes {first} and {node.me} both lead term {term}")
-        leader = node.core.machine.leader
+        first = self.leaders.setdefault(term, me)
+        if first != me:
+            raise Violation(5, f"nodes {first} and {me} both lead term {term}")
+        leader = core.machine.leader
         if leader is not None and leader.term == term and leader.established:
-            self.promises.leads(node.me, term, leader.promoted_at, ledger)
+            self.promises.leads(me, term, leader.promoted_at, core.machine.ledger)
 
-    def _confirmed(self, node: Node, ledger: Ledger, mark: Mark) -> None:
+    def _confirmed(self, me: Replica, core: Core, ledger: Ledger, mark: Mark) -> None:
         """Properties 2, 6 and 7."""
         before, now = mark.confirmed, ledger.confirmed
         if now < before:
-            raise Violation(6, f"confirmed of node {node.me} went from {before} to {now}")
+            raise Violation(6, f"confirmed of node {me} went from {before} to {now}")
         canon, log = self.canon, ledger.log
         if now > canon.last:
-            self._check_quorum(node, now, log.crc_at(now))
+            self._check_quorum(me, now, log.crc_at(now))
             for index in canon.extend(ledger, now):
                 self.promises.gone(index)
         for index in range(before + 1, now + 1):
             term = log.term_at(index)
             if canon.terms[index] != term:
                 raise Violation(
-                    2, f"node {node.me} confirmed {index} of term {term}, not {canon.terms[index]}"
+                    2, f"node {me} confirmed {index} of term {term}, not {canon.terms[index]}"
                 )
             if self.books.places[index, term].kind in _DECIDED:
                 here = ledger.limbo.stretch_at(index) is not None
                 if here != canon.rolled_back[index]:
                     fate = "rolled back" if here else "confirmed"
-                    raise Violation(2, f"{index} is {fate} on node {node.me}, not elsewhere")
-        raft = node.core.machine.raft
+                    raise Violation(2, f"{index} is {fate} on node {me}, not elsewhere")
+        raft = core.machine.raft
         if raft.role is Role.LEADER and raft.term == mark.led != log.term_at(now):
-            raise Violation(
-                7, f"leader {node.me} of term {mark.led} confirmed {now} of an older term"
-            )
+            raise Violation(7, f"leader {me} of term {mark.led} confirmed {now} of an older term")
         mark.confirmed = now
-        durable = self.durable[node.me]
+        durable = self.durable[me]
         durable.confirmed_max = max(durable.confirmed_max, now)
 
-    def _check_quorum(self, node: Node, index: int, crc: int) -> None:
+    def _check_quorum(self, me: Replica, index: int, crc: int) -> None:
         have = [each.me for each in self.durable.values() if each.holds(index, crc)]
         if len(have) < self.quorum:
-            raise Violation(
-                7, f"node {node.me} confirmed {index}, which is on the disks of {have} only"
-            )
+            raise Violation(7, f"node {me} confirmed {index}, which is on the disks of {have} only")
 
-    def _visible(self, node: Node, ledger: Ledger, mark: Mark) -> None:
+    def _visible(self, me: Replica, ledger: Ledger, mark: Mark) -> None:
         """Properties 4 and 8."""
         now, log, limbo = ledger.visible, ledger.log, ledger.limbo
         if now < mark.visible:
-            raise Violation(8, f"visible of node {node.me} went from {mark.visible} to {now}")
+            raise Violation(8, f"visible of node {me} went from {mark.visible} to {now}")
         for index in range(mark.visible + 1, now + 1):
             if limbo.stretch_at(index) is not None:
                 continue
             term = log.term_at(index)
-            self.promises.shown(node.me, index, term)
+            self.promises.shown(me, index, term)
             if index > ledger.confirmed and self.books.places[index, term].sync:
-                raise Violation(8, f"node {node.me} shows {index}, which is pending")
-        if now > ledger.confirmed and not self.durable[node.me].holds(now, log.crc_at(now)):
-            raise Violation(8, f"node {node.me} shows {now}, which is not on its disk")
+                raise Violation(8, f"node {me} shows {index}, which is pending")
+        if now > ledger.confirmed and not self.durable[me].holds(now, log.crc_at(now)):
+            raise Violation(8, f"node {me} shows {now}, which is not on its disk")
         mark.visible = now
 
     # -- clients
@@ -223,11 +215,12 @@ class Invariants:
 
     # -- spaces
 
-    def folded(self, node: Node) -> None:
+    def folded(self, me: Replica, core: Core) -> None:
         """Property 10, for some of the folds."""
         self._folds += 1
-        if node.disk.spaces.folded > node.core.machine.ledger.confirmed:
-            raise Violation(10, f"node {node.me} folded above its confirmed index")
+        node = self.nodes[me - 1]
+        if node.disk.spaces.folded > core.machine.ledger.confirmed:
+            raise Violation(10, f"node {me} folded above its confirmed index")
         if self._folds % FOLDS_SKIPPED == 0:
             self.check_fold(node)
 
@@ -248,7 +241,7 @@ class Invariants:
             raise Violation(10, f"the sessions of node {node.me} at {upto} are not those of others")
 
     def at_rest(self) -> str | None:
-        """After healing: what keeps the cluster from being equal everywhere; None if nothing does."""
+        """After healing: what is not yet equal everywhere; None when all is."""
         views = {}
         for each in self.nodes:
             ledger = each.core.machine.ledger

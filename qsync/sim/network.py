@@ -18,19 +18,25 @@ class End(Protocol):
     """What the network needs to know of a process. `life` 0 means that it is down."""
 
     @property
-    def life(self) -> int: ...
+    def life(self) -> int:
+        """Counts starts of the process; 0 while it is down."""
 
     @property
-    def reachable(self) -> bool: ...
+    def reachable(self) -> bool:
+        """It answers handshakes."""
 
     @property
-    def log_empty(self) -> bool: ...
+    def log_empty(self) -> bool:
+        """What it says of its log in a handshake."""
 
-    def receive(self, sender: Replica, message: Message) -> None: ...
+    def receive(self, sender: Replica, message: Message) -> None:
+        """A message arrived."""
 
-    def connected(self, peer: Replica, epoch: int, *, empty: bool) -> None: ...
+    def connected(self, peer: Replica, epoch: int, *, empty: bool) -> None:
+        """Its connection to a peer stands."""
 
-    def disconnected(self, peer: Replica, epoch: int, *, refused: bool) -> None: ...
+    def disconnected(self, peer: Replica, epoch: int, *, refused: bool) -> None:
+        """Its connection to a peer is gone."""
 
 
 class Link:
@@ -86,7 +92,7 @@ class Network:
     # -- partitions
 
     def block(self, pairs: Iterable[Pair], *, tear: bool) -> None:
-        """Nothing passes over these directed pairs. `tear`: their connections break after a while."""
+        """Nothing passes over these directed pairs. `tear`: their connections break, too."""
         for pair in pairs:
             self.blocked[pair] = self.blocked.get(pair, 0) + 1
             link = self._links.get(pair)
@@ -111,7 +117,7 @@ class Network:
     # -- messages
 
     def send(self, src: int, dst: int, message: Message) -> None:
-        """Over the connection that stands now, if any. It may be lost, late, doubled or overtaken."""
+        """Over the connection that stands now, if any: lost, late, doubled, overtaken."""
         link = self._links.get((src, dst))
         if link is None or not link.up or (src, dst) in self.blocked:
             self.lost += 1

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Sight(NamedTuple):
-    """What a line shows of a node. `role`: L leads, C campaigns, F follows, `.` is down, Z sleeps."""
+    """What a line shows of a node. `role`: Leader, Candidate, Follower, `.` down, Z asleep."""
 
     node: int
     role: str

@@ -7,7 +7,8 @@ from qsync.sim.disk import Disk
 from qsync.sim.faults import Faults
 from qsync.sim.invariants import Invariants
 from qsync.sim.network import Network
-from qsync.sim.node import Around, Node
+from qsync.sim.node import Node
+from qsync.sim.process import Around
 from qsync.sim.trace import Trace
 from qsync.sim.troubles import Scene
 from qsync.sim.workload import Client, History, Shop

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from admin import lab
+from admin import ask, cluster, lab
+from qsync.client.blocking import connect
+from qsync.wire.verbs import Write
 
 pytestmark = pytest.mark.slow
 
@@ -44,9 +46,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def accounts(home: Path) -> str:
     """A space with one tuple."""
-    import qsync as client  # noqa: PLC0415 - the name is the helper's in this file
-
-    with client.connect(lab.load(home).addresses, timeout=10) as db:
+    with connect(lab.load(home).addresses, timeout=10) as db:
         db.schema.create_space(
             "accounts",
             is_sync=True,
@@ -95,7 +95,11 @@ def test_data_verbs_do_what_they_say(home: Path, accounts: str) -> None:
 
 def test_a_token_makes_a_repeated_write_happen_once(home: Path, accounts: str) -> None:
     at = ("--target", home)
-    token = f"{bytes(range(16)).hex()}:1"
+    session = bytes(range(16))
+    leader = cluster.leader_address(cluster.survey(lab.load(home).addresses))
+    assert leader is not None
+    ask.value(leader, Write(1, b"", 0, 0, 0, [[30, session]]))  # open the session
+    token = f"{session.hex()}:1"
     for _ in range(2):
         qsync("update", accounts, "1", '[["+", "balance", 1]]', "--token", token, *at)
     assert json.loads(qsync("get", accounts, "1", *at)) == [1, "ann", 101]

@@ -82,7 +82,9 @@ def test_no_acknowledged_write_is_lost_and_none_is_applied_twice(three: lab.Lab)
             victim = leader_of(three)
             killed = time.monotonic()
             three.kill(victim)
-            until(lambda at=killed: any(w.times and w.times[-1] > at for w in writers), "a new leader")
+            until(
+                lambda at=killed: any(w.times and w.times[-1] > at for w in writers), "a new leader"
+            )
             gaps.append(min(t for w in writers for t in w.times if t > killed) - killed)
             three.start(victim)
             until(lambda node=victim: caught_up(three, node), "the killed node catches up")
@@ -104,7 +106,9 @@ def test_no_acknowledged_write_is_lost_and_none_is_applied_twice(three: lab.Lab)
 def caught_up(found: lab.Lab, node: lab.LabNode) -> bool:
     try:
         mine = sample(node)
-        return mine.status == "running" and mine.confirmed >= sample(leader_of(found)).confirmed - 200
+        return (
+            mine.status == "running" and mine.confirmed >= sample(leader_of(found)).confirmed - 200
+        )
     except QsyncError:
         return False
 

@@ -15,8 +15,12 @@ from qsync.store.memory import MemorySpaces
 from tests.unit.book import SESSION, Book, pack, rows
 
 NUMBERS = st.integers(0, 5)
+CHANGES: st.SearchStrategy[list[object]] = st.lists(
+    st.tuples(st.just("put"), NUMBERS, NUMBERS, NUMBERS) | st.tuples(st.just("delete"), NUMBERS),
+    max_size=3,
+)
 Log = list[list[object]]
-"""Per entry the operations, in the short hand of `Histories.write`."""
+"""Per entry its effects, in the short hand of `Histories.write`."""
 
 
 def replay(log: Iterable[list[object]]) -> tuple[dict[int, tuple[int, int]], bool]:
@@ -56,6 +60,8 @@ class Histories(RuleBasedStateMachine):
         self.rolled: set[int] = set()
         self.visible = self.confirmed = self.start
         self.cuts = 0
+        # Entries written by a leader that did not know yet that its rollback had no say.
+        self.stale_from = 10**9
 
     @property
     def states(self) -> tuple[State, State]:
@@ -68,8 +74,17 @@ class Histories(RuleBasedStateMachine):
     # -- writing
 
     def write(self, ops: list[object]) -> None:
+        self.execute(ops)
+        self.follower.apply(self.book.log[-1:])
+
+    def execute(self, ops: list[object]) -> None:
+        """On the leader only."""
         encoded: list[list[object]] = []
+        effects: list[object] = []
         for op in ops:
+            held, _ = replay([*self.alive(len(self.log)), effects])
+            if op[0] != "delete" or op[1] in held:  # type: ignore[index]  # a tuple
+                effects.append(op)
             match op:
                 case ("put", number, tag, value):
                     encoded.append([2, "t", pack(number, str(tag), value)])
@@ -83,16 +98,9 @@ class Histories(RuleBasedStateMachine):
                     encoded.append([14, "t", "tag"])
         seq = len(self.log) + 1 + 1000 * self.cuts
         self.book.append(Request(SESSION, seq, 1, encoded))
-        self.follower.apply(self.book.log[-1:])
-        self.log.append(ops)
+        self.log.append(effects)
 
-    @rule(
-        ops=st.lists(
-            st.tuples(st.just("put"), NUMBERS, NUMBERS, NUMBERS)
-            | st.tuples(st.just("delete"), NUMBERS),
-            max_size=3,
-        )
-    )
+    @rule(ops=CHANGES)
     def change(self, ops: list[object]) -> None:
         self.write(ops)
 
@@ -115,16 +123,20 @@ class Histories(RuleBasedStateMachine):
 
     @rule(part=st.floats(0, 1))
     def confirm(self, part: float) -> None:
-        self.confirmed += round((self.visible - self.confirmed) * part)
+        upto = min(self.visible, self.stale_from - 1)
+        self.confirmed += max(0, round((upto - self.confirmed) * part))
 
     @precondition(lambda self: self.visible < len(self.log))
     @rule(data=st.data())
     def roll_back(self, data: st.DataObject) -> None:
         first = data.draw(st.integers(self.visible + 1, len(self.log)))
-        last = data.draw(st.integers(first, len(self.log)))
+        last = len(self.log)
         self.rolled |= set(range(first, last + 1))
-        for state in self.states:
-            state.roll_back(Index(first), Index(last))
+        self.book.state.roll_back(Index(first), Index(last))
+        # The follower may get what the leader wrote after the rollback before it hears of it.
+        for ops in data.draw(st.lists(CHANGES | st.none(), max_size=2)):
+            self.toggle_index() if ops is None else self.write(ops)
+        self.follower.roll_back(Index(first), Index(last))
 
     @precondition(lambda self: any(index > self.confirmed for index in self.rolled))
     @rule(data=st.data())
@@ -134,6 +146,7 @@ class Histories(RuleBasedStateMachine):
         last = data.draw(st.sampled_from([index for index in victims if index >= first]))
         self.rolled -= set(range(first, last + 1))
         self.visible = min(self.visible, first - 1)
+        self.stale_from = min(self.stale_from, last + 1)
         for state in self.states:
             state.restore(Index(first), Index(last))
 
@@ -145,6 +158,8 @@ class Histories(RuleBasedStateMachine):
         self.cuts += 1
         self.rolled = {index for index in self.rolled if index <= above}
         self.visible = min(self.visible, above)
+        if above < self.stale_from:
+            self.stale_from = 10**9
         for state in self.states:
             state.cut(Index(above))
 
@@ -172,9 +187,12 @@ class Histories(RuleBasedStateMachine):
 
     # -- what must hold
 
-    def replayed(self, upto: int) -> tuple[dict[int, tuple[int, int]], bool]:
+    def alive(self, upto: int) -> Log:
         entries = enumerate(self.log[:upto], 1)
-        return replay(ops for index, ops in entries if index not in self.rolled)
+        return [effects for index, effects in entries if index not in self.rolled]
+
+    def replayed(self, upto: int) -> tuple[dict[int, tuple[int, int]], bool]:
+        return replay(self.alive(upto))
 
     @invariant()
     def visible_reads_equal_the_replay(self) -> None:

@@ -300,6 +300,18 @@ def test_every_reason_is_kept_on_both_sides() -> None:
     assert tallies == ["term=1 candidate=2 1:log_behind 2:AYE 3:recruit"]
 
 
+def test_an_answer_that_comes_after_the_election_is_kept_too() -> None:
+    raft = make(A, mode=Mode.MANUAL)
+    raft.promote()
+    drain(raft)
+    raft.received(vote(1, voter=B))
+    raft.received(vote(1, voter=C, nay=Nay.LOG_BEHIND))
+    assert leads(raft)
+    assert [describe.tally(each) for each in raft.tallies] == [
+        "term=1 candidate=1 1:AYE 2:AYE 3:log_behind"
+    ]
+
+
 def test_the_reasons_kept_are_bounded() -> None:
     raft = make(A)
     for term in range(1, 200):

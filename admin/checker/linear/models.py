@@ -103,7 +103,7 @@ class CasRegister:
 
 @dataclass(frozen=True, slots=True)
 class Bank:
-    """Accounts with balances: `transfer` of `[from, to, amount]` and `read` of all of them.
+    """Accounts with balances: `transfer` of `[from, to, amount, ...]` and `read` of all of them.
 
     With `overdraft` off a transfer that would go below zero is refused by the system.
     """
@@ -130,14 +130,14 @@ class Bank:
         """Only reads: every transfer moves what later reads must see."""
         return [[each.number] for each in operations if each.f == "read"]
 
-    def unseen(self, operations: Sequence[Operation]) -> frozenset[int]:  # noqa: ARG002
+    def unseen(self, operations: Sequence[Operation]) -> frozenset[int]:  # noqa: ARG002 - the model asks
         """None: any transfer may be what a later read saw."""
         return frozenset()
 
     def _transfer(self, state: State, value: object) -> tuple[bool, State]:
         if not isinstance(value, list | tuple):
             raise TypeError(f"a transfer is [from, to, amount], not {value!r}")
-        source, target, amount = value
+        source, target, amount = value[:3]
         assert isinstance(state, tuple)
         balances: dict[object, int] = dict(state)
         if source not in balances or target not in balances:

@@ -1,0 +1,278 @@
+"""The async client: the core over anyio, so it runs under Trio and under asyncio.
+
+Each connection has one reader and one writer; a call costs one event and no task, and any number
+of calls may be under way at once.
+"""
+
+import math
+import random
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Final, TypeVar, Unpack
+
+import anyio
+import anyio.abc
+import anyio.lowlevel
+
+from qsync.client import calls, targets, transaction
+from qsync.client.asks import Ask
+from qsync.client.blocking import CONNECT_TIMEOUT_S, TIMEOUT_S
+from qsync.client.calls import Call
+from qsync.client.core import Core
+from qsync.client.effects import Close, Dial, Send
+from qsync.client.node import AsyncNode
+from qsync.client.numbering import parse_token
+from qsync.client.options import WriteOptions
+from qsync.client.rows import Receipt
+from qsync.client.schema import AsyncSchema
+from qsync.client.space import WINDOW, AsyncSpace
+from qsync.client.transaction import AsyncTransaction
+from qsync.client.wires import FAR
+from qsync.errors import OutcomeUnknown, QsyncError
+from qsync.wire.verbs import Name
+
+T = TypeVar("T")
+_RECEIVE_BYTES: Final = 256 * 1024
+GOODBYE_S: Final = 0.5
+"""How long leaving may take to send what is still to be sent."""
+
+
+class AsyncClient(AsyncNode):
+    """A connection to a cluster. Made by `async with qsync.connect_async(...) as db`."""
+
+    def __init__(self, shell: "Shell", *, timeout: float) -> None:
+        super().__init__(self)
+        self.schema = AsyncSchema(self)
+        self.timeout = timeout
+        self._shell = shell
+
+    def space(self, name: Name) -> AsyncSpace:
+        """A space by name; whether there is one is found out when it is used."""
+        return AsyncSpace(self, name)
+
+    def transaction(self, **given: Unpack[WriteOptions]) -> AsyncTransaction:
+        """A transaction: `async with db.transaction(is_sync=True) as tx: ...`."""
+        return AsyncTransaction(self, given)
+
+    async def atomic(
+        self,
+        function: Callable[[AsyncTransaction], Awaitable[T]],
+        *,
+        attempts: int = 10,
+        **given: Unpack[WriteOptions],
+    ) -> T:
+        """Run `function(tx)` and commit; again while somebody else changed what it had read."""
+        for left in range(attempts - 1, -1, -1):
+            try:
+                async with self.transaction(**given) as tx:
+                    result = await function(tx)
+            except QsyncError as error:
+                if not left or not transaction.retryable(error):
+                    raise
+            else:
+                return result
+        raise AssertionError(attempts)
+
+    async def resolve(self, token: str, *, timeout: float | None = None) -> Receipt:  # noqa: ASYNC109 - the caller's word
+        """What became of a write whose outcome was unknown: does it again, at most once in all.
+
+        Only for writes of this client. From elsewhere, give the token together with the same
+        operation: `space.replace(row, token=token)`.
+        """
+        parsed = parse_token(token)
+        now = time.monotonic()
+        ask = self._shell.core.resolve(parsed, now=now, deadline=self._deadline(now, timeout))
+        if ask is None:
+            raise OutcomeUnknown(
+                f"this client does not have the write of token {token}",
+                hint="give the token together with the same operation",
+                details={"token": token},
+            )
+        await self._shell.settle(ask)
+        return calls.outcome(ask, calls.read_receipt)
+
+    async def run(self, call: Call[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word
+        """Ask and wait for the answer. Cancelling the wait does not take a write back."""
+        ask = self._begin(call, timeout)
+        await self._shell.settle(ask)
+        return calls.outcome(ask, call.read)
+
+    async def run_many(
+        self,
+        asked: Iterable[Call[T]],
+        *,
+        window: int = WINDOW,
+        timeout: float | None = None,  # noqa: ASYNC109 - the caller's word
+    ) -> list[T]:
+        """Ask all of them, at most `window` at once; answers in order, or the first error."""
+        begun: list[tuple[Ask, Call[T]]] = []
+        waited = 0
+        for call in asked:
+            begun.append((self._begin(call, timeout), call))
+            if len(begun) - waited >= window:
+                upto = len(begun) - window // 2
+                for ask, _ in begun[waited:upto]:
+                    await self._shell.settle(ask)
+                waited = upto
+        for ask, _ in begun[waited:]:
+            await self._shell.settle(ask)
+        return [calls.outcome(ask, call.read) for ask, call in begun]
+
+    def _begin(self, call: Call[T], timeout: float | None) -> Ask:
+        now = time.monotonic()
+        deadline = self._deadline(now, timeout)
+        return self._shell.core.submit(
+            call.kind, call.make, now=now, deadline=deadline, token=call.token
+        )
+
+    def _deadline(self, now: float, timeout: float | None) -> float:
+        return now + (self.timeout if timeout is None else timeout)
+
+
+class Line:
+    """One connection's outbox. `filled` wakes its writer."""
+
+    __slots__ = ("filled", "out", "scope", "sending")
+
+    def __init__(self) -> None:
+        self.out: list[bytes] = []
+        self.sending = False
+        self.filled = anyio.Event()
+        self.scope = anyio.CancelScope()
+
+
+class Shell:
+    """Does what the core asks for, in the tasks of one group, and tells it what happened."""
+
+    def __init__(self, core: Core, group: anyio.abc.TaskGroup) -> None:
+        self.core = core
+        self._group = group
+        self._lines: dict[int, Line] = {}
+        self._sooner = anyio.Event()
+        self._sleeping_until = FAR
+
+    async def settle(self, ask: Ask) -> None:
+        """Send what is to be sent and wait until the ask is settled."""
+        self.perform()
+        if ask.settled:
+            await anyio.lowlevel.checkpoint()
+            return
+        event = ask.wake = anyio.Event()
+        await event.wait()
+
+    def perform(self) -> None:
+        """Do what the core asks for; never waits."""
+        ready = self.core.ready()
+        for ask in ready.settled:
+            if isinstance(ask.wake, anyio.Event):
+                ask.wake.set()
+        for effect in ready.effects:
+            match effect:
+                case Dial(link, address):
+                    line = self._lines[link] = Line()
+                    self._group.start_soon(self._connection, link, address, line)
+                case Send(link, data):
+                    found = self._lines.get(link)
+                    if found is not None:
+                        found.out.append(data)
+                        found.filled.set()
+                case Close(link):
+                    gone = self._lines.pop(link, None)
+                    if gone is not None:
+                        gone.scope.cancel()
+        if self.core.wake_at() < self._sleeping_until:
+            self._sooner.set()
+
+    async def keep_time(self) -> None:
+        """Tick when the core wants it."""
+        while True:
+            self._sooner = anyio.Event()
+            wake_at = self._sleeping_until = self.core.wake_at()
+            with anyio.move_on_after(max(0.0, wake_at - time.monotonic())):
+                await self._sooner.wait()
+            self._sleeping_until = -math.inf
+            self.core.tick(time.monotonic())
+            self.perform()
+
+    async def goodbye(self) -> None:
+        """Send what is left, then close everything."""
+        with anyio.move_on_after(GOODBYE_S, shield=True):
+            lines = dict(self._lines)
+            for effect in self._farewell():
+                if isinstance(effect, Send) and effect.link in lines:
+                    lines[effect.link].out.append(effect.data)
+                    lines[effect.link].filled.set()
+            while any(line.out or line.sending for line in lines.values()):
+                await anyio.lowlevel.checkpoint()
+
+    def _farewell(self) -> list[Dial | Send | Close]:
+        self.core.close()
+        return self.core.ready().effects
+
+    async def _connection(self, link: int, address: str, line: Line) -> None:
+        why = "it hung up"
+        with line.scope:
+            try:
+                host, port = targets.split(address)
+                async with await anyio.connect_tcp(host, port) as stream:
+                    self.core.dialled(link, time.monotonic())
+                    async with anyio.create_task_group() as pair:
+                        pair.start_soon(self._write, stream, line)
+                        await self._read(link, stream)
+                        pair.cancel_scope.cancel()
+            except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
+                why = str(error) or type(error).__name__
+        if self._lines.pop(link, None) is not None:
+            self.core.lost(link, why, time.monotonic())
+            self.perform()
+
+    async def _read(self, link: int, stream: anyio.abc.SocketStream) -> None:
+        while True:
+            try:
+                data = await stream.receive(_RECEIVE_BYTES)
+            except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                return
+            self.core.received(link, data, time.monotonic())
+            self.perform()
+
+    async def _write(self, stream: anyio.abc.SocketStream, line: Line) -> None:
+        while True:
+            await line.filled.wait()
+            line.filled = anyio.Event()
+            data = b"".join(line.out)
+            line.out.clear()
+            line.sending = True
+            try:
+                await stream.send(data)
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                return  # the reader finds out as well
+            finally:
+                line.sending = False
+
+
+@asynccontextmanager
+async def connect_async(
+    target: str | Iterable[str],
+    *,
+    timeout: float = TIMEOUT_S,  # noqa: ASYNC109 - of each call, not of this one
+    connect_timeout: float = CONNECT_TIMEOUT_S,
+    direct: bool = False,
+) -> AsyncGenerator[AsyncClient]:
+    """Connect to a cluster, as `connect` does: `async with qsync.connect_async(...) as db`."""
+    core = Core(targets.parse(target), dice=random.SystemRandom(), direct=direct)
+    failure: Exception | None = None
+    async with anyio.create_task_group() as group:
+        shell = Shell(core, group)
+        client = AsyncClient(shell, timeout=timeout)
+        group.start_soon(shell.keep_time)
+        try:
+            await client.run(calls.ping(), timeout=connect_timeout)
+            yield client
+        except Exception as error:  # noqa: BLE001 - raised again below, outside of the task group
+            failure = error  # so that callers see it as it is, not in an ExceptionGroup
+        finally:
+            await shell.goodbye()
+            group.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
