@@ -95,7 +95,8 @@ class Core:
     def close(self) -> None:
         """Say goodbye. Nothing may be called after this but `ready`."""
         numbering = self.numbering
-        done = not numbering.unresolved and not self._asks
+        writing = any(ask.kind is Kind.WRITE for ask in self._asks.values())
+        done = not numbering.unresolved and not writing
         home = self.wires.home
         if home and home.phase is Phase.READY and numbering.standing is Standing.OPEN and done:
             ops: list[list[object]] = [[_EXPIRE_SESSION, numbering.id]]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from election.messages import Replica
+from election.roles import Role
 from qsync.core.inputs import DemoteAsked, Input, PromoteAsked, RollbackAsked
 from qsync.sim.clockwork import Clockwork
 from qsync.sim.network import Network, Pair
@@ -18,7 +19,6 @@ WALL_JUMP_MAX = 1000.0
 """Seconds, either way."""
 SLOWNESS_MAX = 500.0
 FALL = 0.1
-FALL_IN_COUP = 0.4
 """How likely a shaky process dies after a write."""
 
 
@@ -71,28 +71,53 @@ def _shaky(scene: Scene) -> Undo:
 
 
 def _coup(scene: Scene) -> Undo | None:
-    """The leader dies, and all are shaky while they look for another."""
+    """One node misses an election; the winner is cut off at once and its voters are restarted."""
     leader = next((node for node in scene.nodes if node.leads and not node.paused), None)
-    if leader is None:
+    others = [node for node in scene.nodes if node is not leader and node.up]
+    if leader is None or not others:
         return None
-    scene.note("coup")
-    leader.stop(power=False)
-    for node in scene.nodes:
-        node.disk.told = partial(_may_fall, scene, node, FALL_IN_COUP)
+    outsider = max(others, key=lambda node: node.core.machine.ledger.log.position)
+    term = leader.core.machine.term
+    back = [_isolate_node(scene, outsider, "misses an election")]
+    _fall(scene, leader)
+
+    def look() -> None:
+        if not back:
+            return
+        winner = next((node for node in scene.nodes if node.up and _has_won(node, term)), None)
+        if winner is None or winner is outsider:
+            scene.clockwork.after(scene.swarm.weather.delay_min, scene.unless_over, look)
+            return
+        back.pop()()
+        back.append(_isolate_node(scene, winner, "is overthrown"))
+        for node in scene.nodes:
+            if node.reachable and node not in {winner, outsider}:
+                _fall(scene, node)
 
     def undo() -> None:
-        _raise(leader)
-        for node in scene.nodes:
-            node.disk.told = _nothing
+        while back:
+            back.pop()()
 
-    return undo
+    look()
+    patience = 6 * scene.swarm.timing.election_timeout
+    scene.clockwork.after(patience, scene.unless_over, undo)
+    return _nothing
+
+
+def _has_won(node: Node, since: int) -> bool:
+    raft = node.core.machine.raft
+    return raft.role is Role.LEADER and raft.term > since
 
 
 def _may_fall(scene: Scene, node: Node, probability: float) -> None:
     if node.reachable and scene.clockwork.rng.random() < probability:
-        node.stop(power=False)
-        soon = scene.clockwork.about(scene.swarm.weather.delay_mean)
-        scene.clockwork.after(soon, scene.unless_over, partial(_raise, node))
+        _fall(scene, node)
+
+
+def _fall(scene: Scene, node: Node) -> None:
+    node.stop(power=False)
+    soon = scene.clockwork.about(scene.swarm.weather.delay_mean)
+    scene.clockwork.after(soon, scene.unless_over, partial(_raise, node))
 
 
 def _pause(scene: Scene) -> Undo | None:
@@ -113,9 +138,12 @@ def _pause(scene: Scene) -> Undo | None:
 
 
 def _isolate(scene: Scene) -> Undo:
-    alone = scene.victim().me
-    pairs = [pair for pair in _pairs(scene) if alone in pair]
-    return _block(scene, f"node {alone} is isolated", pairs)
+    return _isolate_node(scene, scene.victim(), "is isolated")
+
+
+def _isolate_node(scene: Scene, alone: Node, why: str) -> Undo:
+    pairs = [pair for pair in _pairs(scene) if alone.me in pair]
+    return _block(scene, f"node {alone.me} {why}", pairs)
 
 
 def _oneway(scene: Scene) -> Undo:

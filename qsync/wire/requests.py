@@ -73,14 +73,14 @@ def encode(request: Request, *, bytes_max: int = limits.CLIENT_FRAME_BYTES_MAX) 
     return frame(payload)
 
 
-# Length, array of 10, id, verb, head of a session of 16 bytes | seq, low, flags, array of one
-# operation, array of three, code | nil, 0, []: the frame of the put that `encode_put` makes.
+# Length, array of 10, id, verb, head of a short session | seq, low, flags, array of one operation,
+# array of three, code | nil, 0, []: the frame of the put that `encode_put` makes.
 _PUT_HEAD = struct.Struct(">IB BQ BB")
 _PUT_BODY = struct.Struct(">BQ BQ BBBB")
 _PUT_TAIL: Final = b"\xf6\x00\x80"
-_SESSION_SIZE: Final = 16
-_SESSION_HEAD: Final = cbor.MAJOR_BYTES | _SESSION_SIZE
-_PUT_FIXED: Final = _PUT_HEAD.size - LENGTH_SIZE + _SESSION_SIZE + _PUT_BODY.size + len(_PUT_TAIL)
+_PUT_FIXED: Final = _PUT_HEAD.size - LENGTH_SIZE + _PUT_BODY.size + len(_PUT_TAIL)
+PUT_SESSION_BYTES_MAX: Final = 23
+"""Longest session that `encode_put` can pack."""
 
 
 def encode_put(
@@ -98,12 +98,14 @@ def encode_put(
 
     `space` is encoded CBOR already (`cbor.text(name)`), `row` the CBOR of the tuple.
     """
+    assert len(session) <= PUT_SESSION_BYTES_MAX
     size = len(row)
     opening = cbor.head(cbor.MAJOR_BYTES, size)
-    length = _PUT_FIXED + len(space) + len(opening) + size
+    label = cbor.MAJOR_BYTES | len(session)
+    length = _PUT_FIXED + len(session) + len(space) + len(opening) + size
     return b"".join(
         (
-            _PUT_HEAD.pack(length, cbor.ARRAY | 10, cbor.U64, id, Verb.WRITE, _SESSION_HEAD),
+            _PUT_HEAD.pack(length, cbor.ARRAY | 10, cbor.U64, id, _WRITE, label),
             session,
             _PUT_BODY.pack(cbor.U64, seq, cbor.U64, low, flags, 0x81, 0x83, code),
             space,

@@ -69,7 +69,9 @@ def test_status_names_the_leader_and_what_would_break_it(home: Path) -> None:
 
 
 def test_one_seed_address_is_enough(home: Path) -> None:
-    assert len(answer("status", lab.load(home).addresses[2])["nodes"]) == 3  # type: ignore[arg-type]
+    nodes = answer("status", lab.load(home).addresses[2])["nodes"]
+    assert isinstance(nodes, list)
+    assert len(nodes) == 3
 
 
 def test_info_gives_the_part_at_a_path(home: Path) -> None:
@@ -133,6 +135,18 @@ def test_a_killed_node_shows_and_its_directory_can_be_verified(home: Path) -> No
     qsync("lab", "kill", victim, "--dir", home)
     qsync("lab", "kill", victim, "--dir", home, code=4)
     qsync("lab", "start", victim, "--dir", home)
+
+
+@pytest.mark.parametrize("workload", ["put", "get", "txn10", "ycsb-a", "ycsb-e", "ycsb-f"])
+def test_the_benchmark_counts_what_was_answered(home: Path, workload: str) -> None:
+    args = ("--seconds", "0.5", "--clients", "4", "--keys", "100", "--workload", workload)
+    found = answer("bench", *args, "--target", home)
+    assert found["errors"] == found["unknown"] == 0
+    rate, latency = found["ops_per_second"], found["latency_us"]
+    assert isinstance(rate, float)
+    assert rate > 50
+    assert isinstance(latency, dict)
+    assert 0 < latency["p50"] <= latency["p99"] <= latency["max"]
 
 
 def test_a_node_of_its_own_from_init(tmp_path: Path) -> None:

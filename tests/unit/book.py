@@ -80,9 +80,9 @@ class Book:
         given: dict[str, object] = {"format": format_, "primary": [["id", "unsigned"]]}
         self.write([10, name, given | options])
 
-    def all(self, space: object = "t", index: object = None, **how: bool) -> list[Row]:
+    def all(self, space: object = "t", index: object = None, *, head: bool = False) -> list[Row]:
         """Every visible tuple, in the order of an index."""
-        return rows(self.state.select(space, index, "all", (), **how))
+        return rows(self.state.select(space, index, "all", (), head=head))
 
     def fold(self, upto: int | None = None, *, rows_max: int = 1000) -> int:
         """One slice; the index it reached."""

@@ -237,7 +237,9 @@ def test_limits_are_named_and_reached() -> None:
     with pytest.raises(TooLarge, match="at most 50"):
         limited(tuple_bytes_max=50).execute(Request(ops=[[2, "t", small], [2, "t", big]]))
     with pytest.raises(TooLarge, match="at most 150"):
-        limited(txn_bytes_max=150).execute(Request(ops=[[2, "t", pack(n, "x" * 60)] for n in (1, 2)]))
+        limited(txn_bytes_max=150).execute(
+            Request(ops=[[2, "t", pack(n, "x" * 60)] for n in (1, 2)])
+        )
     with pytest.raises(TooLarge, match="at most 2"):
         limited(ops_max=2).execute(Request(ops=[[2, "t", small]] * 3))
 
@@ -251,15 +253,16 @@ def test_a_key_has_a_limit(book: Book) -> None:
 
 
 def test_the_body_written_by_hand_is_what_cbor_would_write(book: Book) -> None:
+    book.space("plain")
     book.write([30, SESSION])
     for seq, length in enumerate((0, 1, 20, 23, 24, 200, 255, 256, 1100, 70_000), 1000):
         row = pack(length, "x" * length, 2**40)
-        book.write([2, "t", row], seq=seq, low=seq - 10)
+        book.write([2, "plain", row], seq=seq, low=seq - 10)
         key = b"\x05" + length.to_bytes(8, "big")
-        expected = cbor2.dumps([SESSION, seq, seq - 10, [[512, key, row]]])
+        expected = cbor2.dumps([SESSION, seq, seq - 10, [[513, key, row]]])
         assert book.log[-1].body == expected
-        book.write([2, "t", row], [5, "t", 0, [length]])
-        assert book.log[-1].body == cbor2.dumps([b"", 0, 0, [[512, key, None]]])
+        book.write([2, "plain", row], [5, "plain", 0, [length]])
+        assert book.log[-1].body == cbor2.dumps([b"", 0, 0, [[513, key, None]]])
 
 
 def test_a_retry_gets_the_results_of_the_first_attempt(book: Book) -> None:
@@ -294,7 +297,7 @@ class TestOptimisticReads:
     KEY = ("k", "t", 0, [1])
     GAP = ("k", "t", 0, [3])
     RANGE = ("r", "t", 0, "ge", [2])
-    TAGS = ("r", "t", "tag", "all", [])
+    TAGS: tuple[object, ...] = ("r", "t", "tag", "all", [])
 
     def request(self, snapshot: int, *reads: Sequence[object]) -> Request:
         put = [2, "t", pack(100, "mine")]

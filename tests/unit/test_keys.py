@@ -124,7 +124,7 @@ def test_what_is_not_of_the_type_is_a_misfit(type_: FieldType, value: object) ->
         FieldType.STRING: lambda v: isinstance(v, str),
         FieldType.BOOLEAN: lambda v: isinstance(v, bool),
         FieldType.VARBINARY: lambda v: isinstance(v, bytes),
-        FieldType.UUID: lambda v: isinstance(v, UUID) or isinstance(v, bytes) and len(v) == 16,
+        FieldType.UUID: lambda v: isinstance(v, UUID) or (isinstance(v, bytes) and len(v) == 16),
         FieldType.SCALAR: lambda v: v is not None and not isinstance(v, list | dict) and v == v,  # noqa: PLR0124  # not NaN
     }
     encode = keys.encoder(Part(field=0, type=type_))

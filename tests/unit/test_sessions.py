@@ -1,4 +1,4 @@
-"""Exactly once: what is known of a request, before and after folds, rollbacks, cuts and restarts."""
+"""Exactly once: what is known of a request after folds, rollbacks, cuts and restarts."""
 
 import cbor2
 import pytest

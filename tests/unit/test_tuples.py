@@ -114,7 +114,9 @@ def test_a_missing_field_is_named() -> None:
         ([1, 5], [], [1, 5]),
     ],
 )
-def test_operators(fields: list[object], ops: list[Any], after: list[object]) -> None:
+def test_operators_change_fields_one_after_another(
+    fields: list[object], ops: list[Any], after: list[object]
+) -> None:
     space = make("unsigned", "any?", "any?")
     assert operators.update(space, fields, ops) == after
 

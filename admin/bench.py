@@ -1,0 +1,259 @@
+"""How fast is this cluster: operations a second, latency, and processor time for each operation."""
+
+import contextlib
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+
+import cbor2
+
+from admin import cluster, processes
+from admin.cluster import Survey
+from admin.load import Counts, Lane, Load, Maker
+from admin.processes import Process
+from qsync.client.blocking import Client, connect
+from qsync.errors import NotLeader
+from qsync.wire import cbor, requests
+from qsync.wire.verbs import Get, Select, Write
+
+SPACE = "bench"
+KEY_BYTES, VALUE_BYTES, SESSION_BYTES = 16, 100, 16
+CHOICES = 1 << 15
+"""So many random choices are made beforehand and gone through in a circle."""
+WARM_UP_S = 0.5
+SCAN_ROWS = 50
+TXN_PUTS = 10
+ZIPF = 0.99
+_MARK = 0x6B6B6B6B6B6B6B6B
+_KEY_MARK = b"\xa5\x5a" * (KEY_BYTES // 2)
+_ROW_HEAD = b"\x82\x50"
+_VALUE_HEAD = b"\x58\x64"
+
+WORKLOADS = {
+    "put": (("put", 1.0),),
+    "get": (("get", 1.0),),
+    "txn10": (("txn", 1.0),),
+    "ycsb-a": (("get", 0.5), ("put", 0.5)),
+    "ycsb-b": (("get", 0.95), ("put", 0.05)),
+    "ycsb-c": (("get", 1.0),),
+    "ycsb-d": (("get", 0.95), ("new", 0.05)),
+    "ycsb-e": (("scan", 0.95), ("new", 0.05)),
+    "ycsb-f": (("get", 0.5), ("touch", 0.5)),
+}
+"""Shares of operations. YCSB's choose keys by Zipf's law, the others evenly."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to measure."""
+
+    workload: str = "put"
+    clients: int = 64
+    pipeline: int = 1
+    seconds: float = 10.0
+    rate: float | None = None
+    keys: int = 10_000
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """Latencies in microseconds; processor time in microseconds for each operation."""
+
+    plan: Plan
+    seconds: float
+    operations: int
+    errors: int
+    unknown: int
+    latency_us: dict[str, float]
+    cpu_us_per_op: dict[str, float]
+    first_error: str | None
+
+    @property
+    def ops_per_second(self) -> float:
+        """Operations that succeeded."""
+        return self.operations / self.seconds
+
+
+def run(plan: Plan, seeds: Sequence[str], *, timeout: float) -> Result:
+    """Prepare the space, warm up, measure. Raises NotLeader when nobody leads."""
+    found = cluster.survey(seeds)
+    leader = found.leader
+    if leader is None or leader.ro:
+        raise NotLeader("nobody takes writes, so there is nothing to measure")
+    random = Random(plan.seed)  # noqa: S311 - replays, hides nothing
+    keys = [random.randbytes(KEY_BYTES) for _ in range(plan.keys)]
+    with connect(seeds, timeout=timeout) as client:
+        _prepare(client, plan, keys)
+    with _lanes(plan, leader.address, keys, random) as lanes:
+        load = Load(lanes=lanes, pipeline=plan.pipeline, rate=plan.rate)
+        load.run(WARM_UP_S, None)
+        counts = Counts()
+        watched = _Watched(found)
+        begun = time.perf_counter()
+        load.run(plan.seconds, counts)
+        seconds = time.perf_counter() - begun
+        cpu = watched.spent(max(1, counts.done))
+        load.close()
+    return Result(
+        plan=plan,
+        seconds=round(seconds, 3),
+        operations=counts.done,
+        errors=counts.errors,
+        unknown=counts.unknown,
+        latency_us=percentiles(counts.latencies),
+        cpu_us_per_op=cpu,
+        first_error=None if counts.first_error is None else str(counts.first_error),
+    )
+
+
+def percentiles(latencies: Sequence[float]) -> dict[str, float]:
+    """Of seconds, in microseconds."""
+    if not latencies:
+        return dict.fromkeys(("p50", "p90", "p99", "max"), 0.0)
+    ordered = sorted(latencies)
+    last = len(ordered) - 1
+    shares = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
+    return {name: round(ordered[int(share * last)] * 1e6, 1) for name, share in shares.items()}
+
+
+class _Watched:
+    """Processor time of the nodes on this machine and of this process, from now on."""
+
+    def __init__(self, found: Survey) -> None:
+        self._nodes: list[tuple[str, Process, float]] = []
+        for sample in found.samples:
+            if not sample.address.startswith(("127.", "localhost", "[::1]")):
+                continue
+            with contextlib.suppress(ProcessLookupError):
+                process = processes.identify(sample.pid)
+                role = "leader" if sample.leads else "followers"
+                self._nodes.append((role, process, process.cpu_seconds()))
+        self._own = time.process_time()
+
+    def spent(self, operations: int) -> dict[str, float]:
+        """Microseconds for each operation; nodes on other machines count as 0."""
+        spent = {"client": time.process_time() - self._own, "leader": 0.0, "followers": 0.0}
+        for role, process, before in self._nodes:
+            spent[role] += process.cpu_seconds() - before
+        return {who: round(seconds / operations * 1e6, 2) for who, seconds in spent.items()}
+
+
+def _prepare(client: Client, plan: Plan, keys: Sequence[bytes]) -> None:
+    fields = [("key", "varbinary"), ("value", "any"), ("touched", "unsigned", True)]
+    client.schema.create_space(
+        SPACE,
+        is_sync=True,
+        if_not_exists=True,
+        format=[{"name": n[0], "type": n[1], "is_nullable": len(n) > 2} for n in fields],  # noqa: PLR2004 - the third word
+    )
+    if any(kind in {"get", "scan", "touch"} for kind, _ in WORKLOADS[plan.workload]):
+        value = bytes(VALUE_BYTES)
+        client.space(SPACE).replace_many([[key, value, 0] for key in keys])
+
+
+@contextlib.contextmanager
+def _lanes(plan: Plan, address: str, keys: Sequence[bytes], random: Random) -> Iterator[list[Lane]]:
+    lanes: list[Lane] = []
+    try:
+        for _ in range(plan.clients):
+            session = secrets.token_bytes(SESSION_BYTES)
+            lane = Lane(address, _Maker(plan, session, keys, random))
+            lane.exchange(cbor2.dumps([1, 3, b"", 0, 0, 0, [[30, session]], None, 0, []]))
+            lanes.append(lane)
+        yield lanes
+    finally:
+        for lane in lanes:
+            lane.socket.close()
+
+
+class _Maker:
+    """Makes the requests of one connection, from choices made beforehand."""
+
+    def __init__(self, plan: Plan, session: bytes, keys: Sequence[bytes], random: Random) -> None:
+        self._session = session
+        self._window = max(64, 4 * plan.pipeline)
+        self._random = random
+        self._value = _VALUE_HEAD + random.randbytes(VALUE_BYTES)
+        self._space = cbor.text(SPACE)
+        kinds = WORKLOADS[plan.workload]
+        makers: dict[str, Maker] = {
+            "put": self._put,
+            "new": self._new,
+            "txn": self._txn,
+            "touch": self._touch,
+            "get": _get_maker(self._key),
+            "scan": _scan_maker(self._key),
+        }
+        count = CHOICES
+        self._keys = random.choices(keys, _weights(plan, len(keys)), k=count)
+        self._kinds = [
+            makers[kind]
+            for kind in random.choices([k for k, _ in kinds], [w for _, w in kinds], k=count)
+        ]
+        self._at = 0
+
+    def __call__(self, id: int, seq: int) -> bytes:
+        self._at = (self._at + 1) % CHOICES
+        return self._kinds[self._at](id, seq)
+
+    def _key(self) -> bytes:
+        return self._keys[self._at]
+
+    def _put(self, id: int, seq: int) -> bytes:
+        return self._insert(id, seq, self._keys[self._at])
+
+    def _new(self, id: int, seq: int) -> bytes:
+        return self._insert(id, seq, self._random.randbytes(KEY_BYTES))
+
+    def _insert(self, id: int, seq: int, key: bytes) -> bytes:
+        return requests.encode_put(
+            id,
+            session=self._session,
+            seq=seq,
+            low=max(1, seq - self._window),
+            flags=0,
+            code=2,
+            space=self._space,
+            row=_ROW_HEAD + key + self._value,
+        )
+
+    def _txn(self, id: int, seq: int) -> bytes:
+        rows = [
+            _ROW_HEAD + self._keys[(self._at + n) % CHOICES] + self._value for n in range(TXN_PUTS)
+        ]
+        ops: list[list[object]] = [[2, SPACE, row] for row in rows]
+        return requests.encode(Write(id, self._session, seq, max(1, seq - self._window), 0, ops))
+
+    def _touch(self, id: int, seq: int) -> bytes:
+        ops: list[list[object]] = [[3, SPACE, 0, [self._key()], [["+", 3, 1]]]]
+        low = max(1, seq - self._window)
+        return requests.encode(Write(id, self._session, seq, low, 0, ops))
+
+
+def _weights(plan: Plan, count: int) -> list[float] | None:
+    if not plan.workload.startswith("ycsb"):
+        return None
+    return [1 / (rank**ZIPF) for rank in range(1, count + 1)]
+
+
+def _get_maker(key: Callable[[], bytes]) -> Maker:
+    return _patched(requests.encode(Get(_MARK, SPACE, 0, [_KEY_MARK])), key)
+
+
+def _scan_maker(key: Callable[[], bytes]) -> Maker:
+    scan = Select(_MARK, SPACE, 0, "ge", [_KEY_MARK], SCAN_ROWS)
+    return _patched(requests.encode(scan), key)
+
+
+def _patched(template: bytes, key: Callable[[], bytes]) -> Maker:
+    """Requests that differ in id and key only: the encoder runs once."""
+    before, _, rest = template.partition(_MARK.to_bytes(8, "big"))
+    between, _, after = rest.partition(_KEY_MARK)
+
+    def make(id: int, _seq: int) -> bytes:
+        return b"".join((before, id.to_bytes(8, "big"), between, key(), after))
+
+    return make

@@ -1,0 +1,83 @@
+"""`qsync bench`: load, latency percentiles, and processor time for each operation."""
+
+import click
+
+from cli.options import Duration, json_option, target_option, timeout_option
+from cli.output import document, say, style, text
+
+WORKLOADS = ("put", "get", "txn10", *(f"ycsb-{letter}" for letter in "abcdef"))
+
+
+@click.command(
+    epilog="Example: qsync bench --workload put --clients 64 --seconds 10; latency at a fixed "
+    "rate: qsync bench --workload ycsb-b --open-loop 5000"
+)
+@click.option("--workload", type=click.Choice(WORKLOADS), default="put", show_default=True)
+@click.option(
+    "--clients", type=click.IntRange(1, 1000), default=64, show_default=True, help="Connections."
+)
+@click.option(
+    "--pipeline",
+    type=click.IntRange(1, 4096),
+    default=1,
+    show_default=True,
+    help="Outstanding requests on each connection.",
+)
+@click.option("--seconds", type=Duration(), default="10", show_default=True)
+@click.option(
+    "--open-loop",
+    "rate",
+    type=click.FloatRange(min=1),
+    metavar="RATE",
+    help="Send so many a second, whatever comes back; latency counts from when each was due.",
+)
+@click.option("--keys", type=click.IntRange(1), default=10_000, show_default=True)
+@target_option
+@timeout_option("30s")
+@json_option
+def bench(
+    *,
+    workload: str,
+    clients: int,
+    pipeline: int,
+    seconds: float,
+    rate: float | None,
+    keys: int,
+    target: list[str],
+    timeout: float,
+) -> None:
+    """Put load on the leader and measure. It writes to a space called `bench`."""
+    from admin import bench as benches  # noqa: PLC0415 - only here, slow to import
+
+    plan = benches.Plan(
+        workload=workload,
+        clients=clients,
+        pipeline=pipeline,
+        seconds=seconds,
+        rate=rate,
+        keys=keys,
+    )
+    result = benches.run(plan, target, timeout=timeout)
+    if style().as_json:
+        document(
+            "bench",
+            workload=workload,
+            clients=clients,
+            pipeline=pipeline,
+            open_loop=rate,
+            seconds=result.seconds,
+            operations=result.operations,
+            ops_per_second=round(result.ops_per_second, 1),
+            latency_us=result.latency_us,
+            errors=result.errors,
+            unknown=result.unknown,
+            cpu_us_per_op=result.cpu_us_per_op,
+        )
+        return
+    latency = "  ".join(f"{name} {us / 1000:.2f} ms" for name, us in result.latency_us.items())
+    cpu = "  ".join(f"{who} {us:.1f} us" for who, us in result.cpu_us_per_op.items())
+    text(f"{workload}, {clients} connections x {pipeline}: {result.ops_per_second:,.0f} /s")
+    text(f"latency  {latency}")
+    text(f"cpu/op   {cpu}")
+    if result.errors or result.unknown:
+        say(f"{result.errors} errors, {result.unknown} unknown; first: {result.first_error}")

@@ -1,0 +1,303 @@
+"""Load for measurements: many raw connections in one thread, frames written by hand.
+
+It leaves out all that a client does for safety (no retries, no following of the leader), so that
+what is measured is the cluster and not the client.
+"""
+
+import selectors
+import socket
+import struct
+import time
+from array import array
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from qsync.client import targets
+from qsync.core.inputs import Consistency
+from qsync.errors import Outcome, QsyncError, Unavailable
+from qsync.wire import cbor, replies, requests
+from qsync.wire.frames import Frames
+from qsync.wire.session import Dialer, Hello, Party, State
+from qsync.wire.verbs import Get, Level, Write
+
+_RECEIVE_BYTES: Final = 256 * 1024
+_ID: Final = struct.Struct(">Q")
+_ID_AT: Final = 2
+_STATUS_AT: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a workload is given to write a frame: an id, and the session and number to use."""
+
+    id: int
+    session: bytes
+    seq: int
+    low: int
+
+
+Workload = Callable[[Request], bytes]
+"""Makes the frame of one request."""
+
+
+def put(space: str, row: Callable[[], bytes], *, flags: int = 0) -> Workload:
+    """One replace; `row` gives the CBOR of a tuple."""
+    name = cbor.text(space)
+
+    def frame(r: Request) -> bytes:
+        return requests.encode_put(
+            r.id,
+            session=r.session,
+            seq=r.seq,
+            low=r.low,
+            flags=flags,
+            code=2,
+            space=name,
+            row=row(),
+        )
+
+    return frame
+
+
+def transaction(space: str, row: Callable[[], bytes], *, size: int = 10) -> Workload:
+    """One transaction of `size` replaces."""
+
+    def frame(r: Request) -> bytes:
+        ops: list[list[object]] = [[2, space, row()] for _ in range(size)]
+        return requests.encode(Write(r.id, r.session, r.seq, r.low, 0, ops))
+
+    return frame
+
+
+def get(
+    space: str,
+    key: Callable[[], list[object]],
+    *,
+    consistency: Consistency = Consistency.LINEARIZABLE,
+) -> Workload:
+    """One get by the primary key."""
+    level = Level(consistency)
+
+    def frame(r: Request) -> bytes:
+        return requests.encode(Get(r.id, space, 0, key(), level))
+
+    return frame
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came of it. `latencies`: seconds each, in an open loop from the *intended* start."""
+
+    done: int = 0
+    errors: int = 0
+    unknown: int = 0
+    seconds: float = 0.0
+    latencies: array[float] = field(default_factory=lambda: array("d"))
+    first_error: QsyncError | None = None
+
+    @property
+    def per_second(self) -> float:
+        """Answers that were no errors, per second."""
+        return self.done / self.seconds if self.seconds else 0.0
+
+    def percentile(self, share: float) -> float:
+        """The latency below which that share (0..1) of all lies, in seconds."""
+        if not self.latencies:
+            return 0.0
+        ordered = sorted(self.latencies)
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+class Load:
+    """`connections` x `outstanding` requests under way at one node, closed loop or at a rate.
+
+    `session` makes an id (at most 23 bytes) for each connection, so that writes are numbered as
+    those of any client; without it they are not.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        workload: Workload,
+        *,
+        connections: int = 1,
+        outstanding: int = 1,
+        session: Callable[[], bytes] | None = None,
+        timeout: float = 5.0,
+    ) -> None:
+        self.tally = Tally()
+        self._workload = workload
+        self._outstanding = outstanding
+        self._under_way = 0
+        self._selector = selectors.DefaultSelector()
+        self._lines = [_Line(address, timeout, session) for _ in range(connections)]
+        for line in self._lines:
+            self._selector.register(line.socket, selectors.EVENT_READ, line)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._selector.close()
+        for line in self._lines:
+            line.socket.close()
+
+    def run(self, *, seconds: float, count: int | None = None, rate: float | None = None) -> Tally:
+        """Until the time is over or `count` requests are answered, then wait for the rest.
+
+        `rate`: requests a second of all connections together, begun on schedule as far as
+        `outstanding` allows; what is late counts from when it should have begun.
+        """
+        begin = time.perf_counter()
+        schedule = _Schedule(begin, begin + seconds, count, rate)
+        self._begin(schedule, begin, self._lines)
+        now = begin
+        while self._under_way or not schedule.over(now):
+            found = self._selector.select(schedule.wait(now))
+            touched = [key.data for key, _ in found]
+            for line in touched:
+                self._receive(line)
+            now = time.perf_counter()
+            self._begin(schedule, now, self._lines if rate else touched)
+            if now > schedule.end + _DRAIN_S:
+                self._give_up()
+                break
+        self.tally.seconds = min(time.perf_counter(), schedule.end) - begin
+        return self.tally
+
+    def _begin(self, schedule: "_Schedule", now: float, lines: list["_Line"]) -> None:
+        for line in lines:
+            room = self._outstanding - len(line.started)
+            low = line.low()
+            frames: list[bytes] = []
+            while room > 0:
+                start = schedule.take(now)
+                if start is None:
+                    break
+                frames.append(self._workload(line.request(start, low)))
+                room -= 1
+            if frames:
+                self._under_way += len(frames)
+                line.send(b"".join(frames))
+
+    def _receive(self, line: "_Line") -> None:
+        data = line.socket.recv(_RECEIVE_BYTES)
+        if not data:
+            raise Unavailable("the node hung up in the middle of the run")
+        tally, started, latencies = self.tally, line.started, self.tally.latencies
+        now = time.perf_counter()
+        payloads = line.frames.feed(data)
+        self._under_way -= len(payloads)
+        for payload in payloads:
+            # The packed replies begin with array, U64 and id; then comes 0 if it is no error.
+            if payload[1] == cbor.U64 and payload[_STATUS_AT] == 0:
+                (id,) = _ID.unpack_from(payload, _ID_AT)
+                tally.done += 1
+            else:
+                id = self._read(payload)
+            latencies.append(now - started.pop(id))
+
+    def _read(self, payload: bytes) -> int:
+        id, answer = replies.decode(payload)
+        if not isinstance(answer, QsyncError):
+            self.tally.done += 1
+            return id
+        self.tally.first_error = self.tally.first_error or answer
+        if answer.outcome is Outcome.UNKNOWN:
+            self.tally.unknown += 1
+        else:
+            self.tally.errors += 1
+        return id
+
+    def _give_up(self) -> None:
+        for line in self._lines:
+            self.tally.unknown += len(line.started)
+            line.started.clear()
+        self._under_way = 0
+
+
+_DRAIN_S: Final = 10.0
+
+
+class _Schedule:
+    """When the next request is to begin."""
+
+    def __init__(self, begin: float, end: float, count: int | None, rate: float | None) -> None:
+        self.end = end
+        self._left = count
+        self._step = 1 / rate if rate else 0.0
+        self._next = begin
+
+    def take(self, now: float) -> float | None:
+        """The intended start of a request to be begun now, or None."""
+        if self.over(now) or self._next > now:
+            return None
+        if self._left is not None:
+            self._left -= 1
+        if not self._step:
+            return now
+        start, self._next = self._next, self._next + self._step
+        return start
+
+    def over(self, now: float) -> bool:
+        """Does nothing begin any more?"""
+        return now >= self.end or self._left == 0
+
+    def wait(self, now: float) -> float:
+        """How long to wait for replies at most."""
+        if self.over(now):
+            return _DRAIN_S
+        if self._step:
+            return max(0.0, min(self._next, self.end) - now)
+        return self.end - now
+
+
+class _Line:
+    """One connection; `started`: when each request under way began, by id."""
+
+    def __init__(self, address: str, timeout: float, session: Callable[[], bytes] | None) -> None:
+        self.frames = Frames()
+        self.started: dict[int, float] = {}
+        self.socket = socket.create_connection(targets.split(address), timeout=timeout)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._waiting: deque[bytes] = deque()
+        self._id = 0
+        self._session = session() if session else b""
+        self._shake_hands()
+        if self._session:
+            self._open()
+
+    def low(self) -> int:
+        """The oldest number under way."""
+        return next(iter(self.started), self._id + 1)
+
+    def request(self, start: float, low: int) -> Request:
+        """The next one."""
+        self._id += 1
+        self.started[self._id] = start
+        return Request(self._id, self._session, self._id, low)
+
+    def send(self, data: bytes) -> None:
+        """Send; replies are small, so the node never waits for us to read."""
+        self.socket.sendall(data)
+
+    def _shake_hands(self) -> None:
+        dialer = Dialer(Hello(party=Party.CLIENT, name="load"))
+        while dialer.state is not State.READY:
+            answer = dialer.received(self._payload())
+            if answer is not None:
+                self.socket.sendall(answer)
+
+    def _open(self) -> None:
+        self.socket.sendall(requests.encode(Write(0, b"", 0, 0, 0, [[30, self._session]])))
+        _, answer = replies.decode(self._payload())
+        if isinstance(answer, QsyncError):
+            raise answer
+
+    def _payload(self) -> bytes:
+        while not self._waiting:
+            data = self.socket.recv(_RECEIVE_BYTES)
+            if not data:
+                raise Unavailable("the node hung up before it was ready")
+            self._waiting.extend(self.frames.feed(data))
+        return self._waiting.popleft()

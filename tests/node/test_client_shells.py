@@ -1,0 +1,560 @@
+"""The blocking and the async client over real sockets, against a tiny server that speaks the wire."""
+
+import selectors
+import socket
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+import anyio
+import cbor2
+import pytest
+import trio
+
+import qsync
+from election.messages import Replica
+from qsync.client import load
+from qsync.errors import (
+    Conflict,
+    DuplicateKey,
+    NoSuchSpace,
+    NotLeader,
+    OutcomeUnknown,
+    QsyncError,
+    Unavailable,
+)
+from qsync.wire import replies, requests
+from qsync.wire.frames import Frames
+from qsync.wire.session import Acceptor, Greeting, State
+from qsync.wire.verbs import Count, Get, Plain, Promote, Request, Select, TxGet, Verb, Write
+
+
+class Store:
+    """Rows of all spaces, by first field; and which numbers of which session were done."""
+
+    def __init__(self) -> None:
+        self.rows: dict[object, bytes] = {}
+        self.done: dict[tuple[bytes, int], int] = {}
+        self.index = 0
+        self.sessions: list[bytes] = []
+        self.times_applied = 0
+
+    def write(self, write: Write) -> tuple[int, list[bytes | None], bool]:
+        known = self.done.get((write.session, write.seq)) if write.session else None
+        if known is not None:
+            return known, [None], True
+        results = [self._apply(op) for op in write.ops]
+        self.index += 1
+        self.times_applied += 1
+        self.done[write.session, write.seq] = self.index
+        return self.index, results, False
+
+    def _apply(self, op: list[object]) -> bytes | None:
+        match op:
+            case [1 | 2, "nowhere", _]:
+                raise NoSuchSpace("there is no space nowhere")
+            case [(1 | 2) as code, _, bytes(row)]:
+                key = cbor2.loads(row)[0]
+                if code == 1 and key in self.rows:
+                    raise DuplicateKey(f"{key} is taken")
+                self.rows[key] = row
+                return row
+            case [3, _, _, [key], [["+", int(field), int(by)]]] if key in self.rows:
+                fields = cbor2.loads(self.rows[key])
+                fields[field - 1] += by
+                self.rows[key] = cbor2.dumps(fields)
+                return self.rows[key]
+            case [5, _, _, [key]]:
+                return self.rows.pop(key, None)
+            case [20, _, _, [key], wanted]:
+                if self.rows.get(key) != wanted:
+                    raise Conflict(f"{key} is not what was required")
+                return None
+            case [30, bytes(session)]:
+                self.sessions.append(session)
+                return None
+            case [31, bytes(session)]:
+                self.sessions.remove(session)
+                return None
+            case _:
+                return None
+
+
+class Server:
+    """One node: a thread, a selector, no consensus. `leader`: the address it sends clients to."""
+
+    def __init__(self, store: Store, *, replica: int = 1, leader: str | None = None) -> None:
+        self.store = store
+        self.replica = replica
+        self.leader = leader
+        self.heard: list[Request] = []
+        self.swallow_writes = 0
+        """So many writes are done, but their connection ends before the answer."""
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        self._wake, self._woken = socket.socketpair()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._listener, selectors.EVENT_READ, None)
+        self._selector.register(self._woken, selectors.EVENT_READ, "stop")
+        self._clients: list[socket.socket] = []
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._wake.send(b"x")
+        self._thread.join()
+        for each in (self._listener, self._wake, self._woken, *self._clients):
+            each.close()
+        self._selector.close()
+
+    def _serve(self) -> None:
+        while True:
+            for key, _ in self._selector.select():
+                if key.data == "stop":
+                    return
+                if key.data is None:
+                    self._welcome()
+                else:
+                    self._read(key.data)
+
+    def _welcome(self) -> None:
+        made, _ = self._listener.accept()
+        greeting = Greeting(
+            cluster="c",
+            instance=f"i{self.replica}",
+            replica=Replica(self.replica),
+            name="n",
+            empty=False,
+        )
+        talk = Talk(made, Acceptor(greeting))
+        self._clients.append(made)
+        self._selector.register(made, selectors.EVENT_READ, talk)
+        made.sendall(talk.acceptor.greet())
+
+    def _read(self, talk: "Talk") -> None:
+        try:
+            data = talk.socket.recv(65536)
+        except ConnectionError:
+            data = b""
+        if not data:
+            self._hang_up(talk)
+            return
+        out = []
+        for payload in talk.frames.feed(data):
+            if talk.acceptor.state is not State.READY:
+                talk.acceptor.received(payload)
+                out.append(talk.acceptor.accept())
+                continue
+            request = requests.decode(payload)
+            self.heard.append(request)
+            answer = self._answer(request)
+            if answer is None:
+                self._hang_up(talk)
+                return
+            out.append(answer)
+        talk.socket.sendall(b"".join(out))
+
+    def _hang_up(self, talk: "Talk") -> None:
+        self._selector.unregister(talk.socket)
+        talk.socket.close()
+
+    def _answer(self, request: Request) -> bytes | None:
+        try:
+            return self._reply(request)
+        except QsyncError as error:
+            return replies.failed(request.id, error)
+
+    def _reply(self, request: Request) -> bytes | None:
+        rows = self.store.rows
+        snapshot = self.store.index
+        match request:
+            case Write() if self.leader:
+                raise NotLeader("another node leads", leader=self.leader)
+            case Write():
+                index, results, again = self.store.write(request)
+                if self.swallow_writes and request.session:
+                    self.swallow_writes -= 1
+                    return None
+                return replies.committed(
+                    *(request.id,),
+                    term=1,
+                    index=index,
+                    lsn=index,
+                    acks=2,
+                    results=results,
+                    duplicate=again,
+                )
+            case Get(id, _, _, [key], _) | TxGet(id, _, _, _, [key], _):
+                return replies.row(id, rows.get(key), snapshot=snapshot)
+            case Select():
+                found = [rows[key] for key in sorted(rows, key=str)][: request.limit]
+                return replies.rows(request.id, found, snapshot=snapshot)
+            case Count():
+                return replies.counted(request.id, len(rows), snapshot=snapshot)
+            case Plain(id, Verb.STATUS):
+                nodes = [[self.replica, "n", self.address]]
+                return replies.reply(id, {"nodes": nodes, "leader": None, "name": "n"})
+            case Plain(id, Verb.SCHEMA):
+                return replies.reply(id, {"s": {"id": 512}})
+            case Promote(id, _):
+                return replies.reply(id)
+            case _:
+                return replies.reply(request.id)
+
+
+class Talk:
+    """One client of a server."""
+
+    def __init__(self, made: socket.socket, acceptor: Acceptor) -> None:
+        self.socket = made
+        self.acceptor = acceptor
+        self.frames = Frames()
+
+
+@contextmanager
+def serving(count: int = 1) -> Iterator[list[Server]]:
+    """Nodes over one store; all but the last point at the last, which leads."""
+    store = Store()
+    servers = [Server(store, replica=count)]
+    for replica in range(1, count):
+        servers.insert(-1, Server(store, replica=replica, leader=servers[-1].address))
+    try:
+        yield servers
+    finally:
+        for server in servers:
+            server.stop()
+
+
+# -- blocking
+
+
+def test_a_blocking_client_does_it_all() -> None:
+    with serving() as (server,), qsync.connect(server.address) as db:
+        db.schema.create_space("s", is_sync=True, format=[("id", "unsigned"), ("n", "integer")])
+        space = db.space("s")
+        receipt = space.replace([1, 10])
+        assert (receipt.term, receipt.acks, receipt.duplicate) == (1, 2, False)
+        assert receipt.seconds > 0
+        assert space.update(1, [("+", 2, 5)]).row == [1, 15]
+        assert space.get(1) == [1, 15]
+        assert space.get(1, at_least=receipt) == [1, 15]
+        assert space.get(2, consistency="local") is None
+        with pytest.raises(DuplicateKey):
+            space.insert([1, 0])
+        space.insert([2, 0])
+        assert space.select() == [[1, 15], [2, 0]]
+        assert space.select(limit=1, iterator="ge") == [[1, 15]]
+        assert space.count() == len(space) == 2
+        assert space.delete(2).row == [2, 0]
+        assert db.schema.spaces() == {"s": {"id": 512}}
+        assert db.status()["name"] == "n"
+        db.promote()
+
+
+def test_the_session_is_opened_once_and_expired_at_the_end() -> None:
+    with serving() as (server,):
+        with qsync.connect(server.address) as db:
+            db.space("s").replace([1])
+            db.space("s").replace([2])
+            assert len(server.store.sessions) == 1
+        with qsync.connect(server.address, direct=True) as probe:
+            probe.ping()
+        assert server.store.sessions == []
+
+
+def test_a_client_of_a_follower_finds_the_leader() -> None:
+    with serving(2) as (follower, leader), qsync.connect(follower.address) as db:
+        db.space("s").replace([1])
+        assert leader.store.rows.keys() == {1}
+
+
+def test_a_write_whose_connection_ended_is_done_once() -> None:
+    with serving() as (server,), qsync.connect(server.address) as db:
+        db.space("s").replace([1, 0])
+        before = server.store.times_applied
+        server.swallow_writes = 2
+        receipt = db.space("s").update(1, [("+", 2, 1)])
+        assert receipt.duplicate
+        assert db.space("s").get(1) == [1, 1]
+        assert server.store.times_applied == before + 1
+
+
+def test_an_unknown_outcome_is_resolved_by_its_token() -> None:
+    with serving() as (server,), qsync.connect(server.address) as db:
+        db.space("s").replace([1, 0])
+        server.swallow_writes = 10_000
+        with pytest.raises(OutcomeUnknown) as caught:
+            db.space("s").update(1, [("+", 2, 1)], timeout=0.05)
+        server.swallow_writes = 0
+        assert db.resolve(caught.value.token).duplicate
+        with qsync.connect(server.address) as other:
+            again = other.space("s").update(1, [("+", 2, 1)], token=caught.value.token)
+            assert again.duplicate
+            with pytest.raises(OutcomeUnknown):
+                other.resolve(caught.value.token)
+        assert db.space("s").get(1) == [1, 1]
+
+
+def test_many_writes_go_out_before_the_first_answer_is_awaited() -> None:
+    with serving() as (server,), qsync.connect(server.address) as db:
+        receipts = db.space("s").replace_many(([n, "x"] for n in range(2000)), window=100)
+        assert len({receipt.index for receipt in receipts}) == 2000
+        with db.pipeline(window=10) as pipe:
+            space = pipe.space("s")
+            written = [space.replace([n, "y"]) for n in range(50)]
+            refused = space.insert([0, "z"])
+            read = space.get(1999)
+        assert all(pending.settled for pending in written)
+        assert written[0].result().index == 2002
+        assert read.result() == [1999, "x"]
+        with pytest.raises(DuplicateKey):
+            refused.result()
+
+
+def test_an_error_among_many_is_raised_after_all_are_settled() -> None:
+    with serving() as (server,), qsync.connect(server.address) as db:
+        db.space("s").replace([0])
+        with pytest.raises(NoSuchSpace):
+            db.space("nowhere").replace_many([[n] for n in range(10)])
+        db.space("s").replace([1])
+        assert db.space("s").count() == 2
+
+
+def test_a_transaction_commits_on_exit_and_drops_everything_on_an_exception() -> None:
+    with serving() as (server,), qsync.connect(server.address) as db:
+        with db.transaction(is_sync=True) as tx:
+            tx.space("s").insert([1, 1])
+            tx.space("s").insert([2, 2])
+            assert tx.space("s").get(1) is None
+        assert tx.receipt is not None
+        (write,) = [r for r in server.heard if isinstance(r, Write) and len(r.ops) == 2]
+        assert write.flags == 1
+        assert write.reads == [["k", "s", 0, [1]]]
+        with pytest.raises(KeyError), db.transaction() as tx:
+            tx.space("s").delete(1)
+            raise KeyError
+        assert db.space("s").count() == 2
+        with pytest.raises(Conflict), db.transaction() as tx:
+            tx.space("s").require(1, [1, 7])
+            tx.space("s").delete(1)
+
+
+def test_atomic_tries_again_after_a_conflict() -> None:
+    tried = []
+
+    def change(tx: qsync.Transaction) -> int:
+        tried.append(tx)
+        tx.space("s").require(1, [1, 0] if len(tried) < 3 else [1, 5])
+        tx.space("s").replace([1, 6])
+        return len(tried)
+
+    with serving() as (server,), qsync.connect(server.address) as db:
+        db.space("s").replace([1, 5])
+        assert db.atomic(change) == 3
+        assert db.space("s").get(1) == [1, 6]
+
+
+def test_nobody_there_is_unavailable_within_the_time_given_to_connect() -> None:
+    with serving() as (server,):
+        address = server.address
+    with pytest.raises(Unavailable, match=address):
+        qsync.connect(address, connect_timeout=0.05)
+    with pytest.raises(Unavailable):
+        qsync.connect(address, direct=True)
+
+
+def test_a_large_request_and_a_large_answer_pass() -> None:
+    with serving() as (server,), qsync.connect(server.address) as db:
+        row = [1, b"x" * 8_000_000]
+        db.space("s").replace(row)
+        assert db.space("s").get(1) == row
+
+
+def test_threads_may_share_a_client() -> None:
+    with serving() as (server,), qsync.connect(server.address) as db:
+
+        def work(base: int) -> None:
+            for n in range(50):
+                db.space("s").replace([base + n])
+
+        threads = [threading.Thread(target=work, args=(base,)) for base in (0, 100, 200)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert db.space("s").count() == 150
+
+
+# -- async, under both backends
+
+BACKENDS = ("trio", "asyncio")
+
+
+def both(test: Callable[[], Awaitable[None]]) -> Callable[[str], None]:
+    """Run an async test under Trio and under asyncio."""
+
+    @pytest.mark.parametrize("backend", BACKENDS)
+    def run(backend: str) -> None:
+        anyio.run(test, backend=backend)
+
+    run.__name__ = run.__qualname__ = getattr(test, "__name__", "test")
+    return run
+
+
+@asynccontextmanager
+async def connected(count: int = 1) -> AsyncGenerator[tuple[list[Server], qsync.AsyncClient]]:
+    with serving(count) as servers:
+        async with qsync.connect_async(servers[0].address) as db:
+            yield servers, db
+
+
+@both
+async def test_an_async_client_does_it_all() -> None:
+    async with connected() as (_, db):
+        await db.schema.create_space("s", format=[("id", "unsigned")])
+        space = db.space("s")
+        receipt = await space.replace([1, 10])
+        assert (await space.update(1, [("+", 2, 5)])).row == [1, 15]
+        assert await space.get(1, at_least=receipt) == [1, 15]
+        with pytest.raises(DuplicateKey):
+            await space.insert([1, 0])
+        assert await space.select() == [[1, 15]]
+        assert await space.count() == 1
+        assert (await space.delete(1)).row == [1, 15]
+        async with db.transaction() as tx:
+            tx.space("s").insert([3])
+            assert await tx.space("s").get(3) is None
+        assert tx.receipt is not None
+        assert (await db.status())["name"] == "n"
+
+
+@both
+async def test_many_tasks_share_one_connection() -> None:
+    async with connected() as ((server,), db):
+        space = db.space("s")
+
+        async def work(base: int) -> None:
+            for n in range(20):
+                await space.replace([base + n])
+
+        async with anyio.create_task_group() as group:
+            for base in range(0, 2000, 100):
+                group.start_soon(work, base)
+        assert await space.count() == 400
+        assert len(server.store.sessions) == 1
+        receipts = await space.replace_many(([n] for n in range(1000)), window=64)
+        assert len(receipts) == 1000
+
+
+@both
+async def test_an_async_client_of_a_follower_finds_the_leader() -> None:
+    async with connected(2) as ((_, leader), db):
+        await db.space("s").replace([1])
+        assert leader.store.rows.keys() == {1}
+
+
+@both
+async def test_an_async_write_whose_connection_ended_is_done_once() -> None:
+    async with connected() as ((server,), db):
+        await db.space("s").replace([1, 0])
+        server.swallow_writes = 2
+        assert (await db.space("s").update(1, [("+", 2, 1)])).duplicate
+        assert await db.space("s").get(1) == [1, 1]
+
+
+@both
+async def test_an_async_unknown_outcome_is_resolved_by_its_token() -> None:
+    async with connected() as ((server,), db):
+        await db.space("s").replace([1, 0])
+        server.swallow_writes = 10_000
+        with pytest.raises(OutcomeUnknown) as caught:
+            await db.space("s").update(1, [("+", 2, 1)], timeout=0.05)
+        server.swallow_writes = 0
+        assert (await db.resolve(caught.value.token)).duplicate
+        assert await db.space("s").get(1) == [1, 1]
+
+
+@both
+async def test_an_exception_in_the_body_comes_out_as_it_is() -> None:
+    with pytest.raises(KeyError):
+        async with connected():
+            raise KeyError
+
+
+@both
+async def test_an_async_client_with_nobody_there_is_unavailable() -> None:
+    with serving() as (server,):
+        address = server.address
+    with pytest.raises(Unavailable):
+        async with qsync.connect_async(address, connect_timeout=0.05):
+            raise AssertionError
+
+
+@both
+async def test_a_cancelled_call_leaves_the_client_usable() -> None:
+    async with connected() as (_, db):
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await db.space("s").replace([1])
+        await db.space("s").replace([2])
+        assert await db.space("s").get(1) == [1]
+
+
+async def test_the_session_of_an_async_client_is_expired_at_the_end() -> None:
+    with serving() as (server,):
+        async with qsync.connect_async(server.address) as db:
+            await db.space("s").replace([1])
+            assert len(server.store.sessions) == 1
+        async with qsync.connect_async(server.address) as db:
+            await db.ping()
+        with trio.fail_after(5):
+            while server.store.sessions:
+                await trio.lowlevel.checkpoint()
+
+
+# -- load
+
+
+@pytest.mark.parametrize("session", [None, lambda: b"0123456789abcdef"])
+def test_load_counts_what_was_answered(session: Callable[[], bytes] | None) -> None:
+    numbers = iter(range(100_000))
+    with serving() as (server,):
+        made = load.Load(
+            server.address,
+            load.put("s", lambda: cbor2.dumps([next(numbers), "x"])),
+            connections=2,
+            outstanding=8,
+            session=session,
+        )
+        tally = made.run(seconds=5.0, count=500)
+        made.close()
+    assert tally.done == len(tally.latencies) == 500
+    assert (tally.errors, tally.unknown) == (0, 0)
+    assert 0 < tally.percentile(0.5) <= tally.percentile(0.99)
+    assert tally.per_second > 0
+
+
+def test_load_counts_errors_and_keeps_the_first() -> None:
+    with serving() as (server,):
+        made = load.Load(server.address, load.put("nowhere", lambda: cbor2.dumps([1])))
+        tally = made.run(seconds=5.0, count=5)
+        made.close()
+    assert (tally.done, tally.errors) == (0, 5)
+    assert isinstance(tally.first_error, NoSuchSpace)
+
+
+def test_load_at_a_rate_keeps_the_schedule() -> None:
+    with serving() as (server,):
+        made = load.Load(server.address, load.get("s", lambda: [1]), connections=2, outstanding=4)
+        tally = made.run(seconds=5.0, count=50, rate=1000)
+        made.close()
+    assert tally.done == 50
+    assert tally.seconds >= 0.049
+
+
+def test_load_does_transactions_of_many() -> None:
+    with serving() as (server,):
+        made = load.Load(server.address, load.transaction("s", lambda: cbor2.dumps([1]), size=10))
+        assert made.run(seconds=5.0, count=3).done == 3
+        made.close()
+        assert all(len(r.ops) == 10 for r in server.heard if isinstance(r, Write))

@@ -1,0 +1,143 @@
+"""Whole clusters in virtual time: the properties hold for fixed seeds, and broken rules are caught."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from qsync.sim import run
+from qsync.sim.run import Report
+
+HERE = Path(__file__).parent
+BLOCK = 20
+FIRST_SEEDS = range(1, 201, BLOCK)
+SHORT_EVENTS = 1500
+
+# How many seeds it may take until a broken rule breaks a property.
+BUDGETS = {
+    "vote_not_persisted": 150,
+    "ack_before_durable": 5,
+    "quorum_minus_one": 5,
+    "confirm_older_term": 20,
+    "rollback_inherited": 40,
+    "stretch_rule_leader": 40,
+    "stretch_rule_carried": 120,
+    "read_without_round": 150,
+    "retry_applies_twice": 5,
+}
+
+# What a mutant breaks, so that it is not caught by accident: numbers of protocol.md section 9.
+BREAKS = {
+    "vote_not_persisted": {2, 5},
+    "ack_before_durable": {7},
+    "quorum_minus_one": {7},
+    "confirm_older_term": {2, 7},
+    "rollback_inherited": {2, 3, 4},
+    "stretch_rule_leader": {2, 4},
+    "stretch_rule_carried": {2, 4, 8},
+    "read_without_round": {3},
+    "retry_applies_twice": {9},
+}
+
+
+def regressions() -> list[tuple[int, int | None, int]]:
+    """Seed, nodes and events of every line of seeds.txt."""
+    found = []
+    for line in (HERE / "seeds.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            seed, nodes, events, _why = line.split(maxsplit=3)
+            found.append((int(seed), None if nodes == "-" else int(nodes), int(events)))
+    return found
+
+
+def complaint(report: Report) -> str:
+    assert report.broken is not None
+    return "\n".join(
+        [
+            report.describe(),
+            *report.broken.evidence,
+            f"again: qsync sim --replay {report.seed} --events {SHORT_EVENTS}",
+        ]
+    )
+
+
+@pytest.mark.parametrize("first", FIRST_SEEDS, ids=lambda first: f"{first}-{first + BLOCK - 1}")
+def test_every_property_holds_for_fixed_seeds(first: int) -> None:
+    for report in run.main_seeds(range(first, first + BLOCK), events=SHORT_EVENTS):
+        assert report.broken is None, complaint(report)
+
+
+@pytest.mark.parametrize(("seed", "nodes", "events"), regressions())
+def test_a_seed_that_once_failed_holds(seed: int, nodes: int | None, events: int) -> None:
+    report = run.run_seed(seed, nodes=nodes, events=events)
+    assert report.broken is None, complaint(report)
+
+
+def test_the_fixed_seeds_are_not_idle() -> None:
+    """A run in which nothing happens proves nothing."""
+    total: dict[str, int] = {}
+    for report in run.main_seeds(range(1, BLOCK + 1), events=SHORT_EVENTS):
+        for name, count in report.counts.items():
+            total[name] = total.get(name, 0) + count
+    assert total["terms led"] > 2 * BLOCK
+    assert total["rolled back"] > 0
+    assert total["confirmed"] > 50 * BLOCK
+    for operation in ("write", "cas", "append", "transfer", "note", "read", "audit"):
+        assert total[f"{operation} ok"] > 0, operation
+    for trouble in ("crash", "power", "pause", "isolate", "halves", "broken_disk"):
+        assert total[f"fault {trouble}"] > 0, trouble
+
+
+def test_the_same_seed_is_the_same_run() -> None:
+    one, two = (run.run_seed(7, events=SHORT_EVENTS) for _ in range(2))
+    assert one.digest == two.digest
+    assert one.digest != run.run_seed(8, events=SHORT_EVENTS).digest
+
+
+def test_a_run_does_not_depend_on_the_hash_seed() -> None:
+    program = (
+        "from qsync.sim import run\n"
+        f"print([run.run_seed(seed, events={SHORT_EVENTS}).digest for seed in (3, 5, 17)])\n"
+    )
+    printed = []
+    for hash_seed in ("0", "1"):
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env=os.environ | {"PYTHONHASHSEED": hash_seed},
+            cwd=HERE.parent.parent,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        printed.append(done.stdout)
+    assert printed[0] == printed[1]
+
+
+def test_jobs_change_nothing_but_the_time() -> None:
+    alone = run.main_seeds(range(1, 5), events=500)
+    together = run.main_seeds(range(1, 5), events=500, jobs=2)
+    assert [each.digest for each in alone] == [each.digest for each in together]
+
+
+def test_every_mutant_has_a_budget() -> None:
+    assert sorted(BUDGETS) == sorted(BREAKS) == sorted(run.mutant_names())
+
+
+@pytest.mark.parametrize("mutant", BUDGETS)
+def test_a_broken_rule_is_caught_within_its_budget(mutant: str) -> None:
+    reports = run.main_seeds(range(1, BUDGETS[mutant] + 1), mutant=mutant, stop_at_first=True)
+    caught = [report.broken for report in reports if report.broken is not None]
+    assert caught, f"{mutant} broke nothing that we noticed in {BUDGETS[mutant]} seeds"
+    assert caught[0].number in BREAKS[mutant], caught[0].text
+
+
+def test_a_replay_shows_every_event_and_what_clients_did() -> None:
+    shown = run.replay(7, events=500)
+    assert len(shown.lines) == shown.report.events
+    assert len({line.index("n1") for line in shown.lines if " n1 " in line}) == 1
+    kinds = {line.type for line in shown.history}
+    assert {"invoke", "ok"} <= kinds
+    invoked = sum(line.type == "invoke" for line in shown.history)
+    assert 2 * invoked == len(shown.history)

@@ -1,0 +1,182 @@
+"""Reads through any index, in both directions, against a sorted list."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qsync.errors import Conflict, WrongKey, WrongTuple
+from tests.unit.book import Book, pack, rows
+
+ITERATORS = ("eq", "req", "gt", "ge", "lt", "le", "all")
+TUPLES = st.dictionaries(
+    st.tuples(st.integers(0, 3), st.text("ab\0", max_size=2)),
+    st.tuples(st.none() | st.integers(-2, 2), st.integers(0, 3)),
+    max_size=12,
+)
+
+
+def wide_book(held: dict[tuple[int, str], tuple[int | None, int]]) -> Book:
+    """A space with a primary index of two parts and a secondary one with nils."""
+    book = Book()
+    format_ = [["a", "unsigned"], ["b", "string"], ["c", "integer?"], ["d", "unsigned"]]
+    book.write(
+        [10, "w", {"format": format_, "primary": ["a", "b"]}],
+        [13, "w", "second", {"parts": ["c", "d"], "unique": False}],
+    )
+    for n, ((a, b), (c, d)) in enumerate(held.items()):
+        book.write([2, "w", pack(a, b, c, d)])
+        if n % 3 == 0:
+            book.fold(book.last - n % 2)
+    return book
+
+
+def naive(
+    held: dict[tuple[int, str], tuple[int | None, int]],
+    index: int,
+    iterator: str,
+    key: list[object],
+) -> list[list[object]]:
+    """Sort everything, then filter by comparing as many parts as the key has."""
+
+    def parts(row: Sequence[object]) -> list[tuple[bool, object]]:
+        order = (0, 1) if index == 0 else (2, 3)
+        return [(row[at] is not None, row[at] or (0 if at != 1 else "")) for at in order]
+
+    wanted = [
+        (part is not None, part or (0 if index or at == 0 else "")) for at, part in enumerate(key)
+    ]
+    all_: list[list[object]] = [[a, b, c, d] for (a, b), (c, d) in held.items()]
+    all_.sort(key=lambda row: (parts(row), row[0], row[1]))
+    if iterator in {"req", "lt", "le"}:
+        all_.reverse()
+
+    def fits(row: Sequence[object]) -> bool:
+        mine = parts(row)[: len(wanted)]
+        match iterator:
+            case "eq" | "req":
+                return mine == wanted
+            case "gt":
+                return mine > wanted or not wanted
+            case "ge":
+                return mine >= wanted
+            case "lt":
+                return mine < wanted or not wanted
+            case "le":
+                return mine <= wanted
+            case _:
+                return True
+
+    return [row for row in all_ if fits(row)]
+
+
+@given(TUPLES, st.data())
+def test_select_and_count_equal_a_sorted_list(
+    held: dict[tuple[int, str], tuple[int | None, int]], data: st.DataObject
+) -> None:
+    book = wide_book(held)
+    for _ in range(8):
+        iterator = data.draw(st.sampled_from(ITERATORS))
+        index = data.draw(st.sampled_from([0, 1]))
+        first = st.integers(0, 3) if index == 0 else st.none() | st.integers(-2, 2)
+        second = st.text("ab\0", max_size=2) if index == 0 else st.integers(0, 3)
+        whole = list(data.draw(st.tuples(first, second)))
+        key = whole[: data.draw(st.integers(0, 2))]
+        expected = naive(held, index, iterator, key)
+        assert rows(book.state.select("w", index, iterator, key)) == expected
+        assert book.state.count("w", index, iterator, key) == len(expected)
+        limit, offset = data.draw(st.integers(0, 5)), data.draw(st.integers(0, 5))
+        page = book.state.select("w", index, iterator, key, limit=limit, offset=offset)
+        assert rows(page) == expected[offset : offset + limit]
+
+
+@given(TUPLES, st.sampled_from(ITERATORS), st.sampled_from([0, 1]), st.integers(1, 4))
+def test_pages_that_follow_each_other_are_the_whole(
+    held: dict[tuple[int, str], tuple[int | None, int]], iterator: str, index: int, size: int
+) -> None:
+    state = wide_book(held).state
+    key = [1] if iterator != "all" else []
+    whole = state.select("w", index, iterator, key)
+    found: list[bytes] = []
+    while page := state.select(
+        "w", index, iterator, key, limit=size, after=found[-1] if found else None
+    ):
+        found += page
+    assert found == whole
+
+
+@given(TUPLES)
+def test_get_finds_each_tuple_and_nothing_else(
+    held: dict[tuple[int, str], tuple[int | None, int]],
+) -> None:
+    state = wide_book(held).state
+    for a in range(4):
+        for b in ("", "a", "\0", "zz"):
+            expected = [[a, b, *held[a, b]]] if (a, b) in held else []
+            row = state.get("w", 0, [a, b])
+            assert rows([row] if row else []) == expected
+
+
+@pytest.fixture
+def book() -> Book:
+    return wide_book({(n, "x"): (n, n) for n in range(4)})
+
+
+def test_iterators_are_known_in_any_case(book: Book) -> None:
+    assert book.state.select("w", None, "LE", [1]) == book.state.select("w", None, "le", [1])
+
+
+def test_reads_that_make_no_sense_are_refused(book: Book) -> None:
+    state = book.state
+    with pytest.raises(WrongKey, match="iterator"):
+        state.select("w", None, "near", [1])
+    with pytest.raises(WrongKey, match="iterator"):
+        state.select("w", None, 7, [1])
+    with pytest.raises(WrongKey):
+        state.select("w", None, "eq", 1)
+    with pytest.raises(WrongKey):
+        state.select("w", None, "eq", ["x"])
+    with pytest.raises(WrongKey):
+        state.select("w", None, "eq", [1, "x", 2])
+    with pytest.raises(WrongKey):
+        state.select("w", None, "all", limit=-1)
+    with pytest.raises(WrongKey, match="not unique"):
+        state.get("w", "second", [1, 1])
+    with pytest.raises(WrongTuple):
+        state.select("w", None, "all", after=pack("no", "tuple"))
+
+
+def test_pending_tuples_are_not_readable(book: Book) -> None:
+    book.pend([2, "w", pack(9, "x", 9, 9)])
+    book.pend([5, "w", 0, [0, "x"]])
+    assert book.state.get("w", 0, [9, "x"]) is None
+    assert book.state.count("w") == 4
+    assert book.state.count("w", "second") == 4
+    assert book.state.count("w", head=True) == 4
+    assert book.state.get("w", 0, [9, "x"], head=True) == pack(9, "x", 9, 9)
+    assert book.state.get("w", 0, [0, "x"], head=True) is None
+
+
+def test_a_pinned_index_can_be_read_while_the_world_goes_on(book: Book) -> None:
+    at = book.last
+    before = book.all("w", "second")
+    book.state.pins.pin(at)
+    for number in range(4):
+        book.write([3, "w", 0, [number, "x"], [["=", "c", -number]]])
+    assert book.fold() == at
+    assert rows(book.state.select("w", "second", "all", at=at)) == before
+    book.state.pins.unpin(at)
+    assert book.fold() == book.last
+    with pytest.raises(Conflict):
+        book.state.select("w", "second", "all", at=at)
+
+
+def test_digests_tell_spaces_apart(book: Book) -> None:
+    first = book.state.digest("w")
+    book.write([2, "w", pack(9, "x", 9, 9)])
+    assert book.state.digest("w") != first
+    book.write([5, "w", 0, [9, "x"]])
+    assert book.state.digest("w") == first
+    assert "_session" not in book.state.digests()
+    assert book.state.digests()["w"] == first
