@@ -49,7 +49,7 @@ WAIT_SYNC = int(Flags.WAIT_SYNC)
 class Entry(NamedTuple):
     """One place in the log. `raw`: header and body as stored and sent; `time`: for people."""
 
-    index: Index
+    index: Index  # type: ignore[assignment]  # hides tuple.index, which nobody needs
     term: Term
     origin: Replica
     lsn: Lsn

@@ -102,7 +102,7 @@ def read_nodes(answer: list[object]) -> tuple[list[str], int, str | None]:
     found = [
         node[2]
         for node in (nodes if isinstance(nodes, list) else [])
-        if isinstance(node, list) and len(node) > 2 and isinstance(node[2], str)  # noqa: PLR2004
+        if isinstance(node, list) and len(node) > 2 and isinstance(node[2], str)  # noqa: PLR2004 - id, name, address
     ]
     return (
         found,

@@ -1,5 +1,6 @@
-"""Real processes for tests: a lab that always ends, a value put through any node, waiting for facts."""
+"""Real processes for tests: a lab that always ends, values put into it, waiting for facts."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -43,6 +44,4 @@ def until(fact: Callable[[], object], what: str, *, timeout: float = 30.0) -> No
 
 def pause() -> None:
     """A moment between two questions to another process."""
-    import threading  # noqa: PLC0415
-
     threading.Event().wait(0.05)

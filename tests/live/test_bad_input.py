@@ -1,4 +1,4 @@
-"""What strangers, foreign nodes, second processes and broken disks do to a real node: nothing bad."""
+"""What strangers, foreign nodes, second processes and broken disks do to a node: nothing bad."""
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""The blocking and the async client over real sockets, against a tiny server that speaks the wire."""
+"""The blocking and the async client over real sockets, against a tiny server of the wire."""
 
 import selectors
 import socket
@@ -14,6 +14,7 @@ import trio
 import qsync
 from election.messages import Replica
 from qsync.client import load
+from qsync.client.transaction import Transaction
 from qsync.errors import (
     Conflict,
     DuplicateKey,
@@ -330,11 +331,11 @@ def test_a_transaction_commits_on_exit_and_drops_everything_on_an_exception() ->
         (write,) = [r for r in server.heard if isinstance(r, Write) and len(r.ops) == 2]
         assert write.flags == 1
         assert write.reads == [["k", "s", 0, [1]]]
-        with pytest.raises(KeyError), db.transaction() as tx:
+        with pytest.raises(KeyError), db.transaction() as tx:  # noqa: PT012 - the block is the point
             tx.space("s").delete(1)
             raise KeyError
         assert db.space("s").count() == 2
-        with pytest.raises(Conflict), db.transaction() as tx:
+        with pytest.raises(Conflict), db.transaction() as tx:  # noqa: PT012 - the block is the point
             tx.space("s").require(1, [1, 7])
             tx.space("s").delete(1)
 
@@ -342,7 +343,7 @@ def test_a_transaction_commits_on_exit_and_drops_everything_on_an_exception() ->
 def test_atomic_tries_again_after_a_conflict() -> None:
     tried = []
 
-    def change(tx: qsync.Transaction) -> int:
+    def change(tx: Transaction) -> int:
         tried.append(tx)
         tx.space("s").require(1, [1, 0] if len(tried) < 3 else [1, 5])
         tx.space("s").replace([1, 6])

@@ -1,4 +1,4 @@
-"""Whole clusters in virtual time: the properties hold for fixed seeds, and broken rules are caught."""
+"""Whole clusters in virtual time: fixed seeds hold, and broken rules are caught."""
 
 import os
 import subprocess

@@ -36,7 +36,7 @@ def make(
     mode: Mode = Mode.CANDIDATE,
     fencing: Fencing = Fencing.SOFT,
     ballot: Ballot = MEMBER,
-    position: Position = at(0, 0),  # noqa: B008
+    position: Position = at(0, 0),  # noqa: B008 - a frozen value
 ) -> Raft:
     raft = Raft(
         me=me,
@@ -117,7 +117,7 @@ def ask(
     term: int,
     *,
     candidate: Replica = B,
-    position: Position = at(0, 0),  # noqa: B008
+    position: Position = at(0, 0),  # noqa: B008 - a frozen value
     pre: bool = False,
     transfer: bool = False,
 ) -> AskVote:
