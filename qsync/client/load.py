@@ -94,7 +94,7 @@ class Tally:
     errors: int = 0
     unknown: int = 0
     seconds: float = 0.0
-    latencies: array[float] = field(default_factory=lambda: array("d"))
+    latencies: "array[float]" = field(default_factory=lambda: array("d"))
     first_error: QsyncError | None = None
 
     @property
