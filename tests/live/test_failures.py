@@ -20,7 +20,7 @@ from tests.live.real import put, running, until
 pytestmark = pytest.mark.slow
 
 KILLS = int(os.environ.get("QSYNC_TEST_KILLS", "3"))
-WRITERS = 4
+WRITERS = int(os.environ.get("QSYNC_TEST_WRITERS", "4"))
 
 
 @pytest.fixture
