@@ -70,8 +70,7 @@ class Commit:
             raise ConfigError(
                 f"there is no wait {self.wait!r}", hint="complete, submit or none (all text)"
             )
-        sync = {None: WriteFlags.NONE, True: WriteFlags.SYNC, False: WriteFlags.ASYNC}
-        return int(_WAITS[self.wait] | sync[self.is_sync])
+        return _WAITS[self.wait] | _SYNCS[self.is_sync]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +83,16 @@ class Basis:
 
 AS_SPACES_SAY: Final = Commit()
 NO_BASIS: Final = Basis()
+# Plain integers: combining flags of an enum costs as much as encoding the request.
 _WAITS: Final = {
-    "complete": WriteFlags.NONE,
-    "submit": WriteFlags.SUBMIT,
-    "none": WriteFlags.NO_WAIT,
+    "complete": int(WriteFlags.NONE),
+    "submit": int(WriteFlags.SUBMIT),
+    "none": int(WriteFlags.NO_WAIT),
+}
+_SYNCS: Final = {
+    None: int(WriteFlags.NONE),
+    True: int(WriteFlags.SYNC),
+    False: int(WriteFlags.ASYNC),
 }
 
 

@@ -60,7 +60,8 @@ class Numbering:
         if token is not None:
             return write._replace(session=token.session, seq=token.seq, low=0)
         seq = self.take()
-        return write._replace(session=self.id, seq=seq, low=self.low)
+        id, _, _, _, flags, ops, timeout, snapshot, reads = write
+        return Write(id, self.id, seq, self.low, flags, ops, timeout, snapshot, reads)
 
     def reassign(self, write: Write) -> Write | None:
         """The session was gone before the write began: another number, in a new session.

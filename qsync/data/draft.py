@@ -67,7 +67,8 @@ class Draft:
         else:
             self.effects[place][2] = new
         self._writes[key] = new
-        self._derive(space, primary_key, old, new, trusted=False)
+        if space.secondary:
+            self._derive(space, primary_key, old, new, trusted=False)
         if space.id in schema.DDL_SPACES:
             # What follows must stay behind the schema change in the log.
             self._places.clear()
@@ -119,8 +120,6 @@ class Draft:
         trusted: bool,
     ) -> None:
         """Move the entries of the secondary indexes."""
-        if not space.secondary:
-            return
         before = None if old is None else tuples.stored(old)
         after = None if new is None else tuples.stored(new)
         for index in space.secondary:
