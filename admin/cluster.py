@@ -157,6 +157,33 @@ def wait_writable(seeds: Sequence[str], *, timeout: float) -> Survey:
         time.sleep(ASKED_AGAIN_S)
 
 
+def wait_answers(address: str, *, timeout: float) -> Survey:
+    """Ask a node that was just started until it answers, and a moment longer until it has joined.
+
+    Joined: the cluster commits and its leader is in touch with all that answer. A cluster that
+    cannot commit is not waited for. Raises Unavailable.
+    """
+    deadline = time.monotonic() + timeout
+    settled_by: float | None = None
+    while True:
+        try:
+            found = survey([address], timeout=ASKED_AGAIN_S * 10)
+        except Unavailable as error:
+            if time.monotonic() > deadline:
+                raise Unavailable(
+                    f"{address} does not answer {timeout:g} s after its start",
+                    details=error.details,
+                ) from None
+        else:
+            settled_by = settled_by or min(time.monotonic() + SETTLE_S, deadline)
+            silent = {each.id for each in found.silent}
+            peers = () if found.leader is None else found.leader.peers
+            joined = [each.status in _IN_TOUCH for each in peers if each.id not in silent]
+            if (judge(found).can_commit and all(joined)) or time.monotonic() > settled_by:
+                return found
+        time.sleep(ASKED_AGAIN_S)
+
+
 def node_address(found: Survey, name: str) -> str:
     """Where a node is, by its name or id. Raises ConfigError naming those there are."""
     members = {

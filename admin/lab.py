@@ -5,16 +5,15 @@ import os
 import re
 import shutil
 import signal
-import socket
 import sys
 import uuid
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import qsync
 from admin import processes
+from admin.ports import LOOPBACK, free_ports
 from admin.processes import Process
 from qsync.errors import ConfigError, QsyncError
 
@@ -201,7 +200,7 @@ def create(
         dir=directory,
         cluster=str(uuid.uuid4()),
         nodes=tuple(
-            LabNode(id=n, name=f"n{n}", address=f"127.0.0.1:{port}", dir=directory / f"n{n}")
+            LabNode(id=n, name=f"n{n}", address=f"{LOOPBACK}:{port}", dir=directory / f"n{n}")
             for n, port in enumerate(free_ports(nodes), start=1)
         ),
     )
@@ -253,15 +252,6 @@ def config_text(lab: Lab, node: LabNode, options: Mapping[str, str]) -> str:
         for peer in lab.nodes
     ]
     return "\n".join(lines) + "\n"
-
-
-def free_ports(count: int) -> list[int]:
-    """Loopback ports that nobody uses; all are held until all are found, so they differ."""
-    with ExitStack() as stack:
-        found = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in found:
-            each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in found]
 
 
 def names() -> Sequence[str]:

@@ -2,12 +2,14 @@
 
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from admin import cluster
 from admin import lab as labs
+from admin.cluster import Survey
 from admin.lab import Lab, LabNode
 from cli.options import Duration, json_option, set_options
 from cli.output import document, say, style, text
@@ -66,12 +68,7 @@ def up(
     began = time.monotonic()
     found = _make_or_load(name, directory, nodes, settings)
     found.start_all()
-    try:
-        survey = cluster.wait_writable(found.addresses, timeout=timeout)
-    except QsyncError:
-        for line in _last_words(found):
-            say(line)
-        raise
+    survey = _wait(found, lambda: cluster.wait_writable(found.addresses, timeout=timeout))
     verdict = cluster.judge(survey)
     seconds = time.monotonic() - began
     if style().as_json:
@@ -132,11 +129,20 @@ def kill(*, node: str, kind: str, name: str, directory: Path | None) -> None:
 
 @lab.command(epilog="Example: qsync lab start n1")
 @click.argument("node")
-def start(*, node: str, name: str, directory: Path | None) -> None:
-    """Start one node again."""
+@click.option(
+    "--timeout",
+    type=Duration(),
+    default="15s",
+    show_default=True,
+    help="Wait so long until it answers.",
+)
+def start(*, node: str, timeout: float, name: str, directory: Path | None) -> None:
+    """Start one node again, and wait until it answers and has joined."""
     found = _load(name, directory)
-    found.start(found.node(node))
-    _told(found, found.node(node), "started")
+    one = found.node(node)
+    found.start(one)
+    _wait(found, lambda: cluster.wait_answers(one.address, timeout=timeout))
+    _told(found, one, "started")
 
 
 @lab.command(epilog="Example: qsync lab pause n1")
@@ -221,6 +227,16 @@ def _told(found: Lab, node: LabNode, what: str) -> None:
         document("lab", name=found.name, did=what, node=_row(node))
     else:
         say(f"{node.name} {what}; it is {_state(node)} now")
+
+
+def _wait(found: Lab, until: Callable[[], Survey]) -> Survey:
+    """Wait; when it was in vain, show what the nodes that ended said last."""
+    try:
+        return until()
+    except QsyncError:
+        for line in _last_words(found):
+            say(line)
+        raise
 
 
 def _last_words(found: Lab) -> list[str]:

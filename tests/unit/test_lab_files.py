@@ -3,13 +3,14 @@
 import json
 import os
 import signal
+import socket
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
-from admin import lab, processes
+from admin import lab, ports, processes
 from admin.processes import Process
 from qsync.errors import ConfigError
 
@@ -125,3 +126,19 @@ def test_an_unreadable_note_is_no_process(tmp_path: Path) -> None:
     assert processes.read_pid_file(tmp_path / "none") is None
     (tmp_path / "node.pid").write_text("junk")
     assert processes.read_pid_file(tmp_path / "node.pid") is None
+
+
+def test_a_port_of_a_lab_is_none_that_the_kernel_gives_away() -> None:
+    first, last = ports.ephemeral()
+    found = ports.free_ports(31)
+    assert len(set(found)) == 31
+    assert [port for port in found if first <= port <= last] == []
+
+
+def test_a_port_in_use_is_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server((ports.LOOPBACK, 0)) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(ports, "FIRST", port)
+        monkeypatch.setattr(ports, "ephemeral", lambda: (port + 1, 65535))
+        with pytest.raises(ports.NoFreePort, match="1 free ports wanted"):
+            ports.free_ports(1)

@@ -1,0 +1,57 @@
+"""Ports for nodes that come back to the same address: free now, and nobody's by chance later."""
+
+import random
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+
+from qsync.errors import StoreError
+
+LOOPBACK = "127.0.0.1"
+FIRST = 10_000
+"""Below are the ports that services are known by."""
+TRIES_MAX = 4096
+_EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_EPHEMERAL_DEFAULT = (32768, 60999)
+
+
+class NoFreePort(StoreError):
+    """All ports that were tried are in use."""
+
+    code = "NO_FREE_PORT"
+    number = 75
+
+
+def free_ports(count: int) -> list[int]:
+    """Loopback ports that nobody uses, all different.
+
+    They lie outside the range from which the kernel takes the ports of outgoing connections: a
+    port in it may be taken while its node is down, even by a client that dials that very node
+    and so gets connected to itself.
+    """
+    first, last = ephemeral()
+    ranges = [range(FIRST, first), range(last + 1, 65536)]
+    candidates = [port for each in ranges for port in each] or list(range(FIRST, 65536))
+    found: list[int] = []
+    with ExitStack() as held:
+        for port in random.SystemRandom().sample(candidates, min(TRIES_MAX, len(candidates))):
+            if len(found) == count:
+                break
+            taken = held.enter_context(socket.socket())
+            try:
+                taken.bind((LOOPBACK, port))
+            except OSError:
+                continue
+            found.append(port)
+    if len(found) < count:
+        raise NoFreePort(f"{count} free ports wanted on {LOOPBACK}, {len(found)} found")
+    return found
+
+
+def ephemeral() -> tuple[int, int]:
+    """The first and the last port that the kernel gives to outgoing connections."""
+    try:
+        first, last = _EPHEMERAL.read_text("ascii").split()
+        return int(first), int(last)
+    except (OSError, ValueError):
+        return _EPHEMERAL_DEFAULT
