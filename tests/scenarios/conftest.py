@@ -1,11 +1,6 @@
-"""The `--rewrite` switch, and the stage on the import path."""
-
-import sys
-from pathlib import Path
+"""The `--rewrite` switch of transcripts."""
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture

@@ -1,0 +1,126 @@
+"""One node on the stage: a replica, and a disk that keeps what was written, across crashes."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from election.messages import Ballot, Index, Replica, Term
+from qsync.core.inputs import WriteFailed, Written
+from qsync.core.machine import Machine
+from qsync.core.messages import Message
+from qsync.core.ready import Ready, Write
+from qsync.errors import StoreError
+from qsync.replica import Replica as Core
+from qsync.store.memory import MemoryLog
+from tests.scenarios.words import QUIET, furnished
+
+if TYPE_CHECKING:
+    from tests.scenarios.stage import Stage
+
+MEMBER = Write(
+    id=0,
+    cut_above=None,
+    cut_reason="",
+    entries=[],
+    ballot=Ballot(term=Term(0), vote=None, member=True),
+    confirmed=Index(0),
+)
+"""What the disk of a node holds before a transcript begins: it was bootstrapped long ago."""
+
+
+class Actor:
+    """`slow`: writes wait for `flush`. `timers`: when each armed timer is due."""
+
+    def __init__(self, stage: "Stage", me: int) -> None:
+        self.stage = stage
+        self.me = Replica(me)
+        self.log = MemoryLog(wall=lambda: stage.now)
+        self.log.write(MEMBER)
+        self.spaces = furnished()
+        self.slow = False
+        self.up = True
+        self.after: list[tuple[Replica, Message]] = []
+        self.tickets: dict[int, str] = {}
+        self.timers: dict[str, tuple[float, float]] = {}
+        self.core = self.boot()
+
+    def boot(self) -> Core:
+        """A new process on the same disk."""
+        found = self.log.recover()
+        self.timers = {}
+        core = Core(
+            replace(self.stage.config, me=self.me),
+            ballot=found.ballot,
+            confirmed=found.confirmed,
+            headers=self.log.headers(),
+            tail=self.log.entries,
+            backing=self.spaces,
+            folded=self.spaces.folded,
+            quarantined=found.quarantined,
+        )
+        core.clock(self.stage.now)
+        core.start()
+        return core
+
+    @property
+    def machine(self) -> Machine:
+        """The machine of the present life."""
+        return self.core.machine
+
+    def ticket(self, name: str) -> int:
+        """A new ticket; what becomes of it is said under that name."""
+        self.stage.tickets += 1
+        self.tickets[self.stage.tickets] = name
+        return self.stage.tickets
+
+    def settle(self) -> None:
+        """Let it do all that it can do now."""
+        while self._once():
+            pass
+
+    def _once(self) -> bool:
+        ready = self.core.ready()
+        self.stage.send(self, ready.send_now)
+        for timer in ready.timers:
+            if timer.earliest is None:
+                self.timers.pop(timer.kind, None)
+            else:
+                now = self.stage.now
+                self.timers[timer.kind] = (now + timer.earliest, now + timer.latest)
+        self._tell(ready)
+        if ready.write is None:
+            self.stage.send(self, ready.send_after)
+            return bool(ready.settled or ready.reads)
+        self.log.begin(ready.write)
+        self.after = ready.send_after
+        if self.slow:
+            return False
+        self.flush()
+        return True
+
+    def flush(self) -> None:
+        """The write that is under way ends, well or not."""
+        write = self.log.in_flight
+        if write is None:
+            return
+        after, self.after = self.after, []
+        try:
+            self.log.finish()
+        except StoreError as error:
+            self.core.step(WriteFailed(id=write.id, why=error.message))
+            return
+        self.core.step(Written(id=write.id))
+        self.stage.send(self, after)
+
+    def _tell(self, ready: Ready) -> None:
+        say = self.stage.say
+        for note in ready.notes:
+            if note.name not in QUIET:
+                words = " ".join(f"{key}={value}" for key, value in note.fields.items())
+                say(f"{self.me}: {note.name} {words}".rstrip())
+        for settled in ready.settled:
+            if settled.ticket in self.tickets:
+                say(f"{self.me}: {self.tickets[settled.ticket]} {settled.verdict.value}")
+        for read in ready.reads:
+            if read.ticket in self.tickets:
+                became = f"refused: {read.refused}" if read.refused else "done"
+                say(f"{self.me}: {self.tickets[read.ticket]} {became}")
