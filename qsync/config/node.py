@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from qsync.config import sections
+from qsync.config.aliases import ALIASES
 from qsync.config.checks import inconsistencies
 from qsync.config.kinds import ADDRESS, ADDRESS_OR_NONE, FLAG, Address, Described, option
 from qsync.config.source import Place, Problem, Reader, Setting, refusal
@@ -221,7 +222,7 @@ def _schema() -> dict[str, object]:
     properties: dict[str, object] = {}
     for name, section in _SECTIONS.items():
         own = {inner.name: _described(f"{name}.{inner.name}") for inner in fields(section)}
-        properties[name] = _object(own, about=section.__doc__ or "")
+        properties[name] = _object(own | _aliases(name), about=section.__doc__ or "")
     peer = {inner.name: _described(_PEER + inner.name) for inner in fields(sections.Peer)}
     properties["peers"] = {"type": "array", "items": _object(peer, about="One member.")}
     for key in _OPTIONS:
@@ -230,7 +231,17 @@ def _schema() -> dict[str, object]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "qsync node",
-        **_object(properties, about="Configuration of one node."),
+        **_object(properties | _aliases(""), about="Configuration of one node."),
+    }
+
+
+def _aliases(section: str) -> dict[str, object]:
+    """Tarantool's names of options that may stand in a section."""
+    split = [(name.rpartition("."), key) for name, key in ALIASES.items()]
+    return {
+        option: {**_described(key), "description": f"Tarantool's name of {key}"}
+        for (where, _, option), key in split
+        if where == section
     }
 
 

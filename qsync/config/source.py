@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import yaml
 
+from qsync.config.aliases import ALIASES, canonical
 from qsync.config.kinds import nearest
 from qsync.errors import ConfigError
 
@@ -75,6 +76,8 @@ class Reader:
     known: Collection[str]
     settings: list[Setting] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    _seen: set[str] = field(default_factory=set)
+    """What the present file has given already, by our names."""
 
     def file(self, path: Path) -> None:
         """Read a YAML file."""
@@ -95,12 +98,14 @@ class Reader:
         except yaml.YAMLError as error:
             self.problems.append(_not_yaml(error, where))
             return
+        self._seen = set()
         if root is not None:
             self._mapping(root, "", where)
 
     def environment(self, env: Mapping[str, str]) -> None:
         """Read `QSYNC_SECTION__KEY` and `QSYNC_KEY`; other QSYNC_ variables are not ours."""
-        names = {PREFIX + key.upper().replace(".", "__"): key for key in self._settable()}
+        settable = [*ALIASES, *self._settable()]
+        names = {PREFIX + key.upper().replace(".", "__"): canonical(key) for key in settable}
         for name in sorted(env):
             place = Place(f"environment variable {name}")
             if name in names:
@@ -119,8 +124,8 @@ class Reader:
     def flags(self, flags: Mapping[str, str]) -> None:
         """Read dotted keys given on the command line."""
         settable = self._settable()
-        for key, text in flags.items():
-            place = Place(f"flag {key}")
+        for name, text in flags.items():
+            key, place = canonical(name), Place(f"flag {name}")
             if key in settable:
                 self._add(key, text, place)
             else:
@@ -173,20 +178,17 @@ class Reader:
                 Problem(place=_place(node, where), key=what, value=None, reason=reason)
             )
             return
-        seen: set[str] = set()
         for name, value in _pairs(node):
-            self._pair(name, value, key, where, seen)
+            self._pair(name, value, key, where)
 
-    def _pair(
-        self, name: yaml.Node, value: yaml.Node, parent: str, where: str, seen: set[str]
-    ) -> None:
+    def _pair(self, name: yaml.Node, value: yaml.Node, parent: str, where: str) -> None:
         word = name.value if isinstance(name, yaml.ScalarNode) else "?"
-        key = f"{parent}.{word}" if parent else word
-        place = _place(name, where)
-        if key in seen:
-            reason = "is given twice"
-            self.problems.append(Problem(place=place, key=key, value=None, reason=reason))
-        seen.add(key)
+        written = f"{parent}.{word}" if parent else word
+        key, place = canonical(written), _place(name, where)
+        if key in self._seen:
+            reason = "is given twice" if key == written else f"is {key}, which is given already"
+            self.problems.append(Problem(place=place, key=written, value=None, reason=reason))
+        self._seen.add(key)
         general = ".".join("*" if part.isdigit() else part for part in key.split("."))
         if key == "peers":
             self._sequence(value, key, where)

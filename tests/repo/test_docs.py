@@ -10,6 +10,7 @@ import pytest
 from cli.main import COMMANDS
 from qsync import errors
 from qsync.config import NodeConfig
+from qsync.config.aliases import ALIASES
 from tests.repo import tree
 
 PAGES = [path for path in tree.files(".md") if "/corpora/" not in path.as_posix()]
@@ -119,6 +120,12 @@ def test_every_command_is_explained(command: str) -> None:
 def test_every_option_is_explained(key: str) -> None:
     page = (tree.ROOT / "docs/reference/config.md").read_text(encoding="utf-8")
     assert f"| `{key}` |" in page
+
+
+@pytest.mark.parametrize("name", ALIASES)
+def test_every_name_of_tarantool_is_explained(name: str) -> None:
+    page = (tree.ROOT / "docs/reference/config.md").read_text(encoding="utf-8")
+    assert f"| `{name}` | `{ALIASES[name]}` |" in page
 
 
 def test_a_news_fragment_is_a_sentence_of_a_known_type() -> None:

@@ -12,6 +12,7 @@ from election.fencing import Fencing
 from election.roles import Mode
 from qsync import units
 from qsync.config import NodeConfig
+from qsync.config.aliases import ALIASES
 from qsync.errors import ConfigError
 
 CLUSTER = "8c2f6b1e-0c5a-4f62-9d0e-3a7d1b9c4e55"
@@ -121,6 +122,41 @@ def test_a_variable_that_is_not_ours_is_left_alone_but_a_misspelt_one_is_refused
     NodeConfig.load(None, {"QSYNC_CONTEXT": "lab"}, {})
     with pytest.raises(ConfigError, match="QSYNC_ELECTION__TIMEOUT"):
         NodeConfig.load(None, {"QSYNC_ELECTION__TIMEOT": "1s"}, {})
+
+
+# ------------------------------------------------------------------------------ other names
+
+
+@pytest.mark.parametrize("name", ALIASES)
+def test_an_option_goes_by_its_name_in_tarantool_too(name: str) -> None:
+    given = {
+        "election.mode": "voter",
+        "election.fencing": "strict",
+        "cluster.id": CLUSTER,
+        "replication.synchro_quorum": "N",
+        "replication.queue_bytes_max": "1MiB",
+    }
+    key = ALIASES[name]
+    text = given.get(key, "n1" if key.endswith("name") else "2s")
+    section, _, option = name.rpartition(".")
+    line = f"{option}: {text}"
+    file = NodeConfig.loads(f"{section}:\n  {line}\n" if section else line)
+    assert file.values()[key] == load({key: text}).values()[key] == load({name: text}).values()[key]
+    assert file.origin(key).startswith("text:")
+
+
+def test_a_name_of_tarantool_may_be_a_variable() -> None:
+    config = NodeConfig.load(None, {"QSYNC_REPLICATION_SYNCHRO_QUORUM": "N"}, {})
+    assert config.replication.synchro_quorum == "N"
+
+
+def test_one_option_under_two_names_is_given_twice() -> None:
+    error = refused("election: {timeout: 1s}\nelection_timeout: 2s\n")
+    assert "node.yaml:2:1: election_timeout: is election.timeout, which is given" in error.message
+
+
+def test_a_number_without_a_unit_is_refused_under_either_name() -> None:
+    assert "write 5s" in refused("replication_synchro_timeout: 5").message
 
 
 # ------------------------------------------------------------------------------------- refusals
