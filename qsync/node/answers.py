@@ -1,6 +1,6 @@
 """Answers that need no waiting: rows, schema, status, log, digests."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, assert_never
 
 from qsync import record
@@ -19,9 +19,16 @@ Reading = verbs.Get | verbs.Select | verbs.Count | verbs.TxGet
 class Answers:
     """Reads what is visible at the moment it is called."""
 
-    def __init__(self, replica: "Replica", *, status: Callable[[], dict[str, object]]) -> None:
+    def __init__(
+        self,
+        replica: "Replica",
+        *,
+        status: Callable[[], dict[str, object]],
+        parts: Mapping[str, Callable[[], object]],
+    ) -> None:
         self._replica = replica
         self._status = status
+        self._parts = parts
 
     def acks(self, index: int) -> int:
         """How many voters are known to have the entry, this leader included."""
@@ -87,9 +94,14 @@ class Answers:
         raise ProtocolError(f"{request.verb.name} needs arguments")
 
     def info(self, request: verbs.Info) -> bytes:
-        """The status record, or the part of it at a dotted path."""
-        value: object = self._status()
-        for part in (request.path or "").split("."):
+        """The status record, or the part of it (or beside it) at a dotted path."""
+        value: object
+        first, *rest = (request.path or "").split(".")
+        if first in self._parts:
+            value = self._parts[first]()
+        else:
+            value, rest = self._status(), [first, *rest]
+        for part in rest:
             if not part:
                 continue
             if isinstance(value, dict) and part in value:

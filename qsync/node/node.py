@@ -84,7 +84,7 @@ class Node:
         self.expiry = Expiry(self.replica, ttl=config.limits.session_ttl)
         self.requests = Requests(
             self.replica,
-            Answers(self.replica, status=lambda: view.status(self)),
+            Answers(self.replica, status=lambda: view.status(self), parts=view.parts(self)),
             step=self._step,
             send=self.reactor.send,
             leader_address=lambda: self.address_of(self.replica.machine.raft.leader),
@@ -240,6 +240,8 @@ class Node:
             "writer": self.writer.mode.value,
             "fsync_us": round(self.storage.probe_s * 1e6),
             "write_us": round(self.writer.choice.median_s * 1e6),
+            "write_us_max": round(self.writer.choice.slowest_s * 1e6),
+            "writes": self.writer.times.spread().describe(),
             "stalled": self.writer.busy_since is not None,
             "error": self.replica.machine.disk.error or self.folding.error,
             "overlay_rows": self.replica.state.overlay_rows,

@@ -169,6 +169,7 @@ class Requests:
             assert type(ticket) is WriteTicket
             if each.verdict is Verdict.COMMITTED:
                 frame = replies.committed(
+        self.tickets.settled(settled[0].ticket, len(settled), now=self._now())
                     ticket.request,
                     term=each.term,
                     index=each.index,

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from qsync.core.ready import Ticket
+from qsync.histogram import Histogram
 from qsync.node.connection import Connection
 
 
@@ -36,6 +37,8 @@ class Tickets:
     """Numbers the waiting, and finds those whose time is over."""
 
     def __init__(self) -> None:
+        self.latency = Histogram()
+        """Of writes, from asking to the answer."""
         self._next = 1
         self._open: dict[Ticket, AnyTicket] = {}
         self._deadlines: list[tuple[float, Ticket]] = []
@@ -57,6 +60,12 @@ class Tickets:
     def take(self, number: Ticket) -> AnyTicket | None:
         """It is answered now; None if it was answered before."""
         return self._open.pop(number, None)
+
+    def settled(self, oldest: Ticket, count: int, *, now: float) -> None:
+        """So many writes are answered together; all are counted as slow as the oldest."""
+        ticket = self._open.get(oldest)
+        if type(ticket) is WriteTicket:
+            self.latency.add(now - ticket.asked_at, count)
 
     def overdue(self, now: float) -> list[tuple[Ticket, AnyTicket]]:
         """Those whose deadline has passed; they are taken."""

@@ -1,7 +1,7 @@
 """What happened on this node: elections, promotes, cuts, rollbacks, disks. A ring and a file."""
 
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +10,10 @@ EVENTS_MAX = 1000
 """Events kept in memory; the file keeps all."""
 FILE_BYTES_MAX = 16 << 20
 """A larger timeline is renamed to `timeline.1.jsonl` and a new one begun."""
+REREAD_BYTES_MAX = 64 << 10
+"""How much of the file is read back at start, so that the past is known after a restart."""
+_SUMS = {"cut": "asynchronous", "rollback": "transactions"}
+"""Events whose numbers are summed: transactions answered ok and lost, and rolled back."""
 
 
 class Timeline:
@@ -18,23 +22,53 @@ class Timeline:
     def __init__(self, path: Path | None) -> None:
         self.events: deque[dict[str, object]] = deque(maxlen=EVENTS_MAX)
         self.unwritten = 0
+        self.counts: Counter[str] = Counter()
+        """How often each event happened since the start of the process."""
+        self.sums: Counter[str] = Counter()
         self._path = path
+        if path is not None:
+            self.events.extend(_reread(path))
 
     def note(self, name: str, fields: Mapping[str, object]) -> None:
         """Keep an event and append it to the file."""
-        event: dict[str, object] = {
-            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "event": name,
-            **fields,
-        }
-        self.events.append(event)
+        time = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = json.dumps({"time": time, "event": name, **fields}, default=str)
+        self.events.append(json.loads(line))
+        self.counts[name] += 1
+        number = fields.get(_SUMS.get(name, ""))
+        if isinstance(number, int):
+            self.sums[name] += number
         if self._path is None:
             return
         try:
             if self._path.exists() and self._path.stat().st_size > FILE_BYTES_MAX:
                 self._path.replace(self._path.with_suffix(".1.jsonl"))
             with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(event, default=str) + "\n")
+                file.write(line + "\n")
         except OSError:
             # The disk is full or gone: the event stays in the ring, and status counts the miss.
             self.unwritten += 1
+
+    def latest(self, count: int) -> list[dict[str, object]]:
+        """The newest events, oldest first."""
+        return list(self.events)[-count:]
+
+
+def _reread(path: Path) -> list[dict[str, object]]:
+    """The end of the file of an earlier life. Lines that a crash tore are left out."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - REREAD_BYTES_MAX))
+            lines = file.read().splitlines()
+    except OSError:
+        return []
+    found: list[dict[str, object]] = []
+    for line in lines[size > REREAD_BYTES_MAX :]:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(event, dict):
+            found.append(event)
+    return found

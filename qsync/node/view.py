@@ -2,14 +2,20 @@
 
 import os
 import resource
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from election.messages import Index
 from qsync import __version__
+from qsync.node.clock import wall_clock
 
 if TYPE_CHECKING:
     from qsync.core.machine import Machine
     from qsync.node.node import Node
+
+EVENTS_SHOWN = 100
+"""How many of the newest events an answer holds."""
+_KIBI = 1024
 
 
 def status(node: "Node") -> dict[str, object]:
@@ -27,6 +33,7 @@ def status(node: "Node") -> dict[str, object]:
         "address": node.address,
         "version": __version__,
         "uptime": node.uptime(),
+        "time": wall_clock(),
         "role": "leader" if machine.leader else raft.role.value,
         "mode": machine.config.mode.value,
         "term": machine.term,
@@ -53,12 +60,15 @@ def status(node: "Node") -> dict[str, object]:
         "nodes": [[peer.id, peer.name, node.address_of(peer.id)] for peer in config.peers],
         "peers": peers(node),
         "lost": lost(node),
-        "disk": node.disk(),
-        "counters": {**node.requests.counters, "cuts": ledger.cuts, "turns": node.loop.turns},
+        "disk": node.disk() | room(node),
+        "counters": counters(node),
+        "latency": node.requests.tickets.latency.spread().describe(),
+        "events": node.timeline.counts.total(),
         "waiters": len(node.requests.tickets),
         "clients": node.server.clients,
         "refused": dict(node.server.refused),
-        "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIBI,
+        "files": _open_files(),
         "pid": os.getpid(),
         "recruit": not raft.ballot.member,
         "quarantined": machine.quarantined,
@@ -81,6 +91,11 @@ def synchro(machine: "Machine") -> dict[str, object]:
     oldest = queue[0] if queue else None
     return {
         "quorum": machine.config.quorum,
+        "unsafe": machine.config.synchro_quorum.is_unsafe_for(len(machine.config.voters)),
+        "timeout": machine.config.synchro_timeout,
+        "policy": machine.config.synchro_policy,
+        "entries_max": machine.config.queue_entries_max,
+        "bytes_max": machine.config.queue_bytes_max,
         "owner": int(limbo.owner.owner),
         "term": int(limbo.owner.term),
         "len": len(queue),
@@ -150,6 +165,62 @@ def peers(node: "Node") -> list[dict[str, object]]:
             }
         )
     return found
+
+
+def counters(node: "Node") -> dict[str, object]:
+    """Counts since the process began: requests, and what the timeline has seen."""
+    counts, sums = node.timeline.counts, node.timeline.sums
+    return {
+        **node.requests.counters,
+        "cuts": node.replica.machine.ledger.cuts,
+        "lost_async": sums["cut"],
+        "elections": counts["elected"],
+        "step_downs": counts["stepped_down"],
+        "rollbacks": counts["rollback"],
+        "transactions_rolled_back": sums["rollback"],
+        "disk_failures": counts["disk_failed"],
+        "events_unwritten": node.timeline.unwritten,
+        "turns": node.loop.turns,
+    }
+
+
+def room(node: "Node") -> dict[str, object]:
+    """What is left on the disk; nothing when that cannot be asked."""
+    try:
+        found = os.statvfs(node.storage.directory.path)
+    except OSError:
+        return {"free": None, "total": None}
+    return {"free": found.f_bavail * found.f_frsize, "total": found.f_blocks * found.f_frsize}
+
+
+def _open_files() -> list[int]:
+    """How many file descriptors are in use, and how many may be."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    try:
+        return [len(os.listdir("/proc/self/fd")), limit]  # noqa: PTH208 - a count of thousands
+    except OSError:
+        return [0, limit]
+
+
+def parts(node: "Node") -> Mapping[str, Callable[[], object]]:
+    """What INFO tells beside the status, made only when asked for."""
+    return {
+        "settings": lambda: settings(node),
+        "events": lambda: node.timeline.latest(EVENTS_SHOWN),
+    }
+
+
+def settings(node: "Node") -> dict[str, object]:
+    """The configuration in force, section by section, as text."""
+    found: dict[str, object] = {}
+    for key, text in node.config.values().items():
+        if not key.startswith("peers."):
+            section, _, option = key.rpartition(".")
+            inside = found.setdefault(section, {}) if section else found
+            assert isinstance(inside, dict)
+            inside[option] = text
+    members = [[int(each.id), each.name, str(each.address)] for each in node.config.members]
+    return found | {"peers": members}
 
 
 def lost(node: "Node") -> dict[str, object]:

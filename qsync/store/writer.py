@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from qsync.core.ready import Write
 from qsync.errors import StoreError
+from qsync.histogram import Histogram
 from qsync.store.contract import Log
 
 Done = Callable[[StoreError | None], None]
@@ -80,6 +81,11 @@ class Choice:
         """Of the recent writes in this mode."""
         return statistics.median(self._times) if self._times else 0.0
 
+    @property
+    def slowest_s(self) -> float:
+        """The longest of the recent writes."""
+        return max(self._times, default=0.0)
+
 
 class Writer:
     """One write at a time. `busy_since` is the monotonic time at which the present one began."""
@@ -87,6 +93,7 @@ class Writer:
     def __init__(self, log: Log, *, choice: Choice, call_soon: CallSoon) -> None:
         """`call_soon` brings a thread's answer home."""
         self.choice = choice
+        self.times = Histogram()
         self.busy_since: float | None = None
         self._log = log
         self._call_soon = call_soon
@@ -128,6 +135,7 @@ class Writer:
     def _finish(self, done: Done, error: StoreError | None, seconds: float) -> None:
         """On the caller's loop: choose anew, and tell."""
         self.busy_since = None
+        self.times.add(seconds)
         if self.choice.took(seconds) is Mode.INLINE:
             self._end_thread()
         done(error)
