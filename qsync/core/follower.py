@@ -33,6 +33,8 @@ class Follower:
         self.ledger = ledger
         self.term = term
         self.matched = Index(0)
+        self.leader_last = Index(0)
+        """How long the leader said its log is; for people only."""
         self.split: Split | None = None
         self._epoch = 0
         self._acked = Index(0)
@@ -104,6 +106,7 @@ class Follower:
 
     def heartbeat(self, message: Heartbeat) -> None:
         """What it says of the confirmed index holds for `matched`, if we know that we have it."""
+        self.leader_last = message.last
         if message.matched <= self.matched:
             self.learn(message.confirmed)
 

@@ -62,6 +62,8 @@ class Heartbeat:
     confirmed: Index
     admit: bool = False
     """Tells a recruit that it has caught up and is a member from now on."""
+    last: Index = Index(0)
+    """How long the leader's log is, for people who ask the follower; whoever sends fills it in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

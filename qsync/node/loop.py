@@ -5,13 +5,14 @@ between a look at the state and the decision on it.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import trio
 
 from election.messages import Replica
 from qsync import record
 from qsync.core.inputs import Input, TimerFired, WriteFailed, Written
-from qsync.core.messages import Append, Message
+from qsync.core.messages import Append, Heartbeat, Message
 from qsync.core.ready import Ready, Write
 from qsync.errors import QsyncError
 from qsync.node.clock import wall_clock
@@ -133,6 +134,9 @@ class Loop:
         for peer, message in messages:
             if isinstance(message, Append):
                 deliver(peer, self._encode_append(message))
+            elif isinstance(message, Heartbeat):
+                last = self.replica.machine.ledger.log.last
+                deliver(peer, peer_messages.encode(replace(message, last=last)))
             else:
                 deliver(peer, peer_messages.encode(message))
         self._batches.clear()

@@ -42,6 +42,7 @@ def status(node: "Node") -> dict[str, object]:
         "leader_name": node.name_of(leader),
         "leader_address": node.address_of(leader),
         "leader_idle": node.leader_idle(),
+        "behind": _behind(machine),
         "ro": bool(reasons),
         "ro_reason": reasons[0].why.value if reasons else None,
         "ro_reasons": [
@@ -73,6 +74,15 @@ def status(node: "Node") -> dict[str, object]:
         "recruit": not raft.ballot.member,
         "quarantined": machine.quarantined,
     }
+
+
+def _behind(machine: "Machine") -> int | None:
+    """How many entries a follower lacks on disk, by the leader's last heartbeat."""
+    if machine.leader is not None:
+        return 0
+    if machine.raft.leader is None:
+        return None
+    return max(0, machine.follower.leader_last - machine.ledger.written)
 
 
 def _state(node: "Node") -> str:

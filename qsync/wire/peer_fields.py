@@ -137,6 +137,7 @@ def _heartbeat(fields: cbor.Fields) -> Heartbeat:
         round=fields.uint(),
         matched=fields.index(),
         confirmed=fields.index(),
+        last=fields.index(),
         admit=fields.flag(),
     )
 

@@ -40,14 +40,14 @@ from qsync.wire.peer_fields import (
 _APPEND = struct.Struct(">IBB BQ BI BQ BQ BQ BI BQ BQ BI")
 # Appended: term, follower, epoch, ok, index, index_term, recruit.
 _APPENDED = struct.Struct(">IBB BQ BI BQ B BQ BQ B")
-# Heartbeat: term, leader, epoch, round, matched, confirmed, admit.
-_HEARTBEAT = struct.Struct(">IBB BQ BI BQ BQ BQ BQ B")
+# Heartbeat: term, leader, epoch, round, matched, confirmed, last, admit.
+_HEARTBEAT = struct.Struct(">IBB BQ BI BQ BQ BQ BQ BQ B")
 # Heard: term, follower, epoch, round, recruit.
 _HEARD = struct.Struct(">IBB BQ BI BQ BQ B")
 
 _APPEND_HEAD: Final = cbor.ARRAY | 10
 _APPENDED_HEAD: Final = cbor.ARRAY | 8
-_HEARTBEAT_HEAD: Final = cbor.ARRAY | 8
+_HEARTBEAT_HEAD: Final = cbor.ARRAY | 9
 _HEARD_HEAD: Final = cbor.ARRAY | 6
 _U32, _U64 = cbor.U32, cbor.U64
 
@@ -145,6 +145,8 @@ def _encode_answer(message: Appended | Heartbeat | Heard) -> bytes:
                 message.matched,
                 _U64,
                 message.confirmed,
+                _U64,
+                message.last,
                 cbor.TRUE if message.admit else cbor.FALSE,
             )
         case Heard():
@@ -173,7 +175,7 @@ _HEARTBEAT_IN = struct.Struct(_HEARTBEAT.format.replace("I", "", 1))
 _HEARD_IN = struct.Struct(_HEARD.format.replace("I", "", 1))
 _APPEND_HEADS: Final = (_U64, _U32, _U64, _U64, _U64, _U32, _U64, _U64, cbor.BYTES32)
 _APPENDED_HEADS: Final = (_U64, _U32, _U64, _U64, _U64)
-_HEARTBEAT_HEADS: Final = (_U64, _U32, _U64, _U64, _U64, _U64)
+_HEARTBEAT_HEADS: Final = (_U64, _U32, _U64, _U64, _U64, _U64, _U64)
 _HEARD_HEADS: Final = (_U64, _U32, _U64, _U64)
 _BOOLEANS: Final = {cbor.TRUE: True, cbor.FALSE: False}
 
@@ -225,7 +227,7 @@ def _decode_heartbeat(payload: bytes) -> Message:
     *fields, admit = values
     if tuple(fields[2::2]) != _HEARTBEAT_HEADS or admit not in _BOOLEANS:
         return decode_slowly(payload)
-    term, leader, epoch, number, matched, confirmed = fields[3::2]
+    term, leader, epoch, number, matched, confirmed, last = fields[3::2]
     return Heartbeat(
         term=term,
         leader=_replica(leader),
@@ -233,6 +235,7 @@ def _decode_heartbeat(payload: bytes) -> Message:
         round=number,
         matched=matched,
         confirmed=confirmed,
+        last=last,
         admit=_BOOLEANS[admit],
     )
 

@@ -77,6 +77,7 @@ answers: st.SearchStrategy[Message] = st.one_of(
         round=u64,
         matched=indexes,
         confirmed=indexes,
+        last=indexes,
         admit=flags,
     ),
     st.builds(Heard, term=terms, follower=replicas, epoch=u64, round=u64, recruit=flags),
