@@ -1,7 +1,7 @@
 """One replica, pure: the core decides, the data follows. Node and simulator run it."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from election.messages import Ballot, Index, Term
 from qsync import errors
@@ -29,14 +29,13 @@ _REPLAY_STEP = 4096
 """Entries read back from the log at a time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submitted:
+class Submitted(NamedTuple):
     """The transaction is in the log at `(term, index)`; its fate comes later, to its ticket.
 
     `duplicate`: it was there already, the request is a retry.
     """
 
-    index: Index
+    index: Index  # type: ignore[assignment]  # hides tuple.index, which nobody needs
     term: Term
     lsn: Lsn
     results: list[bytes | None]
@@ -133,13 +132,7 @@ class Replica:
         executed = state.execute(request)
         entry = self.machine.propose(executed.body, sync=executed.sync, ticket=ticket)
         state.applied(entry.index, entry.term, executed)
-        return Submitted(
-            index=entry.index,
-            term=entry.term,
-            lsn=entry.lsn,
-            results=executed.results,
-            duplicate=False,
-        )
+        return Submitted(entry.index, entry.term, entry.lsn, executed.results, duplicate=False)
 
     def _check_writable(self) -> None:
         machine = self.machine

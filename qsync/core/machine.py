@@ -310,8 +310,12 @@ class Machine:
         ledger, pace = self.ledger, self.pace
         leader.count()
         if leader.confirm_due:
+            # It rides with the next batch; only when none comes does it go alone.
             if pace.confirm_now or ledger.log.last > ledger.written:
                 leader.record_confirm(pace.wall)
+                if pace.confirm_armed:
+                    pace.confirm_armed = False
+                    self.out.disarm(TimerKind.CONFIRM)
             elif not pace.confirm_armed:
                 pace.confirm_armed = True
                 self.out.arm(TimerKind.CONFIRM, self.config.confirm_delay)

@@ -30,6 +30,10 @@ class Outbox:
         """Ask for a timer after exactly `delay` seconds."""
         self._timers.append(Timer(kind=kind, earliest=delay, latest=delay))
 
+    def disarm(self, kind: TimerKind) -> None:
+        """What the timer was for is done."""
+        self._timers.append(Timer(kind=kind, earliest=None))
+
     def note(self, name: str, **fields: object) -> None:
         """For the timeline."""
         self._notes.append(Note(name, fields))

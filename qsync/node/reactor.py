@@ -17,6 +17,9 @@ EVENTS_MAX = 1024
 """Ready sockets served in one pass."""
 PASSES_MAX = 16
 """Passes in a row before other tasks of the node get their turn."""
+LINGER = 0.001
+"""Seconds to wait for more on the epoll object itself after a pass: an answer from a peer is often
+under way, and waking up through the scheduler costs more than serving it."""
 BACKLOG_BYTES_MAX = 256 << 20
 """What may wait to be sent on one connection; a slower reader is disconnected."""
 
@@ -121,12 +124,14 @@ class Reactor:
         """Serve until cancelled."""
         while True:
             await trio.lowlevel.wait_readable(self._epoll.fileno())
+            linger = 0.0
             for _ in range(PASSES_MAX):
-                if not self._pass():
+                if not self._pass(linger):
                     break
+                linger = LINGER
 
-    def _pass(self) -> bool:
-        ready = self._epoll.poll(0, EVENTS_MAX)
+    def _pass(self, linger: float) -> bool:
+        ready = self._epoll.poll(linger, EVENTS_MAX)
         if not ready:
             return False
         self._begin()

@@ -14,7 +14,6 @@ from qsync.core.inputs import (
     ReadAsked,
     RollbackAsked,
 )
-from qsync.core.machine import Machine
 from qsync.core.ready import ReadSettled, Settled, Ticket, Verdict
 from qsync.data.request import Request as Transaction
 from qsync.node.answers import Answers
@@ -67,6 +66,7 @@ class Requests:
 
     def take(self, connection: Connection, payloads: list[bytes]) -> None:
         """A client's frames, in order. Raises ProtocolError when they are none of ours."""
+        room = self._has_room()  # the limits are soft: once for all that arrived together
         for payload in payloads:
             try:
                 request = requests.decode(payload)
@@ -76,28 +76,37 @@ class Requests:
                     self._send(connection, replies.failed(number, error))
                 raise
             if type(request) is verbs.Write:
-                self._write(connection, request)
+                if room:
+                    self._submit(connection, request)
+                else:
+                    self._park(connection, request)
             else:
                 self._other(connection, request)
 
     # -- writes
 
-    def _write(self, connection: Connection, request: verbs.Write) -> None:
+    def _has_room(self) -> bool:
+        """The limbo takes more; where nobody leads, the write is refused for that reason."""
         machine = self._replica.machine
-        if _is_full(machine) and machine.leader is not None:
-            if request.flags & WriteFlags.NO_WAIT:
-                self._fail(connection, request.id, _queue_full(machine.config.queue_entries_max))
-            elif len(self._parked) >= self._inflight_max:
-                self._fail(connection, request.id, _parked_full(self._inflight_max))
-            else:
-                self._parked.append((connection, request))
-            return
-        self._submit(connection, request)
+        config = machine.config
+        return machine.leader is None or not machine.ledger.queue_full(
+            entries_max=config.queue_entries_max, bytes_max=config.queue_bytes_max
+        )
+
+    def _park(self, connection: Connection, request: verbs.Write) -> None:
+        """The limbo is full: wait for room, unless the client would not."""
+        if request.flags & WriteFlags.NO_WAIT:
+            limit = self._replica.machine.config.queue_entries_max
+            self._fail(connection, request.id, _queue_full(limit))
+        elif len(self._parked) >= self._inflight_max:
+            self._fail(connection, request.id, _parked_full(self._inflight_max))
+        else:
+            self._parked.append((connection, request))
 
     def resume(self) -> None:
         """Writers that waited for room in the limbo go on."""
-        parked, machine = self._parked, self._replica.machine
-        while parked and (machine.leader is None or not _is_full(machine)):
+        parked = self._parked
+        while parked and self._has_room():
             connection, request = parked.popleft()
             if not connection.closed:
                 self._submit(connection, request)
@@ -160,6 +169,7 @@ class Requests:
     def settled(self, settled: Sequence[Settled]) -> None:
         """Fates that became definite: answer those who wait for them."""
         take, send = self.tickets.take, self._send
+        self.tickets.settled(settled[0].ticket, len(settled), now=self._now())
         acks = self._answers.acks(settled[-1].index)
         self.counters["writes"] += len(settled)
         for each in settled:
@@ -169,7 +179,6 @@ class Requests:
             assert type(ticket) is WriteTicket
             if each.verdict is Verdict.COMMITTED:
                 frame = replies.committed(
-        self.tickets.settled(settled[0].ticket, len(settled), now=self._now())
                     ticket.request,
                     term=each.term,
                     index=each.index,
@@ -313,13 +322,6 @@ class Requests:
         if error.leader is None and isinstance(error, errors.NotLeader | errors.ReadOnly):
             error.leader = self._leader_address()
         self._send(connection, replies.failed(number, error))
-
-
-def _is_full(machine: Machine) -> bool:
-    config = machine.config
-    return machine.ledger.queue_full(
-        entries_max=config.queue_entries_max, bytes_max=config.queue_bytes_max
-    )
 
 
 def _promote(ticket: Ticket) -> Input:
