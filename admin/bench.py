@@ -3,17 +3,15 @@
 import contextlib
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-import cbor2
-
 from admin import cluster, processes
 from admin.cluster import Survey
-from admin.load import Counts, Lane, Load, Maker
 from admin.processes import Process
 from qsync.client.blocking import Client, connect
+from qsync.client.load import Load, Request, Tally, Workload
 from qsync.errors import NotLeader
 from qsync.wire import cbor, requests
 from qsync.wire.verbs import Get, Select, Write
@@ -23,6 +21,7 @@ KEY_BYTES, VALUE_BYTES, SESSION_BYTES = 16, 100, 16
 CHOICES = 1 << 15
 """So many random choices are made beforehand and gone through in a circle."""
 WARM_UP_S = 0.5
+OPEN_LOOP_OUTSTANDING_MAX = 100_000
 SCAN_ROWS = 50
 TXN_PUTS = 10
 ZIPF = 0.99
@@ -87,25 +86,29 @@ def run(plan: Plan, seeds: Sequence[str], *, timeout: float) -> Result:
     keys = [random.randbytes(KEY_BYTES) for _ in range(plan.keys)]
     with connect(seeds, timeout=timeout) as client:
         _prepare(client, plan, keys)
-    with _lanes(plan, leader.address, keys, random) as lanes:
-        load = Load(lanes=lanes, pipeline=plan.pipeline, rate=plan.rate)
-        load.run(WARM_UP_S, None)
-        counts = Counts()
+    most = plan.pipeline if plan.rate is None else OPEN_LOOP_OUTSTANDING_MAX // plan.clients
+    load = Load(
+        leader.address,
+        _Maker(plan, keys, random),
+        connections=plan.clients,
+        outstanding=most,
+        session=lambda: secrets.token_bytes(SESSION_BYTES),
+    )
+    with contextlib.closing(load):
+        load.run(seconds=WARM_UP_S, rate=plan.rate)
+        load.tally = Tally()
         watched = _Watched(found)
-        begun = time.perf_counter()
-        load.run(plan.seconds, counts)
-        seconds = time.perf_counter() - begun
-        cpu = watched.spent(max(1, counts.done))
-        load.close()
+        tally = load.run(seconds=plan.seconds, rate=plan.rate)
+        cpu = watched.spent(max(1, tally.done))
     return Result(
         plan=plan,
-        seconds=round(seconds, 3),
-        operations=counts.done,
-        errors=counts.errors,
-        unknown=counts.unknown,
-        latency_us=percentiles(counts.latencies),
+        seconds=round(tally.seconds, 3),
+        operations=tally.done,
+        errors=tally.errors,
+        unknown=tally.unknown,
+        latency_us=percentiles(tally.latencies),
         cpu_us_per_op=cpu,
-        first_error=None if counts.first_error is None else str(counts.first_error),
+        first_error=None if tally.first_error is None else str(tally.first_error),
     )
 
 
@@ -154,32 +157,15 @@ def _prepare(client: Client, plan: Plan, keys: Sequence[bytes]) -> None:
         client.space(SPACE).replace_many([[key, value, 0] for key in keys])
 
 
-@contextlib.contextmanager
-def _lanes(plan: Plan, address: str, keys: Sequence[bytes], random: Random) -> Iterator[list[Lane]]:
-    lanes: list[Lane] = []
-    try:
-        for _ in range(plan.clients):
-            session = secrets.token_bytes(SESSION_BYTES)
-            lane = Lane(address, _Maker(plan, session, keys, random))
-            lane.exchange(cbor2.dumps([1, 3, b"", 0, 0, 0, [[30, session]], None, 0, []]))
-            lanes.append(lane)
-        yield lanes
-    finally:
-        for lane in lanes:
-            lane.socket.close()
-
-
 class _Maker:
-    """Makes the requests of one connection, from choices made beforehand."""
+    """Makes the requests of all connections, from choices made beforehand."""
 
-    def __init__(self, plan: Plan, session: bytes, keys: Sequence[bytes], random: Random) -> None:
-        self._session = session
-        self._window = max(64, 4 * plan.pipeline)
+    def __init__(self, plan: Plan, keys: Sequence[bytes], random: Random) -> None:
         self._random = random
         self._value = _VALUE_HEAD + random.randbytes(VALUE_BYTES)
         self._space = cbor.text(SPACE)
         kinds = WORKLOADS[plan.workload]
-        makers: dict[str, Maker] = {
+        makers: dict[str, Workload] = {
             "put": self._put,
             "new": self._new,
             "txn": self._txn,
@@ -187,50 +173,51 @@ class _Maker:
             "get": _get_maker(self._key),
             "scan": _scan_maker(self._key),
         }
-        count = CHOICES
-        self._keys = random.choices(keys, _weights(plan, len(keys)), k=count)
+        self._keys = random.choices(keys, _weights(plan, len(keys)), k=CHOICES)
         self._kinds = [
             makers[kind]
-            for kind in random.choices([k for k, _ in kinds], [w for _, w in kinds], k=count)
+            for kind in random.choices([k for k, _ in kinds], [w for _, w in kinds], k=CHOICES)
         ]
         self._at = 0
 
-    def __call__(self, id: int, seq: int) -> bytes:
+    def __call__(self, request: Request) -> bytes:
         self._at = (self._at + 1) % CHOICES
-        return self._kinds[self._at](id, seq)
+        return self._kinds[self._at](request)
 
     def _key(self) -> bytes:
         return self._keys[self._at]
 
-    def _put(self, id: int, seq: int) -> bytes:
-        return self._insert(id, seq, self._keys[self._at])
+    def _put(self, request: Request) -> bytes:
+        return self._insert(request, self._keys[self._at])
 
-    def _new(self, id: int, seq: int) -> bytes:
-        return self._insert(id, seq, self._random.randbytes(KEY_BYTES))
+    def _new(self, request: Request) -> bytes:
+        return self._insert(request, self._random.randbytes(KEY_BYTES))
 
-    def _insert(self, id: int, seq: int, key: bytes) -> bytes:
+    def _insert(self, request: Request, key: bytes) -> bytes:
+        id, session, seq, low = request
         return requests.encode_put(
             id,
-            session=self._session,
+            session=session,
             seq=seq,
-            low=max(1, seq - self._window),
+            low=low,
             flags=0,
             code=2,
             space=self._space,
             row=_ROW_HEAD + key + self._value,
         )
 
-    def _txn(self, id: int, seq: int) -> bytes:
+    def _txn(self, request: Request) -> bytes:
+        id, session, seq, low = request
         rows = [
             _ROW_HEAD + self._keys[(self._at + n) % CHOICES] + self._value for n in range(TXN_PUTS)
         ]
         ops: list[list[object]] = [[2, SPACE, row] for row in rows]
-        return requests.encode(Write(id, self._session, seq, max(1, seq - self._window), 0, ops))
+        return requests.encode(Write(id, session, seq, low, 0, ops))
 
-    def _touch(self, id: int, seq: int) -> bytes:
+    def _touch(self, request: Request) -> bytes:
+        id, session, seq, low = request
         ops: list[list[object]] = [[3, SPACE, 0, [self._key()], [["+", 3, 1]]]]
-        low = max(1, seq - self._window)
-        return requests.encode(Write(id, self._session, seq, low, 0, ops))
+        return requests.encode(Write(id, session, seq, low, 0, ops))
 
 
 def _weights(plan: Plan, count: int) -> list[float] | None:
@@ -239,21 +226,21 @@ def _weights(plan: Plan, count: int) -> list[float] | None:
     return [1 / (rank**ZIPF) for rank in range(1, count + 1)]
 
 
-def _get_maker(key: Callable[[], bytes]) -> Maker:
+def _get_maker(key: Callable[[], bytes]) -> Workload:
     return _patched(requests.encode(Get(_MARK, SPACE, 0, [_KEY_MARK])), key)
 
 
-def _scan_maker(key: Callable[[], bytes]) -> Maker:
+def _scan_maker(key: Callable[[], bytes]) -> Workload:
     scan = Select(_MARK, SPACE, 0, "ge", [_KEY_MARK], SCAN_ROWS)
     return _patched(requests.encode(scan), key)
 
 
-def _patched(template: bytes, key: Callable[[], bytes]) -> Maker:
+def _patched(template: bytes, key: Callable[[], bytes]) -> Workload:
     """Requests that differ in id and key only: the encoder runs once."""
     before, _, rest = template.partition(_MARK.to_bytes(8, "big"))
     between, _, after = rest.partition(_KEY_MARK)
 
-    def make(id: int, _seq: int) -> bytes:
-        return b"".join((before, id.to_bytes(8, "big"), between, key(), after))
+    def make(request: Request) -> bytes:
+        return b"".join((before, request.id.to_bytes(8, "big"), between, key(), after))
 
     return make

@@ -12,7 +12,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from qsync.client import targets
 from qsync.core.inputs import Consistency
@@ -28,8 +28,7 @@ _ID_AT: Final = 2
 _STATUS_AT: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """What a workload is given to write a frame: an id, and the session and number to use."""
 
     id: int
