@@ -1,9 +1,9 @@
 """One node on the stage: a replica, and a disk that keeps what was written, across crashes."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from election.messages import Ballot, Index, Replica, Term
+from qsync.core.config import CoreConfig
 from qsync.core.inputs import WriteFailed, Written
 from qsync.core.machine import Machine
 from qsync.core.messages import Message
@@ -11,6 +11,7 @@ from qsync.core.ready import Ready, Write
 from qsync.errors import StoreError
 from qsync.replica import Replica as Core
 from qsync.store.memory import MemoryLog
+from tests.scenarios.desk import Desk
 from tests.scenarios.words import QUIET, furnished
 
 if TYPE_CHECKING:
@@ -28,38 +29,51 @@ MEMBER = Write(
 
 
 class Actor:
-    """`slow`: writes wait for `flush`. `timers`: when each armed timer is due."""
+    """`slow`: writes wait for `flush`. `timers`: when each armed timer is due, at the earliest."""
 
-    def __init__(self, stage: "Stage", me: int) -> None:
+    def __init__(self, stage: "Stage", config: CoreConfig) -> None:
         self.stage = stage
-        self.me = Replica(me)
+        self.config = config
         self.log = MemoryLog(wall=lambda: stage.now)
         self.log.write(MEMBER)
         self.spaces = furnished()
         self.slow = False
         self.up = True
+        self.boot()
+
+    def boot(self) -> None:
+        """A new process on the same disk; what it finds there is judged as a node does."""
+        found = self.log.recover()
+        quarantined = found.quarantined
+        if quarantined is not None:
+            self.stage.say(f"{self.me}: damaged: {quarantined}")
+            self.log.start_over(why=quarantined)
+            found = self.log.recover()
+        elif found.dropped_tail:
+            self.stage.say(f"{self.me}: dropped a torn record of {found.dropped_tail} bytes")
+        if self.spaces.folded > found.last:
+            self.spaces.wipe()
         self.after: list[tuple[Replica, Message]] = []
         self.tickets: dict[int, str] = {}
         self.timers: dict[str, tuple[float, float]] = {}
-        self.core = self.boot()
-
-    def boot(self) -> Core:
-        """A new process on the same disk."""
-        found = self.log.recover()
-        self.timers = {}
-        core = Core(
-            replace(self.stage.config, me=self.me),
+        self.core = Core(
+            self.config,
             ballot=found.ballot,
-            confirmed=found.confirmed,
+            confirmed=Index(max(found.confirmed, self.spaces.folded)),
             headers=self.log.headers(),
             tail=self.log.entries,
             backing=self.spaces,
             folded=self.spaces.folded,
-            quarantined=found.quarantined,
+            quarantined=quarantined,
         )
-        core.clock(self.stage.now)
-        core.start()
-        return core
+        self.core.clock(self.stage.now)
+        self.core.start()
+        self.desk = Desk(self)
+
+    @property
+    def me(self) -> Replica:
+        """Its id."""
+        return self.config.me
 
     @property
     def machine(self) -> Machine:
@@ -124,3 +138,8 @@ class Actor:
             if read.ticket in self.tickets:
                 became = f"refused: {read.refused}" if read.refused else "done"
                 say(f"{self.me}: {self.tickets[read.ticket]} {became}")
+        if ready.settled:
+            self.desk.requests.settled(ready.settled)
+        if ready.reads:
+            self.desk.requests.readable(ready.reads)
+        self.desk.requests.resume()

@@ -24,6 +24,7 @@ OPTIONS: dict[str, Callable[[CoreConfig, str], CoreConfig]] = {
     "fencing": lambda config, word: replace(config, fencing=Fencing(word)),
     "read_only": lambda config, word: replace(config, read_only=word == "true"),
     "batch": lambda config, word: replace(config, append_entries_max=int(word)),
+    "append_bytes": lambda config, word: replace(config, append_bytes_max=int(word)),
     "queue_entries": lambda config, word: replace(config, queue_entries_max=int(word)),
     "queue_bytes": lambda config, word: replace(config, queue_bytes_max=int(word)),
 }
@@ -101,5 +102,6 @@ def put(stage: Stage, words: list[str]) -> None:
         if reasons:
             stage.say(f"{actor.me}: {name} refused: " + "; ".join(r.text for r in reasons))
         else:
-            actor.core.submit(actor.ticket(name), Request(ops=[said.put(name, space)]))
+            request = Request(ops=[said.operation(f"{name}@{space}")])
+            actor.core.submit(actor.ticket(name), request)
     actor.settle()

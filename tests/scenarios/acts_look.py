@@ -20,7 +20,7 @@ def log(stage: Stage, words: list[str]) -> None:
 
 def _marked(actor: Actor, entry: Entry) -> str:
     ledger = actor.machine.ledger
-    text = said.describe(entry)
+    text = said.describe(entry, actor.core.state.schemas.head)
     if entry.kind not in (Kind.TXN, Kind.PROMOTE):
         return text
     if ledger.limbo.stretch_at(entry.index):

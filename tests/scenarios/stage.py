@@ -53,7 +53,7 @@ class Stage:
 
     def enter(self, me: int) -> None:
         """A new node; nobody knows it yet."""
-        self.actors[me] = Actor(self, me)
+        self.actors[me] = Actor(self, replace(self.config, me=Replica(me)))
 
     # -- wires
 

@@ -1,9 +1,13 @@
-"""What transcripts call things: transactions in short, entries with their fates."""
+"""What transcripts call things: operations, entries, tuples; and the spaces that are there."""
+
+import re
+from collections.abc import Mapping
 
 import cbor2
 
-from qsync.data import tuples
+from qsync.data import keys, schema, tuples
 from qsync.data.request import Op, Request
+from qsync.data.schema import Schema
 from qsync.data.state import State
 from qsync.record import WAIT_ACK, Entry, Kind, read_ref
 from qsync.store.memory import MemorySpaces
@@ -13,6 +17,14 @@ QUIET = {"elected", "follows", "votes", "campaign", "pre_vote", "stepped_down", 
 
 SYNC, ASYNC = "sync", "async"
 """The two spaces that are there when a transcript begins, and whether they are synchronous."""
+FURNISHED = {512: SYNC, 513: ASYNC}
+
+SYSTEM: Mapping[int, str] = {
+    schema.SPACE: "space",
+    schema.INDEX: "index",
+    schema.TRUNCATE: "truncate",
+    schema.SESSION: "session",
+}
 
 
 class Furnished(MemorySpaces):
@@ -25,8 +37,8 @@ class Furnished(MemorySpaces):
     def furnish(self) -> None:
         """Put the two spaces there, at index 0."""
         state = State(self, folded=self.folded)
-        request = Request(ops=[_space(SYNC, is_sync=True), _space(ASYNC, is_sync=False)])
-        self._rows.update({key: row for key, row in state.execute(request).writes if row})
+        ops = [create(name, is_sync=name == SYNC) for name in FURNISHED.values()]
+        self._rows.update({key: row for key, row in state.execute(Request(ops=ops)).writes if row})
 
     def wipe(self) -> None:
         """Back to the beginning."""
@@ -39,45 +51,86 @@ def furnished() -> MemorySpaces:
     return Furnished()
 
 
-def _space(name: str, *, is_sync: bool) -> list[object]:
+# -------------------------------------------------------------------------------- what is asked
+
+
+def create(name: str, **options: object) -> list[object]:
+    """The operation that makes a space with a text key and any value."""
     value = {"name": "value", "type": "any", "is_nullable": True}
-    options = {
-        "is_sync": is_sync,
-        "format": [{"name": "key", "type": "string"}, value],
-        "primary": ["key"],
-    }
-    return [int(Op.CREATE_SPACE), name, options]
+    form = [{"name": "key", "type": "string"}, value]
+    return [int(Op.CREATE_SPACE), name, {"format": form, "primary": ["key"], **options}]
 
 
-def put(name: str, space: str) -> list[object]:
-    """The operation that `x` or `x=5` in a transcript stands for."""
-    key, equals, value = name.partition("=")
-    return [int(Op.REPLACE), space, tuples.encode([key, value] if equals else [key])]
+SPOKEN = re.compile(
+    r"(?P<how>[+!-]?)(?P<key>\w+)(?P<sign>=|==|\+=|\?)?(?P<value>[\w.]*)(?:@(?P<space>\w+))?"
+)
+
+
+def operation(word: str) -> list[object]:
+    """What a word of a transcript asks for, in the space `sync` or the one after an `@`.
+
+    `x` and `x=5` put a tuple, `+x=5` inserts it, `-x` deletes it, `x+=5` adds to its value;
+    `x==5` and `x?` require that it is so or is there at all, `!x` that it is not there.
+    """
+    found = SPOKEN.fullmatch(word)
+    assert found is not None, f"{word!r} is no operation"
+    key, sign, space = found["key"], found["sign"], found["space"] or SYNC
+    value = int(found["value"]) if found["value"].isdecimal() else found["value"]
+    row = tuples.encode([key, value] if sign in {"=", "=="} else [key])
+    match found["how"], sign:
+        case "-", _:
+            return [int(Op.DELETE), space, 0, [key]]
+        case "!", _:
+            return [int(Op.REQUIRE_EXISTENCE), space, 0, [key], False]
+        case "+", _:
+            return [int(Op.INSERT), space, row]
+        case _, "?":
+            return [int(Op.REQUIRE_EXISTENCE), space, 0, [key], True]
+        case _, "==":
+            return [int(Op.REQUIRE_EQUAL), space, 0, [key], row]
+        case _, "+=":
+            return [int(Op.UPDATE), space, 0, [key], [["+", "value", value]]]
+        case _:
+            return [int(Op.REPLACE), space, row]
+
+
+# --------------------------------------------------------------------------------- what is there
+
+
+def is_tuple(key: bytes) -> bool:
+    """Is it the place of a tuple of a space that users made?"""
+    return key >= keys.prefix(schema.USER_SPACE_MIN, 0) and key[4] == 0
+
+
+def key_of(encoded: bytes) -> str:
+    """The key of a deleted tuple of a space made by `create`."""
+    return encoded[1:-1].decode()
 
 
 def shown(row: bytes) -> str:
-    """A tuple of one of the two spaces, as it was put."""
-    return "=".join(str(field) for field in tuples.stored(row))
+    """A tuple as it was put: `x` or `x=5`."""
+    key, *value = tuples.stored(row)
+    return f"{key}={value[0]}" if value else str(key)
 
 
-def describe(entry: Entry) -> str:
-    """An entry in short."""
+def describe(entry: Entry, known: Schema | None = None) -> str:
+    """An entry in short. `known` has the names of spaces that were made meanwhile."""
     kind = Kind(entry.kind)
     if kind is Kind.TXN:
-        return transaction(entry) + ("" if entry.flags & WAIT_ACK else " async")
+        effects = [_effect(known, *effect) for effect in cbor2.loads(entry.body)[3]]
+        text = effects[0] if len(effects) == 1 else f"({' '.join(effects)})"
+        return text if entry.flags & WAIT_ACK else f"{text} async"
     if kind is Kind.DEMOTE:
         return "DEMOTE"
     ref = read_ref(entry)
     return f"{kind.name} {ref.owner}/{ref.lsn}"
 
 
-def transaction(entry: Entry) -> str:
-    """What a transaction does: `x`, or `(x y)` when it is more than one effect."""
-    effects = [_effect(*effect) for effect in cbor2.loads(entry.body)[3]]
-    return effects[0] if len(effects) == 1 else f"({' '.join(effects)})"
-
-
-def _effect(space: int, key: bytes, row: bytes | None) -> str:
-    if row is None:
-        return f"delete {key!r}"
-    return shown(row)
+def _effect(known: Schema | None, number: int, key: bytes, row: bytes | None) -> str:
+    if number in SYSTEM:
+        names = [each for each in tuples.stored(row) if isinstance(each, str)] if row else []
+        name = f" {names[0]}" if names else ""
+        return f"{'' if row else 'end of '}{SYSTEM[number]}{name}"
+    space = known.find(number) if known else None
+    where = f"@{space.name if space else number}" if number not in FURNISHED else ""
+    return (f"delete {key_of(key)}" if row is None else shown(row)) + where

@@ -1,0 +1,165 @@
+"""What clients ask of a node, over its own code for requests: writes, reads, schema, sessions."""
+
+from collections.abc import Sequence
+
+from election.messages import Index, Term
+from qsync.core.inputs import Consistency
+from qsync.data import tuples
+from qsync.data.request import Op
+from qsync.wire import replies
+from qsync.wire.verbs import Get, Level, Write, WriteFlags
+from tests.scenarios import words as said
+from tests.scenarios.actor import Actor
+from tests.scenarios.acts import act
+from tests.scenarios.desk import Asked
+from tests.scenarios.stage import Stage
+
+FLAGS = {
+    "is_sync": WriteFlags.SYNC,
+    "is_async": WriteFlags.ASYNC,
+    "wait=complete": WriteFlags.NONE,
+    "wait=submit": WriteFlags.SUBMIT,
+    "wait=none": WriteFlags.NO_WAIT,
+}
+
+
+@act
+def write(stage: Stage, words: list[str]) -> None:
+    """write N OPERATION... [with OPTION...]: a client's transaction, and what it is told.
+
+    Operations as in `words.operation`. Options: `is_sync`, `wait=submit|none`, `timeout=SECONDS`,
+    `session=NAME/NUMBER` (a retry repeats both), `by=CLIENT`.
+    """
+    asked, options = split(words[1:])
+    transact(stage, words[0], (" ".join(asked), [said.operation(each) for each in asked]), options)
+
+
+@act
+def space(stage: Stage, words: list[str]) -> None:
+    """space N create|alter|drop|truncate NAME [OPTION=true|false ...]: a change of the schema."""
+    what, name = words[1:3]
+    options: dict[str, object] = {}
+    for word in words[3:]:
+        option, _, value = word.partition("=")
+        options[option] = value == "true"
+    ops: dict[str, list[object]] = {
+        "create": said.create(name, **options),
+        "alter": [int(Op.ALTER_SPACE), name, options],
+        "drop": [int(Op.DROP_SPACE), name],
+        "truncate": [int(Op.TRUNCATE), name],
+    }
+    transact(stage, words[0], (" ".join(words[1:]), [ops[what]]), [])
+
+
+@act
+def session(stage: Stage, words: list[str]) -> None:
+    """session N NAME: a client opens a session."""
+    op: list[object] = [int(Op.OPEN_SESSION), words[1].encode()]
+    transact(stage, words[0], (f"session {words[1]}", [op]), [])
+
+
+def split(words: list[str]) -> tuple[list[str], list[str]]:
+    """What is before the word `with`, and what is after it."""
+    at = words.index("with") if "with" in words else len(words)
+    return words[:at], words[at + 1 :]
+
+
+def transact(
+    stage: Stage, node: str, what: tuple[str, Sequence[list[object]]], options: list[str]
+) -> None:
+    """Send a transaction (what it is called, its operations) to a node."""
+    called, ops = what
+    actor = stage.actor(node)
+    given = dict(each.partition("=")[::2] for each in options if each not in FLAGS)
+    flags = sum(FLAGS[each] for each in options if each in FLAGS)
+    name, _, number = given.get("session", "/0").partition("/")
+    request = Write(
+        id=actor.desk.number(),
+        session=name.encode(),
+        seq=int(number),
+        low=0,
+        flags=flags,
+        ops=ops,
+        timeout=float(given["timeout"]) if "timeout" in given else None,
+    )
+    actor.desk.ask(given.get("by", ""), request, Asked(called, _committed))
+    actor.settle()
+
+
+def _committed(values: list[object]) -> str:
+    done = replies.read_committed(values)
+    again = ", as before" if done.duplicate else ""
+    acks = f", acks={done.acks}" if done.acks else ""
+    return f"committed at term={done.term} index={done.at}{acks}{again}"
+
+
+@act
+def get(stage: Stage, words: list[str]) -> None:
+    """get N KEY[@SPACE] [with local|lease|at_least=TERM/INDEX] [by=CLIENT]: linearizable if not."""
+    asked, options = split(words[1:])
+    key, _, where = asked[0].partition("@")
+    actor = stage.actor(words[0])
+    by = next((each[3:] for each in options if each.startswith("by=")), "")
+    level = _level([each for each in options if not each.startswith("by=")])
+    request = Get(actor.desk.number(), where or said.SYNC, 0, [key], level)
+    actor.desk.ask(by, request, Asked(f"get {asked[0]}", _found))
+    actor.settle()
+
+
+def _level(options: list[str]) -> Level:
+    if not options:
+        return Level()
+    name, _, receipt = options[0].partition("=")
+    term, _, index = (receipt or "0/0").partition("/")
+    return Level(Consistency(name), Term(int(term)), Index(int(index)))
+
+
+def _found(values: list[object]) -> str:
+    row, index = replies.read_row(values)
+    if row is None:
+        return f"nothing, at {index}"
+    fields = tuples.stored(row)
+    return f"{fields[1] if len(fields) > 1 else 'there'}, at {index}"
+
+
+@act
+def hang_up(stage: Stage, words: list[str]) -> None:
+    """hang-up N CLIENT: that client is gone, whatever it waited for."""
+    stage.actor(words[0]).desk.hang_up(words[1])
+
+
+@act
+def clients(stage: Stage, words: list[str]) -> None:
+    """clients N: what the clients of N wait for."""
+    actor = stage.actor(words[0])
+    waiting = [
+        each.called for caller in actor.desk.callers.values() for each in caller.asked.values()
+    ]
+    stage.say(f"{actor.me}: waiting: {', '.join(waiting) or 'nobody'}")
+
+
+@act
+def data(stage: Stage, words: list[str]) -> None:
+    """data [N...]: what readers of each node see now, space by space."""
+    for actor in [stage.actor(word) for word in words] or stage.running:
+        stage.say(f"{actor.me}: {_visible(actor)}")
+
+
+def _visible(actor: Actor) -> str:
+    state = actor.core.state
+    parts = []
+    for name, one in state.spaces().items():
+        if not one.system and one.indexes:
+            rows = " ".join(said.shown(row) for row in state.select(name))
+            if rows or name not in (said.SYNC, said.ASYNC):
+                parts.append(f"{name} {{{rows}}}")
+    return ", ".join(parts) or "nothing"
+
+
+@act
+def spaces(stage: Stage, words: list[str]) -> None:
+    """spaces [N...]: the spaces that users of each node see, and which are synchronous."""
+    for actor in [stage.actor(word) for word in words] or stage.running:
+        found = [one for one in actor.core.state.spaces().values() if not one.system]
+        shown = ", ".join(f"{one.name} is_sync={str(one.is_sync).lower()}" for one in found)
+        stage.say(f"{actor.me}: {shown}")

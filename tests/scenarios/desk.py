@@ -1,0 +1,97 @@
+"""Where the clients of one node sit: the node's own code takes their frames and answers them."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from qsync.errors import QsyncError
+from qsync.node.answers import Answers
+from qsync.node.connection import Connection
+from qsync.node.expiry import Expiry
+from qsync.node.requests import Requests
+from qsync.replica import Replica
+from qsync.wire import replies, requests, verbs
+from qsync.wire.frames import LENGTH_SIZE
+
+if TYPE_CHECKING:
+    from tests.scenarios.actor import Actor
+
+Reader = Callable[[list[object]], str]
+"""An answer in words."""
+
+INFLIGHT_MAX = 1000
+SESSION_TTL = 600.0
+
+
+class Asked(NamedTuple):
+    """What a client waits for."""
+
+    called: str
+    read: Reader
+
+
+class Caller(Connection):
+    """A client's connection, without a socket. `asked`: its open requests by number."""
+
+    __slots__ = ("asked", "name")
+
+    def __init__(self, name: str) -> None:
+        # Nothing is ever read from it or written to it, so there is nothing else to set up.
+        self.name = name
+        self.closed = False
+        self.asked: dict[int, Asked] = {}
+
+
+class Reading(Answers):
+    """Rows and acks: what can be answered without the rest of a node."""
+
+    def __init__(self, core: Replica) -> None:
+        self._replica = core
+
+
+class Desk:
+    """The clients of one life of a node, known by name (mostly the empty one)."""
+
+    def __init__(self, actor: "Actor") -> None:
+        self.callers: dict[str, Caller] = {}
+        self._actor = actor
+        self._numbers = 0
+        stage, core = actor.stage, actor.core
+        self.expiry = Expiry(core, ttl=SESSION_TTL)
+        self.requests = Requests(
+            core,
+            Reading(core),
+            step=core.step,
+            send=self._answered,
+            leader_address=lambda: None,
+            now=lambda: stage.now,
+            inflight_max=INFLIGHT_MAX,
+            expiry=self.expiry,
+        )
+
+    def number(self) -> int:
+        """For the next request."""
+        self._numbers += 1
+        return self._numbers
+
+    def ask(self, by: str, request: verbs.Request, asked: Asked) -> None:
+        """A client's request arrives, as bytes."""
+        caller = self.callers.setdefault(by, Caller(by))
+        caller.asked[request.id] = asked
+        self.requests.take(caller, [requests.encode(request)[LENGTH_SIZE:]])
+
+    def hang_up(self, by: str) -> None:
+        """A client is gone, and so is its connection."""
+        self.callers.pop(by).closed = True
+
+    def _answered(self, connection: Connection, data: bytes) -> None:
+        if connection.closed:
+            return
+        assert isinstance(connection, Caller)
+        number, answer = replies.decode(data[LENGTH_SIZE:])
+        called, read = connection.asked.pop(number)
+        whose = f"{connection.name}'s " if connection.name else ""
+        if isinstance(answer, QsyncError):
+            words = f"{answer.outcome.value}, {answer.code}: {answer.message}"
+        else:
+            words = read(answer)
+        self._actor.stage.say(f"{self._actor.me}: {whose}{called}: {words}")
