@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from admin import ask
-from admin.sample import NodeSample, PeerSample
+from admin.sample import IN_TOUCH, NodeSample, PeerSample
 from qsync.errors import ConfigError, QsyncError, Unavailable
 
 ASKED_AT_ONCE_MAX = 31
 ASKED_AGAIN_S = 0.05
 SETTLE_S = 2.0
 """How long the rest of a cluster that takes writes already may take to join."""
-_IN_TOUCH = frozenset({"up"})
 _TROUBLED = frozenset({"loading", "split_brain"})
 
 
@@ -102,7 +101,7 @@ def judge(found: Survey) -> Verdict:
     if leader is None:
         return _nobody_leads(found)
     quorum = leader.limbo.quorum or found.voters // 2 + 1
-    away = [peer for peer in leader.peers if peer.status not in _IN_TOUCH]
+    away = [peer for peer in leader.peers if not peer.counts]
     away_ids = {peer.id for peer in away} | {each.id for each in found.silent}
     in_touch = found.voters - len(away_ids)
     margin = in_touch - quorum
@@ -178,7 +177,7 @@ def wait_answers(address: str, *, timeout: float) -> Survey:
             settled_by = settled_by or min(time.monotonic() + SETTLE_S, deadline)
             silent = {each.id for each in found.silent}
             peers = () if found.leader is None else found.leader.peers
-            joined = [each.status in _IN_TOUCH for each in peers if each.id not in silent]
+            joined = [each.status == IN_TOUCH for each in peers if each.id not in silent]
             if (judge(found).can_commit and all(joined)) or time.monotonic() > settled_by:
                 return found
         time.sleep(ASKED_AGAIN_S)
@@ -273,6 +272,8 @@ def _sentence(
     breaks = f"{margin} more may go" if margin else "losing any one of them stops writes"
     if voters == 1:
         breaks = "there is no replica to lose it to"
+    if leader.limbo.unsafe:
+        breaks += "; the quorum is below a majority, so confirmed writes can be lost"
     if health is Health.HEALTHY:
         return f"Healthy: {head}; {breaks}."
     return f"Degraded: {_trouble(found, away)}; {head}; {breaks}."
@@ -281,16 +282,18 @@ def _sentence(
 def _trouble(found: Survey, away: Sequence[PeerSample]) -> str:
     silent = {each.name for each in found.silent}
     parts = [f"{name} does not answer" for name in sorted(silent)]
-    parts += [f"{each.name} is {each.status}" for each in away if each.name not in silent]
+    parts += [f"{each.name} is {_way(each)}" for each in away if each.name not in silent]
     parts += [f"{each.name} is {each.status}" for each in _troubled(found)]
     return ", ".join(parts)
 
 
+def _way(peer: PeerSample) -> str:
+    return "catching up" if peer.status == IN_TOUCH else peer.status
+
+
 def _troubled(found: Survey) -> list[NodeSample]:
     """Nodes that answer and say that something is wrong with themselves."""
-    return [
-        each for each in found.samples if each.whole.get("quarantined") or each.status in _TROUBLED
-    ]
+    return [each for each in found.samples if each.quarantined or each.status in _TROUBLED]
 
 
 def _or(names: Iterable[str]) -> str:

@@ -3,6 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from admin import fields
+from admin.fields import Answer
+from qsync.histogram import Spread
+
+IN_TOUCH = "up"
+"""The status of a link that works."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerSample:
@@ -15,18 +22,25 @@ class PeerSample:
     lag: int | None
     acked: int | None
     message: str | None
+    recruit: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """Its acks count in a quorum, as far as the leader knows."""
+        return self.status == IN_TOUCH and not self.recruit
 
     @classmethod
-    def read(cls, answer: Mapping[str, object]) -> "PeerSample":
+    def read(cls, answer: Answer) -> "PeerSample":
         """From a member of STATUS `peers`."""
         return cls(
-            id=_int(answer, "id"),
-            name=_text(answer, "name"),
-            status=_text(answer, "status"),
-            idle=_float(answer.get("idle")),
-            lag=_int_or_none(answer.get("lag")),
-            acked=_int_or_none(answer.get("acked")),
-            message=_text_or_none(answer.get("message")),
+            id=fields.integer(answer, "id"),
+            name=fields.text(answer, "name"),
+            status=fields.text(answer, "status"),
+            idle=fields.number(answer, "idle"),
+            lag=fields.integer_or_none(answer, "lag"),
+            acked=fields.integer_or_none(answer, "acked"),
+            message=fields.text_or_none(answer, "message"),
+            recruit=bool(answer.get("recruit")),
         )
 
 
@@ -41,29 +55,49 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimboSample:
-    """The queue of pending transactions. `age` in seconds, `confirm_lag` in entries."""
+    """The queue of pending transactions.
+
+    `age` of the oldest and `timeout` in seconds, `size` in bytes, `confirm_lag` in entries.
+    `unsafe`: the quorum is below a majority.
+    """
 
     quorum: int = 0
+    unsafe: bool = False
     owner: int = 0
+    term: int = 0
     len: int = 0
+    size: int = 0
     age: float = 0.0
+    timeout: float = 0.0
+    policy: str = ""
+    entries_max: int = 0
+    bytes_max: int = 0
+    busy: bool = False
     confirm_lag: int = 0
     waiting: Waiting | None = None
 
     @classmethod
-    def read(cls, answer: Mapping[str, object]) -> "LimboSample":
+    def read(cls, answer: Answer) -> "LimboSample":
         """From STATUS `synchro`."""
-        oldest = _map(answer, "waiting")
+        oldest = fields.mapping(answer, "waiting")
         return cls(
-            quorum=_int(answer, "quorum"),
-            owner=_int(answer, "owner"),
-            len=_int(answer, "len"),
-            age=_float(answer.get("age")) or 0.0,
-            confirm_lag=_int(answer, "confirm_lag"),
+            quorum=fields.integer(answer, "quorum"),
+            unsafe=bool(answer.get("unsafe")),
+            owner=fields.integer(answer, "owner"),
+            term=fields.integer(answer, "term"),
+            len=fields.integer(answer, "len"),
+            size=fields.integer(answer, "size"),
+            age=fields.number(answer, "age") or 0.0,
+            timeout=fields.number(answer, "timeout") or 0.0,
+            policy=fields.text(answer, "policy"),
+            entries_max=fields.integer(answer, "entries_max"),
+            bytes_max=fields.integer(answer, "bytes_max"),
+            busy=bool(answer.get("busy")),
+            confirm_lag=fields.integer(answer, "confirm_lag"),
             waiting=Waiting(
-                index=_int(oldest, "index"),
-                acks_from=_ints(oldest.get("acks_from")),
-                missing=_ints(oldest.get("missing")),
+                index=fields.integer(oldest, "index"),
+                acks_from=fields.integers(oldest, "acks_from"),
+                missing=fields.integers(oldest, "missing"),
             )
             if oldest
             else None,
@@ -71,22 +105,69 @@ class LimboSample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DiskSample:
+    """How the log is written. `write_s` is the median of the recent writes, `writes` all of them.
+
+    `free` and `total` are the bytes of the file system; None where that cannot be asked.
+    """
+
+    writer: str = ""
+    probe_s: float | None = None
+    write_s: float | None = None
+    write_s_max: float | None = None
+    writes: Spread = field(default_factory=Spread)
+    stalled: bool = False
+    error: str | None = None
+    free: int | None = None
+    total: int | None = None
+    overlay_rows: int = 0
+
+    @property
+    def usual_s(self) -> float | None:
+        """What a durable write takes here: of late, or when the node was started."""
+        return self.write_s or self.probe_s
+
+    @classmethod
+    def read(cls, answer: Answer) -> "DiskSample":
+        """From STATUS `disk`."""
+        return cls(
+            writer=fields.text(answer, "writer"),
+            probe_s=_seconds(answer, "fsync_us"),
+            write_s=_seconds(answer, "write_us"),
+            write_s_max=_seconds(answer, "write_us_max"),
+            writes=Spread.read(fields.mapping(answer, "writes")),
+            stalled=bool(answer.get("stalled")),
+            error=fields.text_or_none(answer, "error"),
+            free=fields.integer_or_none(answer, "free"),
+            total=fields.integer_or_none(answer, "total"),
+            overlay_rows=fields.integer(answer, "overlay_rows"),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSample:
-    """One node's own account. `whole` is everything it said, for views that want more."""
+    """One node's own account. `whole` is everything it said, for views that want more.
+
+    `behind`: entries that a follower lacks on disk. `lost`: entries kept in its archive.
+    `latency`: of writes, from asking to the answer. `counters`: since its process began.
+    """
 
     id: int
     name: str
     uuid: str
     address: str
     cluster: str = ""
+    cluster_uuid: str = ""
     version: str = ""
     role: str = ""
     mode: str = ""
     term: int = 0
+    vote: int | None = None
     leader: int | None = None
     leader_name: str | None = None
     leader_address: str | None = None
     leader_idle: float | None = None
+    behind: int | None = None
     ro: bool = True
     ro_reason: str | None = None
     ro_reasons: tuple[str, ...] = ()
@@ -96,11 +177,24 @@ class NodeSample:
     written: int = 0
     confirmed: int = 0
     visible: int = 0
+    folded: int = 0
     limbo: LimboSample = field(default_factory=LimboSample)
     nodes: tuple[tuple[int, str, str], ...] = ()
     peers: tuple[PeerSample, ...] = ()
     lost: int = 0
-    fsync_us: float | None = None
+    disk: DiskSample = field(default_factory=DiskSample)
+    latency: Spread = field(default_factory=Spread)
+    counters: Mapping[str, int] = field(default_factory=dict)
+    refused: Mapping[str, int] = field(default_factory=dict)
+    fencing: str = ""
+    recruit: bool = False
+    quarantined: str | None = None
+    clients: int = 0
+    waiters: int = 0
+    memory: int = 0
+    files: tuple[int, ...] = ()
+    events: int = 0
+    time: float | None = None
     uptime: float = 0.0
     pid: int = 0
     whole: Mapping[str, object] = field(default_factory=dict, repr=False, compare=False)
@@ -110,85 +204,83 @@ class NodeSample:
         """It is the leader, writable or not yet."""
         return self.role == "leader"
 
+    @property
+    def margin(self) -> int | None:
+        """On the leader: voters in touch beyond the quorum; negative when they are too few."""
+        if not self.leads:
+            return None
+        return 1 + sum(each.counts for each in self.peers) - self.limbo.quorum
+
+    @property
+    def healthy(self) -> bool:
+        """It takes part and says of itself that nothing is wrong."""
+        return self.status == "running" and not self.quarantined and not self.disk.error
+
     @classmethod
-    def read(cls, answer: Mapping[str, object]) -> "NodeSample":
+    def read(cls, answer: Answer) -> "NodeSample":
         """From the answer to STATUS; what is missing keeps its default."""
-        peers = [each for each in _list(answer, "peers") if isinstance(each, Mapping)]
         return cls(
-            id=_int(answer, "id"),
-            name=_text(answer, "name"),
-            uuid=_text(answer, "uuid"),
-            address=_text(answer, "address"),
-            cluster=_text(answer, "cluster"),
-            version=_text(answer, "version"),
-            role=_text(answer, "role"),
-            mode=_text(answer, "mode"),
-            term=_int(answer, "term"),
-            leader=_int_or_none(answer.get("leader")),
-            leader_name=_text_or_none(answer.get("leader_name")),
-            leader_address=_text_or_none(answer.get("leader_address")),
-            leader_idle=_float(answer.get("leader_idle")),
+            id=fields.integer(answer, "id"),
+            name=fields.text(answer, "name"),
+            uuid=fields.text(answer, "uuid"),
+            address=fields.text(answer, "address"),
+            cluster=fields.text(answer, "cluster"),
+            cluster_uuid=fields.text(answer, "cluster_uuid"),
+            version=fields.text(answer, "version"),
+            role=fields.text(answer, "role"),
+            mode=fields.text(answer, "mode"),
+            term=fields.integer(answer, "term"),
+            vote=fields.integer_or_none(answer, "vote"),
+            leader=fields.integer_or_none(answer, "leader"),
+            leader_name=fields.text_or_none(answer, "leader_name"),
+            leader_address=fields.text_or_none(answer, "leader_address"),
+            leader_idle=fields.number(answer, "leader_idle"),
+            behind=fields.integer_or_none(answer, "behind"),
             ro=bool(answer.get("ro", True)),
-            ro_reason=_text_or_none(answer.get("ro_reason")),
-            ro_reasons=tuple(_reason(each) for each in _list(answer, "ro_reasons")),
-            status=_text(answer, "status"),
-            vclock={int(str(k)): int(str(v)) for k, v in _map(answer, "vclock").items()},
-            last=_int(answer, "last"),
-            written=_int(answer, "written"),
-            confirmed=_int(answer, "confirmed"),
-            visible=_int(answer, "visible"),
-            limbo=LimboSample.read(_map(answer, "synchro")),
+            ro_reason=fields.text_or_none(answer, "ro_reason"),
+            ro_reasons=tuple(_reason(each) for each in fields.array(answer, "ro_reasons")),
+            status=fields.text(answer, "status"),
+            vclock={int(str(k)): int(str(v)) for k, v in fields.mapping(answer, "vclock").items()},
+            last=fields.integer(answer, "last"),
+            written=fields.integer(answer, "written"),
+            confirmed=fields.integer(answer, "confirmed"),
+            visible=fields.integer(answer, "visible"),
+            folded=fields.integer(answer, "folded"),
+            limbo=LimboSample.read(fields.mapping(answer, "synchro")),
             nodes=_members(answer),
-            peers=tuple(PeerSample.read(each) for each in peers),
-            lost=_int(_map(answer, "lost"), "count"),
-            fsync_us=_float(_map(answer, "disk").get("fsync_us")),
-            uptime=_float(answer.get("uptime")) or 0.0,
-            pid=_int(answer, "pid"),
+            peers=tuple(PeerSample.read(each) for each in fields.maps(answer, "peers")),
+            lost=fields.integer(fields.mapping(answer, "lost"), "count"),
+            disk=DiskSample.read(fields.mapping(answer, "disk")),
+            latency=Spread.read(fields.mapping(answer, "latency")),
+            counters=fields.counts(answer, "counters"),
+            refused=fields.counts(answer, "refused"),
+            fencing=fields.text(fields.mapping(answer, "election"), "fencing"),
+            recruit=bool(answer.get("recruit")),
+            quarantined=fields.text_or_none(answer, "quarantined"),
+            clients=fields.integer(answer, "clients"),
+            waiters=fields.integer(answer, "waiters"),
+            memory=fields.integer(answer, "memory"),
+            files=fields.integers(answer, "files"),
+            events=fields.integer(answer, "events"),
+            time=fields.number(answer, "time"),
+            uptime=fields.number(answer, "uptime") or 0.0,
+            pid=fields.integer(answer, "pid"),
             whole=answer,
         )
+
+
+def _seconds(answer: Answer, key: str) -> float | None:
+    found = fields.number(answer, key)
+    return None if found is None else found / 1e6
 
 
 def _reason(answer: object) -> str:
     return str(answer.get("text", answer)) if isinstance(answer, Mapping) else str(answer)
 
 
-def _members(answer: Mapping[str, object]) -> tuple[tuple[int, str, str], ...]:
+def _members(answer: Answer) -> tuple[tuple[int, str, str], ...]:
     return tuple(
         (int(str(each[0])), str(each[1]), str(each[2]))
-        for each in _list(answer, "nodes")
+        for each in fields.array(answer, "nodes")
         if isinstance(each, list | tuple)
     )
-
-
-def _map(answer: Mapping[str, object], key: str) -> Mapping[str, object]:
-    found = answer.get(key)
-    return found if isinstance(found, Mapping) else {}
-
-
-def _list(answer: Mapping[str, object], key: str) -> list[object]:
-    found = answer.get(key)
-    return list(found) if isinstance(found, list | tuple) else []
-
-
-def _int(answer: Mapping[str, object], key: str) -> int:
-    return _int_or_none(answer.get(key)) or 0
-
-
-def _int_or_none(value: object) -> int | None:
-    return value if isinstance(value, int) else None
-
-
-def _ints(value: object) -> tuple[int, ...]:
-    return tuple(int(each) for each in value) if isinstance(value, list | tuple) else ()
-
-
-def _float(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
-
-
-def _text(answer: Mapping[str, object], key: str) -> str:
-    return _text_or_none(answer.get(key)) or ""
-
-
-def _text_or_none(value: object) -> str | None:
-    return str(value) if value else None

@@ -87,11 +87,13 @@ def as_members(found: "Survey", verdict: "Verdict") -> dict[str, object]:
         "leader": verdict.leader,
         "term": verdict.term,
         "sentence": verdict.sentence,
+        "limbo": None if found.leader is None else _limbo(found.leader),
         "nodes": sorted(nodes, key=lambda each: str(each["name"])),
     }
 
 
 def _node(found: "Survey", node: "NodeSample") -> dict[str, object]:
+    usual = node.disk.usual_s
     return {
         "name": node.name,
         "id": node.id,
@@ -105,6 +107,23 @@ def _node(found: "Survey", node: "NodeSample") -> dict[str, object]:
         "confirmed": node.confirmed,
         "lag": cluster.behind(found, node),
         "status": node.status or "running",
+        "write_us": None if usual is None else round(usual * 1e6),
+        "lost": node.lost,
+        "counters": node.counters,
+    }
+
+
+def _limbo(leader: "NodeSample") -> dict[str, object]:
+    """What waits for its quorum, in seconds, bytes and names."""
+    limbo, names = leader.limbo, {id: name for id, name, _ in leader.nodes}
+    missing = limbo.waiting.missing if limbo.waiting is not None else ()
+    return {
+        "len": limbo.len,
+        "size": limbo.size,
+        "age": limbo.age,
+        "timeout": limbo.timeout,
+        "quorum": limbo.quorum,
+        "missing": [names.get(id, str(id)) for id in missing],
     }
 
 

@@ -84,7 +84,7 @@ def _mark(found: Survey, node: NodeSample) -> str:
         return _LEADER if not node.ro else _WARNING
     peer = peer_of(found, node.id)
     troubled = found.leader is None or (peer is not None and peer.status == "down")
-    return _WARNING if troubled or node.whole.get("quarantined") else _FINE
+    return _WARNING if troubled or node.quarantined else _FINE
 
 
 def _vclock(_: Survey, node: NodeSample) -> str:
@@ -107,7 +107,8 @@ def _upstream(found: Survey, node: NodeSample) -> str:
 
 
 def _fsync(_: Survey, node: NodeSample) -> str:
-    return "-" if node.fsync_us is None else seconds(node.fsync_us / 1e6)
+    usual = node.disk.usual_s
+    return "-" if usual is None else seconds(usual)
 
 
 _COLUMNS = (

@@ -65,6 +65,9 @@ def test_status_names_the_leader_and_what_would_break_it(home: Path) -> None:
     assert {"name", "id", "uuid", "address", "role", "ro", "ro_reason", "term", "vclock"} <= set(
         nodes[0]
     )
+    limbo = found["limbo"]
+    assert isinstance(limbo, dict)
+    assert (limbo["len"], limbo["quorum"], limbo["missing"]) == (0, 2, [])
     assert "Healthy" in qsync("status", home)
 
 
@@ -76,6 +79,9 @@ def test_one_seed_address_is_enough(home: Path) -> None:
 
 def test_info_gives_the_part_at_a_path(home: Path) -> None:
     assert json.loads(qsync("info", "synchro.quorum", "--target", home)) == 2
+    assert json.loads(qsync("info", "settings.election.timeout", "--target", home)) == "1s"
+    assert "started" in {each["event"] for each in json.loads(qsync("info", "events", "-t", home))}
+    qsync("info", "nothing", "--target", home, code=1)
 
 
 def test_data_verbs_do_what_they_say(home: Path, accounts: str) -> None:

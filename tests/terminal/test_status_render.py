@@ -109,6 +109,20 @@ def test_a_leader_that_cannot_write_is_down() -> None:
     assert "n1 leads term 3 but is read-only: synchro" in verdict.sentence
 
 
+def test_a_voter_that_catches_up_counts_in_no_quorum() -> None:
+    peers = [PEERS[0], PEERS[0] | {"id": 3, "name": "n3", "recruit": True}]
+    leader = sample(1, leads=True, peers=peers)
+    verdict = judge(Survey(samples=(leader, sample(2), sample(3))))
+    assert (verdict.health, verdict.margin, leader.margin) == (Health.DEGRADED, 0, 0)
+    assert "n3 is catching up" in verdict.sentence
+
+
+def test_a_quorum_below_a_majority_is_always_said() -> None:
+    unsafe = sample(1, leads=True, synchro={"quorum": 1, "unsafe": True})
+    verdict = judge(Survey(samples=(unsafe, sample(2), sample(3))))
+    assert "below a majority, so confirmed writes can be lost" in verdict.sentence
+
+
 def test_the_oldest_pending_transaction_names_who_is_missing() -> None:
     waiting = {"quorum": 2, "len": 4, "waiting": {"index": 8, "acks_from": [1], "missing": [2, 3]}}
     found = Survey(samples=(sample(1, leads=True, synchro=waiting), sample(2), sample(3)))
