@@ -29,7 +29,10 @@ MEMBER = Write(
 
 
 class Actor:
-    """`slow`: writes wait for `flush`. `timers`: when each armed timer is due, at the earliest."""
+    """`slow`: writes wait for `flush`. `paused`: its process hangs, what is sent to it waits.
+
+    `timers`: when each armed timer is due, at the earliest.
+    """
 
     def __init__(self, stage: "Stage", config: CoreConfig) -> None:
         self.stage = stage
@@ -39,6 +42,7 @@ class Actor:
         self.spaces = furnished()
         self.slow = False
         self.up = True
+        self.paused = False
         self.boot()
 
     def boot(self) -> None:

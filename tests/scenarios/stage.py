@@ -42,14 +42,15 @@ class Stage:
     def actor(self, word: str) -> Actor:
         """The node that a command names, told what time it is."""
         actor = self.actors[int(word)]
-        if actor.up:
+        if actor.up and not actor.paused:
             actor.core.clock(self.now)
         return actor
 
     @property
     def running(self) -> list[Actor]:
-        """The nodes that are up, by number."""
-        return [self.actors[each] for each in sorted(self.actors) if self.actors[each].up]
+        """The nodes that are up and do what they should, by number."""
+        up = [each for each in self.actors.values() if each.up and not each.paused]
+        return sorted(up, key=lambda each: each.me)
 
     def enter(self, me: int) -> None:
         """A new node; nobody knows it yet."""
@@ -73,6 +74,8 @@ class Stage:
         """What waits on a wire arrives. True if anything did."""
         wire, moved = self.wires[link], False
         actor = self.actors[link[1]]
+        if actor.paused:
+            return False
         while wire and count != 0:
             epoch, message = wire.popleft()
             if epoch == self.epoch[link] and actor.up:
