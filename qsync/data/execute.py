@@ -142,6 +142,12 @@ def _writable(draft: Draft, ref: object) -> Space:
     space = draft.schema.space(ref)
     if space.id in schema.OWN_VERBS:
         raise WrongSchema(f'"{space.name}" is changed by operations of its own')
+    return _touched(draft, space)
+
+
+def _touched(draft: Draft, space: Space) -> Space:
+    """An answer about a synchronous space needs a quorum, be it only that nothing was there."""
+    draft.sync = draft.sync or space.sync
     return space
 
 
@@ -229,7 +235,7 @@ def _truncate(draft: Draft, ref: object) -> None:
 
 
 def _require_equal(draft: Draft, ref: object, index: object, key: object, expected: object) -> None:
-    space = draft.schema.space(ref)
+    space = _touched(draft, draft.schema.space(ref))
     found = find(draft, space, space.index(index), key)
     held = None if found is None else found[1]
     if held == expected:
@@ -249,7 +255,7 @@ def _alike(held: bytes, expected: object) -> bool:
 def _require_existence(
     draft: Draft, ref: object, index: object, key: object, exists: object
 ) -> None:
-    space = draft.schema.space(ref)
+    space = _touched(draft, draft.schema.space(ref))
     found = find(draft, space, space.index(index), key)
     if (found is not None) is not bool(exists):
         what = "is no tuple" if exists else "is a tuple"

@@ -117,7 +117,8 @@ def describe(entry: Entry, known: Schema | None = None) -> str:
     """An entry in short. `known` has the names of spaces that were made meanwhile."""
     kind = Kind(entry.kind)
     if kind is Kind.TXN:
-        effects = [_effect(known, *effect) for effect in cbor2.loads(entry.body)[3]]
+        found = cbor2.loads(entry.body)[3]
+        effects = [_effect(known, *effect) for effect in found if effect[0] != schema.SCHEMA]
         text = effects[0] if len(effects) == 1 else f"({' '.join(effects)})"
         return text if entry.flags & WAIT_ACK else f"{text} async"
     if kind is Kind.DEMOTE:
@@ -128,9 +129,10 @@ def describe(entry: Entry, known: Schema | None = None) -> str:
 
 def _effect(known: Schema | None, number: int, key: bytes, row: bytes | None) -> str:
     if number in SYSTEM:
-        names = [each for each in tuples.stored(row) if isinstance(each, str)] if row else []
-        name = f" {names[0]}" if names else ""
-        return f"{'' if row else 'end of '}{SYSTEM[number]}{name}"
+        fields = tuples.stored(row) if row else [key_of(key)]
+        names = [each for each in fields if isinstance(each, str | bytes)]
+        name = names[0].decode() if isinstance(names[0], bytes) else names[0]
+        return f"{'' if row else 'end of '}{SYSTEM[number]} {name}"
     space = known.find(number) if known else None
     where = f"@{space.name if space else number}" if number not in FURNISHED else ""
     return (f"delete {key_of(key)}" if row is None else shown(row)) + where

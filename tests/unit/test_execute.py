@@ -183,7 +183,9 @@ def test_what_makes_a_transaction_synchronous(book: Book) -> None:
     assert sync([2, "_cluster", pack(1, "u")])
     assert sync([10, "new", {}])
     assert sync([30, b"other"])
-    assert not sync([5, "s", 0, [1]])
+    assert sync([5, "s", 0, [1]]), "that nothing was there is a claim that needs a quorum"
+    assert sync([21, "s", 0, [1], False], [2, "t", pack(1, "a")]), "so is a condition"
+    assert not sync([5, "t", 0, [1]])
 
 
 @pytest.mark.parametrize(
