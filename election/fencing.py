@@ -66,9 +66,10 @@ class Contact:
         """Must a leader fence itself?"""
         return self.fencing is not Fencing.OFF and not self.fresh(now)
 
-    def change_fencing(self, fencing: Fencing) -> None:
+    def change_fencing(self, fencing: Fencing, timing: Timing) -> None:
         """The patience may have become shorter: measure anew."""
         self.fencing = fencing
+        self._timing = timing
         self._measure()
 
     def change_voters(

@@ -77,9 +77,19 @@ class Seat:
         """That voter answered us in our term."""
         self.contact.heard(peer, self.now)
 
-    def set_fencing(self, fencing: Fencing) -> None:
-        """Change how a leader guards itself. Counts at once, also for silence that has passed."""
-        self.contact.change_fencing(fencing)
+    def set_fencing(self, fencing: Fencing, *, timing: Timing | None = None) -> None:
+        """Change how a leader guards itself, and how patient everybody is (None: as before).
+
+        Counts at once, also for silence that has passed. A promise to be loyal until some time
+        is kept.
+        """
+        if timing is not None:
+            assert timing.election_timeout > 0
+            assert timing.disconnect_timeout > 0
+            self.timing = timing
+            if self.role is not Role.LEADER:
+                self._arm_election()
+        self.contact.change_fencing(fencing, self.timing)
         if self.role is Role.LEADER:
             if self.contact.lost(self.now):
                 self._fence("quorum_lost")

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from qsync.client.rows import Receipt
     from qsync.errors import (
         AccessDenied,
+        Compacted,
         ConfigError,
         Conflict,
         Damaged,
@@ -49,6 +50,7 @@ __all__ = [
     "AccessDenied",
     "AsyncClient",
     "Client",
+    "Compacted",
     "ConfigError",
     "Conflict",
     "Damaged",

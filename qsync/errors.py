@@ -206,6 +206,14 @@ class TooLarge(QsyncError):
     number = 28
 
 
+class Compacted(QsyncError):
+    """The log does not reach back to where a change feed is to go on. `details["first"]` does."""
+
+    code = "COMPACTED"
+    number = 29
+    hint = "read the space as it is, then watch from the index of that read"
+
+
 class ProtocolError(QsyncError):
     """A peer or client broke the wire protocol. Its connection is closed, the node lives on."""
 

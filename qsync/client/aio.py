@@ -15,16 +15,17 @@ import anyio
 import anyio.abc
 import anyio.lowlevel
 
-from qsync.client import calls, targets, transaction
+from qsync.client import calls, feed, targets, transaction
 from qsync.client.asks import Ask
 from qsync.client.blocking import CONNECT_TIMEOUT_S, TIMEOUT_S
 from qsync.client.calls import Call
 from qsync.client.core import Core
 from qsync.client.effects import Close, Dial, Send
+from qsync.client.feed import AsyncFeed, AsyncValues
 from qsync.client.node import AsyncNode
 from qsync.client.numbering import parse_token
 from qsync.client.options import WriteOptions
-from qsync.client.rows import Receipt
+from qsync.client.rows import Key, Receipt
 from qsync.client.schema import AsyncSchema
 from qsync.client.space import WINDOW, AsyncSpace
 from qsync.client.transaction import AsyncTransaction
@@ -73,6 +74,25 @@ class AsyncClient(AsyncNode):
             else:
                 return result
         raise AssertionError(attempts)
+
+    def watch(
+        self,
+        space: Name | None = None,
+        *,
+        key: Key = None,
+        after: int | Receipt | None = None,
+        idle: float | None = None,
+    ) -> AsyncFeed:
+        """Confirmed transactions in order, each once: `async for change in db.watch("accounts")`.
+
+        As for the blocking client; without `after`, "now" is when the first change is asked for,
+        or when `begin` is awaited.
+        """
+        return AsyncFeed(self, feed.cursor(space, key, after), idle=idle)
+
+    def watch_key(self, key: str) -> AsyncValues:
+        """Values of `box.status`, `box.election`, `box.synchro` or `box.id`, the newest at once."""
+        return AsyncValues(self, key)
 
     async def resolve(self, token: str, *, timeout: float | None = None) -> Receipt:  # noqa: ASYNC109 - the caller's word
         """What became of a write whose outcome was unknown: does it again, at most once in all.

@@ -15,16 +15,17 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Final, Self, TypeVar, Unpack
 
-from qsync.client import calls, targets, transaction
+from qsync.client import calls, feed, targets, transaction
 from qsync.client.asks import Ask
 from qsync.client.calls import Call
 from qsync.client.core import Core
 from qsync.client.effects import Close, Dial, Send
+from qsync.client.feed import Feed, Values
 from qsync.client.node import Node
 from qsync.client.numbering import parse_token
 from qsync.client.options import WriteOptions
 from qsync.client.pipeline import Pipeline
-from qsync.client.rows import Receipt
+from qsync.client.rows import Key, Receipt
 from qsync.client.schema import Schema
 from qsync.client.space import WINDOW, Space
 from qsync.client.transaction import Transaction
@@ -42,9 +43,12 @@ _GONE: Final = select.POLLHUP | select.POLLERR | select.POLLNVAL
 class Client(Node):
     """A connection to a cluster. Made by `qsync.connect`; also a context manager."""
 
-    def __init__(self, core: Core, *, timeout: float) -> None:
+    def __init__(
+        self, core: Core, *, timeout: float, again: "Callable[[], Client] | None" = None
+    ) -> None:
         super().__init__(self)
         self.schema = Schema(self)
+        self._again = again
         self.timeout = timeout
         self._pump = Pump(core)
         self._lock = threading.RLock()
@@ -88,6 +92,31 @@ class Client(Node):
             else:
                 return result
         raise AssertionError(attempts)
+
+    def watch(
+        self,
+        space: Name | None = None,
+        *,
+        key: Key = None,
+        after: int | Receipt | None = None,
+        idle: float | None = None,
+    ) -> Feed:
+        """Confirmed transactions in order, each once: `for change in db.watch("accounts"): ...`.
+
+        Of one space or of all; `key`: only below these first parts of its primary key. From now
+        on, or `after` an index or a receipt. Ends after `idle` seconds without a change, if given,
+        and when the watched space is dropped. Raises Compacted where the log does not reach back.
+        """
+        return Feed(self._twin, feed.cursor(space, key, after), idle=idle)
+
+    def watch_key(self, key: str) -> Values:
+        """Values of `box.status`, `box.election`, `box.synchro` or `box.id`, the newest at once."""
+        return Values(self._twin, key)
+
+    def _twin(self) -> "Client":
+        """Another connection to the same cluster, so that who watches keeps nobody waiting."""
+        assert self._again is not None
+        return self._again()
 
     def pipeline(self, *, window: int = WINDOW) -> Pipeline:
         """Many requests under way at once: `with db.pipeline() as pipe: ...`."""
@@ -296,7 +325,12 @@ def connect(
     `connect_timeout`.
     """
     core = Core(targets.parse(target), dice=random.SystemRandom(), direct=direct)
-    client = Client(core, timeout=timeout)
+
+    def again() -> Client:
+        known = core.wires.route.addresses
+        return connect(known, timeout=timeout, connect_timeout=connect_timeout, direct=direct)
+
+    client = Client(core, timeout=timeout, again=again)
     try:
         client.run(calls.ping(), timeout=connect_timeout)
     except BaseException:

@@ -253,3 +253,55 @@ ENCODERS: dict[FieldType, Encoder] = {
     FieldType.UUID: _uuid,
     FieldType.SCALAR: _scalar,
 }
+
+
+def decode(key: bytes) -> list[object]:
+    """The parts of a key (without its prefix). Whole numbers come back as integers, uuids as bytes.
+
+    Raises ValueError for bytes that are no key.
+    """
+    parts: list[object] = []
+    at = 0
+    try:
+        while at < len(key):
+            part, at = _decode_part(key, at)
+            parts.append(part)
+    except (IndexError, struct.error) as error:
+        raise ValueError(f"{key.hex()} ends in the middle of a part") from error
+    return parts
+
+
+def _decode_part(key: bytes, at: int) -> tuple[object, int]:
+    tag, rest = key[at : at + 1], at + 1
+    if tag in _SIMPLE:
+        return _SIMPLE[tag], rest
+    if tag in (_STRING, _BINARY):
+        return _decode_text(key, rest, is_text=tag == _STRING)
+    if tag == _UUID:
+        return key[rest : rest + _UUID_BYTES], rest + _UUID_BYTES
+    if tag[0] in (_POSITIVE, _NEGATIVE):
+        (number,) = _BITS.unpack_from(key, rest)
+        return number + (INTEGER_MIN if tag[0] == _NEGATIVE else 0), rest + _BITS.size
+    if tag[0] == _NUMBER:
+        return _decode_number(key, rest)
+    raise ValueError(f"no part of a key begins with {tag.hex()}")
+
+
+def _decode_number(key: bytes, at: int) -> tuple[int | float, int]:
+    bits, residue = _NEAR.unpack_from(key, at)
+    bits = bits & ~_SIGN if bits & _SIGN else bits ^ _ALL
+    (near,) = _DOUBLE.unpack(_BITS.pack(bits))
+    whole = math.isfinite(near) and near.is_integer()
+    return int(near) + residue - _RESIDUE_ZERO if whole else near, at + _NEAR.size
+
+
+def _decode_text(key: bytes, at: int, *, is_text: bool) -> tuple[str | bytes, int]:
+    end = at
+    while key[end] or key[end + 1 : end + 2] == ABOVE:
+        end += 1 + (not key[end])
+    found = key[at:end].replace(b"\0\xff", b"\0")
+    return found.decode() if is_text else found, end + 1
+
+
+_SIMPLE: dict[bytes, object] = {_NIL: None, _FALSE: False, _TRUE: True}
+_NEAR = struct.Struct(">QH")

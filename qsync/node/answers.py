@@ -10,6 +10,7 @@ from qsync.wire import replies, verbs
 from qsync.wire.verbs import Verb
 
 if TYPE_CHECKING:
+    from qsync.node.desk import Desk
     from qsync.replica import Replica
 
 Question = verbs.Plain | verbs.Info | verbs.Log | verbs.Digest | verbs.DryRun
@@ -25,7 +26,9 @@ class Answers:
         *,
         status: Callable[[], dict[str, object]],
         parts: Mapping[str, Callable[[], object]],
+        desk: "Desk",
     ) -> None:
+        self.desk = desk
         self._replica = replica
         self._status = status
         self._parts = parts

@@ -33,18 +33,33 @@ class Folding:
         self._interval = interval
         self._rows_max = rows_max
         self._last = 0.0
+        self.durable = 0
+        """Up to here the rows are known to be on the disk, not only given to the system."""
+        self._goal = 0
+
+    @property
+    def hurried(self) -> bool:
+        """Does somebody wait for a snapshot?"""
+        return self._goal > self.durable
+
+    def hurry(self, goal: int) -> None:
+        """Fold up to `goal` as soon as possible, and make it durable."""
+        self._goal = max(self._goal, goal)
 
     async def run(self) -> None:
         """Fold until cancelled."""
         while True:
             await trio.sleep(self._interval)
             now = trio.current_time()
-            if self._replica.state.overlay_rows < ROWS_MIN and now - self._last < PATIENCE:
+            few = self._replica.state.overlay_rows < ROWS_MIN
+            if few and now - self._last < PATIENCE and not self.hurried:
                 continue
             self._last = now
             try:
                 while self.slice():
                     await trio.lowlevel.checkpoint()
+                if self.hurried:
+                    self.durable = int(await trio.to_thread.run_sync(self._spaces.sync))
             except StoreError as error:
                 # The log carries durability: rows stay in memory until the disk takes them again.
                 if self.error is None:

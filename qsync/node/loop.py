@@ -71,6 +71,8 @@ class Loop:
     def turn(self) -> None:
         """The batch is complete: do what is to be done, and send what was queued."""
         self.settle()
+        if self.requests is not None and self.requests.desk.busy:
+            self.requests.desk.turn()
         self._flush()
 
     def settle(self) -> None:

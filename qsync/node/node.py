@@ -11,9 +11,10 @@ from qsync.config import NodeConfig
 from qsync.core.config import CoreConfig
 from qsync.core.inputs import Input
 from qsync.errors import StoreError
-from qsync.node import view
+from qsync.node import info, view
 from qsync.node.answers import Answers
 from qsync.node.assembly import Storage, core_config, data_limits, open_storage
+from qsync.node.desk import Desk
 from qsync.node.expiry import Expiry
 from qsync.node.folding import Folding
 from qsync.node.links import Links
@@ -24,7 +25,7 @@ from qsync.node.server import Server
 from qsync.node.timeline import Timeline
 from qsync.node.timers import Timers
 from qsync.replica import Replica
-from qsync.store.contract import Tail
+from qsync.store.contract import Identity, Tail
 from qsync.store.writer import Choice, Mode, Writer
 from qsync.wire.session import Greeting, Hello, Party
 
@@ -40,14 +41,14 @@ class Node:
     def __init__(
         self, config: NodeConfig, storage: Storage, token: trio.lowlevel.TrioToken
     ) -> None:
-        self.config = config
+        self.config: NodeConfig = config
         self.storage = storage
-        self.identity = storage.directory.identity
-        self.address = str(config.address)
+        self.identity: Identity = storage.directory.identity
+        self.address: str = str(config.address)
         self.core: CoreConfig = core_config(config)
         self._born = trio.current_time()
         self.timeline = Timeline(storage.directory.path / "timeline.jsonl")
-        self.replica = Replica(
+        self.replica: Replica = Replica(
             self.core,
             ballot=storage.recovered.ballot,
             confirmed=storage.recovered.confirmed,
@@ -84,7 +85,7 @@ class Node:
         self.expiry = Expiry(self.replica, ttl=config.limits.session_ttl)
         self.requests = Requests(
             self.replica,
-            Answers(self.replica, status=lambda: view.status(self), parts=view.parts(self)),
+            self._answers(),
             step=self._step,
             send=self.reactor.send,
             leader_address=lambda: self.address_of(self.replica.machine.raft.leader),
@@ -110,6 +111,14 @@ class Node:
             timeline=self.timeline,
             interval=config.store.fold_interval,
             rows_max=config.store.fold_rows_max,
+        )
+
+    def _answers(self) -> Answers:
+        return Answers(
+            self.replica,
+            status=lambda: view.status(self),
+            parts={**view.parts(self), **info.parts(self)},
+            desk=Desk(self, now=trio.current_time),
         )
 
     # -- running
@@ -175,6 +184,7 @@ class Node:
         self._begin()
         if EXPIRY in own:
             self.requests.expire()
+            self.requests.desk.tick()
             self.timers.at(EXPIRY, now + EXPIRY_INTERVAL)
         if SWEEP in own:
             self.server.sweep()

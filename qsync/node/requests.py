@@ -18,6 +18,7 @@ from qsync.core.ready import ReadSettled, Settled, Ticket, Verdict
 from qsync.data.request import Request as Transaction
 from qsync.node.answers import Answers
 from qsync.node.connection import Connection
+from qsync.node.desk import Desk
 from qsync.node.expiry import Expiry
 from qsync.node.tickets import AskTicket, Tickets, WriteTicket
 from qsync.replica import Replica
@@ -33,6 +34,7 @@ GRACE = 1.0
 # Plain integers: arithmetic on flag enums costs more than the rest of the request.
 _SYNC = int(WriteFlags.SYNC)
 _FORCED = int(WriteFlags.SYNC | WriteFlags.ASYNC)
+_FOR_DESK = verbs.Watch | verbs.Changes | verbs.Options | verbs.Trace
 _AT_ONCE = int(WriteFlags.SUBMIT | WriteFlags.NO_WAIT)
 
 
@@ -61,12 +63,23 @@ class Requests:
         self._now = now
         self._inflight_max = inflight_max
         self._expiry = expiry
-        self._parked: deque[tuple[Connection, verbs.Write]] = deque()
+        self._parked: deque[tuple[Connection, verbs.Write, float]] = deque()
         self._timeout = replica.machine.config.synchro_timeout + GRACE
+
+    @property
+    def desk(self) -> Desk:
+        """Who answers what is not about data."""
+        return self._answers.desk
+
+    def reconfigured(self) -> None:
+        """The core has another configuration."""
+        self._timeout = self._replica.machine.config.synchro_timeout + GRACE
 
     def take(self, connection: Connection, payloads: list[bytes]) -> None:
         """A client's frames, in order. Raises ProtocolError when they are none of ours."""
-        room = self._has_room()  # the limits are soft: once for all that arrived together
+        self.resume()  # who waits for room goes first
+        # The limits are soft: once for all that arrived together.
+        room = not self._parked and self._has_room()
         for payload in payloads:
             try:
                 request = requests.decode(payload)
@@ -101,13 +114,14 @@ class Requests:
         elif len(self._parked) >= self._inflight_max:
             self._fail(connection, request.id, _parked_full(self._inflight_max))
         else:
-            self._parked.append((connection, request))
+            timeout = self._timeout if request.timeout is None else request.timeout
+            self._parked.append((connection, request, self._now() + timeout))
 
     def resume(self) -> None:
         """Writers that waited for room in the limbo go on."""
         parked = self._parked
         while parked and self._has_room():
-            connection, request = parked.popleft()
+            connection, request, _ = parked.popleft()
             if not connection.closed:
                 self._submit(connection, request)
 
@@ -220,8 +234,8 @@ class Requests:
             self._ask(connection, request.id, _demote(request), request.timeout)
         elif isinstance(request, verbs.Plain) and request.verb is Verb.ROLLBACK_QUEUE:
             self._ask(connection, request.id, _roll_back, READ_TIMEOUT)
-        else:
-            assert not isinstance(request, verbs.Write)
+        elif not self.desk.take(connection, request):
+            assert not isinstance(request, verbs.Write | _FOR_DESK)
             self._reply(connection, request.id, lambda: self._answers.answer(request))
 
     def _reply(self, connection: Connection, number: int, answer: Callable[[], bytes]) -> None:
@@ -296,7 +310,16 @@ class Requests:
     # -- those whose time is over
 
     def expire(self) -> None:
-        """Writes whose fate is open are *unknown*, with a token; never called failed."""
+        """Writes whose fate is open are *unknown*, with a token; never called failed.
+
+        Those that still wait for room were never begun, and are told so.
+        """
+        now = self._now()
+        late = [each for each in self._parked if each[2] <= now]
+        if late:
+            self._parked = deque(each for each in self._parked if each[2] > now)
+            for connection, request, _ in late:
+                self._fail(connection, request.id, _no_room())
         for number, ticket in self.tickets.overdue(self._now()):
             self._step(Forgotten(ticket=number))
             if type(ticket) is WriteTicket:
@@ -341,6 +364,12 @@ def _queue_full(limit: int) -> errors.QsyncError:
     return errors.SyncQueueFull(
         f"the limbo is full (queue_entries_max {limit} or queue_bytes_max)",
         details={"retry_after": 0.1},
+    )
+
+
+def _no_room() -> errors.QsyncError:
+    return errors.SyncQueueFull(
+        "the limbo had no room in time; nothing was written", details={"retry_after": 0.5}
     )
 
 

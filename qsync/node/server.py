@@ -59,6 +59,14 @@ class Server:
         self._reactor.add(connection)
         self._reactor.send(connection, acceptor.greet())
 
+    def instance_of(self, replica: int) -> str | None:
+        """The instance that a member said it is, if it was heard of."""
+        return self._instances.get(replica)
+
+    def hears(self, replica: int) -> bool:
+        """Does that member have a connection to us?"""
+        return replica in self._inbound
+
     def sweep(self) -> None:
         """Drop strangers that never said who they are."""
         late = self._now() - HANDSHAKE_TIMEOUT

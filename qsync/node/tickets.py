@@ -39,6 +39,8 @@ class Tickets:
     def __init__(self) -> None:
         self.latency = Histogram()
         """Of writes, from asking to the answer."""
+        self.waited = 0.0
+        """Seconds that the newest of them took."""
         self._next = 1
         self._open: dict[Ticket, AnyTicket] = {}
         self._deadlines: list[tuple[float, Ticket]] = []
@@ -65,7 +67,8 @@ class Tickets:
         """So many writes are answered together; all are counted as slow as the oldest."""
         ticket = self._open.get(oldest)
         if type(ticket) is WriteTicket:
-            self.latency.add(now - ticket.asked_at, count)
+            self.waited = now - ticket.asked_at
+            self.latency.add(self.waited, count)
 
     def overdue(self, now: float) -> list[tuple[Ticket, AnyTicket]]:
         """Those whose deadline has passed; they are taken."""

@@ -42,7 +42,7 @@ def status(node: "Node") -> dict[str, object]:
         "leader_name": node.name_of(leader),
         "leader_address": node.address_of(leader),
         "leader_idle": node.leader_idle(),
-        "behind": _behind(machine),
+        "behind": behind(machine),
         "ro": bool(reasons),
         "ro_reason": reasons[0].why.value if reasons else None,
         "ro_reasons": [
@@ -76,7 +76,7 @@ def status(node: "Node") -> dict[str, object]:
     }
 
 
-def _behind(machine: "Machine") -> int | None:
+def behind(machine: "Machine") -> int | None:
     """How many entries a follower lacks on disk, by the leader's last heartbeat."""
     if machine.leader is not None:
         return 0

@@ -15,6 +15,7 @@ from qsync.errors import ProtocolError, TooLarge, WrongTuple
 from qsync.wire import cbor, limits
 from qsync.wire.frames import LENGTH_SIZE, frame
 from qsync.wire.verbs import (
+    Changes,
     Clear,
     Count,
     Demote,
@@ -26,17 +27,21 @@ from qsync.wire.verbs import (
     Log,
     Name,
     Operations,
+    Options,
     Plain,
     Promote,
     Request,
     Select,
+    Trace,
     TxGet,
     Verb,
+    Watch,
     Write,
     WriteFlags,
 )
 
 __all__ = [
+    "Changes",
     "Clear",
     "Count",
     "Demote",
@@ -48,12 +53,15 @@ __all__ = [
     "Log",
     "Name",
     "Operations",
+    "Options",
     "Plain",
     "Promote",
     "Request",
     "Select",
+    "Trace",
     "TxGet",
     "Verb",
+    "Watch",
     "Write",
     "WriteFlags",
     "decode",
@@ -267,6 +275,15 @@ def _demote(id: int, fields: cbor.Fields) -> Demote:
     return Demote(id, fields.uint(limits.REPLICA_MAX), fields.seconds())
 
 
+def _watch(id: int, fields: cbor.Fields) -> Watch:
+    return Watch(id, fields.text(limits.NAME_CHARS_MAX), fields.any(), fields.seconds())
+
+
+def _changes(id: int, fields: cbor.Fields) -> Changes:
+    after, space = fields.uint_or_none(), _name_or_none(fields)
+    return Changes(id, after, space, _key(fields), fields.seconds())
+
+
 def _log(id: int, fields: cbor.Fields) -> Log:
     return Log(id, fields.index(), fields.uint(), fields.uint())
 
@@ -293,6 +310,10 @@ _VERBS: Final[dict[type, Verb]] = {
     Log: Verb.LOG,
     Digest: Verb.DIGEST,
     DryRun: Verb.DRY_RUN,
+    Watch: Verb.WATCH,
+    Changes: Verb.CHANGES,
+    Options: Verb.OPTIONS,
+    Trace: Verb.TRACE,
 }
 _READERS: Final[dict[int, Callable[[int, cbor.Fields], Request]]] = {
     Verb.PING: lambda id, _: Plain(id, Verb.PING),
@@ -311,4 +332,9 @@ _READERS: Final[dict[int, Callable[[int, cbor.Fields], Request]]] = {
     Verb.LOST: lambda id, _: Plain(id, Verb.LOST),
     Verb.DRY_RUN: lambda id, fields: DryRun(id, fields.text(limits.NAME_CHARS_MAX)),
     Verb.TX_GET: _tx_get,
+    Verb.WATCH: _watch,
+    Verb.CHANGES: _changes,
+    Verb.OPTIONS: lambda id, fields: Options(id, fields.table()),
+    Verb.SNAPSHOT: lambda id, _: Plain(id, Verb.SNAPSHOT),
+    Verb.TRACE: lambda id, fields: Trace(id, fields.uint(), fields.seconds()),
 }

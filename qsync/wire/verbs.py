@@ -34,6 +34,11 @@ class Verb(IntEnum):
     LOST = 15
     DRY_RUN = 16
     TX_GET = 17
+    WATCH = 18
+    CHANGES = 19
+    OPTIONS = 20
+    SNAPSHOT = 21
+    TRACE = 22
 
 
 class WriteFlags(IntFlag):
@@ -126,10 +131,47 @@ class TxGet(NamedTuple):
 
 
 class Plain(NamedTuple):
-    """A question without arguments: PING, SCHEMA, STATUS, ROLLBACK_QUEUE, LOST."""
+    """A question without arguments: PING, SCHEMA, STATUS, ROLLBACK_QUEUE, LOST, SNAPSHOT."""
 
     id: int
     verb: Verb
+
+
+class Watch(NamedTuple):
+    """A broadcast key. Answered when its value is not `known`, or after `wait` seconds."""
+
+    id: int
+    key: str
+    known: object
+    wait: float
+
+
+class Changes(NamedTuple):
+    """Confirmed transactions above `after` that touch `space` (below `prefix` of its keys).
+
+    Answered when there are some, or after `wait` seconds. `after` nil: from now on.
+    """
+
+    id: int
+    after: Index | int | None
+    space: Name | None
+    prefix: list[object]
+    wait: float
+
+
+class Options(NamedTuple):
+    """`box.cfg`: the options by Tarantool's names, after `given` ones were changed."""
+
+    id: int
+    given: dict[str, object]
+
+
+class Trace(NamedTuple):
+    """Watch the log's stages for `arm` seconds more; answer what is known of entry `at`."""
+
+    id: int
+    at: Index | int
+    arm: float
 
 
 class Info(NamedTuple):
@@ -198,4 +240,8 @@ Request = (
     | Log
     | Digest
     | DryRun
+    | Watch
+    | Changes
+    | Options
+    | Trace
 )

@@ -1,5 +1,6 @@
 """Physical keys: the order of the bytes is the order of the values."""
 
+import contextlib
 import math
 from collections.abc import Callable
 from uuid import UUID
@@ -84,6 +85,19 @@ def test_keys_of_several_parts_are_ordered_part_by_part(data: st.DataObject) -> 
     one, two = (data.draw(st.tuples(*(VALUES[type_] for type_ in types))) for _ in range(2))
     expected = next((o for a, b in zip(one, two, strict=True) if (o := order(a, b))), 0)
     assert byte_order(keys.encode(parts, one), keys.encode(parts, two)) == expected
+
+
+@given(st.data())
+def test_a_key_can_be_read_back_without_its_index(data: st.DataObject) -> None:
+    types = data.draw(st.lists(st.sampled_from(list(VALUES)), min_size=0, max_size=3))
+    parts = [Part(field=at, type=type_, nullable=True) for at, type_ in enumerate(types)]
+    values = data.draw(st.tuples(*(st.none() | VALUES[type_] for type_ in types)))
+    raw = keys.encode(parts, values)
+    plain = [keys.uuid_bytes(value) if isinstance(value, UUID) else value for value in values]
+    assert keys.decode(raw) == plain
+    for cut in range(len(raw)):
+        with contextlib.suppress(ValueError):
+            assert len(keys.decode(raw[:cut])) <= len(values)
 
 
 @given(st.lists(st.one_of(STRINGS, BYTES), min_size=2, max_size=2), STRINGS)

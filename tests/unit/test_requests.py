@@ -15,6 +15,7 @@ from qsync.record import Lsn
 from qsync.wire import cbor, replies, requests
 from qsync.wire.frames import Frames
 from qsync.wire.verbs import (
+    Changes,
     Clear,
     Count,
     Demote,
@@ -24,12 +25,15 @@ from qsync.wire.verbs import (
     Info,
     Level,
     Log,
+    Options,
     Plain,
     Promote,
     Request,
     Select,
+    Trace,
     TxGet,
     Verb,
+    Watch,
     Write,
     WriteFlags,
 )
@@ -69,7 +73,16 @@ asked: st.SearchStrategy[Request] = st.one_of(
     st.builds(
         Plain,
         u64,
-        st.sampled_from([Verb.PING, Verb.SCHEMA, Verb.STATUS, Verb.ROLLBACK_QUEUE, Verb.LOST]),
+        st.sampled_from(
+            [
+                Verb.PING,
+                Verb.SCHEMA,
+                Verb.STATUS,
+                Verb.ROLLBACK_QUEUE,
+                Verb.LOST,
+                Verb.SNAPSHOT,
+            ]
+        ),
     ),
     st.builds(Info, u64, st.none() | st.text(max_size=20)),
     st.builds(Promote, u64, seconds),
@@ -78,6 +91,10 @@ asked: st.SearchStrategy[Request] = st.one_of(
     st.builds(Log, u64, u64.map(Index), u64, u64),
     st.builds(Digest, u64, st.none() | names),
     st.builds(DryRun, u64, st.text(max_size=10)),
+    st.builds(Watch, u64, st.text(max_size=10), values, seconds),
+    st.builds(Changes, u64, st.none() | u64, st.none() | names, keys, seconds),
+    st.builds(Options, u64, st.dictionaries(st.text(max_size=5), values)),
+    st.builds(Trace, u64, u64, seconds),
 )
 
 

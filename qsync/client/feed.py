@@ -1,0 +1,196 @@
+"""Watching: confirmed changes as a sequence that can be left and resumed, and broadcast values.
+
+The node is asked again and again, and keeps a question until it has news. So a reader sets its own
+pace, and after a lost connection it goes on where it was, with whichever node answers.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
+
+from qsync.client import questions
+from qsync.client.calls import Call
+from qsync.client.changes import Batch, Change, What
+from qsync.client.rows import Key, Receipt, key_of
+from qsync.wire.verbs import Name
+
+if TYPE_CHECKING:
+    from qsync.client.aio import AsyncClient
+    from qsync.client.blocking import Client
+
+WAIT_S: Final = 1.0
+"""How long a node keeps a question for which it has no news."""
+
+
+@dataclass(slots=True)
+class Cursor:
+    """Where a reader is, and what it wants. `space` becomes a number once it is known."""
+
+    space: Name | None
+    prefix: list[object]
+    upto: int | None
+    pending: deque[Change] = field(default_factory=deque)
+    ended: bool = False
+    idle_s: float = 0.0
+
+    def call(self) -> Call[Batch]:
+        """The next question."""
+        return questions.changes(self.upto, self.space, self.prefix, WAIT_S)
+
+    def took(self, batch: Batch) -> None:
+        """Its answer."""
+        self.upto = batch.upto
+        if batch.space is not None:
+            self.space = batch.space
+        self.pending.extend(batch.changes)
+        self.idle_s = 0.0 if batch.changes else self.idle_s + batch.seconds
+
+    def next(self) -> Change | None:
+        """The next change that is here. After a drop of the watched space nothing follows."""
+        if not self.pending:
+            return None
+        change = self.pending.popleft()
+        if self.space is not None and change.effects[-1].what is What.DROP:
+            self.pending.clear()
+            self.ended = True
+        return change
+
+
+def cursor(space: Name | None, key: Key, after: int | Receipt | None) -> Cursor:
+    """A reader's first place: after an index or a write, or (None) now."""
+    place = after.index if isinstance(after, Receipt) else after
+    return Cursor(space, key_of(key), place)
+
+
+class Feed:
+    """Changes, blocking, over a connection of its own. Also a context manager."""
+
+    def __init__(
+        self, make: "Callable[[], Client]", place: Cursor, *, idle: float | None = None
+    ) -> None:
+        self._place = place
+        self._idle = idle
+        self._client = make()
+        if place.upto is None:
+            try:
+                self._ask()
+            except BaseException:
+                self.close()
+                raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Change:
+        place = self._place
+        while not place.pending:
+            if place.ended or (self._idle is not None and place.idle_s >= self._idle):
+                self.close()
+                raise StopIteration
+            self._ask()
+        change = place.next()
+        assert change is not None
+        return change
+
+    @property
+    def upto(self) -> int:
+        """Everything up to this index of the log was read, and handed out or waits here."""
+        return self._place.upto or 0
+
+    def close(self) -> None:
+        """Hang up."""
+        self._client.close()
+
+    def _ask(self) -> None:
+        self._place.took(self._client.run(self._place.call()))
+
+
+class AsyncFeed:
+    """Changes with `async for`, over the client's own connection."""
+
+    def __init__(self, client: "AsyncClient", place: Cursor, *, idle: float | None = None) -> None:
+        self._client = client
+        self._place = place
+        self._idle = idle
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Change:
+        place = self._place
+        while not place.pending:
+            if place.ended or (self._idle is not None and place.idle_s >= self._idle):
+                raise StopAsyncIteration
+            await self.begin()
+        change = place.next()
+        assert change is not None
+        return change
+
+    @property
+    def upto(self) -> int:
+        """Everything up to this index of the log was read, and handed out or waits here."""
+        return self._place.upto or 0
+
+    async def begin(self) -> None:
+        """Ask once. With `after=None` the first time says what "now" is."""
+        self._place.took(await self._client.run(self._place.call()))
+
+
+class Values:
+    """The values of a broadcast key, blocking: the present one at once, then every other one."""
+
+    def __init__(self, make: "Callable[[], Client]", key: str) -> None:
+        self._key = key
+        self._known: object = None
+        self._client = make()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> object:
+        while True:
+            value = self._client.run(questions.watch(self._key, self._known, WAIT_S))
+            if value != self._known:
+                self._known = value
+                return value
+
+    def close(self) -> None:
+        """Hang up."""
+        self._client.close()
+
+
+class AsyncValues:
+    """The same with `async for`, over the client's own connection."""
+
+    def __init__(self, client: "AsyncClient", key: str) -> None:
+        self._client = client
+        self._key = key
+        self._known: object = None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> object:
+        while True:
+            value = await self._client.run(questions.watch(self._key, self._known, WAIT_S))
+            if value != self._known:
+                self._known = value
+                return value

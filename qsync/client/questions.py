@@ -1,0 +1,103 @@
+"""Questions about a node and its news as values: watching, options, snapshots, traces."""
+
+from collections.abc import Mapping
+
+from qsync.client.asks import Ask, Kind
+from qsync.client.calls import Call
+from qsync.client.changes import Batch, Change, Effect, What
+from qsync.client.rows import decode_row
+from qsync.errors import ProtocolError
+from qsync.wire import cbor
+from qsync.wire.verbs import Changes, Name, Options, Plain, Trace, Verb, Watch
+
+_WHATS = frozenset(What)
+
+
+def watch(key: str, known: object, wait: float) -> Call[object]:
+    """The value of a broadcast key: at once if it is not `known`, else after `wait` seconds."""
+    return Call(Kind.READ, lambda id: Watch(id, key, known, wait), lambda ask: _values(ask, 1)[0])
+
+
+def changes(
+    after: int | None, space: Name | None, prefix: list[object], wait: float
+) -> Call[Batch]:
+    """Confirmed transactions after an index; none when there were none for `wait` seconds."""
+    return Call(Kind.READ, lambda id: Changes(id, after, space, prefix, wait), _batch)
+
+
+def options(given: Mapping[str, object]) -> Call[dict[str, object]]:
+    """`box.cfg`: all options, after these were changed."""
+    kind = Kind.ONCE if given else Kind.READ
+    return Call(kind, lambda id: Options(id, dict(given)), _map)
+
+
+def snapshot() -> Call[int]:
+    """Store what is confirmed; the index up to which it is durable."""
+
+    def read(ask: Ask) -> int:
+        return cbor.Fields(_values(ask, 1), "answer to a snapshot").uint()
+
+    return Call(Kind.READ, lambda id: Plain(id, Verb.SNAPSHOT), read)
+
+
+def trace(at: int, arm: float) -> Call[dict[str, object]]:
+    """What happened to an entry on this node; goes on watching for `arm` seconds."""
+    return Call(Kind.READ, lambda id: Trace(id, at, arm), _map)
+
+
+def _values(ask: Ask, size: int) -> list[object]:
+    assert ask.answer is not None
+    if len(ask.answer) == size:
+        return ask.answer
+    raise ProtocolError(f"an answer of {len(ask.answer)} fields, not {size}")
+
+
+def _map(ask: Ask) -> dict[str, object]:
+    return cbor.Fields(_values(ask, 1), "answer").table()
+
+
+def _batch(ask: Ask) -> Batch:
+    fields = cbor.Fields(_values(ask, 4), "answer to changes")
+    found = [_change(each) for each in fields.array()]
+    return Batch(
+        changes=tuple(found),
+        upto=fields.uint(),
+        confirmed=fields.uint(),
+        space=fields.uint_or_none(),
+        seconds=ask.seconds,
+    )
+
+
+def _change(value: object) -> Change:
+    if not isinstance(value, list):
+        raise ProtocolError("a change that is no array")
+    fields = cbor.Fields(value, "change")
+    return Change(
+        index=fields.uint(),
+        term=fields.uint(),
+        lsn=fields.uint(),
+        origin=fields.uint(),
+        time=_number(fields.any()),
+        effects=tuple(_effect(each) for each in fields.array()),
+    )
+
+
+def _number(value: object) -> float:
+    if isinstance(value, int | float):
+        return float(value)
+    raise ProtocolError("a change whose time is no number")
+
+
+def _effect(value: object) -> Effect:
+    match value:
+        case [str(what), (str() | int()) as space, list(key), (bytes() | None) as row] if (
+            what in _WHATS
+        ):
+            return Effect(
+                what=What(what),
+                space=space,
+                key=key,
+                row=None if row is None else decode_row(row),
+            )
+        case _:
+            raise ProtocolError("an effect of an unknown kind")

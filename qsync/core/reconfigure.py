@@ -1,0 +1,36 @@
+"""Another configuration for a node that runs: everything that has a copy of it gets the new one."""
+
+from typing import TYPE_CHECKING
+
+from election.raft import Timing
+from qsync.core.config import CoreConfig
+from qsync.core.ready import TimerKind
+
+if TYPE_CHECKING:
+    from qsync.core.machine import Machine
+
+
+def reconfigure(machine: "Machine", config: CoreConfig) -> None:
+    """Follow `config` from now on. Who the voters are is not changed by this."""
+    before = machine.config
+    assert (config.me, config.voters) == (before.me, before.voters)
+    machine.config = config
+    machine.follower.config = config
+    leader = machine.leader
+    if leader is not None:
+        leader.config = config
+    raft = machine.raft
+    timing = Timing(
+        election_timeout=config.election_timeout, disconnect_timeout=config.disconnect_timeout
+    )
+    if timing != raft.timing or config.fencing is not before.fencing:
+        raft.set_fencing(config.fencing, timing=timing)
+    if config.mode is not before.mode:
+        raft.set_mode(config.mode)
+    if config.replication_timeout != before.replication_timeout:
+        machine.out.arm(TimerKind.HEARTBEAT, config.replication_timeout)
+    # The oldest transaction may be due sooner now; the timer is armed anew for the next batch.
+    machine.pace.synchro_armed = False
+    machine.follow_raft()
+    if machine.leader is not None:
+        machine.leader.count()

@@ -1,0 +1,65 @@
+"""What a node broadcasts: small values that change seldom, for `box.watch`."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from qsync.node import info, view
+
+if TYPE_CHECKING:
+    from qsync.node.node import Node
+
+
+def values(node: "Node") -> Mapping[str, Callable[[], object]]:
+    """The keys of `box.watch`: small values that change seldom."""
+    return {name: partial(make, node) for name, make in _BROADCAST.items()}
+
+
+def _box_status(node: "Node") -> dict[str, object]:
+    machine = node.replica.machine
+    return {
+        "is_ro": bool(machine.reasons()),
+        "is_ro_cfg": machine.config.read_only,
+        "ro_reason": info.reason(node),
+        "status": info.status(node),
+    }
+
+
+def _box_election(node: "Node") -> dict[str, object]:
+    machine = node.replica.machine
+    return {
+        "term": int(machine.term),
+        "role": machine.raft.role.value,
+        "is_ro": bool(machine.reasons()),
+        "leader": int(machine.raft.leader or 0),
+        "leader_name": node.name_of(machine.raft.leader),
+    }
+
+
+def _box_synchro(node: "Node") -> dict[str, object]:
+    machine, limbo = node.replica.machine, node.replica.machine.ledger.limbo
+    return {
+        "quorum": machine.config.quorum,
+        "owner": int(limbo.owner.owner),
+        "term": int(limbo.owner.term),
+        "len": len(limbo.queue),
+        "busy": bool(view.synchro(machine)["busy"]),
+    }
+
+
+def _box_id(node: "Node") -> dict[str, object]:
+    return {
+        "id": int(node.config.node.id),
+        "instance_uuid": node.identity.instance,
+        "instance_name": node.config.node.name,
+        "replicaset_uuid": node.identity.cluster,
+        "replicaset_name": node.config.cluster.name,
+    }
+
+
+_BROADCAST: Final[Mapping[str, Callable[["Node"], object]]] = {
+    "box.id": _box_id,
+    "box.status": _box_status,
+    "box.election": _box_election,
+    "box.synchro": _box_synchro,
+}

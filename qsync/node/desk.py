@@ -1,0 +1,96 @@
+"""Questions about the node rather than its data: news, options, traces, snapshots."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from qsync.errors import QsyncError
+from qsync.node import broadcast, options
+from qsync.node.clock import wall_clock
+from qsync.node.connection import Connection
+from qsync.node.tracing import Tracing
+from qsync.node.watching import Watching
+from qsync.wire import replies, verbs
+from qsync.wire.verbs import Verb
+
+if TYPE_CHECKING:
+    from qsync.node.node import Node
+
+
+class Desk:
+    """One per node. `turn` after every batch while `busy`, `tick` a few times a second."""
+
+    def __init__(self, node: "Node", *, now: Callable[[], float]) -> None:
+        self._node = node
+        self.watching = Watching(
+            node.replica, broadcast.values(node), send=node.reactor.send, now=now
+        )
+        self.tracing = Tracing(node.replica.machine, now=now, wall=wall_clock)
+        self._snapshots: list[tuple[Connection, int, int]] = []
+
+    @property
+    def busy(self) -> bool:
+        """Is there anything to look at after a batch?"""
+        return self.watching.busy or self.tracing.armed
+
+    def take(self, connection: Connection, request: verbs.Request) -> bool:
+        """Answer, or keep the question until it can be. False: it is none of ours."""
+        try:
+            if isinstance(request, verbs.Watch):
+                self.watching.key(connection, request)
+            elif isinstance(request, verbs.Changes):
+                self.watching.changes(connection, request)
+            elif isinstance(request, verbs.Options):
+                self._options(connection, request)
+            elif isinstance(request, verbs.Trace):
+                self.tracing.arm(request.arm)
+                self._send(connection, replies.reply(request.id, self.tracing.tell(request.at)))
+            elif isinstance(request, verbs.Plain) and request.verb is Verb.SNAPSHOT:
+                self._snapshot(connection, request.id)
+            else:
+                return False
+        except QsyncError as error:
+            self._send(connection, replies.failed(request.id, error))
+        return True
+
+    def turn(self) -> None:
+        """A batch is done."""
+        if self.tracing.armed:
+            self.tracing.turn()
+        if self.watching.busy:
+            self.watching.turn()
+
+    def tick(self) -> None:
+        """Time has passed."""
+        self.watching.tick()
+        self.tracing.tick()
+        if self._snapshots:
+            self._snapshots = [each for each in self._snapshots if not self._folded(*each)]
+
+    def _send(self, connection: Connection, data: bytes) -> None:
+        self._node.reactor.send(connection, data)
+
+    def _options(self, connection: Connection, request: verbs.Options) -> None:
+        if request.given:
+            self._node.timeline.note("options", {"given": request.given})
+        found = options.change(self._node, request.given)
+        self._send(connection, replies.reply(request.id, found))
+
+    def _snapshot(self, connection: Connection, number: int) -> None:
+        ledger = self._node.replica.machine.ledger
+        goal = min(ledger.confirmed, ledger.written, ledger.durable_confirmed)
+        self._node.folding.hurry(int(goal))
+        self._snapshots.append((connection, number, int(goal)))
+
+    def _folded(self, connection: Connection, number: int, goal: int) -> bool:
+        """True when it is answered, or nobody waits any more."""
+        folding = self._node.folding
+        if connection.closed:
+            return True
+        if folding.durable >= goal:
+            self._send(connection, replies.reply(number, folding.durable))
+            return True
+        if folding.error is not None:
+            error = QsyncError(f"the spaces cannot be stored: {folding.error}")
+            self._send(connection, replies.failed(number, error))
+            return True
+        return False

@@ -1,0 +1,133 @@
+"""Change feeds: confirmed transactions read back from the log, in order, each exactly once.
+
+The place of a reader is an index of the log, so it is the same on every node and survives any of
+them. What is delivered is confirmed: it is never taken back.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from election.messages import Index
+from qsync.core.ledger import Ledger
+from qsync.data import body, keys, schema
+from qsync.data.keys import Misfit
+from qsync.data.schema import Schema
+from qsync.errors import Compacted, NoSuchSpace, WrongKey
+from qsync.record import Entry, Kind
+from qsync.wire.verbs import Name
+
+SCAN_ENTRIES_MAX: Final = 4096
+SCAN_BYTES_MAX: Final = 1 << 20
+"""How much of the log one question may read; the answer says how far that was."""
+
+Effect = list[object]
+"""`[what, space, key, tuple or None]`, what is `put`, `delete`, `truncate` or `drop`."""
+_TXN: Final = int(Kind.TXN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which effects somebody wants: all, those of a space, or those below a prefix of its keys."""
+
+    space: int | None = None
+    prefix: bytes = b""
+
+    def wants(self, effect: tuple[int, bytes, bytes | None]) -> bool:
+        """Is it one of them?"""
+        space, key, _ = effect
+        if self.space is None:
+            return space != schema.SESSION
+        if space == self.space:
+            return key.startswith(self.prefix)
+        return space in _WHOLE and keys.decode(key) == [self.space] and _says(effect) in _OF_SPACES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Transactions above the asked place, and the place to ask from next."""
+
+    transactions: tuple[list[object], ...]
+    upto: int
+
+
+def filter_of(shape: Schema, space: Name | None, prefix: Sequence[object]) -> Filter:
+    """Translate names. Raises NoSuchSpace or WrongKey."""
+    if space is None:
+        if prefix:
+            raise WrongKey("a prefix of keys needs the space that it is meant for")
+        return Filter()
+    known = shape.find(space)
+    if known is None:
+        # A space that is gone can still be read about, by number.
+        if isinstance(space, int) and not prefix:
+            return Filter(space=space)
+        raise NoSuchSpace(f"there is no space {space!r} to be watched")
+    try:
+        start = keys.encode(known.primary.parts, list(prefix)) if prefix else b""
+    except Misfit as error:
+        raise WrongKey(f'space "{known.name}": the prefix {error}') from error
+    return Filter(space=known.id, prefix=start)
+
+
+def read(ledger: Ledger, shape: Schema, after: int, wanted: Filter) -> Found:
+    """What is confirmed above `after`, as far as one question may read. Raises Compacted."""
+    confirmed = ledger.confirmed
+    if after >= confirmed:
+        return Found(transactions=(), upto=after)
+    first = Index(after + 1)
+    last = ledger.log.fit(first, entries_max=SCAN_ENTRIES_MAX, bytes_max=SCAN_BYTES_MAX)
+    last = min(last, confirmed)
+    entries = ledger.entries(first, last)
+    if not entries or entries[0].index != first:
+        oldest = int(entries[0].index) if entries else int(last) + 1
+        raise Compacted(
+            f"the log begins at {oldest}; what follows {after} is not in it any more",
+            hint=f"read the space as it is, then watch from the index of that read (>= {oldest})",
+            details={"first": oldest, "after": after, "confirmed": int(confirmed)},
+        )
+    kept = [
+        entry
+        for entry in entries
+        if entry.kind == _TXN and ledger.limbo.stretch_at(entry.index) is None
+    ]
+    return Found(transactions=tuple(_transactions(kept, shape, wanted)), upto=int(last))
+
+
+def _transactions(
+    entries: Sequence[Entry], shape: Schema, wanted: Filter
+) -> Iterator[list[object]]:
+    for entry, parts in zip(entries, body.decode_all([e.body for e in entries]), strict=True):
+        effects = [_shown(effect, shape) for effect in parts[3] if wanted.wants(effect)]
+        if effects:
+            number, term, origin, lsn = entry[:4]
+            yield [number, term, lsn, origin, entry.time, effects]
+
+
+def _shown(effect: tuple[int, bytes, bytes | None], shape: Schema) -> Effect:
+    space, key, row = effect
+    what = _says(effect)
+    parts = keys.decode(key)
+    if what in _OF_SPACES:
+        space, parts, row = _number(parts[0]), [], None
+    known = shape.find(space)
+    return [what, known.name if known is not None else space, parts, row]
+
+
+def _says(effect: tuple[int, bytes, bytes | None]) -> str:
+    space, _, row = effect
+    if space == schema.TRUNCATE and row is not None:
+        return "truncate"
+    if space == schema.SPACE and row is None:
+        return "drop"
+    return "put" if row is not None else "delete"
+
+
+def _number(value: object) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+_WHOLE: Final = frozenset({schema.TRUNCATE, schema.SPACE})
+"""A row written to one of these may speak of a whole space."""
+_OF_SPACES: Final = frozenset({"truncate", "drop"})

@@ -1,0 +1,149 @@
+"""`box.cfg` of a running node: what is set, what may be changed at once, and what needs a restart.
+
+Names are Tarantool's. A number is seconds or bytes, as there; a text has a unit, as in our files.
+What is changed here holds until the node stops: its file says how it starts.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
+
+from election.quorum import majority
+from qsync import units
+from qsync.config import NodeConfig
+from qsync.config.aliases import ALIASES
+from qsync.config.checks import inconsistencies
+from qsync.config.kinds import FLAG, Kind
+from qsync.core.reconfigure import reconfigure
+from qsync.errors import ConfigError
+from qsync.node.assembly import core_config
+
+if TYPE_CHECKING:
+    from qsync.node.node import Node
+
+DYNAMIC: Final = (
+    "election_mode",
+    "election_timeout",
+    "election_fencing_mode",
+    "replication_timeout",
+    "replication_synchro_quorum",
+    "replication_synchro_timeout",
+    "replication_synchro_queue_max_size",
+)
+"""What takes effect at once, beside `read_only`, which no file has."""
+_READ_ONLY: Final = "read_only"
+
+_FIXED: Final[Mapping[str, Callable[["Node"], object]]] = {
+    "listen": lambda node: str(node.config.listen),
+    "replication": lambda node: [str(peer.address) for peer in node.config.members],
+    "work_dir": lambda node: str(node.config.node.dir),
+    "instance_name": lambda node: node.config.node.name,
+    "instance_uuid": lambda node: node.identity.instance,
+    "replicaset_uuid": lambda node: node.identity.cluster,
+    "replicaset_name": lambda node: node.config.cluster.name,
+    "cluster_name": lambda node: node.config.cluster.name,
+    "memtx_use_mvcc_engine": lambda _: True,
+    "wal_mode": lambda _: "fsync",
+    "txn_isolation": lambda _: "serializable",
+    "replication_linearizable_quorum": lambda node: majority(len(node.core.voters)),
+}
+"""What cannot be otherwise while the node runs; setting it to what it is does no harm."""
+
+
+def current(node: "Node") -> dict[str, object]:
+    """Every option and its value."""
+    shown: dict[str, object] = {name: find(node) for name, find in _FIXED.items()}
+    shown[_READ_ONLY] = node.replica.machine.config.read_only
+    for name in DYNAMIC:
+        value = _value(node.config, ALIASES[name])
+        shown[name] = value if isinstance(value, int | float) else str(value)
+    quorum = str(shown["replication_synchro_quorum"])
+    if quorum.isdigit():
+        shown["replication_synchro_quorum"] = int(quorum)
+    return dict(sorted(shown.items()))
+
+
+def change(node: "Node", given: Mapping[str, object]) -> dict[str, object]:
+    """Set all of these, or none. Raises ConfigError naming option, value and reason of each."""
+    wrong: list[str] = []
+    config = node.config
+    read_only = node.replica.machine.config.read_only
+    for name, value in given.items():
+        try:
+            if name == _READ_ONLY:
+                read_only = FLAG.parse(_text(value))
+            elif name in DYNAMIC:
+                config = _changed(config, ALIASES[name], value)
+            else:
+                _check_fixed(node, name, value)
+        except ValueError as error:
+            wrong.append(f"{name}: {_shown(value)} {error}")
+    if not wrong:
+        wrong += [f"{one.key}: {one.reason}" for one in inconsistencies(config, config.places)]
+    if wrong:
+        raise ConfigError(
+            "; ".join(wrong),
+            hint="nothing was changed; `box.cfg` shows what is set",
+            details={"problems": wrong},
+        )
+    if given:
+        machine = node.replica.machine
+        voters = machine.config.voters
+        node.config = config
+        node.core = replace(core_config(config), read_only=read_only, voters=voters)
+        reconfigure(machine, node.core)
+        node.requests.reconfigured()
+    return current(node)
+
+
+def _changed(config: NodeConfig, key: str, value: object) -> NodeConfig:
+    section, _, name = key.partition(".")
+    old = getattr(config, section)
+    kind: Kind[object] = next(
+        each.metadata["option"].kind for each in fields(old) if each.name == name
+    )
+    parsed = kind.parse(_with_unit(kind, value))
+    return replace(config, **{section: replace(old, **{name: parsed})})
+
+
+def _with_unit(kind: Kind[object], value: object) -> str:
+    """A bare number has Tarantool's unit."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if value < 0:
+            raise ValueError("is below zero")
+        if kind.show(1) == units.show_duration(1):
+            return units.show_duration(float(value))
+        if kind.show(1) == units.show_size(1):
+            return units.show_size(int(value))
+    return _text(value)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return FLAG.show(value)
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise ValueError("is neither a number, a text nor a boolean")
+
+
+def _check_fixed(node: "Node", name: str, value: object) -> None:
+    find = _FIXED.get(name)
+    if find is None:
+        known = [*DYNAMIC, _READ_ONLY, *_FIXED]
+        near = get_close_matches(name, known, n=1)
+        meant = f'; did you mean "{near[0]}"?' if near else ""
+        raise ValueError(f"is for an option that does not exist{meant}")
+    present = find(node)
+    if value != present:
+        raise ValueError(f"cannot be set while the node runs; it is {_shown(present)}")
+
+
+def _shown(value: object) -> str:
+    return repr(value) if isinstance(value, str) else str(value)
+
+
+def _value(config: NodeConfig, key: str) -> object:
+    section, _, name = key.partition(".")
+    found: object = getattr(getattr(config, section), name)
+    return found

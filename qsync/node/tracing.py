@@ -1,0 +1,131 @@
+"""The stages of the log's growth with their times, kept only while somebody asks for traces."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from election.messages import Index
+from qsync.record import Kind
+
+if TYPE_CHECKING:
+    from qsync.core.machine import Machine
+
+MARKS_MAX: Final = 4096
+"""Marks kept; older ones are forgotten first."""
+ARM_MAX: Final = 3600.0
+"""Seconds for which one question may keep the watch on."""
+
+
+Stage = tuple[str, int]
+"""What is reached, and by whom (0: this node)."""
+
+
+class Mark(NamedTuple):
+    """The log reached `upto` in the sense of `what`; `who` for an ack."""
+
+    what: str
+    who: int
+    upto: int
+    time: float
+
+
+class Tracing:
+    """Looks at the machine after every batch while armed, and notes what has moved."""
+
+    def __init__(
+        self, machine: "Machine", *, now: Callable[[], float], wall: Callable[[], float]
+    ) -> None:
+        self._machine = machine
+        self._now = now
+        self._wall = wall
+        self._until = 0.0
+        self._marks: deque[Mark] = deque(maxlen=MARKS_MAX)
+        self._reached: dict[Stage, int] = {}
+        self._base: dict[Stage, int] = {}
+
+    @property
+    def armed(self) -> bool:
+        """Is somebody interested?"""
+        return self._until > 0.0
+
+    def arm(self, seconds: float) -> None:
+        """Watch for so long from now on."""
+        if seconds > 0:
+            if not self.armed:
+                self._reached = dict(self._stages())
+                self._base = dict(self._reached)
+            self._until = max(self._until, self._now() + min(seconds, ARM_MAX))
+
+    def tick(self) -> None:
+        """Stop when nobody asked for long enough."""
+        if self.armed and self._now() > self._until:
+            self._until = 0.0
+            self._marks.clear()
+
+    def turn(self) -> None:
+        """A batch is done: note what moved."""
+        wall, reached = self._wall(), self._reached
+        for stage, upto in self._stages():
+            if reached.get(stage) != upto:
+                reached[stage] = upto
+                self._note(Mark(*stage, upto, wall))
+
+    def _note(self, mark: Mark) -> None:
+        if len(self._marks) == MARKS_MAX:
+            oldest = self._marks[0]
+            self._base[oldest.what, oldest.who] = oldest.upto
+        self._marks.append(mark)
+
+    def _stages(self) -> list[tuple[Stage, int]]:
+        machine = self._machine
+        ledger, leader = machine.ledger, machine.leader
+        stages = [
+            (("appended", 0), int(ledger.log.last)),
+            (("durable", 0), int(ledger.written)),
+            (("confirmed", 0), int(ledger.confirmed)),
+        ]
+        if leader is not None:
+            stages += [(("acked", int(each.peer)), int(each.match)) for each in leader.counted()]
+        return stages
+
+    def tell(self, index: int) -> dict[str, object]:
+        """What is known of an entry here: what it is, its fate, and when it got how far."""
+        ledger = self._machine.ledger
+        place = Index(index)
+        found = ledger.entries(place, place) if 1 <= place <= ledger.log.last else []
+        entry: dict[str, object] | None = None
+        if found:
+            one = found[0]
+            entry = {
+                "index": int(one.index),
+                "term": int(one.term),
+                "origin": int(one.origin),
+                "lsn": int(one.lsn),
+                "kind": Kind(one.kind).name,
+                "bytes": len(one.raw),
+                "crc": int(one.crc),
+                "made": one.time,
+            }
+        return {
+            "node": int(self._machine.config.me),
+            "leads": self._machine.leader is not None,
+            "armed": self.armed,
+            "entry": entry,
+            "fate": self._fate(index) if found else "absent",
+            "durable": ledger.written >= index,
+            "marks": [[each.what, each.who, each.time] for each in self._first(index)],
+        }
+
+    def _fate(self, index: int) -> str:
+        ledger = self._machine.ledger
+        if ledger.limbo.stretch_at(index) is not None:
+            return "rolled_back"
+        return "confirmed" if ledger.confirmed >= index else "pending"
+
+    def _first(self, index: int) -> list[Mark]:
+        """Of every stage the first mark that reached the entry, unless it was before."""
+        first: dict[Stage, Mark] = {}
+        for mark in self._marks:
+            if mark.upto >= index > self._base.get((mark.what, mark.who), 0):
+                first.setdefault((mark.what, mark.who), mark)
+        return sorted(first.values(), key=lambda mark: mark.time)

@@ -1,0 +1,187 @@
+"""Who waits on this node for news: broadcast keys and change feeds. Without them it costs nothing.
+
+A question is answered at once when there is something to say, else parked here until there is, or
+until its time is over. Nothing is ever pushed, so a reader that is slow takes no memory.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from qsync.errors import Overloaded, QsyncError, WrongKey
+from qsync.node import feed
+from qsync.node.connection import Connection
+from qsync.node.feed import Filter, Found
+from qsync.wire import replies, verbs
+
+if TYPE_CHECKING:
+    from qsync.replica import Replica
+
+WAIT_MAX: Final = 2.0
+"""Seconds a question may be parked; clients ask another node when three pass without an answer."""
+PARKED_MAX: Final = 4096
+"""Questions parked on one node."""
+
+Values = Mapping[str, Callable[[], object]]
+"""The broadcast keys, and how each value is found."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Parked:
+    connection: Connection
+    id: int
+    until: float
+
+
+@dataclass(slots=True, kw_only=True)
+class _ForKey(_Parked):
+    key: str
+    known: object
+
+
+@dataclass(slots=True, kw_only=True)
+class _ForChanges(_Parked):
+    after: int
+    wanted: Filter
+
+
+class Watching:
+    """`turn` after every batch of the loop while `busy`; `tick` now and then."""
+
+    def __init__(
+        self,
+        replica: "Replica",
+        values: Values,
+        *,
+        send: Callable[[Connection, bytes], None],
+        now: Callable[[], float],
+    ) -> None:
+        self._replica = replica
+        self._values = values
+        self._send = send
+        self._now = now
+        self._keys: list[_ForKey] = []
+        self._feeds: list[_ForChanges] = []
+        self._seen = 0
+
+    def __len__(self) -> int:
+        return len(self._keys) + len(self._feeds)
+
+    @property
+    def busy(self) -> bool:
+        """Does somebody wait for changes?"""
+        return bool(self._feeds)
+
+    # -- questions
+
+    def key(self, connection: Connection, request: verbs.Watch) -> None:
+        """Answer when the value is another one. Raises WrongKey or Overloaded."""
+        find = self._values.get(request.key)
+        if find is None:
+            known = ", ".join(self._values)
+            raise WrongKey(f"nothing is broadcast as {request.key!r}", hint=f"keys are {known}")
+        value = find()
+        if value != request.known or request.wait <= 0:
+            self._send(connection, replies.reply(request.id, value))
+            return
+        self._check_room()
+        until = self._now() + min(request.wait, WAIT_MAX)
+        self._keys.append(
+            _ForKey(
+                connection=connection,
+                id=request.id,
+                until=until,
+                key=request.key,
+                known=request.known,
+            )
+        )
+
+    def changes(self, connection: Connection, request: verbs.Changes) -> None:
+        """Answer when there are some. Raises NoSuchSpace, WrongKey, Compacted or Overloaded."""
+        shape = self._replica.state.schemas.shown
+        wanted = feed.filter_of(shape, request.space, request.prefix)
+        ledger = self._replica.machine.ledger
+        if request.after is None:
+            found = Found(transactions=(), upto=int(ledger.confirmed))
+            self._tell(connection, request.id, found, wanted)
+            return
+        found = feed.read(ledger, shape, request.after, wanted)
+        if found.transactions or found.upto < ledger.confirmed or request.wait <= 0:
+            self._tell(connection, request.id, found, wanted)
+            return
+        self._check_room()
+        until = self._now() + min(request.wait, WAIT_MAX)
+        self._feeds.append(
+            _ForChanges(
+                connection=connection,
+                id=request.id,
+                until=until,
+                after=found.upto,
+                wanted=wanted,
+            )
+        )
+
+    def _check_room(self) -> None:
+        if len(self) >= PARKED_MAX:
+            raise Overloaded(
+                f"{len(self)} watchers wait on this node already; the limit is {PARKED_MAX}",
+                details={"retry_after": 1.0},
+            )
+
+    def _tell(self, connection: Connection, number: int, found: Found, wanted: Filter) -> None:
+        confirmed = int(self._replica.machine.ledger.confirmed)
+        answer = replies.reply(
+            number, list(found.transactions), found.upto, confirmed, wanted.space
+        )
+        self._send(connection, answer)
+
+    # -- news
+
+    def turn(self) -> None:
+        """A batch is done: was something confirmed?"""
+        confirmed = self._replica.machine.ledger.confirmed
+        if confirmed == self._seen:
+            return
+        self._seen = confirmed
+        self._feeds = [each for each in self._feeds if not self._fed(each)]
+
+    def _fed(self, parked: _ForChanges) -> bool:
+        """True when it is answered."""
+        if parked.connection.closed:
+            return True
+        shape = self._replica.state.schemas.shown
+        try:
+            found = feed.read(self._replica.machine.ledger, shape, parked.after, parked.wanted)
+        except QsyncError as error:
+            self._send(parked.connection, replies.failed(parked.id, error))
+            return True
+        parked.after = found.upto
+        if found.transactions:
+            self._tell(parked.connection, parked.id, found, parked.wanted)
+        return bool(found.transactions)
+
+    def tick(self) -> None:
+        """Time has passed: keys that changed, and questions whose time is over."""
+        if not self._keys and not self._feeds:
+            return
+        now = self._now()
+        current = {key: self._values[key]() for key in {each.key for each in self._keys}}
+        self._keys = [each for each in self._keys if not self._told(each, current[each.key], now)]
+        self._feeds = [each for each in self._feeds if not self._over(each, now)]
+
+    def _told(self, parked: _ForKey, value: object, now: float) -> bool:
+        if parked.connection.closed:
+            return True
+        if value == parked.known and now < parked.until:
+            return False
+        self._send(parked.connection, replies.reply(parked.id, value))
+        return True
+
+    def _over(self, parked: _ForChanges, now: float) -> bool:
+        if parked.connection.closed:
+            return True
+        if now < parked.until:
+            return False
+        nothing = Found(transactions=(), upto=parked.after)
+        self._tell(parked.connection, parked.id, nothing, parked.wanted)
+        return True

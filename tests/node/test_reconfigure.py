@@ -1,0 +1,63 @@
+"""A core that gets another configuration while it runs."""
+
+from dataclasses import replace
+
+from election.fencing import Fencing
+from election.messages import Replica
+from election.quorum import parse
+from election.roles import Mode
+from qsync.core.ready import TimerKind
+from qsync.core.reconfigure import reconfigure
+from qsync.core.writable import Why
+from tests.node.lone import CONFIG, Lone, row
+
+
+def test_every_part_of_a_running_core_follows_the_new_configuration() -> None:
+    lone = Lone()
+    machine = lone.replica.machine
+    config = replace(
+        CONFIG,
+        election_timeout=9.0,
+        replication_timeout=2.0,
+        fencing=Fencing.STRICT,
+        mode=Mode.MANUAL,
+        synchro_quorum=parse("N"),
+        queue_entries_max=3,
+    )
+    reconfigure(machine, config)
+    assert machine.leader is not None
+    assert machine.config is machine.leader.config is machine.follower.config is config
+    assert machine.raft.timing.election_timeout == 9.0
+    assert machine.raft.timing.disconnect_timeout == 8.0
+    assert machine.raft.contact.patience == 4.0  # strict: half of it
+    assert machine.raft.mode is Mode.MANUAL
+    timers = {each.kind: each.earliest for each in lone.replica.ready().timers}
+    assert timers[TimerKind.HEARTBEAT] == 2.0
+
+
+def test_a_shorter_synchro_timeout_counts_for_what_waits_already() -> None:
+    lone = Lone()
+    lone.write([10, "things", {"primary": [[1, "unsigned"]], "is_sync": True}])
+    lone.submit([2, "things", row(1)])
+    lone.replica.ready()
+    reconfigure(lone.replica.machine, replace(CONFIG, synchro_timeout=2.0))
+    lone.replica.clock(1.0)
+    timers = {each.kind: each.earliest for each in lone.replica.ready().timers}
+    assert timers[TimerKind.SYNCHRO] == 1.0
+
+
+def test_read_only_keeps_the_leader_from_writing_and_is_lifted_again() -> None:
+    lone = Lone()
+    machine = lone.replica.machine
+    reconfigure(machine, replace(CONFIG, read_only=True))
+    assert [each.why for each in machine.reasons()] == [Why.CONFIG]
+    assert machine.leader is not None
+    reconfigure(machine, CONFIG)
+    assert machine.reasons() == []
+
+
+def test_a_voter_stops_leading_at_once() -> None:
+    lone = Lone()
+    reconfigure(lone.replica.machine, replace(CONFIG, mode=Mode.VOTER))
+    assert lone.replica.machine.leader is None
+    assert lone.replica.machine.raft.leader != Replica(1)

@@ -1,0 +1,209 @@
+"""Change feeds and broadcast keys of a node, on a replica alone with its log."""
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from qsync.errors import Compacted, NoSuchSpace, Overloaded, WrongKey
+from qsync.node import watching
+from qsync.node.connection import Connection
+from qsync.node.watching import Watching
+from qsync.wire.verbs import Changes, Watch
+from tests.node.lone import Lone, row
+
+
+@pytest.fixture
+def lone() -> Lone:
+    found = Lone()
+    found.write([10, "things", {"primary": [[1, "unsigned"]], "is_sync": True}])
+    found.write([10, "others", {"primary": [[1, "unsigned"], [2, "string"]]}])
+    return found
+
+
+@pytest.fixture
+def reader() -> Iterator[Connection]:
+    here, there = socket.socketpair()
+    with here, there:
+        yield Connection(here, frame_bytes_max=1 << 20, opened_at=0.0)
+
+
+@pytest.fixture
+def room(lone: Lone) -> Watching:
+    values = {"box.status": lambda: {"confirmed": int(lone.replica.machine.ledger.confirmed)}}
+    return Watching(lone.replica, values, send=lone.send, now=lambda: lone.now)
+
+
+def changes(
+    after: int | None, space: str | int | None = None, *prefix: object, wait: float = 1.0
+) -> Changes:
+    return Changes(7, after, space, list(prefix), wait)
+
+
+def effects(answer: object) -> list[object]:
+    """The effects of each transaction of an answer."""
+    assert isinstance(answer, list)
+    return [each[5] for each in answer[0]]
+
+
+def indexes(answer: object) -> list[int]:
+    assert isinstance(answer, list)
+    return [each[0] for each in answer[0]]
+
+
+def test_a_feed_has_every_confirmed_transaction_once_in_order_and_whole(
+    lone: Lone, room: Watching, reader: Connection
+) -> None:
+    places = [
+        lone.write([2, "things", row(1, "a")], [2, "others", row(1, "x")]),
+        lone.write([5, "things", 0, [1]]),
+        lone.write([2, "others", row(2, "y")]),
+    ]
+    room.changes(reader, changes(places[0] - 1, "things"))
+    (answer,) = lone.answers()
+    assert isinstance(answer, list)
+    assert indexes(answer) == places[:2]
+    assert effects(answer) == [
+        [["put", "things", [1], row(1, "a")]],
+        [["delete", "things", [1], None]],
+    ]
+    assert answer[1] == lone.replica.machine.ledger.confirmed
+    room.changes(reader, changes(places[0] - 1))
+    (answer,) = lone.answers()
+    assert [len(each) for each in effects(answer) if isinstance(each, list)] == [2, 1, 1]
+
+
+def test_what_is_pending_is_not_told_before_it_is_confirmed(
+    lone: Lone, room: Watching, reader: Connection
+) -> None:
+    room.changes(reader, changes(None))
+    (answer,) = lone.answers()
+    assert isinstance(answer, list)
+    done = lone.submit([2, "things", row(1)])
+    room.changes(reader, changes(answer[1], "things"))
+    room.turn()
+    assert lone.answers() == []
+    assert room.busy
+    lone.settle()
+    room.turn()
+    (answer,) = lone.answers()
+    assert indexes(answer) == [done.index]
+    assert not room.busy
+
+
+def test_a_feed_of_a_prefix_leaves_other_keys_out(
+    lone: Lone, room: Watching, reader: Connection
+) -> None:
+    lone.write([2, "others", row(1, "x")])
+    place = lone.write([2, "others", row(2, "x")], [2, "others", row(2, "y")])
+    room.changes(reader, changes(0, "others", 2))
+    (answer,) = lone.answers()
+    assert indexes(answer) == [place]
+    room.changes(reader, changes(0, "others", 2, "y"))
+    assert effects(lone.answers()[0]) == [[["put", "others", [2, "y"], row(2, "y")]]]
+
+
+def test_a_truncated_and_a_dropped_space_are_said_to_be(
+    lone: Lone, room: Watching, reader: Connection
+) -> None:
+    lone.write([6, "things"])
+    number = lone.replica.state.spaces()["things"].id
+    lone.write([12, "things"])
+    room.changes(reader, changes(0, number))
+    assert effects(lone.answers()[0]) == [
+        [["truncate", number, [], None]],
+        [["drop", number, [], None]],
+    ]
+
+
+def test_a_place_that_the_log_has_let_go_of_is_answered_with_compacted(
+    lone: Lone, room: Watching, reader: Connection
+) -> None:
+    lone.write([2, "things", row(1)])
+    last = lone.write([2, "things", row(2)])
+    lone.forget(below=last)
+    with pytest.raises(Compacted) as caught:
+        room.changes(reader, changes(last - 2, "things"))
+    assert caught.value.details["first"] == last
+    room.changes(reader, changes(last - 1, "things"))
+    assert indexes(lone.answers()[0]) == [last]
+
+
+def test_one_question_reads_a_bounded_part_of_the_log_and_says_how_far(
+    lone: Lone, room: Watching, reader: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("qsync.node.feed.SCAN_ENTRIES_MAX", 3)
+    places = [lone.write([2, "things", row(at)]) for at in range(10)]
+    found: list[int] = []
+    upto = 0
+    while upto < lone.replica.machine.ledger.confirmed:
+        room.changes(reader, changes(upto, "things", wait=0.0))
+        (answer,) = lone.answers()
+        assert isinstance(answer, list)
+        assert len(answer[0]) <= 3
+        assert answer[1] > upto
+        found += indexes(answer)
+        upto = answer[1]
+    assert found == places
+
+
+def test_a_question_without_news_is_answered_when_its_time_is_over(
+    lone: Lone, room: Watching, reader: Connection
+) -> None:
+    confirmed = int(lone.replica.machine.ledger.confirmed)
+    room.changes(reader, changes(confirmed, wait=100.0))
+    lone.now = watching.WAIT_MAX - 0.01
+    room.tick()
+    assert lone.answers() == []
+    lone.now = watching.WAIT_MAX
+    room.tick()
+    (answer,) = lone.answers()
+    assert answer == [[], confirmed, confirmed, None]
+    assert len(room) == 0
+
+
+def test_a_reader_that_is_gone_is_forgotten(lone: Lone, room: Watching, reader: Connection) -> None:
+    confirmed = int(lone.replica.machine.ledger.confirmed)
+    room.changes(reader, changes(confirmed))
+    room.key(reader, Watch(8, "box.status", {"confirmed": confirmed}, 1.0))
+    assert len(room) == 2
+    reader.closed = True
+    room.tick()
+    assert len(room) == 0
+    assert lone.answers() == []
+
+
+def test_no_more_watchers_than_the_limit_are_parked(
+    lone: Lone, room: Watching, reader: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("qsync.node.watching.PARKED_MAX", 2)
+    confirmed = int(lone.replica.machine.ledger.confirmed)
+    room.changes(reader, changes(confirmed))
+    room.key(reader, Watch(8, "box.status", {"confirmed": confirmed}, 1.0))
+    with pytest.raises(Overloaded, match="the limit is 2"):
+        room.changes(reader, changes(confirmed))
+
+
+def test_a_key_tells_its_value_at_once_and_then_only_another_one(
+    lone: Lone, room: Watching, reader: Connection
+) -> None:
+    room.key(reader, Watch(8, "box.status", None, 1.0))
+    (first,) = lone.answers()
+    assert isinstance(first, list)
+    room.key(reader, Watch(8, "box.status", first[0], 1.0))
+    room.tick()
+    assert lone.answers() == []
+    lone.write([2, "things", row(1)])
+    room.tick()
+    assert lone.answers() == [[{"confirmed": lone.replica.machine.ledger.confirmed}]]
+
+
+def test_what_cannot_be_watched_is_refused(lone: Lone, room: Watching, reader: Connection) -> None:
+    with pytest.raises(WrongKey, match=r"box\.nothing"):
+        room.key(reader, Watch(8, "box.nothing", None, 1.0))
+    with pytest.raises(NoSuchSpace):
+        room.changes(reader, changes(0, "nowhere"))
+    with pytest.raises(WrongKey, match="needs the space"):
+        room.changes(reader, changes(0, None, 1))
+    with pytest.raises(WrongKey, match="must be unsigned"):
+        room.changes(reader, changes(0, "things", "text"))
