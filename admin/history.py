@@ -21,7 +21,11 @@ class Type(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One line of a history. `time` is in nanoseconds of one monotonic clock."""
+    """One line of a history. `time` is in nanoseconds of one monotonic clock.
+
+    The last four may be missing: the session and number of a request, the receipt that a read
+    was given, and the place in the log of a write, or of the state that a read showed.
+    """
 
     index: int
     time: int
@@ -34,10 +38,18 @@ class Line:
     term: int | None = None
     lsn: int | None = None
     error: str | None = None
+    session: int | str | None = None
+    seq: int | None = None
+    floor: int | None = None
+    log_index: int | None = None
 
     def as_json(self) -> str:
         """The line as it stands in a file, without the newline."""
-        return json.dumps({name: getattr(self, name) for name in _FIELDS}, separators=(",", ":"))
+        members = {name: getattr(self, name) for name in _FIELDS}
+        for name in _SELDOM:
+            if members[name] is None:
+                del members[name]
+        return json.dumps(members, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,3 +173,4 @@ def save(lines: Iterable[Line], path: Path) -> None:
 
 
 _FIELDS = tuple(Line.__dataclass_fields__)
+_SELDOM = ("session", "seq", "floor", "log_index")

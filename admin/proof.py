@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from admin import ask
-from admin.checker.linear import Bank, CasRegister, KeyVerdict, Linearity, Model, check
+from admin.checker.linear import Bank, CasRegister, Model, check
+from admin.checker.operation import operations
+from admin.checker.verdict import Result, Verdict
 from admin.history import History, Line, Type
 from admin.workload import (
     ACCOUNTS,
@@ -37,8 +39,7 @@ class Proof:
     rolled_back_visible: tuple[int, ...]
     balances: dict[str, int]
     balances_expected: dict[str, int]
-    linearity: Linearity
-    keys: tuple[KeyVerdict, ...]
+    linearity: Verdict
     replicas_identical: bool
     digests: dict[str, dict[str, str]]
 
@@ -57,7 +58,7 @@ class Proof:
             not self.lost
             and not self.rolled_back_visible
             and self.total_conserved
-            and self.linearity is Linearity.PASS
+            and self.linearity.result is Result.PASS
             and self.replicas_identical
         )
 
@@ -73,9 +74,8 @@ class Proof:
             said.append(f"the bank holds {self.balances}, not {self.balances_expected}")
         if not self.replicas_identical:
             said.append(f"replicas differ: {self.digests}")
-        for key in self.keys:
-            if key.verdict is not Linearity.PASS:
-                said += key.describe()
+        if self.linearity.result is not Result.PASS:
+            said += self.linearity.describe()
         return said
 
 
@@ -103,14 +103,12 @@ def prove(
     digests: dict[str, dict[str, str]],
 ) -> Proof:
     """Hold what was told against what is there."""
-    report = check(lines, _model_of)
     return Proof(
         lost=tuple(sorted(set(tally.acked) - journal)),
         rolled_back_visible=tuple(sorted(tally.undone & journal)),
         balances=balances,
         balances_expected=_expected(lines, journal),
-        linearity=report.verdict,
-        keys=report.keys,
+        linearity=check(operations(lines), _model_of),
         replicas_identical=len({str(sorted(each.items())) for each in digests.values()}) == 1,
         digests=digests,
     )

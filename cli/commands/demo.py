@@ -101,7 +101,7 @@ def _conclude(result: "Result") -> None:
             rolled_back_visible=result.rolled_back_visible,
             gap_seconds=result.gap_seconds,
             terms=list(result.terms),
-            linearizable=result.proof.linearity.value == "pass",
+            linearizable=result.proof.linearity.result.value == "pass",
             total_conserved=result.proof.total_conserved,
             replicas_identical=result.proof.replicas_identical,
             seconds=result.seconds,

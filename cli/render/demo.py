@@ -38,8 +38,7 @@ def line(now: Picture) -> str:
 def verdict(result: Result) -> list[str]:
     """The verdict, a fact a line."""
     proof = result.proof
-    checked = sum(each.operations for each in proof.keys)
-    linearity = proof.linearity.value
+    linearity = proof.linearity.result.value
     facts = [
         (f"{result.acked} acknowledged writes, {result.lost} lost", result.lost == 0),
         (
@@ -51,7 +50,7 @@ def verdict(result: Result) -> list[str]:
             True,
         ),
         (
-            f"{len(proof.keys)} histories, {checked} operations: linearizable {linearity}",
+            f"history of {proof.linearity.facts} operations: linearizable {linearity}",
             linearity == "pass",
         ),
         (

@@ -1,22 +1,41 @@
 """Linearizability of client histories, key by key."""
 
-from admin.checker.linear.models import MODELS, Bank, CasRegister, Model, Operation, Register
-from admin.checker.linear.search import Found, Search, search
-from admin.checker.linear.verdict import KeyVerdict, Linearity, Report, check, operations
+from admin.checker.linear.bank import Bank
+from admin.checker.linear.check import (
+    LINEARIZABLE,
+    check,
+    check_bank,
+    check_cas_register,
+    check_counter,
+    check_key,
+    check_kv,
+    check_register,
+    check_set,
+)
+from admin.checker.linear.models import CasRegister, Counter, GrowingSet, Mark, Model, Register
+from admin.checker.linear.search import STEPS_MAX, Found, Search, search
+from admin.checker.linear.texts import Text
 
 __all__ = [
-    "MODELS",
+    "LINEARIZABLE",
+    "STEPS_MAX",
     "Bank",
     "CasRegister",
+    "Counter",
     "Found",
-    "KeyVerdict",
-    "Linearity",
+    "GrowingSet",
+    "Mark",
     "Model",
-    "Operation",
     "Register",
-    "Report",
     "Search",
+    "Text",
     "check",
-    "operations",
+    "check_bank",
+    "check_cas_register",
+    "check_counter",
+    "check_key",
+    "check_kv",
+    "check_register",
+    "check_set",
     "search",
 ]

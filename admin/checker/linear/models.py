@@ -1,197 +1,336 @@
-"""What a register, a compare-and-set register and a bank may answer: sequential specifications."""
+"""Sequential specifications: what one object may answer when one operation comes after another."""
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Protocol, TypeAlias
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
-    """One operation of a client.
-
-    `begun` and `ended` are places in one order of events; `ended` is None when nobody knows
-    whether it took effect: it may do so at any time after `begun`, or never. `value` is what
-    was asked for, for a read what was answered.
-    """
-
-    number: int
-    process: int
-    f: str
-    value: object
-    begun: int
-    ended: int | None
-
+from admin.checker.operation import LOOKS, Frozen, Operation, freeze
 
 State: TypeAlias = Hashable
-"""What a model remembers; compared and hashed by the search."""
+"""What an object remembers; compared and hashed by the search."""
+
+Atom: TypeAlias = Hashable
+"""Something of a history that can be left out of it, by the model's own name for it."""
 
 
-class Model(Protocol):
-    """A sequential object. Stepping is pure."""
+class Mark(Enum):
+    """States that are none of the object's own."""
+
+    NEVER = "the operation cannot come here"
+    UNSEEN = "something that nobody read"
+    ANY = "not known yet: the first read says it"
+
+
+class Machine(Protocol):
+    """A model fitted to one history. Stepping is pure."""
 
     @property
-    def initial(self) -> State:
+    def start(self) -> State:
         """The state before the first operation."""
         ...
 
-    def step(self, state: State, operation: Operation) -> tuple[bool, State]:
-        """Whether the operation can answer so in this state, and the state after it."""
+    def step(self, state: State, f: str, value: Frozen) -> State:
+        """The state after the operation, or `Mark.NEVER` if it cannot have answered so here."""
         ...
 
-    def groups(self, operations: Sequence[Operation]) -> list[list[int]]:
-        """Numbers of operations that can be left out together.
-
-        Sound: if all operations have a legal order, so have the rest without any such group.
-        """
+    def idle(self, f: str, value: Frozen) -> bool:
+        """In `Mark.UNSEEN` it may come at once: no later place would serve any order better."""
         ...
 
-    def unseen(self, operations: Sequence[Operation]) -> frozenset[int]:
+
+class Model(Protocol):
+    """A kind of object."""
+
+    def fit(self, operations: Sequence[Operation]) -> Machine:
+        """The object as far as a history can tell: states that it cannot tell apart are one."""
+        ...
+
+    def needless(self, operations: Sequence[Operation]) -> frozenset[int]:
         """Numbers of unknown operations that no order needs."""
+        ...
+
+    def atoms(self, operations: Sequence[Operation]) -> list[Atom]:
+        """What may be left out. Sound: if the whole has a legal order, so has the rest."""
+        ...
+
+    def without(self, operations: Sequence[Operation], gone: Collection[Atom]) -> list[Operation]:
+        """The history without some of its atoms."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """`read` answers the newest `write`. Values may be anything JSON has."""
+    """`read` answers the newest `write`; `cas` of `[old, new]` happens only if `old` is there.
 
-    initial: State = None
-
-    def step(self, state: State, operation: Operation) -> tuple[bool, State]:
-        """A write is always possible; a read only of what is there."""
-        value = freeze(operation.value)
-        match operation.f:
-            case "read":
-                return value == state, state
-            case "write":
-                return True, value
-            case other:
-                raise ValueError(f"a register has no operation {other!r}")
-
-    def groups(self, operations: Sequence[Operation]) -> list[list[int]]:
-        """All operations on one value, then single reads."""
-        return _groups_by_value(operations, self.initial)
-
-    def unseen(self, operations: Sequence[Operation]) -> frozenset[int]:
-        """Unknown writes of what nobody read."""
-        return _unseen_writes(operations)
-
-
-@dataclass(frozen=True, slots=True)
-class CasRegister:
-    """A register that also has `cas` of `[old, new]`: it happens only if `old` is there.
-
-    A `cas` that found something else is recorded as a definite failure, and so is not here.
+    A `cas` that found something else is recorded as a definite failure, and so is not here;
+    where the history says that it compared, `cas-unequal` of `[old, new]` is what it saw.
     """
 
     initial: State = None
 
-    def step(self, state: State, operation: Operation) -> tuple[bool, State]:
-        """As a register, and `cas` where its condition holds."""
-        if operation.f == "cas":
-            old, new = _pair(operation.value)
-            return old == state, new
-        return Register(self.initial).step(state, operation)
+    def fit(self, operations: Sequence[Operation]) -> Machine:
+        """Values that nobody read or compared with are all the same."""
+        seen = _seen(operations)
+        first = freeze(self.initial)
+        unequal = any(each.f == "cas-unequal" for each in operations)
+        return _RegisterMachine(first if first in seen else Mark.UNSEEN, seen, unequal)
 
-    def groups(self, operations: Sequence[Operation]) -> list[list[int]]:
-        """All operations on one value unless a `cas` ties it to another, then single reads."""
-        return _groups_by_value(operations, self.initial)
+    def needless(self, operations: Sequence[Operation]) -> frozenset[int]:
+        """Writes of what nobody saw, unless somebody saw that there was something else."""
+        if any(each.f == "cas-unequal" for each in operations):
+            return frozenset()
+        seen = _seen(operations)
+        return frozenset(
+            each.number for each in operations if each.ended is None and _written(each) not in seen
+        )
 
-    def unseen(self, operations: Sequence[Operation]) -> frozenset[int]:
-        """Unknown writes of what nobody read or compared with."""
-        return _unseen_writes(operations)
+    def atoms(self, operations: Sequence[Operation]) -> list[Atom]:
+        """All operations on one value, and on what a `cas` ties to it; then single looks."""
+        ties = _Ties()
+        for each in operations:
+            if each.f == "cas":
+                old, new = pair(each.value)
+                ties.tie(old, new)
+        values = dict.fromkeys(ties.root(value) for each in operations for value in _touched(each))
+        looks = [each.number for each in operations if each.f in LOOKS]
+        return [*(("value", value) for value in values), *(("number", one) for one in looks)]
+
+    def without(self, operations: Sequence[Operation], gone: Collection[Atom]) -> list[Operation]:
+        """Leave out what touches a value that is gone.
+
+        What was unequal may have been so because of such a value, so that goes too.
+        """
+        ties = _Ties()
+        for each in operations:
+            if each.f == "cas":
+                ties.tie(*pair(each.value))
+        some = any(isinstance(atom, tuple) and atom[0] == "value" for atom in gone)
+        return [
+            each
+            for each in operations
+            if ("number", each.number) not in gone
+            and not (some and each.f == "cas-unequal")
+            and not any(("value", ties.root(value)) in gone for value in _touched(each))
+        ]
+
+
+CasRegister = Register
+"""The same object: a register that nobody compares has no `cas` in its history."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bank:
-    """Accounts with balances: `transfer` of `[from, to, amount, ...]` and `read` of all of them.
+class Counter:
+    """`read` answers the sum of all `add`."""
 
-    With `overdraft` off a transfer that would go below zero is refused by the system.
-    """
+    initial: int = 0
 
-    initial: State
-    overdraft: bool = False
+    @property
+    def start(self) -> State:
+        """The state before the first operation."""
+        return self.initial
 
-    @classmethod
-    def of(cls, balances: Mapping[str, int], *, overdraft: bool = False) -> "Bank":
-        """A bank that opens with these balances."""
-        return cls(freeze(dict(balances)), overdraft)
+    def fit(self, operations: Sequence[Operation]) -> Machine:  # noqa: ARG002 - the protocol's
+        """Every sum is a state."""
+        return self
 
-    def step(self, state: State, operation: Operation) -> tuple[bool, State]:
-        """A read sees every balance at one moment; a transfer moves money in one step."""
-        match operation.f:
+    def step(self, state: State, f: str, value: Frozen) -> State:
+        """Add, or read what is there."""
+        assert isinstance(state, int)
+        match f:
+            case "add":
+                if not isinstance(value, int):
+                    raise TypeError(f"a counter adds numbers, not {value!r}")
+                return state + value
             case "read":
-                return freeze(operation.value) == state, state
-            case "transfer":
-                return self._transfer(state, operation.value)
+                return state if value == state else Mark.NEVER
             case other:
-                raise ValueError(f"a bank has no operation {other!r}")
+                raise ValueError(f"a counter has no operation {other!r}")
 
-    def groups(self, operations: Sequence[Operation]) -> list[list[int]]:
-        """Only reads: every transfer moves what later reads must see."""
-        return [[each.number] for each in operations if each.f == "read"]
+    def idle(self, f: str, value: Frozen) -> bool:  # noqa: ARG002 - the protocol's
+        """No sum is unseen."""
+        return False
 
-    def unseen(self, operations: Sequence[Operation]) -> frozenset[int]:  # noqa: ARG002 - the model asks
-        """None: any transfer may be what a later read saw."""
-        return frozenset()
+    def needless(self, operations: Sequence[Operation]) -> frozenset[int]:
+        """Additions of nothing."""
+        return frozenset(
+            each.number for each in operations if each.ended is None and not each.value
+        )
 
-    def _transfer(self, state: State, value: object) -> tuple[bool, State]:
-        if not isinstance(value, list | tuple):
-            raise TypeError(f"a transfer is [from, to, amount], not {value!r}")
-        source, target, amount = value[:3]
-        assert isinstance(state, tuple)
-        balances: dict[object, int] = dict(state)
-        if source not in balances or target not in balances:
-            return False, state
-        if balances[source] < amount and not self.overdraft:
-            return False, state
-        balances[source] -= amount
-        balances[target] += amount
-        return True, tuple(balances.items())
+    def atoms(self, operations: Sequence[Operation]) -> list[Atom]:
+        """Only reads: every addition moves what later reads must see."""
+        return look_atoms(operations)
+
+    def without(self, operations: Sequence[Operation], gone: Collection[Atom]) -> list[Operation]:
+        """Leave out reads."""
+        return without_looks(operations, gone)
 
 
-MODELS = ("register", "cas-register", "bank")
-"""Names under which the models are known to people."""
+@dataclass(frozen=True, slots=True)
+class GrowingSet:
+    """`read` answers every element that was added, in any order."""
+
+    initial: tuple[Frozen, ...] = ()
+
+    def fit(self, operations: Sequence[Operation]) -> Machine:
+        """A set that is part of no answer is like any other such set."""
+        return _SetMachine(self.initial, operations)
+
+    def needless(self, operations: Sequence[Operation]) -> frozenset[int]:
+        """Additions of what nobody read."""
+        seen = frozenset[Frozen]().union(
+            *(members(each.value) for each in operations if each.f == "read")
+        )
+        return frozenset(
+            each.number
+            for each in operations
+            if each.ended is None and freeze(each.value) not in seen
+        )
+
+    def atoms(self, operations: Sequence[Operation]) -> list[Atom]:
+        """Single elements, also out of the answers; then single reads."""
+        elements = dict.fromkeys(freeze(each.value) for each in operations if each.f == "add")
+        return [("element", element) for element in elements] + look_atoms(operations)
+
+    def without(self, operations: Sequence[Operation], gone: Collection[Atom]) -> list[Operation]:
+        """Answers keep what is left of them."""
+        kept: list[Operation] = []
+        for each in operations:
+            if each.f != "read":
+                if ("element", freeze(each.value)) not in gone:
+                    kept.append(each)
+            elif ("number", each.number) not in gone:
+                assert isinstance(each.value, list | tuple | set | frozenset)
+                rest = [one for one in each.value if ("element", freeze(one)) not in gone]
+                kept.append(replace(each, value=rest))
+        return kept
 
 
-def freeze(value: object) -> State:
-    """A JSON value as something that can be hashed; objects are ordered by member name."""
-    if isinstance(value, dict):
-        return tuple(sorted((str(name), freeze(member)) for name, member in value.items()))
-    if isinstance(value, list | tuple):
-        return tuple(freeze(member) for member in value)
-    assert isinstance(value, Hashable)
-    return value
+def look_atoms(operations: Sequence[Operation]) -> list[Atom]:
+    """Single reads: an order stays legal without them, whatever the object."""
+    return [("number", each.number) for each in operations if each.f in LOOKS]
 
 
-def _pair(value: object) -> tuple[State, State]:
-    if not isinstance(value, list | tuple):
+def without_looks(operations: Sequence[Operation], gone: Collection[Atom]) -> list[Operation]:
+    """The history without some reads."""
+    return [each for each in operations if ("number", each.number) not in gone]
+
+
+def pair(value: object) -> tuple[Frozen, Frozen]:
+    """The two values of a `cas`."""
+    if not isinstance(value, list | tuple) or len(value) != 2:  # noqa: PLR2004 - a pair
         raise TypeError(f"a cas is [old, new], not {value!r}")
     old, new = value
     return freeze(old), freeze(new)
 
 
-def _groups_by_value(operations: Sequence[Operation], initial: State) -> list[list[int]]:
-    by_value: dict[State, list[int]] = {}
-    tied: set[State] = {initial}
-    for each in operations:
-        if each.f == "cas":
-            tied.update(_pair(each.value))
-        else:
-            by_value.setdefault(freeze(each.value), []).append(each.number)
-    whole = [numbers for value, numbers in by_value.items() if value not in tied]
-    reads = [[each.number] for each in operations if each.f == "read"]
-    return whole + reads
+def members(value: object) -> frozenset[Frozen]:
+    """The elements that a read of a set answered."""
+    if value is None:
+        return frozenset()
+    if not isinstance(value, list | tuple | set | frozenset):
+        raise TypeError(f"a set reads a list of elements, not {value!r}")
+    return frozenset(freeze(each) for each in value)
 
 
-def _unseen_writes(operations: Sequence[Operation]) -> frozenset[int]:
-    seen: set[State] = set()
+@dataclass(frozen=True, slots=True)
+class _RegisterMachine:
+    start: State
+    seen: frozenset[Frozen]
+    unequal: bool
+
+    def idle(self, f: str, value: Frozen) -> bool:
+        # Who saw that it was something else may have seen any of these, so then they matter.
+        return f == "write" and value not in self.seen and not self.unequal
+
+    def step(self, state: State, f: str, value: Frozen) -> State:
+        match f:
+            case "read":
+                return state if value == state else Mark.NEVER
+            case "write":
+                return self._known(value)
+            case "cas":
+                old, new = pair(value)
+                return self._known(new) if old == state else Mark.NEVER
+            case "cas-unequal":
+                old, _ = pair(value)
+                return state if old != state else Mark.NEVER
+            case other:
+                raise ValueError(f"a register has no operation {other!r}")
+
+    def _known(self, value: Frozen) -> State:
+        return value if value in self.seen else Mark.UNSEEN
+
+
+class _SetMachine:
+    """A set is an integer: a bit for each element."""
+
+    def __init__(self, initial: Collection[Frozen], operations: Sequence[Operation]) -> None:
+        self._bits: dict[Frozen, int] = {}
+        self._masks: dict[Frozen, int] = {}
+        self._reads = {self._mask(freeze(each.value)) for each in operations if each.f == "read"}
+        self.start = self._known(self._mask(initial))
+
+    def idle(self, f: str, value: Frozen) -> bool:  # noqa: ARG002 - the protocol's
+        return f == "add"  # no element leads back to what was read
+
+    def step(self, state: State, f: str, value: Frozen) -> State:
+        match f:
+            case "read":
+                return state if self._mask(value) == state else Mark.NEVER
+            case "add":
+                return self._known(state | self._bit(value)) if isinstance(state, int) else state
+            case other:
+                raise ValueError(f"a set has no operation {other!r}")
+
+    def _known(self, mask: int) -> State:
+        return mask if any(mask & ~read == 0 for read in self._reads) else Mark.UNSEEN
+
+    def _bit(self, element: Frozen) -> int:
+        return self._bits.setdefault(element, 1 << len(self._bits))
+
+    def _mask(self, value: Frozen) -> int:
+        mask = self._masks.get(value)
+        if mask is None:
+            found = value if isinstance(value, tuple) else members(value)
+            mask = self._masks[value] = sum({self._bit(element) for element in found})
+        return mask
+
+
+class _Ties:
+    """Which values hang together; each component is named by one of its values."""
+
+    def __init__(self) -> None:
+        self._parent: dict[Frozen, Frozen] = {}
+
+    def root(self, value: Frozen) -> Frozen:
+        while (parent := self._parent.get(value, value)) != value:
+            value = parent
+        return value
+
+    def tie(self, one: Frozen, other: Frozen) -> None:
+        self._parent[self.root(one)] = self.root(other)
+
+
+def _seen(operations: Sequence[Operation]) -> frozenset[Frozen]:
+    seen: set[Frozen] = set()
     for each in operations:
         if each.f == "read":
             seen.add(freeze(each.value))
-        elif each.f == "cas":
-            seen.add(_pair(each.value)[0])
-    return frozenset(
-        each.number
-        for each in operations
-        if each.f == "write" and each.ended is None and freeze(each.value) not in seen
-    )
+        elif each.f in {"cas", "cas-unequal"}:
+            seen.add(pair(each.value)[0])
+    return frozenset(seen)
+
+
+def _written(operation: Operation) -> Frozen:
+    return pair(operation.value)[1] if operation.f == "cas" else freeze(operation.value)
+
+
+def _touched(operation: Operation) -> tuple[Frozen, ...]:
+    match operation.f:
+        case "cas":
+            return pair(operation.value)
+        case "cas-unequal":
+            return ()
+        case _:
+            return (freeze(operation.value),)

@@ -1,7 +1,13 @@
 """Search for an order of the operations in which a sequential object could have answered so.
 
 Depth-first search of Wing and Gong with Lowe's memory of configurations already seen: an operation
-may come next if no other one that is not placed yet ended before it began.
+may come next if no other one that is not placed yet ended before it began. Four rules keep it
+small, and each leaves out only what is explored elsewhere:
+
+* a look, or what nobody would ever notice, comes at once where it can;
+* of operations that do the same the one that ends first comes first;
+* an unknown operation comes only where the next one would not do the same without it;
+* a configuration is not entered if it was seen with fewer unknown operations used up.
 """
 
 from collections.abc import Sequence
@@ -9,10 +15,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from admin.checker.linear.models import Model, Operation, State
+from admin.checker.linear.coding import NEVER, Coding
+from admin.checker.linear.models import Model
+from admin.checker.operation import FOREVER, Operation
 
-STEPS_MAX = 2_000_000
-"""How far a search goes before it says that it does not know."""
+STEPS_MAX = 1_000_000
+"""How many configurations of one key a search enters before it says that it does not know."""
+
+_NOBODY = -1
 
 
 class Found(Enum):
@@ -27,185 +37,218 @@ class Found(Enum):
 class Search:
     """A conclusion. `order`: numbers as placed, when there is an order.
 
-    `stuck`: the operation that ended first among those whose answers have no explanation: the
-    history up to its end has no order, the history before it has.
+    `stuck`: the operation that ended first among those that no order came past. `ends`: the
+    states in which the object may be left, if they were asked for.
     """
 
     found: Found
     order: tuple[int, ...]
     steps: int
     stuck: int | None = None
+    ends: frozenset[int] = frozenset()
 
 
 def search(operations: Sequence[Operation], model: Model, *, steps_max: int = STEPS_MAX) -> Search:
     """Look for a legal order of all operations that ended; unknown ones may be left out."""
-    return _Searcher(operations, model).run(steps_max)
+    needless = model.needless(operations)
+    needed = [each for each in operations if each.number not in needless]
+    coding = Coding(needed, model)
+    return explore(needed, coding, start=coding.start, steps_max=steps_max)
 
 
-@dataclass(slots=True, eq=False)
-class _Event:
-    """The beginning or the end of an operation, in a list from which placed ones are lifted."""
-
-    operation: Operation
-    bit: int
-    is_end: bool
-    partner: "_Event | None" = None
-    before: "_Event | None" = None
-    after: "_Event | None" = None
-
-
-class _Placed(NamedTuple):
-    """Which operations are in the order: those that ended as a window, the others as a set."""
-
-    low: int = 0
-    window: int = 0
-    unknown: int = 0
-
-    def and_also(self, begin: _Event) -> "_Placed":
-        if begin.partner is None:
-            return _Placed(self.low, self.window, self.unknown | 1 << begin.bit)
-        low, window = self.low, self.window | 1 << (begin.bit - self.low)
-        while window & 1:
-            low, window = low + 1, window >> 1
-        return _Placed(low, window, self.unknown)
+def explore(
+    operations: Sequence[Operation],
+    coding: Coding,
+    *,
+    start: int,
+    steps_max: int = STEPS_MAX,
+    all_ends: bool = False,
+) -> Search:
+    """The same from a given state; with `all_ends` every order is followed to its end."""
+    return _Searcher(operations, coding, steps_max).run(start, all_ends=all_ends)
 
 
-@dataclass(slots=True)
-class _Level:
-    """Where the search stands: what was placed last, and what may come next, best last."""
+class _Sorted:
+    """The operations in arrays, by their begin; unknown ones apart."""
 
-    placed: _Placed
-    state: State
-    came_by: _Event | None
-    choices: list[tuple[_Event, State]]
+    __slots__ = ("before", "begun", "codes", "ended", "maybe", "numbers", "size")
+
+    def __init__(self, operations: Sequence[Operation], coding: Coding) -> None:
+        known = sorted((e for e in operations if e.ended is not None), key=lambda e: e.begun)
+        maybe = sorted((e for e in operations if e.ended is None), key=lambda e: e.begun)
+        self.size = len(known)
+        self.maybe = len(maybe)
+        self.numbers = [each.number for each in known + maybe]
+        self.begun = [each.begun for each in known + maybe]
+        self.ended = [FOREVER if each.ended is None else each.ended for each in known]
+        self.codes = [coding.code(each) for each in known + maybe]
+        self.before = self._alike()
+        assert all(b <= e for b, e in zip(self.begun, self.ended, strict=False)), "ends before"
+
+    def _alike(self) -> list[int]:
+        """For each unknown one the bit of the last that does the same, or nothing."""
+        last: dict[int, int] = {}
+        before: list[int] = []
+        for at in range(self.maybe):
+            code = self.codes[self.size + at]
+            before.append(last.get(code, 0))
+            last[code] = 1 << at
+        return before
+
+
+class _Level(NamedTuple):
+    """Where the search stands: what is placed, the state, and what may come next, best last.
+
+    Of the known operations the first `low` are placed, and of those after them the bits of
+    `window`. `used` are the bits of the unknown ones.
+    """
+
+    low: int
+    window: int
+    used: int
+    state: int
+    came_by: int
+    choices: list[tuple[int, int, int]]
 
 
 class _Searcher:
-    def __init__(self, operations: Sequence[Operation], model: Model) -> None:
-        self._model = model
-        self._head = _link([each for each in operations if each.ended is not None])
-        dropped = model.unseen(operations)
-        self._unknown = [
-            _Event(each, bit, is_end=False)
-            for bit, each in enumerate(sorted(operations, key=lambda each: each.begun))
-            if each.ended is None and each.number not in dropped
-        ]
-        self._seen: set[tuple[_Placed, State]] = set()
+    def __init__(self, operations: Sequence[Operation], coding: Coding, steps_max: int) -> None:
+        self._all = _Sorted(operations, coding)
+        self._coding = coding
+        self._steps_max = steps_max
+        size = self._all.size
+        # Known operations that are not placed, as a list from which one is lifted; `size` is
+        # its end and its head.
+        self._next = [*range(1, size + 1), 0]
+        self._previous = [size, *range(size)]
         self._levels: list[_Level] = []
-        self._stuck: int | None = None
-        self._stuck_at = -1
+        self._seen: dict[tuple[int, int, int], list[int]] = {}
+        self._stuck = _NOBODY
+        self._stuck_at = -FOREVER
         self._steps = 0
 
-    def run(self, steps_max: int) -> Search:
-        self._descend(None, _Placed(), self._model.initial)
-        while self._head.after is not None:
-            if self._steps > steps_max:
+    def run(self, start: int, *, all_ends: bool) -> Search:
+        size, levels = self._all.size, self._levels
+        ends: set[int] = set()
+        self._enter(0, 0, 0, start, _NOBODY)
+        while levels:
+            if self._next[size] == size:
+                if not all_ends:
+                    return self._conclude(Found.ORDER)
+                ends.add(levels[-1].state)
+                self._leave()
+            elif self._steps > self._steps_max:
                 return self._conclude(Found.GAVE_UP)
-            level = self._levels[-1]
-            if level.choices:
-                event, state = level.choices.pop()
-                placed = level.placed.and_also(event)
-                if (placed, state) not in self._seen:
-                    self._seen.add((placed, state))
-                    self._descend(event, placed, state)
-            elif level.came_by is not None:
-                self._levels.pop()
-                if level.came_by.partner is not None:
-                    _unlift(level.came_by)
+            elif not levels[-1].choices:
+                self._leave()
             else:
-                return self._conclude(Found.NO_ORDER)
-        self._stuck = None
-        return self._conclude(Found.ORDER)
+                self._advance()
+        return self._conclude(Found.ORDER if ends else Found.NO_ORDER, frozenset(ends))
 
-    def _descend(self, event: _Event | None, placed: _Placed, state: State) -> None:
-        if event is not None and event.partner is not None:
-            _lift(event)
-        self._levels.append(_Level(placed, state, event, self._choices(placed, state)))
+    def _advance(self) -> None:
+        """Place the best choice that is left, unless that was tried."""
+        level = self._levels[-1]
+        _, item, state = level.choices.pop()
+        low, window, used = level.low, level.window, level.used
+        unknown = item - self._all.size
+        if unknown >= 0:
+            used |= 1 << unknown
+        elif item == low:
+            low, window = low + 1, window >> 1
+            if window & 1:
+                ones = (~window & window + 1).bit_length() - 1
+                low, window = low + ones, window >> ones
+        else:
+            window |= 1 << item - low
+        if self._is_new(low, window, used, state):
+            if unknown < 0:
+                after, before = self._next[item], self._previous[item]
+                self._next[before], self._previous[after] = after, before
+            self._enter(low, window, used, state, item)
 
-    def _choices(self, placed: _Placed, state: State) -> list[tuple[_Event, State]]:
-        """What may come next: everything that began before the first end that is left."""
-        known: list[tuple[_Event, State]] = []
-        event = self._head.after
-        while event is not None and not event.is_end:
-            self._steps += 1
-            legal, after = self._model.step(state, event.operation)
-            if legal and after == state:
-                # It changes nothing, so it may as well come at once: no need to try the others.
-                return [(event, after)]
-            if legal:
-                known.append((event, after))
-            event = event.after
-        if event is None:
-            return []
-        self._note_stuck(event)
-        known.sort(key=lambda each: each[0].operation.ended or 0, reverse=True)
-        return self._unknown_choices(event, placed, state) + known
+    def _is_new(self, low: int, window: int, used: int, state: int) -> bool:
+        key = (low, window, state)
+        seen = self._seen.get(key)
+        if seen is None:
+            self._seen[key] = [used]
+            return True
+        if any(one & ~used == 0 for one in seen):
+            return False
+        seen.append(used)
+        return True
 
-    def _unknown_choices(
-        self, first_end: _Event, placed: _Placed, state: State
-    ) -> list[tuple[_Event, State]]:
-        found: list[tuple[_Event, State]] = []
-        assert first_end.operation.ended is not None
-        for event in self._unknown:
-            if event.operation.begun >= first_end.operation.ended:
+    def _enter(self, low: int, window: int, used: int, state: int, came_by: int) -> None:
+        self._steps += 1
+        parent = self._levels[-1].state if came_by >= self._all.size else _NOBODY
+        choices = self._choices(state, used, parent)
+        self._levels.append(_Level(low, window, used, state, came_by, choices))
+
+    def _leave(self) -> None:
+        item = self._levels.pop().came_by
+        if 0 <= item < self._all.size:
+            after, before = self._next[item], self._previous[item]
+            self._next[before] = self._previous[after] = item
+
+    def _choices(self, state: int, used: int, parent: int) -> list[tuple[int, int, int]]:
+        """What may come next: everything that began before the first end that is left.
+
+        `parent` is the state before, if an unknown operation was placed last.
+        """
+        begun, ended, codes = self._all.begun, self._all.ended, self._all.codes
+        follow, row, step = self._next, self._coding.rows[state], self._coding.step
+        looks, idle, unseen = self._coding.looks, self._coding.idle, state == self._coding.unseen
+        found: list[tuple[int, int, int]] = []
+        first_end, first = FOREVER + 1, _NOBODY
+        size = self._all.size
+        item = follow[size]
+        while item != size and begun[item] <= first_end:
+            if ended[item] < first_end:
+                first_end, first = ended[item], item
+            after = row.get(codes[item])
+            if after is None:
+                after = step(state, codes[item])
+            if after == state and (looks[codes[item]] or (unseen and idle[codes[item]])):
+                return [] if self._wasted(parent, item, after) else [(0, item, after)]
+            if after != NEVER and not self._wasted(parent, item, after):
+                found.append((-ended[item], item, after))
+            item = follow[item]
+        if first_end > self._stuck_at and first != _NOBODY:
+            self._stuck, self._stuck_at = first, first_end
+        if len(found) > 1:
+            found = self._first_of_each(found)
+        return self._unknown(state, used, parent, first_end) + found if self._all.maybe else found
+
+    def _wasted(self, parent: int, item: int, after: int) -> bool:
+        return parent != _NOBODY and self._coding.step(parent, self._all.codes[item]) == after
+
+    def _first_of_each(self, found: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+        """By end, the earliest last; of those that do the same only that one."""
+        found.sort()
+        codes = self._all.codes
+        best = {codes[choice[1]]: choice for choice in found}
+        return found if len(best) == len(found) else sorted(best.values())
+
+    def _unknown(
+        self, state: int, used: int, parent: int, first_end: int
+    ) -> list[tuple[int, int, int]]:
+        found: list[tuple[int, int, int]] = []
+        size, every = self._all.size, self._all
+        for at in range(every.maybe):
+            item = size + at
+            if every.begun[item] > first_end:
                 break
-            if placed.unknown >> event.bit & 1:
+            needs = every.before[at]
+            if used >> at & 1 or used & needs != needs:
                 continue
-            self._steps += 1
-            legal, after = self._model.step(state, event.operation)
-            if legal and after != state:
-                found.append((event, after))
+            after = self._coding.step(state, every.codes[item])
+            if after not in (NEVER, state) and not self._wasted(parent, item, after):
+                found.append((0, item, after))
         return found
 
-    def _conclude(self, found: Found) -> Search:
-        order = self._order() if found is Found.ORDER else ()
-        return Search(found=found, order=order, steps=self._steps, stuck=self._stuck)
-
-    def _order(self) -> tuple[int, ...]:
-        return tuple(
-            level.came_by.operation.number for level in self._levels if level.came_by is not None
-        )
-
-    def _note_stuck(self, event: _Event) -> None:
-        """Whoever comes to an end that is not placed has explained everything before it."""
-        assert event.operation.ended is not None
-        if event.operation.ended > self._stuck_at:
-            self._stuck, self._stuck_at = event.operation.number, event.operation.ended
-
-
-def _link(operations: Sequence[Operation]) -> _Event:
-    """The events in order of time behind a head that is none."""
-    events: list[tuple[int, int, _Event]] = []
-    for bit, operation in enumerate(sorted(operations, key=lambda each: each.begun)):
-        assert operation.ended is not None
-        assert operation.ended > operation.begun, operation
-        begin = _Event(operation, bit, is_end=False)
-        end = _Event(operation, bit, is_end=True)
-        begin.partner, end.partner = end, begin
-        events += [(operation.begun, 0, begin), (operation.ended, 1, end)]
-    # Where two events share a place, beginnings come first: they overlap, which accuses less.
-    events.sort(key=lambda each: each[:2])
-    nobody = Operation(number=-1, process=-1, f="", value=None, begun=0, ended=None)
-    head = last = _Event(nobody, -1, is_end=False)
-    for _, _, event in events:
-        last.after, event.before = event, last
-        last = event
-    return head
-
-
-def _lift(begin: _Event) -> None:
-    assert begin.partner is not None
-    for event in (begin, begin.partner):
-        assert event.before is not None
-        event.before.after = event.after
-        if event.after is not None:
-            event.after.before = event.before
-
-
-def _unlift(begin: _Event) -> None:
-    assert begin.partner is not None
-    for event in (begin.partner, begin):
-        assert event.before is not None
-        event.before.after = event
-        if event.after is not None:
-            event.after.before = event
+    def _conclude(self, found: Found, ends: frozenset[int] = frozenset()) -> Search:
+        order: tuple[int, ...] = ()
+        numbers = self._all.numbers
+        if found is Found.ORDER:
+            order = tuple(numbers[level.came_by] for level in self._levels if level.came_by >= 0)
+        stuck = None if found is Found.ORDER or self._stuck < 0 else numbers[self._stuck]
+        return Search(found=found, order=order, steps=self._steps, stuck=stuck, ends=ends)

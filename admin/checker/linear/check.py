@@ -1,0 +1,135 @@
+"""The verdict on a history: key by key, by the zone test where it applies, else by search."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from admin.checker.linear import zones
+from admin.checker.linear.bank import Bank
+from admin.checker.linear.explain import explain
+from admin.checker.linear.models import Counter, GrowingSet, Mark, Model, Register
+from admin.checker.linear.search import STEPS_MAX, Found, search
+from admin.checker.linear.texts import Text
+from admin.checker.operation import Frozen, Operation, by_key, freeze, happened
+from admin.checker.verdict import Result, Verdict, Violation, conclude, merge
+
+LINEARIZABLE = "linearizable"
+
+NO_ORDER = "no order of these operations explains the answers"
+
+
+def check(
+    operations: Iterable[Operation],
+    model_of: Callable[[Frozen], Model | None] = lambda _key: Register(),
+    *,
+    steps_max: int = STEPS_MAX,
+) -> Verdict:
+    """Check every key of a history; keys for which there is no model are passed over."""
+    verdicts: list[Verdict] = []
+    for key, found in by_key(happened(operations)).items():
+        model = model_of(key)
+        if model is not None:
+            verdicts.append(check_key(key, found, model, steps_max=steps_max))
+    return merge(LINEARIZABLE, verdicts)
+
+
+def check_key(
+    key: Frozen, operations: Sequence[Operation], model: Model, *, steps_max: int = STEPS_MAX
+) -> Verdict:
+    """The verdict on one object. The operations are those that took effect or may have."""
+    if isinstance(model, Register) and zones.applies(operations, freeze(model.initial)):
+        return _by_zones(key, operations, model, steps_max)
+    found = search(operations, model, steps_max=steps_max)
+    facts = len(operations)
+    match found.found:
+        case Found.ORDER:
+            return conclude(LINEARIZABLE, facts=facts, violations=(), steps=found.steps)
+        case Found.GAVE_UP:
+            note = f"key {key!r}: undecided after {found.steps} steps"
+            return Verdict(
+                invariant=LINEARIZABLE,
+                result=Result.UNKNOWN,
+                facts=facts,
+                steps=found.steps,
+                note=note,
+            )
+        case Found.NO_ORDER:
+            why = explain(operations, model, found, steps_max=steps_max)
+            violation = Violation(
+                invariant=LINEARIZABLE,
+                message=NO_ORDER,
+                key=key,
+                witness=why.witness,
+                stuck=why.stuck,
+                opening=why.opening,
+            )
+            return conclude(LINEARIZABLE, facts=facts, violations=(violation,), steps=found.steps)
+
+
+def check_register(
+    operations: Iterable[Operation], *, initial: object = None, steps_max: int = STEPS_MAX
+) -> Verdict:
+    """`write` and `read` on many keys."""
+    return check(operations, lambda _key: Register(freeze(initial)), steps_max=steps_max)
+
+
+def check_cas_register(
+    operations: Iterable[Operation], *, initial: object = None, steps_max: int = STEPS_MAX
+) -> Verdict:
+    """`write`, `read` and `cas` on many keys."""
+    return check_register(operations, initial=initial, steps_max=steps_max)
+
+
+def check_kv(
+    operations: Iterable[Operation], *, initial: str = "", steps_max: int = STEPS_MAX
+) -> Verdict:
+    """`put`, `append` and `get` of texts on many keys."""
+    return check(operations, lambda _key: Text(initial), steps_max=steps_max)
+
+
+def check_set(
+    operations: Iterable[Operation],
+    *,
+    initial: Iterable[object] = (),
+    steps_max: int = STEPS_MAX,
+) -> Verdict:
+    """`add` of elements and `read` of all of them, on many keys."""
+    first = tuple(freeze(each) for each in initial)
+    return check(operations, lambda _key: GrowingSet(first), steps_max=steps_max)
+
+
+def check_counter(
+    operations: Iterable[Operation], *, initial: int = 0, steps_max: int = STEPS_MAX
+) -> Verdict:
+    """`add` of numbers and `read` of their sum, on many keys."""
+    return check(operations, lambda _key: Counter(initial), steps_max=steps_max)
+
+
+def check_bank(
+    operations: Iterable[Operation],
+    *,
+    opening: Mapping[str, int] | None = None,
+    overdraft: bool = True,
+    steps_max: int = STEPS_MAX,
+) -> Verdict:
+    """`transfer` and `read` of all balances; one object over all accounts."""
+    bank = Bank(Mark.ANY, overdraft) if opening is None else Bank.of(opening, overdraft=overdraft)
+    return check(operations, lambda _key: bank, steps_max=steps_max)
+
+
+def _by_zones(
+    key: Frozen, operations: Sequence[Operation], model: Register, steps_max: int
+) -> Verdict:
+    found = zones.clash(operations, freeze(model.initial))
+    if found is None:
+        return conclude(LINEARIZABLE, facts=len(operations), violations=())
+    # The clash is small, so the shortest of it costs nothing.
+    proof = search(found.witness, model, steps_max=steps_max)
+    assert proof.found is Found.NO_ORDER, found
+    why = explain(found.witness, model, proof, steps_max=steps_max)
+    violation = Violation(
+        invariant=LINEARIZABLE,
+        message=found.message,
+        key=key,
+        witness=why.witness,
+        stuck=why.stuck,
+    )
+    return conclude(LINEARIZABLE, facts=len(operations), violations=(violation,))

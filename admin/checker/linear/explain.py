@@ -1,0 +1,224 @@
+"""The shortest part of a failing history that still fails: what a person can follow by hand."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from admin.checker.linear.coding import Coding
+from admin.checker.linear.models import Atom, Model
+from admin.checker.linear.search import Found, Search, explore, search
+from admin.checker.operation import FOREVER, LOOKS, Operation, until
+
+SHRINK_STEPS_MAX = 300_000
+"""How many configurations may be entered to find a short explanation."""
+
+SHORT = 8
+"""An explanation of so many operations needs no shorter one that depends on a time before."""
+
+OPENING_STATES_MAX = 4
+"""So many states may be possible before an explanation that does not begin at the beginning."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Operations that have no order, by time.
+
+    `opening`: in words, what the state before them could be, if they do not begin at the very
+    beginning.
+    """
+
+    witness: tuple[Operation, ...]
+    stuck: int | None
+    opening: str = ""
+
+
+def explain(
+    operations: Sequence[Operation], model: Model, found: Search, *, steps_max: int
+) -> Explanation:
+    """Cut the history behind the fault, leave out what does not matter, then what came before."""
+    purse = _Purse(min(SHRINK_STEPS_MAX, steps_max))
+    failing = _prefix(operations, model, found.stuck, purse)
+    small = _shrink(failing, model, purse)
+    answer = _explanation(small, model, purse)
+    if len(small) > SHORT:
+        late = _late(failing, model, purse)
+        if late is not None and len(late.witness) < len(small):
+            return late
+    return answer
+
+
+class _Purse:
+    """Steps that may still be spent. A search that runs out of them did not fail."""
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def fails(self, operations: Sequence[Operation], model: Model) -> bool:
+        if self.left <= 0:
+            return False
+        found = search(operations, model, steps_max=self.left)
+        self.left -= found.steps
+        return found.found is Found.NO_ORDER
+
+
+def _prefix(
+    operations: Sequence[Operation], model: Model, stuck: int | None, purse: _Purse
+) -> list[Operation]:
+    """The history up to the first end at which it has no order. Longer ones have none either."""
+    ends = sorted(each.ended for each in operations if each.ended is not None)
+    at = next((e.ended for e in operations if e.number == stuck and e.ended is not None), ends[-1])
+    cut = until(operations, at)
+    if purse.fails(cut, model):
+        return cut
+    # A model that knew later answers may be stuck sooner than the history up to there is wrong.
+    low, high = ends.index(at), len(ends) - 1
+    cut = list(operations)
+    while high - low > 1:
+        middle = (low + high) // 2
+        part = until(operations, ends[middle])
+        if purse.fails(part, model):
+            high, cut = middle, part
+        else:
+            low = middle
+    return cut
+
+
+def _shrink(failing: list[Operation], model: Model, purse: _Purse) -> list[Operation]:
+    """Leave out atoms, large handfuls first, as long as the rest still has no order."""
+    failing = _recent(failing, model, purse)
+    handful = max(1, len(model.atoms(failing)) // 2)
+    while purse.left > 0:
+        before = len(model.atoms(failing))
+        failing = _pass(failing, model, purse, handful)
+        if handful > 1:
+            handful //= 2
+        elif len(model.atoms(failing)) == before:
+            break
+    return failing
+
+
+def _pass(failing: list[Operation], model: Model, purse: _Purse, handful: int) -> list[Operation]:
+    """Try once to leave out each handful."""
+    atoms, at = model.atoms(failing), 0
+    while at < len(atoms) and purse.left > 0:
+        rest = _rest(failing, model, atoms[at : at + handful])
+        if rest is not None and purse.fails(rest, model):
+            failing, atoms = rest, model.atoms(rest)
+        else:
+            at += handful
+    return failing
+
+
+def _rest(
+    operations: Sequence[Operation], model: Model, gone: Sequence[Atom]
+) -> list[Operation] | None:
+    rest = model.without(operations, frozenset(gone))
+    return rest or None
+
+
+def _recent(failing: list[Operation], model: Model, purse: _Purse) -> list[Operation]:
+    """Faults are mostly near the end: try to keep only the atoms of the last few operations."""
+    atoms = model.atoms(failing)
+    ordered = sorted(failing, key=lambda each: each.begun)
+    width = SHORT
+    while width < len(ordered) // 2 and purse.left > 0:
+        kept = frozenset(model.atoms(ordered[-width:]))
+        rest = model.without(failing, frozenset(atoms) - kept)
+        if rest and len(rest) < len(failing) and purse.fails(rest, model):
+            return rest
+        width *= 2
+    return failing
+
+
+def _explanation(small: list[Operation], model: Model, purse: _Purse) -> Explanation:
+    found = search(small, model, steps_max=max(purse.left, SHRINK_STEPS_MAX))
+    return Explanation(witness=_by_time(small), stuck=found.stuck)
+
+
+def _late(failing: list[Operation], model: Model, purse: _Purse) -> Explanation | None:
+    """Begin at the last moment at which nothing was under way and the rest still has no order."""
+    needless = model.needless(failing)
+    needed = [each for each in failing if each.number not in needless]
+    coding = Coding(needed, model)
+    maybe = [each for each in needed if each.ended is None]
+    runs = _runs(needed)
+    openings = _openings(runs, maybe, coding, purse)
+    for at in range(len(openings) - 1, 0, -1):
+        states = openings[at]
+        if not 0 < len(states) <= OPENING_STATES_MAX:
+            continue
+        rest = [each for run in runs[at:] for each in run] + maybe
+        if _stuck_from(rest, coding, states, purse) is not None:
+            return _opened(rest, coding, states, purse)
+    return None
+
+
+def _openings(
+    runs: Sequence[list[Operation]], maybe: list[Operation], coding: Coding, purse: _Purse
+) -> list[frozenset[int]]:
+    """The states that are possible before each run, as far as the purse goes."""
+    openings = [frozenset({coding.start})]
+    for run in runs[:-1]:
+        states = _ends(run + maybe, coding, openings[-1], purse)
+        if not states:
+            break
+        openings.append(states)
+    return openings
+
+
+def _opened(
+    rest: list[Operation], coding: Coding, states: frozenset[int], purse: _Purse
+) -> Explanation:
+    """Without the reads that are not needed, and with the states before in words."""
+    for look in [each for each in rest if each.f in LOOKS]:
+        fewer = [each for each in rest if each is not look]
+        if _stuck_from(fewer, coding, states, purse) is not None:
+            rest = fewer
+    words = " or ".join(sorted(coding.name(state) for state in states))
+    stuck = _stuck_from(rest, coding, states, _Purse(SHRINK_STEPS_MAX))
+    return Explanation(witness=_by_time(rest), stuck=stuck, opening=f"the state was {words}")
+
+
+def _runs(operations: Sequence[Operation]) -> list[list[Operation]]:
+    """Known operations in runs: each ends before the next begins."""
+    parts: list[list[Operation]] = []
+    end = -FOREVER
+    for each in sorted(operations, key=lambda each: each.begun):
+        if each.ended is None:
+            continue
+        if not parts or each.begun > end:
+            parts.append([])
+        parts[-1].append(each)
+        end = max(end, each.ended)
+    return parts
+
+
+def _ends(
+    run: Sequence[Operation], coding: Coding, starts: frozenset[int], purse: _Purse
+) -> frozenset[int]:
+    """Every state in which a run can leave the object; empty if that is not known."""
+    ends: set[int] = set()
+    for start in starts:
+        found = explore(run, coding, start=start, steps_max=max(0, purse.left), all_ends=True)
+        purse.left -= found.steps
+        if found.found is Found.GAVE_UP:
+            return frozenset()
+        ends |= found.ends
+    return frozenset(ends)
+
+
+def _stuck_from(
+    rest: Sequence[Operation], coding: Coding, states: frozenset[int], purse: _Purse
+) -> int | None:
+    """Where the rest is stuck from each of these states, or None if it need not be."""
+    stuck: int | None = None
+    for state in states:
+        found = explore(rest, coding, start=state, steps_max=max(0, purse.left))
+        purse.left -= found.steps
+        if found.found is not Found.NO_ORDER:
+            return None
+        stuck = found.stuck
+    return stuck
+
+
+def _by_time(operations: Sequence[Operation]) -> tuple[Operation, ...]:
+    return tuple(sorted(operations, key=lambda each: each.begun))

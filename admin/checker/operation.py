@@ -1,0 +1,179 @@
+"""What a client asked for and was told: one operation, with the places of its begin and its end."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TypeAlias
+
+from admin.history import Line, Type
+
+Frozen: TypeAlias = Hashable
+"""A JSON value as something that can be compared and hashed."""
+
+FOREVER = 1 << 62
+"""`ended` of an operation that did take effect, though nobody was told: it may at any time."""
+
+ANSWERS = frozenset({"read", "r", "get", "txn"})
+"""Operations whose value is what was answered."""
+
+LOOKS = frozenset({"read", "r", "get", "cas-unequal"})
+"""Operations that never change anything; one of which nothing was heard need not be looked at."""
+
+
+class Kind(StrEnum):
+    """How an operation ended. `info`: nobody could say whether it took effect."""
+
+    OK = "ok"
+    FAIL = "fail"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One operation of a client.
+
+    `begun` and `ended` are places in one order of events; `ended` is None when nobody knows
+    whether it took effect: it may do so at any time after `begun`, or never. `value` is what
+    was asked for, for a read what was answered. `index` is a place in the log: of a write its
+    receipt, of a read the state that it showed. `floor` is the receipt that a read was given.
+    """
+
+    number: int
+    process: int
+    f: str
+    value: object
+    begun: int
+    ended: int | None
+    key: object = None
+    kind: Kind = Kind.OK
+    session: object = None
+    seq: int | None = None
+    index: int | None = None
+    floor: int | None = None
+
+    @property
+    def whose(self) -> object:
+        """The session, which is the process where none is named."""
+        return self.process if self.session is None else self.session
+
+
+def describe(operation: Operation) -> str:
+    """One operation in one line."""
+    if operation.ended is None:
+        end = "?"
+    elif operation.ended >= FOREVER:
+        end = "did happen"
+    else:
+        end = str(operation.ended)
+    failed = " (failed)" if operation.kind is Kind.FAIL else ""
+    what = f"process {operation.process} {operation.f} {operation.value!r}{failed}"
+    return f"[{operation.begun}..{end}] {what}"
+
+
+def freeze(value: object) -> Frozen:
+    """A JSON value as something that can be hashed; objects are ordered by member name."""
+    if value is None or type(value) is int or type(value) is str:
+        return value
+    if isinstance(value, list | tuple):
+        return tuple([freeze(member) for member in value])
+    if isinstance(value, dict):
+        return tuple(sorted((str(name), freeze(member)) for name, member in value.items()))
+    if isinstance(value, set | frozenset):
+        return frozenset(freeze(member) for member in value)
+    if isinstance(value, bool):
+        return (bool, value)  # Python takes True for 1, JSON does not
+    assert isinstance(value, Hashable)
+    return value
+
+
+def by_key(operations: Iterable[Operation]) -> dict[Frozen, list[Operation]]:
+    """The operations of each key, in their order."""
+    keys: dict[Frozen, list[Operation]] = {}
+    for each in operations:
+        keys.setdefault(freeze(each.key), []).append(each)
+    return keys
+
+
+def happened(operations: Iterable[Operation]) -> list[Operation]:
+    """What took effect or may have: without definite failures and reads that told nothing."""
+    return [
+        each
+        for each in operations
+        if each.kind is Kind.OK or (each.kind is Kind.INFO and each.f not in LOOKS)
+    ]
+
+
+def operations(lines: Iterable[Line]) -> list[Operation]:
+    """Pair beginnings and ends. What nobody ended is unknown.
+
+    Raises ValueError when a process begins something before its last operation ended.
+    """
+    known = list(lines)
+    places = any(line.log_index is not None for line in known)
+    found: list[Operation] = []
+    waiting: dict[int, Line] = {}
+    for line in known:
+        if line.type is Type.INVOKE:
+            if line.process in waiting:
+                raise ValueError(f"process {line.process} begins twice, at line {line.index}")
+            waiting[line.process] = line
+            continue
+        begun = waiting.pop(line.process, None)
+        if begun is None:
+            raise ValueError(f"process {line.process} ends what it never began, {line.index}")
+        found.append(_ended(begun, line, _place(line, logged=places)))
+    found += [_operation(begun, Kind.INFO) for begun in waiting.values()]
+    return sorted(found, key=lambda each: each.begun)
+
+
+def _ended(begun: Line, line: Line, index: int | None) -> Operation:
+    match line.type:
+        case Type.OK:
+            value = line.value if begun.f in ANSWERS or begun.value is None else begun.value
+            known = replace(_operation(begun, Kind.OK), value=value)
+            return replace(known, ended=line.index, index=index)
+        case Type.FAIL:
+            return replace(_operation(begun, Kind.FAIL), ended=line.index)
+        case _:
+            return _operation(begun, Kind.INFO)
+
+
+def _operation(begun: Line, kind: Kind) -> Operation:
+    return Operation(
+        number=begun.index,
+        process=begun.process,
+        f=begun.f,
+        value=begun.value,
+        begun=begun.index,
+        ended=None,
+        key=freeze(begun.key),
+        kind=kind,
+        session=begun.session,
+        seq=begun.seq,
+        floor=begun.floor,
+    )
+
+
+def _place(line: Line, *, logged: bool) -> int | None:
+    """The place in the log that a line names.
+
+    A term has one origin, and the lsn of an origin only grows: together they order the log too.
+    """
+    if logged:
+        return line.log_index
+    if line.term is None or line.lsn is None:
+        return None
+    return line.term << 48 | line.lsn
+
+
+def until(found: Sequence[Operation], end: int) -> list[Operation]:
+    """The history as it was known at a place: what ended later may have happened or not."""
+    kept: list[Operation] = []
+    for each in found:
+        if each.begun > end:
+            continue
+        if each.ended is None or each.ended <= end or each.kind is Kind.FAIL:
+            kept.append(each)
+        elif each.f not in LOOKS:
+            kept.append(replace(each, ended=None, kind=Kind.INFO))
+    return kept

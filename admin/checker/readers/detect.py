@@ -1,0 +1,65 @@
+"""Which format a history is in, told by its content, and then its operations."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from admin.checker.operation import Operation
+from admin.checker.readers import jepsen_edn, jepsen_text, ours, porcupine_kv
+from admin.checker.readers.edn import EdnError
+
+HEAD = 64 * 1024
+"""So many characters are enough to tell the format."""
+
+
+class Format(StrEnum):
+    """Formats of histories that can be read."""
+
+    OURS = "history"
+    JEPSEN_EDN = "jepsen-edn"
+    JEPSEN_TEXT = "jepsen-text"
+    PORCUPINE_KV = "porcupine-kv"
+
+
+FORMATS: dict[Format, Callable[[str], list[Operation]]] = {
+    Format.OURS: ours.read,
+    Format.JEPSEN_EDN: jepsen_edn.read,
+    Format.JEPSEN_TEXT: jepsen_text.read,
+    Format.PORCUPINE_KV: porcupine_kv.read,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """What a file holds."""
+
+    format: Format
+    operations: Sequence[Operation]
+
+
+def read(text: str, format: Format | None = None) -> History:
+    """A history; without a format its content says which it is. Raises ValueError."""
+    known = recognised(text) if format is None else format
+    try:
+        return History(format=known, operations=FORMATS[known](text))
+    except EdnError as error:
+        raise ValueError(f"this is no {known}: {error}") from error
+
+
+def recognised(text: str) -> Format:
+    """The format of a text. Raises ValueError when it is none that is known."""
+    head = text[:HEAD]
+    first = next(
+        (line for each in head.splitlines() if (line := each.strip()) and line[0] != ";"), ""
+    )
+    if jepsen_text.LINE.search(head):
+        return Format.JEPSEN_TEXT
+    if first.startswith("{") and first[1:].lstrip().startswith('"'):
+        return Format.OURS
+    if first.startswith(("{", "[", "(", "#")):
+        texts = ":key" in head and (":f :get" in head or ":f :append" in head or ":f :put" in head)
+        return Format.PORCUPINE_KV if texts else Format.JEPSEN_EDN
+    raise ValueError(
+        "this is no history: wanted JSON lines, Jepsen's EDN, its printed log, or Porcupine's "
+        "logs of get, put and append"
+    )

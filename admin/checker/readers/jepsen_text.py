@@ -1,0 +1,54 @@
+"""The log that Jepsen prints while it runs, as Porcupine keeps it: one compare-and-set register.
+
+`:fail` has three meanings here. With the value of a `cas` it says that the comparison was made
+and was unequal, so it is an observation; with `:timed-out` a read told nothing, and a write or
+`cas` may have happened; anything else did not happen.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from admin.checker.operation import Kind, Operation
+from admin.checker.readers.edn import Keyword, parse
+from admin.checker.readers.pairing import Event, paired
+
+LINE = re.compile(
+    r"\bjepsen\.\S+ - (?P<process>\d+)\s+"
+    r":(?P<type>invoke|ok|fail|info)\s+:(?P<f>\S+)\s*(?P<value>.*)"
+)
+UNEQUAL = "cas-unequal"
+"""Seen by a `cas` that failed: it was not the old value."""
+
+
+def read(text: str) -> list[Operation]:
+    """The operations of a log; lines of other kinds are passed over."""
+    events = list(_events(text))
+    unequal = {each.line for each in events if each.f == UNEQUAL}
+    operations = paired(replace(each, f="cas") if each.f == UNEQUAL else each for each in events)
+    return [
+        replace(each, f=UNEQUAL, kind=Kind.OK) if each.ended in unequal else each
+        for each in operations
+    ]
+
+
+def _events(text: str) -> Iterator[Event]:
+    for number, line in enumerate(text.splitlines()):
+        found = LINE.search(line)
+        if found is None:
+            continue
+        value = _value(found["value"], number)
+        kind, f = found["type"], found["f"]
+        if kind == "fail" and isinstance(value, Keyword):
+            kind = "fail" if f == "read" else "info"
+        elif kind == "fail" and f == "cas":
+            f = UNEQUAL
+        yield Event(line=number, process=int(found["process"]), type=kind, f=f, value=value)
+
+
+def _value(text: str, line: int) -> object:
+    try:
+        values = parse(text)
+    except ValueError as error:
+        raise ValueError(f"line {line + 1}: {error}") from error
+    return values[0] if values else None

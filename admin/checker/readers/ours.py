@@ -1,0 +1,9 @@
+"""Our own `history.jsonl`: a JSON object a line, in Jepsen's vocabulary."""
+
+from admin.checker.operation import Operation, operations
+from admin.history import parse
+
+
+def read(text: str) -> list[Operation]:
+    """The operations of a history. Raises ValueError naming the line that is none."""
+    return operations(parse(text.splitlines()))

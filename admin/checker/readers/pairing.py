@@ -1,0 +1,70 @@
+"""Beginnings and ends of a foreign history, put together by process."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from admin.checker.operation import ANSWERS, Frozen, Kind, Operation, freeze
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One line: `type` is invoke, ok, fail or info. `process` is None where none is named."""
+
+    line: int
+    process: int | None
+    type: str
+    f: str
+    key: Frozen = None
+    value: object = None
+    error: object = None
+
+
+def paired(events: Iterable[Event]) -> list[Operation]:
+    """Operations in the order of their begin, with lines as places. Never ended means unknown.
+
+    Raises ValueError where a process begins something before its last operation ended.
+    """
+    found: list[Operation] = []
+    waiting: dict[int | None, Event] = {}
+    for event in events:
+        if event.type == "invoke":
+            if event.process in waiting:
+                raise ValueError(f"line {event.line}: process {event.process} begins twice")
+            waiting[event.process] = event
+        else:
+            found.append(_ended(waiting.pop(event.process, None), event))
+    found += [_begun(each, Kind.INFO) for each in waiting.values()]
+    return sorted(found, key=lambda each: each.begun)
+
+
+def _ended(begun: Event | None, event: Event) -> Operation:
+    if begun is None:
+        # Some transactional histories hold only what was told: it took no time, then.
+        if event.f != "txn":
+            raise ValueError(f"line {event.line}: process {event.process} ends what never began")
+        begun = event
+    match event.type:
+        case "ok":
+            value = event.value if event.f in ANSWERS or begun.value is None else begun.value
+            key = begun.key if event.key is None else event.key
+            known = replace(_begun(begun, Kind.OK), value=value, key=key)
+            return replace(known, ended=event.line)
+        case "fail":
+            return replace(_begun(begun, Kind.FAIL), ended=event.line)
+        case "info":
+            return _begun(begun, Kind.INFO)
+        case other:
+            raise ValueError(f"line {event.line}: there is no type {other!r}")
+
+
+def _begun(event: Event, kind: Kind) -> Operation:
+    return Operation(
+        number=event.line,
+        process=-1 if event.process is None else event.process,
+        f=event.f,
+        value=event.value,
+        begun=event.line,
+        ended=None,
+        key=freeze(event.key),
+        kind=kind,
+    )

@@ -1,0 +1,139 @@
+"""What a checker concluded: passed, failed, could not tell, nothing to look at; and the proof."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from admin.checker.operation import Operation, describe
+
+EXAMPLES_MAX = 10
+"""So many violations are kept with their proof; all of them are counted."""
+
+
+class Result(StrEnum):
+    """`unknown`: a limit was reached, or nothing was there to examine."""
+
+    PASS = "pass"  # noqa: S105 - not a password
+    FAIL = "fail"
+    UNKNOWN = "unknown"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """One place where a promise was broken.
+
+    `witness`: the few operations that prove it, by time. `opening`: what must be known of the
+    time before them, when they do not prove it alone. `stuck`: the one without an explanation.
+    """
+
+    invariant: str
+    message: str
+    key: object = None
+    witness: tuple[Operation, ...] = ()
+    stuck: int | None = None
+    opening: str = ""
+
+    def describe(self) -> list[str]:
+        """In words, a line for each operation."""
+        mark = "   <- no order explains this"
+        where = "" if self.key is None else f"key {self.key!r}: "
+        said = [f"{where}{self.message}"]
+        if self.opening:
+            said.append(f"  before: {self.opening}")
+        return said + [
+            f"  {describe(each)}{mark if each.number == self.stuck else ''}"
+            for each in self.witness
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The conclusion about one invariant. A pass on no facts cannot be made."""
+
+    invariant: str
+    result: Result
+    facts: int
+    violations: tuple[Violation, ...] = ()
+    count: int = 0
+    steps: int = 0
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.result is Result.PASS and self.facts == 0:
+            raise ValueError(f"{self.invariant}: a pass on nothing is no pass")
+        if (self.result is Result.FAIL) != (self.count > 0):
+            raise ValueError(f"{self.invariant}: {self.result} with {self.count} violations")
+
+    def describe(self) -> list[str]:
+        """In words: the result, then every violation that was kept."""
+        note = f" ({self.note})" if self.note else ""
+        said = [f"{self.invariant}: {self.result}, {self.facts} facts{note}"]
+        for each in self.violations:
+            said += [f"  {line}" for line in each.describe()]
+        return said
+
+
+def conclude(
+    invariant: str, *, facts: int, violations: Iterable[Violation], steps: int = 0, note: str = ""
+) -> Verdict:
+    """Fail if there is a violation, unknown if there was nothing to examine or a note says why."""
+    found = tuple(violations)
+    if found:
+        result = Result.FAIL
+    elif facts == 0:
+        result, note = Result.UNKNOWN, note or "there was nothing to examine"
+    else:
+        result = Result.UNKNOWN if note else Result.PASS
+    return Verdict(
+        invariant=invariant,
+        result=result,
+        facts=facts,
+        violations=found[:EXAMPLES_MAX],
+        count=len(found),
+        steps=steps,
+        note=note,
+    )
+
+
+def skipped(invariant: str, why: str) -> Verdict:
+    """Not examined, because something it needs is not there."""
+    return Verdict(invariant=invariant, result=Result.SKIPPED, facts=0, note=why)
+
+
+def merge(invariant: str, verdicts: Iterable[Verdict]) -> Verdict:
+    """Several verdicts on one invariant as one: fails if any does, then unknown if any is."""
+    found = list(verdicts)
+    facts = sum(each.facts for each in found)
+    count = sum(each.count for each in found)
+    notes = dict.fromkeys(each.note for each in found if each.note)
+    if found and all(each.result is Result.SKIPPED for each in found):
+        return skipped(invariant, "; ".join(notes))
+    if count:
+        result = Result.FAIL
+    elif facts == 0 or any(each.result is Result.UNKNOWN for each in found):
+        result = Result.UNKNOWN
+    else:
+        result = Result.PASS
+    note = "; ".join(notes)
+    if result is Result.UNKNOWN and not note:
+        note = "there was nothing to examine"
+    return Verdict(
+        invariant=invariant,
+        result=result,
+        facts=facts,
+        violations=tuple(one for each in found for one in each.violations)[:EXAMPLES_MAX],
+        count=count,
+        steps=sum(each.steps for each in found),
+        note=note,
+    )
+
+
+def overall(results: Iterable[Result]) -> Result:
+    """Of a whole run: what was skipped does not count, unless nothing else is there."""
+    found = {each for each in results if each is not Result.SKIPPED}
+    if Result.FAIL in found:
+        return Result.FAIL
+    if not found or Result.UNKNOWN in found:
+        return Result.UNKNOWN
+    return Result.PASS

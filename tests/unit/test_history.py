@@ -1,0 +1,97 @@
+"""Lines of a history: written, read again, and paired to operations."""
+
+from pathlib import Path
+
+import pytest
+
+from admin.checker.operation import FOREVER, Kind, Operation, describe, operations, until
+from admin.history import History, Line, Told, Type, load, parse, save
+
+
+def lines(*described: str) -> list[Line]:
+    """Lines from words such as `0 invoke write k 1`."""
+    built: list[Line] = []
+    for index, each in enumerate(described):
+        process, kind, f, key, *value = each.split()
+        known = int(value[0]) if value else None
+        built.append(
+            Line(
+                index=index,
+                time=index,
+                process=int(process),
+                type=Type(kind),
+                f=f,
+                key=key,
+                value=known,
+            )
+        )
+    return built
+
+
+def test_a_history_survives_a_file(tmp_path: Path) -> None:
+    history = History(clock=iter(range(100)).__next__)
+    history.invoke(history.new_process(), "write", key="k", value=[1, None])
+    assert history.give_up("the run ended") == 1
+    path = tmp_path / "history.jsonl"
+    save(history.lines, path)
+    assert load(path) == history.lines
+    assert "session" not in path.read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="line 2"):
+        list(parse(["", "{}"]))
+
+
+def test_what_a_line_seldom_has_survives_a_file_too() -> None:
+    line = Line(index=0, time=0, process=0, type=Type.OK, f="read", floor=7, log_index=9, session=3)
+    assert list(parse([line.as_json()])) == [line]
+
+
+def test_a_read_has_the_value_that_was_answered_and_a_write_the_one_that_was_asked() -> None:
+    read, write = operations(
+        lines("0 invoke read k", "1 invoke write k 5", "0 ok read k 4", "1 ok write k")
+    )
+    assert (read.value, read.begun, read.ended) == (4, 0, 2)
+    assert (write.value, write.begun, write.ended) == (5, 1, 3)
+
+
+def test_what_nobody_ended_is_unknown_like_what_ended_with_info() -> None:
+    first, second = operations(
+        lines("0 invoke write k 1", "0 info write k 1", "1 invoke write k 2")
+    )
+    for each in (first, second):
+        assert (each.kind, each.ended) == (Kind.INFO, None)
+
+
+def test_a_process_does_one_thing_at_a_time() -> None:
+    with pytest.raises(ValueError, match="begins twice"):
+        operations(lines("0 invoke read k", "0 invoke read k"))
+    with pytest.raises(ValueError, match="never began"):
+        operations(lines("0 ok read k"))
+
+
+def test_a_receipt_is_a_place_in_the_log() -> None:
+    history = History(clock=iter(range(100)).__next__)
+    for term, lsn in ((1, 900), (2, 5)):
+        history.invoke(0, "write", key="k", value=lsn)
+        history.complete(0, Type.OK, told=Told(term=term, lsn=lsn))
+    first, second = operations(history.lines)
+    assert first.index is not None
+    assert second.index is not None
+    assert first.index < second.index, "a later term comes later, whatever its origin counts"
+
+
+def test_a_history_cut_short_does_not_know_how_the_rest_ended() -> None:
+    def made(number: int, f: str, ended: int) -> Operation:
+        return Operation(number=number, process=number, f=f, value=1, begun=number, ended=ended)
+
+    kept = until([made(0, "write", 3), made(1, "write", 9), made(2, "read", 8)], 5)
+    assert [(each.number, each.ended, each.kind) for each in kept] == [
+        (0, 3, Kind.OK),
+        (1, None, Kind.INFO),
+    ]
+
+
+def test_an_operation_is_described_in_a_line() -> None:
+    made = Operation(number=0, process=3, f="write", value=[1], begun=4, ended=None)
+    assert describe(made) == "[4..?] process 3 write [1]"
+    heard = Operation(number=0, process=3, f="add", value=1, begun=4, ended=FOREVER)
+    assert describe(heard) == "[4..did happen] process 3 add 1"
