@@ -29,6 +29,8 @@ def judge(ask: Ask, error: QsyncError, *, replica: int, direct: bool) -> QsyncEr
     if ask.kind in (Kind.ONCE, Kind.STATUS) or direct:
         return error
     if isinstance(error, SyncQueueFull):
+        if ask.kind is Kind.WRITE and ask.doubts:
+            return unknown(ask, f"an attempt was lost, the next one was refused: {error}")
         return error
     if isinstance(error, _REFUSALS):
         return None

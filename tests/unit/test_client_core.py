@@ -26,6 +26,7 @@ from qsync.errors import (
     QuorumTimeout,
     ReadOnly,
     SessionExpired,
+    SyncQueueFull,
     Unavailable,
     WrongTuple,
 )
@@ -399,6 +400,21 @@ def test_a_refusal_by_another_leader_is_definite_although_an_attempt_was_lost_el
     other = stage.accept("b:1", replica=2)
     stage.refuse(other, write_of(stage.heard(other)), Conflict("no"))
     assert isinstance(error_of(ask), Conflict)
+
+
+def test_a_full_queue_is_definite_unless_an_attempt_was_lost_before() -> None:
+    stage = Stage("a:1")
+    link = stage.opened()
+    ask = stage.put()
+    stage.refuse(link, write_of(stage.heard(link)), SyncQueueFull("full"))
+    assert isinstance(error_of(ask), SyncQueueFull)
+    ask = stage.put()
+    stage.heard(link)
+    stage.drop(link)
+    stage.pass_time(1.0)
+    link = stage.accept("a:1")
+    stage.refuse(link, write_of(stage.heard(link)), SyncQueueFull("full"))
+    assert error_of(ask).outcome is Outcome.UNKNOWN
 
 
 def test_resolve_sends_the_very_same_write_again() -> None:
