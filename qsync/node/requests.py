@@ -368,8 +368,9 @@ def _queue_full(limit: int) -> errors.QsyncError:
 
 
 def _no_room() -> errors.QsyncError:
-    return errors.SyncQueueFull(
-        "the limbo had no room in time; nothing was written", details={"retry_after": 0.5}
+    return errors.Overloaded(
+        "the limbo had no room in time, and this attempt wrote nothing",
+        details={"retry_after": 0.5},
     )
 
 

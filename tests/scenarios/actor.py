@@ -91,8 +91,8 @@ class Actor:
         return self.stage.tickets
 
     def settle(self) -> None:
-        """Let it do all that it can do now."""
-        while self._once():
+        """Let it do all that it can do now, unless a batch of inputs is still being given."""
+        while self.me not in self.stage.batching and self._once():
             pass
 
     def _once(self) -> bool:

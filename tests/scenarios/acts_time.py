@@ -16,6 +16,17 @@ def wait(stage: Stage, words: list[str]) -> None:
 
 
 @act
+def batch(stage: Stage, words: list[str]) -> None:
+    """batch N begin|end: all that happens to N in between is one batch of its loop."""
+    actor = stage.actor(words[0])
+    if words[1] == "begin":
+        stage.batching.add(int(actor.me))
+    else:
+        stage.batching.remove(int(actor.me))
+        actor.settle()
+
+
+@act
 def timer(stage: Stage, words: list[str]) -> None:
     """timer N KIND: that timer of node N comes."""
     stage.timer(stage.actor(words[0]), words[1])

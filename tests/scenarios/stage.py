@@ -29,6 +29,7 @@ class Stage:
         self.epochs = 0
         self.epoch: dict[Link, int] = {}
         self.said: list[str] = []
+        self.batching: set[int] = set()
         self.tickets = 1_000_000
 
     def run(self, command: str) -> list[str]:
