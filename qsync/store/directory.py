@@ -136,7 +136,7 @@ def _read_identity(text: str, path: Path) -> Identity:
     try:
         fields = json.loads(text)
         version = fields["format"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise WrongFormat(f"{path}/identity.json names no format") from None
     if version != FORMAT:
         raise WrongFormat(
@@ -151,7 +151,7 @@ def _read_identity(text: str, path: Path) -> Identity:
             replica=Replica(int(fields["replica"])),
             name=str(fields["name"]),
         )
-    except (KeyError, ValueError, TypeError) as error:
+    except (KeyError, ValueError, TypeError, OverflowError) as error:
         raise WrongFormat(f"{path}/identity.json is incomplete: {error!r}") from None
 
 
@@ -159,7 +159,22 @@ def _format(path: Path, wanted: Identity) -> Identity:
     """Make an empty directory ours."""
     if not path.is_dir():
         raise StoreError(f"{path} is not a directory")
+    _keep_names(path)
     return wanted if wanted.instance else replace(wanted, instance=str(uuid.uuid4()))
+
+
+def _keep_names(path: Path) -> None:
+    """Make the directory's own name durable, and the names of the directories that lead to it.
+
+    Only before the identity is stored: with that in it a directory has been through here.
+    """
+    at = path.resolve()
+    while not at.is_mount():
+        at = at.parent
+        try:
+            sync_directory(at)
+        except PermissionError:
+            return  # what we may not read was not made for us, nor anything above it
 
 
 def _same(stored: Identity, wanted: Identity) -> Identity:

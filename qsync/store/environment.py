@@ -135,7 +135,6 @@ class Environment:
 
     def _open(self) -> tuple[lmdb.Environment, dict[str, "_Database"]]:
         try:
-            fresh = not (self.path / "data.mdb").exists()
             self.path.mkdir(parents=True, exist_ok=True)
             env = lmdb.open(
                 str(self.path),
@@ -152,9 +151,9 @@ class Environment:
             except lmdb.Error:
                 env.close()
                 raise
-            if fresh:
-                sync_directory(self.path)
-                sync_directory(self.path.parent)
+            # Every time: whoever made the files may have been killed before their names were safe.
+            sync_directory(self.path)
+            sync_directory(self.path.parent)
         except lmdb.MapFullError as error:
             raise faults.map_full(self.path, self._map_size) from error
         except (OSError, lmdb.Error) as error:
@@ -200,10 +199,18 @@ def sync_directory(path: Path) -> None:
         os.close(handle)
 
 
+def set_aside_before(path: Path) -> Iterator[Path]:
+    """What was set aside of a directory so far."""
+    return (aside for aside in _asides(path) if aside.exists())
+
+
+def _asides(path: Path) -> list[Path]:
+    return [path.with_name(f"{path.name}.damaged-{n}") for n in range(1, _ASIDE_MAX + 1)]
+
+
 def set_aside(path: Path, *, why: str) -> Path:
     """Rename a directory so that it is kept but not used; `why` is written into it."""
-    for number in range(1, _ASIDE_MAX + 1):
-        aside = path.with_name(f"{path.name}.damaged-{number}")
+    for aside in _asides(path):
         if not aside.exists():
             try:
                 (path / "why.txt").write_text(f"{why}\n", encoding="utf-8")

@@ -1,5 +1,6 @@
 """The log in LMDB: one record for each batch, and one durable commit for each write."""
 
+import shutil
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -7,14 +8,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from election.messages import Index
+from election.messages import Ballot, Index
 from qsync import record
 from qsync.core.ready import Write
 from qsync.errors import Damaged
 from qsync.record import CHAIN_SEED, Crc, Entry
-from qsync.store import archive, chain, meta, recovery
+from qsync.store import archive, chain, faults, meta, recovery
 from qsync.store.contract import NO_BALLOT, Batch, Identity, Recovered, Tail
-from qsync.store.environment import MAP_SIZE, MAP_SIZE_MAX, Environment, set_aside
+from qsync.store.environment import (
+    MAP_SIZE,
+    MAP_SIZE_MAX,
+    Environment,
+    set_aside,
+    set_aside_before,
+)
 
 if TYPE_CHECKING:
     from lmdb import Transaction
@@ -22,6 +29,11 @@ if TYPE_CHECKING:
 _KEY = struct.Struct(">Q")
 _NUMBERS_KEY = b"numbers"
 _BATCHES, _META, _ARCHIVE = "batches", "meta", "archive"
+
+
+def _beside(log: Path) -> Path:
+    """Where a log is made before it takes its place."""
+    return log.with_name(f"{log.name}.new")
 
 
 def _wall_clock() -> float:
@@ -132,14 +144,15 @@ class LmdbLog:
 
     def start_over(self, *, why: str) -> None:
         """Set the log aside and begin an empty one that is no member; the term and vote stay."""
+        ballot = recovery.begin_anew(self._ballot).ballot
+        self._prepare(ballot)
         self._env.close()
         try:
             set_aside(self._path, why=why)
         finally:
             self._env = self._open()
-        self.last, self._crc = Index(0), CHAIN_SEED
+        self.last, self._crc, self._ballot = Index(0), CHAIN_SEED, ballot
         self.quarantined = self._unreadable = None
-        self.write(recovery.begin_anew(self._ballot))
 
     def bytes_used(self) -> int:
         """How much of the disk the log takes."""
@@ -150,14 +163,42 @@ class LmdbLog:
         self._env.close()
 
     def _open(self) -> Environment:
+        """Open the log. It is there whole or not at all: it is made beside its place."""
+        ready = _beside(self._path)
+        try:
+            if not self._path.exists():
+                # With another one set aside this one is meant to follow it, and has its ballot.
+                if not (ready.exists() and any(set_aside_before(self._path))):
+                    self._prepare(NO_BALLOT)
+                ready.rename(self._path)
+        except OSError as error:
+            raise faults.typed(error, self._path) from error
+        return self._environment(self._path)
+
+    def _environment(self, path: Path) -> Environment:
         size, limit = self._map
         return Environment(
-            self._path,
+            path,
             databases=(_BATCHES, _META, _ARCHIVE),
             durable=True,
             map_size=size,
             map_size_max=limit,
         )
+
+    def _prepare(self, ballot: Ballot) -> None:
+        """Make an empty log beside this one: so there is no moment without a ballot."""
+        ready = _beside(self._path)
+        try:
+            if ready.exists():
+                shutil.rmtree(ready)
+        except OSError as error:
+            raise faults.typed(error, ready) from error
+        env = self._environment(ready)
+        try:
+            numbers = meta.pack(ballot, confirmed=0, durable=0, crc=CHAIN_SEED)
+            env.update(lambda txn: txn.put(_NUMBERS_KEY, numbers, db=env.db(_META)))
+        finally:
+            env.close()
 
     def _rows(self, first: int = 1) -> Iterator[chain.Row]:
         """The records from the one that holds `first` on."""

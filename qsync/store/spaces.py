@@ -228,14 +228,16 @@ def _read_mark(file: Path) -> str | None:
 
 
 def _write_mark(file: Path, mark: str) -> None:
-    """Durable when it returns, and never half written: a torn mark is not a known one."""
+    """Durable when it returns. At every moment there is a whole mark, the former or the new one."""
+    unready = file.with_suffix(".new")
     try:
-        handle = os.open(file, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644)
+        handle = os.open(unready, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644)
         try:
             os.write(handle, mark.encode())
             os.fsync(handle)
         finally:
             os.close(handle)
+        unready.rename(file)
         sync_directory(file.parent)
     except OSError as error:
         raise faults.typed(error, file.parent) from error

@@ -60,6 +60,8 @@ def test_another_nodes_directory_is_refused(tmp_path: Path, wanted: Identity, sa
         ('{"format": 1}', "is incomplete"),
         ("[1]", "names no format"),
         ("not json", "names no format"),
+        ("[" * 100_000, "names no format"),
+        ('{"format": 1, "cluster": "", "instance": "", "replica": Infinity}', "is incomplete"),
     ],
 )
 def test_a_foreign_format_is_refused(tmp_path: Path, text: str, says: str) -> None:

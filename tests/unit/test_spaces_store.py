@@ -1,5 +1,7 @@
 """Folded rows: ordered, exact at an index, and never trusted after a crash of the system."""
 
+import errno
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -12,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from election.messages import Index
-from qsync.errors import DiskFull
+from qsync.errors import DiskFull, StoreError
 from qsync.store import longkeys
 from qsync.store.contract import Spaces
 from qsync.store.memory import MemorySpaces
@@ -242,6 +244,27 @@ def test_a_mark_that_is_torn_or_foreign_is_not_trusted(tmp_path: Path, mark: str
     (tmp_path / "data" / "mark").write_text(mark)
     again = SpaceStore(tmp_path / "data", boot="run 1")
     assert (again.folded, again.rebuilt) == (0, True)
+    again.close()
+
+
+def test_a_mark_that_could_not_be_written_leaves_the_former_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that dies there leaves the same: the rows must not be made anew for that."""
+    store = SpaceStore(tmp_path / "data", boot="run 1")
+    store.fold(fold(3, a="1"))
+    store.sync()
+
+    def no_flush(_: int) -> None:
+        raise OSError(errno.EIO, "the disk is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", no_flush)
+        with pytest.raises(StoreError):
+            store.fold(fold(4, b="2"))
+    store.abandon()
+    again = SpaceStore(tmp_path / "data", boot="run 2")
+    assert (again.folded, again.get(b"b"), again.rebuilt) == (3, None, False)
     again.close()
 
 

@@ -137,6 +137,53 @@ def test_a_quarantined_log_is_set_aside_whole_when_it_starts_over(three: Path) -
     assert "9 was durable / twice" in (aside / "why.txt").read_text()
 
 
+@pytest.mark.parametrize("where", ["prepared", "set aside"])
+def test_a_kill_while_a_log_starts_over_loses_neither_term_nor_vote(
+    three: Path, where: str
+) -> None:
+    flip(three, record_at=5, byte=3)
+    child(
+        """
+        import os
+        from pathlib import Path
+        from qsync.store import log as module
+        from qsync.store.memory import NOBODY
+
+        real, after = module.set_aside, sys.argv[2] == "set aside"
+
+        def last_act(path, *, why):
+            if after:
+                real(path, why=why)
+            os._exit(0)
+
+        module.set_aside = last_act
+        log = module.LmdbLog(Path(sys.argv[1]) / "log", identity=NOBODY)
+        log.recover()
+        log.start_over(why="told")
+        """,
+        three,
+        where,
+    )
+    with recovered(three) as (log, found):
+        assert found.ballot == (MEMBER if where == "prepared" else replace(MEMBER, member=False))
+        assert (found.quarantined is None) is (where != "prepared")
+        if where == "prepared":
+            log.start_over(why="again")
+    with recovered(three) as (_, found):
+        assert (found.last, found.quarantined) == (0, None)
+        assert found.ballot == replace(MEMBER, member=False)
+    assert not (three / "log.new").exists()
+
+
+def test_a_log_that_was_half_made_is_made_anew(tmp_path: Path) -> None:
+    (tmp_path / "log.new").mkdir()
+    (tmp_path / "log.new" / "data.mdb").write_bytes(b"half of a database")
+    with recovered(tmp_path) as (log, found):
+        assert (found.last, found.quarantined) == (0, None)
+        log.write(write(some(1)))
+    assert not (tmp_path / "log.new").exists()
+
+
 def test_a_log_that_is_no_database_is_set_aside_and_quarantined_until_it_starts_over(
     three: Path,
 ) -> None:
