@@ -1,17 +1,25 @@
 """The node's disk as the core sees it: what is durable, whether it writes, whether it is stuck."""
 
+from typing import TYPE_CHECKING
+
 from election.messages import Ballot
+from qsync.core.inputs import WriteFailed
 from qsync.core.ledger import Ledger
-from qsync.core.ready import Write
+from qsync.core.ready import TimerKind, Write
+
+if TYPE_CHECKING:
+    from qsync.core.machine import Machine
 
 
 class Disk:
     """One Write at a time; a failed one is tried again after a while."""
 
-    def __init__(self, ledger: Ledger, *, durable: Ballot) -> None:
+    def __init__(self, ledger: Ledger, *, durable: Ballot, quarantined: str | None = None) -> None:
         self.ballot = durable
         """The ballot that is durable; nothing may be said that rests on a newer one."""
         self.error: str | None = None
+        self.quarantined = quarantined
+        """What was damaged at or below what had been acked, when the node started."""
         self._ledger = ledger
         self._began = 0.0
 
@@ -19,9 +27,16 @@ class Disk:
         """All that is not durable yet; None while a write is under way or the disk just failed."""
         if self.error is not None:
             return None
-        write = self._ledger.take_write(ballot, self.ballot)
+        ledger = self._ledger
+        write = ledger.flight.take(
+            ledger.entries,
+            last=ledger.log.last,
+            ballot=ballot,
+            durable=self.ballot,
+            confirmed=ledger.confirmed,
+        )
         if write is not None:
-            self._began = self._ledger.now
+            self._began = ledger.now
         return write
 
     def wrote(self, write_id: int) -> bool:
@@ -33,7 +48,7 @@ class Disk:
 
     def failed(self, write_id: int, why: str) -> None:
         """Nothing of the write may be relied on."""
-        self._ledger.write_failed(write_id)
+        self._ledger.flight.failed(write_id)
         self.error = why
 
     def retry(self) -> None:
@@ -43,4 +58,22 @@ class Disk:
     @property
     def stuck(self) -> float:
         """For how many seconds the write that is under way has been."""
-        return self._ledger.now - self._began if self._ledger.writing else 0.0
+        return self._ledger.now - self._began if self._ledger.flight.under_way else 0.0
+
+
+def written(machine: "Machine", write_id: int) -> None:
+    """A Write is durable, and maybe a ballot with it."""
+    if machine.disk.wrote(write_id):
+        machine.raft.ballot_written(machine.disk.ballot)
+        machine.follow_raft()
+    if machine.leader is not None:
+        machine.leader.count()
+
+
+def write_failed(machine: "Machine", event: WriteFailed) -> None:
+    """A leader that cannot write steps down; everybody tries again after a while."""
+    machine.disk.failed(event.id, event.why)
+    machine.out.note("disk_failed", why=event.why)
+    if machine.leader is not None:
+        machine.raft.resign(f"the log cannot be written: {event.why}")
+    machine.out.arm(TimerKind.DISK, machine.config.disk_retry_delay)

@@ -1,19 +1,16 @@
 """What only the leader does: send, count acks, confirm, roll back, answer reads, hand over."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from election.messages import Index, Replica, Term
 from qsync.core.config import CoreConfig
 from qsync.core.ledger import Ledger
-from qsync.core.messages import Append, Appended, Heard, Heartbeat, Message
-from qsync.core.progress import Progress, is_current, quorumth
-from qsync.core.reads import LeaderReads
-from qsync.core.ready import ReadSettled
+from qsync.core.messages import Append, Appended, Heard
+from qsync.core.progress import Progress, counted, is_current, quorumth
+from qsync.core.rounds import Rounds, Send
 from qsync.record import WAIT_ACK, WAIT_SYNC, Entry, Kind, Ref, ref_body
 
 _TXN = int(Kind.TXN)
-
-Send = Callable[[Replica, Message], None]
 
 
 class Leader:
@@ -32,11 +29,10 @@ class Leader:
         self.ledger = ledger
         self.term = term
         self.followers = {each.peer: each for each in followers}
-        self.reads = LeaderReads()
+        self.rounds = Rounds(config, ledger, self.followers, term=term)
         self.handing_to: Replica | None = None
         self.demoted = False
         self.confirm_due = False
-        self._round_began: dict[int, float] = {}
         self.promoted_at = self._promote(wall).index
 
     def _promote(self, wall: float) -> Entry:
@@ -68,7 +64,7 @@ class Leader:
 
     def counted(self) -> list[Progress]:
         """Followers that count in a quorum: voters that cannot have forgotten an ack."""
-        return [each for each in self.followers.values() if not each.recruit]
+        return counted(self.followers.values())
 
     # -- writing
 
@@ -198,28 +194,7 @@ class Leader:
 
     def begin_round(self, send: Send) -> None:
         """Ask everybody whether they still follow."""
-        now = self.ledger.now
-        round_ = self.reads.begin()
-        self._round_began[round_] = now
-        for progress in self.followers.values():
-            if not progress.connected:
-                continue
-            admit = progress.recruit and not progress.probing and self._caught_up(progress)
-            send(
-                progress.peer,
-                Heartbeat(
-                    term=self.term,
-                    leader=self.config.me,
-                    epoch=progress.epoch,
-                    round=round_,
-                    matched=progress.match,
-                    confirmed=self.ledger.limbo.carried(progress.match),
-                    admit=admit,
-                ),
-            )
-
-    def _caught_up(self, progress: Progress) -> bool:
-        return self.established and progress.match >= self.ledger.confirmed
+        self.rounds.begin(send, established=self.established)
 
     def heard(self, answer: Heard) -> bool:
         """A follower follows. True if it was of this term."""
@@ -228,34 +203,8 @@ class Leader:
             return answer.term == self.term
         progress.recruit = answer.recruit
         progress.heard_at = self.ledger.now
-        if answer.round > progress.answered:
-            progress.answered = answer.round
-            progress.answered_at = self._round_began.get(answer.round, progress.answered_at)
+        self.rounds.heard(answer.follower, answer.round)
         return True
-
-    def answered_round(self) -> int:
-        """The newest round in which a quorum of the voters said that they follow."""
-        rounds: list[float] = [self.reads.round]
-        rounds += [each.answered for each in self.counted()]
-        majority = len(self.config.voters) // 2 + 1
-        return int(quorumth(rounds, majority)) if len(rounds) >= majority else 0
-
-    def settle_reads(self) -> list[ReadSettled]:
-        """Reads whose round was answered by a quorum; and forget older rounds."""
-        if not self.established:
-            return []
-        round_ = self.answered_round()
-        for old in [each for each in self._round_began if each < round_]:
-            del self._round_began[old]
-        return self.reads.answered(round_)
-
-    def leased_until(self) -> float:
-        """Until when no other leader can have been elected, on this node's monotonic clock."""
-        majority = len(self.config.voters) // 2 + 1
-        times = [self.ledger.now, *(each.answered_at for each in self.counted())]
-        if len(times) < majority:
-            return float("-inf")
-        return quorumth(times, majority) + self.config.lease
 
     # -- watching
 

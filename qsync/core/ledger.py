@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from election.messages import Ballot, Index, Replica
+from qsync.core.flight import Flight
 from qsync.core.limbo import Limbo
 from qsync.core.logindex import LogIndex
 from qsync.core.ready import (
@@ -12,7 +13,6 @@ from qsync.core.ready import (
     LogRestored,
     LogRolledBack,
     Note,
-    Write,
 )
 from qsync.core.recent import Recent
 from qsync.record import HEADER_SIZE, Entry, Kind, make, read_ref
@@ -28,7 +28,6 @@ class Ledger:
         self.log = LogIndex()
         self.limbo = Limbo(confirmed=confirmed)
         self.recent = Recent(base=Index(0), bytes_max=recent_bytes_max)
-        self.written = Index(0)
         self.durable_confirmed = confirmed
         self.now = 0.0
         self.events: list[LogEvent] = []
@@ -36,22 +35,17 @@ class Ledger:
         self.cuts = 0
         self._recent_bytes_max = recent_bytes_max
         self._tail = tail
-        self._write: Write | None = None
-        self._write_reach = Index(0)
-        self._write_good_to = Index(0)
-        self._writes = 0
-        self._cut_above: Index | None = None
-        self._cut_reason = ""
+        self.flight = Flight()
 
     def recover(self, headers: Iterable[tuple[int, ...]]) -> None:
         """Fill from the headers of a durable log, oldest first; what is undecided is replayed."""
         log, limbo = self.log, self.limbo
         for index, term, origin, lsn, kind, _flags, length, _time, crc in headers:
-            log.note(index, term, origin, lsn, crc, HEADER_SIZE + length)
+            log.note(index, term, origin, lsn, crc=crc, size=HEADER_SIZE + length)
             if kind in _RARE and index <= limbo.confirmed:
                 self._recall(Index(index))
         assert limbo.confirmed <= log.last
-        self.written = log.last
+        self.flight.written = log.last
         self.recent = Recent(base=limbo.confirmed, bytes_max=self._recent_bytes_max)
         if log.last > limbo.confirmed:
             for entry in self._tail(Index(limbo.confirmed + 1), log.last):
@@ -172,7 +166,7 @@ class Ledger:
             self.limbo.confirm(index)
         else:
             self._overrule(index)
-        self.recent.trim(Index(min(self.limbo.confirmed, self.written) + 1))
+        self._trim()
 
     def _overrule(self, index: Index) -> None:
         # protocol.md section 4: a deposed leader that rolled S back, and whose successor confirmed
@@ -201,7 +195,7 @@ class Ledger:
             "asynchronous": self._answered_above(above),
             "why": reason,
         }
-        self._note_cut_for_disk(above, reason)
+        self.flight.cut(above, reason)
         reopened = self.limbo.stretch_at(above)
         self.log.cut(above)
         self.recent.cut(above)
@@ -220,62 +214,22 @@ class Ledger:
         stretch_at = self.limbo.stretch_at
         return sum(1 for each in shown if each.kind == Kind.TXN and not stretch_at(each.index))
 
-    def _note_cut_for_disk(self, above: Index, reason: str) -> None:
-        on_disk = max(self.written, self._write_reach)
-        if on_disk > above and (self._cut_above is None or above < self._cut_above):
-            self._cut_above, self._cut_reason = above, reason
-        self.written = min(self.written, above)
-        self._write_good_to = min(self._write_good_to, above)
-
     # -- the disk
 
-    def take_write(self, ballot: Ballot, durable: Ballot) -> Write | None:
-        """All that is not durable yet; None while a Write is under way or nothing is due."""
-        if self._write is not None:
-            return None
-        if self.written == self.log.last and ballot == durable and self._cut_above is None:
-            return None
-        self._writes += 1
-        self._write = Write(
-            id=self._writes,
-            cut_above=self._cut_above,
-            cut_reason=self._cut_reason,
-            entries=self.entries(Index(self.written + 1), self.log.last),
-            ballot=ballot,
-            confirmed=self.limbo.confirmed,
-        )
-        self._write_reach = self._write_good_to = self.log.last
-        self._cut_above = None
-        return self._write
-
     @property
-    def writing(self) -> bool:
-        """A Write is under way."""
-        return self._write is not None
+    def written(self) -> Index:
+        """Durable here, up to here."""
+        return self.flight.written
 
     def wrote(self, write_id: int) -> Ballot:
         """The Write is durable. Returns the ballot that became durable with it."""
-        write = self._write
-        assert write is not None
-        assert write.id == write_id
-        self._write = None
-        self._write_reach = Index(0)
-        self.written = max(self.written, self._write_good_to)
+        write = self.flight.wrote(write_id)
         self.durable_confirmed = max(self.durable_confirmed, write.confirmed)
-        self.recent.trim(Index(min(self.limbo.confirmed, self.written) + 1))
+        self._trim()
         return write.ballot
 
-    def write_failed(self, write_id: int) -> None:
-        """Nothing of the Write may be relied on; the next one has it all again."""
-        write = self._write
-        assert write is not None
-        assert write.id == write_id
-        self._write = None
-        self._write_reach = Index(0)
-        if write.cut_above is not None and (
-            self._cut_above is None or write.cut_above < self._cut_above
-        ):
-            self._cut_above, self._cut_reason = write.cut_above, write.cut_reason
+    def _trim(self) -> None:
+        self.recent.trim(Index(min(self.limbo.confirmed, self.written) + 1))
 
 
 _TXN = int(Kind.TXN)

@@ -7,12 +7,12 @@ dice: times come in as arguments, timers are asked for as ranges.
 from collections.abc import Iterable
 from typing import assert_never
 
-from election.messages import Ballot, Index, Replica, Term
+from election.messages import Ballot, Index, Term
 from election.raft import Raft
 from election.raft import Timing as ElectionTiming
 from election.roles import Role
+from qsync.core import alarms, disk, operate, peers, reading, writable
 from qsync.core import inputs as happened
-from qsync.core import operate, peers, reading, writable
 from qsync.core.config import CoreConfig
 from qsync.core.disk import Disk
 from qsync.core.follower import Follower
@@ -46,18 +46,16 @@ class Machine:
         quarantined: str | None = None,
     ) -> None:
         self.config = config
-        self.quarantined = quarantined
         self.ledger = Ledger(
             confirmed=confirmed, recent_bytes_max=config.recent_bytes_max, tail=tail
         )
         self.ledger.recover(headers)
         ballot = _standing(ballot, alone=len(config.voters) == 1, quarantined=quarantined)
-        self.disk = Disk(self.ledger, durable=ballot)
+        self.disk = Disk(self.ledger, durable=ballot, quarantined=quarantined)
         self.raft = _raft(config, ballot, self.ledger)
         self.waiters = Waiters()
         self.reads = ReplicaReads()
         self.peers = {each: Progress(each) for each in config.voters if each != config.me}
-        self.empty_peers: set[Replica] = set()
         self.leader: Leader | None = None
         self.follower = Follower(config, self.ledger, term=ballot.term)
         self.operations = operate.Operations()
@@ -122,13 +120,13 @@ class Machine:
             case happened.Received():
                 peers.received(self, event.peer, event.message)
             case happened.Written():
-                self._written(event.id)
+                disk.written(self, event.id)
             case happened.ReadAsked():
                 self._read(event)
             case happened.TimerFired():
-                self._timer(event.kind)
+                alarms.fired(self, event.kind)
             case happened.WriteFailed():
-                self._write_failed(event)
+                disk.write_failed(self, event)
             case happened.Connected():
                 peers.connected(self, event)
             case happened.Disconnected():
@@ -159,39 +157,9 @@ class Machine:
         index = None if refused else self.ledger.visible
         self.out.send(follower, ReadIndex(term=self.term, ask=number, index=index))
 
-    # -- timers
+    # -- what is late
 
-    def _timer(self, kind: str) -> None:
-        match kind:
-            case TimerKind.HEARTBEAT:
-                self._beat()
-            case TimerKind.SYNCHRO:
-                self.pace.synchro_armed = False
-                self._overdue()
-            case TimerKind.CONFIRM:
-                self.pace.confirm_armed = False
-                self.pace.confirm_now = True
-            case TimerKind.DISK:
-                self.disk.retry()
-            case TimerKind.TRANSFER if operate.transfer_timer(self):
-                pass
-            case _:
-                self.raft.grew(self.ledger.log.position)
-                self.raft.timer(kind)
-
-    def _beat(self) -> None:
-        self.out.arm(TimerKind.HEARTBEAT, self.config.replication_timeout)
-        leader = self.leader
-        if leader is None:
-            return
-        if self.disk.stuck > self.config.disconnect_timeout:
-            # protocol.md section 2: heartbeats depend on the disk being alive.
-            self.raft.resign(f"the log writer has not completed for {self.disk.stuck:.3f} s")
-            return
-        leader.resend_stalled()
-        leader.begin_round(self.out.send)
-
-    def _overdue(self) -> None:
+    def overdue(self) -> None:
         """The oldest pending transaction has waited too long (policy `rollback`)."""
         queue = self.ledger.limbo.queue
         if not queue or self.reasons() or self.config.synchro_policy != "rollback":
@@ -211,22 +179,6 @@ class Machine:
         self.waiters.rolled_back(first)
         self.out.note("rollback", first=first, record=entry.index, transactions=count, why=why)
         return count
-
-    # -- the disk
-
-    def _written(self, write_id: int) -> None:
-        if self.disk.wrote(write_id):
-            self.raft.ballot_written(self.disk.ballot)
-            self.follow_raft()
-        if self.leader is not None:
-            self.leader.count()
-
-    def _write_failed(self, event: happened.WriteFailed) -> None:
-        self.disk.failed(event.id, event.why)
-        self.out.note("disk_failed", why=event.why)
-        if self.leader is not None:
-            self.raft.resign(f"the log cannot be written: {event.why}")
-        self.out.arm(TimerKind.DISK, self.config.disk_retry_delay)
 
     # -- roles
 
@@ -264,7 +216,7 @@ class Machine:
     def _step_down(self, leader: Leader) -> None:
         self.leader = None
         self.waiters.deposed()
-        for refused in leader.reads.refuse_all("this node no longer leads"):
+        for refused in leader.rounds.reads.refuse_all("this node no longer leads"):
             self.answer(refused.ticket, refused.refused)
         self.follower = self._new_follower()
         operate.stepped_down(self)
@@ -320,10 +272,11 @@ class Machine:
                 pace.confirm_armed = True
                 self.out.arm(TimerKind.CONFIRM, self.config.confirm_delay)
         pace.confirm_now = False
-        if leader.reads.wants_round and leader.established:
-            leader.begin_round(self.out.send)
-        for done in leader.settle_reads():
-            self.answer(done.ticket)
+        if leader.established:
+            if leader.rounds.reads.wants_round:
+                leader.begin_round(self.out.send)
+            for done in leader.rounds.settle():
+                self.answer(done.ticket)
         leader.replicate(self.out.send)
         queue = ledger.limbo.queue
         if queue and not pace.synchro_armed and self.config.synchro_policy == "rollback":

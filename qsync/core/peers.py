@@ -118,20 +118,18 @@ def connected(machine: "Machine", event: Connected) -> None:
     ledger = machine.ledger
     progress = machine.peers[event.peer]
     progress.begin(epoch=event.epoch, connected=True, last=ledger.log.last, now=ledger.now)
-    if event.empty:
-        machine.empty_peers.add(event.peer)
-    else:
-        machine.empty_peers.discard(event.peer)
+    progress.empty = event.empty
     # An empty cluster may begin only when every member has been seen to be as empty.
     if (
         not machine.raft.ballot.member
-        and machine.quarantined is None
+        and machine.disk.quarantined is None
         and ledger.log.last == 0
-        and len(machine.empty_peers) == len(machine.peers)
+        and all(each.empty for each in machine.peers.values())
     ):
         machine.raft.become_member()
         machine.out.note("bootstrapped", voters=list(machine.config.voters))
     if machine.leader is not None:
+        machine.leader.rounds.forget(event.peer)
         machine.leader.begin_round(machine.out.send)
 
 

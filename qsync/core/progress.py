@@ -10,15 +10,15 @@ from qsync.core.messages import Appended
 class Progress:
     """One follower, within one connection epoch. Acks of an older epoch do not count.
 
-    `match`: durable there and equal to our log. `sent`: everything up to it is on its way.
+    `empty`: it had no log when we connected. `match`: durable there and equal to our log.
+    `sent`: everything up to it is on its way.
     While `probing` the leader asks with an empty batch where the logs agree.
     """
 
     __slots__ = (
-        "answered",
-        "answered_at",
         "asked",
         "connected",
+        "empty",
         "epoch",
         "heard_at",
         "match",
@@ -33,19 +33,18 @@ class Progress:
         self.peer = peer
         self.epoch = 0
         self.connected = False
+        self.empty = False
         self.recruit = True
         self.match = Index(0)
         self.sent = Index(0)
         self.probing = True
         self.asked = False
-        self.answered = 0
-        self.answered_at = float("-inf")
         self.heard_at = float("-inf")
         self.moved_at = float("-inf")
 
     def __repr__(self) -> str:
         how = "probing" if self.probing else "streaming"
-        return f"{self.peer}: {how} match={self.match} sent={self.sent} round={self.answered}"
+        return f"{self.peer}: {how} match={self.match} sent={self.sent}"
 
     def begin(self, *, epoch: int, connected: bool, last: Index, now: float) -> None:
         """Start over: a new connection, or a new term of ours."""
@@ -56,8 +55,6 @@ class Progress:
         self.sent = last
         self.probing = True
         self.asked = False
-        self.answered = 0
-        self.answered_at = float("-inf")
         self.moved_at = now
 
     def accepted(self, index: Index, *, now: float) -> None:
@@ -100,6 +97,11 @@ class Progress:
 def quorumth(values: Iterable[float], quorum: int) -> float:
     """The largest value that at least `quorum` of the values reach."""
     return sorted(values, reverse=True)[quorum - 1]
+
+
+def counted(followers: Iterable[Progress]) -> list[Progress]:
+    """Those that count in a quorum: voters that cannot have forgotten an ack."""
+    return [each for each in followers if not each.recruit]
 
 
 def acked_by(followers: Iterable[Progress], index: Index) -> list[Replica]:

@@ -22,7 +22,7 @@ def ask(machine: "Machine", event: ReadAsked) -> None:
     elif wanted is Consistency.LEASE and _leased(machine):
         machine.answer(event.ticket)
     else:
-        leader.reads.ask(event.ticket)
+        leader.rounds.reads.ask(event.ticket)
 
 
 def _leased(machine: "Machine") -> bool:
@@ -31,7 +31,7 @@ def _leased(machine: "Machine") -> bool:
         leader is not None
         and leader.established
         and not machine.raft.is_lease_void
-        and machine.ledger.now < leader.leased_until()
+        and machine.ledger.now < leader.rounds.leased_until()
     )
 
 
@@ -51,4 +51,4 @@ def asked_index(machine: "Machine", message: AskIndex) -> None:
         no = ReadIndex(term=machine.term, ask=message.ask, index=None)
         machine.out.send(message.follower, no)
         return
-    leader.reads.ask(machine.operations.remember_ask(message.follower, message.ask))
+    leader.rounds.reads.ask(machine.operations.remember_ask(message.follower, message.ask))

@@ -103,7 +103,7 @@ def reasons_of(machine: "Machine") -> Iterator[Reason]:
     if machine.config.read_only:
         yield CONFIG
     if not machine.raft.ballot.member:
-        text = machine.quarantined
+        text = machine.disk.quarantined
         yield RECRUIT if text is None else quarantine(text=text)
     if machine.follower.split is not None:
         yield split_brain(text=str(machine.follower.split))

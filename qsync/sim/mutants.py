@@ -3,6 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import partial
+from typing import Protocol
+
+from typing_extensions import override
 
 from election.messages import Index
 from qsync.core import inputs
@@ -12,13 +15,30 @@ from qsync.core.leader import Leader
 from qsync.core.ledger import Ledger
 from qsync.core.machine import Machine
 from qsync.core.messages import Appended
+from qsync.core.ready import Write
 from qsync.data.request import NEW, Seen
 from qsync.record import Entry, Flags, Kind, Ref, ref_body
 from qsync.replica import Replica as Core
 from qsync.sim.disk import forgetful
-from qsync.sim.node import Node
 
 Remodel = Callable[[Core], None]
+
+
+class Storage(Protocol):
+    """What a mutant may replace of a disk: what is stored of a write."""
+
+    seal: Callable[[Write], Write]
+
+
+class Node(Protocol):
+    """What a mutant may replace of a node, before it starts."""
+
+    config: CoreConfig
+    remodel: Remodel
+
+    @property
+    def disk(self) -> Storage:
+        """Its directory."""
 
 
 class UnknownMutant(Exception):
@@ -64,7 +84,12 @@ class _Optimist(Ledger):
 
     def __init__(self, real: Ledger) -> None:
         self.__dict__.update(real.__dict__)
-        self.written = real.log.last
+
+    @property
+    @override
+    def written(self) -> Index:
+        """All of it."""
+        return self.log.last
 
 
 def _ack_before_durable(core: Core) -> None:
@@ -139,7 +164,7 @@ def _rollback_inherited(core: Core) -> None:
         leader.roll_back = partial(_roll_back, leader)  # type: ignore[method-assign]  # a mutant
 
     _every_leader(core, change)
-    machine._overdue = partial(_overdue, machine)  # type: ignore[method-assign]  # noqa: SLF001
+    machine.overdue = partial(_overdue, machine)  # type: ignore[method-assign]  # a mutant
 
 
 def _roll_back(leader: Leader, wall: float) -> Entry | None:

@@ -23,14 +23,8 @@ WORDS_NOT_USED = {"master", "slave", "manager", "handler", "helper", "util", "ut
 
 RATCHET: dict[str, int] = {
     "function-lines qsync/node/node.py:__init__": 74,
-    "attributes qsync/core/ledger.py:Ledger": 17,
-    "attributes qsync/core/machine.py:Machine": 14,
     "attributes qsync/node/node.py:Node": 17,
     "attributes qsync/node/server.py:Server": 14,
-    "methods qsync/core/leader.py:Leader": 23,
-    "methods qsync/core/ledger.py:Ledger": 21,
-    "methods qsync/core/machine.py:Machine": 24,
-    "positional qsync/core/logindex.py:note": 6,
 }
 """Old things over a limit: `rule path[:name]` to their present size. Shrink them, never add."""
 

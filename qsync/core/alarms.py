@@ -1,0 +1,42 @@
+"""What a machine does when one of its timers comes due."""
+
+from typing import TYPE_CHECKING
+
+from qsync.core import operate
+from qsync.core.ready import TimerKind
+
+if TYPE_CHECKING:
+    from qsync.core.machine import Machine
+
+
+def fired(machine: "Machine", kind: str) -> None:
+    """A timer of ours, or else one of the election's."""
+    match kind:
+        case TimerKind.HEARTBEAT:
+            _beat(machine)
+        case TimerKind.SYNCHRO:
+            machine.pace.synchro_armed = False
+            machine.overdue()
+        case TimerKind.CONFIRM:
+            machine.pace.confirm_armed = False
+            machine.pace.confirm_now = True
+        case TimerKind.DISK:
+            machine.disk.retry()
+        case TimerKind.TRANSFER if operate.transfer_timer(machine):
+            pass
+        case _:
+            machine.raft.grew(machine.ledger.log.position)
+            machine.raft.timer(kind)
+
+
+def _beat(machine: "Machine") -> None:
+    machine.out.arm(TimerKind.HEARTBEAT, machine.config.replication_timeout)
+    leader = machine.leader
+    if leader is None:
+        return
+    if machine.disk.stuck > machine.config.disconnect_timeout:
+        # protocol.md section 2: heartbeats depend on the disk being alive.
+        machine.raft.resign(f"the log writer has not completed for {machine.disk.stuck:.3f} s")
+        return
+    leader.resend_stalled()
+    leader.begin_round(machine.out.send)

@@ -1,0 +1,82 @@
+"""What of the log is durable here, the one write that is under way, and the cut it must make."""
+
+from collections.abc import Callable
+
+from election.messages import Ballot, Index
+from qsync.core.ready import Write
+from qsync.record import Entry
+
+Entries = Callable[[Index, Index], list[Entry]]
+"""Gives entries `first .. last` of the log as it is now."""
+
+
+class Flight:
+    """One write at a time; whatever is cut meanwhile is not made durable by it."""
+
+    def __init__(self) -> None:
+        self.written = Index(0)
+        """Durable here and still in the log, up to here."""
+        self._write: Write | None = None
+        self._reach = Index(0)
+        self._good_to = Index(0)
+        self._writes = 0
+        self._cut_above: Index | None = None
+        self._cut_reason = ""
+
+    @property
+    def under_way(self) -> bool:
+        """A Write was taken and has not ended."""
+        return self._write is not None
+
+    def cut(self, above: Index, reason: str) -> None:
+        """The log ends at `above` now; the disk must follow if it has more, or is about to."""
+        on_disk = max(self.written, self._reach)
+        if on_disk > above:
+            self._must_cut(above, reason)
+        self.written = min(self.written, above)
+        self._good_to = min(self._good_to, above)
+
+    def _must_cut(self, above: Index, reason: str) -> None:
+        if self._cut_above is None or above < self._cut_above:
+            self._cut_above, self._cut_reason = above, reason
+
+    def take(
+        self, entries: Entries, *, last: Index, ballot: Ballot, durable: Ballot, confirmed: Index
+    ) -> Write | None:
+        """All that is not durable yet; None while a Write is under way or nothing is due."""
+        if self._write is not None:
+            return None
+        if self.written == last and ballot == durable and self._cut_above is None:
+            return None
+        self._writes += 1
+        self._write = Write(
+            id=self._writes,
+            cut_above=self._cut_above,
+            cut_reason=self._cut_reason,
+            entries=entries(Index(self.written + 1), last),
+            ballot=ballot,
+            confirmed=confirmed,
+        )
+        self._reach = self._good_to = last
+        self._cut_above = None
+        return self._write
+
+    def wrote(self, write_id: int) -> Write:
+        """The Write is durable, and with it what of its entries is still in the log."""
+        write = self._end(write_id)
+        self.written = max(self.written, self._good_to)
+        return write
+
+    def failed(self, write_id: int) -> None:
+        """Nothing of the Write may be relied on; the next one has it all again."""
+        write = self._end(write_id)
+        if write.cut_above is not None:
+            self._must_cut(write.cut_above, write.cut_reason)
+
+    def _end(self, write_id: int) -> Write:
+        write = self._write
+        assert write is not None
+        assert write.id == write_id
+        self._write = None
+        self._reach = Index(0)
+        return write

@@ -1,0 +1,96 @@
+"""Heartbeat rounds of one leadership: who still follows, and what may be read because of that."""
+
+from collections.abc import Callable, Mapping
+
+from election.messages import Replica, Term
+from qsync.core.config import CoreConfig
+from qsync.core.ledger import Ledger
+from qsync.core.messages import Heartbeat, Message
+from qsync.core.progress import Progress, counted, quorumth
+from qsync.core.reads import LeaderReads
+from qsync.core.ready import ReadSettled
+
+Send = Callable[[Replica, Message], None]
+
+
+class Rounds:
+    """Rounds are numbered and never reused, so an answer says when at the latest it was given."""
+
+    def __init__(
+        self,
+        config: CoreConfig,
+        ledger: Ledger,
+        followers: Mapping[Replica, Progress],
+        *,
+        term: Term,
+    ) -> None:
+        self.reads = LeaderReads()
+        self._config = config
+        self._ledger = ledger
+        self._followers = followers
+        self._term = term
+        self._began: dict[int, float] = {}
+        self._answered: dict[Replica, int] = {}
+        self._answered_at: dict[Replica, float] = {}
+
+    def begin(self, send: Send, *, established: bool) -> None:
+        """Ask everybody whether they still follow; admit recruits that have caught up."""
+        ledger = self._ledger
+        round_ = self.reads.begin()
+        self._began[round_] = ledger.now
+        for progress in self._followers.values():
+            if not progress.connected:
+                continue
+            caught_up = not progress.probing and progress.match >= ledger.confirmed
+            send(
+                progress.peer,
+                Heartbeat(
+                    term=self._term,
+                    leader=self._config.me,
+                    epoch=progress.epoch,
+                    round=round_,
+                    matched=progress.match,
+                    confirmed=ledger.limbo.carried(progress.match),
+                    admit=established and progress.recruit and caught_up,
+                ),
+            )
+
+    def heard(self, follower: Replica, round_: int) -> None:
+        """A follower answered a round."""
+        if round_ > self._answered.get(follower, 0):
+            self._answered[follower] = round_
+            if round_ in self._began:
+                self._answered_at[follower] = self._began[round_]
+
+    def forget(self, follower: Replica) -> None:
+        """The connection is a new one: what was answered over the former one does not count."""
+        self._answered.pop(follower, None)
+        self._answered_at.pop(follower, None)
+
+    def answered(self) -> int:
+        """The newest round in which a quorum of the voters said that they follow."""
+        rounds: list[float] = [self.reads.round]
+        followers = counted(self._followers.values())
+        rounds += [self._answered.get(each.peer, 0) for each in followers]
+        majority = self._majority
+        return int(quorumth(rounds, majority)) if len(rounds) >= majority else 0
+
+    def settle(self) -> list[ReadSettled]:
+        """Reads whose round was answered by a quorum; and forget older rounds."""
+        round_ = self.answered()
+        for old in [each for each in self._began if each < round_]:
+            del self._began[old]
+        return self.reads.answered(round_)
+
+    def leased_until(self) -> float:
+        """Until when no other leader can have been elected, on this node's monotonic clock."""
+        followers = counted(self._followers.values())
+        times = [self._ledger.now]
+        times += [self._answered_at.get(each.peer, float("-inf")) for each in followers]
+        if len(times) < self._majority:
+            return float("-inf")
+        return quorumth(times, self._majority) + self._config.lease
+
+    @property
+    def _majority(self) -> int:
+        return len(self._config.voters) // 2 + 1
