@@ -58,6 +58,7 @@ class Histories(RuleBasedStateMachine):
         self.follower = self.book.follower(self.follower_store)
         self.log: Log = [[] for _ in self.book.log]
         self.rolled: set[int] = set()
+        self.firsts: set[int] = set()
         self.visible = self.confirmed = self.start
         self.cuts = 0
         # Entries written by a leader that did not know yet that its rollback had no say.
@@ -131,18 +132,21 @@ class Histories(RuleBasedStateMachine):
         first = data.draw(st.integers(self.visible + 1, len(self.log)))
         last = len(self.log)
         self.rolled |= set(range(first, last + 1))
+        self.firsts.add(first)
         self.book.state.roll_back(Index(first), Index(last))
         # The follower may get what the leader wrote after the rollback before it hears of it.
         for ops in data.draw(st.lists(CHANGES | st.none(), max_size=2)):
             self.toggle_index() if ops is None else self.write(ops)
         self.follower.roll_back(Index(first), Index(last))
 
-    @precondition(lambda self: any(index > self.confirmed for index in self.rolled))
+    @precondition(lambda self: any(index > self.confirmed for index in self.rolled & self.firsts))
     @rule(data=st.data())
     def restore(self, data: st.DataObject) -> None:
+        # From the first victim of a stretch on; what is left of it is a stretch of its own.
         victims = sorted(index for index in self.rolled if index > self.confirmed)
-        first = data.draw(st.sampled_from(victims))
+        first = data.draw(st.sampled_from([each for each in victims if each in self.firsts]))
         last = data.draw(st.sampled_from([index for index in victims if index >= first]))
+        self.firsts.add(last + 1)
         self.rolled -= set(range(first, last + 1))
         self.visible = min(self.visible, first - 1)
         self.stale_from = min(self.stale_from, last + 1)
