@@ -44,7 +44,7 @@ def beat(stage: Stage, words: list[str]) -> None:
 def run(stage: Stage, words: list[str]) -> None:
     """run SECONDS: time passes with all timers in order; everything is delivered at once.
 
-    Where the dice would choose, node 1 chooses the earliest moment, the last node the latest.
+    Where the dice would choose, the nodes choose moments spread evenly, the lower number earlier.
     """
     end = stage.now + float(words[0])
     while True:
@@ -61,7 +61,7 @@ def run(stage: Stage, words: list[str]) -> None:
 
 def _due(actor: Actor) -> tuple[float, int, str]:
     """When the next timer of a node comes, whose it is, and of which kind."""
-    share = (actor.me - 1) / len(actor.stage.actors)
+    share = actor.me / (len(actor.stage.actors) + 1)
     times = {kind: a + share * (b - a) for kind, (a, b) in actor.timers.items()}
     kind = min(times, key=lambda each: (times[each], each))
     return times[kind], int(actor.me), kind
