@@ -108,6 +108,7 @@ class LimboSample:
 class DiskSample:
     """How the log is written. `write_s` is the median of the recent writes, `writes` all of them.
 
+    `busy_s`: how long the write that is under way has taken so far.
     `free` and `total` are the bytes of the file system; None where that cannot be asked.
     """
 
@@ -116,7 +117,7 @@ class DiskSample:
     write_s: float | None = None
     write_s_max: float | None = None
     writes: Spread = field(default_factory=Spread)
-    stalled: bool = False
+    busy_s: float = 0.0
     error: str | None = None
     free: int | None = None
     total: int | None = None
@@ -136,7 +137,7 @@ class DiskSample:
             write_s=_seconds(answer, "write_us"),
             write_s_max=_seconds(answer, "write_us_max"),
             writes=Spread.read(fields.mapping(answer, "writes")),
-            stalled=bool(answer.get("stalled")),
+            busy_s=fields.number(answer, "busy_s") or 0.0,
             error=fields.text_or_none(answer, "error"),
             free=fields.integer_or_none(answer, "free"),
             total=fields.integer_or_none(answer, "total"),

@@ -58,6 +58,8 @@ def start(*, directory: Path) -> int:
 
 
 def _run(config: NodeConfig) -> int:
-    from qsync.node.run import run  # noqa: PLC0415 - trio and LMDB are slow to import
+    # Trio, LMDB and HTTP are slow to import, and only a node needs them
+    from admin.metrics.server import open_metrics  # noqa: PLC0415 - see above
+    from qsync.node.run import run  # noqa: PLC0415 - see above
 
-    return run(config)
+    return run(config, open_metrics)

@@ -30,6 +30,11 @@ def inconsistencies(config: "NodeConfig", places: Mapping[str, Place]) -> list[P
 def _network(config: "NodeConfig") -> Iterator[tuple[str, str]]:
     if not config.listen.loopback and not config.insecure:
         yield "listen", _PUBLIC
+    metrics = config.metrics.listen
+    if metrics is not None and not metrics.loopback and not config.insecure:
+        yield "metrics.listen", _PUBLIC
+    if metrics is not None and metrics.port and metrics == config.listen:
+        yield "metrics.listen", "is where the node itself listens"
     if config.advertise is not None and config.advertise.everywhere:
         yield "advertise", "is no address that others can dial"
     if len(config.peers) > 1 and config.listen.everywhere and config.advertise is None:

@@ -22,6 +22,7 @@ _SECTIONS: dict[str, type] = {
     "replication": sections.ReplicationSection,
     "store": sections.StoreSection,
     "limits": sections.LimitsSection,
+    "metrics": sections.MetricsSection,
 }
 _PEER = "peers.*."
 
@@ -42,6 +43,7 @@ class NodeConfig:
     replication: sections.ReplicationSection = field(default_factory=sections.ReplicationSection)
     store: sections.StoreSection = field(default_factory=sections.StoreSection)
     limits: sections.LimitsSection = field(default_factory=sections.LimitsSection)
+    metrics: sections.MetricsSection = field(default_factory=sections.MetricsSection)
     insecure: bool = option(
         FLAG, "false", "true allows listening beyond this machine without TLS and users"
     )

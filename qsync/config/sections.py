@@ -9,6 +9,7 @@ from election.messages import Replica
 from election.roles import Mode
 from qsync.config.kinds import (
     ADDRESS,
+    ADDRESS_OR_NONE,
     CLUSTER_ID,
     LABEL,
     NAME,
@@ -141,6 +142,15 @@ class StoreSection:
         duration("1ms", "1h"), "100ms", "how often confirmed rows go from memory to the spaces"
     )
     fold_rows_max: int = option(integer(1, 1_000_000), "200", "rows folded in one go")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsSection:
+    """What it tells machines over HTTP."""
+
+    listen: Address | None = option(
+        ADDRESS_OR_NONE, "", "where /metrics and the health URLs are served; off without it"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

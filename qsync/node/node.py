@@ -253,6 +253,7 @@ class Node:
             "write_us_max": round(self.writer.choice.slowest_s * 1e6),
             "writes": self.writer.times.spread().describe(),
             "stalled": self.writer.busy_since is not None,
+            "busy_s": self.writer.busy_s,
             "error": self.replica.machine.disk.error or self.folding.error,
             "overlay_rows": self.replica.state.overlay_rows,
         }

@@ -2,6 +2,9 @@
 
 import gc
 import signal
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
 
 import trio
 
@@ -9,28 +12,50 @@ from qsync.config import NodeConfig
 from qsync.node.node import Node, open_node
 
 
-def run(config: NodeConfig) -> int:
+class Beside(Protocol):
+    """Something that runs as long as a node does and tells about it, such as its metrics."""
+
+    @property
+    def words(self) -> str:
+        """What it does and where, for the node's first line."""
+
+    def serve(self, node: Node) -> Awaitable[None]:
+        """Run until cancelled."""
+
+
+OpenBeside = Callable[[NodeConfig], AbstractAsyncContextManager[Beside | None]]
+
+
+def run(config: NodeConfig, open_beside: OpenBeside) -> int:
     """Serve until SIGINT or SIGTERM; returns the exit code. Raises what opening raises."""
-    trio.run(_serve, config)
+    trio.run(_serve, config, open_beside)
     return 0
 
 
-async def _serve(config: NodeConfig) -> None:
-    async with open_node(config) as node:
-        announce(node)
+async def _serve(config: NodeConfig, open_beside: OpenBeside) -> None:
+    async with (
+        open_beside(config) as beside,
+        open_node(config) as node,
+        trio.open_nursery() as nursery,
+    ):
+        if beside is not None:
+            nursery.start_soon(beside.serve, node)
+        announce(node, beside)
         # What lives as long as the node need not be looked at by every collection.
         gc.collect()
         gc.freeze()
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             async for _ in signals:
                 break
+        nursery.cancel_scope.cancel()
 
 
-def announce(node: Node) -> None:
+def announce(node: Node, beside: Beside | None) -> None:
     """One line on stdout: who and where, for whoever started this process."""
     identity = node.identity
+    more = "" if beside is None else f", {beside.words}"
     print(  # noqa: T201 - the node's one word to its terminal
         f"{node.config.node.name} id={identity.replica} cluster={node.config.cluster.name} "
-        f"listens on {node.address}",
+        f"listens on {node.address}{more}",
         flush=True,
     )

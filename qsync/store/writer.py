@@ -107,6 +107,11 @@ class Writer:
         """Where the next write will run."""
         return self.choice.mode
 
+    @property
+    def busy_s(self) -> float:
+        """How long the present write has taken so far; 0 without one."""
+        return 0.0 if self.busy_since is None else time.monotonic() - self.busy_since
+
     def submit(self, write: Write, done: Done) -> None:
         """Make `write` durable and tell `done`. The next one only after that.
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from admin.metrics.families import FAMILIES, Family
+from admin.metrics.health import CHECKS
 from cli.main import COMMANDS
 from qsync import errors
 from qsync.config import NodeConfig
@@ -126,6 +128,13 @@ def test_every_option_is_explained(key: str) -> None:
 def test_every_name_of_tarantool_is_explained(name: str) -> None:
     page = (tree.ROOT / "docs/reference/config.md").read_text(encoding="utf-8")
     assert f"| `{name}` | `{ALIASES[name]}` |" in page
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_every_metric_and_health_url_is_explained(family: Family) -> None:
+    page = (tree.ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8")
+    assert f"| `{family.name}` | {family.kind} | {family.about} |" in page
+    assert all(f"`{url}`" in page for url in CHECKS)
 
 
 def test_a_news_fragment_is_a_sentence_of_a_known_type() -> None:

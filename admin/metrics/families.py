@@ -1,0 +1,182 @@
+"""Every metric there is: its name, what it means, and how it is read from a node's sample."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from admin.sample import IN_TOUCH, NodeSample
+from qsync.histogram import Spread
+
+PREFIX = "qsync_"
+Labels = Mapping[str, str]
+Point = tuple[Labels, float]
+
+
+class Kind(StrEnum):
+    """What Prometheus wants to know of a metric."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """One metric. `points` gives its values; a histogram has `spread` instead."""
+
+    name: str
+    kind: Kind
+    about: str
+    points: Callable[[NodeSample], Iterable[Point]] = lambda _: ()
+    spread: Callable[[NodeSample], Spread] = field(default=lambda _: Spread())
+
+
+def _gauge(name: str, about: str, of: Callable[[NodeSample], float | None]) -> Family:
+    """One number; no point while it is not known."""
+
+    def points(node: NodeSample) -> Iterable[Point]:
+        found = of(node)
+        return () if found is None else (({}, float(found)),)
+
+    return Family(name=PREFIX + name, kind=Kind.GAUGE, about=about, points=points)
+
+
+def _each(name: str, about: str, of: Callable[[NodeSample], Iterable[Point]]) -> Family:
+    """Several numbers, told apart by labels."""
+    return Family(name=PREFIX + name, kind=Kind.GAUGE, about=about, points=of)
+
+
+def _count(name: str, key: str, about: str) -> Family:
+    """A number of STATUS `counters`, which only grows while the process lives."""
+
+    def points(node: NodeSample) -> Iterable[Point]:
+        return (({}, float(node.counters.get(key, 0))),)
+
+    return Family(name=PREFIX + name, kind=Kind.COUNTER, about=about, points=points)
+
+
+def _histogram(name: str, about: str, of: Callable[[NodeSample], Spread]) -> Family:
+    return Family(name=PREFIX + name, kind=Kind.HISTOGRAM, about=about, spread=of)
+
+
+def _info(node: NodeSample) -> Iterable[Point]:
+    labels = {"version": node.version, "address": node.address, "uuid": node.uuid}
+    return ((labels | {"replica": str(node.id), "status": node.status}, 1.0),)
+
+
+def _reasons(node: NodeSample) -> Iterable[Point]:
+    return (({"reason": node.ro_reason}, 1.0),) if node.ro_reason else ()
+
+
+def _links(node: NodeSample) -> Iterable[Point]:
+    return (({"peer": each.name}, float(each.status == IN_TOUCH)) for each in node.peers)
+
+
+def _lags(node: NodeSample) -> Iterable[Point]:
+    return (({"peer": each.name}, float(each.lag)) for each in node.peers if each.lag is not None)
+
+
+def _idles(node: NodeSample) -> Iterable[Point]:
+    known = [(each.name, each.idle) for each in node.peers if each.idle is not None]
+    return (({"peer": name}, idle) for name, idle in known)
+
+
+def _refused(node: NodeSample) -> Iterable[Point]:
+    return (({"reason": why}, float(count)) for why, count in node.refused.items())
+
+
+def _missing(node: NodeSample) -> float | None:
+    if not node.leads:
+        return None
+    return float(len(node.limbo.waiting.missing)) if node.limbo.waiting is not None else 0.0
+
+
+def _leader_idle(node: NodeSample) -> float | None:
+    return None if node.leads else node.leader_idle
+
+
+FAMILIES: tuple[Family, ...] = (
+    _each("info", "1; the labels say who this is", _info),
+    _gauge("uptime_seconds", "since the process opened its directory", lambda n: n.uptime),
+    _gauge("clock_seconds", "the node's wall clock, for skew", lambda n: n.time),
+    _gauge("healthy", "1 if it takes part and knows of nothing wrong", lambda n: n.healthy),
+    _gauge("split_brain", "1 if confirmed data differs", lambda n: n.status == "split_brain"),
+    _gauge("quarantined", "1 if it found damage in its log", lambda n: bool(n.quarantined)),
+    _gauge("recruit", "1 while it may vote in no quorum", lambda n: n.recruit),
+    # Who leads
+    _gauge("term", "the term as the node knows it", lambda n: n.term),
+    _gauge("leader", "1 on the leader", lambda n: n.leads),
+    _gauge("knows_leader", "1 if it leads or follows a leader", lambda n: n.leader is not None),
+    _gauge("leader_idle_seconds", "since a follower heard its leader", _leader_idle),
+    _gauge("writable", "1 if it takes writes", lambda n: not n.ro),
+    _each("read_only", "1 with the weightiest reason; absent where writes are taken", _reasons),
+    _count("elections_total", "elections", "elections that this node won"),
+    _count("step_downs_total", "step_downs", "leaderships that this node gave up or lost"),
+    # Quorum
+    _gauge("voters", "members that vote", lambda n: len(n.nodes)),
+    _gauge("quorum", "voters that must have a transaction", lambda n: n.limbo.quorum),
+    _gauge("quorum_unsafe", "1 if the quorum is below a majority", lambda n: n.limbo.unsafe),
+    _gauge("quorum_margin", "voters in touch beyond the quorum; on the leader", lambda n: n.margin),
+    # The log
+    _gauge("log_last_index", "length of the log", lambda n: n.last),
+    _gauge("log_written_index", "durable here up to", lambda n: n.written),
+    _gauge("log_confirmed_index", "decided up to", lambda n: n.confirmed),
+    _gauge("log_visible_index", "readable here up to", lambda n: n.visible),
+    _gauge("log_folded_index", "in the spaces on disk up to", lambda n: n.folded),
+    _gauge("behind_entries", "entries of the leader that are not durable here", lambda n: n.behind),
+    _gauge("lost_entries", "entries cut from the log and kept in the archive", lambda n: n.lost),
+    _count("log_cuts_total", "cuts", "tails cut off because the leader had others"),
+    _count(
+        "lost_async_writes_total", "lost_async", "asynchronous writes answered ok here and then cut"
+    ),
+    # Links
+    _each("peer_up", "1 if the connection to the peer stands", _links),
+    _each("peer_lag_entries", "entries that the peer has not acked; on the leader", _lags),
+    _each("peer_idle_seconds", "since the peer was heard; on the leader", _idles),
+    # Limbo
+    _gauge("limbo_length", "pending transactions", lambda n: n.limbo.len),
+    _gauge(
+        "limbo_length_max", "pending ones beyond which writers wait", lambda n: n.limbo.entries_max
+    ),
+    _gauge("limbo_bytes", "size of the pending transactions", lambda n: n.limbo.size),
+    _gauge("limbo_bytes_max", "bytes beyond which writers wait", lambda n: n.limbo.bytes_max),
+    _gauge("limbo_age_seconds", "how long the oldest one waits", lambda n: n.limbo.age),
+    _gauge("limbo_timeout_seconds", "how long it may wait", lambda n: n.limbo.timeout),
+    _gauge("limbo_missing_acks", "voters whose ack the oldest one lacks; on the leader", _missing),
+    # Requests
+    _count("writes_total", "writes", "writes whose fate was told to a client"),
+    _count("writes_rolled_back_total", "rolled_back", "writes told to be rolled back"),
+    _count("unknown_outcomes_total", "unknown", "writes whose fate could not be told in time"),
+    _count("conflicts_total", "conflicts", "writes refused because something had changed"),
+    _count("reads_total", "reads", "reads"),
+    _count("rollbacks_total", "rollbacks", "times that this leader rolled the limbo back"),
+    _count("transactions_rolled_back_total", "transactions_rolled_back", "transactions in these"),
+    _gauge("clients", "client connections", lambda n: n.clients),
+    _gauge("waiting_requests", "requests that wait for an answer", lambda n: n.waiters),
+    Family(
+        name="qsync_refused_connections_total",
+        kind=Kind.COUNTER,
+        about="connections refused, by reason",
+        points=_refused,
+    ),
+    _histogram(
+        "commit_seconds",
+        "from asking to the answer of a write; those answered together count as slow as the oldest",
+        lambda n: n.latency,
+    ),
+    # Disk and process
+    _histogram(
+        "disk_write_seconds", "durable writes of the log, fsync included", lambda n: n.disk.writes
+    ),
+    _gauge("disk_busy_seconds", "how long the present write takes so far", lambda n: n.disk.busy_s),
+    _gauge("disk_error", "1 while the log cannot be written", lambda n: bool(n.disk.error)),
+    _gauge("disk_free_bytes", "room on the file system of the directory", lambda n: n.disk.free),
+    _gauge("disk_size_bytes", "size of that file system", lambda n: n.disk.total),
+    _count("disk_failures_total", "disk_failures", "writes of the log that failed"),
+    _gauge("overlay_rows", "row versions in memory, not folded yet", lambda n: n.disk.overlay_rows),
+    _gauge("memory_max_bytes", "largest resident memory so far", lambda n: n.memory),
+    _gauge("open_files", "file descriptors in use", lambda n: n.files[0] if n.files else None),
+    _gauge("open_files_max", "file descriptors allowed", lambda n: n.files[1] if n.files else None),
+    _count("events_unwritten_total", "events_unwritten", "events that the timeline file lacks"),
+)
+"""In the order in which they are shown."""

@@ -1,0 +1,198 @@
+"""The HTTP side of a node: `/metrics`, `/status` and the health URLs. Read-only, and bounded."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+
+import h11
+import trio
+
+from admin.metrics import health, text
+from admin.sample import NodeSample
+from qsync import __version__
+from qsync.config import NodeConfig
+from qsync.errors import ConfigError
+from qsync.node import view
+from qsync.node.node import Node
+
+CONNECTIONS_MAX = 32
+"""More at a time are answered 503 and closed."""
+REQUEST_BYTES_MAX = 8192
+"""A longer head of a request is answered 431."""
+IDLE_S_MAX = 10.0
+"""A connection on which nothing is asked for so long is closed."""
+LINGER_S = 1.0
+"""How long a connection that was refused may take to be closed by the other side."""
+_READ_BYTES = 4096
+_JSON = "application/json"
+_METHODS = (b"GET", b"HEAD", b"OPTIONS")
+_NOT_FOUND, _METHOD_NOT_ALLOWED, _TOO_MANY = 404, 405, 503
+
+Status = Callable[[], Mapping[str, object]]
+Answer = tuple[int, str, bytes]
+"""Status code, content type and body."""
+
+
+class Metrics:
+    """Listens already; answers as soon as there is a node to tell of."""
+
+    def __init__(self, address: str, listeners: list[trio.SocketListener]) -> None:
+        self.address = address
+        self._listeners = listeners
+
+    @property
+    def words(self) -> str:
+        """For the node's first line."""
+        return f"metrics on {self.address}"
+
+    async def serve(self, node: Node) -> None:
+        """Answer until cancelled."""
+        await serve(self._listeners, lambda: view.status(node))
+
+
+@asynccontextmanager
+async def open_metrics(config: NodeConfig) -> AsyncIterator[Metrics | None]:
+    """Listen where the configuration says, if it says so.
+
+    Raises ConfigError when that cannot be: before the node opens its directory.
+    """
+    address = config.metrics.listen
+    if address is None:
+        yield None
+        return
+    try:
+        listeners = await trio.open_tcp_listeners(address.port, host=address.host)
+    except OSError as error:
+        raise ConfigError(
+            f"metrics.listen = {address}: cannot be listened on: {error.strerror or error}",
+            hint="another process has the port, or the address is not of this machine",
+        ) from error
+    port = listeners[0].socket.getsockname()[1]
+    try:
+        yield Metrics(f"{address.rpartition(':')[0]}:{port}", listeners)
+    finally:
+        for each in listeners:
+            each.socket.close()
+
+
+async def serve(listeners: list[trio.SocketListener], status: Status) -> None:
+    """Answer until cancelled."""
+    room = trio.CapacityLimiter(CONNECTIONS_MAX)
+    await trio.serve_listeners(partial(_connection, status, room), listeners)
+
+
+def respond(target: str, status: Status) -> Answer:
+    """The answer to a GET of `target`."""
+    if target == "/metrics":
+        return 200, text.CONTENT_TYPE, text.expose([NodeSample.read(status())]).encode()
+    if target == "/status":
+        return 200, _JSON, _json(status())
+    found = health.answer(target, NodeSample.read(status()))
+    if found is None:
+        known = ["/metrics", "/status", *health.CHECKS]
+        return _NOT_FOUND, _JSON, _json({"error": f"there is no {target}", "there is": known})
+    return found[0], _JSON, _json(found[1])
+
+
+def _json(data: object) -> bytes:
+    return json.dumps(data, default=str).encode() + b"\n"
+
+
+async def _connection(
+    status: Status, room: trio.CapacityLimiter, stream: trio.SocketStream
+) -> None:
+    """One connection, request after request. What the other side breaks ends only this one."""
+    talk = _Talk(stream)
+    try:
+        if room.available_tokens == 0:
+            await talk.refuse(_TOO_MANY, f"{CONNECTIONS_MAX} connections are open")
+            return
+        async with room:
+            while await talk.one(status):
+                pass
+    except (trio.BrokenResourceError, trio.ClosedResourceError):
+        pass  # It hung up while we answered: nobody is left to tell.
+    finally:
+        await trio.aclose_forcefully(stream)
+
+
+class _Talk:
+    """One connection and what h11 knows of it."""
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self._stream = stream
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=REQUEST_BYTES_MAX)
+
+    async def one(self, status: Status) -> bool:
+        """Answer one request. False when the connection is over."""
+        try:
+            with trio.move_on_after(IDLE_S_MAX) as patience:
+                request = await self._request()
+        except h11.RemoteProtocolError as error:
+            if self._http.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+                await self.refuse(error.error_status_hint, str(error))
+            return False
+        if patience.cancelled_caught or request is None:
+            return False
+        await self._answer(request, status)
+        if self._http.our_state is h11.MUST_CLOSE:
+            return False
+        self._http.start_next_cycle()
+        return True
+
+    async def refuse(self, code: int, why: str) -> None:
+        """Say no and hang up, once the other side has had a moment to hear it."""
+        await self._send(code, _JSON, _json({"error": why}), close=True)
+        with trio.move_on_after(LINGER_S):
+            # Closing with unread bytes would reset the connection, and the answer be lost.
+            await self._stream.send_eof()
+            while await self._stream.receive_some(_READ_BYTES):
+                pass
+
+    async def _request(self) -> h11.Request | None:
+        """The next whole request; None at the end of the stream."""
+        request: h11.Request | None = None
+        while True:
+            event = self._http.next_event()
+            if event is h11.NEED_DATA:
+                self._http.receive_data(await self._stream.receive_some(_READ_BYTES))
+            elif isinstance(event, h11.Request):
+                request = event
+            elif isinstance(event, h11.EndOfMessage):
+                return request
+            elif isinstance(event, h11.ConnectionClosed):
+                return None
+            else:
+                pass  # A body: nobody asked for one.
+
+    async def _answer(self, request: h11.Request, status: Status) -> None:
+        target = request.target.decode("ascii", "replace")
+        if request.method not in _METHODS:
+            allowed = b", ".join(_METHODS).decode()
+            wrong = _json({"error": f"only {allowed} are answered"})
+            await self._send(_METHOD_NOT_ALLOWED, _JSON, wrong)
+            return
+        code, kind, body = respond(target, status)
+        # HAProxy asks with OPTIONS by default: only the code matters to it.
+        body = b"" if request.method == b"OPTIONS" else body
+        await self._send(code, kind, body, head_only=request.method == b"HEAD")
+
+    async def _send(
+        self, code: int, kind: str, body: bytes, *, head_only: bool = False, close: bool = False
+    ) -> None:
+        headers = [
+            ("Content-Type", kind),
+            ("Content-Length", str(len(body))),
+            ("Server", f"qsync/{__version__}"),
+            *([("Connection", "close")] if close else []),
+        ]
+        events: list[h11.Event] = [h11.Response(status_code=code, headers=headers)]
+        if body and not head_only:
+            events.append(h11.Data(data=body))
+        events.append(h11.EndOfMessage())
+        data = b"".join(sent for event in events if (sent := self._http.send(event)) is not None)
+        with trio.move_on_after(IDLE_S_MAX) as patience:
+            await self._stream.send_all(data)
+        if patience.cancelled_caught:
+            raise trio.BrokenResourceError("the answer is not read")

@@ -1,0 +1,166 @@
+"""The HTTP side of a node over real sockets: answers, limits, and guests who misbehave."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import h11
+import pytest
+import trio
+
+from admin.metrics import server
+from admin.metrics.text import CONTENT_TYPE
+from qsync.config import NodeConfig
+from qsync.errors import ConfigError
+
+STATUS: dict[str, object] = {
+    "id": 1,
+    "name": "n1",
+    "status": "running",
+    "role": "leader",
+    "leader": 1,
+    "ro": False,
+}
+
+
+@asynccontextmanager
+async def serving() -> AsyncIterator[trio.SocketListener]:
+    listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(server.serve, listeners, lambda: STATUS)
+        yield listeners[0]
+        nursery.cancel_scope.cancel()
+
+
+async def dial(listener: trio.SocketListener) -> trio.SocketStream:
+    return await trio.open_tcp_stream("127.0.0.1", listener.socket.getsockname()[1])
+
+
+class Guest:
+    """A client that keeps its connection."""
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self.stream = stream
+        self.http = h11.Connection(h11.CLIENT)
+
+    async def ask(self, target: str, method: str = "GET") -> tuple[int, dict[str, str], str]:
+        request = h11.Request(method=method, target=target, headers=[("Host", "x")])
+        sent = self.http.send(request), self.http.send(h11.EndOfMessage())
+        await self.stream.send_all(b"".join(part for part in sent if part))
+        return await self.read()
+
+    async def read(self) -> tuple[int, dict[str, str], str]:
+        code, headers, body = 0, dict[str, str](), b""
+        while True:
+            event = self.http.next_event()
+            if event is h11.NEED_DATA:
+                self.http.receive_data(await self.stream.receive_some())
+            elif isinstance(event, h11.Response):
+                code = event.status_code
+                headers = {name.decode(): value.decode() for name, value in event.headers}
+            elif isinstance(event, h11.Data):
+                body += event.data
+            elif isinstance(event, h11.EndOfMessage):
+                if self.http.our_state is h11.DONE and self.http.their_state is h11.DONE:
+                    self.http.start_next_cycle()
+                return code, headers, body.decode()
+            else:
+                raise AssertionError(event)
+
+
+async def test_one_connection_is_answered_again_and_again() -> None:
+    async with serving() as listener, await dial(listener) as stream:
+        guest = Guest(stream)
+        code, headers, body = await guest.ask("/metrics")
+        assert (code, headers["content-type"]) == (200, CONTENT_TYPE)
+        assert 'qsync_writable{cluster="",node="n1"} 1\n' in body
+        assert (await guest.ask("/writable"))[0] == 200
+        code, _, body = await guest.ask("/replica")
+        assert (code, json.loads(body)["why"]) == (503, "this node leads")
+        assert json.loads((await guest.ask("/status"))[2]) == STATUS
+        code, _, body = await guest.ask("/nothing")
+        assert code == 404
+        assert "/metrics" in json.loads(body)["there is"]
+
+
+async def test_head_and_options_give_the_code_without_a_body() -> None:
+    async with serving() as listener, await dial(listener) as stream:
+        guest = Guest(stream)
+        code, headers, body = await guest.ask("/leader", "HEAD")
+        assert (code, body) == (200, "")
+        assert int(headers["content-length"]) > 0
+        assert (await guest.ask("/replica", "OPTIONS"))[::2] == (503, "")
+        assert (await guest.ask("/metrics", "DELETE"))[0] == 405
+        assert (await guest.ask("/leader"))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        (b"\x00\x01\x02 what\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
+        (b"GET /" + b"x" * (2 * server.REQUEST_BYTES_MAX), 431),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+    ],
+)
+async def test_what_is_no_request_is_refused_and_the_connection_ends(
+    sent: bytes, code: int
+) -> None:
+    async with serving() as listener, await dial(listener) as stream:
+        await stream.send_all(sent)
+        found, headers, _ = await Guest(stream).read()
+        assert (found, headers["connection"]) == (code, "close")
+        assert await stream.receive_some() == b""
+        await stream.aclose()
+        async with await dial(listener) as other:
+            assert (await Guest(other).ask("/health"))[0] == 200
+
+
+async def test_more_connections_than_the_limit_are_told_so() -> None:
+    async with serving() as listener, AsyncExitStack() as stack:
+
+        async def guest() -> Guest:
+            return Guest(await stack.enter_async_context(await dial(listener)))
+
+        guests = [await guest() for _ in range(server.CONNECTIONS_MAX)]
+        for each in guests:
+            assert (await each.ask("/health"))[0] == 200
+        code, headers, body = await (await guest()).read()
+        assert (code, headers["connection"]) == (503, "close")
+        assert str(server.CONNECTIONS_MAX) in body
+        await guests[0].stream.send_eof()
+        assert await guests[0].stream.receive_some() == b""  # its place is free now
+        assert (await (await guest()).ask("/health"))[0] == 200
+
+
+async def test_a_guest_that_hangs_up_early_harms_nobody() -> None:
+    async with serving() as listener:
+        for sent in (b"", b"GET /metr", b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"):
+            stream = await dial(listener)
+            if sent:
+                await stream.send_all(sent)
+            await trio.aclose_forcefully(stream)
+        async with await dial(listener) as stream:
+            assert (await Guest(stream).ask("/health"))[0] == 200
+
+
+async def test_a_silent_guest_is_sent_away(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    async with serving() as listener, await dial(listener) as stream:
+        began = trio.current_time()
+        assert await stream.receive_some() == b""
+        assert server.IDLE_S_MAX <= trio.current_time() - began < server.IDLE_S_MAX + 1
+
+
+async def test_an_address_that_is_taken_is_refused_before_the_node_opens() -> None:
+    async with server.open_metrics(NodeConfig.loads("{}")) as nothing:
+        assert nothing is None
+    config = NodeConfig.loads("metrics: {listen: '127.0.0.1:0'}")
+    async with server.open_metrics(config) as metrics:
+        assert metrics is not None
+        assert metrics.words == f"metrics on {metrics.address}"
+        taken = NodeConfig.loads(f"metrics: {{listen: '{metrics.address}'}}")
+        with pytest.raises(ConfigError, match=r"metrics.listen = 127.0.0.1:\d+: cannot be"):
+            async with server.open_metrics(taken):
+                raise AssertionError

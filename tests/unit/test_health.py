@@ -1,0 +1,99 @@
+"""Health URLs: what a load balancer is told in each state of a node."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from admin.metrics import health
+from admin.sample import NodeSample
+
+BASE: dict[str, object] = {
+    "id": 2,
+    "name": "n2",
+    "status": "running",
+    "role": "follower",
+    "leader": 1,
+    "leader_name": "n1",
+    "ro": True,
+    "ro_reason": "election",
+    "behind": 3,
+}
+FOLLOWER = NodeSample.read(BASE)
+LEADER = NodeSample.read(BASE | {"role": "leader", "ro": False, "leader": 2, "behind": 0})
+STUCK = NodeSample.read(
+    BASE
+    | {"role": "leader", "leader": 2, "ro_reason": "synchro", "behind": 0}
+    | {"ro_reasons": [{"why": "synchro", "text": "the PROMOTE at 9 is not confirmed"}]}
+)
+LONELY = NodeSample.read(BASE | {"role": "candidate", "leader": None, "behind": None})
+SPLIT = NodeSample.read(BASE | {"status": "split_brain"})
+RECRUIT = NodeSample.read(BASE | {"status": "loading", "recruit": True})
+QUARANTINED = NodeSample.read(BASE | {"quarantined": "entry 7 does not hold"})
+FULL = NodeSample.read(BASE | {"disk": {"error": "no room"}})
+
+
+def code(target: str, node: NodeSample) -> int | None:
+    found = health.answer(target, node)
+    return None if found is None else found[0]
+
+
+@pytest.mark.parametrize(
+    ("target", "ok"),
+    [
+        ("/health", [FOLLOWER, LEADER, STUCK, LONELY]),
+        ("/liveness", [FOLLOWER, LEADER, STUCK, LONELY]),
+        ("/ready", [FOLLOWER, LEADER]),
+        ("/ready?lag=3", [FOLLOWER, LEADER]),
+        ("/ready?lag=2", [LEADER]),
+        ("/readiness?lag=2", [LEADER]),
+        ("/leader", [LEADER, STUCK]),
+        ("/writable", [LEADER]),
+        ("/primary", [LEADER]),
+        ("/read-write", [LEADER]),
+        ("/replica", [FOLLOWER]),
+        ("/replica?lag=3", [FOLLOWER]),
+        ("/replica?lag=2", []),
+    ],
+)
+def test_a_url_is_200_for_these_nodes_and_503_for_all_others(
+    target: str, ok: list[NodeSample]
+) -> None:
+    every = [FOLLOWER, LEADER, STUCK, LONELY, SPLIT, RECRUIT, QUARANTINED, FULL]
+    assert [node for node in every if code(target, node) == 200] == ok
+    assert {code(target, node) for node in every if node not in ok} == {503}
+
+
+@pytest.mark.parametrize(
+    ("target", "node", "why"),
+    [
+        ("/replica?lag=2", FOLLOWER, "it is 3 entries behind, more than 2"),
+        ("/replica", LEADER, "this node leads"),
+        ("/replica", LONELY, "it follows no leader"),
+        ("/leader", LONELY, "nobody leads"),
+        ("/leader", FOLLOWER, "another node leads"),
+        ("/writable", STUCK, "the PROMOTE at 9 is not confirmed"),
+        ("/health", SPLIT, "status is split_brain"),
+        ("/health", QUARANTINED, "quarantined: entry 7 does not hold"),
+        ("/ready", FULL, "the log cannot be written: no room"),
+    ],
+)
+def test_a_refusal_says_why(target: str, node: NodeSample, why: str) -> None:
+    found = health.answer(target, node)
+    assert found is not None
+    assert (found[0], found[1]["why"]) == (503, why)
+
+
+@pytest.mark.parametrize(
+    "query", ["lag=", "lag=-1", "lag=1s", "lag=¼", "log=1", "lag=1&x=2", "lag"]
+)
+def test_a_question_that_is_not_understood_is_400_and_not_a_wrong_answer(query: str) -> None:
+    found = health.answer(f"/replica?{query}", FOLLOWER)
+    assert found is not None
+    assert found[0] == 400
+    assert "lag" in str(found[1]["error"])
+
+
+@given(st.text(max_size=40))
+def test_no_target_breaks_it(text: str) -> None:
+    assert code(text, FOLLOWER) in {None, 200, 400, 503}
+    assert code("/replica?" + text, FOLLOWER) in {None, 200, 400, 503}
