@@ -43,8 +43,8 @@ class Loop:
         self.replica = replica
         self.requests: Requests | None = None
         self.turns = 0
-        self._writer = writer
-        self._timers = timers
+        self.writer = writer
+        self.timers = timers
         self._timeline = timeline
         self._deliver = deliver
         self._flush = flush
@@ -93,14 +93,14 @@ class Loop:
             if ready.write is not None:
                 self._flush()  # followers write while we write
         for timer in ready.timers:
-            self._timers.arm(timer)
+            self.timers.arm(timer)
         for note in ready.notes:
             self._timeline.note(note.name, note.fields)
         wrote = False
         if ready.write is not None:
             self._after = ready.send_after
             self._write = ready.write
-            self._writer.submit(ready.write, self._wrote)
+            self.writer.submit(ready.write, self._wrote)
             wrote = self._write is None
         elif ready.send_after:
             self._send(ready.send_after)

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 import trio
 
 from qsync.config import NodeConfig
-from qsync.core.config import CoreConfig
 from qsync.core.inputs import Input
 from qsync.errors import StoreError
 from qsync.node import info, view
@@ -21,7 +20,7 @@ from qsync.node.links import Links
 from qsync.node.loop import Loop
 from qsync.node.reactor import Reactor
 from qsync.node.requests import Requests
-from qsync.node.server import Server
+from qsync.node.server import Admission, Server
 from qsync.node.timeline import Timeline
 from qsync.node.timers import Timers
 from qsync.replica import Replica
@@ -43,13 +42,11 @@ class Node:
     ) -> None:
         self.config: NodeConfig = config
         self.storage = storage
-        self.identity: Identity = storage.directory.identity
         self.address: str = str(config.address)
-        self.core: CoreConfig = core_config(config)
         self._born = trio.current_time()
         self.timeline = Timeline(storage.directory.path / "timeline.jsonl")
         self.replica: Replica = Replica(
-            self.core,
+            core_config(config),
             ballot=storage.recovered.ballot,
             confirmed=storage.recovered.confirmed,
             headers=storage.log.headers(),
@@ -59,13 +56,7 @@ class Node:
             quarantined=storage.quarantined,
             limits=data_limits(config),
         )
-        self.writer = Writer(
-            storage.log,
-            choice=Choice(Mode(config.store.writer), probe_s=storage.probe_s),
-            call_soon=token.run_sync_soon,
-        )
         self.reactor = Reactor(begin=self._begin, turn=self._turn)
-        self.timers = Timers(self._fired)
         self.links = Links(
             [peer for peer in config.peers if peer.id != config.node.id],
             reactor=self.reactor,
@@ -74,43 +65,59 @@ class Node:
             frame_bytes_max=config.limits.frame_bytes_max,
             now=trio.current_time,
         )
-        self.loop = Loop(
-            self.replica,
-            writer=self.writer,
-            timers=self.timers,
-            timeline=self.timeline,
-            deliver=self.links.deliver,
-            flush=self.reactor.flush,
-        )
-        self.expiry = Expiry(self.replica, ttl=config.limits.session_ttl)
-        self.requests = Requests(
-            self.replica,
-            self._answers(),
-            step=self._step,
-            send=self.reactor.send,
-            leader_address=lambda: self.address_of(self.replica.machine.raft.leader),
-            now=trio.current_time,
-            inflight_max=config.limits.inflight_max,
-            expiry=self.expiry,
-        )
+        self.loop = self._loop(token)
+        self.requests = self._requests()
         self.loop.requests = self.requests
-        self.server = Server(
-            reactor=self.reactor,
-            greeting=self._greeting,
-            peers=[peer.id for peer in config.peers],
-            step=self._step,
-            requests=self.requests,
-            peer_frame_bytes_max=config.limits.frame_bytes_max,
-            client_frame_bytes_max=config.limits.client_frame_bytes_max,
-            connections_max=config.limits.connections_max,
-            now=trio.current_time,
-        )
+        self.server = self._server()
         self.folding = Folding(
             self.replica,
             storage.spaces,
             timeline=self.timeline,
             interval=config.store.fold_interval,
             rows_max=config.store.fold_rows_max,
+        )
+
+    def _loop(self, token: trio.lowlevel.TrioToken) -> Loop:
+        mode = Mode(self.config.store.writer)
+        return Loop(
+            self.replica,
+            writer=Writer(
+                self.storage.log,
+                choice=Choice(mode, probe_s=self.storage.probe_s),
+                call_soon=token.run_sync_soon,
+            ),
+            timers=Timers(self._fired),
+            timeline=self.timeline,
+            deliver=self.links.deliver,
+            flush=self.reactor.flush,
+        )
+
+    def _requests(self) -> Requests:
+        return Requests(
+            self.replica,
+            self._answers(),
+            step=self._step,
+            send=self.reactor.send,
+            leader_address=lambda: self.address_of(self.replica.machine.raft.leader),
+            now=trio.current_time,
+            inflight_max=self.config.limits.inflight_max,
+            expiry=Expiry(self.replica, ttl=self.config.limits.session_ttl),
+        )
+
+    def _server(self) -> Server:
+        limits = self.config.limits
+        return Server(
+            reactor=self.reactor,
+            greeting=self._greeting,
+            admission=Admission(
+                peers=frozenset(peer.id for peer in self.config.peers),
+                connections_max=limits.connections_max,
+                client_frame_bytes_max=limits.client_frame_bytes_max,
+                peer_frame_bytes_max=limits.frame_bytes_max,
+            ),
+            step=self._step,
+            requests=self.requests,
+            now=trio.current_time,
         )
 
     def _answers(self) -> Answers:
@@ -120,6 +127,11 @@ class Node:
             parts={**view.parts(self), **info.parts(self)},
             desk=Desk(self, now=trio.current_time),
         )
+
+    @property
+    def identity(self) -> Identity:
+        """Cluster, instance and replica id, as they stand in the directory."""
+        return self.storage.directory.identity
 
     # -- running
 
@@ -145,18 +157,18 @@ class Node:
         self.replica.start()
         now = trio.current_time()
         for kind in (LINKS, EXPIRY, SWEEP):
-            self.timers.at(kind, now)
+            self.loop.timers.at(kind, now)
         self.loop.turn()
         self.timeline.note("started", {"pid": os.getpid(), "term": self.replica.machine.term})
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.reactor.run)
-            nursery.start_soon(self.timers.run)
+            nursery.start_soon(self.loop.timers.run)
             nursery.start_soon(self.folding.run)
 
     def close(self) -> None:
         """Fold what is decided, make it durable, and let the directory go."""
         self.reactor.shut()
-        if not self.writer.close():
+        if not self.loop.writer.close():
             return  # a write hangs: the log is in use, and the process is about to end anyway
         try:
             while self.folding.slice():
@@ -175,7 +187,7 @@ class Node:
         self.loop.step(event)
 
     def _turn(self) -> None:
-        self.timers.at(LINKS, self.links.tend())
+        self.loop.timers.at(LINKS, self.links.tend())
         self.loop.turn()
 
     def _fired(self, kinds: list[str]) -> None:
@@ -185,13 +197,13 @@ class Node:
         if EXPIRY in own:
             self.requests.expire()
             self.requests.desk.tick()
-            self.timers.at(EXPIRY, now + EXPIRY_INTERVAL)
+            self.loop.timers.at(EXPIRY, now + EXPIRY_INTERVAL)
         if SWEEP in own:
             self.server.sweep()
-            self.expiry.sweep(now)
-            self.timers.at(SWEEP, now + SWEEP_INTERVAL)
+            self.requests.expiry.sweep(now)
+            self.loop.timers.at(SWEEP, now + SWEEP_INTERVAL)
         if LINKS in own:
-            self.timers.at(LINKS, self.links.tend())
+            self.loop.timers.at(LINKS, self.links.tend())
         self.loop.fired([kind for kind in kinds if kind not in own])
 
     # -- who is who
@@ -247,13 +259,13 @@ class Node:
     def disk(self) -> dict[str, object]:
         """How the log is written, and whether that goes well."""
         return {
-            "writer": self.writer.mode.value,
+            "writer": self.loop.writer.mode.value,
             "fsync_us": round(self.storage.probe_s * 1e6),
-            "write_us": round(self.writer.choice.median_s * 1e6),
-            "write_us_max": round(self.writer.choice.slowest_s * 1e6),
-            "writes": self.writer.times.spread().describe(),
-            "stalled": self.writer.busy_since is not None,
-            "busy_s": self.writer.busy_s,
+            "write_us": round(self.loop.writer.choice.median_s * 1e6),
+            "write_us_max": round(self.loop.writer.choice.slowest_s * 1e6),
+            "writes": self.loop.writer.times.spread().describe(),
+            "stalled": self.loop.writer.busy_since is not None,
+            "busy_s": self.loop.writer.busy_s,
             "error": self.replica.machine.disk.error or self.folding.error,
             "overlay_rows": self.replica.state.overlay_rows,
         }

@@ -62,7 +62,7 @@ class Requests:
         self._leader_address = leader_address
         self._now = now
         self._inflight_max = inflight_max
-        self._expiry = expiry
+        self.expiry = expiry
         self._parked: deque[tuple[Connection, verbs.Write, float]] = deque()
         self._timeout = replica.machine.config.synchro_timeout + GRACE
 
@@ -164,7 +164,7 @@ class Requests:
             return
         now = self._now()
         if request.session:
-            self._expiry.used(request.session, now)
+            self.expiry.used(request.session, now)
         timeout = self._timeout if request.timeout is None else request.timeout
         self.tickets.put(
             ticket,

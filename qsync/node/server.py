@@ -1,7 +1,8 @@
 """Who connects to this node: peers bring replication messages, clients bring requests."""
 
 import socket
-from collections.abc import Callable, Collection
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from election.messages import Replica
 from qsync.core.inputs import Input, Received
@@ -16,6 +17,16 @@ HANDSHAKE_TIMEOUT = 5.0
 """Seconds a stranger may take to say who it is."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """Who may connect, and what with. `peers`: replica ids of the other members."""
+
+    peers: frozenset[int]
+    connections_max: int
+    client_frame_bytes_max: int
+    peer_frame_bytes_max: int
+
+
 class Server:
     """Greets, looks at the hello, and hands every payload to where it belongs."""
 
@@ -24,12 +35,9 @@ class Server:
         *,
         reactor: Reactor,
         greeting: Callable[[], Greeting],
-        peers: Collection[int],
+        admission: Admission,
         step: Callable[[Input], None],
         requests: Requests,
-        peer_frame_bytes_max: int,
-        client_frame_bytes_max: int,
-        connections_max: int,
         now: Callable[[], float],
     ) -> None:
         self.strangers: dict[Connection, Acceptor] = {}
@@ -37,12 +45,9 @@ class Server:
         self.refused: dict[str, int] = {}
         self._reactor = reactor
         self._greeting = greeting
-        self._peers = frozenset(peers)
+        self._admission = admission
         self._step = step
         self._requests = requests
-        self._peer_frame_bytes_max = peer_frame_bytes_max
-        self._client_frame_bytes_max = client_frame_bytes_max
-        self._connections_max = connections_max
         self._now = now
         self._inbound: dict[int, Connection] = {}
         self._instances: dict[int, str] = {}
@@ -99,13 +104,13 @@ class Server:
 
     def _check(self, hello: Hello) -> None:
         if hello.party is Party.CLIENT:
-            if self.clients >= self._connections_max:
+            if self.clients >= self._admission.connections_max:
                 raise Overloaded(
                     f"{self.clients} clients are connected; the limit is connections_max",
                     details={"retry_after": 1.0},
                 )
             return
-        if hello.replica not in self._peers:
+        if hello.replica not in self._admission.peers:
             raise ForeignCluster(f"replica {hello.replica} is not a member of this cluster")
         known = self._instances.setdefault(hello.replica, hello.instance or "")
         if known != hello.instance and self._inbound.get(hello.replica) is not None:
@@ -117,7 +122,7 @@ class Server:
 
     def _welcome_peer(self, connection: Connection, hello: Hello) -> None:
         replica = Replica(hello.replica)
-        connection.frames.bytes_max = self._peer_frame_bytes_max
+        connection.frames.bytes_max = self._admission.peer_frame_bytes_max
         former = self._inbound.get(replica)
         if former is not None:
             self._reactor.close(former, "the peer connected anew")
@@ -136,7 +141,7 @@ class Server:
 
     def _welcome_client(self, connection: Connection) -> None:
         self.clients += 1
-        connection.frames.bytes_max = self._client_frame_bytes_max
+        connection.frames.bytes_max = self._admission.client_frame_bytes_max
         connection.lost = self._client_lost
         connection.take = self._serve
 
