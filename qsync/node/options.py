@@ -46,7 +46,9 @@ _FIXED: Final[Mapping[str, Callable[["Node"], object]]] = {
     "memtx_use_mvcc_engine": lambda _: True,
     "wal_mode": lambda _: "fsync",
     "txn_isolation": lambda _: "serializable",
-    "replication_linearizable_quorum": lambda node: majority(len(node.core.voters)),
+    "replication_linearizable_quorum": lambda node: majority(
+        len(node.replica.machine.config.voters)
+    ),
 }
 """What cannot be otherwise while the node runs; setting it to what it is does no harm."""
 
@@ -91,8 +93,7 @@ def change(node: "Node", given: Mapping[str, object]) -> dict[str, object]:
         machine = node.replica.machine
         voters = machine.config.voters
         node.config = config
-        node.core = replace(core_config(config), read_only=read_only, voters=voters)
-        reconfigure(machine, node.core)
+        reconfigure(machine, replace(core_config(config), read_only=read_only, voters=voters))
         node.requests.reconfigured()
     return current(node)
 
