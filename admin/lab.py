@@ -25,6 +25,8 @@ LOG_FILE = "node.log"
 GRACE_S = 3.0
 """How long a node may take to stop by itself before it is killed."""
 DEFAULT_NAME = "lab"
+DEFAULT_PORT = 3301
+"""Where the first node of a lab listens that was given no directory, if nobody else does."""
 _FORMAT = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _DATA = ("log", "data", "archive", "snap")
@@ -186,7 +188,12 @@ def exists(directory: Path) -> bool:
 
 
 def create(
-    directory: Path, *, name: str, nodes: int, options: Mapping[str, str] | None = None
+    directory: Path,
+    *,
+    name: str,
+    nodes: int,
+    options: Mapping[str, str] | None = None,
+    first_port: int | None = None,
 ) -> Lab:
     """Lay out a new lab: free ports, a configuration for each node, the state file last."""
     if not 1 <= nodes <= NODES_MAX:
@@ -195,13 +202,14 @@ def create(
         raise LabExists(
             f"there is a lab in {directory}", hint="`qsync lab up` without --nodes starts it again"
         )
+    wanted = range(0) if first_port is None else range(first_port, first_port + nodes)
     lab = Lab(
         name=name,
         dir=directory,
         cluster=str(uuid.uuid4()),
         nodes=tuple(
             LabNode(id=n, name=f"n{n}", address=f"{LOOPBACK}:{port}", dir=directory / f"n{n}")
-            for n, port in enumerate(free_ports(nodes), start=1)
+            for n, port in enumerate(free_ports(nodes, wanted=wanted), start=1)
         ),
     )
     for node in lab.nodes:

@@ -1,7 +1,9 @@
 """Ports for nodes that come back to the same address: free now, and nobody's by chance later."""
 
+import contextlib
 import random
 import socket
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -22,29 +24,36 @@ class NoFreePort(StoreError):
     number = 75
 
 
-def free_ports(count: int) -> list[int]:
-    """Loopback ports that nobody uses, all different.
+def free_ports(count: int, *, wanted: range = range(0)) -> list[int]:
+    """Loopback ports that nobody uses, all different: those `wanted`, if all of them are free.
 
     They lie outside the range from which the kernel takes the ports of outgoing connections: a
     port in it may be taken while its node is down, even by a client that dials that very node
     and so gets connected to itself.
     """
+    if wanted and (found := _free(wanted[:count], count)) and len(found) == count:
+        return found
     first, last = ephemeral()
     ranges = [range(FIRST, first), range(last + 1, 65536)]
     candidates = [port for each in ranges for port in each] or list(range(FIRST, 65536))
+    dice = random.SystemRandom()
+    found = _free(dice.sample(candidates, min(TRIES_MAX, len(candidates))), count)
+    if len(found) < count:
+        raise NoFreePort(f"{count} free ports wanted on {LOOPBACK}, {len(found)} found")
+    return found
+
+
+def _free(candidates: Sequence[int], count: int) -> list[int]:
+    """The first `count` of the candidates that can be bound; all are held until all are found."""
     found: list[int] = []
     with ExitStack() as held:
-        for port in random.SystemRandom().sample(candidates, min(TRIES_MAX, len(candidates))):
+        for port in candidates:
             if len(found) == count:
                 break
             taken = held.enter_context(socket.socket())
-            try:
+            with contextlib.suppress(OSError):
                 taken.bind((LOOPBACK, port))
-            except OSError:
-                continue
-            found.append(port)
-    if len(found) < count:
-        raise NoFreePort(f"{count} free ports wanted on {LOOPBACK}, {len(found)} found")
+                found.append(port)
     return found
 
 

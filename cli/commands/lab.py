@@ -193,7 +193,13 @@ def _make_or_load(
             )
         return found
     label = name if directory is None else directory.absolute().name
-    return labs.create(where, name=label, nodes=nodes or _NODES, options=set_options(settings))
+    return labs.create(
+        where,
+        name=label,
+        nodes=nodes or _NODES,
+        options=set_options(settings),
+        first_port=labs.DEFAULT_PORT if directory is None else None,
+    )
 
 
 def _state(node: LabNode) -> str:

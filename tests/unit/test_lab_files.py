@@ -142,3 +142,10 @@ def test_a_port_in_use_is_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(ports, "ephemeral", lambda: (port + 1, 65535))
         with pytest.raises(ports.NoFreePort, match="1 free ports wanted"):
             ports.free_ports(1)
+
+
+def test_wanted_ports_are_given_when_all_of_them_are_free() -> None:
+    free = ports.free_ports(1)[0]
+    assert ports.free_ports(1, wanted=range(free, free + 1)) == [free]
+    with socket.create_server((ports.LOOPBACK, free)):
+        assert ports.free_ports(1, wanted=range(free, free + 1)) != [free]
