@@ -65,7 +65,7 @@ def exit_of(error: QsyncError) -> Exit:
     for kinds, code in _KINDS:
         if isinstance(error, kinds):
             return code
-    return Exit.FAILED
+    return _CODES.get(error.code, Exit.FAILED)
 
 
 _KINDS: tuple[tuple[tuple[type[QsyncError], ...], Exit], ...] = (
@@ -77,6 +77,13 @@ _KINDS: tuple[tuple[tuple[type[QsyncError], ...], Exit], ...] = (
     ((Stopped,), Exit.STOPPED),
     ((NotHealed,), Exit.NOT_HEALED),
 )
+
+_CODES = {
+    "TIMED_OUT": Exit.STOPPED,
+    "STILL_CONNECTED": Exit.REFUSED,
+    "TRANSACTION": Exit.REFUSED,
+}
+"""Errors whose classes live where most commands need not go."""
 
 _ABOUT = {
     Exit.DONE: "done, healthy, passed",

@@ -1,6 +1,8 @@
 """What can be asked of the node one is connected to: status, info, and an operator's commands."""
 
-from qsync.client import calls
+from collections.abc import Mapping
+
+from qsync.client import calls, questions
 from qsync.client.options import AsyncRunner, Runner
 from qsync.wire.verbs import Name
 
@@ -62,6 +64,21 @@ class Node:
         """Roll back everything that is pending and of the leader's own term."""
         self._runner.run(calls.rollback_queue())
 
+    def options(self, given: Mapping[str, object] | None = None) -> dict[str, object]:
+        """`box.cfg`: every option of the node, after changing the given ones (all, or none)."""
+        return self._runner.run(questions.options(given or {}))
+
+    def snapshot(self, *, timeout: float = OPERATE_S) -> int:
+        """Store what is confirmed; the index up to which the spaces are durable then."""
+        return self._runner.run(questions.snapshot(), timeout=timeout)
+
+    def trace(self, index: int, *, arm: float = 0.0) -> dict[str, object]:
+        """What became of a log entry on the node, and when, if it was watched then.
+
+        The node goes on watching for `arm` seconds.
+        """
+        return self._runner.run(questions.trace(index, arm))
+
 
 class AsyncNode:
     """The same with `await`."""
@@ -114,3 +131,18 @@ class AsyncNode:
     async def rollback_synchro_queue(self) -> None:
         """Roll back everything that is pending and of the leader's own term."""
         await self._runner.run(calls.rollback_queue())
+
+    async def options(self, given: Mapping[str, object] | None = None) -> dict[str, object]:
+        """`box.cfg`: every option of the node, after changing the given ones (all, or none)."""
+        return await self._runner.run(questions.options(given or {}))
+
+    async def snapshot(self, *, timeout: float = OPERATE_S) -> int:  # noqa: ASYNC109 - the node's too
+        """Store what is confirmed; the index up to which the spaces are durable then."""
+        return await self._runner.run(questions.snapshot(), timeout=timeout)
+
+    async def trace(self, index: int, *, arm: float = 0.0) -> dict[str, object]:
+        """What became of a log entry on the node, and when, if it was watched then.
+
+        The node goes on watching for `arm` seconds.
+        """
+        return await self._runner.run(questions.trace(index, arm))

@@ -24,6 +24,7 @@ class Draft:
         self.receipt: Receipt | None = None
         self.over = False
         self.timeout = given.get("timeout")
+        self._given = given
         self._commit = options.commit_of(given)
         self._reads: list[list[object]] = []
         self._snapshot = 0
@@ -44,9 +45,12 @@ class Draft:
             self._reads.append(read)
         self._snapshot = min(self._snapshot or snapshot, snapshot)
 
-    def end(self) -> Call[Receipt] | None:
+    def end(self, given: WriteOptions) -> Call[Receipt] | None:
         """How to commit; None when there is nothing that could go wrong."""
         self.check()
+        if given:
+            self.timeout = given.get("timeout", self.timeout)
+            self._commit = options.commit_of({**self._given, **given})
         self.over = True
         if self.ops or len(self._reads) > 1:
             basis = Basis(snapshot=self._snapshot, reads=self._reads)
@@ -78,9 +82,12 @@ class Transaction:
         """A space inside of the transaction."""
         return TransactionSpace(self._runner, self._draft, name)
 
-    def commit(self) -> Receipt | None:
-        """Send it. The receipt is None when it wrote nothing and read at most once."""
-        call = self._draft.end()
+    def commit(self, **given: Unpack[WriteOptions]) -> Receipt | None:
+        """Send it. The receipt is None when it wrote nothing and read at most once.
+
+        Options given here count instead of those that the transaction began with.
+        """
+        call = self._draft.end(given)
         if call is not None:
             self._draft.receipt = self._runner.run(call, timeout=self._draft.timeout)
         return self._draft.receipt
@@ -180,9 +187,24 @@ class AsyncTransaction:
         """A space inside of the transaction."""
         return AsyncTransactionSpace(self._runner, self._draft, name)
 
-    async def commit(self) -> Receipt | None:
-        """Send it. The receipt is None when it wrote nothing and read at most once."""
-        call = self._draft.end()
+    async def try_write(self, operation: Operation) -> None:
+        """Add an operation unless the leader would refuse it now; raises its refusal.
+
+        The others just collect, and a refusal comes at commit; this costs a round trip each.
+        """
+        await tried(self._runner, self._draft, operation)
+
+    @property
+    def size(self) -> int:
+        """How many operations it has so far."""
+        return len(self._draft.ops)
+
+    async def commit(self, **given: Unpack[WriteOptions]) -> Receipt | None:
+        """Send it. The receipt is None when it wrote nothing and read at most once.
+
+        Options given here count instead of those that the transaction began with.
+        """
+        call = self._draft.end(given)
         if call is not None:
             self._draft.receipt = await self._runner.run(call, timeout=self._draft.timeout)
         return self._draft.receipt
@@ -195,6 +217,24 @@ class AsyncTransaction:
     def receipt(self) -> Receipt | None:
         """The proof, after the commit."""
         return self._draft.receipt
+
+
+async def tried(runner: AsyncRunner, draft: Draft, operation: Operation) -> None:
+    """Add an operation, but only if the leader could do it now after those before it.
+
+    Raises what the commit would raise; the transaction goes on without the operation.
+    """
+    draft.write(operation)
+    nothing = calls.range_of(None, limit=0)
+    try:
+        await runner.run(calls.select_at(_SPACES, nothing, draft.ops), timeout=draft.timeout)
+    except QsyncError:
+        draft.ops.pop()
+        raise
+
+
+_SPACES = "_space"
+"""A space that is always there."""
 
 
 class AsyncTransactionSpace(Writes):

@@ -109,6 +109,8 @@ class Answers:
                 continue
             if isinstance(value, dict) and part in value:
                 value = value[part]
+            elif isinstance(value, dict) and part.isdigit() and int(part) in value:
+                value = value[int(part)]
             elif isinstance(value, list) and part.isdigit() and 1 <= int(part) <= len(value):
                 value = value[int(part) - 1]
             else:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from qsync.node.node import Node
 
 SCHEMA: Final = "qsync/info/1"
+STUCK_S: Final = 1.0
+"""A write to the log that takes longer makes a node unhealthy."""
 _KIBI: Final = 1024
 
 
@@ -159,7 +161,7 @@ def waiting(node: "Node") -> dict[str, object] | None:
         "quorum": machine.config.quorum,
     }
     if leader is None:
-        return found | {"acks": None, "from": [], "missing": []}
+        return found | {"acks": None, "acked_by": [], "missing": []}
     acked = [each.peer for each in leader.counted() if each.match >= oldest.index]
     names = [node.name_of(each) for each in acked]
     if ledger.written >= oldest.index:
@@ -167,7 +169,7 @@ def waiting(node: "Node") -> dict[str, object] | None:
     lacking = [_lacking(node, each) for each in leader.followers.values() if each.peer not in acked]
     if ledger.written < oldest.index:
         lacking.insert(0, _slow_disk(node))
-    return found | {"acks": len(names), "from": names, "missing": lacking}
+    return found | {"acks": len(names), "acked_by": names, "missing": lacking}
 
 
 def _lacking(node: "Node", progress: "Progress") -> dict[str, object]:
@@ -252,11 +254,11 @@ def health(node: "Node") -> dict[str, object]:
     """Checks of a live and a ready node, each with what is wrong if it fails."""
     machine = node.replica.machine
     disk = machine.disk.error or node.folding.error
-    leader = machine.raft.leader
+    leader, stuck = machine.raft.leader, machine.disk.stuck
     checks = {
         "box": None if status(node) == "running" else f"status is {status(node)}",
         "disk": disk,
-        "writer": "a write hangs" if node.disk()["stalled"] else None,
+        "writer": f"a write takes {stuck:.1f} s already" if stuck > STUCK_S else None,
         "leader": None if leader else f"nobody leads in term {machine.term}",
     }
     return {

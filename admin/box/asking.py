@@ -1,0 +1,47 @@
+"""`box.why`: the questions of `admin.why`, asked of the cluster that a session speaks to."""
+
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+
+from admin import cluster, why
+from admin.box.info import Info
+from admin.why import Answer
+from qsync.errors import QsyncError
+
+if TYPE_CHECKING:
+    from admin.box.session import Box
+
+
+class Why:
+    """Every answer is a sentence, facts, numbers, and what can be done."""
+
+    def __init__(self, box: "Box") -> None:
+        self._box = box
+
+    async def read_only(self) -> Answer:
+        """Why the node of this session takes no writes."""
+        return why.read_only(await self._box.info())
+
+    async def waiting(self) -> Answer:
+        """Why the oldest pending transaction waits: which acks, from whom, since when."""
+        found = await self.survey()
+        leader: Info | None = None
+        if found.leader is not None:
+            whole = await self._box.ask(found.leader.address)
+            leader = Info.read(whole)
+        return why.waiting(leader, found)
+
+    async def would(self, what: str = "promote") -> Answer:
+        """What promote, demote or clear_synchro_queue of this session's node would do."""
+        plan = await self._box.node.dry_run(what)
+        found = await self.survey()
+        node = next((each for each in found.samples if each.name == self._box.name), None)
+        if node is None:
+            raise QsyncError(f"{self._box.name} did not answer the survey")
+        return why.promotion(what, node, found, plan)
+
+    async def survey(self) -> cluster.Survey:
+        """All members asked at once."""
+        addresses = self._box.addresses
+        return await anyio.to_thread.run_sync(cluster.survey, addresses)

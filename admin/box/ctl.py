@@ -1,0 +1,127 @@
+"""`box.ctl`: who leads, what becomes of the limbo, and waiting for either."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from admin.box.watch import Watch
+from admin.why import Answer
+from qsync.errors import NotLeader, QsyncError, ReadOnly
+
+if TYPE_CHECKING:
+    from admin.box.session import Box
+
+PATIENCE_S: Final = 10.0
+"""How long promote, demote and clear may take, unless told otherwise."""
+
+
+class TimedOut(QsyncError):
+    """What was waited for has not come in time. Nothing was changed by the waiting."""
+
+    code = "TIMED_OUT"
+    number = 76
+    hint = "`box.ctl` waits longer when told to; `admin.why` says what is missing"
+
+
+class StillConnected(QsyncError):
+    """The member is connected, so it is not one to be forgotten."""
+
+    code = "STILL_CONNECTED"
+    number = 77
+    hint = "stop that node first"
+
+
+class Ctl:
+    """Orders to the node that the session speaks to."""
+
+    def __init__(self, box: "Box") -> None:
+        self._box = box
+
+    async def promote(self, *, patience: float = PATIENCE_S) -> None:
+        """Make the node the leader; done when its PROMOTE is confirmed."""
+        try:
+            await self._box.node.promote(timeout=patience)
+        except (ReadOnly, NotLeader) as error:
+            raise await self._refused("promote", error) from None
+
+    async def demote(self, to: int = 0, *, patience: float = PATIENCE_S) -> None:
+        """Make the node give up leadership, to the member `to` if that is not 0."""
+        try:
+            await self._box.node.demote(to, timeout=patience)
+        except (ReadOnly, NotLeader) as error:
+            raise await self._refused("demote", error) from None
+
+    async def clear_synchro_queue(self, *, patience: float = PATIENCE_S) -> None:
+        """Take the limbo over and confirm what is in it; never rolls anything back."""
+        try:
+            await self._box.node.clear_synchro_queue(timeout=patience)
+        except (ReadOnly, NotLeader) as error:
+            raise await self._refused("clear_synchro_queue", error) from None
+
+    async def rollback_synchro_queue(self) -> None:
+        """Roll back all that is pending and of the leader's own term."""
+        try:
+            await self._box.node.rollback_synchro_queue()
+        except (ReadOnly, NotLeader) as error:
+            raise await self._refused("rollback_synchro_queue", error) from None
+
+    async def wait_ro(self, patience: float | None = None) -> None:
+        """Until the node is read-only. Raises TimedOut."""
+        await self._wait(patience, ro=True)
+
+    async def wait_rw(self, patience: float | None = None) -> None:
+        """Until the node takes writes. Raises TimedOut."""
+        await self._wait(patience, ro=False)
+
+    def elections(self) -> Watch:
+        """The present term, role and leader, then every other one: `box.ctl.on_election`."""
+        return self._box.watch("box.election")
+
+    async def replica_gc(self, uuid: str) -> str:
+        """Forget what is kept for a member that is gone. Raises StillConnected.
+
+        The log is kept whole for everybody, so there is nothing to be freed for one member.
+        """
+        info = await self._box.info()
+        member = next((each for each in info.replication.values() if each.uuid == uuid), None)
+        if member is None:
+            known = ", ".join(f"{each.name} {each.uuid}" for each in info.replication.values())
+            raise QsyncError(f"{info.name} knows no member {uuid}", hint=f"it knows {known}")
+        up, down = member.upstream, member.downstream
+        if up is None or up.status != "disconnected" or (down and down.status == "follow"):
+            raise StillConnected(f"{member.name} is connected to {info.name}")
+        return f"nothing is kept for {member.name} alone"
+
+    async def dry_run(self, what: str) -> Mapping[str, object]:
+        """What `promote`, `demote` or `clear_synchro_queue` would do here, in numbers."""
+        return await self._box.node.dry_run(what)
+
+    async def _wait(self, patience: float | None, *, ro: bool) -> None:
+        wanted = "read-only" if ro else "writable"
+        status: dict[str, object] = {}
+        with anyio.move_on_after(patience):
+            async for status in self._box.watch("box.status"):
+                if status.get("is_ro") is ro:
+                    return
+        why = status.get("ro_reason")
+        raise TimedOut(
+            f"{self._box.name} is not {wanted} after {patience:g} s"
+            + (f": {why}" if why and not ro else ""),
+            details={"status": status},
+        )
+
+    async def _refused(self, what: str, error: QsyncError) -> QsyncError:
+        """The refusal with the node, the rule, the numbers and the next step."""
+        try:
+            answer: Answer = await self._box.why.would(what)
+        except QsyncError:
+            return error
+        told = type(error)(
+            f"{what} of {self._box.name} refused: {error.message}",
+            hint="; ".join(answer.next) or error.hint,
+            leader=error.leader,
+            details={**error.details, "why": answer.as_members()},
+        )
+        told.outcome = error.outcome
+        return told

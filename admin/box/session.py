@@ -1,0 +1,244 @@
+"""A session with a cluster in the field's words: `box`, over the wire, from any node.
+
+Data goes to the leader wherever that is. What is about one node (info, cfg, ctl, watch) goes to the
+node that the session speaks to: the one that was named, else the leader of the moment.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TypeVar, Unpack
+
+import anyio
+
+from admin.box.asking import Why
+from admin.box.cfg import Options
+from admin.box.ctl import Ctl
+from admin.box.info import Info
+from admin.box.pool import Held, Pool
+from admin.box.schema import Schema
+from admin.box.space import Space
+from admin.box.stat import Stat
+from admin.box.txn import Txn
+from admin.box.watch import Watch
+from qsync.client import targets
+from qsync.client.aio import AsyncClient
+from qsync.client.blocking import TIMEOUT_S
+from qsync.client.feed import AsyncFeed
+from qsync.client.options import WriteOptions
+from qsync.client.rows import Key, Receipt
+from qsync.errors import ConfigError, ProtocolError, QsyncError
+from qsync.wire.verbs import Name
+
+T = TypeVar("T")
+
+
+class NoTransaction(QsyncError):
+    """A transaction is open that should not be, or none is that should."""
+
+    code = "TRANSACTION"
+    number = 78
+
+
+class Box:
+    """One session; made by `open_box`. One thing at a time: it holds the open transaction."""
+
+    def __init__(self, pool: Pool, data: Held) -> None:
+        self.name = ""
+        self.txn: Txn | None = None
+        self.last: Receipt | None = None
+        self.ctl = Ctl(self)
+        self.schema = Schema(self)
+        self.stat = Stat(self)
+        self.why = Why(self)
+        self._members: dict[str, str] = {}
+        self._pool = pool
+        self._data = data
+        self._node: Held | None = None
+        self._pinned: str | None = None
+
+    # -- who is spoken to
+
+    @property
+    def data(self) -> AsyncClient:
+        """The connection for data: it finds the leader by itself."""
+        return self._data.client
+
+    @property
+    def node(self) -> AsyncClient:
+        """The connection to the one node that is spoken to."""
+        assert self._node is not None
+        return self._node.client
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Every member's address."""
+        return tuple(self._members.values())
+
+    @property
+    def members(self) -> Mapping[str, str]:
+        """Name and address of every member."""
+        return self._members
+
+    @property
+    def pinned(self) -> bool:
+        """Was the node named, so that the session stays with it?"""
+        return self._pinned is not None
+
+    async def use(self, node: str | None) -> None:
+        """Speak to that node from now on: a name, an id or an address; None follows the leader."""
+        status = await self.data.status()
+        self._learn(status)
+        if node is None:
+            self._pinned = None
+            address = status.get("leader_address") or status.get("address")
+        else:
+            address = self._pinned = self._address_of(node, status)
+        await self._speak_to(str(address))
+
+    async def follow(self) -> str | None:
+        """Go where the leader is, unless a node was named. Its name, if it is another one now."""
+        if self._pinned is not None:
+            return None
+        status = await self.data.status()
+        self._learn(status)
+        leader, name = status.get("leader_address"), status.get("leader_name")
+        if not isinstance(leader, str) or name == self.name:
+            return None
+        await self._speak_to(leader)
+        return self.name
+
+    async def ask(self, address: str) -> Mapping[str, object]:
+        """The whole `box.info` of any member."""
+        held = await self._pool.open((address,), direct=True)
+        try:
+            return _map(await held.client.info())
+        finally:
+            held.close()
+
+    async def _speak_to(self, address: str) -> None:
+        former = self._node
+        self._node = await self._pool.open((address,), direct=True)
+        if former is not None:
+            former.close()
+        self.name = str(await self.node.info("name"))
+
+    def _learn(self, status: Mapping[str, object]) -> None:
+        nodes = status.get("nodes")
+        found = nodes if isinstance(nodes, list) else []
+        self._members = {str(name): str(address) for _, name, address in found}
+
+    def _address_of(self, node: str, status: Mapping[str, object]) -> str:
+        nodes = status.get("nodes")
+        for id_, name, address in nodes if isinstance(nodes, list) else []:
+            if node in {str(id_), name, address}:
+                return str(address)
+        if ":" in node:
+            return targets.normal(node)
+        raise ConfigError(f"there is no node {node!r}; there are {', '.join(self._members)}")
+
+    # -- looking
+
+    async def info(self) -> Info:
+        """`box.info` of the node, as a record. No part that fails hides the others."""
+        return Info.read(_map(await self.node.info()))
+
+    async def info_at(self, path: str) -> object:
+        """A part of it, such as `synchro.queue.len`."""
+        return await self.node.info(path)
+
+    async def cfg(self, **given: Unpack[Options]) -> dict[str, object]:
+        """Every option of the node, after changing the given ones: all of them, or none."""
+        return await self.node.options(given)
+
+    async def snapshot(self) -> int:
+        """Make the node store what is confirmed; the index up to which that is durable."""
+        return await self.node.snapshot()
+
+    def watch(self, key: str) -> Watch:
+        """A broadcast key of the node: its value now, then every other one."""
+        return Watch(self.node, key)
+
+    def changes(
+        self, space: Name | None = None, *, key: Key = None, after: int | Receipt | None = None
+    ) -> AsyncFeed:
+        """Confirmed transactions in order, each once; see `db.watch` of the client."""
+        return self.data.watch(space, key=key, after=after)
+
+    # -- data
+
+    async def space(self, name: Name) -> Space:
+        """A space by name or id, as it is defined now. Raises NoSuchSpace."""
+        return Space(self, await self.schema.find(name))
+
+    def begin(self, **given: Unpack[WriteOptions]) -> Txn:
+        """Open a transaction: what the session's spaces do belongs to it, until its end."""
+        if self.txn is not None:
+            raise NoTransaction(
+                f"a transaction with {self.txn.size} operations is open already",
+                hint="commit it or roll it back first",
+            )
+        self.txn = Txn(self.data, given)
+        return self.txn
+
+    async def commit(self, **given: Unpack[WriteOptions]) -> Receipt | None:
+        """Send the open transaction; nothing happens when there is none."""
+        txn, self.txn = self.txn, None
+        if txn is None:
+            return None
+        receipt = await txn.commit(**given)
+        self.last = receipt or self.last
+        return receipt
+
+    def rollback(self) -> None:
+        """Drop the open transaction; nothing happens when there is none."""
+        txn, self.txn = self.txn, None
+        if txn is not None:
+            txn.rollback()
+
+    async def atomic(
+        self, function: Callable[[], Awaitable[T]], **given: Unpack[WriteOptions]
+    ) -> T:
+        """Run it inside a transaction: committed at its end, dropped on any exception."""
+        self.begin(**given)
+        try:
+            result = await function()
+        except BaseException:
+            self.rollback()
+            raise
+        await self.commit()
+        return result
+
+
+@asynccontextmanager
+async def open_box(
+    target: str | Sequence[str],
+    *,
+    node: str | None = None,
+    timeout: float = TIMEOUT_S,  # noqa: ASYNC109 - of each call
+) -> AsyncGenerator[Box]:
+    """Begin a session with a cluster; one address is enough.
+
+    `async with open_box("127.0.0.1:3301") as box: ...` under Trio or asyncio. `node` names the
+    one whose info, cfg and ctl are meant; without it they are the leader's.
+    Raises Unavailable when no node answers.
+    """
+    addresses = targets.parse(target if isinstance(target, str) else list(target)).addresses
+    failure: Exception | None = None
+    async with anyio.create_task_group() as group:
+        try:
+            pool = Pool(group, timeout=timeout)
+            box = Box(pool, await pool.open(addresses, direct=False))
+            await box.use(node)
+            yield box
+        except Exception as error:  # noqa: BLE001 - raised again below, outside of the task group
+            failure = error  # so that callers see it as it is, not in an ExceptionGroup
+        finally:
+            group.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+
+
+def _map(value: object) -> dict[str, object]:
+    if isinstance(value, dict):
+        return value
+    raise ProtocolError(f"not a map: {value!r}")

@@ -1,0 +1,136 @@
+"""`box.space.NAME` and its indexes: reads and writes, inside of an open transaction or without.
+
+An index can be written to like its space. That is what people who chain
+`create_space(...):create_index(...)` mean.
+"""
+
+from typing import TYPE_CHECKING, Unpack
+
+from admin.box.schema import IndexShape, Shape
+from qsync.client import operations, options
+from qsync.client.operations import Operation
+from qsync.client.options import Changes, RangeOptions, ReadOptions
+from qsync.client.rows import Key, Row, Values
+from qsync.errors import NoSuchIndex
+from qsync.wire.verbs import Name
+
+if TYPE_CHECKING:
+    from admin.box.session import Box
+
+
+class Space:
+    """A space as it was defined when it was asked for, perhaps seen through one of its indexes."""
+
+    def __init__(self, box: "Box", shape: Shape, index: IndexShape | None = None) -> None:
+        self.shape = shape
+        self._box = box
+        self._index = index
+
+    def __repr__(self) -> str:
+        index = f".index.{self._index.name}" if self._index is not None else ""
+        return f"<box.space.{self.shape.name}{index}>"
+
+    @property
+    def name(self) -> str:
+        """The name of the space."""
+        return self.shape.name
+
+    def index(self, ref: Name) -> "Space":
+        """The space seen through one of its indexes. Raises NoSuchIndex."""
+        found = self.shape.index(ref)
+        if found is None:
+            known = ", ".join(each.name for each in self.shape.indexes)
+            raise NoSuchIndex(
+                f"space {self.name} has no index {ref!r}", hint=f"it has {known or 'none'}"
+            )
+        return Space(self._box, self.shape, found)
+
+    @property
+    def _by(self) -> int:
+        return 0 if self._index is None else self._index.id
+
+    # -- reading
+
+    async def get(self, key: Key, **given: Unpack[ReadOptions]) -> Row | None:
+        """One tuple by a whole key of a unique index, or None."""
+        txn = self._box.txn
+        if txn is not None:
+            return await txn.space(self.name).get(key, index=self._by)
+        return await self._box.data.space(self.name).get(key, index=self._by, **given)
+
+    async def select(self, key: Key = None, **given: Unpack[RangeOptions]) -> list[Row]:
+        """Tuples in index order: those equal to `key`, or as `iterator` says."""
+        given.setdefault("index", self._by)
+        txn = self._box.txn
+        if txn is not None:
+            return await txn.space(self.name).select(key, **given)
+        return await self._box.data.space(self.name).select(key, **given)
+
+    async def count(self, key: Key = None, **given: Unpack[RangeOptions]) -> int:
+        """How many tuples `select` would give."""
+        if self._box.txn is not None:
+            return len(await self.select(key, **given))
+        given.setdefault("index", self._by)
+        return await self._box.data.space(self.name).count(key, **given)
+
+    # -- writing
+
+    async def insert(self, row: Values) -> Row:
+        """A new tuple; DuplicateKey if its key is taken."""
+        await self._write(operations.insert(self.name, row))
+        return list(row)
+
+    async def replace(self, row: Values) -> Row:
+        """A tuple, in the place of the one with its key."""
+        await self._write(operations.replace(self.name, row))
+        return list(row)
+
+    async def update(self, key: Key, changes: Changes) -> Row | None:
+        """Change fields of one tuple; the tuple after it, None if there is none."""
+        operation = operations.update(self.name, key, changes, self._by)
+        done = await self._write(operation)
+        if self._box.txn is not None:
+            return await self.get(key)
+        return done
+
+    async def upsert(self, row: Values, changes: Changes) -> None:
+        """Insert the tuple, or change the one that is there."""
+        await self._write(operations.upsert(self.name, row, changes))
+
+    async def delete(self, key: Key) -> Row | None:
+        """Take one tuple away; what it was."""
+        was = await self.get(key) if self._box.txn is not None else None
+        done = await self._write(operations.delete(self.name, key, self._by))
+        return was if self._box.txn is not None else done
+
+    async def truncate(self) -> None:
+        """Take all tuples away."""
+        await self._write(operations.truncate(self.name))
+
+    async def _write(self, operation: Operation) -> Row | None:
+        box = self._box
+        if box.txn is not None:
+            await box.txn.write(operation)
+            return None
+        receipt = await box.data.run(options.write([operation], {}))
+        box.last = receipt
+        return receipt.row
+
+    # -- the definition
+
+    async def create_index(self, name: str, **given: object) -> "Space":
+        """A new index; the first one is the primary one. The space seen through it."""
+        await self._box.schema.change([13, self.name, name, given])
+        return (await self._box.space(self.shape.id)).index(name)
+
+    async def alter(self, **given: object) -> "Space":
+        """Another `name`, `format` or `is_sync`."""
+        await self._box.schema.change([11, self.shape.id, given])
+        return await self._box.space(self.shape.id)
+
+    async def drop(self) -> None:
+        """The space goes with all its tuples; of a space seen through an index, only that index."""
+        if self._index is not None:
+            await self._box.schema.change(operations.drop_index(self.name, self._index.name))
+        else:
+            await self._box.schema.change(operations.drop_space(self.name))

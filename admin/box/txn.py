@@ -1,0 +1,40 @@
+"""An open transaction of a session: statements are tried at once and committed together."""
+
+from typing import Unpack
+
+from qsync.client.aio import AsyncClient
+from qsync.client.operations import Operation
+from qsync.client.options import WriteOptions
+from qsync.client.rows import Receipt
+from qsync.client.transaction import AsyncTransaction, AsyncTransactionSpace
+from qsync.wire.verbs import Name
+
+
+class Txn:
+    """What a session has written and read since `begin`. Serializable: a Conflict at commit
+    says that something it read has changed meanwhile, and that nothing was written.
+    """  # noqa: D205 - one thought
+
+    def __init__(self, client: AsyncClient, given: WriteOptions) -> None:
+        self._inner: AsyncTransaction = client.transaction(**given)
+
+    @property
+    def size(self) -> int:
+        """How many operations it has."""
+        return self._inner.size
+
+    def space(self, name: Name) -> AsyncTransactionSpace:
+        """Reads inside of the transaction."""
+        return self._inner.space(name)
+
+    async def write(self, operation: Operation) -> None:
+        """Add a statement. One that is refused is left out, and the transaction goes on."""
+        await self._inner.try_write(operation)
+
+    async def commit(self, **given: Unpack[WriteOptions]) -> Receipt | None:
+        """Send it. None when there was nothing to be sent."""
+        return await self._inner.commit(**given)
+
+    def rollback(self) -> None:
+        """Drop it; nothing was sent."""
+        self._inner.rollback()
