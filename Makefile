@@ -5,6 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 ARGS   ?=
 SEEDS  ?= 1-2000
+RESUME ?= .soak.json
 
 # uv where present (on the path or in the environment itself), else venv and pip.
 UV := $(firstword $(shell command -v uv 2>/dev/null) $(wildcard $(BIN)/uv))
@@ -109,8 +110,8 @@ coverage: $(VENV)/.developed ## branch coverage: all of election and qsync.core,
 	@$(BIN)/coverage report --fail-under=90
 	@$(BIN)/coverage report --fail-under=100 --include='election/*,qsync/core/*'
 
-soak: $(VENV)/.developed ## many simulated lives (SEEDS=1-100000)
-	@$(BIN)/qsync sim --seeds $(SEEDS) $(ARGS)
+soak: $(VENV)/.developed ## many simulated lives, resumable (SEEDS=1-100000 RESUME=.soak.json)
+	@$(BIN)/qsync soak --seeds $(SEEDS) --resume $(RESUME) $(ARGS)
 
 # ----------------------------------------------------------------------------------- releases
 

@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "log": ("cli.commands.log:log", "Read or verify a node's log, online or from its directory."),
     "bench": ("cli.commands.bench:bench", "Put load on a cluster and measure it."),
     "sim": ("cli.commands.sim:sim", "A whole cluster in one thread from one seed."),
+    "soak": ("cli.commands.soak:soak", "Very many of them, judged, with a memory."),
     "config": ("cli.commands.config:config", "Check, show and explain configuration."),
     "explain": ("cli.commands.explain:explain", "What an error or exit code means, and the cure."),
 }

@@ -1,128 +1,128 @@
 """`qsync sim`: a whole cluster in one thread, from one seed, with everything that can go wrong."""
 
-import os
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from cli.exits import CheckFailed
 from cli.options import json_option
 from cli.output import document, say, style, text
+from cli.plans import Given, jobs_option, lists, members, plan_of, plan_options, plans_of
 
 if TYPE_CHECKING:
-    from qsync.sim.run import Report
+    from admin.soak.judge import Judge, Judged
+    from qsync.sim.plan import Plan
 
 _SEEDS = "1-100"
 _LAST_LINES = 200
+_SAY_EVERY = 20
 
 
 @click.command(
     epilog="Example: qsync sim --seeds 1-200; qsync sim --replay 17; qsync sim --mutant list; "
-    "qsync sim --mutant no-fsync --seeds 1-400"
+    "qsync sim --mutant lost_update --seeds 1-400"
 )
 @click.option("--seeds", default=_SEEDS, show_default=True, metavar="A-B", help="Which seeds.")
-@click.option("--nodes", type=click.IntRange(1, 9), help="How many nodes.  [default: by the seed]")
-@click.option("--events", type=click.IntRange(1), help="How long things break, in events.")
-@click.option("--mutant", metavar="NAME", help="Switch a safety rule off; `list` names them.")
-@click.option("--jobs", type=click.IntRange(1), help="Processes.  [default: one a processor]")
+@plan_options
+@jobs_option
+@click.option(
+    "--check/--no-check", default=True, show_default=True, help="Judge what clients saw, too."
+)
 @click.option("--replay", "seed", type=int, metavar="SEED", help="Run one seed, print its trace.")
 @click.option("--last", type=click.IntRange(1), default=_LAST_LINES, help="Lines of the trace.")
 @json_option
 def sim(
     *,
     seeds: str,
-    nodes: int | None,
-    events: int | None,
-    mutant: str | None,
-    jobs: int | None,
+    jobs: int,
+    check: bool,
     seed: int | None,
     last: int,
+    **given: Unpack[Given],
 ) -> None:
     """Run seeds of the deterministic simulator; exit with 6 when a property breaks.
 
     With --mutant a safety rule is switched off, and 6 means that the properties caught it.
     """
-    from qsync.sim import run  # noqa: PLC0415 - imports the whole database
-
-    names = run.mutant_names()
-    if mutant == "list":
-        for name in names:
-            text(name)
+    if lists(given):
         return
-    if mutant is not None and mutant not in names:
-        raise click.UsageError(f"there is no mutant {mutant!r}; `qsync sim --mutant list`")
-    length = run.EVENTS if events is None else events
+    from admin.soak.judge import glance, judge  # noqa: PLC0415 - imports the whole database
+
+    plan = plan_of(given)
     if seed is not None:
-        replayed = run.replay(seed, nodes=nodes, mutant=mutant, events=length, last=last)
-        if not style().as_json:
-            text(replayed.heading)
-            for line in replayed.lines:
-                text(line)
-        reports = [replayed.report]
+        _conclude([_replay(replace(plan, seed=seed), last, check=check)])
     else:
-        first, until = _range(seeds)
-        reports = run.main_seeds(
-            range(first, until + 1),
-            nodes=nodes,
-            mutant=mutant,
-            events=length,
-            jobs=min(jobs or os.cpu_count() or 1, until - first + 1),
-            progress=None if style().as_json else _progress,
-            stop_at_first=mutant is not None,
-        )
-    _conclude(reports, mutant)
+        _conclude(_run(plans_of(plan, seeds), judge if check else glance, jobs))
 
 
-def _range(seeds: str) -> tuple[int, int]:
-    first, dash, last = seeds.partition("-")
-    if not first.isdigit() or (dash and not last.isdigit()):
-        raise click.UsageError(f"--seeds wants A-B or one number, not {seeds!r}")
-    until = int(last) if dash else int(first)
-    if until < int(first):
-        raise click.UsageError(f"--seeds {seeds}: the last comes before the first")
-    return int(first), until
+def _replay(plan: "Plan", last: int, *, check: bool) -> "Judged":
+    from admin.soak.judge import asserted, look  # noqa: PLC0415 - imports the whole database
+    from qsync.sim.run import run  # noqa: PLC0415 - the same
+    from qsync.sim.trace import HEADING  # noqa: PLC0415 - the same
+
+    done = run(plan)
+    if not style().as_json:
+        text(HEADING)
+        for line in done.trace.lines(last):
+            text(line)
+    return look(done) if check else asserted(done)
 
 
-def _progress(report: "Report") -> None:
-    if not report.held:
-        text(report.describe())
-    elif report.seed % 20 == 0:
-        say(report.describe())
+def _run(plans: "list[Plan]", judge: "Judge", jobs: int) -> "list[Judged]":
+    from admin.soak.judge import Conclusion  # noqa: PLC0415 - imports the whole database
+    from admin.soak.pool import judged  # noqa: PLC0415 - the same
+
+    found: list[Judged] = []
+    for each in judged(plans, judge, jobs=min(jobs, len(plans))):
+        found.append(each)
+        if not style().as_json:
+            if each.conclusion is Conclusion.BROKEN:
+                text(each.describe())
+            elif each.report.seed % _SAY_EVERY == 0:
+                say(each.describe())
+        if each.finding is not None and each.report.plan.mutant is not None:
+            break
+    return sorted(found, key=lambda each: each.report.seed)
 
 
-def _conclude(reports: "list[Report]", mutant: str | None) -> None:
-    broken = [report for report in reports if report.broken is not None]
+def _conclude(found: "list[Judged]") -> None:
+    from admin.soak.judge import Conclusion  # noqa: PLC0415 - imports the whole database
+
+    broken = [each for each in found if each.conclusion is Conclusion.BROKEN]
+    idle = [each for each in found if each.conclusion is Conclusion.INCONCLUSIVE]
+    events = sum(each.report.events for each in found)
+    facts = sum(each.facts for each in found)
     if style().as_json:
         document(
             "sim",
-            mutant=mutant,
-            seeds=len(reports),
-            events=sum(report.events for report in reports),
-            virtual_seconds=sum(report.virtual_seconds for report in reports),
-            seconds=sum(report.seconds for report in reports),
-            broken=[_members(report) for report in broken],
-            digests={report.seed: report.digest for report in reports},
+            mutant=found[0].report.plan.mutant if found else None,
+            seeds=len(found),
+            events=events,
+            facts=facts,
+            virtual_seconds=sum(each.report.virtual_seconds for each in found),
+            seconds=sum(each.report.seconds for each in found),
+            broken=[members(each) for each in broken],
+            inconclusive=[each.report.seed for each in idle],
+            undecided=[each.report.seed for each in found if each.undecided],
+            digests={each.report.seed: each.report.digest for each in found},
         )
     else:
-        events = sum(report.events for report in reports)
-        say(f"{len(reports)} seeds, {events} events, {len(broken)} broken")
-    if not broken:
-        return
-    first = broken[0]
-    assert first.broken is not None
+        say(
+            f"{len(found)} seeds, {events} events, {facts} facts that clients saw, "
+            f"{len(broken)} broken, {len(idle)} inconclusive"
+        )
+    if broken:
+        _complain(broken[0])
+    if len(idle) == len(found):
+        why = idle[0].report.idle if idle else "nothing was run"
+        raise CheckFailed(f"inconclusive: {why}", hint="run more seeds, or more events")
+
+
+def _complain(first: "Judged") -> None:
+    assert first.finding is not None
     if not style().as_json:
-        for line in first.broken.evidence:
+        for line in first.finding.evidence:
             say(line)
-    again = f"qsync sim --replay {first.seed}" + (f" --mutant {mutant}" if mutant else "")
-    raise CheckFailed(f"seed {first.seed}: {first.broken.text}", hint=again)
-
-
-def _members(report: "Report") -> dict[str, object]:
-    assert report.broken is not None
-    return {
-        "seed": report.seed,
-        "property": report.broken.number,
-        "text": report.broken.text,
-        "nodes": report.nodes,
-        "evidence": list(report.broken.evidence),
-    }
+        text(first.report.plan.command())
+    raise CheckFailed(f"seed {first.report.seed}: {first.finding.text}")

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from qsync.core.ready import Timer
 from qsync.sim.clockwork import Clockwork
+from qsync.sim.dice import Dice
 
 _HASTE = 0.02
 """The part of a timer's range that is used when everybody is in a hurry."""
@@ -16,11 +17,12 @@ Rings = Callable[[str, int], None]
 class Clocks:
     """A little too fast or slow, and sometimes somebody sets them.
 
-    `dice` says where in its range a timer fires: `uniform`, or always about the `earliest`.
+    `when` says where in its range a timer fires: `uniform`, or always about the `earliest`.
     """
 
-    def __init__(self) -> None:
-        self.dice = "uniform"
+    def __init__(self, dice: Dice) -> None:
+        self.dice = dice
+        self.when = "uniform"
         self.rate = 1.0
         self.ahead = 0.0
         self.wall_ahead = 0.0
@@ -49,9 +51,9 @@ class Alarms:
         if timer.earliest is None:
             return
         spread = max(0.0, timer.latest - timer.earliest)
-        if self._clocks.dice != "uniform":
+        if self._clocks.when != "uniform":
             spread *= _HASTE
-        delay = timer.earliest + spread * self._clockwork.rng.random()
+        delay = timer.earliest + spread * self._clocks.dice.random()
         self._clockwork.after(delay / self._clocks.rate, self._ring, timer.kind, token)
 
     def is_armed(self, kind: str, token: int) -> bool:

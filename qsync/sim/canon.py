@@ -181,6 +181,14 @@ class Canon:
                 9, f"request {request[1]} of {request[0].hex()} took effect at {before} and {index}"
             )
 
+    def applied(self) -> dict[tuple[str, int], int]:
+        """Where each numbered request took effect for good, by session (in hex) and number."""
+        return {
+            (session.hex(), seq): index
+            for (session, seq), index in self._requests.items()
+            if not self.rolled_back[index]
+        }
+
     def row_at(self, key: Key, upto: int) -> bytes | None:
         """What the replay of the log up to `upto` leaves at `key`."""
         writes = self._books.writes[key]

@@ -1,20 +1,29 @@
-"""Virtual time: what happens next, and the only dice of a run."""
+"""Virtual time: what happens next, and where all dice of a run come from."""
 
 import heapq
 from collections.abc import Callable
-from random import Random
+
+from qsync.sim.dice import Dice
 
 Todo = Callable[..., None]
 
 
 class Clockwork:
-    """A heap of things to do. `rng` comes from the seed; nothing else in a run is random."""
+    """A heap of things to do. All dice come from the seed; nothing else in a run is random."""
 
     def __init__(self, seed: int) -> None:
-        self.rng = Random(seed)
         self.now = 0.0
+        self._seed = seed
+        self._dice: dict[str, Dice] = {}
         self._heap: list[tuple[float, int, Todo, tuple[object, ...]]] = []
         self._count = 0
+
+    def dice(self, name: str) -> Dice:
+        """The dice of that concern, the same ones every time they are asked for."""
+        found = self._dice.get(name)
+        if found is None:
+            found = self._dice[name] = Dice(f"{self._seed} {name}")
+        return found
 
     def after(self, delay: float, todo: Todo, *args: object) -> None:
         """Call `todo(*args)` in `delay` seconds of virtual time."""
@@ -28,11 +37,3 @@ class Clockwork:
         self.now, _, todo, args = heapq.heappop(self._heap)
         todo(*args)
         return True
-
-    def about(self, mean: float) -> float:
-        """An exponential delay, cut at ten times its mean."""
-        return min(self.rng.expovariate(1.0), 10.0) * mean
-
-    def chance(self, probability: float) -> bool:
-        """True with that probability; throws no dice for zero."""
-        return probability > 0 and self.rng.random() < probability

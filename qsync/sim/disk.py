@@ -1,6 +1,7 @@
 """Disks: writes take time, fail, stall, and a crash loses, tears or keeps what it interrupted."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from election.messages import Ballot, Index
 from qsync.core.config import CoreConfig
@@ -9,6 +10,7 @@ from qsync.data.fold import Fold
 from qsync.errors import StoreError
 from qsync.replica import Replica as Core
 from qsync.sim.clockwork import Clockwork
+from qsync.sim.dice import Dice
 from qsync.sim.swarm import Platter
 from qsync.store.memory import MemoryLog, MemorySpaces
 
@@ -19,17 +21,17 @@ Seal = Callable[[Write], Write]
 class Disk:
     """One node's directory. It outlives the process; `looks_on` sees what becomes durable."""
 
-    def __init__(self, clockwork: Clockwork, platter: Platter) -> None:
+    def __init__(self, clockwork: Clockwork, dice: Dice, platter: Platter) -> None:
         self.log = MemoryLog()
         self.spaces = MemorySpaces()
         self.broken = False
         self.slowness = 1.0
-        self.calm = False
         self.looks_on: Callable[[Write], None] = _nobody
         self.seal: Seal = _as_it_is
         self.told: Callable[[], None] = _quiet
         """Called when a process has been told of a write and has acted on it."""
         self._clockwork = clockwork
+        self._dice = dice
         self._platter = platter
         self._flights = 0
         self._told: tuple[Told, tuple[object, ...]] = (_nobody, ())
@@ -56,12 +58,13 @@ class Disk:
 
     def _later(self, slowness: float) -> None:
         self._flights += 1
-        delay = self._clockwork.about(self._platter.write_delay) * slowness
+        delay = self._dice.about(self._platter.write_delay) * slowness
         self._clockwork.after(delay, self._finish, self._flights)
 
     def heal(self) -> None:
         """From now on it is a good disk; a write that hangs comes to its end."""
-        self.broken, self.slowness, self.calm = False, 1.0, True
+        self.broken, self.slowness = False, 1.0
+        self._platter = replace(self._platter, failure=0.0)
         self.told = _quiet
         if self.log.in_flight is not None:
             self._later(self.slowness)
@@ -71,7 +74,7 @@ class Disk:
         if write is None or flight != self._flights:
             return
         told, args = self._told
-        unlucky = not self.calm and self._clockwork.chance(self._platter.failure)
+        unlucky = self._dice.chance(self._platter.failure)
         why = None
         self.log.fault = StoreError("input/output error") if self.broken or unlucky else None
         try:
@@ -87,20 +90,20 @@ class Disk:
     def fold(self, fold: Fold) -> None:
         """Folding is lazy: durable some time later, or never if the machine dies before."""
         self.spaces.fold(fold)
-        if self._clockwork.chance(0.1):
+        if self._dice.chance(0.1):
             self.spaces.sync()
 
     def crash(self, *, power: bool) -> None:
         """The process is gone, with `power` the machine."""
         write = self.log.in_flight
-        platter, clockwork = self._platter, self._clockwork
+        platter, dice = self._platter, self._dice
         self._flights += 1
-        landed = write is not None and not self.broken and clockwork.chance(platter.linger)
+        landed = write is not None and not self.broken and dice.chance(platter.linger)
         torn = None
         # Only within the first entry: a commit that landed in part kept nothing whole.
         if write is not None and write.entries and self.log.last and not landed:
             size = len(write.entries[0].raw)
-            torn = clockwork.rng.randrange(1, size) if clockwork.chance(platter.torn) else None
+            torn = dice.randrange(1, size) if dice.chance(platter.torn) else None
         self.log.crash(landed=landed, torn=torn)
         if landed and write is not None:
             self.looks_on(write)

@@ -9,20 +9,21 @@ class Faults:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        drift, rng = scene.swarm.nemesis.drift, scene.clockwork.rng
+        self._dice = scene.clockwork.dice("nemesis")
+        self._strikes = 0
+        drift = scene.swarm.nemesis.drift
         for node in scene.nodes:
-            node.clocks.dice = scene.swarm.timing.dice
-            node.clocks.rate = 1.0 + drift * (2 * rng.random() - 1)
+            node.clocks.when = scene.swarm.timing.when
+            node.clocks.rate = 1.0 + drift * (2 * node.clocks.dice.random() - 1)
 
     @property
-    def struck(self) -> dict[str, int]:
-        """How often each kind of trouble happened."""
+    def struck(self) -> dict[int, str]:
+        """The kind of every strike that happened, by its number."""
         return self._scene.struck
 
     def start(self) -> None:
         """From now on things break."""
-        clockwork = self._scene.clockwork
-        clockwork.after(clockwork.about(self._scene.swarm.nemesis.interval), self._strike)
+        self._later()
 
     def heal(self) -> None:
         """Nothing breaks any more, and what is broken is repaired."""
@@ -30,23 +31,35 @@ class Faults:
         self._scene.network.heal()
         for node in self._scene.nodes:
             node.disk.heal()
-            node.clocks.dice = "uniform"
+            node.clocks.when = "uniform"
             if not node.up:
                 node.start()
             elif node.paused:
                 node.resume()
 
-    def _strike(self) -> None:
-        scene = self._scene
-        if scene.over:
+    def _later(self) -> None:
+        self._strikes += 1
+        pause = self._dice.about(self._scene.swarm.nemesis.interval)
+        kind = self._dice.choice(self._scene.swarm.nemesis.kinds)
+        self._scene.clockwork.after(pause, self._strike, self._strikes, kind)
+
+    def _strike(self, number: int, kind: str) -> None:
+        if self._scene.over:
             return
-        clockwork, nemesis = scene.clockwork, scene.swarm.nemesis
-        kind = clockwork.rng.choice(nemesis.kinds)
+        self._later()
+        nemesis = self._scene.swarm.nemesis
+        if kind in nemesis.active and (nemesis.strikes is None or number in nemesis.strikes):
+            self._do(number, kind)
+
+    def _do(self, number: int, kind: str) -> None:
+        scene = self._scene
+        scene.dice = dice = scene.clockwork.dice(f"strike {number}")
+        lasts = dice.about(scene.swarm.nemesis.duration)
+        scene.note(f"strike {number}: {kind}")
         undo = TROUBLES[kind](scene)
         if undo is not None:
-            scene.struck[kind] = scene.struck.get(kind, 0) + 1
-            clockwork.after(clockwork.about(nemesis.duration), scene.unless_over, undo)
-        clockwork.after(clockwork.about(nemesis.interval), self._strike)
+            scene.struck[number] = kind
+            scene.clockwork.after(lasts, scene.unless_over, undo)
 
 
 assert set(TROUBLES) == set(KINDS)

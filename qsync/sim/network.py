@@ -6,6 +6,7 @@ from typing import Protocol
 from election.messages import Replica
 from qsync.core.messages import Message
 from qsync.sim.clockwork import Clockwork
+from qsync.sim.dice import Dice
 from qsync.sim.swarm import Weather
 
 Pair = tuple[int, int]
@@ -42,11 +43,11 @@ class End(Protocol):
 class Link:
     """One directed connection between two lives of two processes."""
 
-    __slots__ = ("arrival", "dst", "dst_life", "epoch", "src", "src_life", "up")
+    __slots__ = ("arrival", "dice", "dst", "dst_life", "epoch", "src", "src_life", "up")
 
-    def __init__(self, src: int, dst: int, epoch: int, lives: Pair) -> None:
-        self.src = src
-        self.dst = dst
+    def __init__(self, ends: Pair, epoch: int, lives: Pair, dice: Dice) -> None:
+        self.src, self.dst = ends
+        self.dice = dice
         self.epoch = epoch
         self.src_life, self.dst_life = lives
         self.up = True
@@ -87,7 +88,7 @@ class Network:
                 link.up = False
             elif dst == number:
                 patience = self.weather.dial_delay * (GONE_AFTER_BEATS if silent else 1)
-                self._break(link, self._clockwork.about(patience), refused=not silent)
+                self._break(link, link.dice.about(patience), refused=not silent)
 
     # -- partitions
 
@@ -98,7 +99,7 @@ class Network:
             link = self._links.get(pair)
             if link is not None and tear:
                 patience = self.weather.dial_delay * GONE_AFTER_BEATS
-                self._break(link, self._clockwork.about(patience), refused=False)
+                self._break(link, link.dice.about(patience), refused=False)
 
     def unblock(self, pairs: Iterable[Pair]) -> None:
         """One cause less why nothing passes there."""
@@ -122,18 +123,16 @@ class Network:
         if link is None or not link.up or (src, dst) in self.blocked:
             self.lost += 1
             return
-        weather, clockwork = self.weather, self._clockwork
-        delay = weather.delay_min + clockwork.about(weather.delay_mean)
+        weather, clockwork, dice = self.weather, self._clockwork, link.dice
+        delay = weather.delay_min + dice.about(weather.delay_mean)
         if not self.calm:
-            if clockwork.chance(weather.loss):
+            if dice.chance(weather.loss):
                 self.lost += 1
                 return
-            if clockwork.chance(weather.late):
-                delay += clockwork.rng.random() * weather.late_delay
-            if clockwork.chance(weather.duplicates):
-                clockwork.after(
-                    delay + clockwork.about(weather.late_delay), self._arrive, link, message
-                )
+            if dice.chance(weather.late):
+                delay += dice.random() * weather.late_delay
+            if dice.chance(weather.duplicates):
+                clockwork.after(delay + dice.about(weather.late_delay), self._arrive, link, message)
         if weather.ordered:
             link.arrival = max(link.arrival, clockwork.now + delay) + 1e-9
             delay = link.arrival - clockwork.now
@@ -147,7 +146,7 @@ class Network:
     # -- connections
 
     def _dial_later(self, src: int, dst: int, life: int) -> None:
-        delay = self.weather.dial_delay * (0.5 + self._clockwork.rng.random())
+        delay = self.weather.dial_delay * (0.5 + self._dice(src, dst).random())
         self._clockwork.after(delay, self._dial, src, dst, life)
 
     def _dial(self, src: int, dst: int, life: int) -> None:
@@ -159,8 +158,11 @@ class Network:
             self._dial_later(src, dst, life)
             return
         epoch = self._epochs[src, dst] = self._epochs[src, dst] + 1
-        self._links[src, dst] = Link(src, dst, epoch, (life, there.life))
+        self._links[src, dst] = Link((src, dst), epoch, (life, there.life), self._dice(src, dst))
         here.connected(Replica(dst), epoch, empty=there.log_empty)
+
+    def _dice(self, src: int, dst: int) -> Dice:
+        return self._clockwork.dice(f"link {src}-{dst}")
 
     def _break(self, link: Link, delay: float, *, refused: bool) -> None:
         if link.up:

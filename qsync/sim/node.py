@@ -19,7 +19,7 @@ class Node:
     def __init__(self, config: CoreConfig, disk: Disk, around: Around) -> None:
         self.config = config
         self.disk = disk
-        self.clocks = Clocks()
+        self.clocks = Clocks(around.clockwork.dice(f"timers {config.me}"))
         self.life = 0
         self.remodel: Callable[[Core], None] = _as_built
         self._around = around

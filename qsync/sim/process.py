@@ -170,7 +170,7 @@ class Process:
 
     def _later_fold(self) -> None:
         clockwork = self._around.clockwork
-        delay = self._around.fold_interval * (0.5 + clockwork.rng.random())
+        delay = self._around.fold_interval * (0.5 + self._clocks.dice.random())
         clockwork.after(delay, self._fold)
 
     def _fold(self) -> None:

@@ -1,24 +1,24 @@
-"""Run seeds: everything may break, then everything is healed and must come to rest."""
+"""Run a seed: everything may break, then everything is healed and must come to rest."""
 
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from qsync.sim.canon import Violation
+from qsync.sim.history import Line
 from qsync.sim.mutants import MUTANTS
-from qsync.sim.trace import HEADING
-from qsync.sim.workload import Line
+from qsync.sim.plan import EVENTS, Plan
+from qsync.sim.trace import HEADING, Trace
 from qsync.sim.world import World
 
-EVENTS = 2500
-"""Events of the phase in which things break, unless told otherwise."""
 BUDGET_TIMEOUTS = 80
 """After healing, this many election timeouts of virtual time must be enough to come to rest."""
 REST_CHECK_EVENTS = 20
 EVIDENCE_LINES = 25
 """So many lines of the trace are kept with a violation."""
+_NOT_WORK = frozenset({"open", "create", "expire"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,26 +32,48 @@ class Broken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """One seed. `digest` of the trace: equal runs have equal digests."""
+    """One run. `digest` of the trace: equal runs have equal digests.
 
-    seed: int
+    `acked`: writes of clients that were answered with a receipt. `strikes`: what the nemesis did,
+    by number. `flaws`: what was wrong with links, disks and clocks all the time.
+    """
+
+    plan: Plan
     nodes: int
-    mutant: str | None
+    clients: int
+    keys: int
     events: int
     virtual_seconds: float
     seconds: float
     digest: str
     broken: Broken | None
+    acked: int
+    strikes: dict[int, str]
+    flaws: tuple[str, ...]
     counts: dict[str, int]
+
+    @property
+    def seed(self) -> int:
+        """Where all dice of the run came from."""
+        return self.plan.seed
 
     @property
     def held(self) -> bool:
         """Every property held."""
         return self.broken is None
 
+    @property
+    def idle(self) -> str:
+        """Why the run proves nothing, or nothing."""
+        if self.acked == 0:
+            return "no write was acknowledged"
+        return "" if self.strikes else "nothing broke"
+
     def describe(self) -> str:
         """One line."""
         verdict = "held" if self.broken is None else self.broken.text
+        if self.broken is None and self.idle:
+            verdict = f"inconclusive: {self.idle}"
         return (
             f"seed {self.seed}: {self.nodes} nodes, {self.events} events, "
             f"{self.virtual_seconds:.1f} virtual s, trace {self.digest}: {verdict}"
@@ -59,70 +81,38 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replay:
-    """A seed run again, with everything that can be seen of it."""
+class Run:
+    """A run with all that can be seen of it.
+
+    `applied`: session and number of every request that took effect for good; all of them when the
+    cluster came to rest. `leases_hold`: no clock jumped, so reads by lease are as good as others.
+    """
 
     report: Report
-    heading: str
-    lines: list[str]
+    trace: Trace
     history: list[Line]
+    applied: dict[tuple[str, int], int]
+    leases_hold: bool
 
 
-Progress = Callable[[Report], None]
+def run(plan: Plan) -> Run:
+    """Run the plan to its end, or to the first property that breaks."""
+    world = World(plan)
+    report = _run(world)
+    return Run(
+        report=report,
+        trace=world.trace,
+        history=world.history.lines,
+        applied=world.invariants.canon.applied(),
+        leases_hold=world.leases_hold,
+    )
 
 
 def run_seed(
     seed: int, *, nodes: int | None = None, mutant: str | None = None, events: int = EVENTS
 ) -> Report:
     """Run one seed and say whether every property held."""
-    return _run(World(seed, nodes=nodes, mutant=mutant), mutant, events)
-
-
-def replay(
-    seed: int,
-    *,
-    nodes: int | None = None,
-    mutant: str | None = None,
-    events: int = EVENTS,
-    last: int | None = None,
-) -> Replay:
-    """Run one seed and keep the trace (its `last` lines, or all) and the clients' history."""
-    world = World(seed, nodes=nodes, mutant=mutant)
-    report = _run(world, mutant, events)
-    return Replay(
-        report=report,
-        heading=HEADING,
-        lines=world.trace.lines(last),
-        history=world.history.lines,
-    )
-
-
-def main_seeds(
-    seeds: Iterable[int],
-    *,
-    nodes: int | None = None,
-    mutant: str | None = None,
-    events: int = EVENTS,
-    jobs: int = 1,
-    progress: Progress | None = None,
-    stop_at_first: bool = False,
-) -> list[Report]:
-    """Run many seeds, over `jobs` processes; `progress` is told of each. In the order of seeds."""
-    reports: list[Report] = []
-    for report in _reports(seeds, (nodes, mutant, events), jobs):
-        reports.append(report)
-        if progress is not None:
-            progress(report)
-        if stop_at_first and not report.held:
-            break
-    return sorted(reports, key=lambda each: each.seed)
-
-
-def run_seeds(
-    first: int, last: int, *, jobs: int = 1, progress: Progress | None = None
-) -> list[Report]:
-    """The seeds `first .. last`."""
-    return main_seeds(range(first, last + 1), jobs=jobs, progress=progress)
+    return _run(World(Plan(seed=seed, nodes=nodes, mutant=mutant, events=events)))
 
 
 def mutant_names() -> list[str]:
@@ -130,15 +120,12 @@ def mutant_names() -> list[str]:
     return list(MUTANTS)
 
 
-# -- one run
-
-
-def _run(world: World, mutant: str | None, events: int) -> Report:
+def _run(world: World) -> Report:
     began = time.perf_counter()
     broken = None
     try:
         world.start()
-        _safety(world, events)
+        _safety(world)
         world.heal()
         _liveness(world)
         for node in world.nodes:
@@ -149,20 +136,26 @@ def _run(world: World, mutant: str | None, events: int) -> Report:
         where = traceback.extract_tb(error.__traceback__)[-1]
         text = f"{type(error).__name__}: {error} at {where.filename}:{where.lineno} {where.line}"
         broken = _broken(world, 0, text, traceback.format_exc().splitlines())
+    load = world.swarm.load
     return Report(
-        seed=world.seed,
+        plan=world.plan,
         nodes=world.swarm.nodes,
-        mutant=mutant,
+        clients=load.clients,
+        keys=load.keys,
         events=len(world.trace),
         virtual_seconds=world.clockwork.now,
         seconds=time.perf_counter() - began,
         digest=world.trace.digest(),
         broken=broken,
+        acked=_acked(world),
+        strikes=dict(world.faults.struck),
+        flaws=world.swarm.flaws,
         counts=_counts(world),
     )
 
 
-def _safety(world: World, events: int) -> None:
+def _safety(world: World) -> None:
+    events = world.plan.events
     while len(world.trace) < events and world.step():
         pass
 
@@ -185,43 +178,20 @@ def _broken(world: World, number: int, text: str, more: Iterable[str] = ()) -> B
     )
 
 
+def _acked(world: World) -> int:
+    return sum(
+        line.type == "ok" and line.f != "read" and line.f not in _NOT_WORK
+        for line in world.history.lines
+    )
+
+
 def _counts(world: World) -> dict[str, int]:
     """What happened at all: a run in which nothing happens proves nothing."""
-    counts = {f"fault {kind}": count for kind, count in sorted(world.faults.struck.items())}
+    counts = Counter(f"fault {kind}" for kind in world.faults.struck.values())
     counts["terms led"] = len(world.invariants.leaders)
     counts["confirmed"] = world.invariants.canon.last
     counts["rolled back"] = sum(world.invariants.canon.rolled_back)
     counts["messages lost"] = world.network.lost
     for client in world.clients:
-        for name, count in client.resolved.items():
-            counts[name] = counts.get(name, 0) + count
-    return counts
-
-
-# -- many runs
-
-
-_Choice = tuple[int | None, str | None, int]
-
-
-def _one(seed: int, choice: _Choice) -> Report:
-    nodes, mutant, events = choice
-    return run_seed(seed, nodes=nodes, mutant=mutant, events=events)
-
-
-def _reports(seeds: Iterable[int], choice: _Choice, jobs: int) -> Iterator[Report]:
-    if jobs <= 1:
-        yield from (_one(seed, choice) for seed in seeds)
-        return
-    left = iter(seeds)
-    with ProcessPoolExecutor(jobs) as pool:
-        running: set[Future[Report]] = set()
-        for seed in left:
-            running.add(pool.submit(_one, seed, choice))
-            if len(running) < 4 * jobs:
-                continue
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            yield from (each.result() for each in done)
-        while running:
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            yield from (each.result() for each in done)
+        counts.update(client.counts)
+    return dict(counts)

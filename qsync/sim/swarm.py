@@ -1,12 +1,13 @@
 """The numbers of one simulated run - rates, delays, timeouts - drawn from its seed."""
 
-from dataclasses import dataclass
-from random import Random
+from dataclasses import dataclass, replace
 
 from election.fencing import Fencing
 from election.messages import Replica
 from election.quorum import Quorum
 from qsync.core.config import CoreConfig
+from qsync.sim.dice import Dice
+from qsync.sim.plan import Plan
 
 QUORUM = "N / 2 + 1"
 
@@ -20,7 +21,7 @@ class Timing:
     synchro_timeout: float
     confirm_delay: float
     fold_interval: float
-    dice: str
+    when: str
     """Timers are asked for as ranges: `uniform`, or always the `earliest` moment."""
 
 
@@ -51,12 +52,23 @@ class Platter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nemesis:
-    """How often something breaks, for how long, and which kinds of trouble this run knows."""
+    """How often something breaks, for how long, and which kinds of trouble this run knows.
+
+    A strike of a kind that is `spared`, or that is not among the `strikes`, does not happen; the
+    others stay as they are.
+    """
 
     interval: float
     duration: float
     kinds: tuple[str, ...]
+    spared: frozenset[str]
+    strikes: frozenset[int] | None
     drift: float
+
+    @property
+    def active(self) -> frozenset[str]:
+        """Kinds that can happen."""
+        return frozenset(self.kinds) - self.spared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +96,20 @@ class Swarm:
     policy: str
     strict: bool
     limits: tuple[int, int, int]
+
+    @property
+    def flaws(self) -> tuple[str, ...]:
+        """What is wrong all the time in this run."""
+        amounts = (
+            self.weather.loss,
+            self.weather.duplicates or self.load.duplicates,
+            self.weather.late,
+            self.platter.failure,
+            self.platter.linger,
+            self.platter.torn,
+            self.nemesis.drift,
+        )
+        return tuple(name for name, amount in zip(FLAWS, amounts, strict=True) if amount)
 
     def config(self, me: Replica) -> CoreConfig:
         """What the node `me` is configured with."""
@@ -125,71 +151,122 @@ KINDS = (
 )
 """Every kind of trouble there is; a run knows some of them."""
 
-_OPERATIONS = ("write", "cas", "append", "transfer", "async", "conditional", "read", "audit")
+OPERATIONS = (
+    "write",
+    "conditional",
+    "cas",
+    "swap",
+    "append",
+    "txn",
+    "transfer",
+    "move",
+    "add",
+    "note",
+    "mixed",
+    "read",
+    "audit",
+    "count",
+    "leave",
+    "reap",
+)
+"""Everything clients do; a run has some of it more often than other things, and some not at all."""
+
+FLAWS = ("loss", "duplicates", "late", "failure", "linger", "torn", "drift")
+"""What is wrong with links, disks and clocks all the time."""
+
+_RARE = frozenset({"leave", "reap"})
+_SELDOM, _OFTEN = (0, 0, 1), (0, 1, 3, 9)
 
 
-def draw(rng: Random, nodes: int | None) -> Swarm:
-    """The parameters of a run. `nodes` overrides the number of replicas."""
-    size = nodes or rng.choice((3, 3, 3, 5))
-    beat = rng.choice((0.05, 0.1, 0.25))
+def draw(plan: Plan, dice: Dice) -> Swarm:
+    """The parameters of a run: by the dice, except for what the plan says."""
+    drawn = dice.choice((3, 3, 3, 5))
+    beat = dice.choice((0.05, 0.1, 0.25))
+    without = frozenset(plan.without)
     return Swarm(
-        nodes=size,
+        nodes=plan.nodes or drawn,
         timing=Timing(
-            election_timeout=beat * rng.choice((2, 4, 6, 10)),
+            election_timeout=beat * dice.choice((2, 4, 6, 10)),
             replication_timeout=beat,
-            synchro_timeout=beat * rng.choice((2, 5, 20)),
-            confirm_delay=rng.choice((0.0, 0.01, beat)),
-            fold_interval=beat * rng.choice((1, 4)),
-            dice=rng.choice(("uniform", "uniform", "earliest")),
+            synchro_timeout=beat * dice.choice((2, 5, 20)),
+            confirm_delay=dice.choice((0.0, 0.01, beat)),
+            fold_interval=beat * dice.choice((1, 4)),
+            when=dice.choice(("uniform", "uniform", "earliest")),
         ),
-        weather=_weather(rng, beat),
-        platter=_platter(rng, beat),
-        nemesis=_nemesis(rng, beat),
-        load=_load(rng, beat),
-        policy=rng.choice(("rollback", "rollback", "rollback", "detach")),
-        strict=rng.random() < 0.3,
-        limits=(rng.choice((1, 2, 8, 4096)), rng.choice((300, 4 << 20)), rng.choice((4, 100_000))),
+        weather=_weather(dice, beat, without),
+        platter=_platter(dice, beat, without),
+        nemesis=_nemesis(dice, beat, plan),
+        load=_load(dice, beat, plan),
+        policy=dice.choice(("rollback", "rollback", "rollback", "detach")),
+        strict=dice.random() < 0.3,
+        limits=(
+            dice.choice((1, 2, 8, 4096)),
+            dice.choice((300, 4 << 20)),
+            dice.choice((4, 100_000)),
+        ),
     )
 
 
-def _weather(rng: Random, beat: float) -> Weather:
-    return Weather(
+def _weather(dice: Dice, beat: float, without: frozenset[str]) -> Weather:
+    drawn = Weather(
         delay_min=beat / 100,
-        delay_mean=beat * rng.choice((0.01, 0.05, 0.3)),
-        loss=rng.choice((0.0, 0.0, 0.01, 0.1)),
-        duplicates=rng.choice((0.0, 0.0, 0.02, 0.2)),
-        late=rng.choice((0.0, 0.01, 0.1)),
-        late_delay=beat * rng.choice((2, 10, 40)),
-        dial_delay=beat * rng.choice((0.1, 1.0)),
-        ordered=rng.random() < 0.5,
+        delay_mean=beat * dice.choice((0.01, 0.05, 0.3)),
+        loss=dice.choice((0.0, 0.0, 0.01, 0.1)),
+        duplicates=dice.choice((0.0, 0.0, 0.02, 0.2)),
+        late=dice.choice((0.0, 0.01, 0.1)),
+        late_delay=beat * dice.choice((2, 10, 40)),
+        dial_delay=beat * dice.choice((0.1, 1.0)),
+        ordered=dice.random() < 0.5,
+    )
+    return replace(
+        drawn,
+        loss=0.0 if "loss" in without else drawn.loss,
+        duplicates=0.0 if "duplicates" in without else drawn.duplicates,
+        late=0.0 if "late" in without else drawn.late,
     )
 
 
-def _platter(rng: Random, beat: float) -> Platter:
-    return Platter(
-        write_delay=beat * rng.choice((0.005, 0.05, 0.3)),
-        failure=rng.choice((0.0, 0.0, 0.01)),
-        linger=rng.choice((0.0, 0.5, 1.0)),
-        torn=rng.choice((0.0, 0.5)),
+def _platter(dice: Dice, beat: float, without: frozenset[str]) -> Platter:
+    drawn = Platter(
+        write_delay=beat * dice.choice((0.005, 0.05, 0.3)),
+        failure=dice.choice((0.0, 0.0, 0.01)),
+        linger=dice.choice((0.0, 0.5, 1.0)),
+        torn=dice.choice((0.0, 0.5)),
+    )
+    return replace(
+        drawn,
+        failure=0.0 if "failure" in without else drawn.failure,
+        linger=0.0 if "linger" in without else drawn.linger,
+        torn=0.0 if "torn" in without else drawn.torn,
     )
 
 
-def _nemesis(rng: Random, beat: float) -> Nemesis:
-    count = rng.randint(3, len(KINDS))
+def _nemesis(dice: Dice, beat: float, plan: Plan) -> Nemesis:
+    count = dice.randint(3, len(KINDS))
+    drift = dice.choice((0.0, 0.005))
     return Nemesis(
-        interval=beat * rng.choice((4, 8, 20)),
-        duration=beat * rng.choice((1, 5, 15)),
-        kinds=tuple(sorted(rng.sample(KINDS, count))),
-        drift=rng.choice((0.0, 0.005)),
+        interval=beat * dice.choice((4, 8, 20)),
+        duration=beat * dice.choice((1, 5, 15)),
+        kinds=tuple(sorted(dice.sample(KINDS, count))),
+        spared=frozenset(plan.without),
+        strikes=None if plan.strikes is None else frozenset(plan.strikes),
+        drift=0.0 if "drift" in plan.without else drift,
     )
 
 
-def _load(rng: Random, beat: float) -> Load:
+def _load(dice: Dice, beat: float, plan: Plan) -> Load:
+    clients, keys = dice.randint(2, 6), dice.randint(1, 4)
+    think = beat * dice.choice((0.05, 0.3, 1.0))
+    timeout = beat * dice.choice((5, 15))
+    duplicates = dice.choice((0.0, 0.1))
+    weights = {name: dice.choice(_SELDOM if name in _RARE else _OFTEN) for name in OPERATIONS}
+    left = {name: weight for name, weight in weights.items() if name not in plan.without}
     return Load(
-        clients=rng.randint(2, 6),
-        keys=rng.randint(1, 4),
-        think=beat * rng.choice((0.05, 0.3, 1.0)),
-        timeout=beat * rng.choice((5, 15)),
-        duplicates=rng.choice((0.0, 0.1)),
-        weights=tuple((name, rng.randint(1, 10)) for name in _OPERATIONS),
+        clients=plan.clients or clients,
+        keys=plan.keys or keys,
+        think=think,
+        timeout=timeout,
+        duplicates=0.0 if "duplicates" in plan.without else duplicates,
+        # Everybody reads, if there is nothing else to do.
+        weights=tuple(left.items()) if any(left.values()) else (("read", 1),),
     )

@@ -8,6 +8,7 @@ from election.messages import Replica
 from election.roles import Role
 from qsync.core.inputs import DemoteAsked, Input, PromoteAsked, RollbackAsked
 from qsync.sim.clockwork import Clockwork
+from qsync.sim.dice import Dice
 from qsync.sim.network import Network, Pair
 from qsync.sim.node import Node
 from qsync.sim.swarm import Swarm
@@ -24,15 +25,20 @@ FALL = 0.1
 
 @dataclass(slots=True, kw_only=True)
 class Scene:
-    """Where troubles happen. Once it is `over`, nothing is undone or begun any more."""
+    """Where troubles happen. Once it is `over`, nothing is undone or begun any more.
+
+    `dice` are those of the present strike: leaving one strike out changes no other.
+    """
 
     clockwork: Clockwork
     network: Network
     nodes: Sequence[Node]
     swarm: Swarm
     trace: Trace
+    dice: Dice
     over: bool = False
-    struck: dict[str, int] = field(default_factory=dict)
+    struck: dict[int, str] = field(default_factory=dict)
+    """Kinds of what happened, by number of the strike."""
 
     def note(self, what: str) -> None:
         """A line of the trace."""
@@ -40,9 +46,9 @@ class Scene:
 
     def victim(self) -> Node:
         """A leader half of the time: that is where it hurts."""
-        rng = self.clockwork.rng
+        dice = self.dice
         leaders = [node for node in self.nodes if node.leads]
-        return rng.choice(leaders if leaders and rng.random() < 0.5 else self.nodes)
+        return dice.choice(leaders if leaders and dice.random() < 0.5 else self.nodes)
 
     def unless_over(self, undo: Undo) -> None:
         """Undo, if that has not been done at once for all."""
@@ -66,12 +72,13 @@ def _shaky(scene: Scene) -> Undo:
     """The process tends to die just after it has acted on a write, and is back soon."""
     node = scene.victim()
     scene.note(f"node {node.me} is shaky")
-    node.disk.told = partial(_may_fall, scene, node, FALL)
+    node.disk.told = partial(_may_fall, scene, node, scene.dice)
     return partial(setattr, node.disk, "told", _nothing)
 
 
 def _coup(scene: Scene) -> Undo | None:
     """One node misses an election; the winner is cut off at once and its voters are restarted."""
+    dice = scene.dice
     leader = next((node for node in scene.nodes if node.leads and not node.paused), None)
     others = [node for node in scene.nodes if node is not leader and node.up]
     if leader is None or not others:
@@ -79,11 +86,12 @@ def _coup(scene: Scene) -> Undo | None:
     outsider = max(others, key=lambda node: node.core.machine.ledger.log.position)
     term = leader.core.machine.term
     back = [_isolate_node(scene, outsider, "misses an election")]
-    _fall(scene, leader)
+    _fall(scene, leader, dice)
 
     def look() -> None:
         if not back:
             return
+        scene.dice = dice
         winner = next((node for node in scene.nodes if node.up and _has_won(node, term)), None)
         if winner is None or winner is outsider:
             scene.clockwork.after(scene.swarm.weather.delay_min, scene.unless_over, look)
@@ -92,7 +100,7 @@ def _coup(scene: Scene) -> Undo | None:
         back.append(_isolate_node(scene, winner, "is overthrown"))
         for node in scene.nodes:
             if node.reachable and node not in {winner, outsider}:
-                _fall(scene, node)
+                _fall(scene, node, dice)
 
     def undo() -> None:
         while back:
@@ -109,14 +117,14 @@ def _has_won(node: Node, since: int) -> bool:
     return raft.role is Role.LEADER and raft.term > since
 
 
-def _may_fall(scene: Scene, node: Node, probability: float) -> None:
-    if node.reachable and scene.clockwork.rng.random() < probability:
-        _fall(scene, node)
+def _may_fall(scene: Scene, node: Node, dice: Dice) -> None:
+    if node.reachable and dice.chance(FALL):
+        _fall(scene, node, dice)
 
 
-def _fall(scene: Scene, node: Node) -> None:
+def _fall(scene: Scene, node: Node, dice: Dice) -> None:
     node.stop(power=False)
-    soon = scene.clockwork.about(scene.swarm.weather.delay_mean)
+    soon = dice.about(scene.swarm.weather.delay_mean)
     scene.clockwork.after(soon, scene.unless_over, partial(_raise, node))
 
 
@@ -147,11 +155,11 @@ def _isolate_node(scene: Scene, alone: Node, why: str) -> Undo:
 
 
 def _oneway(scene: Scene) -> Undo:
-    mute, rng = scene.victim().me, scene.clockwork.rng
+    mute, dice = scene.victim().me, scene.dice
     pairs = [pair for pair in _pairs(scene) if pair[0] == mute]
-    if rng.random() < 0.5:
-        pairs = [rng.choice(pairs)]
-    if rng.random() < 0.5:
+    if dice.random() < 0.5:
+        pairs = [dice.choice(pairs)]
+    if dice.random() < 0.5:
         pairs = [(there, here) for here, there in pairs]
     return _block(scene, f"one-way cut {pairs}", pairs)
 
@@ -159,7 +167,7 @@ def _oneway(scene: Scene) -> Undo:
 def _ring(scene: Scene) -> Undo:
     """Everybody sees a majority, no two the same; of three nodes two do not see each other."""
     order = [int(node.me) for node in scene.nodes]
-    scene.clockwork.rng.shuffle(order)
+    scene.dice.shuffle(order)
     size = len(order)
     reach = size // 4 if size > 3 else 1
     cut = [
@@ -174,9 +182,9 @@ def _ring(scene: Scene) -> Undo:
 
 
 def _halves(scene: Scene) -> Undo:
-    rng = scene.clockwork.rng
+    dice = scene.dice
     size = len(scene.nodes)
-    minority = sorted(rng.sample([node.me for node in scene.nodes], rng.randint(1, size // 2)))
+    minority = sorted(dice.sample([node.me for node in scene.nodes], dice.randint(1, size // 2)))
     pairs = [(a, b) for a, b in _pairs(scene) if (a in minority) != (b in minority)]
     return _block(scene, f"{minority} cut off", pairs)
 
@@ -187,7 +195,7 @@ def _pairs(scene: Scene) -> list[Pair]:
 
 
 def _block(scene: Scene, what: str, pairs: list[Pair]) -> Undo:
-    tear = scene.clockwork.rng.random() < 0.5
+    tear = scene.dice.random() < 0.5
     scene.note(f"{what}{', connections break' if tear else ''}")
     scene.network.block(pairs, tear=tear)
 
@@ -203,7 +211,7 @@ def _block(scene: Scene, what: str, pairs: list[Pair]) -> Undo:
 
 def _slow_disk(scene: Scene) -> Undo:
     node = scene.victim()
-    node.disk.slowness = 1.0 + scene.clockwork.rng.random() * SLOWNESS_MAX
+    node.disk.slowness = 1.0 + scene.dice.random() * SLOWNESS_MAX
     scene.note(f"disk {node.me} is {node.disk.slowness:.0f} times slower")
     return partial(setattr, node.disk, "slowness", 1.0)
 
@@ -217,14 +225,14 @@ def _broken_disk(scene: Scene) -> Undo:
 
 def _wall_jump(scene: Scene) -> Undo:
     node = scene.victim()
-    node.clocks.wall_ahead += WALL_JUMP_MAX * (2 * scene.clockwork.rng.random() - 1)
+    node.clocks.wall_ahead += WALL_JUMP_MAX * (2 * scene.dice.random() - 1)
     scene.note(f"wall clock of node {node.me} was set")
     return _nothing
 
 
 def _clock_jump(scene: Scene) -> Undo:
     node = scene.victim()
-    node.clocks.ahead += scene.clockwork.rng.random() * 4 * scene.swarm.timing.election_timeout
+    node.clocks.ahead += scene.dice.random() * 4 * scene.swarm.timing.election_timeout
     scene.note(f"monotonic clock of node {node.me} jumped ahead")
     return _nothing
 
@@ -233,14 +241,14 @@ def _clock_jump(scene: Scene) -> Undo:
 
 
 def _promote(scene: Scene) -> Undo | None:
-    node = scene.clockwork.rng.choice(scene.nodes)
+    node = scene.dice.choice(scene.nodes)
     return _ask(node, "promote", lambda ticket: PromoteAsked(ticket=ticket))
 
 
 def _demote(scene: Scene) -> Undo | None:
-    node, rng = scene.victim(), scene.clockwork.rng
+    node, dice = scene.victim(), scene.dice
     others = [each.me for each in scene.nodes if each is not node]
-    to: Replica | None = rng.choice([None, *others])
+    to: Replica | None = dice.choice([None, *others])
     return _ask(node, f"demote to {to}", lambda ticket: DemoteAsked(ticket=ticket, to=to))
 
 

@@ -1,61 +1,77 @@
-"""A whole cluster, its clients and its troubles, built from one seed."""
+"""A whole cluster, its clients and its troubles, built from one plan."""
 
 from election.messages import Replica
-from qsync.sim import mutants, operations, swarm
+from qsync.sim import mutants, repertoire, swarm
+from qsync.sim.client import Client
 from qsync.sim.clockwork import Clockwork
+from qsync.sim.courier import Streets
 from qsync.sim.disk import Disk
 from qsync.sim.faults import Faults
+from qsync.sim.history import History
 from qsync.sim.invariants import Invariants
 from qsync.sim.network import Network
 from qsync.sim.node import Node
+from qsync.sim.plan import Plan
 from qsync.sim.process import Around
+from qsync.sim.repertoire import Mind
 from qsync.sim.trace import Trace
 from qsync.sim.troubles import Scene
-from qsync.sim.workload import Client, History, Shop
 
 
 class World:
     """Everything of one run. Nothing happens until `step`."""
 
-    def __init__(self, seed: int, *, nodes: int | None = None, mutant: str | None = None) -> None:
-        self.seed = seed
-        self.clockwork = Clockwork(seed)
-        self.swarm = swarm.draw(self.clockwork.rng, nodes)
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.clockwork = Clockwork(plan.seed)
+        self.swarm = swarm.draw(plan, self.clockwork.dice("swarm"))
         self.trace = Trace()
         self.network = Network(self.clockwork, self.swarm.weather)
-        self.invariants = Invariants(
-            self.swarm.nodes // 2 + 1,
-            lease_checked="clock_jump" not in self.swarm.nemesis.kinds,
-        )
+        self.invariants = Invariants(self.swarm.nodes // 2 + 1, lease_checked=self.leases_hold)
         self.nodes = [self._node(Replica(number)) for number in range(1, self.swarm.nodes + 1)]
-        if mutant is not None:
-            mutants.plant(mutant, self.nodes)
+        if plan.mutant is not None:
+            mutants.plant(plan.mutant, self.nodes)
         scene = Scene(
             clockwork=self.clockwork,
             network=self.network,
             nodes=self.nodes,
             swarm=self.swarm,
             trace=self.trace,
+            dice=self.clockwork.dice("nemesis"),
         )
         self.faults = Faults(scene)
         self.history = History(self.clockwork)
-        shop = Shop(self.clockwork, self.swarm, self.nodes, self.invariants.promises, self.history)
-        self.clients = [Client(number, shop) for number in range(1, self.swarm.load.clients + 1)]
+        self.clients = self._clients()
+
+    @property
+    def leases_hold(self) -> bool:
+        """No clock jumps, so a read by lease is as good as one that asked a quorum."""
+        return "clock_jump" not in self.swarm.nemesis.active
 
     def _node(self, me: Replica) -> Node:
-        disk = Disk(self.clockwork, self.swarm.platter)
+        disk = Disk(self.clockwork, self.clockwork.dice(f"disk {me}"), self.swarm.platter)
         fold_interval = self.swarm.timing.fold_interval
         around = Around(self.clockwork, self.network, self.invariants, self.trace, fold_interval)
         node = Node(self.swarm.config(me), disk, around)
         self.invariants.join(node)
         return node
 
+    def _clients(self) -> list[Client]:
+        streets = Streets(self.clockwork, self.swarm, self.nodes, self.invariants.promises)
+        sessions: dict[int, bytes] = {}
+        clients = []
+        for number in range(1, self.swarm.load.clients + 1):
+            dice = self.clockwork.dice(f"client {number}")
+            mind = Mind(number=number, dice=dice, load=self.swarm.load, sessions=sessions)
+            clients.append(Client(mind, streets, self.history))
+        return clients
+
     def start(self) -> None:
         """Processes start; one client makes the spaces, then all begin; then things break."""
         for node in self.nodes:
             node.start()
         first = self.clients[0]
-        first.script = [operations.create_spaces(), operations.fund(self.swarm.load.keys)]
+        first.script = [lambda: repertoire.create_spaces(self.swarm.load.keys)]
         first.done = self._open_doors
         first.start()
 

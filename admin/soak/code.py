@@ -1,0 +1,27 @@
+"""Which code a result is about: one number over all sources that a simulated run executes."""
+
+import hashlib
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+_PACKAGES = ("election", "qsync", "admin.checker", "admin.soak")
+_NOT_RUN = frozenset({"node", "client", "config", "explore"})
+"""Parts of qsync that a simulated run never enters."""
+
+
+def version() -> str:
+    """Changes whenever any of these sources does."""
+    digest = hashlib.blake2b(digest_size=8)
+    for package in _PACKAGES:
+        _add(digest, files(package), package)
+    return digest.hexdigest()
+
+
+def _add(digest: "hashlib.blake2b", folder: Traversable, name: str) -> None:
+    for entry in sorted(folder.iterdir(), key=lambda each: each.name):
+        if entry.is_dir():
+            if entry.name not in _NOT_RUN:
+                _add(digest, entry, f"{name}/{entry.name}")
+        elif entry.name.endswith(".py"):
+            digest.update(f"{name}/{entry.name}\0".encode())
+            digest.update(entry.read_bytes())

@@ -1,0 +1,156 @@
+"""What is known of which seeds, kept in a file so that a soak can be interrupted and gone on with.
+
+A result is about one version of the code and one way to run it: after a change of either, seeds
+are run again, and the older results stay in the file as history.
+"""
+
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from admin.soak import ranges
+from admin.soak.judge import Conclusion, Judged
+from qsync.errors import ConfigError
+from qsync.sim.plan import Plan
+
+SCHEMA = "qsync/soak/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """How seeds are run: the version of the code, and what is said beside the seed."""
+
+    code: str
+    how: str
+
+    @classmethod
+    def of(cls, code: str, plan: Plan) -> "Way":
+        """`plan` is that of any seed."""
+        return cls(code=code, how=plan.options())
+
+
+@dataclass(slots=True, kw_only=True)
+class Ledger:
+    """Seeds by what became of them. `broken`: seed to what broke."""
+
+    way: Way
+    held: set[int] = field(default_factory=set)
+    inconclusive: set[int] = field(default_factory=set)
+    undecided: set[int] = field(default_factory=set)
+    broken: dict[int, str] = field(default_factory=dict)
+    events: int = 0
+    facts: int = 0
+    seconds: float = 0.0
+
+    def add(self, judged: Judged) -> None:
+        """A run is over."""
+        report = judged.report
+        self.events += report.events
+        self.facts += judged.facts
+        self.seconds += report.seconds
+        match judged.conclusion:
+            case Conclusion.HELD:
+                self.held.add(report.seed)
+            case Conclusion.INCONCLUSIVE:
+                self.inconclusive.add(report.seed)
+            case Conclusion.BROKEN:
+                assert judged.finding is not None
+                self.broken[report.seed] = judged.finding.text
+        if judged.undecided:
+            self.undecided.add(report.seed)
+
+    def known(self, seed: int) -> bool:
+        """It need not be run again. What broke is run again: perhaps to be made small."""
+        return seed in self.held or seed in self.inconclusive
+
+    @property
+    def runs(self) -> int:
+        """How many seeds there are."""
+        return len(self.held) + len(self.inconclusive) + len(self.broken)
+
+    def as_json(self) -> dict[str, object]:
+        """As it stands in the file."""
+        return {
+            **asdict(self.way),
+            "held": ranges.show(self.held),
+            "inconclusive": ranges.show(self.inconclusive),
+            "undecided": ranges.show(self.undecided),
+            "broken": {str(seed): text for seed, text in sorted(self.broken.items())},
+            "events": self.events,
+            "facts": self.facts,
+            "seconds": round(self.seconds, 1),
+        }
+
+
+class Book:
+    """The file: the ledger that is written now, and older ones."""
+
+    def __init__(self, path: Path | None, way: Way) -> None:
+        self.path = path
+        self.others: list[Ledger] = []
+        self.ledger = Ledger(way=way)
+        for each in [] if path is None or not path.exists() else _load(path):
+            if each.way == way:
+                self.ledger = each
+            else:
+                self.others.append(each)
+
+    def save(self) -> None:
+        """Whole or not at all: the file is replaced in one step."""
+        if self.path is None:
+            return
+        document = {
+            "schema": SCHEMA,
+            "ledgers": [each.as_json() for each in (*self.others, self.ledger)],
+        }
+        new = self.path.with_name(self.path.name + ".new")
+        with new.open("w", encoding="utf-8") as file:
+            json.dump(document, file, indent=1)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(self.path)
+
+
+def _load(path: Path) -> list[Ledger]:
+    try:
+        return _ledgers(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(
+            f"{path} is no file of a soak: {error}", hint="name another file, or remove it"
+        ) from error
+
+
+def _ledgers(document: dict[str, object]) -> list[Ledger]:
+    if document["schema"] != SCHEMA:
+        raise ValueError(f"its schema is {document['schema']!r}, not {SCHEMA!r}")
+    ledgers = document["ledgers"]
+    if not isinstance(ledgers, list):
+        raise TypeError(f"ledgers is {ledgers!r}, no list")
+    return [_ledger(members) for members in ledgers]
+
+
+def _ledger(members: dict[str, object]) -> Ledger:
+    def seeds(name: str) -> set[int]:
+        return {seed for each in ranges.parse(str(members[name])) for seed in each}
+
+    def number(name: str) -> float:
+        found = members[name]
+        if not isinstance(found, int | float):
+            raise TypeError(f"{name} is {found!r}, no number")
+        return found
+
+    broken = members["broken"]
+    if not isinstance(broken, dict):
+        raise TypeError(f"broken is {broken!r}, no map")
+    return Ledger(
+        way=Way(code=str(members["code"]), how=str(members["how"])),
+        held=seeds("held"),
+        inconclusive=seeds("inconclusive"),
+        undecided=seeds("undecided"),
+        broken={int(seed): str(text) for seed, text in broken.items()},
+        events=int(number("events")),
+        facts=int(number("facts")),
+        seconds=number("seconds"),
+    )

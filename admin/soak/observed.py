@@ -1,0 +1,61 @@
+"""The history of a simulated run as the operations that the checker judges."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from admin.checker.operation import Kind, Operation
+from qsync.sim.history import Line
+
+_KINDS = {"ok": Kind.OK, "fail": Kind.FAIL, "info": Kind.INFO}
+_SETUP = frozenset({"open", "create", "expire"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """One operation of a client and what it was done to.
+
+    `consistency`: what a read claims; empty for a write, and for reads inside of a transaction,
+    which claim what the transaction does.
+    """
+
+    operation: Operation
+    name: str
+    space: str
+    consistency: str
+
+
+def observe(lines: Iterable[Line]) -> list[Observed]:
+    """Pair beginnings and ends, in order of beginnings. What nobody ended is unknown."""
+    found: list[Observed] = []
+    waiting: dict[int, Line] = {}
+    for line in lines:
+        if line.type == "invoke":
+            assert line.process not in waiting
+            waiting[line.process] = line
+        else:
+            found.append(_observed(waiting.pop(line.process), line))
+    found += [_observed(begun, None) for begun in waiting.values()]
+    kept = [each for each in found if each.operation.f not in _SETUP]
+    return sorted(kept, key=lambda each: each.operation.begun)
+
+
+def _observed(begun: Line, ended: Line | None) -> Observed:
+    told = ended or begun
+    kind = _KINDS.get(told.type, Kind.INFO)
+    operation = Operation(
+        number=begun.index,
+        process=begun.process,
+        f=begun.f,
+        value=told.value,
+        begun=begun.index,
+        ended=None if kind is Kind.INFO else told.index,
+        key=begun.key if begun.key is None else f"{begun.space} {begun.key}",
+        kind=kind,
+        session=told.session or None,
+        seq=told.seq or None,
+        index=told.at,
+        floor=told.floor or None,
+    )
+    return Observed(
+        operation=operation, name=begun.name, space=begun.space, consistency=told.consistency
+    )

@@ -1,0 +1,41 @@
+"""Plans judged on all processors, in the order in which they come to their end."""
+
+import signal
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+
+from admin.soak.judge import Judge, Judged
+from qsync.sim.plan import Plan
+
+AHEAD = 4
+"""So many plans a process are handed out before their turn."""
+
+
+def judged(plans: Iterable[Plan], judge: Judge, *, jobs: int = 1) -> Iterator[Judged]:
+    """Judge them all. Whoever stops listening ends the processes, too."""
+    if jobs <= 1:
+        yield from map(judge, plans)
+        return
+    pool = ProcessPoolExecutor(jobs, initializer=_leave_interrupts)
+    try:
+        running: set[Future[Judged]] = set()
+        for plan in plans:
+            running.add(pool.submit(judge, plan))
+            if len(running) >= AHEAD * jobs:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                yield from _results(done)
+        while running:
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            yield from _results(done)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _results(done: Iterable[Future[Judged]]) -> list[Judged]:
+    """In the order of seeds, as far as that goes."""
+    return sorted((each.result() for each in done), key=lambda each: each.report.seed)
+
+
+def _leave_interrupts() -> None:
+    """Ctrl-C is the parent's business: it saves what is known and then ends its processes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,60 @@
+"""How far a soak has come: seeds a second, and how long the rest will take."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from admin.soak.judge import Conclusion, Judged
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+
+
+@dataclass(slots=True, kw_only=True)
+class Progress:
+    """Of `total` seeds, `known` were known before it began. `now` is a monotonic clock."""
+
+    total: int
+    known: int
+    now: Callable[[], float]
+    done: int = 0
+    broken: int = 0
+    inconclusive: int = 0
+    _began: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._began = self.now()
+
+    def add(self, judged: Judged) -> None:
+        """One more."""
+        self.done += 1
+        self.broken += judged.conclusion is Conclusion.BROKEN
+        self.inconclusive += judged.conclusion is Conclusion.INCONCLUSIVE
+
+    @property
+    def rate(self) -> float:
+        """Seeds a second, since it began."""
+        passed = self.now() - self._began
+        return self.done / passed if passed > 0 else 0.0
+
+    def describe(self) -> str:
+        """One line."""
+        left = self.total - self.known - self.done
+        rate = self.rate
+        eta = f", {span(left / rate)} left" if left and rate else ""
+        known = f" ({self.known} known before)" if self.known else ""
+        return (
+            f"{self.known + self.done}/{self.total} seeds{known}, {rate:.1f}/s, "
+            f"{self.broken} broken, {self.inconclusive} inconclusive{eta}"
+        )
+
+
+def span(seconds: float) -> str:
+    """A time in the largest unit and the next one."""
+    whole = int(seconds)
+    for size, name, below, small in (
+        (_DAY, "d", _HOUR, "h"),
+        (_HOUR, "h", _MINUTE, "m"),
+        (_MINUTE, "m", 1, "s"),
+    ):
+        if whole >= size:
+            return f"{whole // size}{name} {whole % size // below}{small}"
+    return f"{whole}s"

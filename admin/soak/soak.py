@@ -1,0 +1,82 @@
+"""Run many seeds, remember which held, and make what broke small."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from admin.soak.judge import Conclusion, Judge, Judged
+from admin.soak.ledger import Book
+from admin.soak.pool import judged
+from admin.soak.progress import Progress
+from admin.soak.shrink import TRIES_MAX, shrink
+from qsync.sim.plan import Plan
+
+SAVE_S = 5.0
+"""What is known is written to the file about so often."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A run that broke, and the smallest one that was found to break in the same way."""
+
+    found: Judged
+    small: Judged
+
+
+@dataclass(slots=True, kw_only=True)
+class Soak:
+    """What to run and how. `keep_going`: past failures; of each kind the first is made small."""
+
+    plans: Iterable[Plan]
+    judge: Judge
+    book: Book
+    progress: Progress
+    jobs: int = 1
+    keep_going: bool = False
+    tries_max: int = TRIES_MAX
+    told: Callable[[str], None] = lambda _line: None
+    """Told how it goes, now and then."""
+    failures: list[Failure] = field(default_factory=list)
+    _saved: float = 0.0
+
+    def run(self) -> list[Failure]:
+        """Until all is run, or something broke. What is known is saved however it ends."""
+        ledger = self.book.ledger
+        plans = (plan for plan in self.plans if not ledger.known(plan.seed))
+        try:
+            for each in self._judged(plans):
+                ledger.add(each)
+                self.progress.add(each)
+                self._now_and_then()
+                if each.conclusion is Conclusion.BROKEN:
+                    self._broke(each)
+                    if not self.keep_going:
+                        break
+        finally:
+            self.book.save()
+        return self.failures
+
+    def _judged(self, plans: Iterable[Plan]) -> Iterator[Judged]:
+        return judged(plans, self.judge, jobs=self.jobs)
+
+    def _now_and_then(self) -> None:
+        self.told(self.progress.describe())
+        now = time.monotonic()
+        if now - self._saved > SAVE_S:
+            self._saved = now
+            self.book.save()
+
+    def _broke(self, broken: Judged) -> None:
+        assert broken.finding is not None
+        known = {each.found.finding.check for each in self.failures if each.found.finding}
+        small = broken
+        if self.tries_max and broken.finding.check not in known:
+            small = shrink(broken, self.judge, tries_max=self.tries_max, told=self._smaller)
+        self.failures.append(Failure(found=broken, small=small))
+
+    def _smaller(self, smaller: Judged, tries: int) -> None:
+        report = smaller.report
+        self.told(
+            f"seed {report.seed} broke; making it small, try {tries}: {report.nodes} nodes, "
+            f"{report.events} events, {len(report.strikes)} strikes"
+        )

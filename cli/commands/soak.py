@@ -1,0 +1,158 @@
+"""`qsync soak`: very many seeds of the simulator, for as long as you like, with a memory."""
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+import click
+
+from cli.exits import CheckFailed
+from cli.options import json_option
+from cli.output import document, say, style, text
+from cli.plans import Given, jobs_option, lists, members, plan_of, plan_options, plans_of
+
+if TYPE_CHECKING:
+    from admin.soak.soak import Failure, Soak
+
+_SEEDS = "1-2000"
+_LAST_LINES = 60
+_TELL_S = 10.0
+"""Where nobody looks, a line about the progress so often."""
+
+
+@click.command(
+    epilog="Example: qsync soak --seeds 1-100000 --resume soak.json. Interrupt it with Ctrl-C and "
+    "run the same command again: what held is not run again until the code changes."
+)
+@click.option("--seeds", default=_SEEDS, show_default=True, metavar="A-B,C", help="Which seeds.")
+@plan_options
+@jobs_option
+@click.option(
+    "--resume", type=click.Path(path_type=Path, dir_okay=False), help="Keep what is known here."
+)
+@click.option("--keep-going", is_flag=True, help="Go on after a failure.")
+@click.option(
+    "--shrink", type=click.IntRange(0), help="How many smaller runs to try.  [default: 300]"
+)
+@json_option
+def soak(
+    *,
+    seeds: str,
+    jobs: int,
+    resume: Path | None,
+    keep_going: bool,
+    shrink: int | None,
+    **given: Unpack[Given],
+) -> None:
+    """Run seeds until one breaks a property, and make that one small.
+
+    What the simulator asserts and what its clients saw is judged. Exit code 6 when a property
+    broke, or when no run proved anything.
+    """
+    if lists(given):
+        return
+    from admin.soak import code  # noqa: PLC0415 - imports the whole database
+    from admin.soak.judge import judge  # noqa: PLC0415 - the same
+    from admin.soak.ledger import Book, Way  # noqa: PLC0415 - the same
+    from admin.soak.progress import Progress  # noqa: PLC0415 - the same
+    from admin.soak.shrink import TRIES_MAX  # noqa: PLC0415 - the same
+    from admin.soak.soak import Soak  # noqa: PLC0415 - the same
+
+    plan = plan_of(given)
+    plans = plans_of(plan, seeds)
+    book = Book(resume, Way.of(code.version(), plan))
+    known = sum(book.ledger.known(each.seed) for each in plans)
+    if book.others:
+        say(f"{resume} has results of other code or options; they are kept and not counted")
+    work = Soak(
+        plans=plans,
+        judge=judge,
+        book=book,
+        progress=Progress(total=len(plans), known=known, now=time.monotonic),
+        jobs=jobs,
+        keep_going=keep_going,
+        tries_max=TRIES_MAX if shrink is None else shrink,
+        told=_Line().tell,
+    )
+    try:
+        failures = work.run()
+    except KeyboardInterrupt:
+        say(f"\n{work.progress.describe()}")
+        if resume is not None:
+            say(f"what is known is saved; the same command with --resume {resume} goes on")
+        raise
+    _conclude(work, failures)
+
+
+class _Line:
+    """The progress on stderr: one line that is written over on a terminal, else now and then."""
+
+    def __init__(self) -> None:
+        self._over = sys.stderr.isatty()
+        self._told = time.monotonic()
+
+    def tell(self, line: str) -> None:
+        """How it goes."""
+        now = time.monotonic()
+        if self._over:
+            click.echo(f"\r{line}\x1b[K", err=True, nl=False)
+        elif now - self._told >= _TELL_S:
+            self._told = now
+            say(line)
+
+
+def _conclude(work: "Soak", failures: "list[Failure]") -> None:
+    ledger, progress = work.book.ledger, work.progress
+    if style().as_json:
+        document(
+            "soak",
+            seeds=progress.total,
+            run=progress.done,
+            known=progress.known,
+            code=ledger.way.code,
+            events=ledger.events,
+            facts=ledger.facts,
+            undecided=len(ledger.undecided),
+            inconclusive=len(ledger.inconclusive),
+            broken=[
+                {"found": members(each.found), "small": members(each.small)} for each in failures
+            ],
+        )
+    else:
+        say(
+            f"\r{progress.describe()}; {ledger.events} events, {ledger.facts} facts, "
+            f"code {ledger.way.code}"
+        )
+        for each in failures:
+            _show(each)
+    if failures:
+        finding = failures[0].small.finding
+        assert finding is not None
+        raise CheckFailed(f"seed {failures[0].found.report.seed}: {finding.text}")
+    if not ledger.held:
+        raise CheckFailed("inconclusive: no run proved anything", hint="run more seeds")
+
+
+def _show(failure: "Failure") -> None:
+    """The shortened run, and how to have it again: the one line of stdout."""
+    from qsync.sim.run import run  # noqa: PLC0415 - imports the whole database
+    from qsync.sim.trace import HEADING  # noqa: PLC0415 - the same
+
+    found, small, finding = failure.found.report, failure.small.report, failure.small.finding
+    assert finding is not None
+    say(failure.found.describe())
+    if small.plan != found.plan:
+        say(
+            f"made small: {found.nodes} to {small.nodes} nodes, {found.events} to {small.events} "
+            f"events, {len(found.strikes)} to {len(small.strikes)} strikes, "
+            f"{found.clients} to {small.clients} clients, {found.keys} to {small.keys} keys"
+        )
+    for number, kind in small.strikes.items():
+        say(f"  strike {number}: {kind}")
+    proof = finding.evidence
+    if HEADING in proof:
+        proof = proof[: proof.index(HEADING)]  # the trace follows anyway, and more of it
+    for line in (HEADING, *run(small.plan).trace.lines(_LAST_LINES), *proof, finding.text):
+        say(line)
+    text(small.plan.command())

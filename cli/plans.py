@@ -1,0 +1,141 @@
+"""Options that say how a simulated run differs from what its seed draws."""
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar
+
+import click
+
+from cli.output import text
+
+if TYPE_CHECKING:
+    from admin.soak.judge import Judged
+    from qsync.sim.plan import Plan
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Given(TypedDict):
+    """What was said beside the seeds."""
+
+    nodes: int | None
+    events: int | None
+    clients: int | None
+    keys: int | None
+    without: str
+    strikes: str | None
+    mutant: str | None
+
+
+def plan_options(command: Callable[P, R]) -> Callable[P, R]:
+    """Everything that a replay line may say."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def jobs_option(command: Callable[P, R]) -> Callable[P, R]:
+    """`--jobs`."""
+    return click.option(
+        "--jobs",
+        type=click.IntRange(1),
+        default=lambda: os.cpu_count() or 1,
+        help="Processes.  [default: one a processor]",
+    )(command)
+
+
+def lists(given: Given) -> bool:
+    """Print the names that were asked for with `list`, if any were."""
+    from qsync.sim import run, swarm  # noqa: PLC0415 - imports the whole database
+
+    if given["mutant"] == "list":
+        names: tuple[str, ...] = tuple(run.mutant_names())
+    elif given["without"] == "list":
+        names = (*swarm.KINDS, *swarm.FLAWS, *swarm.OPERATIONS)
+    else:
+        return False
+    for name in names:
+        text(name)
+    return True
+
+
+def plan_of(given: Given) -> "Plan":
+    """The plan of any seed. Raises UsageError for names that there are not."""
+    from qsync.sim import run, swarm  # noqa: PLC0415 - imports the whole database
+    from qsync.sim.plan import EVENTS, Plan  # noqa: PLC0415 - the same
+
+    mutant, without = given["mutant"], _names(given["without"])
+    if mutant is not None and mutant not in run.mutant_names():
+        raise click.UsageError(f"there is no mutant {mutant!r}; `qsync sim --mutant list`")
+    for name in without:
+        if name not in {*swarm.KINDS, *swarm.FLAWS, *swarm.OPERATIONS}:
+            raise click.UsageError(f"there is no {name!r}; `qsync sim --without list`")
+    return Plan(
+        seed=0,
+        nodes=given["nodes"],
+        events=given["events"] or EVENTS,
+        clients=given["clients"],
+        keys=given["keys"],
+        without=without,
+        strikes=_strikes(given["strikes"]),
+        mutant=mutant,
+    )
+
+
+def plans_of(plan: "Plan", seeds: str) -> "list[Plan]":
+    """The plan for every seed of `A-B`. Raises UsageError."""
+    from admin.soak import ranges  # noqa: PLC0415 - imports the whole database
+
+    try:
+        found = ranges.parse(seeds)
+    except ValueError as error:
+        raise click.UsageError(f"--seeds wants A-B or one number: {error}") from error
+    return [replace(plan, seed=seed) for each in found for seed in each]
+
+
+def members(judged: "Judged") -> dict[str, object]:
+    """A run that broke, for scripts."""
+    finding, report = judged.finding, judged.report
+    assert finding is not None
+    return {
+        "seed": report.seed,
+        "property": finding.number,
+        "check": finding.check,
+        "text": finding.text,
+        "nodes": report.nodes,
+        "events": report.events,
+        "strikes": {str(number): kind for number, kind in report.strikes.items()},
+        "replay": report.plan.command(),
+        "evidence": list(finding.evidence),
+    }
+
+
+def _names(given: str) -> tuple[str, ...]:
+    return tuple(sorted({name.strip() for name in given.split(",") if name.strip()}))
+
+
+def _strikes(given: str | None) -> tuple[int, ...] | None:
+    if given is None:
+        return None
+    names = () if given == "none" else _names(given)
+    if not all(name.isdigit() for name in names):
+        raise click.UsageError(f"--strikes wants numbers with commas, or `none`, not {given!r}")
+    return tuple(sorted(int(name) for name in names))
+
+
+_OPTIONS = (
+    click.option("--nodes", type=click.IntRange(1, 9), help="How many nodes.  [default: drawn]"),
+    click.option("--events", type=click.IntRange(1), help="How long things break, in events."),
+    click.option("--clients", type=click.IntRange(1, 99), help="How many clients."),
+    click.option("--keys", type=click.IntRange(1, 99), help="How many keys of every space."),
+    click.option(
+        "--without",
+        default="",
+        metavar="NAMES",
+        help="Troubles, flaws, operations left out: a comma list; `list` names them.",
+    ),
+    click.option("--strikes", metavar="NUMBERS", help="Only these strikes happen, or `none`."),
+    click.option("--mutant", metavar="NAME", help="Switch a safety rule off; `list` names them."),
+)

@@ -1,0 +1,112 @@
+"""Clients with sessions: one operation after another, each until its fate is known."""
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+
+from qsync.sim import repertoire, transactions
+from qsync.sim.courier import Courier, Streets
+from qsync.sim.history import History
+from qsync.sim.operations import Operation, Steps, Told
+from qsync.sim.repertoire import Begun, Mind
+from qsync.sim.spaces import COUNTERS, LISTS, NOTES, REGISTERS
+
+LAST_LOOKS = (REGISTERS, LISTS, COUNTERS, NOTES)
+_PROCESSES = 1000
+"""A process of a history ends with an unknown outcome; the client goes on under this much more."""
+_SETUP = frozenset({"open", "create"})
+"""Nothing works without these, so they are asked for again until they succeed."""
+
+
+class Client:
+    """One client. `counts` has its operations by name and how they ended, or that they began."""
+
+    def __init__(self, mind: Mind, streets: Streets, history: History) -> None:
+        self.counts = Counter[str]()
+        self.stopping = False
+        self.script: list[Callable[[], Begun]] = []
+        self.done: Callable[[], None] | None = None
+        self._mind = mind
+        self._courier = Courier(mind.number, streets, mind.dice)
+        self._clockwork = streets.clockwork
+        self._history = history
+        self._process = mind.number
+        self._now: Operation | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is open, and nothing more is planned."""
+        return self._now is None and self.stopping and not self.script
+
+    @property
+    def busy_with(self) -> str:
+        """For people."""
+        operation = self._now
+        return f"client {self._mind.number}: {operation.name} {operation.key}" if operation else ""
+
+    def start(self) -> None:
+        """Open the session, then go on."""
+        if not self.stopping:
+            self._open()
+            self._next()
+
+    def finish(self) -> None:
+        """The last thing: look at everything once more, shared among all clients, then rest."""
+        if self.stopping:
+            return
+        self.stopping = True
+        self.done = None
+        load = self._mind.load
+        looks = [partial(repertoire.last_audit, load.keys)]
+        for space in LAST_LOOKS:
+            looks += [partial(repertoire.last_look, space, key) for key in range(load.keys)]
+        self.script += looks[self._mind.number - 1 :: load.clients]
+        self._next()
+
+    def _open(self) -> None:
+        session = self._mind.sessions[self._mind.number] = self._courier.session
+        self.script.insert(0, lambda: repertoire.open_session(session))
+
+    # -- one operation after another
+
+    def _next(self) -> None:
+        if self._now is not None:
+            return
+        if self.script:
+            self._begin(self.script.pop(0))
+            return
+        if self.done is not None:
+            done, self.done = self.done, None
+            done()
+        if not self.stopping:
+            self._begin(lambda: transactions.draw(self._mind))
+
+    def _begin(self, make: Callable[[], Begun]) -> None:
+        operation, steps = make()
+        self._now = operation
+        self._history.invoke(self._process, operation)
+        self.counts[f"{operation.name} asked"] += 1
+        if operation.name in _SETUP:
+            self.script.insert(0, make)  # taken away again when it is done
+        self._courier.go(next(steps), lambda told: self._told(operation, steps, told))
+
+    def _told(self, operation: Operation, steps: Steps, told: Told) -> None:
+        try:
+            ask = steps.send(told)
+        except StopIteration:
+            self._resolve(operation, told)
+        else:
+            self._courier.go(ask, lambda told: self._told(operation, steps, told))
+
+    def _resolve(self, operation: Operation, told: Told) -> None:
+        self._now = None
+        self._history.complete(self._process, operation, told)
+        self.counts[f"{operation.name} {told.type}"] += 1
+        if operation.name in _SETUP and told.ok:
+            self.script.pop(0)
+        if operation.name == "leave" or getattr(told.reply, "code", "") == "SESSION_EXPIRED":
+            self._courier.renew()
+            self._open()
+        if told.type == "info":
+            self._process += _PROCESSES
+        self._clockwork.after(self._mind.dice.about(self._mind.load.think), self._next)

@@ -1,0 +1,217 @@
+"""Carries one question after another to the nodes, and again, until its fate is known."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import cbor2
+
+from election.messages import Index, Replica, Term
+from qsync.core.inputs import Consistency
+from qsync.core.ready import Verdict
+from qsync.data.request import Request
+from qsync.data.state import State
+from qsync.sim.calls import Call, Done, ReadCall, Refused, Reply, Seen, WriteCall
+from qsync.sim.clockwork import Clockwork
+from qsync.sim.dice import Dice
+from qsync.sim.node import Node
+from qsync.sim.operations import Ask, Place, Read, Told, Write
+from qsync.sim.promises import Promises
+from qsync.sim.swarm import Swarm
+
+RETRYABLE = frozenset({"NOT_LEADER", "READONLY", "OVERLOADED", "SYNC_QUEUE_FULL"})
+"""The node did not take the request; another may."""
+READ_ATTEMPTS_MAX = 4
+_PRIMARY = 0
+
+Answered = Callable[[Told], None]
+
+
+class Streets(NamedTuple):
+    """What all couriers of a run share."""
+
+    clockwork: Clockwork
+    swarm: Swarm
+    nodes: Sequence[Node]
+    promises: Promises
+
+
+class Errand:
+    """One question under way. `open`: attempts that were not answered."""
+
+    __slots__ = ("answered", "ask", "first", "floor", "open", "receipt", "seq")
+
+    def __init__(self, ask: Ask, answered: Answered, first: int) -> None:
+        self.ask = ask
+        self.answered = answered
+        self.first = first
+        self.open: set[int] = set()
+        self.seq = 0
+        self.floor = Index(0)
+        self.receipt = (Term(0), Index(0))
+
+    @property
+    def reads(self) -> bool:
+        """It changes nothing."""
+        return isinstance(self.ask, Read)
+
+
+class Courier:
+    """One client's. It has one errand at a time and numbers the requests of its session."""
+
+    def __init__(self, number: int, streets: Streets, dice: Dice) -> None:
+        self.number = number
+        self.session = dice.randbytes(16)
+        self._streets = streets
+        self._dice = dice
+        self._errand: Errand | None = None
+        self._attempts = 0
+        self._seq = 0
+        self._receipt = (Term(0), Index(0))
+        self._leader: Replica | None = None
+
+    def renew(self) -> bytes:
+        """The session is over; requests are numbered anew in the next one."""
+        self.session = self._dice.randbytes(16)
+        self._seq = 0
+        return self.session
+
+    def go(self, ask: Ask, answered: Answered) -> None:
+        """Ask, and tell what came of it."""
+        assert self._errand is None
+        errand = self._errand = Errand(ask, answered, self._attempts + 1)
+        errand.floor = self._streets.promises.floor
+        errand.receipt = self._receipt
+        if isinstance(ask, Write) and ask.numbered:
+            self._seq += 1
+            errand.seq = self._seq
+        self._attempt(errand)
+
+    def _end(self, errand: Errand, type_: str, reply: Reply | None) -> None:
+        self._errand = None
+        ask, told = errand.ask, Told(type=type_, reply=reply)
+        if isinstance(ask, Write):
+            session = self.session if ask.numbered else b""
+            told = Told(type=type_, reply=reply, session=session, seq=errand.seq)
+        elif isinstance(reply, Seen):
+            assert isinstance(reply.value, list)
+            rows = [None if row is None else cbor2.loads(row) for row in reply.value]
+            claimed = ask.consistency is Consistency.AT_LEAST
+            told = Told(
+                type=type_,
+                reply=reply,
+                rows=rows,
+                session=self.session,
+                consistency=ask.consistency.value,
+                floor=errand.receipt[1] if claimed else 0,
+            )
+        errand.answered(told)
+
+    # -- attempts
+
+    def _attempt(self, errand: Errand) -> None:
+        streets, dice = self._streets, self._dice
+        self._attempts += 1
+        attempt = self._attempts
+        errand.open.add(attempt)
+        call = self._call(errand, attempt)
+        self._send(self._target(errand), call)
+        if dice.chance(streets.swarm.load.duplicates):
+            errand.open.add(-attempt)  # two answers may come: the first says nothing of both
+            self._send(dice.choice(streets.nodes), call)
+        streets.clockwork.after(streets.swarm.load.timeout, self._timeout, attempt)
+
+    def _call(self, errand: Errand, attempt: int) -> Call:
+        ask = errand.ask
+        if isinstance(ask, Read):
+            term, index = errand.receipt
+            return ReadCall(
+                client=self.number,
+                attempt=attempt,
+                consistency=ask.consistency,
+                read=_look(ask.places),
+                keys=ask.places,
+                floor=errand.floor,
+                term=term,
+                index=index,
+            )
+        request = Request(ops=ask.ops, sync=ask.sync, snapshot=ask.snapshot, reads=ask.reads)
+        if ask.numbered:
+            request = request._replace(session=self.session, seq=errand.seq, low=errand.seq)
+        return WriteCall(client=self.number, attempt=attempt, request=request)
+
+    def _target(self, errand: Errand) -> Node:
+        nodes = self._streets.nodes
+        if self._leader is not None and not errand.reads:
+            return nodes[self._leader - 1]
+        return self._dice.choice(nodes)
+
+    def _send(self, node: Node, call: Call) -> None:
+        self._streets.clockwork.after(self._way(), node.call, call, self._replied)
+
+    def _replied(self, attempt: int, reply: Reply) -> None:
+        if not self._dice.chance(self._streets.swarm.weather.loss):
+            self._streets.clockwork.after(self._way(), self._answered, attempt, reply)
+
+    def _way(self) -> float:
+        weather = self._streets.swarm.weather
+        return weather.delay_min + self._dice.about(weather.delay_mean)
+
+    def _timeout(self, attempt: int) -> None:
+        errand = self._errand
+        if errand is None or attempt != self._attempts or attempt not in errand.open:
+            return
+        self._leader = None
+        self._again(errand)
+
+    def _again(self, errand: Errand) -> None:
+        if isinstance(errand.ask, Read) and not errand.ask.insists:
+            tries = self._attempts - errand.first + 1
+            if tries >= READ_ATTEMPTS_MAX:
+                self._end(errand, "fail", None)
+                return
+        self._attempt(errand)
+
+    def _later(self, attempt: int) -> None:
+        if self._errand is not None and attempt == self._attempts:
+            self._again(self._errand)
+
+    # -- answers
+
+    def _answered(self, attempt: int, reply: Reply) -> None:
+        errand = self._errand
+        if errand is None or attempt < errand.first:
+            return
+        match reply:
+            case Done(verdict=Verdict.CUT):
+                # This attempt is gone for good, but an earlier or later one may not be.
+                self._back_off(attempt)
+            case Done(verdict=Verdict.ROLLED_BACK):
+                self._end(errand, "fail", reply)
+            case Done():
+                self._receipt = (reply.term, reply.index)
+                self._end(errand, "ok", reply)
+            case Seen():
+                self._end(errand, "ok", reply)
+            case Refused():
+                errand.open.discard(attempt)
+                self._refused(errand, attempt, reply)
+
+    def _refused(self, errand: Errand, attempt: int, reply: Refused) -> None:
+        self._leader = reply.leader if reply.code in RETRYABLE else None
+        if errand.reads or reply.code in RETRYABLE:
+            self._back_off(attempt)
+        elif reply.unknown or errand.open:
+            # An earlier attempt was never answered, so this refusal says nothing about it.
+            self._end(errand, "info", reply)
+        else:
+            self._end(errand, "fail", reply)
+
+    def _back_off(self, attempt: int) -> None:
+        if attempt == self._attempts:
+            pause = self._dice.about(self._streets.swarm.timing.replication_timeout)
+            self._streets.clockwork.after(pause, self._later, attempt)
+
+
+def _look(places: Sequence[Place]) -> Callable[[State], list[bytes | None]]:
+    """The rows there, in one snapshot."""
+    return lambda state: [state.get(space, _PRIMARY, [key]) for space, key in places]

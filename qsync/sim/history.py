@@ -1,0 +1,79 @@
+"""What the clients of a simulated run did and were told, in order, for checkers to judge."""
+
+from dataclasses import dataclass
+
+from qsync.sim.calls import Done, Refused, Reply, Seen
+from qsync.sim.clockwork import Clockwork
+from qsync.sim.operations import Operation, Told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line of a history in Jepsen's vocabulary. `time` is in nanoseconds of virtual time.
+
+    `name` is what the client had in mind, `f` what a checker takes it for.
+    `at`: log index of a write's receipt, or of the state that a read showed; `term` is its term.
+    `consistency` and `floor` (the index that a read had to show at least) are of reads, `session`
+    and `seq` of writes that may be asked for again.
+    """
+
+    index: int
+    time: int
+    process: int
+    type: str
+    name: str
+    f: str
+    space: str
+    key: int | None
+    value: object
+    node: int | None = None
+    term: int | None = None
+    at: int | None = None
+    error: str | None = None
+    session: str = ""
+    seq: int = 0
+    consistency: str = ""
+    floor: int = 0
+
+
+class History:
+    """All lines of all clients."""
+
+    def __init__(self, clockwork: Clockwork) -> None:
+        self.lines: list[Line] = []
+        self._clockwork = clockwork
+
+    def invoke(self, process: int, operation: Operation) -> None:
+        """A client is about to ask."""
+        self._add(process, "invoke", operation, Told(type="invoke"))
+
+    def complete(self, process: int, operation: Operation, told: Told) -> None:
+        """It knows what became of it, or gave up."""
+        self._add(process, told.type, operation, told)
+
+    def _add(self, process: int, type_: str, operation: Operation, told: Told) -> None:
+        reply = told.reply
+        self.lines.append(
+            Line(
+                index=len(self.lines),
+                time=int(self._clockwork.now * 1e9),
+                process=process,
+                type=type_,
+                name=operation.name,
+                f=operation.f,
+                space=operation.space,
+                key=operation.key,
+                value=operation.value,
+                node=reply.node if reply is not None else None,
+                error=reply.code if isinstance(reply, Refused) else None,
+                session=told.session.hex(),
+                seq=told.seq,
+                consistency=told.consistency,
+                floor=told.floor,
+                **_place(reply),
+            )
+        )
+
+
+def _place(reply: Reply | None) -> dict[str, int]:
+    return {"term": reply.term, "at": reply.index} if isinstance(reply, Done | Seen) else {}

@@ -1,0 +1,47 @@
+"""What one simulated run is: a seed, and what is to be different from what the seed draws."""
+
+from dataclasses import dataclass
+
+EVENTS = 2500
+"""Events of the phase in which things break, unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A run that can be had again: everything here can be said on a command line.
+
+    `without`: kinds of trouble, operations of clients and flaws of links and disks left out.
+    `strikes`: numbers of the strikes of the nemesis that happen; None for all.
+    """
+
+    seed: int
+    nodes: int | None = None
+    events: int = EVENTS
+    clients: int | None = None
+    keys: int | None = None
+    without: tuple[str, ...] = ()
+    strikes: tuple[int, ...] | None = None
+    mutant: str | None = None
+
+    def command(self) -> str:
+        """How a person runs exactly this again."""
+        return f"qsync sim --replay {self.seed} {self.options()}".rstrip()
+
+    def options(self) -> str:
+        """What is to be said beside the seed."""
+        words = []
+        if self.nodes is not None:
+            words.append(f"--nodes {self.nodes}")
+        if self.events != EVENTS:
+            words.append(f"--events {self.events}")
+        if self.clients is not None:
+            words.append(f"--clients {self.clients}")
+        if self.keys is not None:
+            words.append(f"--keys {self.keys}")
+        if self.without:
+            words.append(f"--without {','.join(self.without)}")
+        if self.strikes is not None:
+            words.append(f"--strikes {','.join(map(str, self.strikes)) or 'none'}")
+        if self.mutant is not None:
+            words.append(f"--mutant {self.mutant}")
+        return " ".join(words)

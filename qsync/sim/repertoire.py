@@ -1,0 +1,222 @@
+"""What simulated clients do with one question: registers, lists, counters, a bank, notes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from qsync.core.inputs import Consistency
+from qsync.data.request import Op
+from qsync.sim import spaces
+from qsync.sim.dice import Dice
+from qsync.sim.operations import Operation, Place, Read, Steps, Told, Write
+from qsync.sim.spaces import BANK, COUNTERS, LISTS, NAMES, NOTES, REGISTERS
+from qsync.sim.swarm import Load
+
+_UNIQUE = 1_000_000
+_LOOKS = (REGISTERS, REGISTERS, REGISTERS, LISTS, LISTS, COUNTERS, NOTES)
+
+Begun = tuple[Operation, Steps]
+Drawer = Callable[["Mind"], Begun]
+
+
+@dataclass(slots=True, kw_only=True)
+class Mind:
+    """What a client has in mind when it decides what to do next. `known`: registers it has read."""
+
+    number: int
+    dice: Dice
+    load: Load
+    sessions: dict[int, bytes]
+    """Everybody's, by client."""
+    known: dict[int, Sequence[object] | None] = field(default_factory=dict)
+    used: int = 0
+
+    def unique(self) -> int:
+        """A value that nobody else writes."""
+        self.used += 1
+        return self.number * _UNIQUE + self.used
+
+    def key(self) -> int:
+        """Any."""
+        return self.dice.randrange(self.load.keys)
+
+    def transfer(self) -> tuple[Place, Place, int]:
+        """From an account of one space to one of the other, and how much."""
+        there, back = self.dice.sample(BANK, 2)
+        return (there, self.key()), (back, self.key()), self.dice.randint(1, 9)
+
+
+def once(ask: Read | Write) -> Steps:
+    """A single question; what was asked for is all there is to say."""
+    yield ask
+
+
+# -- before and after everything
+
+
+def create_spaces(keys: int) -> Begun:
+    """The spaces, the accounts and the counters."""
+    return Operation(name="create", f="create"), once(Write(ops=spaces.create(keys)))
+
+
+def open_session(session: bytes) -> Begun:
+    """Numbers are kept from here on."""
+    ask = Write(ops=[[Op.OPEN_SESSION, session]], numbered=False)
+    return Operation(name="open", f="open"), once(ask)
+
+
+def last_look(space: int, key: int) -> Begun:
+    """At the end: one row, however long it takes."""
+    return _look(space, key, Read(places=((space, key),), insists=True))
+
+
+def last_audit(keys: int) -> Begun:
+    """At the end: the whole bank."""
+    return _sums(Read(places=spaces.accounts(keys), insists=True))
+
+
+# -- writing
+
+
+def _write(mind: Mind) -> Begun:
+    key, value = mind.key(), mind.unique()
+    ask = Write(ops=[spaces.put(REGISTERS, key, value)])
+    return _register("write", key, value), once(ask)
+
+
+def _conditional(mind: Mind) -> Begun:
+    key, value = mind.key(), mind.unique()
+    condition = spaces.require_existence(REGISTERS, key, exists=mind.dice.random() < 0.7)
+    ask = Write(ops=[condition, spaces.put(REGISTERS, key, value)])
+    return _register("write", key, value, name="conditional"), once(ask)
+
+
+def _cas(mind: Mind) -> Begun:
+    key, value = mind.key(), mind.unique()
+    known = mind.known.get(key)
+    condition = spaces.require(REGISTERS, key, known)
+    ask = Write(ops=[condition, spaces.put(REGISTERS, key, value)])
+    old = spaces.shown(REGISTERS, known)
+    return _register("cas", key, [old, value]), once(ask)
+
+
+def _append(mind: Mind) -> Begun:
+    key, value = mind.key(), mind.unique()
+    operation = Operation(name="append", f="append", space="lists", key=key, value=value)
+    return operation, once(Write(ops=[spaces.append(key, value)]))
+
+
+def _transfer(mind: Mind) -> Begun:
+    source, target, amount = mind.transfer()
+    value = [spaces.account(*source), spaces.account(*target), amount]
+    operation = Operation(name="transfer", f="transfer", space="bank", value=value)
+    ops = [spaces.increase(*source, -amount), spaces.increase(*target, amount)]
+    return operation, once(Write(ops=ops))
+
+
+def _add(mind: Mind) -> Begun:
+    key, amount = mind.key(), mind.dice.randint(-5, 9)
+    operation = Operation(name="add", f="add", space="counters", key=key, value=amount)
+    return operation, once(Write(ops=[spaces.increase(COUNTERS, key, amount)]))
+
+
+def _note(mind: Mind) -> Begun:
+    """Into the asynchronous space; now and then with a commit that waits for the quorum."""
+    key, value = mind.key(), mind.unique()
+    operation = Operation(name="note", f="write", space="notes", key=key, value=value)
+    sync = mind.dice.choice((None, None, True))
+    return operation, once(Write(ops=[spaces.put(NOTES, key, value)], sync=sync))
+
+
+def _mixed(mind: Mind) -> Begun:
+    """Into an asynchronous and a synchronous space in one transaction: it is synchronous."""
+    key, value = mind.key(), mind.unique()
+    ops = [spaces.put(NOTES, key, value), spaces.put(REGISTERS, key, value)]
+    return _register("write", key, value, name="mixed"), once(Write(ops=ops))
+
+
+def _register(f: str, key: int, value: object, *, name: str = "") -> Operation:
+    return Operation(name=name or f, f=f, space="registers", key=key, value=value)
+
+
+# -- reading
+
+
+def _read(mind: Mind) -> Begun:
+    space, key = mind.dice.choice(_LOOKS), mind.key()
+    consistency = mind.dice.choice(tuple(Consistency))
+    known = mind.known if space == REGISTERS and consistency is not Consistency.LOCAL else None
+    return _look(space, key, Read(places=((space, key),), consistency=consistency), known)
+
+
+def _look(
+    space: int, key: int, ask: Read, known: dict[int, Sequence[object] | None] | None = None
+) -> Begun:
+    operation = Operation(name="read", f="read", space=NAMES[space], key=key)
+
+    def steps() -> Steps:
+        told = yield ask
+        if told.ok:
+            (row,) = told.rows
+            operation.value = spaces.shown(space, row)
+            if known is not None:
+                known[key] = row
+
+    return operation, steps()
+
+
+def _audit(mind: Mind) -> Begun:
+    consistency = mind.dice.choice(tuple(Consistency))
+    places = spaces.accounts(mind.load.keys)
+    return _sums(Read(places=places, consistency=consistency))
+
+
+def _sums(ask: Read) -> Begun:
+    operation = Operation(name="audit", f="read", space="bank")
+
+    def steps() -> Steps:
+        told = yield ask
+        if told.ok:
+            operation.value = balances(told)
+
+    def balances(told: Told) -> dict[str, object]:
+        return {
+            spaces.account(*place): spaces.shown(place[0], row)
+            for place, row in zip(ask.places, told.rows, strict=True)
+        }
+
+    return operation, steps()
+
+
+# -- sessions
+
+
+def _leave(mind: Mind) -> Begun:
+    """Say goodbye: the session ends. The client opens another one before its next write."""
+    return _expire("leave", mind.sessions[mind.number])
+
+
+def _reap(mind: Mind) -> Begun:
+    """Somebody's session is taken for idle."""
+    return _expire("reap", mind.dice.choice(list(mind.sessions.values())))
+
+
+def _expire(name: str, session: bytes) -> Begun:
+    ask = Write(ops=[[Op.EXPIRE_SESSION, session]], numbered=False)
+    return Operation(name=name, f="expire"), once(ask)
+
+
+QUESTIONS: dict[str, Drawer] = {
+    "write": _write,
+    "conditional": _conditional,
+    "cas": _cas,
+    "append": _append,
+    "transfer": _transfer,
+    "add": _add,
+    "note": _note,
+    "mixed": _mixed,
+    "read": _read,
+    "audit": _audit,
+    "leave": _leave,
+    "reap": _reap,
+}
+"""What takes one question."""

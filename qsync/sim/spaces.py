@@ -1,0 +1,89 @@
+"""The spaces of a simulated cluster, how clients write to them, and how their rows read."""
+
+from collections.abc import Sequence
+
+import cbor2
+
+from qsync.data.request import Op
+
+REGISTERS, LISTS, COUNTERS, CHECKING, SAVINGS, NOTES = range(512, 518)
+NAMES = {
+    REGISTERS: "registers",
+    LISTS: "lists",
+    COUNTERS: "counters",
+    CHECKING: "checking",
+    SAVINGS: "savings",
+    NOTES: "notes",
+}
+"""Only notes are asynchronous."""
+BANK = (CHECKING, SAVINGS)
+START = 100
+"""What every account holds at first."""
+_PRIMARY = 0
+_FIELD, _VALUE = 1, 2
+
+
+def create(keys: int) -> list[list[object]]:
+    """The first transaction of all: the spaces, the accounts, the counters."""
+    ops = [_create(space) for space in NAMES]
+    ops += [put(space, key, START) for space in BANK for key in range(keys)]
+    return ops + [put(COUNTERS, key, 0) for key in range(keys)]
+
+
+def put(space: int, key: int, value: object) -> list[object]:
+    """The key holds the value."""
+    return [Op.REPLACE, space, cbor2.dumps([key, value])]
+
+
+def increase(space: int, key: int, amount: int) -> list[object]:
+    """The key holds that much more."""
+    operator = "+" if amount >= 0 else "-"
+    return [Op.UPDATE, space, _PRIMARY, [key], [[operator, _VALUE, abs(amount)]]]
+
+
+def append(key: int, value: int) -> list[object]:
+    """The list gets one more value; in the row the newest comes first."""
+    return [Op.UPSERT, LISTS, cbor2.dumps([key, value]), [["!", _VALUE, value]]]
+
+
+def require(space: int, key: int, row: Sequence[object] | None) -> list[object]:
+    """The row is this one, or nothing is done."""
+    wanted = None if row is None else cbor2.dumps(row)
+    return [Op.REQUIRE_EQUAL, space, _PRIMARY, [key], wanted]
+
+
+def require_existence(space: int, key: int, *, exists: bool) -> list[object]:
+    """There is (no) row, or nothing is done."""
+    return [Op.REQUIRE_EXISTENCE, space, _PRIMARY, [key], exists]
+
+
+def was_read(space: int, key: int) -> list[object]:
+    """An item of a read set."""
+    return ["k", space, _PRIMARY, [key]]
+
+
+def shown(space: int, row: Sequence[object] | None) -> object:
+    """What a row says to a reader: a list with the oldest value first, or the one value."""
+    if row is None:
+        return None
+    return list(reversed(row[1:])) if space == LISTS else row[1]
+
+
+def account(space: int, key: int) -> str:
+    """An account as histories call it."""
+    return f"{NAMES[space]} {key}"
+
+
+def accounts(keys: int) -> tuple[tuple[int, int], ...]:
+    """All of the bank."""
+    return tuple((space, key) for space in BANK for key in range(keys))
+
+
+def _create(space: int) -> list[object]:
+    options: dict[str, object] = {
+        "id": space,
+        "is_sync": space != NOTES,
+        "if_not_exists": True,
+        "primary": [[_FIELD, "unsigned"]],
+    }
+    return [Op.CREATE_SPACE, NAMES[space], options]

@@ -1,0 +1,142 @@
+"""Transactions that read, think, and write: refused when what they read has changed meanwhile."""
+
+from qsync.sim import spaces
+from qsync.sim.operations import Operation, Place, Read, Steps, Told, Write
+from qsync.sim.repertoire import QUESTIONS, Begun, Drawer, Mind
+from qsync.sim.spaces import LISTS, REGISTERS
+
+STEPS_MAX = 4
+
+
+class ReadSet:
+    """What a transaction has read so far, as a client library keeps it."""
+
+    def __init__(self) -> None:
+        self.reads: list[list[object]] = []
+        self.snapshot = 0
+
+    def saw(self, place: Place, told: Told) -> None:
+        """The oldest index is what all is checked against."""
+        read = spaces.was_read(*place)
+        if read not in self.reads:
+            self.reads.append(read)
+        self.snapshot = min(self.snapshot or told.at, told.at)
+
+    def commit(self, ops: list[list[object]]) -> Write:
+        """Do it, if nothing of what was read has changed."""
+        return Write(ops=ops, reads=self.reads, snapshot=self.snapshot)
+
+
+def draw(mind: Mind) -> Begun:
+    """Some operation, by the weights of the run."""
+    names = [name for name, _ in mind.load.weights]
+    weights = [weight for _, weight in mind.load.weights]
+    return DRAWERS[mind.dice.choices(names, weights)[0]](mind)
+
+
+def _txn(mind: Mind) -> Begun:
+    """Reads of lists and appends to them, in any order."""
+    asked: list[list[object]] = []
+    for _ in range(mind.dice.randint(1, STEPS_MAX)):
+        key = mind.key()
+        if mind.dice.random() < 0.5:
+            asked.append(["r", key, None])
+        else:
+            asked.append(["append", key, mind.unique()])
+    operation = Operation(name="txn", f="txn", space="lists", value=asked)
+    return operation, _txn_steps(operation, asked)
+
+
+def _txn_steps(operation: Operation, asked: list[list[object]]) -> Steps:
+    seen = ReadSet()
+    own: dict[int, list[int]] = {}
+    ops: list[list[object]] = []
+    done: list[list[object]] = []
+    told = Told(type="ok")
+    for f, key, value in asked:
+        assert isinstance(key, int)
+        if f == "append":
+            assert isinstance(value, int)
+            own.setdefault(key, []).append(value)
+            ops.append(spaces.append(key, value))
+            done.append([f, key, value])
+            continue
+        told = yield Read(places=((LISTS, key),))
+        if not told.ok:
+            return
+        seen.saw((LISTS, key), told)
+        held = spaces.shown(LISTS, told.rows[0])
+        assert held is None or isinstance(held, list)
+        done.append([f, key, [*(held or ()), *own.get(key, ())]])
+    if ops or len(seen.reads) > 1:
+        told = yield seen.commit(ops)
+    if told.ok:
+        operation.value = done
+
+
+def _swap(mind: Mind) -> Begun:
+    """A compare-and-set that reads first and is validated by the leader."""
+    key, value = mind.key(), mind.unique()
+    operation = Operation(name="swap", f="cas", space="registers", key=key, value=[None, value])
+
+    def steps() -> Steps:
+        told = yield Read(places=((REGISTERS, key),))
+        if told.ok:
+            seen = ReadSet()
+            seen.saw((REGISTERS, key), told)
+            operation.value = [spaces.shown(REGISTERS, told.rows[0]), value]
+            yield seen.commit([spaces.put(REGISTERS, key, value)])
+
+    return operation, steps()
+
+
+def _move(mind: Mind) -> Begun:
+    """A transfer that reads both balances and writes the new ones."""
+    source, target, amount = mind.transfer()
+    value = [spaces.account(*source), spaces.account(*target), amount]
+    operation = Operation(name="move", f="transfer", space="bank", value=value)
+    changes = ((source, -amount), (target, amount))
+
+    def steps() -> Steps:
+        seen, ops = ReadSet(), []
+        for place, change in changes:
+            told = yield Read(places=(place,))
+            if not told.ok:
+                return
+            seen.saw(place, told)
+            held = spaces.shown(place[0], told.rows[0])
+            assert isinstance(held, int)
+            ops.append(spaces.put(*place, held + change))
+        yield seen.commit(ops)
+
+    return operation, steps()
+
+
+def _count(mind: Mind) -> Begun:
+    """All balances one by one, in a transaction that writes nothing."""
+    operation = Operation(name="count", f="read", space="bank")
+    keys = mind.load.keys
+
+    def steps() -> Steps:
+        seen, found = ReadSet(), dict[str, object]()
+        for place in spaces.accounts(keys):
+            told = yield Read(places=(place,))
+            if not told.ok:
+                return
+            seen.saw(place, told)
+            found[spaces.account(*place)] = spaces.shown(place[0], told.rows[0])
+        told = yield seen.commit([])
+        if told.ok:
+            operation.value = found
+
+    return operation, steps()
+
+
+DRAWERS: dict[str, Drawer] = {
+    **QUESTIONS,
+    "txn": _txn,
+    "swap": _swap,
+    "move": _move,
+    "count": _count,
+}
+"""Everything clients do, by name."""
