@@ -28,7 +28,7 @@ class Why:
         found = await self.survey()
         leader: Info | None = None
         if found.leader is not None:
-            whole = await self._box.ask(found.leader.address)
+            whole = await self._box.place.ask(found.leader.address)
             leader = Info.read(whole)
         return why.waiting(leader, found)
 
@@ -43,5 +43,5 @@ class Why:
 
     async def survey(self) -> cluster.Survey:
         """All members asked at once."""
-        addresses = self._box.addresses
+        addresses = self._box.place.addresses
         return await anyio.to_thread.run_sync(cluster.survey, addresses)

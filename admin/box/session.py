@@ -14,7 +14,8 @@ from admin.box.asking import Why
 from admin.box.cfg import Options
 from admin.box.ctl import Ctl
 from admin.box.info import Info
-from admin.box.pool import Held, Pool
+from admin.box.place import Place, map_of
+from admin.box.pool import Pool
 from admin.box.schema import Schema
 from admin.box.space import Space
 from admin.box.stat import Stat
@@ -26,7 +27,7 @@ from qsync.client.blocking import TIMEOUT_S
 from qsync.client.feed import AsyncFeed
 from qsync.client.options import WriteOptions
 from qsync.client.rows import Key, Receipt
-from qsync.errors import ConfigError, ProtocolError, QsyncError
+from qsync.errors import QsyncError
 from qsync.wire.verbs import Name
 
 T = TypeVar("T")
@@ -42,105 +43,50 @@ class NoTransaction(QsyncError):
 class Box:
     """One session; made by `open_box`. One thing at a time: it holds the open transaction."""
 
-    def __init__(self, pool: Pool, data: Held) -> None:
-        self.name = ""
+    def __init__(self, place: Place) -> None:
+        self.place = place
         self.txn: Txn | None = None
         self.last: Receipt | None = None
         self.ctl = Ctl(self)
         self.schema = Schema(self)
         self.stat = Stat(self)
         self.why = Why(self)
-        self._members: dict[str, str] = {}
-        self._pool = pool
-        self._data = data
-        self._node: Held | None = None
-        self._pinned: str | None = None
 
     # -- who is spoken to
 
     @property
     def data(self) -> AsyncClient:
         """The connection for data: it finds the leader by itself."""
-        return self._data.client
+        return self.place.data
 
     @property
     def node(self) -> AsyncClient:
         """The connection to the one node that is spoken to."""
-        assert self._node is not None
-        return self._node.client
+        return self.place.node
 
     @property
-    def addresses(self) -> tuple[str, ...]:
-        """Every member's address."""
-        return tuple(self._members.values())
+    def name(self) -> str:
+        """The name of that node."""
+        return self.place.name
 
     @property
     def members(self) -> Mapping[str, str]:
         """Name and address of every member."""
-        return self._members
-
-    @property
-    def pinned(self) -> bool:
-        """Was the node named, so that the session stays with it?"""
-        return self._pinned is not None
+        return self.place.members
 
     async def use(self, node: str | None) -> None:
         """Speak to that node from now on: a name, an id or an address; None follows the leader."""
-        status = await self.data.status()
-        self._learn(status)
-        if node is None:
-            self._pinned = None
-            address = status.get("leader_address") or status.get("address")
-        else:
-            address = self._pinned = self._address_of(node, status)
-        await self._speak_to(str(address))
+        await self.place.use(node)
 
     async def follow(self) -> str | None:
         """Go where the leader is, unless a node was named. Its name, if it is another one now."""
-        if self._pinned is not None:
-            return None
-        status = await self.data.status()
-        self._learn(status)
-        leader, name = status.get("leader_address"), status.get("leader_name")
-        if not isinstance(leader, str) or name == self.name:
-            return None
-        await self._speak_to(leader)
-        return self.name
-
-    async def ask(self, address: str) -> Mapping[str, object]:
-        """The whole `box.info` of any member."""
-        held = await self._pool.open((address,), direct=True)
-        try:
-            return _map(await held.client.info())
-        finally:
-            held.close()
-
-    async def _speak_to(self, address: str) -> None:
-        former = self._node
-        self._node = await self._pool.open((address,), direct=True)
-        if former is not None:
-            former.close()
-        self.name = str(await self.node.info("name"))
-
-    def _learn(self, status: Mapping[str, object]) -> None:
-        nodes = status.get("nodes")
-        found = nodes if isinstance(nodes, list) else []
-        self._members = {str(name): str(address) for _, name, address in found}
-
-    def _address_of(self, node: str, status: Mapping[str, object]) -> str:
-        nodes = status.get("nodes")
-        for id_, name, address in nodes if isinstance(nodes, list) else []:
-            if node in {str(id_), name, address}:
-                return str(address)
-        if ":" in node:
-            return targets.normal(node)
-        raise ConfigError(f"there is no node {node!r}; there are {', '.join(self._members)}")
+        return await self.place.follow()
 
     # -- looking
 
     async def info(self) -> Info:
         """`box.info` of the node, as a record. No part that fails hides the others."""
-        return Info.read(_map(await self.node.info()))
+        return Info.read(map_of(await self.node.info()))
 
     async def info_at(self, path: str) -> object:
         """A part of it, such as `synchro.queue.len`."""
@@ -227,7 +173,7 @@ async def open_box(
     async with anyio.create_task_group() as group:
         try:
             pool = Pool(group, timeout=timeout)
-            box = Box(pool, await pool.open(addresses, direct=False))
+            box = Box(Place(pool, await pool.open(addresses, direct=False)))
             await box.use(node)
             yield box
         except Exception as error:  # noqa: BLE001 - raised again below, outside of the task group
@@ -236,9 +182,3 @@ async def open_box(
             group.cancel_scope.cancel()
     if failure is not None:
         raise failure
-
-
-def _map(value: object) -> dict[str, object]:
-    if isinstance(value, dict):
-        return value
-    raise ProtocolError(f"not a map: {value!r}")

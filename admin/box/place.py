@@ -1,0 +1,105 @@
+"""Whom a session speaks to: the leader for data, and one node for what is about a node."""
+
+from collections.abc import Mapping
+
+from admin.box.pool import Held, Pool
+from qsync.client import targets
+from qsync.client.aio import AsyncClient
+from qsync.errors import ConfigError, ProtocolError
+
+
+class Place:
+    """Two connections and what is known of the members. `name` is the node's."""
+
+    def __init__(self, pool: Pool, data: Held) -> None:
+        self.name = ""
+        self._members: dict[str, str] = {}
+        self._pool = pool
+        self._data = data
+        self._node: Held | None = None
+        self._pinned: str | None = None
+
+    @property
+    def data(self) -> AsyncClient:
+        """The connection for data: it finds the leader by itself."""
+        return self._data.client
+
+    @property
+    def node(self) -> AsyncClient:
+        """The connection to the one node that is spoken to."""
+        assert self._node is not None
+        return self._node.client
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Every member's address."""
+        return tuple(self._members.values())
+
+    @property
+    def members(self) -> Mapping[str, str]:
+        """Name and address of every member."""
+        return self._members
+
+    @property
+    def pinned(self) -> bool:
+        """Was the node named, so that the session stays with it?"""
+        return self._pinned is not None
+
+    async def use(self, node: str | None) -> None:
+        """Speak to that node from now on: a name, an id or an address; None follows the leader."""
+        status = await self.data.status()
+        self._learn(status)
+        if node is None:
+            self._pinned = None
+            address = status.get("leader_address") or status.get("address")
+        else:
+            address = self._pinned = self._address_of(node, status)
+        await self._speak_to(str(address))
+
+    async def follow(self) -> str | None:
+        """Go where the leader is, unless a node was named. Its name, if it is another one now."""
+        if self._pinned is not None:
+            return None
+        status = await self.data.status()
+        self._learn(status)
+        leader, name = status.get("leader_address"), status.get("leader_name")
+        if not isinstance(leader, str) or name == self.name:
+            return None
+        await self._speak_to(leader)
+        return self.name
+
+    async def ask(self, address: str) -> Mapping[str, object]:
+        """The whole `box.info` of any member."""
+        held = await self._pool.open((address,), direct=True)
+        try:
+            return map_of(await held.client.info())
+        finally:
+            held.close()
+
+    async def _speak_to(self, address: str) -> None:
+        former = self._node
+        self._node = await self._pool.open((address,), direct=True)
+        if former is not None:
+            former.close()
+        self.name = str(await self.node.info("name"))
+
+    def _learn(self, status: Mapping[str, object]) -> None:
+        nodes = status.get("nodes")
+        found = nodes if isinstance(nodes, list) else []
+        self._members = {str(name): str(address) for _, name, address in found}
+
+    def _address_of(self, node: str, status: Mapping[str, object]) -> str:
+        nodes = status.get("nodes")
+        for id_, name, address in nodes if isinstance(nodes, list) else []:
+            if node in {str(id_), name, address}:
+                return str(address)
+        if ":" in node:
+            return targets.normal(node)
+        raise ConfigError(f"there is no node {node!r}; there are {', '.join(self._members)}")
+
+
+def map_of(value: object) -> dict[str, object]:
+    """The map that an answer must be. Raises ProtocolError."""
+    if isinstance(value, dict):
+        return value
+    raise ProtocolError(f"not a map: {value!r}")
