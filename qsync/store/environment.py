@@ -148,12 +148,12 @@ class Environment:
                 self._map_size = int(env.info()["map_size"])
                 _cover(env, self.path / "data.mdb")
                 dbs = {name: env.open_db(name.encode()) for name in self._names}
-            except lmdb.Error:
+                # Always: whoever made the files may have been killed before their names were safe.
+                sync_directory(self.path)
+                sync_directory(self.path.parent)
+            except (OSError, lmdb.Error):
                 env.close()
                 raise
-            # Every time: whoever made the files may have been killed before their names were safe.
-            sync_directory(self.path)
-            sync_directory(self.path.parent)
         except lmdb.MapFullError as error:
             raise faults.map_full(self.path, self._map_size) from error
         except (OSError, lmdb.Error) as error:

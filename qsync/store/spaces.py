@@ -109,8 +109,9 @@ class SpaceStore:
         self._env.sync()
         with self._marking:
             if self.folded == upto and not self._clean:
-                _write_mark(self._mark_file, _CLEAN)
+                # First: when writing fails the mark may say so all the same, and must be changed.
                 self._clean = True
+                _write_mark(self._mark_file, _CLEAN)
         return upto
 
     def wipe(self) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from election.messages import Index
 from qsync.errors import DiskFull, StoreError
-from qsync.store import longkeys
+from qsync.store import longkeys, spaces
 from qsync.store.contract import Spaces
 from qsync.store.memory import MemorySpaces
 from qsync.store.spaces import SpaceStore, boot_id
@@ -268,6 +268,27 @@ def test_a_mark_that_could_not_be_written_leaves_the_former_one(
     again.close()
 
 
+def test_a_mark_that_may_have_been_written_is_not_left_when_rows_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its content reached the disk, and then the flush of its name failed."""
+    store = SpaceStore(tmp_path / "data", boot="run 1")
+    store.fold(fold(3, a="1"))
+
+    def no_flush(_: Path) -> None:
+        raise OSError(errno.EIO, "the disk is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(spaces, "sync_directory", no_flush)
+        with pytest.raises(StoreError):
+            store.sync()
+    store.fold(fold(4, b="2"))
+    store.abandon()
+    again = SpaceStore(tmp_path / "data", boot="run 2")
+    assert (again.folded, again.rebuilt) == (0, True)
+    again.close()
+
+
 def test_rows_without_a_mark_are_not_trusted(tmp_path: Path) -> None:
     store = SpaceStore(tmp_path / "data")
     store.fold(fold(3, a="1"))
@@ -295,14 +316,14 @@ def test_the_run_of_the_system_has_a_name_that_stays() -> None:
 
 @pytest.mark.parametrize(("system", "folded"), [(False, 4), (True, 0)])
 def test_memory_forgets_unflushed_rows_only_with_the_system(*, system: bool, folded: int) -> None:
-    spaces = MemorySpaces()
-    spaces.fold(fold(3, a="1"))
-    spaces.sync()
-    spaces.crash(system=True)
-    assert spaces.folded == 3
-    spaces.fold(fold(4, b="2"))
-    spaces.crash(system=system)
-    assert spaces.folded == folded
+    memory = MemorySpaces()
+    memory.fold(fold(3, a="1"))
+    memory.sync()
+    memory.crash(system=True)
+    assert memory.folded == 3
+    memory.fold(fold(4, b="2"))
+    memory.crash(system=system)
+    assert memory.folded == folded
 
 
 def test_a_fold_into_a_full_map_leaves_everything_as_it_was(tmp_path: Path) -> None:
