@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "bench": ("cli.commands.bench:bench", "Put load on a cluster and measure it."),
     "sim": ("cli.commands.sim:sim", "A whole cluster in one thread from one seed."),
     "soak": ("cli.commands.soak:soak", "Very many of them, judged, with a memory."),
+    "doctor": ("cli.commands.doctor:doctor", "Look a cluster over: what is wrong, and the cure."),
     "config": ("cli.commands.config:config", "Check, show and explain configuration."),
     "explain": ("cli.commands.explain:explain", "What an error or exit code means, and the cure."),
 }

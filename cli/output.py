@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 
+WIDTH_ELSEWHERE = 120
+"""Where there is no terminal there is room."""
+
+
 @dataclass(slots=True)
 class Style:
     """How the user wants to be spoken to; set by the options that all commands share."""

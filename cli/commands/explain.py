@@ -4,6 +4,7 @@ import importlib
 
 import click
 
+from admin.cures import CURES, HOMES, Cure
 from cli.exits import Exit, exit_of
 from cli.options import json_option
 from cli.output import document, style, text
@@ -24,8 +25,8 @@ def explain(*, code: str) -> None:
 
     `list` names them all.
     """
-    # The operator's own errors are part of the catalogue.
-    importlib.import_module("admin.lab")
+    for home in HOMES:
+        importlib.import_module(home)
     if code == "list":
         _list()
     elif code.isdigit():
@@ -75,9 +76,13 @@ def _error(code: str) -> None:
     text(f"  {_about(found)}")
     text(f"  data: {_DATA[found.outcome]}")
     text(f"  retry: {'safe and useful' if found.retryable else 'does not help by itself'}")
-    if found.hint:
-        text(f"  cure: {found.hint}")
+    text(f"  why: {_cure(found).why}")
+    text(f"  cure: {_cure(found).do}")
     text(f"  exit code: {int(exit_of(found('')))}")
+
+
+def _cure(kind: type[QsyncError]) -> Cure:
+    return CURES.get(kind.code, Cure("not told", kind.hint or "not told"))
 
 
 def _about(kind: type[QsyncError]) -> str:
@@ -92,5 +97,7 @@ def _members(kind: type[QsyncError]) -> dict[str, object]:
         "outcome": kind.outcome.value,
         "retryable": kind.retryable,
         "hint": kind.hint,
+        "why": _cure(kind).why,
+        "cure": _cure(kind).do,
         "exit": int(exit_of(kind(""))),
     }

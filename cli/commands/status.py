@@ -8,16 +8,13 @@ import click
 from admin import ask, cluster
 from cli.exits import CheckFailed
 from cli.options import Duration, json_option, target_argument, target_option, timeout_option
-from cli.output import console, document, style
+from cli.output import WIDTH_ELSEWHERE, console, document, style
 from cli.output import value as print_value
 from qsync.wire.verbs import Info
 
 if TYPE_CHECKING:
     from admin.cluster import Health, Survey, Verdict
     from admin.sample import NodeSample
-
-_WIDTH_ELSEWHERE = 120
-"""Where there is no terminal there is room."""
 
 _FAILS = {
     "degraded": frozenset({cluster.Health.DEGRADED, cluster.Health.DOWN}),
@@ -133,7 +130,7 @@ def _print(found: "Survey", verdict: "Verdict", *, clear: bool) -> None:
     if clear and console().is_terminal:
         click.clear()
     screen = console()
-    width = screen.width if screen.is_terminal else _WIDTH_ELSEWHERE
+    width = screen.width if screen.is_terminal else WIDTH_ELSEWHERE
     screen.width = width
     screen.print(render(found, verdict, width=width, plain=style().plain))
 

@@ -1,12 +1,14 @@
 """The documents: links lead somewhere, and every code and option has its line."""
 
 import ast
+import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from admin.cures import CURES, HOMES
 from admin.metrics.families import FAMILIES, Family
 from admin.metrics.health import CHECKS
 from cli.main import COMMANDS
@@ -110,6 +112,16 @@ def test_error_numbers_and_codes_are_unique() -> None:
 def test_every_error_code_is_explained(number: int, code: str) -> None:
     page = (tree.ROOT / "docs/reference/errors.md").read_text(encoding="utf-8")
     assert re.search(rf"(?m)^\| {number} \| `{code}` \|", page)
+
+
+def test_every_error_has_a_cause_and_a_cure() -> None:
+    for home in HOMES:
+        importlib.import_module(home)
+    assert {error.code for error in errors.all_errors()} == {code for _, code in codes()}, (
+        "`qsync explain` does not know the module of some: add it to admin.cures.HOMES"
+    )
+    assert set(CURES) == {code for _, code in codes()}
+    assert all(each.why.endswith(".") and each.do.endswith(".") for each in CURES.values())
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -1,0 +1,206 @@
+"""Why each error happens and what to do about it, in full sentences: `qsync explain`."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+HOMES = (
+    "qsync.errors",
+    "admin.lab",
+    "admin.ports",
+    "admin.demo",
+    "admin.box.ctl",
+    "admin.box.session",
+    "cli.exits",
+    "cli.commands.lead",
+)
+"""The modules that define errors; `explain` loads them by name, so that no layer is crossed."""
+
+
+class Cure(NamedTuple):
+    """`why`: what usually brings it about. `do`: the next step."""
+
+    why: str
+    do: str
+
+
+CURES: Mapping[str, Cure] = {
+    "INTERNAL": Cure(
+        "A mistake of qsync itself, or an error of a newer release that this one has no name for.",
+        "Look at the node's log. Report it with the message, and keep the directory.",
+    ),
+    "NOT_LEADER": Cure(
+        "The request went to a follower, or an election is under way.",
+        "Send it to `error.leader`. Clients of this library do so by themselves; `qsync status` "
+        "shows who leads. Nobody for long: bring back a majority of the voters.",
+    ),
+    "READONLY": Cure(
+        "The node leads but its PROMOTE is not confirmed yet, it was demoted, hands over, is "
+        "fenced, its disk takes no writes, or it is set read-only.",
+        "`qsync status` names the reason and what lifts it; a new leader needs a quorum of acks.",
+    ),
+    "QUORUM_TIMEOUT": Cure(
+        "Too few voters made the transaction durable within `replication.synchro_timeout`.",
+        "It is safe to send it again. Find out who did not ack: `qsync doctor`, `qsync status`.",
+    ),
+    "OUTCOME_UNKNOWN": Cure(
+        "The connection broke after sending, or no quorum decided before the deadline.",
+        "Retry with the same token (`--token`, `error.token`): it is applied at most once and "
+        "answers with what became of it. Never count it as not done.",
+    ),
+    "ROLLED_BACK": Cure(
+        "The leader rolled its limbo back, or a new leader did not have the transaction.",
+        "Run the transaction again, from its reads.",
+    ),
+    "CONFLICT": Cure(
+        "Another transaction changed something that this one had read, or a condition did not "
+        "hold.",
+        "Run the transaction again, from its reads. If it happens often, make it smaller.",
+    ),
+    "SPLIT_BRAIN": Cure(
+        "A disk lied about what was durable, a directory was copied or restored by hand, or a "
+        "quorum below a majority was allowed.",
+        "Keep both directories. Compare them with `qsync log cat`, decide which is right, wipe the "
+        "other node and let it catch up.",
+    ),
+    "ACCESS_DENIED": Cure(
+        "The user has no grant for it.", "Ask whoever runs the cluster for the grant."
+    ),
+    "OVERLOADED": Cure(
+        "More work is waiting than a limit allows: connections_max, inflight_max, or a full limbo.",
+        "Wait `details['retry_after']` seconds and send it again; send less at a time.",
+    ),
+    "SYNC_QUEUE_FULL": Cure(
+        "The quorum is slower than the writers, and the request said that it would not wait.",
+        "Send it again later, or let it wait; `qsync doctor` shows whose disk or link is slow.",
+    ),
+    "UNAVAILABLE": Cure(
+        "No node runs there, the network is cut, or no quorum answers a linearizable read.",
+        "`details['nodes']` tells what each attempt met. Check addresses, then the nodes.",
+    ),
+    "SESSION_EXPIRED": Cure(
+        "The client was silent for longer than `limits.session_ttl`, or more sessions than "
+        "`limits.sessions_max` are open.",
+        "Open a new session. What became of an old request is seen in the data only.",
+    ),
+    "NO_SUCH_SPACE": Cure(
+        "The name is misspelt, or the space was dropped or not created yet.",
+        "The error suggests a similar name. Create it, or read the schema again.",
+    ),
+    "NO_SUCH_INDEX": Cure(
+        "The name is misspelt, or the space has no primary index yet.",
+        "Create the index, or use one that the error suggests.",
+    ),
+    "SPACE_EXISTS": Cure("Somebody created it before.", "Give `if_not_exists`, or another name."),
+    "DUPLICATE_KEY": Cure(
+        "An insert met a tuple with the same key in a unique index.",
+        "Use replace or upsert if that is what you mean; the error names the index.",
+    ),
+    "WRONG_TUPLE": Cure(
+        "A field has another type than the format says, or is missing.",
+        "The error names the field and the type: send that, or alter the format.",
+    ),
+    "WRONG_KEY": Cure(
+        "The key has more parts than the index, or of another type.",
+        "Give the parts of the index in their order.",
+    ),
+    "WRONG_OPERATION": Cure(
+        "Arithmetic on a text, an unknown operator, or a field that is not there.",
+        "Use one of = + - & | ^ # ! : on a field that suits it.",
+    ),
+    "WRONG_SCHEMA": Cure(
+        "The definition contradicts itself or the tuples that are there.",
+        "The error names what does not fit; nothing was changed.",
+    ),
+    "TOO_LARGE": Cure(
+        "A tuple, transaction or message is over its limit.",
+        "Split it, or raise the limit that the error names on all nodes.",
+    ),
+    "COMPACTED": Cure(
+        "A change feed was away for longer than the log is kept.",
+        "Read the space as it is, then watch from the index of that read.",
+    ),
+    "PROTOCOL": Cure(
+        "Something that is no client of qsync dialled the port, or client and node disagree.",
+        "Check what listens and dials there; keep client and node at the same release.",
+    ),
+    "WRONG_VERSION": Cure(
+        "Client and node, or two nodes, are of releases too far apart.",
+        "Upgrade the older one; nodes one release at a time.",
+    ),
+    "FOREIGN_CLUSTER": Cure(
+        "`cluster.id` differs, an address in `peers` is of another cluster, or two directories "
+        "run under one replica id.",
+        "Compare the configurations with `qsync config diff`; stop one of the two.",
+    ),
+    "STORE": Cure(
+        "The directory is missing, of another owner, or on a file system without what is needed.",
+        "The error names path and reason; mend that and start the node again.",
+    ),
+    "DIRECTORY_LOCKED": Cure(
+        "Another process of this node still runs.", "Stop it first; `qsync lab ps` for a lab."
+    ),
+    "WRONG_FORMAT": Cure(
+        "The directory was written by a newer release.", "Start it with that release."
+    ),
+    "DAMAGED": Cure(
+        "A disk or memory fault, or somebody edited the files.",
+        "The node sets the log aside and catches up before it votes again. Check the disk; "
+        "`qsync log verify DIR` shows where.",
+    ),
+    "DISK_FULL": Cure(
+        "The file system is full, or a quota is reached.",
+        "Make room; the node goes on by itself.",
+    ),
+    "CONFIG": Cure(
+        "An option is unknown, or its value is not possible or does not fit another one.",
+        "Each line names the place, the option, the reason, and often the word that was meant. "
+        "`qsync config check` tries it out; nothing was changed.",
+    ),
+    "NOT_RUNNING": Cure("The node was stopped or killed before.", "`qsync lab start NODE`."),
+    "STILL_RUNNING": Cure(
+        "Its files are in use.", "`qsync lab kill NODE` first; then repeat the command."
+    ),
+    "NO_SUCH_LAB": Cure(
+        "It was removed, has another name, or lives in a directory of its own.",
+        "`qsync lab up` makes one; give --name or --dir.",
+    ),
+    "LAB_EXISTS": Cure(
+        "A lab of that name was made before.",
+        "`qsync lab up` without --nodes starts it again; `qsync lab down` removes it.",
+    ),
+    "DEMO_NOT_HEALED": Cure(
+        "The machine is very busy, or a node could not start again.",
+        "Run it with --keep DIR and look at the logs there.",
+    ),
+    "NO_FREE_PORT": Cure(
+        "Very many processes listen on this machine.", "Stop some, or run fewer nodes."
+    ),
+    "TIMED_OUT": Cure(
+        "What was waited for needs a quorum, a leader, or simply more time.",
+        "Wait longer, or ask `qsync doctor` what is missing. The waiting changed nothing.",
+    ),
+    "STILL_CONNECTED": Cure(
+        "A member that lives is not to be forgotten.", "Stop that node first, then repeat."
+    ),
+    "TRANSACTION": Cure(
+        "begin inside a transaction, or commit outside one; or it was ended by a timeout.",
+        "Commit or roll back the open one; begin before you commit.",
+    ),
+    "CHECK_FAILED": Cure(
+        "What was checked is not as it should be: degraded, inconsistent, an expectation missed.",
+        "The message says what; `qsync doctor` says what to do.",
+    ),
+    "STOPPED": Cure(
+        "A guard or `--timeout` stopped the command before it changed anything.",
+        "Lift the reason that it names, or give more time, and run it again.",
+    ),
+    "NOT_HEALED": Cure(
+        "What was broken on purpose could not be put right again.",
+        "Look at what the message names; put it right by hand before you go on.",
+    ),
+    "NO_ANSWER": Cure(
+        "The connection broke, or the node was slower than the timeout.",
+        "`qsync status` shows who leads now; then decide whether to repeat it.",
+    ),
+}
+"""By code, for every error that there is."""

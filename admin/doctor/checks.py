@@ -1,0 +1,94 @@
+"""All checks in their order, and how they are run."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from admin.doctor import disks, leading, limbo, process, reach, replication, settings
+from admin.doctor.facts import Facts
+from admin.doctor.finding import Finding, Severity
+from qsync.errors import ConfigError
+
+Look = Callable[[Facts], Iterator[Finding]]
+
+CHECKS: tuple[Look, ...] = (
+    leading.leader_writes,
+    leading.one_leader,
+    leading.leader_agreed,
+    leading.quorum_margin,
+    leading.quorum_safe,
+    reach.members_answer,
+    reach.links_stand,
+    reach.members_agree,
+    reach.one_cluster,
+    reach.one_version,
+    replication.data_agrees,
+    replication.log_whole,
+    replication.all_vote,
+    replication.replicas_keep_up,
+    replication.folding_keeps_up,
+    limbo.limbo_moves,
+    limbo.limbo_room,
+    limbo.nothing_lost,
+    limbo.rolled_back,
+    limbo.outcomes_known,
+    disks.disk_writes,
+    disks.disk_answers,
+    disks.disk_fast,
+    disks.disks_even,
+    disks.disk_room,
+    disks.events_written,
+    settings.settings_agree,
+    settings.timeouts_fit_disks,
+    settings.writes_outlive_elections,
+    settings.listens_safely,
+    leading.leader_heard,
+    leading.elections_rare,
+    leading.voters_odd,
+    process.clocks_agree,
+    process.files_allowed,
+    process.clients_allowed,
+    process.strangers_few,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One check and what it found; nothing is good."""
+
+    name: str
+    about: str
+    findings: tuple[Finding, ...]
+
+
+def name_of(check: Look) -> str:
+    """What a check is called on the command line."""
+    return check.__name__.replace("_", "-")
+
+
+def about(check: Look) -> str:
+    """What a check claims, in a sentence."""
+    return (check.__doc__ or "").partition("\n")[0]
+
+
+def chosen(names: Iterable[str]) -> list[Look]:
+    """The checks of these names; all without any. Raises ConfigError naming those there are."""
+    wanted = list(names)
+    known = {name_of(check): check for check in CHECKS}
+    for name in wanted:
+        if name not in known:
+            raise ConfigError(f"there is no check {name!r}; there are {', '.join(known)}")
+    return [known[name] for name in wanted] or list(CHECKS)
+
+
+def run(facts: Facts, checks: Iterable[Look] = CHECKS) -> list[Result]:
+    """Every check on the same facts, in order."""
+    return [
+        Result(name=name_of(each), about=about(each), findings=tuple(each(facts)))
+        for each in checks
+    ]
+
+
+def wrong(results: Iterable[Result]) -> list[Finding]:
+    """What is more than something to know, the worst first."""
+    found = [each for result in results for each in result.findings if each.severity.wrong]
+    return sorted(found, key=lambda each: list(Severity).index(each.severity))

@@ -1,0 +1,91 @@
+"""Checks: do the disks take what they must, fast enough, and is there room?"""
+
+from collections.abc import Iterator
+from statistics import median
+
+from admin.doctor.facts import Facts
+from admin.doctor.finding import Finding, critical, note, warning
+
+USUAL_S_MAX = 0.05
+"""A durable write that takes longer makes every commit slow."""
+BUSY_S_MAX = 1.0
+UNEVEN_FACTOR = 10.0
+UNEVEN_S_MIN = 0.005
+"""Below this nobody minds who is slower."""
+ROOM_SHARE_MIN, ROOM_SHARE_TIGHT = 0.02, 0.10
+_MS = 1e3
+
+
+def disk_writes(facts: Facts) -> Iterator[Finding]:
+    """The log can be written."""
+    for node in facts.nodes:
+        if node.disk.error:
+            yield critical(
+                node.name,
+                f"cannot write its log: {node.disk.error}",
+                "make room or mend the disk; the node goes on by itself",
+            )
+
+
+def disk_answers(facts: Facts) -> Iterator[Finding]:
+    """No write hangs."""
+    for node in facts.nodes:
+        if node.disk.busy_s > BUSY_S_MAX:
+            yield critical(
+                node.name,
+                f"a write of its log has not ended for {node.disk.busy_s:.2g} s",
+                "look at the disk and its controller; a leader whose disk hangs steps down",
+            )
+
+
+def disk_fast(facts: Facts) -> Iterator[Finding]:
+    """A durable write takes milliseconds."""
+    for node in facts.nodes:
+        usual = node.disk.usual_s
+        if usual is not None and usual > USUAL_S_MAX:
+            yield warning(
+                node.name,
+                f"makes a write durable in {usual * _MS:.0f} ms; each commit waits so long",
+                "use a disk that keeps a flush below 10 ms; see what else writes there",
+            )
+
+
+def disks_even(facts: Facts) -> Iterator[Finding]:
+    """No disk is much slower than the others."""
+    known = {node.name: node.disk.usual_s for node in facts.nodes if node.disk.usual_s}
+    if len(known) < 3:  # noqa: PLR2004 - of two nobody can say which is odd
+        return
+    middle = median(known.values())
+    for name, usual in known.items():
+        if usual > UNEVEN_S_MIN and usual > UNEVEN_FACTOR * middle:
+            yield note(
+                name,
+                f"its disk takes {usual * _MS:.0f} ms where the others take {middle * _MS:.1f} ms",
+                "it holds nothing up while the quorum is there without it; better it does not lead",
+            )
+
+
+def disk_room(facts: Facts) -> Iterator[Finding]:
+    """There is room on the disk."""
+    for node in facts.nodes:
+        free, total = node.disk.free, node.disk.total
+        if free is None or not total or free > ROOM_SHARE_TIGHT * total:
+            continue
+        found = critical if free < ROOM_SHARE_MIN * total else warning
+        yield found(
+            node.name,
+            f"{free / total:.0%} of its disk is free ({free >> 20} MiB)",
+            "make room: a node that cannot write its log steps down",
+        )
+
+
+def events_written(facts: Facts) -> Iterator[Finding]:
+    """The timeline has all events."""
+    for node in facts.nodes:
+        count = node.counters.get("events_unwritten", 0)
+        if count:
+            yield note(
+                node.name,
+                f"could not write {count} events to its timeline.jsonl",
+                "is its directory full or read-only?",
+            )

@@ -1,0 +1,91 @@
+"""What the checks may look at: every node's sample and settings, gathered once."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from admin import ask, cluster
+from admin.cluster import ASKED_AT_ONCE_MAX, Silence, Survey, Verdict
+from admin.sample import NodeSample
+from qsync import units
+from qsync.errors import QsyncError
+from qsync.wire import replies
+from qsync.wire.verbs import Info
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The configuration that a node runs with, as text, section by section."""
+
+    sections: Mapping[str, object] = field(default_factory=dict)
+
+    def text(self, key: str) -> str | None:
+        """The value of a dotted option; None where it is not known."""
+        section, _, option = key.rpartition(".")
+        inside = self.sections.get(section) if section else self.sections
+        found = inside.get(option) if isinstance(inside, Mapping) else None
+        return found if isinstance(found, str) else None
+
+    def seconds(self, key: str) -> float | None:
+        """A duration."""
+        found = self.text(key)
+        return None if found is None else units.duration(found)
+
+    def number(self, key: str) -> int | None:
+        """A whole number."""
+        found = self.text(key)
+        return None if found is None else int(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """One round of answers. `settings` by replica id, of those that told them."""
+
+    survey: Survey
+    settings: Mapping[int, Settings] = field(default_factory=dict)
+
+    @property
+    def nodes(self) -> tuple[NodeSample, ...]:
+        """Those that answered."""
+        return self.survey.samples
+
+    @property
+    def silent(self) -> tuple[Silence, ...]:
+        """Members that did not."""
+        return self.survey.silent
+
+    @property
+    def leader(self) -> NodeSample | None:
+        """Of the highest term."""
+        return self.survey.leader
+
+    @property
+    def verdict(self) -> Verdict:
+        """Can it commit?"""
+        return cluster.judge(self.survey)
+
+    def of(self, node: NodeSample) -> Settings:
+        """A node's settings; empty ones where they are not known."""
+        return self.settings.get(node.id, Settings())
+
+    def name(self, id: int) -> str:
+        """A member's name."""
+        names = {other: name for node in self.nodes for other, name, _ in node.nodes}
+        return names.get(id, str(id))
+
+
+def gather(seeds: Sequence[str], *, timeout: float = ask.TIMEOUT_S) -> Facts:
+    """Ask everybody everything. Raises Unavailable when nobody answers."""
+    found = cluster.survey(seeds, timeout=timeout)
+
+    def one(node: NodeSample) -> Settings | None:
+        try:
+            answer = ask.value(node.address, Info(1, "settings"), timeout=timeout)
+        except QsyncError:
+            return None  # It answered a moment ago: the checks do without.
+        return Settings(replies.read_map(answer))
+
+    with ThreadPoolExecutor(ASKED_AT_ONCE_MAX) as pool:
+        told = list(pool.map(one, found.samples))
+    known = {node.id: each for node, each in zip(found.samples, told, strict=True) if each}
+    return Facts(survey=found, settings=known)

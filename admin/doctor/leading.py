@@ -1,0 +1,142 @@
+"""Checks: does exactly one node lead, does it take writes, and what would break that?"""
+
+from collections.abc import Iterator
+
+from admin.doctor.facts import Facts
+from admin.doctor.finding import CLUSTER, Finding, critical, note, warning
+
+ELECTIONS_PER_HOUR_MAX = 4.0
+_HOUR_S = 3600.0
+IDLE_SHARE_MAX = 0.5
+"""Of the election timeout: a leader heard this rarely is close to being given up."""
+
+
+def leader_writes(facts: Facts) -> Iterator[Finding]:
+    """Somebody leads and takes writes."""
+    leader = facts.leader
+    if leader is None:
+        yield critical(
+            CLUSTER,
+            facts.verdict.sentence,
+            "a majority of the voters must run and see each other; `qsync promote NODE` calls an "
+            "election at once",
+        )
+    elif leader.ro:
+        why = "; ".join(leader.ro_reasons) or str(leader.ro_reason)
+        yield critical(
+            leader.name,
+            f"leads term {leader.term} but takes no writes: {why}",
+            "a new leader waits for a quorum to ack its PROMOTE; after `demote`, promote a node",
+        )
+
+
+def one_leader(facts: Facts) -> Iterator[Finding]:
+    """No two nodes say that they lead."""
+    leaders = sorted((node.term, node.name) for node in facts.nodes if node.leads)
+    if len(leaders) < 2:  # noqa: PLR2004 - two are one too many
+        return
+    said = ", ".join(f"{name} in term {term}" for term, name in leaders)
+    if leaders[-1][0] == leaders[-2][0]:
+        yield critical(
+            CLUSTER,
+            f"two leaders of one term: {said}. This must never happen",
+            "stop writing, keep all directories, and report it with `qsync log cat` of both",
+        )
+        return
+    for term, name in leaders[:-1]:
+        yield warning(
+            name,
+            f"still believes that it leads term {term}; {said}",
+            "it is cut off and steps down by itself within four heartbeats; if not, look at "
+            "`election.fencing`",
+        )
+
+
+def leader_agreed(facts: Facts) -> Iterator[Finding]:
+    """All nodes follow the same leader in the same term."""
+    leader = facts.leader
+    if leader is None:
+        return
+    for node in facts.nodes:
+        if node.leads:
+            continue
+        if node.leader is None:
+            yield warning(
+                node.name,
+                f"follows nobody (term {node.term}; {leader.name} leads term {leader.term})",
+                f"look at the link between {node.name} and {leader.name}",
+            )
+        elif node.leader != leader.id:
+            yield warning(
+                node.name,
+                f"follows {facts.name(node.leader)}, while {leader.name} leads term {leader.term}",
+                f"it has not heard of the newer leader: look at its link to {leader.name}",
+            )
+
+
+def quorum_margin(facts: Facts) -> Iterator[Finding]:
+    """At least one more voter may go without stopping writes."""
+    verdict = facts.verdict
+    if facts.leader is None or verdict.margin > 0:
+        return
+    if verdict.margin < 0:
+        yield critical(CLUSTER, verdict.sentence, "bring back the nodes that are named")
+    elif facts.survey.voters > 2:  # noqa: PLR2004 - two never have a margin
+        yield warning(
+            CLUSTER,
+            "no voter is to spare: losing any one stops writes",
+            "bring back the missing voters before you stop another one",
+        )
+
+
+def quorum_safe(facts: Facts) -> Iterator[Finding]:
+    """The quorum is a majority."""
+    if any(node.limbo.unsafe for node in facts.nodes):
+        yield critical(
+            CLUSTER,
+            "the quorum is below a majority: what one side confirms the other may not have",
+            "set replication.synchro_quorum to at least N / 2 + 1",
+        )
+
+
+def voters_odd(facts: Facts) -> Iterator[Finding]:
+    """The number of voters is odd, and enough to lose one."""
+    voters = facts.survey.voters
+    if voters == 1:
+        yield note(CLUSTER, "there is one node: its disk is the only copy", "add two more")
+    elif voters % 2 == 0:
+        may = (voters - 1) // 2
+        yield note(
+            CLUSTER,
+            f"{voters} voters survive the loss of {may}, as {voters - 1} do",
+            "an even number costs an ack more and gains nothing: add or remove one",
+        )
+
+
+def leader_heard(facts: Facts) -> Iterator[Finding]:
+    """Followers hear their leader well within the election timeout."""
+    for node in facts.nodes:
+        timeout = facts.of(node).seconds("election.timeout")
+        idle = node.leader_idle
+        if node.leads or idle is None or timeout is None or idle < IDLE_SHARE_MAX * timeout:
+            continue
+        yield warning(
+            node.name,
+            f"has not heard its leader for {idle:.2g} s; after {timeout:g} s it calls an election",
+            "the leader or the link is slow: look at the leader's CPU and disk; else raise "
+            "election.timeout",
+        )
+
+
+def elections_rare(facts: Facts) -> Iterator[Finding]:
+    """The leader does not change all the time."""
+    won = sum(node.counters.get("elections", 0) for node in facts.nodes)
+    hours = max((node.uptime for node in facts.nodes), default=0.0) / _HOUR_S
+    # The first one and those of a young cluster are no sign.
+    if won - 1 > ELECTIONS_PER_HOUR_MAX * max(hours, 1.0):
+        yield warning(
+            CLUSTER,
+            f"{won} elections in {hours:.2g} h: each costs a gap in writes",
+            "`qsync info events` tells the reasons; a slow disk, a flapping link, or "
+            "election.timeout too short",
+        )

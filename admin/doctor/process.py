@@ -1,0 +1,66 @@
+"""Checks: clocks, open files, clients, strangers."""
+
+from collections.abc import Iterator
+
+from admin.doctor.facts import Facts
+from admin.doctor.finding import CLUSTER, Finding, note, warning
+
+SKEW_S_MAX = 2.0
+"""More than asking everybody takes."""
+FILES_SHARE_MAX = 0.8
+CLIENTS_SHARE_MAX = 0.8
+REFUSED_MAX = 100
+
+
+def clocks_agree(facts: Facts) -> Iterator[Finding]:
+    """The wall clocks are together."""
+    times = {node.name: node.time for node in facts.nodes if node.time is not None}
+    if not times:
+        return
+    late, early = min(times, key=times.__getitem__), max(times, key=times.__getitem__)
+    skew = times[early] - times[late]
+    if skew > SKEW_S_MAX:
+        yield warning(
+            CLUSTER,
+            f"the clock of {late} is {skew:.1f} s behind that of {early}",
+            "nothing is decided by it, but times in logs and events mislead: set up NTP",
+        )
+
+
+def files_allowed(facts: Facts) -> Iterator[Finding]:
+    """Open files are well below the limit."""
+    for node in facts.nodes:
+        if len(node.files) != 2:  # noqa: PLR2004 - those in use and the limit
+            continue
+        used, most = node.files
+        if used > FILES_SHARE_MAX * most:
+            yield warning(
+                node.name,
+                f"has {used} of {most} files open",
+                "raise the limit (ulimit -n, LimitNOFILE): without a free one nobody can connect",
+            )
+
+
+def clients_allowed(facts: Facts) -> Iterator[Finding]:
+    """Client connections are well below the limit."""
+    for node in facts.nodes:
+        most = facts.of(node).number("limits.connections_max")
+        if most is not None and node.clients > CLIENTS_SHARE_MAX * most:
+            yield warning(
+                node.name,
+                f"has {node.clients} of {most} client connections",
+                "raise limits.connections_max, or let clients share connections",
+            )
+
+
+def strangers_few(facts: Facts) -> Iterator[Finding]:
+    """Few connections are refused."""
+    for node in facts.nodes:
+        count = sum(node.refused.values())
+        if count > REFUSED_MAX:
+            why = ", ".join(f"{name} {n}" for name, n in sorted(node.refused.items()))
+            yield note(
+                node.name,
+                f"refused {count} connections since its start: {why}",
+                "something that does not speak our protocol, or a node of another cluster, dials",
+            )

@@ -1,0 +1,90 @@
+"""Checks: is everybody there, of one cluster, one release, and in touch?"""
+
+from collections.abc import Iterator
+
+from admin.doctor.facts import Facts
+from admin.doctor.finding import CLUSTER, Finding, critical, note, warning
+from admin.sample import IN_TOUCH
+
+
+def members_answer(facts: Facts) -> Iterator[Finding]:
+    """Every member answers."""
+    for each in facts.silent:
+        seen = [
+            f"{node.name} {'reaches' if peer.status == IN_TOUCH else 'does not reach'} it"
+            for node in facts.nodes
+            for peer in node.peers
+            if peer.id == each.id
+        ]
+        others = f" ({', '.join(seen)})" if seen else ""
+        yield critical(
+            each.name,
+            f"{each.address} does not answer: {each.why.rpartition(': ')[2]}{others}",
+            "start it, or bring back its host or network; if others reach it, look at the way "
+            "from here to there",
+        )
+
+
+def members_agree(facts: Facts) -> Iterator[Finding]:
+    """All nodes name the same members."""
+    told = {node.name: sorted((id, name) for id, name, _ in node.nodes) for node in facts.nodes}
+    most = max(told.values(), key=list(told.values()).count)
+    for name, members in told.items():
+        if members != most:
+            ours = ", ".join(each for _, each in members)
+            theirs = ", ".join(each for _, each in most)
+            yield critical(
+                name,
+                f"knows the members {ours}; the others know {theirs}",
+                "make `peers` the same in all configurations and restart the odd one",
+            )
+
+
+def one_cluster(facts: Facts) -> Iterator[Finding]:
+    """All nodes belong to one cluster and are told apart."""
+    ids = {node.cluster_uuid for node in facts.nodes}
+    if len(ids) > 1:
+        whose = ", ".join(f"{node.name} {node.cluster_uuid}" for node in facts.nodes)
+        yield critical(
+            CLUSTER,
+            f"nodes of different clusters answer: {whose}",
+            "give `cluster.id` of one cluster, or the right addresses in `peers`",
+        )
+    for node in facts.nodes:
+        twins = [each.name for each in facts.nodes if each.uuid == node.uuid and each is not node]
+        if twins and node.uuid and node.name < min(twins):
+            yield critical(
+                node.name,
+                f"has the same uuid as {', '.join(twins)}: a copied directory",
+                "wipe the copy's directory and let it catch up as a new node",
+            )
+
+
+def one_version(facts: Facts) -> Iterator[Finding]:
+    """All nodes run the same release."""
+    versions = sorted({node.version for node in facts.nodes})
+    if len(versions) > 1:
+        who = ", ".join(f"{node.name} {node.version}" for node in facts.nodes)
+        yield note(
+            CLUSTER,
+            f"nodes run different releases: {who}",
+            "fine during a rolling upgrade; finish it, the leader last",
+        )
+
+
+def links_stand(facts: Facts) -> Iterator[Finding]:
+    """Every node that answers reaches every other one that does, in both directions."""
+    there = {node.id: node for node in facts.nodes}
+    for node in facts.nodes:
+        for peer in node.peers:
+            if peer.status == IN_TOUCH or peer.id not in there:
+                continue
+            back = next((p for p in there[peer.id].peers if p.id == node.id), None)
+            one_way = back is not None and back.status == IN_TOUCH
+            why = f" ({peer.message})" if peer.message else ""
+            way = ", but is reached by it: the link is cut one way" if one_way else ""
+            yield warning(
+                f"{node.name} -> {peer.name}",
+                f"{node.name} does not reach {peer.name}{why}{way}",
+                "look at routes, firewalls and `peers` addresses between these two hosts",
+            )

@@ -1,0 +1,73 @@
+"""Checks: do the replicas keep up, and is their data whole?"""
+
+from collections.abc import Iterator
+
+from admin import cluster
+from admin.doctor.facts import Facts
+from admin.doctor.finding import Finding, critical, warning
+
+LAG_ENTRIES_MAX = 10_000
+OVERLAY_ROWS_MAX = 1_000_000
+UNFOLDED_ENTRIES_MAX = 200_000
+
+
+def replicas_keep_up(facts: Facts) -> Iterator[Finding]:
+    """No follower is far behind."""
+    for node in facts.nodes:
+        lag = cluster.behind(facts.survey, node)
+        if not node.leads and lag > LAG_ENTRIES_MAX:
+            yield warning(
+                node.name,
+                f"is {lag} entries behind the leader",
+                "it catches up by itself; if the number grows, its disk or link is slower than "
+                "the writers",
+            )
+
+
+def data_agrees(facts: Facts) -> Iterator[Finding]:
+    """No node's confirmed data differs from the leader's."""
+    for node in facts.nodes:
+        if node.status == "split_brain":
+            why = "; ".join(node.ro_reasons)
+            yield critical(
+                node.name,
+                f"its confirmed data differs from the leader's: {why}",
+                "it keeps everything and follows nobody. Compare with `qsync log cat` on both, "
+                "decide which is right, wipe the other (`qsync explain SPLIT_BRAIN`)",
+            )
+
+
+def log_whole(facts: Facts) -> Iterator[Finding]:
+    """No node found damage in its log."""
+    for node in facts.nodes:
+        if node.quarantined:
+            yield critical(
+                node.name,
+                f"found damage in its log and started over: {node.quarantined}",
+                "check its disk and memory; it votes again when it has caught up",
+            )
+
+
+def all_vote(facts: Facts) -> Iterator[Finding]:
+    """Every node counts in the quorum."""
+    for node in facts.nodes:
+        if node.recruit and not node.quarantined:
+            yield warning(
+                node.name,
+                "its directory was empty at start; it counts in no quorum until it has caught up",
+                "wait; at the very first start all nodes must be up at the same time",
+            )
+
+
+def folding_keeps_up(facts: Facts) -> Iterator[Finding]:
+    """Confirmed rows go from memory to the spaces on disk in time."""
+    for node in facts.nodes:
+        waiting = node.confirmed - node.folded
+        if node.disk.overlay_rows > OVERLAY_ROWS_MAX or waiting > UNFOLDED_ENTRIES_MAX:
+            yield warning(
+                node.name,
+                f"{node.disk.overlay_rows} row versions and {waiting} entries wait in memory to "
+                "be folded",
+                "writes come faster than the disk takes rows: memory and the time of a restart "
+                "grow; see store.fold_rows_max and fold_interval",
+            )

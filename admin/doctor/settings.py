@@ -1,0 +1,76 @@
+"""Checks: do the settings agree between the nodes, fit each other and the disks, and are safe?"""
+
+from collections.abc import Iterator
+
+from admin.doctor.facts import Facts
+from admin.doctor.finding import CLUSTER, Finding, note, warning
+from qsync.config import Address
+
+SHARED = (
+    "replication.synchro_quorum",
+    "replication.synchro_timeout",
+    "replication.synchro_policy",
+    "replication.timeout",
+    "election.timeout",
+    "election.fencing",
+)
+"""What should be the same on all nodes: whoever leads, the cluster behaves alike."""
+WRITES_PER_TIMEOUT_MIN = 5.0
+"""How many of the slowest writes must fit into the time after which a leader is given up."""
+
+
+def settings_agree(facts: Facts) -> Iterator[Finding]:
+    """Quorum and timeouts are the same on all nodes."""
+    for key in SHARED:
+        told = {node.name: facts.of(node).text(key) for node in facts.nodes}
+        known = {name: value for name, value in told.items() if value is not None}
+        if len(set(known.values())) > 1:
+            said = ", ".join(f"{value} on {name}" for name, value in sorted(known.items()))
+            yield warning(
+                CLUSTER,
+                f"{key} differs: {said}",
+                "the cluster behaves otherwise with each leader: make it the same everywhere",
+            )
+
+
+def timeouts_fit_disks(facts: Facts) -> Iterator[Finding]:
+    """The election timeout is long against the slowest write of the log."""
+    for node in facts.nodes:
+        timeout = facts.of(node).seconds("election.timeout")
+        slowest = node.disk.write_s_max
+        if timeout is None or slowest is None or slowest * WRITES_PER_TIMEOUT_MIN < timeout:
+            continue
+        yield warning(
+            node.name,
+            f"a recent write took {slowest:.2g} s; election.timeout is {timeout:g} s",
+            "a slow write looks like a dead leader: raise election.timeout or mend the disk",
+        )
+
+
+def writes_outlive_elections(facts: Facts) -> Iterator[Finding]:
+    """Pending transactions wait longer than an election takes."""
+    leader = facts.leader
+    if leader is None:
+        return
+    election = facts.of(leader).seconds("election.timeout")
+    synchro = facts.of(leader).seconds("replication.synchro_timeout")
+    if election is not None and synchro is not None and synchro < election:
+        yield note(
+            CLUSTER,
+            f"synchro_timeout {synchro:g} s is shorter than election.timeout {election:g} s: "
+            "a leader that loses its quorum rolls back before another one can take over",
+            "make synchro_timeout the longer one, unless clients should hear soon",
+        )
+
+
+def listens_safely(facts: Facts) -> Iterator[Finding]:
+    """Nobody listens to the network without protection."""
+    for node in facts.nodes:
+        for key in ("listen", "metrics.listen"):
+            address = facts.of(node).text(key)
+            if address and not Address(address).loopback:
+                yield warning(
+                    node.name,
+                    f"{key} = {address} is open to the network without TLS and users",
+                    "put it behind a firewall or a tunnel, or listen on loopback",
+                )

@@ -1,0 +1,73 @@
+"""`qsync doctor`: some three dozen checks of a cluster, each finding with its cure."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.exits import CheckFailed
+from cli.options import json_option, target_argument, timeout_option
+from cli.output import WIDTH_ELSEWHERE, console, document, style, text
+
+if TYPE_CHECKING:
+    from admin.doctor.checks import Result
+
+
+@click.command(
+    epilog="Example: qsync doctor lab; in scripts: qsync doctor --json; one check: "
+    "qsync doctor --check disk-room --check quorum-margin"
+)
+@target_argument
+@click.option("--check", "names", multiple=True, metavar="NAME", help="Only this. Repeatable.")
+@click.option("--list", "list_", is_flag=True, help="Only name the checks.")
+@timeout_option("2s")
+@json_option
+def doctor(*, target: list[str], names: tuple[str, ...], list_: bool, timeout: float) -> None:
+    """Look a cluster over; name what is wrong and what to do about it.
+
+    Exits with 6 when something is wrong. What is only worth knowing does not count.
+    """
+    from admin.doctor import checks, facts  # noqa: PLC0415 - only this command needs them
+
+    wanted = checks.chosen(names)
+    if list_:
+        _list([(checks.name_of(each), checks.about(each)) for each in wanted])
+        return
+    results = checks.run(facts.gather(target, timeout=timeout), wanted)
+    if style().as_json:
+        document("doctor", healthy=not checks.wrong(results), checks=[_member(r) for r in results])
+    else:
+        from cli.render.doctor import report  # noqa: PLC0415 - rich is slow to import
+
+        screen = console()
+        screen.width = screen.width if screen.is_terminal else WIDTH_ELSEWHERE
+        screen.print(report(results))
+    found = checks.wrong(results)
+    if found:
+        raise CheckFailed(
+            f"{len(found)} of {len(results)} checks complain" if len(found) > 1 else found[0].text,
+            hint="each finding says what to do",
+        )
+
+
+def _list(known: list[tuple[str, str]]) -> None:
+    if style().as_json:
+        document("doctor.checks", checks=[{"name": n, "about": about} for n, about in known])
+        return
+    for name, about in known:
+        text(f"{name:<26} {about}")
+
+
+def _member(result: "Result") -> dict[str, object]:
+    return {
+        "name": result.name,
+        "about": result.about,
+        "findings": [
+            {
+                "severity": each.severity,
+                "subject": each.subject,
+                "text": each.text,
+                "cure": each.cure,
+            }
+            for each in result.findings
+        ],
+    }

@@ -1,0 +1,288 @@
+"""Every check of the doctor: silent on a healthy cluster, and heard in the trouble it is for."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+
+from admin.cluster import Silence, Survey
+from admin.doctor import checks
+from admin.doctor.facts import Facts, Settings
+from admin.doctor.finding import Severity
+from admin.sample import NodeSample
+from cli.main import run
+from qsync.config import NodeConfig
+from qsync.errors import ConfigError
+from tests.repo import tree
+
+NOW = 1_700_000_000.0
+
+
+def answer(id: int) -> dict[str, object]:
+    """A healthy one of three; the first leads."""
+    leads = id == 1
+    return {
+        "id": id,
+        "name": f"n{id}",
+        "uuid": f"u{id}",
+        "cluster_uuid": "c",
+        "address": f"127.0.0.1:330{id}",
+        "version": "1.0",
+        "status": "running",
+        "role": "leader" if leads else "follower",
+        "term": 3,
+        "leader": 1,
+        "leader_name": "n1",
+        "leader_idle": 0.0 if leads else 0.2,
+        "ro": not leads,
+        "last": 1000,
+        "written": 1000,
+        "confirmed": 1000,
+        "folded": 990,
+        "time": NOW,
+        "uptime": 7200.0,
+        "files": [20, 1024],
+        "nodes": [[n, f"n{n}", f"127.0.0.1:330{n}"] for n in (1, 2, 3)],
+        "peers": [{"id": n, "name": f"n{n}", "status": "up"} for n in (1, 2, 3) if n != id],
+        "synchro": {"quorum": 2, "timeout": 5.0, "entries_max": 100, "bytes_max": 1000},
+        "counters": {"elections": 1 if leads else 0},
+        "disk": {"fsync_us": 900, "write_us": 1000, "free": 50 << 30, "total": 100 << 30},
+    }
+
+
+def settings(**changes: str) -> Settings:
+    flags = {key.replace("__", "."): value for key, value in changes.items()}
+    sections: dict[str, dict[str, object]] = {}
+    plain: dict[str, object] = {}
+    for key, value in NodeConfig.load(None, {}, flags).values().items():
+        section, _, option = key.rpartition(".")
+        if section:
+            sections.setdefault(section, {})[option] = value
+        else:
+            plain[key] = value
+    return Settings(plain | sections)
+
+
+def facts(changes: Mapping[int, Mapping[str, object]] | None = None, *gone: int) -> Facts:
+    """Three nodes with changes by id, those in `gone` silent."""
+    changed = changes or {}
+    there = [id for id in (1, 2, 3) if id not in gone]
+    return Facts(
+        survey=Survey(
+            samples=tuple(NodeSample.read(answer(id) | dict(changed.get(id, {}))) for id in there),
+            silent=tuple(
+                Silence(id=id, name=f"n{id}", address=f"127.0.0.1:330{id}", why="refused")
+                for id in gone
+            ),
+        ),
+        settings={id: settings() for id in there},
+    )
+
+
+def limbo(**more: object) -> dict[str, object]:
+    whole: dict[str, object] = {"quorum": 2, "timeout": 5.0, "entries_max": 100, "bytes_max": 1000}
+    return {"synchro": whole | more}
+
+
+def disk(**more: object) -> dict[str, object]:
+    whole: dict[str, object] = {"write_us": 1000, "free": 50 << 30, "total": 100 << 30}
+    return {"disk": whole | more}
+
+
+def peers(id: int, *down: int, **more: object) -> dict[str, object]:
+    return {
+        "peers": [
+            {"id": n, "name": f"n{n}", "status": "down" if n in down else "up", **more}
+            for n in (1, 2, 3)
+            if n != id
+        ]
+    }
+
+
+def counted(**counters: int) -> dict[str, object]:
+    return {"counters": counters}
+
+
+def with_settings(**changes: str) -> Facts:
+    """The second node is set up otherwise."""
+    calm = facts()
+    return replace(calm, settings={**calm.settings, 2: settings(**changes)})
+
+
+ALONE = {
+    "nodes": [[1, "n1", "127.0.0.1:3301"]],
+    "peers": [],
+    "synchro": {"quorum": 1},
+}
+FOUR = {"nodes": [[n, f"n{n}", f"127.0.0.1:330{n}"] for n in (1, 2, 3, 4)]}
+NOBODY = {"role": "candidate", "leader": None, "ro": True}
+Trouble = Callable[[], Facts]
+C, W, N = Severity.CRITICAL, Severity.WARNING, Severity.NOTE
+
+CASES: list[tuple[str, Severity, str, str, Trouble]] = [
+    ("leader-writes", C, "cluster", "nobody", lambda: facts({1: NOBODY, 2: NOBODY, 3: NOBODY})),
+    ("leader-writes", C, "n1", "synchro", lambda: facts({1: {"ro": True, "ro_reason": "synchro"}})),
+    ("one-leader", W, "n2", "term 2", lambda: facts({2: {"role": "leader", "term": 2}})),
+    ("one-leader", C, "cluster", "of one term", lambda: facts({2: {"role": "leader"}})),
+    ("leader-agreed", W, "n2", "follows nobody", lambda: facts({2: {"leader": None}})),
+    ("leader-agreed", W, "n3", "follows n2", lambda: facts({3: {"leader": 2}})),
+    ("quorum-margin", W, "cluster", "to spare", lambda: facts({1: peers(1, 3)}, 3)),
+    ("quorum-margin", C, "cluster", "commits wait", lambda: facts({1: peers(1, 2, 3)}, 2, 3)),
+    ("quorum-safe", C, "cluster", "majority", lambda: facts({1: limbo(quorum=1, unsafe=True)})),
+    ("members-answer", C, "n3", "n1 does not reach", lambda: facts({1: peers(1, 3)}, 3)),
+    ("links-stand", W, "n2 -> n3", "cut one way", lambda: facts({2: peers(2, 3, message="x")})),
+    ("members-agree", C, "n3", "knows the members", lambda: facts({3: FOUR})),
+    ("one-cluster", C, "cluster", "different", lambda: facts({2: {"cluster_uuid": "d"}})),
+    ("one-cluster", C, "n1", "same uuid as n2", lambda: facts({2: {"uuid": "u1"}})),
+    ("one-version", N, "cluster", "n2 2.0", lambda: facts({2: {"version": "2.0"}})),
+    ("data-agrees", C, "n2", "differs", lambda: facts({2: {"status": "split_brain"}})),
+    ("log-whole", C, "n2", "entry 7", lambda: facts({2: {"quarantined": "entry 7"}})),
+    ("all-vote", W, "n3", "counts in no quorum", lambda: facts({3: {"recruit": True}})),
+    (
+        "replicas-keep-up",
+        W,
+        "n2",
+        "20000 entries behind",
+        lambda: facts({1: {"last": 21000}, 3: {"written": 21000}}),
+    ),
+    (
+        "folding-keeps-up",
+        W,
+        "n2",
+        "wait in memory",
+        lambda: facts({2: disk(overlay_rows=2_000_000)}),
+    ),
+    ("folding-keeps-up", W, "n3", "999000 entries", lambda: facts({3: {"confirmed": 999990}})),
+    (
+        "limbo-moves",
+        W,
+        "n1",
+        "waits for n2, n3",
+        lambda: facts({1: limbo(len=4, age=3.0, waiting={"index": 9, "missing": [2, 3]})}),
+    ),
+    ("limbo-room", W, "n1", "90 of 100 trans", lambda: facts({1: limbo(len=90)})),
+    ("limbo-room", W, "n1", "900 of 1000 bytes", lambda: facts({1: limbo(size=900)})),
+    ("nothing-lost", W, "n2", "were cut", lambda: facts({2: counted(lost_async=3)})),
+    ("nothing-lost", N, "n2", "keeps 2", lambda: facts({2: {"lost": {"count": 2}}})),
+    (
+        "rolled-back",
+        N,
+        "n1",
+        "rolled back 5",
+        lambda: facts({1: counted(transactions_rolled_back=5)}),
+    ),
+    ("outcomes-known", N, "n1", "not tell 6", lambda: facts({1: counted(unknown=6)})),
+    ("disk-writes", C, "n3", "no room", lambda: facts({3: disk(error="no room")})),
+    ("disk-answers", C, "n3", "for 9 s", lambda: facts({3: disk(busy_s=9.0)})),
+    ("disk-fast", W, "n2", "80 ms", lambda: facts({2: disk(write_us=80_000)})),
+    ("disks-even", N, "n2", "20 ms where", lambda: facts({2: disk(write_us=20_000)})),
+    ("disk-room", W, "n2", "5% of", lambda: facts({2: disk(free=5 << 30)})),
+    ("disk-room", C, "n2", "1% of", lambda: facts({2: disk(free=1 << 30)})),
+    ("events-written", N, "n2", "3 events", lambda: facts({2: counted(events_unwritten=3)})),
+    (
+        "settings-agree",
+        W,
+        "cluster",
+        "5s on n1, 9s on n2",
+        lambda: with_settings(replication__synchro_timeout="9s"),
+    ),
+    ("timeouts-fit-disks", W, "n2", "took 2 s", lambda: facts({2: disk(write_us_max=2_000_000)})),
+    (
+        "writes-outlive-elections",
+        N,
+        "cluster",
+        "rolls back before",
+        lambda: replace(facts(), settings={1: settings(replication__synchro_timeout="1s")}),
+    ),
+    (
+        "listens-safely",
+        W,
+        "n2",
+        "listen = 10.0.0.1:1",
+        lambda: with_settings(listen="10.0.0.1:1", insecure="true"),
+    ),
+    (
+        "listens-safely",
+        W,
+        "n2",
+        "metrics.listen = 10.0.0.1:1",
+        lambda: with_settings(metrics__listen="10.0.0.1:1", insecure="true"),
+    ),
+    ("leader-heard", W, "n3", "for 4 s", lambda: facts({3: {"leader_idle": 4.0}})),
+    ("elections-rare", W, "cluster", "20 elections", lambda: facts({1: counted(elections=20)})),
+    ("voters-odd", N, "cluster", "as 3 do", lambda: facts({1: FOUR, 2: FOUR, 3: FOUR})),
+    ("voters-odd", N, "cluster", "one node", lambda: facts({1: ALONE}, 2, 3)),
+    ("clocks-agree", W, "cluster", "n2 is 60.0 s behind", lambda: facts({2: {"time": NOW - 60}})),
+    ("files-allowed", W, "n2", "1000 of 1024", lambda: facts({2: {"files": [1000, 1024]}})),
+    ("clients-allowed", W, "n2", "900 of 1000", lambda: facts({2: {"clients": 900}})),
+    ("strangers-few", N, "n2", "protocol 200", lambda: facts({2: {"refused": {"protocol": 200}}})),
+]
+
+
+def test_a_healthy_cluster_is_found_healthy() -> None:
+    results = checks.run(facts())
+    assert [result.name for result in results if result.findings] == []
+    assert checks.wrong(results) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "severity", "subject", "words", "trouble"),
+    CASES,
+    ids=[f"{c[0]}-{c[3]}" for c in CASES],
+)
+def test_a_check_finds_the_trouble_it_is_for(
+    name: str, severity: Severity, subject: str, words: str, trouble: Trouble
+) -> None:
+    found = trouble()
+    if words == "one node":
+        found = replace(found, survey=Survey(samples=found.nodes))
+    (result,) = checks.run(found, checks.chosen([name]))
+    (finding,) = result.findings
+    assert (finding.severity, finding.subject) == (severity, subject)
+    assert words in finding.text
+    assert finding.cure
+
+
+def test_there_is_a_trouble_for_every_check_and_no_check_without_a_claim() -> None:
+    names = [checks.name_of(each) for each in checks.CHECKS]
+    assert {case[0] for case in CASES} == set(names)
+    assert len(set(names)) == len(names) >= 25
+    assert all(checks.about(each).endswith(".") for each in checks.CHECKS)
+
+
+def test_every_check_is_explained() -> None:
+    page = (tree.ROOT / "docs/reference/doctor.md").read_text(encoding="utf-8")
+    for each in checks.CHECKS:
+        assert f"| `{checks.name_of(each)}` | {checks.about(each)} |" in page
+
+
+def test_missing_facts_are_no_trouble() -> None:
+    bare = NodeSample.read(
+        {"id": 1, "name": "n1", "role": "leader", "ro": False, "status": "running"}
+    )
+    results = checks.run(Facts(survey=Survey(samples=(bare,))))
+    assert checks.wrong(results) == []
+
+
+def test_the_worst_comes_first_and_notes_do_not_count() -> None:
+    results = checks.run(facts({1: peers(1, 3), 2: counted(unknown=1)}, 3))
+    found = checks.wrong(results)
+    assert [each.severity for each in found] == sorted(
+        (each.severity for each in found), key=list(Severity).index
+    )
+    assert found[0].severity is Severity.CRITICAL
+    assert not any("unknown" in each.text for each in found)
+
+
+def test_an_unknown_check_is_refused_with_those_there_are() -> None:
+    with pytest.raises(ConfigError, match="disk-room"):
+        checks.chosen(["disk-rom"])
+
+
+def test_the_command_lists_its_checks(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["doctor", "127.0.0.1:1", "--list", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["checks"]
+    assert len(found) == len(checks.CHECKS)
+    assert run(["doctor", "127.0.0.1:1", "--check", "nonsense"]) == 2
+    assert run(["doctor", "127.0.0.1:1"]) == 3
