@@ -49,6 +49,7 @@ class Ledger:
         self.events += report.events
         self.facts += judged.facts
         self.seconds += report.seconds
+        self.broken.pop(report.seed, None)
         match judged.conclusion:
             case Conclusion.HELD:
                 self.held.add(report.seed)

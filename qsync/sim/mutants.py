@@ -19,6 +19,7 @@ from qsync.core.ready import Write
 from qsync.data.request import NEW, Seen
 from qsync.record import Entry, Flags, Kind, Ref, ref_body
 from qsync.replica import Replica as Core
+from qsync.sim import unseen
 from qsync.sim.disk import forgetful
 
 Remodel = Callable[[Core], None]
@@ -209,6 +210,17 @@ def _retry_applies_twice(core: Core) -> None:
     state.seen = seen  # type: ignore[method-assign]  # a mutant
 
 
+def _sessions_forgotten(core: Core) -> None:
+    state = core._state  # noqa: SLF001 - a mutant
+
+    def change(_leader: Leader) -> None:
+        for session in state.sessions.head.values():
+            if session is not None:
+                session.outcomes.clear()
+
+    _every_leader(core, change)
+
+
 MUTANTS: dict[str, Callable[[Node], None]] = {
     "vote_not_persisted": _on_disk,
     "ack_before_durable": partial(_in_core, _ack_before_durable),
@@ -219,5 +231,9 @@ MUTANTS: dict[str, Callable[[Node], None]] = {
     "stretch_rule_carried": partial(_in_core, _carried),
     "read_without_round": partial(_in_core, _read_without_round),
     "retry_applies_twice": partial(_in_core, _retry_applies_twice),
+    "sessions_forgotten": partial(_in_core, _sessions_forgotten),
+    "validation_skipped": partial(_in_core, unseen.validation_skipped),
+    "condition_ignored": partial(_in_core, unseen.condition_ignored),
+    "refused_after_append": partial(_in_core, unseen.refused_after_append),
 }
 """Name to what it does to a node."""
