@@ -127,6 +127,10 @@ class Fields:
         """A term."""
         return Term(self.uint())
 
+    def led_term(self) -> Term:
+        """A term that somebody leads or wants to lead: 0 is before the first election."""
+        return led_term(self.uint())
+
     def index(self) -> Index:
         """An index."""
         return Index(self.uint())
@@ -137,6 +141,13 @@ class Fields:
         if value:
             return Replica(value)
         raise self.refused("a replica id")
+
+
+def led_term(number: int) -> Term:
+    """Nobody leads term 0, so a peer that says so is refused."""
+    if number:
+        return Term(number)
+    raise ProtocolError("nobody leads term 0 or may vote in it")
 
 
 def loads(payload: bytes) -> object:

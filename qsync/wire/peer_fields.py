@@ -77,7 +77,7 @@ def open_batch(batch: bytes, *, after: int, previous: int, last: int) -> tuple[E
 
 def _ask_vote(fields: cbor.Fields) -> AskVote:
     return AskVote(
-        term=fields.term(),
+        term=fields.led_term(),
         candidate=fields.replica(),
         position=Position(fields.term(), fields.index()),
         pre=fields.flag(),
@@ -97,11 +97,11 @@ def _vote(fields: cbor.Fields) -> Vote:
 
 
 def _campaign_now(fields: cbor.Fields) -> CampaignNow:
-    return CampaignNow(term=fields.term(), leader=fields.replica())
+    return CampaignNow(term=fields.led_term(), leader=fields.replica())
 
 
 def _append(fields: cbor.Fields) -> Append:
-    term, leader, epoch = fields.term(), fields.replica(), fields.uint()
+    term, leader, epoch = fields.led_term(), fields.replica(), fields.uint()
     index, prev_term, crc = fields.index(), fields.term(), Crc(fields.uint(limits.U32_MAX))
     last, confirmed = fields.index(), fields.index()
     return Append(
@@ -131,7 +131,7 @@ def _appended(fields: cbor.Fields) -> Appended:
 
 def _heartbeat(fields: cbor.Fields) -> Heartbeat:
     return Heartbeat(
-        term=fields.term(),
+        term=fields.led_term(),
         leader=fields.replica(),
         epoch=fields.uint(),
         round=fields.uint(),

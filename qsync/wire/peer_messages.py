@@ -189,7 +189,7 @@ def _decode_append(payload: bytes) -> Message:
         return decode_slowly(payload)
     term, leader, epoch, index, prev_term, crc, last, confirmed, _ = values[3::2]
     return Append(
-        term=term,
+        term=cbor.led_term(term),
         leader=_replica(leader),
         epoch=epoch,
         prev_index=index,
@@ -229,7 +229,7 @@ def _decode_heartbeat(payload: bytes) -> Message:
         return decode_slowly(payload)
     term, leader, epoch, number, matched, confirmed, last = fields[3::2]
     return Heartbeat(
-        term=term,
+        term=cbor.led_term(term),
         leader=_replica(leader),
         epoch=epoch,
         round=number,

@@ -1,6 +1,7 @@
 """Peer messages come back as they were; what is not one is a ProtocolError and nothing else."""
 
 import contextlib
+from dataclasses import replace
 
 import cbor2
 import pytest
@@ -36,6 +37,7 @@ from qsync.wire.peer_messages import decode, encode, encode_append
 
 u64 = st.integers(0, 2**64 - 1)
 terms = u64.map(Term)
+led_terms = st.integers(1, 2**64 - 1).map(Term)
 indexes = u64.map(Index)
 replicas = st.integers(1, 31).map(Replica)
 flags = st.booleans()
@@ -43,7 +45,7 @@ flags = st.booleans()
 answers: st.SearchStrategy[Message] = st.one_of(
     st.builds(
         AskVote,
-        term=terms,
+        term=led_terms,
         candidate=replicas,
         position=st.builds(Position, terms, indexes),
         pre=flags,
@@ -58,7 +60,7 @@ answers: st.SearchStrategy[Message] = st.one_of(
         granted=flags,
         nay=st.none() | st.sampled_from(Nay),
     ),
-    st.builds(CampaignNow, term=terms, leader=replicas),
+    st.builds(CampaignNow, term=led_terms, leader=replicas),
     st.builds(
         Appended,
         term=terms,
@@ -71,7 +73,7 @@ answers: st.SearchStrategy[Message] = st.one_of(
     ),
     st.builds(
         Heartbeat,
-        term=terms,
+        term=led_terms,
         leader=replicas,
         epoch=u64,
         round=u64,
@@ -183,6 +185,32 @@ def test_a_replica_id_out_of_range_is_a_protocol_error(who: int) -> None:
     message = Heard(term=Term(1), follower=Replica(who), epoch=1, round=1, recruit=False)
     with pytest.raises(ProtocolError):
         decode(payload(encode(message)))
+
+
+NOBODY_LEADS: list[Message] = [
+    AskVote(
+        term=Term(0),
+        candidate=Replica(1),
+        position=Position(Term(0), Index(0)),
+        pre=False,
+        transfer=False,
+    ),
+    CampaignNow(term=Term(0), leader=Replica(1)),
+    Heartbeat(
+        term=Term(0), leader=Replica(1), epoch=1, round=1, matched=Index(0), confirmed=Index(0)
+    ),
+    replace(append_of([b"a"]), term=Term(0)),
+]
+
+
+@pytest.mark.parametrize("message", NOBODY_LEADS, ids=lambda message: type(message).__name__)
+@pytest.mark.parametrize("packed", [True, False])
+def test_nobody_leads_term_0_or_asks_for_votes_in_it(message: Message, *, packed: bool) -> None:
+    said = payload(encode(message))
+    if not packed:
+        said = cbor2.dumps(cbor2.loads(said))
+    with pytest.raises(ProtocolError, match="term 0"):
+        decode(said)
 
 
 @given(answers, st.data())
