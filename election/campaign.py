@@ -84,6 +84,11 @@ class Campaign(Seat):
             poll.tally.say(self.me, None)
             self._decide(poll)
 
+    @property
+    def promoting(self) -> bool:
+        """Is a promotion of this node under way?"""
+        return self._poll is not None and self._poll.promoted
+
     def promote(self) -> str | None:
         """Campaign now, in a new term. The answer is why not, or None; who leads need not."""
         if self.role is Role.LEADER:
@@ -96,7 +101,7 @@ class Campaign(Seat):
             )
         if self.mode is Mode.VOTER:
             return "election mode is voter: this node only votes"
-        if self._poll is not None and self._poll.promoted:
+        if self.promoting:
             return "a promotion of this node is under way"
         self.out.note("promote", term=self.term)
         self._campaign(promoted=True, first=self.leader if self._is_loyal() else None)

@@ -2,9 +2,11 @@
 
 from typing import TYPE_CHECKING, assert_never
 
-from election.messages import Replica
+from election.messages import CampaignNow, Replica, Term
+from election.raft import Raft
 from election.roles import Mode
 from qsync.core.inputs import DemoteAsked, PromoteAsked, RollbackAsked
+from qsync.core.leader import Leader
 from qsync.core.messages import AskHandOver
 from qsync.core.ready import Ticket, TimerKind
 
@@ -19,6 +21,8 @@ class Operations:
         self.promoting: list[Ticket] = []
         self.demoting: list[Ticket] = []
         self.asked_leader = False
+        self.given_up: Term | None = None
+        """The term in which this node led and was demoted; it never leads in that term again."""
         self._asks: dict[Ticket, tuple[Replica, int]] = {}
         self._next_ask = -1
 
@@ -66,7 +70,7 @@ def promote(machine: "Machine", ticket: Ticket) -> None:
         machine.answer(ticket, refused)
         return
     operations.promoting.append(ticket)
-    if machine.leader is not None:
+    if machine.leader is not None or machine.raft.promoting:
         return
     leader = machine.raft.leader
     if leader is not None and leader != machine.config.me:
@@ -115,6 +119,7 @@ def demote(machine: "Machine", ticket: Ticket, to: Replica | None) -> None:
         _hand_over(machine, successor)
     else:
         leader.demoted = True
+        machine.out.arm(TimerKind.TRANSFER, machine.config.synchro_timeout)
 
 
 def asked_hand_over(machine: "Machine", candidate: Replica) -> None:
@@ -122,6 +127,9 @@ def asked_hand_over(machine: "Machine", candidate: Replica) -> None:
     leader = machine.leader
     if leader is not None and leader.handing_to is None and not leader.demoted:
         _hand_over(machine, candidate)
+    elif machine.operations.given_up == machine.term:
+        # It does not know yet that nobody leads; need not wait until it misses us, either.
+        machine.out.send(candidate, CampaignNow(term=machine.term, leader=machine.config.me))
 
 
 def _hand_over(machine: "Machine", to: Replica) -> None:
@@ -134,11 +142,18 @@ def _hand_over(machine: "Machine", to: Replica) -> None:
 def advance(machine: "Machine") -> None:
     """Called for every batch: do what the asked operation can do now."""
     leader, operations = machine.leader, machine.operations
-    if leader is None:
+    if leader is not None:
+        _lead_on(machine, leader)
+    if machine.leader is None:
         if operations.demoting:
             _answer_all(machine, operations.demoting)
             operations.demoting = []
-        return
+        if operations.promoting and not (operations.asked_leader or machine.raft.promoting):
+            _promotion_over(machine)
+
+
+def _lead_on(machine: "Machine", leader: Leader) -> None:
+    operations = machine.operations
     if operations.promoting and not machine.reasons():
         _answer_all(machine, operations.promoting)
         operations.promoting = []
@@ -151,6 +166,31 @@ def advance(machine: "Machine") -> None:
         _give_up(machine)
 
 
+def _promotion_over(machine: "Machine") -> None:
+    """It was asked for long enough, or somebody else leads: whoever promoted us is told why."""
+    tickets, machine.operations.promoting = machine.operations.promoting, []
+    why = _may_lead(machine) or _lost(machine.raft)
+    for ticket in tickets:
+        machine.answer(ticket, why)
+
+
+def _lost(raft: Raft) -> str:
+    if raft.leader is not None:
+        return f"node {raft.leader} leads in term {raft.term}"
+    asked = [each for each in raft.tallies if each.candidate == raft.me and not each.pre]
+    if not asked:
+        return f"the term is {raft.term} now"
+    tally, said = asked[-1], []
+    for voter in raft.voters:
+        nay = tally.answers.get(voter, "no answer")
+        if nay is not None:
+            said.append(f"node {voter}: {nay}")
+    return (
+        f"{tally.ayes()} of {len(raft.voters)} voters said AYE in term {tally.term}, "
+        f"{raft.quorum} are needed ({', '.join(said)})"
+    )
+
+
 def _give_up(machine: "Machine") -> None:
     leader = machine.leader
     assert leader is not None
@@ -158,6 +198,7 @@ def _give_up(machine: "Machine") -> None:
     if owner.owner == machine.config.me:
         leader.demote(machine.pace.wall)
     elif machine.ledger.confirmed >= owner.index:
+        machine.operations.given_up = machine.term
         machine.raft.resign("demote")
         machine.follow_raft()
 
@@ -179,15 +220,31 @@ def transfer_timer(machine: "Machine") -> bool:
             machine.answer(ticket, f"node {to} did not take over in time")
         machine.raft.timer(TimerKind.TRANSFER)
         return True
+    if leader is not None and leader.demoted:
+        _keep_on(machine, leader)
+        return True
     return False
+
+
+def _keep_on(machine: "Machine", leader: Leader) -> None:
+    """What is pending was not confirmed in time, so the limbo cannot be given up: lead on."""
+    pending = len(machine.ledger.limbo.queue)
+    if pending == 0:
+        return  # The DEMOTE is in the log: no way back.
+    leader.demoted = False
+    tickets, machine.operations.demoting = machine.operations.demoting, []
+    machine.out.note("demote_failed", pending=pending)
+    for ticket in tickets:
+        machine.answer(ticket, f"{pending} pending transactions were not confirmed in time")
 
 
 def stepped_down(machine: "Machine") -> None:
     """The leadership ended: a demotion is done; a promotion of ours has failed."""
     operations = machine.operations
     tickets, operations.promoting = operations.promoting, []
+    why = _may_lead(machine) or "this node won and stopped leading before its PROMOTE was confirmed"
     for ticket in tickets:
-        machine.answer(ticket, "another node took over meanwhile")
+        machine.answer(ticket, why)
 
 
 def roll_back(machine: "Machine", ticket: Ticket) -> None:

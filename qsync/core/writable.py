@@ -79,7 +79,9 @@ def disk(*, error: str) -> Reason:
 
 CONFIG = Reason(why=Why.CONFIG, text="read_only is set", lifts="set read_only to false")
 DEMOTED = Reason(
-    why=Why.DEMOTED, text="the limbo was given up by demote", lifts="promote this or another node"
+    why=Why.DEMOTED,
+    text="a demote is giving the limbo up",
+    lifts="it is done; then promote this or another node",
 )
 RECRUIT = Reason(
     why=Why.RECRUIT,
