@@ -29,6 +29,7 @@ RESUMED = re.compile(r"^\d+ +<\.\.\. \w+ resumed>")
 FD = re.compile(r"^(?P<fd>\d+)<(?P<path>[^>]*)>")
 TEXT = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
 TIMEOUT = 60
+COMMAND = ["strace", "-f", "-y", "-xx", "-s", "10000000"]
 
 
 def unusable() -> str | None:
@@ -44,9 +45,8 @@ def unusable() -> str | None:
 
 def run(code: str, *, log: Path, options: Iterable[str] = ()) -> subprocess.CompletedProcess[str]:
     """Run Python code under strace."""
-    command = ["strace", "-f", "-y", "-xx", "-s", "10000000", "-e", f"trace={CALLS}"]
     return subprocess.run(
-        [*command, *options, "-o", str(log), sys.executable, "-c", code],
+        [*COMMAND, "-e", f"trace={CALLS}", *options, "-o", str(log), sys.executable, "-c", code],
         capture_output=True, text=True, timeout=TIMEOUT, check=False, cwd=ROOT,
     )  # fmt: skip
 
@@ -85,7 +85,7 @@ class Reader:
                     yield from self._call(found["name"], found["args"], int(found["result"]))
 
     def _call(self, name: str, args: str, result: int) -> Iterator[Operation]:
-        texts = [bytes.fromhex(text.replace("\\x", "")) for text in TEXT.findall(args)]
+        texts = [_bytes(text) for text in TEXT.findall(args)]
         if name == "openat":
             yield from self._open(args, texts[0].decode(), fd=result)
         elif name in {"mkdir", "rename", "unlink", "rmdir", "unlinkat"}:
@@ -162,6 +162,21 @@ class Reader:
         return whole.relative_to(self._root).as_posix()
 
 
+def calls_on_files(log: Path) -> Iterator[tuple[str, int, str, bytes]]:
+    """Name, file descriptor, path and bytes of the calls on open files that succeeded."""
+    with log.open() as lines:
+        for line in whole(lines):
+            found = CALL.match(line)
+            opened = FD.match(found["args"]) if found else None
+            if found and opened and int(found["result"]) >= 0:
+                data = b"".join(_bytes(text) for text in TEXT.findall(found["args"]))
+                yield found["name"], int(opened["fd"]), _path(opened["path"]), data
+
+
+def _bytes(text: str) -> bytes:
+    return bytes.fromhex(text.replace("\\x", ""))
+
+
 def whole(lines: Iterable[str]) -> Iterator[str]:
     """Lines of strace with the halves joined of calls that other threads interrupted."""
     begun: dict[str, str] = {}
@@ -176,4 +191,4 @@ def whole(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _path(text: str) -> str:
-    return bytes.fromhex(text.replace("\\x", "")).decode() if "\\x" in text else text
+    return _bytes(text).decode() if "\\x" in text else text

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import qsync
 from admin import cluster, lab
+from qsync.errors import OutcomeUnknown
 
 ROOT = Path(__file__).parents[2]
 FORMAT = [("id", "unsigned"), ("value", "string")]
@@ -45,3 +46,36 @@ def until(fact: Callable[[], object], what: str, *, timeout: float = 30.0) -> No
 def pause() -> None:
     """A moment between two questions to another process."""
     threading.Event().wait(0.05)
+
+
+class Writer(threading.Thread):
+    """Writes 1, 2, 3... into a key of its own until told to stop; keeps what was acknowledged."""
+
+    def __init__(self, found: lab.Lab, number: int, stop: threading.Event) -> None:
+        super().__init__(name=f"writer {number}")
+        self.number = number
+        self.acked: list[int] = []
+        self.unknown: list[str] = []
+        self.times: list[float] = []
+        self.error: BaseException | None = None
+        self._found = found
+        self._done = stop
+
+    def run(self) -> None:
+        try:
+            with qsync.connect(self._found.addresses, timeout=30) as db:
+                self._write(db)
+        except BaseException as error:  # noqa: BLE001 - shown by the test that joins us
+            self.error = error
+
+    def _write(self, db: "qsync.Client") -> None:
+        value = 0
+        while not self._done.is_set():
+            value += 1
+            try:
+                db.space("things").insert([self.number * 1_000_000 + value, f"{value}"])
+            except OutcomeUnknown as error:
+                self.unknown.append(error.token)
+            else:
+                self.acked.append(value)
+                self.times.append(time.monotonic())

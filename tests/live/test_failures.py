@@ -13,9 +13,9 @@ import pytest
 import qsync
 from admin import ask, cluster, lab
 from admin.sample import NodeSample
-from qsync.errors import OutcomeUnknown, QsyncError
+from qsync.errors import QsyncError
 from qsync.wire.verbs import Digest
-from tests.live.real import put, running, until
+from tests.live.real import Writer, put, running, until
 
 pytestmark = pytest.mark.slow
 
@@ -37,39 +37,6 @@ def leader_of(found: lab.Lab) -> lab.LabNode:
 
 def sample(node: lab.LabNode) -> NodeSample:
     return NodeSample.read(ask.status(node.address, timeout=5))
-
-
-class Writer(threading.Thread):
-    """Writes 1, 2, 3... into a key of its own until told to stop; keeps what was acknowledged."""
-
-    def __init__(self, found: lab.Lab, number: int, stop: threading.Event) -> None:
-        super().__init__(name=f"writer {number}")
-        self.number = number
-        self.acked: list[int] = []
-        self.unknown: list[str] = []
-        self.times: list[float] = []
-        self.error: BaseException | None = None
-        self._found = found
-        self._done = stop
-
-    def run(self) -> None:
-        try:
-            with qsync.connect(self._found.addresses, timeout=30) as db:
-                self._write(db)
-        except BaseException as error:  # noqa: BLE001 - shown by the test that joins us
-            self.error = error
-
-    def _write(self, db: "qsync.Client") -> None:
-        value = 0
-        while not self._done.is_set():
-            value += 1
-            try:
-                db.space("things").insert([self.number * 1_000_000 + value, f"{value}"])
-            except OutcomeUnknown as error:
-                self.unknown.append(error.token)
-            else:
-                self.acked.append(value)
-                self.times.append(time.monotonic())
 
 
 def test_no_acknowledged_write_is_lost_and_none_is_applied_twice(three: lab.Lab) -> None:
