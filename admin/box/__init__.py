@@ -5,11 +5,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from admin.box.info import Info
-    from admin.box.session import Box, open_box
+    from admin.box.inline import drive, open_inline
+    from admin.box.opening import open_box
+    from admin.box.session import Box
 
-__all__ = ["Box", "Info", "open_box"]
+__all__ = ["Box", "Info", "drive", "open_box", "open_inline"]
 
-_HOMES = {"Box": "session", "Info": "info", "open_box": "session"}
+_HOMES = {
+    "Box": "session",
+    "Info": "info",
+    "drive": "inline",
+    "open_box": "opening",
+    "open_inline": "inline",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -2,9 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-import anyio.to_thread
-
-from admin import cluster, why
+from admin import why
 from admin.box.info import Info
 from admin.why import Answer
 from qsync.errors import QsyncError
@@ -25,7 +23,7 @@ class Why:
 
     async def waiting(self) -> Answer:
         """Why the oldest pending transaction waits: which acks, from whom, since when."""
-        found = await self.survey()
+        found = await self._box.place.survey()
         leader: Info | None = None
         if found.leader is not None:
             whole = await self._box.place.ask(found.leader.address)
@@ -35,13 +33,8 @@ class Why:
     async def would(self, what: str = "promote") -> Answer:
         """What promote, demote or clear_synchro_queue of this session's node would do."""
         plan = await self._box.node.dry_run(what)
-        found = await self.survey()
+        found = await self._box.place.survey()
         node = next((each for each in found.samples if each.name == self._box.name), None)
         if node is None:
             raise QsyncError(f"{self._box.name} did not answer the survey")
         return why.promotion(what, node, found, plan)
-
-    async def survey(self) -> cluster.Survey:
-        """All members asked at once."""
-        addresses = self._box.place.addresses
-        return await anyio.to_thread.run_sync(cluster.survey, addresses)

@@ -1,9 +1,8 @@
 """`box.ctl`: who leads, what becomes of the limbo, and waiting for either."""
 
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
-
-import anyio
 
 from admin.box.watch import Watch
 from admin.why import Answer
@@ -99,16 +98,22 @@ class Ctl:
 
     async def _wait(self, patience: float | None, *, ro: bool) -> None:
         wanted = "read-only" if ro else "writable"
-        status: dict[str, object] = {}
-        with anyio.move_on_after(patience):
-            async for status in self._box.watch("box.status"):
-                if status.get("is_ro") is ro:
-                    return
+        until = None if patience is None else time.monotonic() + patience
+        values = self._box.watch("box.status")
+        status = await anext(values)
+        while status.get("is_ro") is not ro:
+            left = None if until is None else until - time.monotonic()
+            found = await values.within(left)
+            if found is None:
+                raise self._late(patience, wanted, status)
+            status = found
+
+    def _late(self, patience: float | None, wanted: str, status: Mapping[str, object]) -> TimedOut:
         why = status.get("ro_reason")
-        raise TimedOut(
-            f"{self._box.name} is not {wanted} after {patience:g} s"
-            + (f": {why}" if why and not ro else ""),
-            details={"status": status},
+        return TimedOut(
+            f"{self._box.name} is not {wanted} after {patience or 0:g} s"
+            + (f": {why}" if why else ""),
+            details={"status": dict(status)},
         )
 
     async def _refused(self, what: str, error: QsyncError) -> QsyncError:

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 
+from admin import cluster
 from admin.box.pool import Held, Pool
+from admin.cluster import Survey
 from qsync.client import targets
-from qsync.client.aio import AsyncClient
+from qsync.client.database import AsyncDatabase
 from qsync.errors import ConfigError, ProtocolError
 
 
@@ -20,12 +22,12 @@ class Place:
         self._pinned: str | None = None
 
     @property
-    def data(self) -> AsyncClient:
+    def data(self) -> AsyncDatabase:
         """The connection for data: it finds the leader by itself."""
         return self._data.client
 
     @property
-    def node(self) -> AsyncClient:
+    def node(self) -> AsyncDatabase:
         """The connection to the one node that is spoken to."""
         assert self._node is not None
         return self._node.client
@@ -75,6 +77,10 @@ class Place:
             return map_of(await held.client.info())
         finally:
             held.close()
+
+    async def survey(self) -> Survey:
+        """Every member's own account, asked at once."""
+        return await self._pool.aside(cluster.survey, self.addresses)
 
     async def _speak_to(self, address: str) -> None:
         former = self._node

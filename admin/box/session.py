@@ -4,26 +4,20 @@ Data goes to the leader wherever that is. What is about one node (info, cfg, ctl
 node that the session speaks to: the one that was named, else the leader of the moment.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar, Unpack
-
-import anyio
 
 from admin.box.asking import Why
 from admin.box.cfg import Options
 from admin.box.ctl import Ctl
 from admin.box.info import Info
 from admin.box.place import Place, map_of
-from admin.box.pool import Pool
 from admin.box.schema import Schema
 from admin.box.space import Space
 from admin.box.stat import Stat
 from admin.box.txn import Txn
 from admin.box.watch import Watch
-from qsync.client import targets
-from qsync.client.aio import AsyncClient
-from qsync.client.blocking import TIMEOUT_S
+from qsync.client.database import AsyncDatabase
 from qsync.client.feed import AsyncFeed
 from qsync.client.options import WriteOptions
 from qsync.client.rows import Key, Receipt
@@ -41,7 +35,7 @@ class NoTransaction(QsyncError):
 
 
 class Box:
-    """One session; made by `open_box`. One thing at a time: it holds the open transaction."""
+    """One session, which holds the open transaction; made by `open_box` or `open_inline`."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -55,12 +49,12 @@ class Box:
     # -- who is spoken to
 
     @property
-    def data(self) -> AsyncClient:
+    def data(self) -> AsyncDatabase:
         """The connection for data: it finds the leader by itself."""
         return self.place.data
 
     @property
-    def node(self) -> AsyncClient:
+    def node(self) -> AsyncDatabase:
         """The connection to the one node that is spoken to."""
         return self.place.node
 
@@ -153,32 +147,3 @@ class Box:
             raise
         await self.commit()
         return result
-
-
-@asynccontextmanager
-async def open_box(
-    target: str | Sequence[str],
-    *,
-    node: str | None = None,
-    timeout: float = TIMEOUT_S,  # noqa: ASYNC109 - of each call
-) -> AsyncGenerator[Box]:
-    """Begin a session with a cluster; one address is enough.
-
-    `async with open_box("127.0.0.1:3301") as box: ...` under Trio or asyncio. `node` names the
-    one whose info, cfg and ctl are meant; without it they are the leader's.
-    Raises Unavailable when no node answers.
-    """
-    addresses = targets.parse(target if isinstance(target, str) else list(target)).addresses
-    failure: Exception | None = None
-    async with anyio.create_task_group() as group:
-        try:
-            pool = Pool(group, timeout=timeout)
-            box = Box(Place(pool, await pool.open(addresses, direct=False)))
-            await box.use(node)
-            yield box
-        except Exception as error:  # noqa: BLE001 - raised again below, outside of the task group
-            failure = error  # so that callers see it as it is, not in an ExceptionGroup
-        finally:
-            group.cancel_scope.cancel()
-    if failure is not None:
-        raise failure

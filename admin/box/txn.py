@@ -2,7 +2,7 @@
 
 from typing import Unpack
 
-from qsync.client.aio import AsyncClient
+from qsync.client.database import AsyncDatabase
 from qsync.client.operations import Operation
 from qsync.client.options import WriteOptions
 from qsync.client.rows import Receipt
@@ -15,7 +15,7 @@ class Txn:
     says that something it read has changed meanwhile, and that nothing was written.
     """  # noqa: D205 - one thought
 
-    def __init__(self, client: AsyncClient, given: WriteOptions) -> None:
+    def __init__(self, client: AsyncDatabase, given: WriteOptions) -> None:
         self._inner: AsyncTransaction = client.transaction(**given)
 
     @property

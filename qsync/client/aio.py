@@ -7,31 +7,26 @@ of calls may be under way at once.
 import math
 import random
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
-from typing import Final, TypeVar, Unpack
+from typing import Final, TypeVar
 
 import anyio
 import anyio.abc
 import anyio.lowlevel
 
-from qsync.client import calls, feed, targets, transaction
+from qsync.client import calls, targets
 from qsync.client.asks import Ask
 from qsync.client.blocking import CONNECT_TIMEOUT_S, TIMEOUT_S
 from qsync.client.calls import Call
 from qsync.client.core import Core
+from qsync.client.database import AsyncDatabase
 from qsync.client.effects import Close, Dial, Send
-from qsync.client.feed import AsyncFeed, AsyncValues
-from qsync.client.node import AsyncNode
 from qsync.client.numbering import parse_token
-from qsync.client.options import WriteOptions
-from qsync.client.rows import Key, Receipt
-from qsync.client.schema import AsyncSchema
-from qsync.client.space import WINDOW, AsyncSpace
-from qsync.client.transaction import AsyncTransaction
+from qsync.client.rows import Receipt
+from qsync.client.space import WINDOW
 from qsync.client.wires import FAR
-from qsync.errors import OutcomeUnknown, QsyncError
-from qsync.wire.verbs import Name
+from qsync.errors import OutcomeUnknown
 
 T = TypeVar("T")
 _RECEIVE_BYTES: Final = 256 * 1024
@@ -39,60 +34,13 @@ GOODBYE_S: Final = 0.5
 """How long leaving may take to send what is still to be sent."""
 
 
-class AsyncClient(AsyncNode):
+class AsyncClient(AsyncDatabase):
     """A connection to a cluster. Made by `async with qsync.connect_async(...) as db`."""
 
     def __init__(self, shell: "Shell", *, timeout: float) -> None:
-        super().__init__(self)
-        self.schema = AsyncSchema(self)
+        super().__init__()
         self.timeout = timeout
         self._shell = shell
-
-    def space(self, name: Name) -> AsyncSpace:
-        """A space by name; whether there is one is found out when it is used."""
-        return AsyncSpace(self, name)
-
-    def transaction(self, **given: Unpack[WriteOptions]) -> AsyncTransaction:
-        """A transaction: `async with db.transaction(is_sync=True) as tx: ...`."""
-        return AsyncTransaction(self, given)
-
-    async def atomic(
-        self,
-        function: Callable[[AsyncTransaction], Awaitable[T]],
-        *,
-        attempts: int = 10,
-        **given: Unpack[WriteOptions],
-    ) -> T:
-        """Run `function(tx)` and commit; again while somebody else changed what it had read."""
-        for left in range(attempts - 1, -1, -1):
-            try:
-                async with self.transaction(**given) as tx:
-                    result = await function(tx)
-            except QsyncError as error:
-                if not left or not transaction.retryable(error):
-                    raise
-            else:
-                return result
-        raise AssertionError(attempts)
-
-    def watch(
-        self,
-        space: Name | None = None,
-        *,
-        key: Key = None,
-        after: int | Receipt | None = None,
-        idle: float | None = None,
-    ) -> AsyncFeed:
-        """Confirmed transactions in order, each once: `async for change in db.watch("accounts")`.
-
-        As for the blocking client; without `after`, "now" is when the first change is asked for,
-        or when `begin` is awaited.
-        """
-        return AsyncFeed(self, feed.cursor(space, key, after), idle=idle)
-
-    def watch_key(self, key: str) -> AsyncValues:
-        """Values of `box.status`, `box.election`, `box.synchro` or `box.id`, the newest at once."""
-        return AsyncValues(self, key)
 
     async def resolve(self, token: str, *, timeout: float | None = None) -> Receipt:  # noqa: ASYNC109 - the caller's word
         """What became of a write whose outcome was unknown: does it again, at most once in all.

@@ -4,6 +4,7 @@ The node is asked again and again, and keeps a question until it has news. So a 
 pace, and after a lost connection it goes on where it was, with whichever node answers.
 """
 
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,8 +18,8 @@ from qsync.client.rows import Key, Receipt, key_of
 from qsync.wire.verbs import Name
 
 if TYPE_CHECKING:
-    from qsync.client.aio import AsyncClient
     from qsync.client.blocking import Client
+    from qsync.client.database import AsyncDatabase
 
 WAIT_S: Final = 1.0
 """How long a node keeps a question for which it has no news."""
@@ -118,7 +119,9 @@ class Feed:
 class AsyncFeed:
     """Changes with `async for`, over the client's own connection."""
 
-    def __init__(self, client: "AsyncClient", place: Cursor, *, idle: float | None = None) -> None:
+    def __init__(
+        self, client: "AsyncDatabase", place: Cursor, *, idle: float | None = None
+    ) -> None:
         self._client = client
         self._place = place
         self._idle = idle
@@ -180,7 +183,7 @@ class Values:
 class AsyncValues:
     """The same with `async for`, over the client's own connection."""
 
-    def __init__(self, client: "AsyncClient", key: str) -> None:
+    def __init__(self, client: "AsyncDatabase", key: str) -> None:
         self._client = client
         self._key = key
         self._known: object = None
@@ -189,8 +192,16 @@ class AsyncValues:
         return self
 
     async def __anext__(self) -> object:
+        return await self.within(None)
+
+    async def within(self, seconds: float | None) -> object:
+        """The next value; None when there is none for so many seconds."""
+        until = None if seconds is None else time.monotonic() + seconds
         while True:
-            value = await self._client.run(questions.watch(self._key, self._known, WAIT_S))
+            wait = WAIT_S if until is None else min(WAIT_S, max(0.0, until - time.monotonic()))
+            value = await self._client.run(questions.watch(self._key, self._known, wait))
             if value != self._known:
                 self._known = value
                 return value
+            if until is not None and time.monotonic() >= until:
+                return None

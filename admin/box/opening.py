@@ -1,0 +1,100 @@
+"""Beginning a session under Trio or asyncio; each connection lives in a task of its own."""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import ParamSpec, TypeVar
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+
+from admin.box.place import Place
+from admin.box.pool import Held
+from admin.box.session import Box
+from qsync.client import targets
+from qsync.client.aio import connect_async
+from qsync.client.blocking import TIMEOUT_S
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class LoopPool:
+    """Opens connections into one task group, which ends them when the session does."""
+
+    def __init__(self, group: anyio.abc.TaskGroup, *, timeout: float) -> None:
+        self.timeout = timeout
+        self._group = group
+
+    async def open(self, addresses: tuple[str, ...], *, direct: bool) -> Held:
+        """Connect. Raises Unavailable or what the handshake refuses."""
+        asked = _Asked(addresses, direct=direct, timeout=self.timeout)
+        self._group.start_soon(asked.run)
+        await asked.ready.wait()
+        if asked.failure is not None:
+            raise asked.failure
+        assert asked.held is not None
+        return asked.held
+
+    async def aside(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """The result of a function that blocks, in a thread."""
+        return await anyio.to_thread.run_sync(partial(function, *args, **kwargs))
+
+
+class _Asked:
+    """One connection: `ready` when it stands or has failed."""
+
+    def __init__(self, addresses: tuple[str, ...], *, direct: bool, timeout: float) -> None:
+        self.ready = anyio.Event()
+        self.held: Held | None = None
+        self.failure: Exception | None = None
+        self._addresses = addresses
+        self._direct = direct
+        self._timeout = timeout
+
+    async def run(self) -> None:
+        """Live until told to close."""
+        done = anyio.Event()
+        try:
+            async with connect_async(
+                self._addresses, timeout=self._timeout, direct=self._direct
+            ) as client:
+                self.held = Held(client, done.set)
+                self.ready.set()
+                await done.wait()
+        except Exception as error:
+            if self.ready.is_set():
+                raise
+            self.failure = error
+        finally:
+            self.ready.set()
+
+
+@asynccontextmanager
+async def open_box(
+    target: str | Sequence[str],
+    *,
+    node: str | None = None,
+    timeout: float = TIMEOUT_S,  # noqa: ASYNC109 - of each call
+) -> AsyncGenerator[Box]:
+    """Begin a session with a cluster; one address is enough.
+
+    `async with open_box("127.0.0.1:3301") as box: ...` under Trio or asyncio. `node` names the
+    one whose info, cfg and ctl are meant; without it they are the leader's.
+    Raises Unavailable when no node answers.
+    """
+    addresses = targets.parse(target if isinstance(target, str) else list(target)).addresses
+    failure: Exception | None = None
+    async with anyio.create_task_group() as group:
+        try:
+            pool = LoopPool(group, timeout=timeout)
+            box = Box(Place(pool, await pool.open(addresses, direct=False)))
+            await box.use(node)
+            yield box
+        except Exception as error:  # noqa: BLE001 - raised again below, outside of the task group
+            failure = error  # so that callers see it as it is, not in an ExceptionGroup
+        finally:
+            group.cancel_scope.cancel()
+    if failure is not None:
+        raise failure

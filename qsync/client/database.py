@@ -1,0 +1,87 @@
+"""Everything that can be asked of a cluster with `await`, whoever carries the questions."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar, Unpack
+
+from qsync.client import feed, transaction
+from qsync.client.calls import Call
+from qsync.client.feed import AsyncFeed, AsyncValues
+from qsync.client.node import AsyncNode
+from qsync.client.options import WriteOptions
+from qsync.client.rows import Key, Receipt
+from qsync.client.schema import AsyncSchema
+from qsync.client.space import WINDOW, AsyncSpace
+from qsync.client.transaction import AsyncTransaction
+from qsync.errors import QsyncError
+from qsync.wire.verbs import Name
+
+T = TypeVar("T")
+
+
+class AsyncDatabase(AsyncNode, ABC):
+    """Spaces, transactions, schema, watching. Who extends it says how one question is asked."""
+
+    def __init__(self) -> None:
+        super().__init__(self)
+        self.schema = AsyncSchema(self)
+
+    @abstractmethod
+    async def run(self, call: Call[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word
+        """Ask and wait for the answer."""
+
+    @abstractmethod
+    async def run_many(
+        self,
+        asked: Iterable[Call[T]],
+        *,
+        window: int = WINDOW,
+        timeout: float | None = None,  # noqa: ASYNC109 - the caller's word
+    ) -> list[T]:
+        """Ask all of them, at most `window` at once; answers in order."""
+
+    def space(self, name: Name) -> AsyncSpace:
+        """A space by name; whether there is one is found out when it is used."""
+        return AsyncSpace(self, name)
+
+    def transaction(self, **given: Unpack[WriteOptions]) -> AsyncTransaction:
+        """A transaction: `async with db.transaction(is_sync=True) as tx: ...`."""
+        return AsyncTransaction(self, given)
+
+    async def atomic(
+        self,
+        function: Callable[[AsyncTransaction], Awaitable[T]],
+        *,
+        attempts: int = 10,
+        **given: Unpack[WriteOptions],
+    ) -> T:
+        """Run `function(tx)` and commit; again while somebody else changed what it had read."""
+        for left in range(attempts - 1, -1, -1):
+            try:
+                async with self.transaction(**given) as tx:
+                    result = await function(tx)
+            except QsyncError as error:
+                if not left or not transaction.retryable(error):
+                    raise
+            else:
+                return result
+        raise AssertionError(attempts)
+
+    def watch(
+        self,
+        space: Name | None = None,
+        *,
+        key: Key = None,
+        after: int | Receipt | None = None,
+        idle: float | None = None,
+    ) -> AsyncFeed:
+        """Confirmed transactions in order, each once: `async for change in db.watch("accounts")`.
+
+        As for the blocking client; without `after`, "now" is when the first change is asked for,
+        or when `begin` is awaited.
+        """
+        return AsyncFeed(self, feed.cursor(space, key, after), idle=idle)
+
+    def watch_key(self, key: str) -> AsyncValues:
+        """Values of `box.status`, `box.election`, `box.synchro` or `box.id`, the newest at once."""
+        return AsyncValues(self, key)
