@@ -1,0 +1,100 @@
+"""What transcripts about elections do and look at: votes, ballots, reasons, other settings."""
+
+from election import describe
+from qsync.core.reconfigure import reconfigure
+from tests.scenarios.actor import Actor
+from tests.scenarios.acts import act
+from tests.scenarios.acts_basic import OPTIONS
+from tests.scenarios.stage import Stage
+
+
+def chosen(stage: Stage, words: list[str]) -> list[Actor]:
+    """The nodes that a command names, or all that run."""
+    return [stage.actor(word) for word in words] or stage.running
+
+
+@act
+def state(stage: Stage, words: list[str]) -> None:
+    """state [N...]: role, term, vote, leader and log, as each node sees them."""
+    for actor in chosen(stage, words):
+        actor.machine.raft.grew(actor.machine.ledger.log.position)
+        stage.say(describe.state(actor.machine.raft))
+
+
+@act
+def durable(stage: Stage, words: list[str]) -> None:
+    """durable [N...]: the term and vote that are on each disk."""
+    for actor in chosen(stage, words):
+        stage.say(f"{actor.me}: {describe.ballot(actor.machine.disk.ballot)}")
+
+
+@act
+def votes(stage: Stage, words: list[str]) -> None:
+    """votes N [TERM]: who asked for votes, who said what and why not, as far as N knows."""
+    term = int(words[1]) if len(words) > 1 else None
+    for tally in stage.actor(words[0]).machine.raft.tallies:
+        if term in (None, tally.term):
+            stage.say(f"{words[0]}: {describe.tally(tally)}")
+
+
+@act
+def why(stage: Stage, words: list[str]) -> None:
+    """why [N...]: every reason for which a node takes no writes, and what lifts it."""
+    for actor in chosen(stage, words):
+        reasons = actor.machine.reasons()
+        for each in reasons:
+            stage.say(f"{actor.me}: {each.why}: {each.text}; until: {each.lifts}")
+        if not reasons:
+            stage.say(f"{actor.me}: takes writes")
+
+
+@act
+def timers(stage: Stage, words: list[str]) -> None:
+    """timers N [KIND...]: in how many seconds the timers of N are due."""
+    actor = stage.actor(words[0])
+    for kind, (earliest, latest) in sorted(actor.timers.items()):
+        if kind in words[1:] or not words[1:]:
+            first, last = earliest - stage.now, latest - stage.now
+            span = f"{first:g}" if first == last else f"{first:g} to {last:g}"
+            stage.say(f"{actor.me}: {kind} in {span} s")
+
+
+@act
+def configure(stage: Stage, words: list[str]) -> None:
+    """configure N|all OPTION=VALUE ...: a running node follows other settings from now on."""
+    for actor in stage.running if words[0] == "all" else [stage.actor(words[0])]:
+        config = actor.config
+        try:
+            for word in words[1:]:
+                name, _, value = word.partition("=")
+                config = OPTIONS[name](config, value)
+        except ValueError as error:
+            stage.say(f"{actor.me}: refused: {error}")
+            continue
+        actor.config = config
+        actor.core.clock(stage.now)
+        reconfigure(actor.machine, config)
+        actor.desk.requests.reconfigured()
+        actor.settle()
+
+
+@act
+def pause(stage: Stage, words: list[str]) -> None:
+    """pause N: its process hangs; what is sent to it waits in its sockets, its timers are late."""
+    stage.actor(words[0]).paused = True
+
+
+@act
+def resume(stage: Stage, words: list[str]) -> None:
+    """resume N: it goes on, and looks at the clock before anything else."""
+    stage.actors[int(words[0])].paused = False
+    stage.actor(words[0]).settle()
+
+
+@act
+def gone(stage: Stage, words: list[str]) -> None:
+    """gone N: everybody finds that nothing listens at the address of N any more; N is down."""
+    assert not stage.actors[int(words[0])].up, f"crash {words[0]} first"
+    for actor in stage.running:
+        stage.disconnect(int(actor.me), int(words[0]), refused=True)
+        actor.settle()
