@@ -184,7 +184,10 @@ class Requests:
         """Fates that became definite: answer those who wait for them."""
         take, send = self.tickets.take, self._send
         self.tickets.settled(settled[0].ticket, len(settled), now=self._now())
+        # Of the newest; the others have no fewer, and whatever is confirmed is on a quorum.
         acks = self._answers.acks(settled[-1].index)
+        machine = self._replica.machine
+        confirmed, quorum = machine.ledger.confirmed, machine.config.quorum
         self.counters["writes"] += len(settled)
         for each in settled:
             ticket = take(each.ticket)
@@ -197,7 +200,7 @@ class Requests:
                     term=each.term,
                     index=each.index,
                     lsn=ticket.lsn,
-                    acks=acks,
+                    acks=acks if acks >= quorum or each.index > confirmed else quorum,
                     results=ticket.results,
                     duplicate=ticket.duplicate,
                 )
