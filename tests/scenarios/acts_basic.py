@@ -51,14 +51,18 @@ def cluster(stage: Stage, words: list[str]) -> None:
 
 @act
 def elect(stage: Stage, words: list[str]) -> None:
-    """elect N: N is promoted, everything delivered; an unreachable leader is given up."""
+    """elect N: N is promoted, everything delivered; who does not lead any more is given up."""
     me = int(words[0])
     leader = stage.actors[me].machine.raft.leader
-    unreachable = leader and ((me, leader) in stage.cut or not stage.actors[leader].up)
-    if unreachable:
+    gone = leader and (
+        (me, leader) in stage.cut
+        or not stage.actors[leader].up
+        or stage.actors[leader].machine.leader is None
+    )
+    if gone:
         stage.now += 2 * stage.config.election_timeout
     promote(stage, words)
-    if unreachable:
+    if gone:
         stage.timer(stage.actor(words[0]), "transfer")
     stage.deliver_all()
 
@@ -105,3 +109,13 @@ def put(stage: Stage, words: list[str]) -> None:
             request = Request(ops=[said.operation(f"{name}@{space}")])
             actor.core.submit(actor.ticket(name), request)
     actor.settle()
+
+
+@act
+def many(stage: Stage, words: list[str]) -> None:
+    """many N COUNT: so many clients of node N put k1, k2, ...; one batch, and one line says how."""
+    actor = stage.actor(words[0])
+    for number in range(1, int(words[1]) + 1):
+        actor.core.submit(None, Request(ops=[said.operation(f"k{number}")]))
+    actor.settle()
+    stage.say(f"{actor.me}: {words[1]} transactions, last index {actor.machine.ledger.log.last}")

@@ -82,7 +82,8 @@ def transact(
         ops=ops,
         timeout=float(given["timeout"]) if "timeout" in given else None,
     )
-    actor.desk.ask(given.get("by", ""), request, Asked(called, _committed))
+    read = _in_the_log if flags & (WriteFlags.SUBMIT | WriteFlags.NO_WAIT) else _committed
+    actor.desk.ask(given.get("by", ""), request, Asked(called, read))
     actor.settle()
 
 
@@ -91,6 +92,13 @@ def _committed(values: list[object]) -> str:
     again = ", as before" if done.duplicate else ""
     acks = f", acks={done.acks}" if done.acks else ""
     return f"committed at term={done.term} index={done.at}{acks}{again}"
+
+
+def _in_the_log(values: list[object]) -> str:
+    """The same answer to somebody who did not want to wait for the decision."""
+    done = replies.read_committed(values)
+    assert not done.acks
+    return f"in the log at term={done.term} index={done.at}"
 
 
 @act
@@ -154,6 +162,13 @@ def _visible(actor: Actor) -> str:
             if rows or name not in (said.SYNC, said.ASYNC):
                 parts.append(f"{name} {{{rows}}}")
     return ", ".join(parts) or "nothing"
+
+
+@act
+def count(stage: Stage, words: list[str]) -> None:
+    """count N...: how many tuples of the space `sync` readers of each node see now."""
+    for word in words:
+        stage.say(f"{word}: {stage.actor(word).core.state.count(said.SYNC)} tuples")
 
 
 @act

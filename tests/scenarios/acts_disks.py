@@ -28,7 +28,7 @@ def disk(stage: Stage, words: list[str]) -> None:
         actor.log.fault = FAULTS[words[1]]
         return
     actor.slow = words[1] == "slow"
-    if not actor.slow:
+    if actor.up and not actor.slow:
         actor.flush()
         actor.settle()
 

@@ -1,7 +1,9 @@
 """What transcripts may look at: logs with their fates, acks, archives, a node in one line."""
 
 from election.messages import Index
+from qsync.node import view
 from qsync.record import Entry, Kind, decode
+from qsync.vclock import describe, signature
 from tests.scenarios import words as said
 from tests.scenarios.actor import Actor
 from tests.scenarios.acts import act
@@ -56,3 +58,36 @@ def archive(stage: Stage, words: list[str]) -> None:
     for tail in actor.log.archived():
         entries = " | ".join(said.describe(entry) for entry in decode(tail.raw))
         stage.say(f"{actor.me}: cut {entries}")
+
+
+@act
+def queue(stage: Stage, words: list[str]) -> None:
+    """queue N...: the limbo as the status of each node shows it."""
+    for word in words:
+        actor = stage.actor(word)
+        shown = view.synchro(actor.machine)
+        names = ("len", "size", "owner", "age", "confirm_lag")
+        text = " ".join(f"{name}={shown[name]:g}" for name in names)
+        waiting = shown["waiting"]
+        if isinstance(waiting, dict):
+            text += " oldest={index} acks_from={acks_from} missing={missing}".format(**waiting)
+        stage.say(f"{actor.me}: {text}")
+
+
+@act
+def lag(stage: Stage, words: list[str]) -> None:
+    """lag N: how many entries each follower lacks, as leader N knows, and when it was heard."""
+    machine = stage.actor(words[0]).machine
+    assert machine.leader is not None
+    for each in machine.leader.followers.values():
+        behind = machine.ledger.log.last - each.match
+        idle = machine.ledger.now - each.heard_at
+        stage.say(f"{machine.config.me}: node {each.peer} lag={behind} idle={idle:g} s")
+
+
+@act
+def vclock(stage: Stage, words: list[str]) -> None:
+    """vclock N...: the last lsn of every leader in the log of each, and their sum."""
+    for word in words:
+        found = stage.actor(word).machine.ledger.log.vclock()
+        stage.say(f"{word}: vclock {describe(found)} signature {signature(found)}")

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Mapping
+from functools import cache
 
 import cbor2
 
+from election.messages import Index
 from qsync.data import keys, schema, tuples
 from qsync.data.request import Op, Request
 from qsync.data.schema import Schema
@@ -36,14 +38,20 @@ class Furnished(MemorySpaces):
 
     def furnish(self) -> None:
         """Put the two spaces there, at index 0."""
-        state = State(self, folded=self.folded)
-        ops = [create(name, is_sync=name == SYNC) for name in FURNISHED.values()]
-        self._rows.update({key: row for key, row in state.execute(Request(ops=ops)).writes if row})
+        self._rows.update(furniture())
 
     def wipe(self) -> None:
         """Back to the beginning."""
         super().wipe()
         self.furnish()
+
+
+@cache
+def furniture() -> dict[bytes, bytes]:
+    """Rows of the schema that is there when a transcript begins."""
+    state = State(MemorySpaces(), folded=Index(0))
+    ops = [create(name, is_sync=name == SYNC) for name in FURNISHED.values()]
+    return {key: row for key, row in state.execute(Request(ops=ops)).writes if row is not None}
 
 
 def furnished() -> MemorySpaces:
@@ -71,7 +79,10 @@ def operation(word: str) -> list[object]:
 
     `x` and `x=5` put a tuple, `+x=5` inserts it, `-x` deletes it, `x+=5` adds to its value;
     `x==5` and `x?` require that it is so or is there at all, `!x` that it is not there.
+    `*@sync` empties a space.
     """
+    if word.startswith("*@"):
+        return [int(Op.TRUNCATE), word[2:]]
     found = SPOKEN.fullmatch(word)
     assert found is not None, f"{word!r} is no operation"
     key, sign, space = found["key"], found["sign"], found["space"] or SYNC
@@ -128,11 +139,17 @@ def describe(entry: Entry, known: Schema | None = None) -> str:
 
 
 def _effect(known: Schema | None, number: int, key: bytes, row: bytes | None) -> str:
+    if number == schema.TRUNCATE and row:
+        return f"truncate {_named(known, tuples.stored(row)[0])}"
     if number in SYSTEM:
         fields = tuples.stored(row) if row else [key_of(key)]
         names = [each for each in fields if isinstance(each, str | bytes)]
         name = names[0].decode() if isinstance(names[0], bytes) else names[0]
         return f"{'' if row else 'end of '}{SYSTEM[number]} {name}"
-    space = known.find(number) if known else None
-    where = f"@{space.name if space else number}" if number not in FURNISHED else ""
+    where = "" if number in FURNISHED else f"@{_named(known, number)}"
     return (f"delete {key_of(key)}" if row is None else shown(row)) + where
+
+
+def _named(known: Schema | None, number: object) -> str:
+    space = known.find(number) if known else None
+    return space.name if space else str(number)
