@@ -13,6 +13,9 @@ from pathlib import Path
 
 import qsync
 from admin import processes
+from admin.links.control import Control
+from admin.links.plan import LinkPlan, lay_out, ports_needed
+from admin.links.rules import Link
 from admin.ports import LOOPBACK, free_ports
 from admin.processes import Process
 from qsync.errors import ConfigError, QsyncError
@@ -22,6 +25,7 @@ STATE_FILE = "lab.json"
 PID_FILE = "node.pid"
 CONFIG_FILE = "node.yaml"
 LOG_FILE = "node.log"
+LINKS_PID_FILE, LINKS_LOG_FILE = "links.pid", "links.log"
 GRACE_S = 3.0
 """How long a node may take to stop by itself before it is killed."""
 DEFAULT_NAME = "lab"
@@ -82,6 +86,8 @@ class Lab:
     dir: Path
     cluster: str
     nodes: tuple[LabNode, ...]
+    links: LinkPlan | None = None
+    """How the nodes reach each other, where a proxy carries their links."""
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -96,8 +102,36 @@ class Lab:
         known = ", ".join(node.name for node in self.nodes)
         raise ConfigError(f"lab {self.name} has no node {name!r}; it has {known}")
 
+    @property
+    def control(self) -> Control:
+        """Where the links are told how to be. Raises ConfigError in a lab without a proxy."""
+        if self.links is None:
+            raise ConfigError(
+                f"the nodes of lab {self.name} are connected directly, so no link can be spoiled",
+                hint="lay the lab out without --direct",
+            )
+        return Control(self.links.control)
+
+    @property
+    def proxy(self) -> Process | None:
+        """The process that carries the links, if it runs."""
+        found = processes.read_pid_file(self.dir / LINKS_PID_FILE)
+        return found if found is not None and found.alive else None
+
+    def start_links(self) -> None:
+        """Start the proxy, if the lab has one and it does not run."""
+        if self.links is None or self.proxy is not None:
+            return
+        started = processes.start(
+            [sys.executable, "-m", "admin.links", str(self.dir)],
+            log=self.dir / LINKS_LOG_FILE,
+            env=_environment(),
+        )
+        processes.write_pid_file(self.dir / LINKS_PID_FILE, started)
+
     def start(self, node: LabNode) -> Process:
         """Start a node unless it runs already."""
+        self.start_links()
         running = node.process
         if running is not None:
             return running
@@ -139,6 +173,9 @@ class Lab:
             process.send(signal.SIGCONT)
         for process in running:
             process.end(grace=GRACE_S)
+        proxy = self.proxy
+        if proxy is not None:
+            proxy.end(grace=GRACE_S)
 
     def wipe(self, node: LabNode) -> None:
         """Forget everything a stopped node has, as if its disk were new."""
@@ -194,8 +231,12 @@ def create(
     nodes: int,
     options: Mapping[str, str] | None = None,
     first_port: int | None = None,
+    links: bool = False,
 ) -> Lab:
-    """Lay out a new lab: free ports, a configuration for each node, the state file last."""
+    """Lay out a new lab: free ports, a configuration for each node, the state file last.
+
+    With `links` the nodes reach each other through a proxy that can spoil every directed link.
+    """
     if not 1 <= nodes <= NODES_MAX:
         raise ConfigError(f"a lab has 1 to {NODES_MAX} nodes, not {nodes}")
     if exists(directory):
@@ -203,14 +244,16 @@ def create(
             f"there is a lab in {directory}", hint="`qsync lab up` without --nodes starts it again"
         )
     wanted = range(0) if first_port is None else range(first_port, first_port + nodes)
+    members = tuple(
+        LabNode(id=n, name=f"n{n}", address=f"{LOOPBACK}:{port}", dir=directory / f"n{n}")
+        for n, port in enumerate(free_ports(nodes, wanted=wanted), start=1)
+    )
     lab = Lab(
         name=name,
         dir=directory,
         cluster=str(uuid.uuid4()),
-        nodes=tuple(
-            LabNode(id=n, name=f"n{n}", address=f"{LOOPBACK}:{port}", dir=directory / f"n{n}")
-            for n, port in enumerate(free_ports(nodes, wanted=wanted), start=1)
-        ),
+        nodes=members,
+        links=_lay_out_links(members) if links else None,
     )
     for node in lab.nodes:
         node.dir.mkdir(parents=True)
@@ -233,6 +276,7 @@ def load(directory: Path) -> Lab:
             nodes=tuple(
                 LabNode(**(node | {"dir": directory / node["name"]})) for node in found["nodes"]
             ),
+            links=LinkPlan.from_json(found["links"]) if found.get("links") else None,
         )
     except FileNotFoundError:
         raise NoSuchLab(
@@ -255,11 +299,22 @@ def config_text(lab: Lab, node: LabNode, options: Mapping[str, str]) -> str:
     for section, settings in sections.items():
         lines += [f"{section}:", *(f"  {setting}" for setting in settings)]
     lines += [f"listen: {node.address}", "peers:"]
-    lines += [
-        f"  - {{id: {peer.id}, name: {peer.name}, address: {json.dumps(peer.address)}}}"
-        for peer in lab.nodes
-    ]
+    lines += [_peer_line(lab, node, peer) for peer in lab.nodes]
     return "\n".join(lines) + "\n"
+
+
+def _peer_line(lab: Lab, node: LabNode, peer: LabNode) -> str:
+    via = ""
+    if lab.links is not None and peer != node:
+        port = lab.links.ports[Link(node.name, peer.name)]
+        via = f", via: {json.dumps(f'{LOOPBACK}:{port}')}"
+    return f"  - {{id: {peer.id}, name: {peer.name}, address: {json.dumps(peer.address)}{via}}}"
+
+
+def _lay_out_links(nodes: Sequence[LabNode]) -> LinkPlan:
+    used = {int(node.address.rpartition(":")[2]) for node in nodes}
+    ports = free_ports(ports_needed(len(nodes)) + len(used))
+    return lay_out([node.name for node in nodes], (port for port in ports if port not in used))
 
 
 def names() -> Sequence[str]:
@@ -271,7 +326,14 @@ def names() -> Sequence[str]:
 
 def _as_json(lab: Lab) -> str:
     nodes = [{k: v for k, v in asdict(node).items() if k != "dir"} for node in lab.nodes]
-    state = {"format": _FORMAT, "name": lab.name, "cluster": lab.cluster, "nodes": nodes}
+    links = None if lab.links is None else lab.links.as_json()
+    state = {
+        "format": _FORMAT,
+        "name": lab.name,
+        "cluster": lab.cluster,
+        "nodes": nodes,
+        "links": links,
+    }
     return json.dumps(state, indent=2) + "\n"
 
 

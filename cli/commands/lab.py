@@ -11,6 +11,7 @@ from admin import cluster
 from admin import lab as labs
 from admin.cluster import Survey
 from admin.lab import Lab, LabNode
+from cli.commands.links import cut, heal, links, slow
 from cli.options import Duration, json_option, set_options
 from cli.output import document, say, style, text
 from qsync.errors import QsyncError
@@ -56,17 +57,19 @@ def _options(command: click.Command) -> None:
     show_default=True,
     help="Wait so long for a leader.",
 )
+@click.option("--direct", is_flag=True, help="No proxy between the nodes: faster, nothing to cut.")
 def up(
     *,
     nodes: int | None,
     settings: tuple[str, ...],
+    direct: bool,
     timeout: float,
     name: str,
     directory: Path | None,
 ) -> None:
     """Lay out a lab, or take the one that is there, start its nodes, wait until it takes writes."""
     began = time.monotonic()
-    found = _make_or_load(name, directory, nodes, settings)
+    found = _make_or_load(name, directory, nodes, settings, direct=direct)
     found.start_all()
     survey = _wait(found, lambda: cluster.wait_writable(found.addresses, timeout=timeout))
     verdict = cluster.judge(survey)
@@ -172,7 +175,9 @@ def wipe(*, node: str, name: str, directory: Path | None) -> None:
     _told(found, found.node(node), "wiped")
 
 
-for _command in (up, down, ps, kill, start, pause, resume, wipe):
+for _command in (cut, slow, heal, links):
+    lab.add_command(_command)
+for _command in (up, down, ps, kill, start, pause, resume, wipe, cut, slow, heal, links):
     _options(_command)
 
 
@@ -181,7 +186,12 @@ def _load(name: str, directory: Path | None) -> Lab:
 
 
 def _make_or_load(
-    name: str, directory: Path | None, nodes: int | None, settings: tuple[str, ...]
+    name: str,
+    directory: Path | None,
+    nodes: int | None,
+    settings: tuple[str, ...],
+    *,
+    direct: bool,
 ) -> Lab:
     where = labs.place(name, directory)
     if labs.exists(where):
@@ -199,6 +209,7 @@ def _make_or_load(
         nodes=nodes or _NODES,
         options=set_options(settings),
         first_port=labs.DEFAULT_PORT if directory is None else None,
+        links=not direct,
     )
 
 

@@ -200,7 +200,7 @@ def _incomplete(settings: list[Setting]) -> Iterator[Problem]:
         place = next(place for key, place in given.items() if key.split(".")[1] == number)
         for item in fields(sections.Peer):
             key = f"peers.{number}.{item.name}"
-            if key not in given:
+            if key not in given and item.default is not None:
                 yield Problem(place=place, key=key, value=None, reason="is missing")
 
 

@@ -54,16 +54,14 @@ class Peer:
     id: Replica = option(REPLICA, "1", "its replica id")
     name: str = option(NAME, "n1", "name of the member, unique in the cluster")
     address: Address = option(ADDRESS, "127.0.0.1:3301", "where the others reach it")
+    via: Address | None = option(
+        ADDRESS_OR_NONE, "", "dial it here instead: a tunnel, or a proxy that can break the link"
+    )
 
     @property
-    def host(self) -> str:
-        """The host of its address."""
-        return self.address.host
-
-    @property
-    def port(self) -> int:
-        """The port of its address."""
-        return self.address.port
+    def dialled(self) -> Address:
+        """Where this node dials it."""
+        return self.via or self.address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Mapping
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./:+*() -]*")
-_PEER = ("id", "name", "address")
+_PEER = ("id", "name", "address", "via")
 _NULLS = {"null", "Null", "NULL"}
 _HEAD = """\
 # Configuration of one qsync node. Lines that are commented out show the default.
@@ -53,7 +53,8 @@ def _peers(values: Mapping[str, str]) -> str:
 
 
 def _peer(values: Mapping[str, str], number: int) -> str:
-    parts = [f"{part}: {_scalar(values[f'peers.{number}.{part}'])}" for part in _PEER]
+    told = {part: values.get(f"peers.{number}.{part}", "") for part in _PEER}
+    parts = [f"{part}: {_scalar(text)}" for part, text in told.items() if text]
     return f"  - {{{', '.join(parts)}}}\n"
 
 

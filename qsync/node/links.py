@@ -104,7 +104,7 @@ class Links:
             self._failed(link, why, refused=False)
 
     def _dial(self, link: Link) -> None:
-        host, port = link.peer.host, link.peer.port
+        host, port = link.peer.dialled.host, link.peer.dialled.port
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         sock = nonblocking(socket.socket(family, socket.SOCK_STREAM))
         link.begun = self._now()

@@ -73,7 +73,7 @@ peers:
     assert config.limits.tuple_bytes_max == 65536
     assert config.node.dir == tmp_path
     assert [peer.name for peer in config.peers] == ["n1", "n2"]
-    assert (config.peers[1].host, config.peers[1].port) == ("::1", 3302)
+    assert (config.peers[1].dialled.host, config.peers[1].dialled.port) == ("::1", 3302)
 
 
 def test_the_directory_is_relative_to_the_file_but_not_to_a_flag(tmp_path: Path) -> None:

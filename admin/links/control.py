@@ -1,0 +1,85 @@
+"""Tells the proxy of a lab what its links are to be like."""
+
+import json
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NoReturn
+
+from admin.links.rules import WHOLE, Link, Rule, rule_from
+from admin.ports import LOOPBACK
+from qsync.errors import ConfigError, ProtocolError, Unavailable
+
+TIMEOUT_S = 5.0
+_ANSWER_BYTES_MAX = 1 << 22
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """How a link is. `carried`: bytes so far, both ways."""
+
+    link: Link
+    rule: Rule
+    carried: int
+
+
+class Control:
+    """The line to the proxy that listens on `port`. Each call is a connection of its own."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    def show(self) -> list[Condition]:
+        """Every link. Raises Unavailable when the proxy does not run."""
+        return self._ask({})
+
+    def set(self, links: Iterable[Link], rule: Rule) -> list[Condition]:
+        """From now on `links` are like this."""
+        wanted = [{"link": list(link), "rule": rule.as_json()} for link in links]
+        return self._ask({"set": wanted})
+
+    def reset(self, links: Iterable[Link]) -> list[Condition]:
+        """Break the connections of these links once."""
+        return self._ask({"reset": [list(link) for link in links]})
+
+    def heal(self) -> list[Condition]:
+        """Every link is whole again."""
+        return self._ask({"heal": True})
+
+    def _ask(self, asked: dict[str, object]) -> list[Condition]:
+        try:
+            with socket.create_connection((LOOPBACK, self._port), timeout=TIMEOUT_S) as line:
+                line.sendall(json.dumps(asked).encode() + b"\n")
+                answer = json.loads(_read_line(line))
+        except OSError as error:
+            _no_proxy(error)
+        if "error" in answer:
+            raise ConfigError(str(answer["error"]))
+        return [
+            Condition(
+                link=Link(*each["link"]), rule=rule_from(each["rule"]), carried=each["carried"]
+            )
+            for each in answer["links"]
+        ]
+
+
+def spoiled(conditions: Iterable[Condition]) -> list[Condition]:
+    """Those that are not whole."""
+    return [each for each in conditions if each.rule != WHOLE]
+
+
+def _read_line(line: socket.socket) -> bytes:
+    found = b""
+    while not found.endswith(b"\n"):
+        received = line.recv(1 << 16)
+        if not received or len(found) > _ANSWER_BYTES_MAX:
+            raise ProtocolError("the proxy of the links hung up in the middle of an answer")
+        found += received
+    return found
+
+
+def _no_proxy(error: OSError) -> NoReturn:
+    raise Unavailable(
+        f"the proxy of the links does not answer: {error}",
+        hint="`qsync lab up` starts it; a lab laid out with --direct has none",
+    ) from None

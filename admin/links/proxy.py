@@ -1,0 +1,214 @@
+"""Carries every link of a lab in one process, as well or as badly as its rule says."""
+
+import json
+import random
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+import trio
+
+from admin.links.rules import WHOLE, Link, Rule, rule_from
+from admin.ports import LOOPBACK
+from qsync.errors import ConfigError
+
+PIECE_BYTES = 64 * 1024
+PIECES_MAX = 256
+"""So many pieces may be on their way at once; then the sender has to wait."""
+STALL_S = 0.2
+"""What a lost packet costs the first time (the least retransmission timeout of Linux)."""
+REQUEST_BYTES_MAX = 1 << 20
+
+
+@dataclass(slots=True)
+class Road:
+    """One link: where it leads, its rule, and the connections on it."""
+
+    link: Link
+    target: tuple[str, int]
+    rule: Rule = WHOLE
+    since: float = 0.0
+    changed: trio.Event = field(default_factory=trio.Event)
+    open: set[trio.SocketStream] = field(default_factory=set)
+    carried: int = 0
+
+    def set(self, rule: Rule) -> None:
+        """From now on."""
+        self.rule, self.since = rule, trio.current_time()
+        self.changed.set()
+        self.changed = trio.Event()
+        if rule.refuse:
+            self.reset()
+
+    def reset(self) -> None:
+        """Break every connection, as a firewall that answers with RST."""
+        for stream in list(self.open):
+            _reset(stream)
+
+    async def passable(self) -> None:
+        """Wait until something may pass."""
+        while (rule := self.rule).cut_at(trio.current_time() - self.since):
+            changed = self.changed
+            with trio.move_on_after(_until_turn(rule, trio.current_time() - self.since)):
+                await changed.wait()
+
+
+class Proxy:
+    """All roads of a lab, and the line over which they are told what to do."""
+
+    def __init__(self, roads: Mapping[Link, Road], *, seed: int | None = None) -> None:
+        self.roads = dict(roads)
+        self._dice = random.Random(seed)  # noqa: S311 - weather, not a secret
+
+    async def serve(
+        self,
+        ports: Mapping[Link, int],
+        control: int,
+        *,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Run until cancelled. Raises OSError when a port is taken."""
+        async with trio.open_nursery() as nursery:
+            for link, port in ports.items():
+                take = partial(self._carry, self.roads[link])
+                await nursery.start(partial(trio.serve_tcp, take, port, host=LOOPBACK))
+            await nursery.start(partial(trio.serve_tcp, self._told, control, host=LOOPBACK))
+            task_status.started()
+
+    async def _carry(self, road: Road, near: trio.SocketStream) -> None:
+        if road.rule.refuse:
+            _reset(near)
+            return
+        await road.passable()
+        try:
+            far = await trio.open_tcp_stream(*road.target)
+        except OSError:
+            _reset(near)  # nobody listens there: the one who dialled must see the same
+            return
+        for stream in (near, far):
+            stream.setsockopt(trio.socket.IPPROTO_TCP, trio.socket.TCP_NODELAY, 1)
+            road.open.add(stream)
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._one_way, road, near, far, nursery.cancel_scope)
+                nursery.start_soon(self._one_way, road, far, near, nursery.cancel_scope)
+        finally:
+            road.open -= {near, far}
+            for stream in (near, far):
+                _reset(stream)
+
+    async def _one_way(
+        self,
+        road: Road,
+        source: trio.SocketStream,
+        target: trio.SocketStream,
+        both: trio.CancelScope,
+    ) -> None:
+        """Until either side ends; then the whole connection ends."""
+        try:
+            async with trio.open_nursery() as nursery:
+                send, receive = trio.open_memory_channel[tuple[float, bytes]](PIECES_MAX)
+                nursery.start_soon(self._receive, road, source, send)
+                await self._deliver(road, receive, target)
+                nursery.cancel_scope.cancel()
+        finally:
+            both.cancel()
+
+    async def _receive(
+        self,
+        road: Road,
+        source: trio.SocketStream,
+        send: trio.MemorySendChannel[tuple[float, bytes]],
+    ) -> None:
+        last = 0.0
+        async with send:
+            while True:
+                try:
+                    piece = await source.receive_some(PIECE_BYTES)
+                except (trio.BrokenResourceError, trio.ClosedResourceError):
+                    return
+                if not piece:
+                    return
+                last = max(last, trio.current_time() + self._held_back(road.rule))
+                await send.send((last, piece))
+
+    async def _deliver(
+        self,
+        road: Road,
+        receive: trio.MemoryReceiveChannel[tuple[float, bytes]],
+        target: trio.SocketStream,
+    ) -> None:
+        async for due, piece in receive:
+            if due > trio.current_time():
+                await trio.sleep_until(due)
+            await road.passable()
+            try:
+                await target.send_all(piece)
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
+                return
+            road.carried += len(piece)
+            if road.rule.rate:
+                await trio.sleep(len(piece) / road.rule.rate)
+
+    def _held_back(self, rule: Rule) -> float:
+        """Seconds for the next piece."""
+        if rule.whole:
+            return 0.0
+        held = rule.delay + rule.jitter * self._dice.random()
+        stall = STALL_S
+        while rule.stall and self._dice.random() < rule.stall and stall < STALL_S * 16:
+            held += stall
+            stall *= 2
+        return held
+
+    # -- being told
+
+    async def _told(self, stream: trio.SocketStream) -> None:
+        """One JSON object a line in, one out."""
+        buffer = b""
+        async with stream:
+            async for received in stream:
+                buffer += received
+                if len(buffer) > REQUEST_BYTES_MAX:
+                    return
+                *lines, buffer = buffer.split(b"\n")
+                for line in lines:
+                    await stream.send_all(json.dumps(self._answer(line)).encode() + b"\n")
+
+    def _answer(self, line: bytes) -> dict[str, object]:
+        try:
+            asked = json.loads(line)
+            for each in asked.get("set", []):
+                self._road(each["link"]).set(rule_from(each["rule"]))
+            for name in asked.get("reset", []):
+                self._road(name).reset()
+            if asked.get("heal"):
+                for road in self.roads.values():
+                    road.set(WHOLE)
+        except (ValueError, KeyError, TypeError, AttributeError, ConfigError) as error:
+            return {"error": str(error)}
+        return {
+            "links": [
+                {"link": list(road.link), "rule": road.rule.as_json(), "carried": road.carried}
+                for road in self.roads.values()
+            ]
+        }
+
+    def _road(self, name: list[str]) -> Road:
+        return self.roads[Link(*name)]
+
+
+def _until_turn(rule: Rule, seconds: float) -> float:
+    """How long until a flapping link turns; a cut one waits to be told."""
+    return float("inf") if rule.cut else rule.flap - seconds % rule.flap
+
+
+def _reset(stream: trio.SocketStream) -> None:
+    """Close so that the other side sees a reset and not an orderly end."""
+    try:
+        linger = struct.pack("ii", 1, 0)
+        stream.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_LINGER, linger)
+    except OSError:
+        pass  # it is closed already
+    stream.socket.close()

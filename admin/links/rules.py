@@ -1,0 +1,111 @@
+"""What may be wrong with one directed link, as data."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import NamedTuple
+
+from qsync.errors import ConfigError
+
+DELAY_S_MAX = 60.0
+RATE_BYTES_MIN = 1024
+
+
+class Link(NamedTuple):
+    """What `source` sends to `target`, and the answers on that same connection."""
+
+    source: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"{self.source}>{self.target}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """All of these may hold together. Seconds, and bytes a second; 0 means not at all.
+
+    `cut`: nothing passes, and nobody is told, as when packets are dropped. `delay` and `jitter`
+    hold each piece back and keep the order. `stall`: chance (0..1) that a piece waits 0.2 s or a
+    multiple of it, as a lost packet waits to be sent again. `flap`: cut and whole in turn, each
+    for so long. `refuse`: connections are reset, and new ones too.
+    """
+
+    cut: bool = False
+    delay: float = 0.0
+    jitter: float = 0.0
+    stall: float = 0.0
+    rate: float = 0.0
+    flap: float = 0.0
+    refuse: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("delay", "jitter", "flap"):
+            _within(name, getattr(self, name), 0.0, DELAY_S_MAX, "seconds")
+        _within("stall", self.stall, 0.0, 1.0, "chance")
+        if self.rate:
+            _within("rate", self.rate, RATE_BYTES_MIN, float("inf"), "bytes a second")
+
+    @property
+    def whole(self) -> bool:
+        """Nothing is wrong."""
+        return self == WHOLE
+
+    def cut_at(self, seconds: float) -> bool:
+        """Does nothing pass, `seconds` after the rule came into force?"""
+        return self.cut or (self.flap > 0.0 and int(seconds / self.flap) % 2 == 0)
+
+    def as_json(self) -> dict[str, object]:
+        """Only what is not as usual."""
+        usual = asdict(WHOLE)
+        return {name: value for name, value in asdict(self).items() if value != usual[name]}
+
+    def describe(self) -> str:
+        """For people: `cut`, `delay 0.2 s, jitter 0.05 s`, `whole`."""
+        units = {"delay": " s", "jitter": " s", "flap": " s", "rate": " B/s", "stall": ""}
+        said = [
+            name if value is True else f"{name} {value:g}{units[name]}"
+            for name, value in self.as_json().items()
+            if isinstance(value, bool | int | float)
+        ]
+        return ", ".join(said) or "whole"
+
+
+def rule_from(found: Mapping[str, object]) -> Rule:
+    """From JSON. Raises ConfigError naming what is wrong."""
+    known = {each.name: each.type for each in fields(Rule)}
+    given: dict[str, float | bool] = {}
+    for name, value in found.items():
+        if name not in known:
+            raise ConfigError(f"a link has no {name!r}; it has {', '.join(known)}")
+        wanted = bool if name in {"cut", "refuse"} else float
+        right = isinstance(value, bool) if wanted is bool else isinstance(value, int | float)
+        if not right or not isinstance(value, bool | int | float):
+            raise ConfigError(f"{name} of a link is no {wanted.__name__}: {value!r}")
+        given[name] = value
+    return Rule(**given)  # type: ignore[arg-type]  # each was looked at above
+
+
+def links_between(
+    nodes: Iterable[str], one: str, other: str | None = None, *, one_way: bool = False
+) -> list[Link]:
+    """The links of a pair, both ways unless told otherwise; of one node with all without `other`.
+
+    Raises ConfigError for nodes that are not there.
+    """
+    names = list(nodes)
+    for name in (one, one if other is None else other):
+        if name not in names:
+            raise ConfigError(f"there is no node {name!r}; there are {', '.join(names)}")
+    others = [name for name in names if name != one] if other is None else [other]
+    if one in others:
+        raise ConfigError(f"a node has no link to itself, {one!r}")
+    there = [Link(one, name) for name in others]
+    return there if one_way else there + [Link(name, one) for name in others]
+
+
+def _within(name: str, value: float, low: float, high: float, unit: str) -> None:
+    if not low <= value <= high:
+        raise ConfigError(f"{name} {value:g} of a link is not within {low:g}..{high:g} {unit}")
+
+
+WHOLE = Rule()

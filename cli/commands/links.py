@@ -1,0 +1,100 @@
+"""`qsync lab cut`, `slow`, `heal` and `links`: spoil the network between the nodes of a lab."""
+
+from pathlib import Path
+
+import click
+
+from admin import lab as labs
+from admin.links.control import Condition, spoiled
+from admin.links.rules import Link, Rule, links_between
+from cli.options import Duration
+from cli.output import document, say, style, text
+
+
+@click.command(epilog="Example: qsync lab cut n1 n2 --one-way, or all of n1: qsync lab cut n1")
+@click.argument("one")
+@click.argument("other", required=False)
+@click.option("--one-way", is_flag=True, help="Only what ONE sends; the answers still come.")
+@click.option("--refuse", is_flag=True, help="Reset connections instead of dropping in silence.")
+def cut(
+    *,
+    one: str,
+    other: str | None,
+    one_way: bool,
+    refuse: bool,
+    name: str,
+    directory: Path | None,
+) -> None:
+    """Let nothing pass between two nodes, or between one node and all others."""
+    rule = Rule(refuse=True) if refuse else Rule(cut=True)
+    _spoil(name, directory, rule, one, other, one_way=one_way)
+
+
+@click.command(epilog="Example: qsync lab slow n1 n2 200ms --jitter 50ms")
+@click.argument("one")
+@click.argument("other")
+@click.argument("delay", type=Duration())
+@click.option("--jitter", type=Duration(), default=0.0, help="Up to so much more, at random.")
+@click.option("--stall", type=float, default=0.0, help="Chance (0..1) of a stall, as by a loss.")
+@click.option("--rate", type=float, default=0.0, help="At most so many bytes a second.")
+@click.option("--one-way", is_flag=True, help="Only what ONE sends.")
+def slow(
+    *,
+    one: str,
+    other: str,
+    delay: float,
+    jitter: float,
+    stall: float,
+    rate: float,
+    one_way: bool,
+    name: str,
+    directory: Path | None,
+) -> None:
+    """Hold back what two nodes send each other, each way."""
+    rule = Rule(delay=delay, jitter=jitter, stall=stall, rate=rate)
+    _spoil(name, directory, rule, one, other, one_way=one_way)
+
+
+@click.command(epilog="Example: qsync lab heal")
+def heal(*, name: str, directory: Path | None) -> None:
+    """Make every link whole again."""
+    found = labs.load(labs.place(name, directory))
+    before = spoiled(found.control.show())
+    _show(found.name, found.control.heal(), all_of_them=False)
+    if not style().as_json:
+        say(f"{len(before)} links healed")
+
+
+@click.command(epilog="Example: qsync lab links --json")
+def links(*, name: str, directory: Path | None) -> None:
+    """List the links between the nodes, and what is wrong with each."""
+    found = labs.load(labs.place(name, directory))
+    _show(found.name, found.control.show(), all_of_them=True)
+
+
+def _spoil(
+    name: str,
+    directory: Path | None,
+    rule: Rule,
+    one: str,
+    other: str | None,
+    *,
+    one_way: bool,
+) -> None:
+    found = labs.load(labs.place(name, directory))
+    names = [node.name for node in found.nodes]
+    wanted: list[Link] = links_between(names, one, other, one_way=one_way)
+    _show(found.name, found.control.set(wanted, rule), all_of_them=False)
+
+
+def _show(name: str, conditions: list[Condition], *, all_of_them: bool) -> None:
+    if style().as_json:
+        rows = [
+            {"from": each.link.source, "to": each.link.target, "carried": each.carried}
+            | {"rule": each.rule.as_json()}
+            for each in conditions
+        ]
+        document("lab-links", name=name, links=rows)
+        return
+    for each in conditions if all_of_them else spoiled(conditions):
+        text(f"{each.link.source} > {each.link.target}  {each.rule.describe()}")

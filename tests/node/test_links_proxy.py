@@ -1,0 +1,145 @@
+"""The proxy of the links, with real sockets and whatever a rule does to them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+import pytest
+import trio
+
+from admin.links.control import Control, spoiled
+from admin.links.proxy import Proxy, Road
+from admin.links.rules import WHOLE, Link, Rule
+from admin.ports import LOOPBACK, free_ports
+from qsync.errors import ConfigError, Unavailable
+
+LINK = Link("a", "b")
+PATIENCE = 10.0
+
+
+@asynccontextmanager
+async def proxied() -> AsyncIterator[tuple[Road, int, int]]:
+    """A road to a server that echoes; the port to dial, and the one to tell the proxy."""
+    entry, control = free_ports(2)
+    with trio.fail_after(PATIENCE * 3):
+        async with trio.open_nursery() as nursery:
+            listeners = await nursery.start(partial(trio.serve_tcp, _echo, 0, host=LOOPBACK))
+            target = listeners[0].socket.getsockname()
+            road = Road(link=LINK, target=target)
+            proxy = Proxy({LINK: road}, seed=1)
+            await nursery.start(proxy.serve, {LINK: entry}, control)
+            yield road, entry, control
+            nursery.cancel_scope.cancel()
+
+
+async def _echo(stream: trio.SocketStream) -> None:
+    try:
+        async for data in stream:
+            await stream.send_all(data)
+    except trio.BrokenResourceError:
+        return
+
+
+async def asked(stream: trio.SocketStream, data: bytes) -> bytes:
+    await stream.send_all(data)
+    found = b""
+    while len(found) < len(data):
+        received = await stream.receive_some()
+        assert received
+        found += bytes(received)
+    return found
+
+
+async def test_a_whole_link_carries_everything_in_order() -> None:
+    async with proxied() as (road, entry, _):
+        async with await trio.open_tcp_stream(LOOPBACK, entry) as stream:
+            for size in (1, 4_000):
+                data = bytes(range(256)) * size
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(stream.send_all, data)
+                    found = b""
+                    while len(found) < len(data):
+                        found += bytes(await stream.receive_some())
+                assert found == data
+        assert road.carried >= 256 * 4_001 * 2
+
+
+async def test_a_cut_link_holds_back_in_silence_and_delivers_when_it_is_healed() -> None:
+    async with (
+        proxied() as (road, entry, _),
+        await trio.open_tcp_stream(LOOPBACK, entry) as stream,
+    ):
+        assert await asked(stream, b"before") == b"before"
+        road.set(Rule(cut=True))
+        await stream.send_all(b"meanwhile")
+        with trio.move_on_after(0.3) as waited:
+            await stream.receive_some()
+        assert waited.cancelled_caught
+        road.set(WHOLE)
+        assert await stream.receive_some(9) == b"meanwhile"
+
+
+async def test_a_slow_link_takes_at_least_its_delay() -> None:
+    async with (
+        proxied() as (road, entry, _),
+        await trio.open_tcp_stream(LOOPBACK, entry) as stream,
+    ):
+        await asked(stream, b"warm")
+        road.set(Rule(delay=0.1))
+        begun = trio.current_time()
+        assert await asked(stream, b"slow") == b"slow"
+        assert trio.current_time() - begun >= 0.2  # there and back
+
+
+async def test_a_refusing_link_resets_connections_and_takes_no_new_ones() -> None:
+    async with proxied() as (road, entry, _):
+        async with await trio.open_tcp_stream(LOOPBACK, entry) as stream:
+            await asked(stream, b"before")
+            road.set(Rule(refuse=True))
+            with pytest.raises(trio.BrokenResourceError):
+                await asked(stream, b"after")
+        with pytest.raises((trio.BrokenResourceError, AssertionError)):
+            async with await trio.open_tcp_stream(LOOPBACK, entry) as stream:
+                await asked(stream, b"again")
+
+
+async def test_a_flapping_link_lets_through_in_its_turn() -> None:
+    async with (
+        proxied() as (road, entry, _),
+        await trio.open_tcp_stream(LOOPBACK, entry) as stream,
+    ):
+        await asked(stream, b"warm")
+        begun = trio.current_time()
+        road.set(Rule(flap=0.2))
+        assert await asked(stream, b"x") == b"x"
+        assert trio.current_time() - begun >= 0.2
+
+
+async def test_nobody_behind_the_link_looks_as_without_a_proxy() -> None:
+    async with proxied() as (road, entry, _):
+        road.target = (LOOPBACK, free_ports(1)[0])
+        with pytest.raises((trio.BrokenResourceError, AssertionError)):
+            async with await trio.open_tcp_stream(LOOPBACK, entry) as stream:
+                await asked(stream, b"hello")
+
+
+async def test_the_proxy_is_told_from_outside_and_says_how_the_links_are() -> None:
+    async with proxied() as (road, _, port):
+        control = Control(port)
+
+        def told() -> None:
+            assert spoiled(control.show()) == []
+            (spoilt,) = spoiled(control.set([LINK], Rule(delay=0.5)))
+            assert (spoilt.link, spoilt.rule) == (LINK, Rule(delay=0.5))
+            with pytest.raises(ConfigError):
+                control.set([Link("a", "nowhere")], WHOLE)
+            assert spoiled(control.heal()) == []
+            control.reset([LINK])
+
+        await trio.to_thread.run_sync(told)
+        assert road.rule == WHOLE
+
+
+def test_a_proxy_that_does_not_run_is_said_so() -> None:
+    with pytest.raises(Unavailable, match="proxy of the links"):
+        Control(free_ports(1)[0]).show()
