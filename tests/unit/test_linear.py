@@ -24,6 +24,7 @@ from admin.checker.linear import (
     check_register,
     check_set,
     search,
+    sets,
     zones,
 )
 from admin.checker.operation import FOREVER, Kind, Operation
@@ -344,6 +345,20 @@ def test_the_zone_test_agrees_with_a_naive_checker(operations: list[Operation]) 
     if unique:
         assert zones.applies(unique)
         assert (zones.clash(unique) is None) == has_order(unique, None, naive_register)
+
+
+@settings(max_examples=400)
+@given(spans(st.one_of(SETS, st.tuples(st.just("read"), st.lists(small, unique=True)))))
+def test_the_order_of_answers_agrees_with_a_naive_checker(operations: list[Operation]) -> None:
+    first = {each.value: each for each in reversed(operations) if each.f == "add"}
+    once = [e for e in operations if e.f == "read" or first[e.value] is e]
+    assert sets.applies(once)
+    found = sets.torn(once)
+    assert (found is None) == has_order(once, frozenset(), naive_set)
+    if found is not None:
+        verdict = check_set(once)
+        assert verdict.result is Result.FAIL
+        assert not has_order(verdict.violations[0].witness, frozenset(), naive_set)
 
 
 # -------------------------------------------------------------------- real objects, then faults

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from admin.checker.linear import zones
+from admin.checker.linear import sets, zones
 from admin.checker.linear.bank import Bank
 from admin.checker.linear.explain import explain
-from admin.checker.linear.models import Counter, GrowingSet, Mark, Model, Register
+from admin.checker.linear.models import Atom, Counter, GrowingSet, Mark, Model, Register, look_atoms
 from admin.checker.linear.search import STEPS_MAX, Found, search
 from admin.checker.linear.texts import Text
 from admin.checker.operation import Frozen, Operation, by_key, freeze, happened
@@ -37,6 +37,8 @@ def check_key(
     """The verdict on one object. The operations are those that took effect or may have."""
     if isinstance(model, Register) and zones.applies(operations, freeze(model.initial)):
         return _by_zones(key, operations, model, steps_max)
+    if isinstance(model, GrowingSet) and sets.applies(operations, model.initial):
+        return _by_order(key, operations, model, steps_max)
     found = search(operations, model, steps_max=steps_max)
     facts = len(operations)
     match found.found:
@@ -121,15 +123,33 @@ def _by_zones(
     found = zones.clash(operations, freeze(model.initial))
     if found is None:
         return conclude(LINEARIZABLE, facts=len(operations), violations=())
-    # The clash is small, so the shortest of it costs nothing.
-    proof = search(found.witness, model, steps_max=steps_max)
-    assert proof.found is Found.NO_ORDER, found
-    why = explain(found.witness, model, proof, steps_max=steps_max)
-    violation = Violation(
-        invariant=LINEARIZABLE,
-        message=found.message,
-        key=key,
-        witness=why.witness,
-        stuck=why.stuck,
-    )
+    violation = _proved(key, found.message, found.witness, model, steps_max)
     return conclude(LINEARIZABLE, facts=len(operations), violations=(violation,))
+
+
+def _by_order(
+    key: Frozen, operations: Sequence[Operation], model: GrowingSet, steps_max: int
+) -> Verdict:
+    found = sets.torn(operations, model.initial)
+    if found is None:
+        return conclude(LINEARIZABLE, facts=len(operations), violations=())
+    kept = {("element", element) for element in found.elements}
+    few = model.without(operations, frozenset(model.atoms(operations)) - kept - _looks(operations))
+    violation = _proved(key, found.message, few, model, steps_max)
+    return conclude(LINEARIZABLE, facts=len(operations), violations=(violation,))
+
+
+def _proved(
+    key: Frozen, message: str, few: Sequence[Operation], model: Model, steps_max: int
+) -> Violation:
+    """A violation from operations that are known to have no order, and are few or simple."""
+    proof = search(few, model, steps_max=steps_max)
+    assert proof.found is not Found.ORDER, few
+    why = explain(few, model, proof, steps_max=steps_max)
+    return Violation(
+        invariant=LINEARIZABLE, message=message, key=key, witness=why.witness, stuck=why.stuck
+    )
+
+
+def _looks(operations: Sequence[Operation]) -> frozenset[Atom]:
+    return frozenset(look_atoms(operations))

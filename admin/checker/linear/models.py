@@ -269,7 +269,7 @@ class _SetMachine:
         self._bits: dict[Frozen, int] = {}
         self._masks: dict[Frozen, int] = {}
         self._reads = {self._mask(freeze(each.value)) for each in operations if each.f == "read"}
-        self.start = self._known(self._mask(initial))
+        self.start = self._known(self._mask(tuple(initial)))
 
     def idle(self, f: str, value: Frozen) -> bool:  # noqa: ARG002 - the protocol's
         return f == "add"  # no element leads back to what was read

@@ -1,0 +1,226 @@
+"""What transactions that append to lists and read them say about the order of each list.
+
+A value is appended once, so a read tells every version up to what it read, in order. Who wrote
+over whom, who read whom and who did not see whom yet follows from that, key by key.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from admin.checker.elle.graph import Edge, Graph, add_sessions, add_time
+from admin.checker.operation import Frozen, Kind, Operation, freeze
+
+NOBODY = -1
+"""A process that was not named."""
+
+
+class Step(NamedTuple):
+    """One thing that a transaction did: appended a value, or read all of a list."""
+
+    appends: bool
+    key: Frozen
+    value: Frozen
+    """What was appended; for a read the values, as a tuple."""
+
+    @property
+    def values(self) -> tuple[Frozen, ...]:
+        """What was read."""
+        assert isinstance(self.value, tuple)
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """An operation and its steps. `at` is its place among all, from 0."""
+
+    at: int
+    operation: Operation
+    steps: tuple[Step, ...]
+
+
+class Read(NamedTuple):
+    """A read of a committed transaction: all of it, and without what it appended itself before."""
+
+    reader: int
+    key: Frozen
+    values: tuple[Frozen, ...]
+    others: tuple[Frozen, ...]
+
+
+@dataclass(slots=True)
+class Appends:
+    """All transactions, with what they say together.
+
+    `writer[key, value]` is who appended it; `order[key]` the longest list that was read;
+    `committed` are those that took effect for certain: they said so, or somebody saw it.
+    """
+
+    transactions: list[Transaction]
+    writer: dict[tuple[Frozen, Frozen], int] = field(default_factory=dict)
+    twice: list[tuple[Frozen, Frozen]] = field(default_factory=list)
+    reads: list[Read] = field(default_factory=list)
+    order: dict[Frozen, tuple[Frozen, ...]] = field(default_factory=dict)
+    committed: set[int] = field(default_factory=set)
+
+    def agrees(self, read: Read) -> bool:
+        """Whether the longest list of the key begins with what was read."""
+        return self.order.get(read.key, ())[: len(read.values)] == read.values
+
+    def seen(self) -> Iterator[tuple[Frozen, tuple[Frozen, ...]]]:
+        """Keys and lists that hold everything that was read, most of it once."""
+        yield from self.order.items()
+        for read in self.reads:
+            if not self.agrees(read):
+                yield read.key, read.values
+
+    def unread(self) -> dict[Frozen, list[int]]:
+        """By key, the committed transactions with an append that nobody read, in any order."""
+        found: dict[Frozen, list[int]] = {}
+        known = {key: frozenset(values) for key, values in self.order.items()}
+        for (key, value), writer in self.writer.items():
+            if writer in self.committed and value not in known.get(key, ()):
+                writers = found.setdefault(key, [])
+                if writer not in writers[-1:]:
+                    writers.append(writer)
+        return found
+
+
+def understood(operations: Sequence[Operation]) -> Appends:
+    """Read all transactions. Raises ValueError where one is something else."""
+    transactions = [
+        Transaction(at, each, tuple(steps_of(each)))
+        for at, each in enumerate(sorted(operations, key=lambda each: each.begun))
+    ]
+    found = Appends(transactions)
+    for each in transactions:
+        for step in each.steps:
+            if step.appends:
+                if (step.key, step.value) in found.writer:
+                    found.twice.append((step.key, step.value))
+                found.writer[step.key, step.value] = each.at
+        if each.operation.kind is Kind.OK:
+            found.committed.add(each.at)
+            found.reads += _reads(each)
+    _order(found)
+    return found
+
+
+def _order(found: Appends) -> None:
+    """Which list of each key is the longest, and whose appends somebody saw."""
+    for read in found.reads:
+        if len(read.values) > len(found.order.get(read.key, ())):
+            found.order[read.key] = read.values
+    for key, values in found.seen():
+        for value in values:
+            writer = found.writer.get((key, value))
+            if writer is not None and found.transactions[writer].operation.kind is Kind.INFO:
+                found.committed.add(writer)
+
+
+def steps_of(operation: Operation) -> Iterator[Step]:
+    """The steps of a transaction; a single append or read is one too."""
+    if operation.f == "append":
+        yield Step(appends=True, key=freeze(operation.key), value=freeze(operation.value))
+    elif operation.f in {"read", "r"}:
+        yield Step(appends=False, key=freeze(operation.key), value=_values(operation.value))
+    elif operation.f == "txn" and isinstance(operation.value, list | tuple):
+        for each in operation.value:
+            yield _step(each)
+    else:
+        raise ValueError(f"no transaction of appends and reads: {operation.f} {operation.value!r}")
+
+
+def _step(step: object) -> Step:
+    match step:
+        case ["append", key, value]:
+            return Step(appends=True, key=freeze(key), value=freeze(value))
+        case ["r", key, value]:
+            return Step(appends=False, key=freeze(key), value=_values(value))
+        case _:
+            raise ValueError(f"a step is [append, key, value] or [r, key, list], not {step!r}")
+
+
+def _values(value: object) -> tuple[Frozen, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"a read of a list is a list, not {value!r}")
+    return tuple([freeze(each) for each in value])
+
+
+def _reads(transaction: Transaction) -> Iterator[Read]:
+    own: dict[Frozen, int] = {}
+    for step in transaction.steps:
+        if step.appends:
+            own[step.key] = own.get(step.key, 0) + 1
+        else:
+            values = step.values
+            others = values[: max(0, len(values) - own.get(step.key, 0))]
+            yield Read(transaction.at, step.key, values, others)
+
+
+def dependencies(appends: Appends) -> Graph:
+    """Every edge between committed transactions."""
+    graph = Graph(len(appends.transactions))
+    unread = appends.unread()
+    for key, order in appends.order.items():
+        _add_writes(graph, appends, key, order, unread.get(key, []))
+    for read in appends.reads:
+        _add_read(graph, appends, read, unread.get(read.key, []))
+    sessions: dict[object, list[int]] = {}
+    for each in appends.transactions:
+        if each.at in appends.committed and each.operation.process != NOBODY:
+            sessions.setdefault(each.operation.whose, []).append(each.at)
+    add_sessions(graph, sessions.values())
+    spans = [
+        (each.at, each.operation.begun, each.operation.ended)
+        for each in appends.transactions
+        if each.at in appends.committed
+    ]
+    add_time(graph, spans)
+    return graph
+
+
+def _add_writes(
+    graph: Graph,
+    appends: Appends,
+    key: Frozen,
+    order: tuple[Frozen, ...],
+    unread: list[int],
+) -> None:
+    before: tuple[int, Frozen] | None = None
+    for value in order:
+        writer = appends.writer.get((key, value))
+        if writer is None or writer not in appends.committed:
+            continue
+        if before is not None:
+            why = f"key {key!r}: {value!r} comes after {before[1]!r}"
+            graph.add(before[0], writer, Edge.WW, why)
+        before = (writer, value)
+    if before is not None:
+        # Nobody read them, so they come after everything that was read.
+        for writer in unread:
+            why = f"key {key!r}: appended after {before[1]!r}, which was read without it"
+            graph.add(before[0], writer, Edge.WW, why)
+
+
+def _add_read(graph: Graph, appends: Appends, read: Read, unread: list[int]) -> None:
+    order = appends.order.get(read.key, ())
+    size = len(read.others)
+    if order[:size] != read.others:
+        return
+    if size:
+        writer = appends.writer.get((read.key, read.others[-1]))
+        if writer is not None and writer in appends.committed:
+            why = f"key {read.key!r}: {read.others[-1]!r} was read"
+            graph.add(writer, read.reader, Edge.WR, why)
+    for value in order[size:]:
+        writer = appends.writer.get((read.key, value))
+        if writer is not None and writer in appends.committed:
+            why = f"key {read.key!r}: {list(read.others)!r} was read, without {value!r}"
+            graph.add(read.reader, writer, Edge.RW, why)
+            return
+    for writer in unread:
+        why = f"key {read.key!r}: {list(read.others)!r} was read, and not what it appended"
+        graph.add(read.reader, writer, Edge.RW, why)

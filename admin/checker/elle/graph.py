@@ -1,0 +1,146 @@
+"""Which transaction must come before which other one, and why: a graph with kinds of edges."""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+
+class Edge(IntEnum):
+    """Kinds of dependency: one transaction wrote over, was read by, or was not yet seen by..."""
+
+    WW = 1
+    WR = 2
+    RW = 4
+    PROCESS = 8
+    REALTIME = 16
+
+    @property
+    def word(self) -> str:
+        """As it is written in an arrow."""
+        return self.name.lower()
+
+
+FREE = Edge.WW | Edge.WR
+"""Dependencies on what was written; the others are on what was not seen yet, or on time."""
+
+
+@dataclass(slots=True)
+class Graph:
+    """Edges between numbers; `kinds[a][b]` are all kinds from a to b, `why` says it in words."""
+
+    size: int
+    kinds: list[dict[int, int]] = field(default_factory=list)
+    why: dict[tuple[int, int, int], str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.kinds = [{} for _ in range(self.size)]
+
+    def add(self, start: int, end: int, kind: Edge, why: str = "") -> None:
+        """One more edge; none from a transaction to itself."""
+        if start != end:
+            self.kinds[start][end] = self.kinds[start].get(end, 0) | int(kind)
+            self.why.setdefault((start, end, int(kind)), why)
+
+    def edges(self, mask: int, inside: Collection[int]) -> Iterator[tuple[int, int]]:
+        """Edges of some kinds between some numbers."""
+        for start in inside:
+            for end, kinds in self.kinds[start].items():
+                if kinds & mask and end in inside:
+                    yield start, end
+
+    def components(self, mask: int) -> list[frozenset[int]]:
+        """The sets of two or more in which each is reached from each, by edges of some kinds."""
+        return list(_Tarjan(self, mask).components())
+
+    def ranks(self, mask: int) -> list[int]:
+        """Numbers that never fall along edges of some kinds."""
+        tarjan = _Tarjan(self, mask)
+        for _ in tarjan.components():
+            pass
+        return tarjan.ranks
+
+
+class _Tarjan:
+    """Strongly connected components, without recursion."""
+
+    def __init__(self, graph: Graph, mask: int) -> None:
+        self._next = [[end for end, kinds in ends.items() if kinds & mask] for ends in graph.kinds]
+        self._index: dict[int, int] = {}
+        self._low: dict[int, int] = {}
+        self._stack: list[int] = []
+        self._on_stack: set[int] = set()
+        self.ranks = [0] * graph.size
+        self._closed = 0
+
+    def components(self) -> Iterator[frozenset[int]]:
+        for start in range(len(self._next)):
+            if start not in self._index:
+                yield from self._from(start)
+
+    def _from(self, start: int) -> Iterator[frozenset[int]]:
+        path: list[tuple[int, Iterator[int]]] = [(start, iter(self._next[start]))]
+        self._open(start)
+        while path:
+            node, ends = path[-1]
+            end = next(ends, None)
+            if end is None:
+                path.pop()
+                if path:
+                    above = path[-1][0]
+                    self._low[above] = min(self._low[above], self._low[node])
+                if self._low[node] == self._index[node]:
+                    found = self._close(node)
+                    if len(found) > 1:
+                        yield found
+            elif end not in self._index:
+                self._open(end)
+                path.append((end, iter(self._next[end])))
+            elif end in self._on_stack:
+                self._low[node] = min(self._low[node], self._index[end])
+
+    def _open(self, node: int) -> None:
+        self._index[node] = self._low[node] = len(self._index)
+        self._stack.append(node)
+        self._on_stack.add(node)
+
+    def _close(self, node: int) -> frozenset[int]:
+        found: set[int] = set()
+        while node not in found:
+            found.add(self._stack.pop())
+        # What is reached from here was closed before.
+        self._closed -= 1
+        for each in found:
+            self.ranks[each] = self._closed
+        self._on_stack -= found
+        return frozenset(found)
+
+
+def add_sessions(graph: Graph, sessions: Iterable[Iterable[int]]) -> None:
+    """What a process did first comes first."""
+    for session in sessions:
+        before: int | None = None
+        for each in session:
+            if before is not None:
+                graph.add(before, each, Edge.PROCESS, "the same process did it later")
+            before = each
+
+
+def add_time(graph: Graph, spans: Iterable[tuple[int, int, int | None]]) -> None:
+    """What ended before another began comes first; only edges that no others imply.
+
+    `spans` are number, begin and end.
+    """
+    events: list[tuple[int, int, int]] = []
+    for number, begun, ended in spans:
+        events.append((begun, 0, number))
+        if ended is not None:
+            events.append((ended, 1, number))
+    newest: set[int] = set()
+    before: dict[int, frozenset[int]] = {}
+    for _, is_end, number in sorted(events):
+        if is_end:
+            newest = (newest - before[number]) | {number}
+        else:
+            before[number] = frozenset(newest)
+            for each in newest:
+                graph.add(each, number, Edge.REALTIME, "it began after the other had ended")

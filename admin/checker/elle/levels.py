@@ -1,0 +1,51 @@
+"""Which anomalies which kind of database may not show: isolation levels, weakest first."""
+
+from enum import StrEnum
+
+
+class Level(StrEnum):
+    """What a database promises of transactions."""
+
+    READ_UNCOMMITTED = "read-uncommitted"
+    READ_COMMITTED = "read-committed"
+    SNAPSHOT_ISOLATION = "snapshot-isolation"
+    SERIALIZABLE = "serializable"
+    STRONG_SESSION_SNAPSHOT_ISOLATION = "strong-session-snapshot-isolation"
+    STRONG_SNAPSHOT_ISOLATION = "strong-snapshot-isolation"
+    STRONG_SESSION_SERIALIZABLE = "strong-session-serializable"
+    STRICT_SERIALIZABLE = "strict-serializable"
+
+
+_ALWAYS = frozenset(
+    {
+        "G0",
+        "dirty-update",
+        "duplicate-elements",
+        "future-read",
+        "garbage",
+        "incompatible-order",
+        "internal",
+    }
+)
+_COMMITTED = _ALWAYS | {"G1a", "G1b", "G1c"}
+_SNAPSHOT = _COMMITTED | {"G-single", "G-nonadjacent", "lost-update"}
+_SERIALIZABLE = _SNAPSHOT | {"G2-item"}
+_PROCESS = ("", "-process")
+_REALTIME = ("", "-process", "-realtime")
+
+
+def _with(names: frozenset[str], suffixes: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(name + suffix for name in names for suffix in suffixes)
+
+
+PROHIBITED: dict[Level, frozenset[str]] = {
+    Level.READ_UNCOMMITTED: _ALWAYS,
+    Level.READ_COMMITTED: _COMMITTED,
+    Level.SNAPSHOT_ISOLATION: _SNAPSHOT,
+    Level.SERIALIZABLE: _SERIALIZABLE,
+    Level.STRONG_SESSION_SNAPSHOT_ISOLATION: _with(_SNAPSHOT, _PROCESS),
+    Level.STRONG_SNAPSHOT_ISOLATION: _with(_SNAPSHOT, _REALTIME),
+    Level.STRONG_SESSION_SERIALIZABLE: _with(_SERIALIZABLE, _PROCESS),
+    Level.STRICT_SERIALIZABLE: _with(_SERIALIZABLE, _REALTIME),
+}
+"""Names of anomalies, by the level that they break."""

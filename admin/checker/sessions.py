@@ -1,0 +1,171 @@
+"""What one client may rely on: it sees its own writes, nothing goes back, nothing happens twice."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from admin.checker.operation import Frozen, Kind, Operation, freeze, happened
+from admin.checker.verdict import Verdict, Violation, conclude, skipped
+
+READ_YOUR_WRITES = "read-your-writes"
+MONOTONIC_READS = "monotonic-reads"
+AT_MOST_ONCE = "at-most-once"
+
+_WRITES = frozenset({"write", "put"})
+_READS = frozenset({"read", "get"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """A numbered request as a log holds it: whose, which number, at which place."""
+
+    session: Frozen
+    seq: int
+    index: int
+
+
+def check_read_your_writes(operations: Iterable[Operation]) -> Verdict:
+    """A read that was given a receipt (`floor`) shows at least the state of that place.
+
+    It may say so itself (`index`), and its value must not be older: values are dated by the
+    receipts of their writes, where each is written once.
+    """
+    known = happened(operations)
+    dates = _dates(known)
+    facts, violations = 0, []
+    for each in known:
+        if each.f not in _READS or each.floor is None:
+            continue
+        shown = [("said that it showed", each.index), ("showed a value of", _date(each, dates))]
+        judged = [(words, place) for words, place in shown if place is not None]
+        facts += bool(judged)
+        wrong = next(((w, place) for w, place in judged if place < each.floor), None)
+        if wrong is not None:
+            message = f"given a receipt of {each.floor}, it {wrong[0]} {wrong[1]}"
+            violations.append(_violation(READ_YOUR_WRITES, message, [each]))
+    if not any(each.floor is not None for each in known):
+        return skipped(READ_YOUR_WRITES, "no read was given a receipt")
+    return conclude(READ_YOUR_WRITES, facts=facts, violations=violations)
+
+
+def check_monotonic_reads(operations: Iterable[Operation]) -> Verdict:
+    """What a session was shown never goes back: neither the place in the log, nor any value."""
+    known = happened(operations)
+    dates = _dates(known)
+    facts, violations = 0, []
+    for reads in _by_session(known):
+        newest: dict[Frozen, tuple[int, Operation]] = {}
+        for each, ended in _after_what(reads):
+            for earlier in ended:
+                for what, place in _shown(earlier, dates):
+                    if what not in newest or place > newest[what][0]:
+                        newest[what] = (place, earlier)
+            for what, place in _shown(each, dates):
+                before = newest.get(what)
+                facts += before is not None
+                if before is not None and place < before[0]:
+                    message = f"the session had seen {before[0]} and was then shown {place}"
+                    violations.append(_violation(MONOTONIC_READS, message, [before[1], each]))
+    if facts == 0:
+        return skipped(MONOTONIC_READS, "no session read twice what has a known place in the log")
+    return conclude(MONOTONIC_READS, facts=facts, violations=violations)
+
+
+def check_at_most_once(rows: Iterable[Applied]) -> Verdict:
+    """A numbered request is in a log once. It may come after one with a higher number."""
+    first: dict[tuple[Frozen, int], Applied] = {}
+    facts, violations = 0, []
+    for row in sorted(rows, key=lambda each: each.index):
+        facts += 1
+        twin = first.setdefault((row.session, row.seq), row)
+        if twin is not row:
+            message = f"request {row.seq}: applied at {twin.index} and again at {row.index}"
+            violations.append(Violation(invariant=AT_MOST_ONCE, message=message, key=row.session))
+    return conclude(AT_MOST_ONCE, facts=facts, violations=violations)
+
+
+def check_answers(operations: Iterable[Operation], rows: Iterable[Applied]) -> Verdict:
+    """What was acknowledged is in the log, once, at the place that its receipt names."""
+    places: dict[tuple[Frozen, int], list[int]] = {}
+    for row in rows:
+        places.setdefault((row.session, row.seq), []).append(row.index)
+    facts, violations = 0, []
+    for each in operations:
+        if each.kind is not Kind.OK or each.seq is None or each.index is None:
+            continue
+        if each.f in _READS:
+            continue
+        facts += 1
+        found = places.get((freeze(each.whose), each.seq), [])
+        if found != [each.index]:
+            message = f"acknowledged with a receipt of {each.index}; the log has it at {found}"
+            violations.append(_violation(AT_MOST_ONCE, message, [each]))
+    return conclude(AT_MOST_ONCE, facts=facts, violations=violations)
+
+
+def _dates(operations: Sequence[Operation]) -> dict[tuple[Frozen, Frozen], int]:
+    """Where values were written, for those that were written once and have a receipt."""
+    dates: dict[tuple[Frozen, Frozen], int] = {}
+    twice: set[tuple[Frozen, Frozen]] = set()
+    for each in operations:
+        written = _written(each)
+        if written is None:
+            continue
+        name = (freeze(each.key), written[0])
+        if name in twice or name in dates or each.index is None:
+            twice.add(name)
+            dates.pop(name, None)
+        else:
+            dates[name] = each.index
+    return dates
+
+
+def _written(operation: Operation) -> tuple[Frozen] | None:
+    if operation.f in _WRITES:
+        return (freeze(operation.value),)
+    if operation.f == "cas" and isinstance(operation.value, list | tuple):
+        return (freeze(operation.value[1]),)
+    return None
+
+
+def _date(read: Operation, dates: dict[tuple[Frozen, Frozen], int]) -> int | None:
+    """The place of the write of what was read, if it is known."""
+    return dates.get((freeze(read.key), freeze(read.value)))
+
+
+def _by_session(operations: Sequence[Operation]) -> list[list[Operation]]:
+    sessions: dict[Frozen, list[Operation]] = {}
+    for each in operations:
+        if each.f in _READS:
+            sessions.setdefault(freeze(each.whose), []).append(each)
+    return list(sessions.values())
+
+
+def _after_what(reads: list[Operation]) -> Iterator[tuple[Operation, list[Operation]]]:
+    """Each read, with those that ended before it began and were not told before."""
+    by_end = sorted(reads, key=lambda each: each.ended or 0, reverse=True)
+    for each in sorted(reads, key=lambda one: one.begun):
+        ended: list[Operation] = []
+        while by_end and (by_end[-1].ended or 0) < each.begun:
+            ended.append(by_end.pop())
+        yield each, ended
+
+
+def _shown(
+    read: Operation, dates: dict[tuple[Frozen, Frozen], int]
+) -> Iterator[tuple[Frozen, int]]:
+    if read.index is not None:
+        yield None, read.index
+    place = _date(read, dates)
+    if place is not None:
+        yield ("key", freeze(read.key)), place
+
+
+def _violation(invariant: str, message: str, witness: list[Operation]) -> Violation:
+    last = witness[-1]
+    return Violation(
+        invariant=invariant,
+        message=message,
+        key=last.key,
+        witness=tuple(witness),
+        stuck=last.number,
+    )

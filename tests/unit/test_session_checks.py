@@ -1,0 +1,165 @@
+"""Promises to one client: its own writes, no way back, nothing twice; unknown outcomes settled."""
+
+from dataclasses import replace
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from admin.checker.facts import check_bank_total, check_failures
+from admin.checker.linear import check_register
+from admin.checker.operation import FOREVER, Kind, Operation
+from admin.checker.resolve import Decided, resolve, token
+from admin.checker.sessions import (
+    Applied,
+    check_answers,
+    check_at_most_once,
+    check_monotonic_reads,
+    check_read_your_writes,
+)
+from admin.checker.verdict import Result
+from tests.unit import histories
+
+
+def op(number: int, f: str, value: object, *, at: int | None = None) -> Operation:
+    return Operation(
+        number=number,
+        process=0,
+        f=f,
+        key="k",
+        value=value,
+        begun=2 * number,
+        ended=2 * number + 1,
+        index=at,
+    )
+
+
+def test_a_read_with_a_receipt_shows_at_least_that() -> None:
+    write, old = op(0, "write", "a", at=5), op(1, "write", "b", at=7)
+    fine = replace(op(2, "read", "b", at=7), floor=7)
+    assert check_read_your_writes([write, old, fine]).result is Result.PASS
+    said = replace(op(2, "read", "b", at=6), floor=7)
+    assert check_read_your_writes([write, old, said]).result is Result.FAIL
+    stale = replace(op(2, "read", "a"), floor=7)
+    verdict = check_read_your_writes([write, old, stale])
+    assert verdict.result is Result.FAIL
+    assert verdict.violations[0].witness == (stale,)
+
+
+def test_reads_without_receipts_were_promised_nothing() -> None:
+    steps = [op(0, "write", "a", at=5), op(1, "read", "z")]
+    assert check_read_your_writes(steps).result is Result.SKIPPED
+    undated = [*steps, replace(op(2, "read", "z"), floor=5)]
+    assert check_read_your_writes(undated).result is Result.UNKNOWN
+
+
+def test_what_a_session_was_shown_does_not_go_back() -> None:
+    writes = [op(0, "write", "a", at=5), op(1, "write", "b", at=7)]
+    forth = [op(2, "read", "a"), op(3, "read", "b")]
+    back = [op(2, "read", "b"), op(3, "read", "a")]
+    assert check_monotonic_reads([*writes, *forth]).result is Result.PASS
+    verdict = check_monotonic_reads([*writes, *back])
+    assert verdict.result is Result.FAIL
+    assert verdict.violations[0].witness == tuple(back)
+    others = [back[0], replace(back[1], process=1)]
+    assert check_monotonic_reads([*writes, *others]).result is Result.SKIPPED
+    named = [replace(each, session="s") for each in others]
+    assert check_monotonic_reads([*writes, *named]).result is Result.FAIL
+
+
+def test_places_in_the_log_do_not_go_back_either() -> None:
+    assert check_monotonic_reads([op(0, "read", 1, at=8), op(1, "read", 2, at=7)]).count == 1
+
+
+def test_reads_at_the_same_time_have_no_order() -> None:
+    first = replace(op(0, "read", 1, at=8), ended=50)
+    assert check_monotonic_reads([first, op(1, "read", 2, at=7)]).result is Result.SKIPPED
+
+
+def test_a_value_written_twice_has_no_date() -> None:
+    writes = [op(0, "write", "a", at=5), op(1, "write", "b", at=7), op(2, "write", "a", at=9)]
+    reads = [op(3, "read", "b"), op(4, "read", "a")]
+    assert check_monotonic_reads([*writes, *reads]).result is Result.SKIPPED
+
+
+def test_a_request_applied_twice_is_found() -> None:
+    rows = [Applied(session="s", seq=seq, index=10 + seq) for seq in (1, 3, 2)]
+    assert check_at_most_once(rows).result is Result.PASS
+    assert check_at_most_once([]).result is Result.UNKNOWN
+    verdict = check_at_most_once([*rows, Applied(session="s", seq=3, index=99)])
+    assert "applied at 13 and again at 99" in verdict.violations[0].message
+    assert check_at_most_once([*rows, Applied(session="t", seq=3, index=99)]).count == 0
+
+
+def test_what_was_acknowledged_is_in_the_log_where_the_receipt_says() -> None:
+    write = replace(op(0, "write", "a", at=5), session="s", seq=1)
+    assert check_answers([write], [Applied(session="s", seq=1, index=5)]).result is Result.PASS
+    assert check_answers([write], [Applied(session="s", seq=1, index=6)]).result is Result.FAIL
+    assert check_answers([write], []).result is Result.FAIL
+
+
+def test_balances_that_do_not_add_up_are_found() -> None:
+    reads = [op(0, "read", {"a": 5, "b": 5}), op(1, "read", {"a": 4, "b": 6})]
+    assert check_bank_total(reads).result is Result.PASS
+    assert check_bank_total(reads, total=11).count == 2
+    assert check_bank_total([*reads, op(2, "read", {"a": 4, "b": 5})]).count == 1
+    assert check_bank_total([op(0, "read", 1)]).result is Result.SKIPPED
+
+
+def test_what_failed_is_not_seen_unless_somebody_else_wrote_it() -> None:
+    failed = replace(op(0, "write", 1), kind=Kind.FAIL)
+    read = op(2, "read", 1)
+    assert check_failures([failed, read]).result is Result.FAIL
+    assert check_failures([failed, op(1, "write", 1), read]).result is Result.PASS
+    assert check_failures([op(1, "write", 1), read]).result is Result.SKIPPED
+
+
+# ---------------------------------------------------------------------- unknown outcomes
+
+
+def unknown(number: int, value: object) -> Operation:
+    return replace(op(number, "write", value), ended=None, kind=Kind.INFO)
+
+
+def test_the_log_says_what_became_of_an_unknown_write() -> None:
+    there, gone = unknown(0, "a"), unknown(1, "b")
+    partly = Decided(applied=frozenset({token(there)}))
+    assert [each.kind for each in resolve([there, gone], partly)] == [Kind.OK, Kind.INFO]
+    whole = replace(partly, complete=True)
+    settled = resolve([there, gone], whole)
+    assert [each.kind for each in settled] == [Kind.OK, Kind.FAIL]
+    assert settled[0].ended == FOREVER
+
+
+def test_a_write_that_happened_must_be_explained() -> None:
+    # Nobody saw `a`, and yet it is in the log: then the register cannot still be empty.
+    steps = [replace(unknown(0, "a"), begun=0), op(1, "read", None), op(2, "read", "a")]
+    stale = [*steps, op(3, "read", None)]
+    assert check_register(steps).result is Result.PASS
+    settled = resolve([*stale[:2], stale[3]], Decided(applied=frozenset(), complete=True))
+    assert check_register(settled).result is Result.PASS
+    assert check_register(resolve(stale, Decided(applied=frozenset()))).result is Result.FAIL
+
+
+def test_values_written_twice_name_nothing() -> None:
+    twins = [unknown(0, "a"), unknown(1, "a")]
+    decided = Decided(applied=frozenset({token(twins[0])}), complete=True)
+    assert resolve(twins, decided) == twins
+    numbered = [replace(each, session="s", seq=at) for at, each in enumerate(twins)]
+    decided = Decided(applied=frozenset({("s", 1)}), complete=True)
+    assert [each.kind for each in resolve(numbered, decided)] == [Kind.FAIL, Kind.OK]
+
+
+@given(st.integers(0, 2**32))
+def test_a_settled_history_of_a_real_register_still_passes(seed: int) -> None:
+    operations = histories.lived(
+        Random(seed),
+        40,
+        histories.register(values=None, cas=False),
+        histories.Clients(unknown=0.2),
+    )
+    # Everything in these histories did happen, also what nobody heard of.
+    applied = frozenset(token(each) for each in operations)
+    settled = resolve(operations, Decided(applied=applied, complete=True))
+    assert all(each.kind is Kind.OK for each in settled)
+    assert check_register(settled).result is Result.PASS
