@@ -28,6 +28,7 @@ class Draft:
         self._commit = options.commit_of(given)
         self._reads: list[list[object]] = []
         self._snapshot = 0
+        self._looks = 0
 
     def write(self, operation: Operation) -> None:
         """Add an operation."""
@@ -43,6 +44,7 @@ class Draft:
         """Something was read as of that index. The oldest index is what all is checked against."""
         if read not in self._reads:
             self._reads.append(read)
+        self._looks += 1
         self._snapshot = min(self._snapshot or snapshot, snapshot)
 
     def end(self, given: WriteOptions) -> Call[Receipt] | None:
@@ -52,7 +54,8 @@ class Draft:
             self.timeout = given.get("timeout", self.timeout)
             self._commit = options.commit_of({**self._given, **given})
         self.over = True
-        if self.ops or len(self._reads) > 1:
+        # One look is true by itself. Two must be of one moment, be they at the same tuple.
+        if self.ops or self._looks > 1:
             basis = Basis(snapshot=self._snapshot, reads=self._reads)
             return calls.write(self.ops, self._commit, basis)
         return None
