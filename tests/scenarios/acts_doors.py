@@ -1,0 +1,105 @@
+"""Strangers at a node's door: the node's own server hears their hellos, without a network."""
+
+import socket
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import cbor2
+
+from election.messages import Replica
+from qsync.node.connection import Connection
+from qsync.node.reactor import Reactor
+from qsync.node.server import Admission, Server
+from qsync.wire.frames import LENGTH_SIZE
+from qsync.wire.session import Greeting, Hello, Party, encode_hello
+from tests.scenarios.acts import act
+from tests.scenarios.acts_words import CLUSTER
+
+if TYPE_CHECKING:
+    from tests.scenarios.actor import Actor
+    from tests.scenarios.stage import Stage
+
+
+class Door(Reactor):
+    """Keeps what is sent instead of sending it. Its sockets are never connected."""
+
+    def __init__(self) -> None:
+        self.opened: list[Connection] = []
+        self.said: list[bytes] = []
+
+    def add(self, connection: Connection) -> None:
+        self.opened.append(connection)
+
+    def send(self, connection: Connection, data: bytes) -> None:
+        self.said.append(data)
+
+    def flush(self) -> None:
+        """There is nobody to flush to."""
+
+    def close(self, connection: Connection, why: str) -> None:
+        connection.closed = True
+        connection.sock.close()
+        if connection.lost is not None:
+            connection.lost(connection, why)
+
+
+@act
+def knock(stage: "Stage", words: list[str]) -> None:
+    """knock N VISITOR...: peers at N's door: `ID/INSTANCE` comes, `-ID/INSTANCE` goes."""
+    actor, door = stage.actor(words[0]), Door()
+    server = _server(actor, door)
+    inside: dict[str, Connection] = {}
+    for word in words[1:]:
+        if word.startswith("-"):
+            door.close(inside.pop(word[1:]), "gone")
+            continue
+        replica, _, instance = word.partition("/")
+        server.accept(socket.socket())
+        connection, hello = door.opened[-1], _hello(int(replica), instance)
+        assert connection.take is not None
+        connection.take(connection, [encode_hello(hello)[LENGTH_SIZE:]])
+        stage.say(f"{actor.me}: {word}: {_answer(door.said[-1])}")
+        if not connection.closed:
+            inside[word] = connection
+    for connection in inside.values():
+        with closing(connection.sock):
+            connection.closed = True
+
+
+def _server(actor: "Actor", door: Door) -> Server:
+    admission = Admission(
+        peers=frozenset(int(each) for each in actor.config.voters),
+        connections_max=10,
+        client_frame_bytes_max=1 << 20,
+        peer_frame_bytes_max=1 << 20,
+    )
+    greeting = Greeting(
+        cluster=CLUSTER,
+        instance=f"uuid-{actor.me}",
+        replica=actor.me,
+        name=f"n{actor.me}",
+        empty=False,
+    )
+    return Server(
+        reactor=door,
+        greeting=lambda: greeting,
+        admission=admission,
+        step=actor.core.step,
+        requests=actor.desk.requests,
+        now=lambda: actor.stage.now,
+    )
+
+
+def _hello(replica: int, instance: str) -> Hello:
+    return Hello(
+        party=Party.PEER,
+        cluster=CLUSTER,
+        instance=instance,
+        replica=Replica(replica),
+        name=f"n{replica}",
+    )
+
+
+def _answer(data: bytes) -> str:
+    word, *why = cbor2.loads(data[LENGTH_SIZE:])
+    return "welcome" if word == "ok" else f"refused: {why[1]}"
