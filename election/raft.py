@@ -188,7 +188,8 @@ class Raft(Campaign):
             return Nay.NOT_A_VOTER
         if ask.term < self.term:
             return Nay.STALE_TERM
-        if self._is_loyal() and not ask.transfer:
+        # Loyalty is owed to the leader, who leads no more in this term when it asks itself.
+        if self._is_loyal() and not ask.transfer and ask.candidate != self.leader:
             return Nay.LEADER_ALIVE
         if ask.term > self.term and not ask.pre:
             self._adopt(ask.term)

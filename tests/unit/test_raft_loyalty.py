@@ -74,6 +74,14 @@ def test_a_real_question_is_refused_too_while_the_leader_is_heard_and_raises_no_
     assert answer(raft, ask(8)).granted
 
 
+def test_nobody_is_loyal_to_a_leader_against_itself() -> None:
+    raft = make(A)
+    raft.observe(Term(1), C)
+    assert answer(raft, ask(2, candidate=B)).nay is Nay.LEADER_ALIVE
+    assert answer(raft, ask(2, candidate=C)).granted
+    assert answer(raft, ask(3, candidate=B)).nay is Nay.LEADER_ALIVE
+
+
 def test_each_word_of_the_leader_renews_the_loyalty() -> None:
     raft = make(A)
     for now in (0.0, 0.9, 1.8):
