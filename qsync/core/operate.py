@@ -59,7 +59,7 @@ def asked(machine: "Machine", event: PromoteAsked | DemoteAsked | RollbackAsked)
 def promote(machine: "Machine", ticket: Ticket) -> None:
     """Lead: a planned switchover when somebody leads, an election otherwise."""
     operations = machine.operations
-    if machine.leader is not None and not machine.reasons():
+    if machine.leader is not None and machine.leader.open:
         machine.answer(ticket)
         return
     if machine.leader is not None and machine.leader.demoted:
@@ -154,7 +154,7 @@ def advance(machine: "Machine") -> None:
 
 def _lead_on(machine: "Machine", leader: Leader) -> None:
     operations = machine.operations
-    if operations.promoting and not machine.reasons():
+    if operations.promoting and leader.open:
         _answer_all(machine, operations.promoting)
         operations.promoting = []
     if leader.handing_to is not None:
