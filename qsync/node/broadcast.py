@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from qsync.node import info, view
 
 if TYPE_CHECKING:
+    from qsync.core.machine import Machine
     from qsync.node.node import Node
 
 
@@ -15,29 +16,30 @@ def values(node: "Node") -> Mapping[str, Callable[[], object]]:
     return {name: partial(make, node) for name, make in _BROADCAST.items()}
 
 
-def _box_status(node: "Node") -> dict[str, object]:
-    machine = node.replica.machine
+def box_status(machine: "Machine") -> dict[str, object]:
+    """May it write, and if not, what is the weightiest reason?"""
+    reasons = machine.reasons()
     return {
-        "is_ro": bool(machine.reasons()),
+        "is_ro": bool(reasons),
         "is_ro_cfg": machine.config.read_only,
-        "ro_reason": info.reason(node),
-        "status": info.status(node),
+        "ro_reason": reasons[0].why.value if reasons else None,
+        "status": info.standing(machine),
     }
 
 
-def _box_election(node: "Node") -> dict[str, object]:
-    machine = node.replica.machine
+def box_election(machine: "Machine") -> dict[str, object]:
+    """Who leads, as this node sees it; 0 when nobody does."""
     return {
         "term": int(machine.term),
         "role": machine.raft.role.value,
         "is_ro": bool(machine.reasons()),
         "leader": int(machine.raft.leader or 0),
-        "leader_name": node.name_of(machine.raft.leader),
     }
 
 
-def _box_synchro(node: "Node") -> dict[str, object]:
-    machine, limbo = node.replica.machine, node.replica.machine.ledger.limbo
+def box_synchro(machine: "Machine") -> dict[str, object]:
+    """The limbo in short."""
+    limbo = machine.ledger.limbo
     return {
         "quorum": machine.config.quorum,
         "owner": int(limbo.owner.owner),
@@ -45,6 +47,19 @@ def _box_synchro(node: "Node") -> dict[str, object]:
         "len": len(limbo.queue),
         "busy": bool(view.synchro(machine)["busy"]),
     }
+
+
+def _box_status(node: "Node") -> dict[str, object]:
+    return box_status(node.replica.machine)
+
+
+def _box_election(node: "Node") -> dict[str, object]:
+    machine = node.replica.machine
+    return box_election(machine) | {"leader_name": node.name_of(machine.raft.leader)}
+
+
+def _box_synchro(node: "Node") -> dict[str, object]:
+    return box_synchro(node.replica.machine)
 
 
 def _box_id(node: "Node") -> dict[str, object]:

@@ -17,6 +17,7 @@ from qsync.node.clock import wall_clock
 from qsync.node.links import LinkStatus
 
 if TYPE_CHECKING:
+    from qsync.core.machine import Machine
     from qsync.core.progress import Progress
     from qsync.node.node import Node
 
@@ -285,7 +286,11 @@ def reasons(node: "Node") -> list[object]:
 
 def status(node: "Node") -> str:
     """`running`, `loading` (a recruit) or `split_brain`."""
-    machine = node.replica.machine
+    return standing(node.replica.machine)
+
+
+def standing(machine: "Machine") -> str:
+    """The same of a machine without a node around it."""
     if machine.follower.split is not None:
         return "split_brain"
     return "running" if machine.raft.ballot.member else "loading"
