@@ -1,7 +1,13 @@
 """What transcripts about elections do and look at: votes, ballots, reasons, other settings."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from weakref import WeakKeyDictionary
+
 from election import describe
+from qsync.core.machine import Machine
 from qsync.core.reconfigure import reconfigure
+from qsync.node.broadcast import box_election, box_status, box_synchro
 from tests.scenarios.actor import Actor
 from tests.scenarios.acts import act
 from tests.scenarios.acts_basic import OPTIONS
@@ -98,3 +104,29 @@ def gone(stage: Stage, words: list[str]) -> None:
     for actor in stage.running:
         stage.disconnect(int(actor.me), int(words[0]), refused=True)
         actor.settle()
+
+
+SEEN: WeakKeyDictionary[Stage, dict[tuple[str, str], dict[str, object]]] = WeakKeyDictionary()
+"""What the watchers of each node were told last."""
+
+
+@act
+def watch(stage: Stage, words: list[str]) -> None:
+    """watch N KEY: what a watcher of that broadcast key is told now; nothing when it is not new."""
+    key = (words[0], words[1])
+    value = BROADCAST[words[1]](stage.actor(words[0]).machine)
+    seen = SEEN.setdefault(stage, {})
+    if seen.get(key) != value:
+        seen[key] = value
+        shown = " ".join(f"{name}={each}" for name, each in value.items())
+        stage.say(f"{words[0]}: {words[1]} {shown}")
+
+
+BROADCAST: Mapping[str, Callable[[Machine], dict[str, object]]] = {
+    "box.election": box_election,
+    "box.status": box_status,
+    "box.synchro": box_synchro,
+}
+
+
+OPTIONS["window"] = lambda config, word: replace(config, append_window_bytes=int(word))
