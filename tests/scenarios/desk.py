@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 Reader = Callable[[list[object]], str]
 """An answer in words."""
 
-INFLIGHT_MAX = 1000
+INFLIGHT_MAX = 5
+"""Writers that may wait for room on a stage: few, so that a transcript can reach it."""
 SESSION_TTL = 600.0
 
 
