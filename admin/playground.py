@@ -1,0 +1,179 @@
+"""A small cluster of real processes that a test may break: what the pytest plugin hands out."""
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+from admin import cluster, lab
+from admin.cluster import Survey
+from admin.lab import Lab, LabNode
+from admin.links.rules import Link, Rule
+from qsync.client.aio import AsyncClient, connect_async
+from qsync.client.blocking import Client, connect
+from qsync.errors import ConfigError, Unavailable
+
+NODES = 3
+UP_TIMEOUT_S = 20.0
+TIMEOUT_S = 10.0
+"""How long waiting for a fact may take unless told otherwise."""
+_ASKED_AGAIN_S = 0.02
+
+
+class Playground:
+    """Nodes are called n1, n2, n3 ... and may be killed, paused, cut off and brought back."""
+
+    def __init__(
+        self, directory: Path, *, nodes: int = NODES, options: Mapping[str, str] | None = None
+    ) -> None:
+        """Start the nodes and wait until they take writes. Raises Unavailable."""
+        self.lab: Lab = lab.create(
+            directory, name=directory.name, nodes=nodes, options=options, links=True
+        )
+        try:
+            self.lab.start_all()
+            cluster.wait_writable(self.addresses, timeout=UP_TIMEOUT_S)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End every process."""
+        self.lab.stop_all()
+
+    # -- talking to it
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where the nodes listen, running or not."""
+        return self.lab.addresses
+
+    @property
+    def names(self) -> list[str]:
+        """The nodes."""
+        return [node.name for node in self.lab.nodes]
+
+    def connect(self, *, timeout: float = TIMEOUT_S) -> Client:
+        """A blocking client."""
+        return connect(self.addresses, timeout=timeout)
+
+    def connect_async(
+        self,
+        *,
+        timeout: float = TIMEOUT_S,
+    ) -> AbstractAsyncContextManager[AsyncClient]:
+        """A client for Trio and asyncio: `async with qsync_cluster.connect_async() as db`."""
+        return connect_async(self.addresses, timeout=timeout)
+
+    @property
+    def leader(self) -> str | None:
+        """Who takes writes now."""
+        return self._leader_among(self.names)
+
+    # -- breaking it
+
+    def kill(self, node: str) -> None:
+        """SIGKILL; back when the process is gone."""
+        self.lab.kill(self.lab.node(node))
+
+    def kill_leader(self) -> str:
+        """SIGKILL whoever leads; its name. Raises Unavailable when nobody does."""
+        leader = self.leader
+        if leader is None:
+            raise Unavailable("nobody leads, so there is no leader to kill")
+        self.kill(leader)
+        return leader
+
+    def pause(self, node: str) -> None:
+        """SIGSTOP: it hangs in the middle of whatever it does."""
+        self.lab.pause(self.lab.node(node))
+
+    def resume(self, node: str) -> None:
+        """Let a paused node go on."""
+        self.lab.resume(self.lab.node(node))
+
+    def partition(self, *groups: Collection[str]) -> None:
+        """Only nodes of the same group reach each other; who is in none reaches nobody."""
+        known = self.names
+        for name in (name for group in groups for name in group):
+            self.lab.node(name)  # raises ConfigError naming those there are
+        place = {name: number for number, group in enumerate(groups) for name in group}
+        if len(place) != sum(map(len, groups)):
+            raise ConfigError("a node stands in two groups of a partition")
+        cut = [
+            Link(a, b)
+            for a in known
+            for b in known
+            if a != b and (a not in place or place.get(a) != place.get(b))
+        ]
+        self.lab.control.heal()
+        self.lab.control.set(cut, Rule(cut=True))
+
+    # -- mending it
+
+    def start(self, node: str) -> None:
+        """Start a killed node again, and wait until it answers."""
+        one = self.lab.node(node)
+        self.lab.start(one)
+        cluster.wait_answers(one.address, timeout=UP_TIMEOUT_S)
+
+    def heal(self) -> None:
+        """Every link is whole, every paused node goes on, every killed one runs again."""
+        self.lab.control.heal()
+        for node in self.lab.nodes:
+            if node.process is None:
+                self.start(node.name)
+            else:
+                self.lab.resume(node)
+
+    # -- waiting for facts
+
+    def wait_writable(
+        self, *, timeout: float = TIMEOUT_S, among: Collection[str] | None = None
+    ) -> str:
+        """Wait until a node takes writes; its name. `among`: only these count."""
+        wanted = list(self.names if among is None else among)
+        found: list[str] = []
+
+        def writable() -> bool:
+            leader = self._leader_among(wanted)
+            if leader is not None:
+                found.append(leader)
+            return leader is not None
+
+        self.wait_until(writable, f"one of {', '.join(wanted)} takes writes", timeout=timeout)
+        return found[-1]
+
+    def wait_healthy(self, *, timeout: float = TIMEOUT_S) -> None:
+        """Wait until all nodes are in touch with a leader that takes writes."""
+
+        def healthy() -> bool:
+            survey = self._survey(self.lab.nodes)
+            return survey is not None and cluster.judge(survey).health is cluster.Health.HEALTHY
+
+        self.wait_until(healthy, "all nodes are in touch", timeout=timeout)
+
+    def wait_until(
+        self, fact: Callable[[], bool], what: str, *, timeout: float = TIMEOUT_S
+    ) -> None:
+        """Ask again and again. Raises Unavailable saying what did not come."""
+        deadline = time.monotonic() + timeout
+        while not fact():
+            if time.monotonic() > deadline:
+                raise Unavailable(f"not within {timeout:g} s: {what}")
+            time.sleep(_ASKED_AGAIN_S)
+
+    def _leader_among(self, names: Collection[str]) -> str | None:
+        survey = self._survey([self.lab.node(name) for name in names])
+        if survey is None:
+            return None
+        writable = [each for each in survey.samples if each.leads and not each.ro]
+        newest = max(writable, key=lambda each: each.term, default=None)
+        return None if newest is None or newest.name not in names else newest.name
+
+    def _survey(self, nodes: Collection[LabNode]) -> Survey | None:
+        running = [node for node in nodes if node.process is not None]
+        try:
+            return cluster.survey([node.address for node in running], timeout=0.5)
+        except Unavailable:
+            return None

@@ -1,0 +1,59 @@
+"""The pytest plugin, used as an application's own tests would use it."""
+
+import pytest
+
+import qsync
+from admin.playground import Playground
+from qsync.errors import ConfigError, QsyncError, Unavailable
+
+pytestmark = pytest.mark.slow
+
+FORMAT = [("id", "unsigned"), ("value", "string")]
+
+
+def test_a_write_survives_the_leader_that_took_it(qsync_cluster: Playground) -> None:
+    with qsync_cluster.connect() as db:
+        db.schema.create_space("things", is_sync=True, format=FORMAT)
+        db.space("things").replace([1, "kept"])
+        killed = qsync_cluster.kill_leader()
+        assert qsync_cluster.wait_writable() != killed
+        assert db.space("things").get(1, consistency="linearizable") == [1, "kept"]
+        qsync_cluster.heal()
+        qsync_cluster.wait_healthy()
+
+
+def test_the_minority_side_of_a_partition_takes_no_writes(qsync_cluster: Playground) -> None:
+    old = qsync_cluster.wait_writable()
+    rest = [name for name in qsync_cluster.names if name != old]
+    with qsync_cluster.connect() as db:
+        db.schema.create_space("things", is_sync=True, format=FORMAT)
+    qsync_cluster.partition([old], rest)
+    assert qsync_cluster.wait_writable(among=rest) in rest
+    address = qsync_cluster.lab.node(old).address
+    with qsync.connect(address, timeout=2, direct=True) as cut_off, pytest.raises(QsyncError):
+        cut_off.space("things").replace([1, "nowhere"])
+    qsync_cluster.heal()
+    qsync_cluster.wait_healthy()
+
+
+def test_a_paused_leader_is_replaced(qsync_cluster: Playground) -> None:
+    old = qsync_cluster.wait_writable()
+    qsync_cluster.pause(old)
+    assert qsync_cluster.wait_writable() != old
+    qsync_cluster.resume(old)
+    qsync_cluster.wait_healthy()
+
+
+@pytest.mark.qsync_cluster(nodes=1, options={"replication.synchro_timeout": "1s"})
+def test_the_marker_asks_for_another_cluster(qsync_cluster: Playground) -> None:
+    assert qsync_cluster.names == ["n1"]
+    assert 'synchro_timeout: "1s"' in qsync_cluster.lab.nodes[0].config.read_text()
+    with pytest.raises(ConfigError, match="no node 'n9'"):
+        qsync_cluster.partition(["n9"])
+    with pytest.raises(ConfigError, match="two groups"):
+        qsync_cluster.partition(["n1"], ["n1"])
+    qsync_cluster.kill("n1")
+    with pytest.raises(Unavailable, match="no leader to kill"):
+        qsync_cluster.kill_leader()
+    with pytest.raises(Unavailable, match="takes writes"):
+        qsync_cluster.wait_writable(timeout=0.1)
