@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         WrongTuple,
         WrongVersion,
     )
+    from qsync.node.embedded import EmbeddedNode as Node
 
 PART_OF = "qsync"
 __version__ = "0.1.0"
@@ -60,6 +61,7 @@ __all__ = [
     "ForeignCluster",
     "NoSuchIndex",
     "NoSuchSpace",
+    "Node",
     "NotLeader",
     "Outcome",
     "OutcomeUnknown",
@@ -90,6 +92,7 @@ __all__ = [
 _HOMES = {
     "AsyncClient": "qsync.client.aio",
     "Client": "qsync.client.blocking",
+    "Node": "qsync.node.embedded:EmbeddedNode",
     "Receipt": "qsync.client.rows",
     "connect": "qsync.client.blocking",
     "connect_async": "qsync.client.aio",
@@ -101,7 +104,8 @@ def __getattr__(name: str) -> object:
     """Load a public name when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module 'qsync' has no attribute {name!r}")
-    value: object = getattr(importlib.import_module(_HOMES.get(name, "qsync.errors")), name)
+    module, _, there = _HOMES.get(name, "qsync.errors").partition(":")
+    value: object = getattr(importlib.import_module(module), there or name)
     globals()[name] = value
     return value
 

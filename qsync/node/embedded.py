@@ -1,0 +1,66 @@
+"""A node inside a Trio program of your own, without a process of its own."""
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from qsync.config import NodeConfig
+from qsync.node.node import Node, open_node
+
+
+class EmbeddedNode:
+    """`async with qsync.Node("node.yaml") as node: ...` runs one while the block runs.
+
+    It shares the loop with your tasks: what keeps the loop busy keeps the node from answering,
+    and a node that is silent for the election timeout is replaced. Connect to `node.address`.
+    Entering raises StoreError (locked, foreign, full, damaged...), ConfigError, or OSError for an
+    address in use.
+    """
+
+    def __init__(self, config: NodeConfig | Path | str) -> None:
+        """`config`: a configuration, or the path of its file."""
+        self.config = config if isinstance(config, NodeConfig) else NodeConfig.load(Path(config))
+        self._opening: AbstractAsyncContextManager[Node] | None = None
+        self._node: Node | None = None
+
+    async def __aenter__(self) -> Self:
+        """Open the directory, listen and serve."""
+        opening = open_node(self.config)
+        self._node = await opening.__aenter__()
+        self._opening = opening
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop, fold what is decided, let the directory go."""
+        assert self._opening is not None
+        opening, self._opening, self._node = self._opening, None, None
+        # The block's own error goes on as it is, instead of inside the group of the node's tasks.
+        await opening.__aexit__(None, None, None)
+
+    @property
+    def address(self) -> str:
+        """Where it listens, `host:port`; with port 0 in the configuration the one it was given."""
+        return self._running.address
+
+    @property
+    def peers(self) -> Sequence[str]:
+        """Addresses of all members, this one included."""
+        return [str(peer.address) for peer in self.config.members]
+
+    @property
+    def leads(self) -> bool:
+        """It takes writes now."""
+        return not self._running.replica.machine.reasons()
+
+    @property
+    def _running(self) -> Node:
+        if self._node is None:
+            raise RuntimeError("the node runs only inside its `async with` block")
+        return self._node
