@@ -161,8 +161,9 @@ class Machine:
 
     def overdue(self) -> None:
         """The oldest pending transaction has waited too long (policy `rollback`)."""
-        queue = self.ledger.limbo.queue
-        if not queue or self.reasons() or self.config.synchro_policy != "rollback":
+        queue, leader = self.ledger.limbo.queue, self.leader
+        may = leader is not None and leader.open and self.config.synchro_policy == "rollback"
+        if not queue or not may:
             return
         if self.ledger.now - self.ledger.limbo.born >= self.config.synchro_timeout:
             self.roll_back("synchro_timeout")
@@ -279,7 +280,9 @@ class Machine:
                 self.answer(done.ticket)
         leader.replicate(self.out.send)
         queue = ledger.limbo.queue
-        if queue and not pace.synchro_armed and self.config.synchro_policy == "rollback":
+        # Only who may roll back: else a time that is over would come again and again.
+        may = leader.open and self.config.synchro_policy == "rollback"
+        if queue and may and not pace.synchro_armed:
             pace.synchro_armed = True
             due = ledger.limbo.born + self.config.synchro_timeout
             self.out.arm(TimerKind.SYNCHRO, max(0.001, due - ledger.now))
