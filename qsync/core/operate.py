@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, assert_never
 
-from election.messages import CampaignNow, Replica, Term
+from election.messages import CampaignNow, Index, Replica, Term
 from election.raft import Raft
 from election.roles import Mode
 from qsync.core.inputs import DemoteAsked, PromoteAsked, RollbackAsked
@@ -20,6 +20,8 @@ class Operations:
     def __init__(self) -> None:
         self.promoting: list[Ticket] = []
         self.demoting: list[Ticket] = []
+        self.rolling_back: list[tuple[Index, Term, Ticket]] = []
+        """Places of ROLLBACK records, and who waits until they are definite."""
         self.asked_leader = False
         self.given_up: Term | None = None
         """The term in which this node led and was demoted; it never leads in that term again."""
@@ -41,6 +43,7 @@ class Operations:
         """Its client is gone; what was begun goes on."""
         self.promoting = [each for each in self.promoting if each != ticket]
         self.demoting = [each for each in self.demoting if each != ticket]
+        self.rolling_back = [each for each in self.rolling_back if each[2] != ticket]
 
 
 def asked(machine: "Machine", event: PromoteAsked | DemoteAsked | RollbackAsked) -> None:
@@ -142,6 +145,8 @@ def _hand_over(machine: "Machine", to: Replica) -> None:
 def advance(machine: "Machine") -> None:
     """Called for every batch: do what the asked operation can do now."""
     leader, operations = machine.leader, machine.operations
+    if operations.rolling_back:
+        _settle_rollbacks(machine)
     if leader is not None:
         _lead_on(machine, leader)
     if machine.leader is None:
@@ -248,13 +253,28 @@ def stepped_down(machine: "Machine") -> None:
 
 
 def roll_back(machine: "Machine", ticket: Ticket) -> None:
-    """`box.ctl.rollback_synchro_queue()`."""
+    """`box.ctl.rollback_synchro_queue()`: answered when the ROLLBACK can never be undone."""
     reasons = machine.reasons()
     if reasons:
         machine.answer(ticket, "; ".join(reason.text for reason in reasons))
         return
-    machine.roll_back("operator")
-    machine.answer(ticket)
+    if machine.roll_back("operator") == 0:
+        machine.answer(ticket)
+        return
+    record = machine.ledger.log.last
+    machine.operations.rolling_back.append((record, machine.term, ticket))
+
+
+def _settle_rollbacks(machine: "Machine") -> None:
+    ledger, operations = machine.ledger, machine.operations
+    waiting, operations.rolling_back = operations.rolling_back, []
+    for record, term, ticket in waiting:
+        if record > ledger.log.last or ledger.log.term_at(record) != term:
+            machine.answer(ticket, f"the ROLLBACK at {record} was cut: another leader took over")
+        elif ledger.confirmed >= record:
+            machine.answer(ticket)
+        else:
+            operations.rolling_back.append((record, term, ticket))
 
 
 def _answer_all(machine: "Machine", tickets: list[Ticket]) -> None:
