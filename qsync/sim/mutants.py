@@ -15,7 +15,7 @@ from qsync.core.leader import Leader
 from qsync.core.ledger import Ledger
 from qsync.core.machine import Machine
 from qsync.core.messages import Appended
-from qsync.core.ready import Write
+from qsync.core.ready import TimerKind, Write
 from qsync.data.request import NEW, Seen
 from qsync.record import Entry, Flags, Kind, Ref, ref_body
 from qsync.replica import Replica as Core
@@ -163,6 +163,8 @@ def _rollback_inherited(core: Core) -> None:
 
     def change(leader: Leader) -> None:
         leader.roll_back = partial(_roll_back, leader)  # type: ignore[method-assign]  # a mutant
+        # Only who may roll back watches the time.
+        machine.out.arm(TimerKind.SYNCHRO, machine.config.synchro_timeout)
 
     _every_leader(core, change)
     machine.overdue = partial(_overdue, machine)  # type: ignore[method-assign]  # a mutant
@@ -174,12 +176,6 @@ def _roll_back(leader: Leader, wall: float) -> Entry | None:
         return None
     ref = Ref(queue[0].origin, queue[0].lsn)
     return leader._append(Kind.ROLLBACK, Flags.NONE, ref_body(ref), wall)  # noqa: SLF001 - a mutant
-
-
-def _overdue(machine: Machine) -> None:
-    queue = machine.ledger.limbo.queue
-    if queue and machine.leader is not None:
-        machine.roll_back("at once")
 
 
 # -- answers that come too easily
