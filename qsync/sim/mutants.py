@@ -178,6 +178,12 @@ def _roll_back(leader: Leader, wall: float) -> Entry | None:
     return leader._append(Kind.ROLLBACK, Flags.NONE, ref_body(ref), wall)  # noqa: SLF001 - a mutant
 
 
+def _overdue(machine: Machine) -> None:
+    queue = machine.ledger.limbo.queue
+    if queue and machine.leader is not None:
+        machine.roll_back("at once")
+
+
 # -- answers that come too easily
 
 
