@@ -26,19 +26,26 @@ class Applied:
 def check_read_your_writes(operations: Iterable[Operation]) -> Verdict:
     """A read that was given a receipt (`floor`) shows at least the state of that place.
 
-    It may say so itself (`index`), and its value must not be older: values are dated by the
-    receipts of their writes, where each is written once.
+    It may say so itself (`index`), and its value must not be older than the newest that was
+    written to that key by then: values are dated by the receipts of their writes, where each is
+    written once.
     """
     known = happened(operations)
     dates = _dates(known)
+    places = _places(dates)
     facts, violations = 0, []
     for each in known:
         if each.f not in _READS or each.floor is None:
             continue
-        shown = [("said that it showed", each.index), ("showed a value of", _date(each, dates))]
-        judged = [(words, place) for words, place in shown if place is not None]
+        written = places.get(freeze(each.key), ())
+        newest = max((place for place in written if place <= each.floor), default=0)
+        shown = [
+            ("said that it showed", each.index, each.floor),
+            ("showed a value of", _date(each, dates), newest),
+        ]
+        judged = [(words, place, least) for words, place, least in shown if place is not None]
         facts += bool(judged)
-        wrong = next(((w, place) for w, place in judged if place < each.floor), None)
+        wrong = next(((words, place) for words, place, least in judged if place < least), None)
         if wrong is not None:
             message = f"given a receipt of {each.floor}, it {wrong[0]} {wrong[1]}"
             violations.append(_violation(READ_YOUR_WRITES, message, [each]))
@@ -117,6 +124,14 @@ def _dates(operations: Sequence[Operation]) -> dict[tuple[Frozen, Frozen], int]:
         else:
             dates[name] = each.index
     return dates
+
+
+def _places(dates: dict[tuple[Frozen, Frozen], int]) -> dict[Frozen, list[int]]:
+    """Where something was written to each key."""
+    places: dict[Frozen, list[int]] = {}
+    for (key, _), place in dates.items():
+        places.setdefault(key, []).append(place)
+    return places
 
 
 def _written(operation: Operation) -> tuple[Frozen] | None:

@@ -46,6 +46,14 @@ def test_a_read_with_a_receipt_shows_at_least_that() -> None:
     assert verdict.violations[0].witness == (stale,)
 
 
+def test_a_receipt_of_another_key_asks_for_nothing_newer_than_there_is() -> None:
+    here, there = op(0, "write", "a", at=5), replace(op(1, "write", "b", at=7), key="other")
+    read = replace(op(2, "read", "a", at=7), floor=7)
+    assert check_read_your_writes([here, there, read]).result is Result.PASS
+    since = op(3, "write", "c", at=6)
+    assert check_read_your_writes([here, there, since, read]).result is Result.FAIL
+
+
 def test_reads_without_receipts_were_promised_nothing() -> None:
     steps = [op(0, "write", "a", at=5), op(1, "read", "z")]
     assert check_read_your_writes(steps).result is Result.SKIPPED
