@@ -97,6 +97,8 @@ def survey(seeds: Sequence[str], *, timeout: float = ask.TIMEOUT_S) -> Survey:
 
 def judge(found: Survey) -> Verdict:
     """The verdict on one round of answers."""
+    if not found.samples:
+        return _nobody_answers(found)
     leader = found.leader
     if leader is None:
         return _nobody_leads(found)
@@ -225,6 +227,18 @@ def _ask_all(addresses: Sequence[str], timeout: float) -> dict[str, NodeSample |
         return {}
     with ThreadPoolExecutor(min(len(addresses), ASKED_AT_ONCE_MAX)) as pool:
         return dict(zip(addresses, pool.map(one, addresses), strict=True))
+
+
+def _nobody_answers(found: Survey) -> Verdict:
+    whys = ", ".join(f"{each.address}: {each.why}" for each in found.silent)
+    return Verdict(
+        health=Health.DOWN,
+        can_commit=False,
+        margin=-(len(found) // 2 + 1),
+        leader=None,
+        term=0,
+        sentence=f"Down, as far as can be seen from here: no node answers ({whys}).",
+    )
 
 
 def _nobody_leads(found: Survey) -> Verdict:

@@ -11,7 +11,7 @@ HOMES = (
     "admin.box.ctl",
     "admin.box.session",
     "cli.exits",
-    "cli.commands.lead",
+    "admin.leading",
 )
 """The modules that define errors; `explain` loads them by name, so that no layer is crossed."""
 

@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "node": ("cli.commands.node:node", "Run one node in the foreground."),
     "start": ("cli.commands.node:start", "Run the node of a directory made by `init`."),
     "status": ("cli.commands.status:status", "One table, one sentence: can it commit?"),
+    "top": ("cli.commands.top:top", "Watch a cluster: what holds, what would break it."),
     "info": ("cli.commands.status:info", "What one node says of itself, or a part of it."),
     "get": ("cli.commands.data:get", "Read one tuple by its key."),
     "select": ("cli.commands.data:select", "Read tuples in the order of an index."),

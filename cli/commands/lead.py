@@ -1,19 +1,13 @@
 """`qsync promote`, `demote` and `clear-synchro-queue`: who leads, and what becomes of the limbo."""
 
-from collections.abc import Mapping
-
 import click
 
-from admin import ask, cluster
+from admin import cluster, leading
 from admin.cluster import Survey
 from cli.options import json_option, target_option, timeout_option
 from cli.output import document, say, style
-from qsync.errors import NotLeader, Outcome, QsyncError, Unavailable
-from qsync.wire import replies
-from qsync.wire.verbs import Clear, Demote, DryRun, Promote, Request
-
-_GRACE_S = 1.0
-"""How much longer than the node we wait, so that its own words arrive."""
+from qsync.errors import NotLeader
+from qsync.wire.verbs import Clear, Demote, Promote, Request
 
 dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Only say what would happen, in numbers."
@@ -103,44 +97,17 @@ def _id_of(found: Survey, name: str) -> int:
 
 
 def _dry_run(address: str, name: str, what: str) -> None:
-    would = replies.read_map(ask.value(address, DryRun(1, what)))
+    would = leading.would(address, what)
     if style().as_json:
         document("dry-run", verb=what, node=name, would=would)
     else:
-        say(f"{what} {name}: {_words(would)}")
+        say(f"{what} {name}: {leading.in_words(would)}")
 
 
 def _do(address: str, name: str, request: Request, *, timeout: float, target: list[str]) -> None:
-    try:
-        ask.value(address, request, timeout=timeout + _GRACE_S)
-    except Unavailable as error:
-        if "Connection refused" not in error.message:
-            # It was asked and may still do it.
-            raise NoAnswer(error.message, details=error.details) from None
-        raise
+    leading.perform(address, request, timeout=timeout)
     verdict = cluster.judge(cluster.survey(target))
     if style().as_json:
         document("leadership", node=name, leader=verdict.leader, term=verdict.term)
     else:
         say(verdict.sentence)
-
-
-class NoAnswer(QsyncError):
-    """The node was asked and did not answer in time: it may still do it."""
-
-    code = "NO_ANSWER"
-    number = 83
-    outcome = Outcome.UNKNOWN
-    hint = "`qsync status` shows who leads now"
-
-
-def _words(would: Mapping[str, object]) -> str:
-    """The numbers of a dry run as a sentence."""
-    if would.get("refused"):
-        return f"refused: {would['refused']}"
-    words = (
-        f"term {would.get('term')} -> {would.get('term_after')}, {would.get('pending')} pending: "
-        f"confirms {would.get('confirms')}, rolls back {would.get('rolls_back')}"
-    )
-    heir = would.get("hands_over_to")
-    return f"{words}, hands over to node {heir}" if heir else words

@@ -74,7 +74,7 @@ def as_members(found: "Survey", verdict: "Verdict") -> dict[str, object]:
     """The members of the JSON document (surface: `qsync status --json`)."""
     nodes = [_node(found, node) for node in found.samples]
     for each in found.silent:
-        silent = dict.fromkeys(nodes[0])
+        silent: dict[str, object] = dict.fromkeys(nodes[0]) if nodes else {}
         silent |= {"name": each.name, "id": each.id, "address": each.address}
         nodes.append(silent | {"status": "silent", "message": each.why})
     return {

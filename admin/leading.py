@@ -1,0 +1,49 @@
+"""Who shall lead: what it would do, in numbers, and doing it. For commands and the dashboard."""
+
+from collections.abc import Mapping
+
+from admin import ask
+from qsync.errors import Outcome, QsyncError, Unavailable
+from qsync.wire import replies
+from qsync.wire.verbs import DryRun, Request
+
+GRACE_S = 1.0
+"""How much longer than the node we wait, so that its own words arrive."""
+
+
+class NoAnswer(QsyncError):
+    """The node was asked and did not answer in time: it may still do it."""
+
+    code = "NO_ANSWER"
+    number = 83
+    outcome = Outcome.UNKNOWN
+    hint = "`qsync status` shows who leads now"
+
+
+def would(address: str, verb: str) -> dict[str, object]:
+    """What `promote`, `demote` or `clear_synchro_queue` would do there, in numbers."""
+    return replies.read_map(ask.value(address, DryRun(1, verb)))
+
+
+def in_words(numbers: Mapping[str, object]) -> str:
+    """These numbers as a sentence."""
+    if numbers.get("refused"):
+        return f"refused: {numbers['refused']}"
+    words = (
+        f"term {numbers.get('term')} -> {numbers.get('term_after')}, "
+        f"{numbers.get('pending')} pending: confirms {numbers.get('confirms')}, "
+        f"rolls back {numbers.get('rolls_back')}"
+    )
+    heir = numbers.get("hands_over_to")
+    return f"{words}, hands over to node {heir}" if heir else words
+
+
+def perform(address: str, request: Request, *, timeout: float) -> None:
+    """Do it; returns when it is done. Raises NoAnswer when that cannot be said."""
+    try:
+        ask.value(address, request, timeout=timeout + GRACE_S)
+    except Unavailable as error:
+        if "Connection refused" not in error.message:
+            # It was asked and may still do it.
+            raise NoAnswer(error.message, details=error.details) from None
+        raise

@@ -1,0 +1,71 @@
+"""`qsync top`: the dashboard; plain lines where there is no terminal."""
+
+from pathlib import Path
+
+import click
+
+from cli.options import Duration, json_option, target_argument
+
+
+@click.command(
+    epilog="Example: qsync top lab; qsync top --once --json; qsync top lab --record run.jsonl.gz, "
+    "then qsync top --replay run.jsonl.gz"
+)
+@target_argument
+@click.option("--once", is_flag=True, help="One picture, and end.")
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Keep a moment a second in a new file; .gz in its name compresses it.",
+)
+@click.option(
+    "--replay",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Show a recording instead of a cluster.",
+)
+@click.option(
+    "--rate",
+    type=click.FloatRange(0.1, 20),
+    default=4.0,
+    show_default=True,
+    help="Pictures a second.",
+)
+@click.option(
+    "--for",
+    "seconds",
+    type=Duration(),
+    default=float("inf"),
+    metavar="DURATION",
+    help="End after so long.",
+)
+@click.option("--read-only", is_flag=True, help="No key changes the cluster.")
+@json_option
+def top(
+    *,
+    target: list[str],
+    once: bool,
+    record: Path | None,
+    replay: Path | None,
+    rate: float,
+    seconds: float,
+    read_only: bool,
+) -> None:
+    """Watch a cluster: can it commit, what would break it, what to do.
+
+    With --json, or where stdout is no terminal, one line a second. Keys: `?` lists them.
+    """
+    if record is not None and replay is not None:
+        raise click.UsageError("--record and --replay exclude each other")
+    from cli.top.run import Order, run  # noqa: PLC0415 - trio and rich are slow to import
+
+    run(
+        Order(
+            target=target,
+            once=once,
+            record=record,
+            replay=replay,
+            rate=rate,
+            seconds=seconds,
+            read_only=read_only,
+        )
+    )

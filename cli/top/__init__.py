@@ -1,0 +1,1 @@
+"""`qsync top`: what all nodes say, four times a second, as one picture."""

@@ -1,0 +1,100 @@
+"""One node in full: why it does not write, how far it is, its disk, its links, its last votes."""
+
+from rich.text import Text
+
+from admin import fields
+from admin.sample import NodeSample
+from cli.render.status import seconds
+from cli.top import draw
+from cli.top.draw import DIM, HEAD, UNEASY, Lines
+from cli.top.picture import Picture
+
+_VOTES_SHOWN = 3
+_KEY_WIDTH = 10
+
+
+def detail(picture: Picture, id: int, width: int) -> Lines:
+    """Of the selected node."""
+    node = next((each for each in picture.survey.samples if each.id == id), None)
+    if node is None:
+        silent = next((each for each in picture.survey.silent if each.id == id), None)
+        if silent is None:
+            return [draw.line("no node is selected: j and k, or the arrows")]
+        return [
+            draw.line((f"{silent.name}", HEAD), f"  {silent.address}"),
+            draw.line((f"it does not answer: {silent.why}", UNEASY)),
+        ]
+    lines = [
+        draw.line(
+            (node.name, HEAD),
+            f"  id {node.id}  {node.address}  {node.status}  pid {node.pid}",
+            f"  up {draw.lasting(node.uptime)}  {node.version}  uuid {node.uuid}",
+        ),
+    ]
+    lines += [_pair("read-only", reason, UNEASY) for reason in node.ro_reasons]
+    lines += [_pair(name, words) for name, words in _facts(picture, node)]
+    lines += _links(node)
+    lines += _votes(picture, node)
+    return [draw.fit(each, width) for each in lines]
+
+
+def _facts(picture: Picture, node: NodeSample) -> list[tuple[str, str]]:
+    disk, spread = node.disk, picture.disks.get(node.id)
+    slow = spread.quantile(0.99) if spread is not None else None
+    usual = "-" if disk.usual_s is None else seconds(disk.usual_s)
+    free = "?" if disk.free is None or not disk.total else draw.size(disk.free)
+    counters = [(name, count) for name, count in sorted(node.counters.items()) if count]
+    behind = "" if node.behind is None else f"  behind {node.behind}"
+    election = (
+        f"{node.role} term {node.term} voted {picture.name(node.vote)} mode {node.mode} "
+        f"fencing {node.fencing} leader {node.leader_name or 'nobody'}"
+    )
+    log = (
+        f"head {node.last}  durable {node.written}  confirmed {node.confirmed}  "
+        f"visible {node.visible}  folded {node.folded}{behind}"
+    )
+    writes = (
+        f"{disk.writer}  write {usual}{'' if slow is None else f' p99 {seconds(slow)}'}  "
+        f"free {free}  rows in memory {draw.amount(disk.overlay_rows)}  {disk.error or ''}"
+    )
+    process = (
+        f"memory {draw.size(node.memory)}  files {'/'.join(map(str, node.files))}  "
+        f"clients {node.clients}  waiting {node.waiters}"
+    )
+    return [
+        ("election", election),
+        ("log", log),
+        ("disk", writes),
+        ("process", process),
+        ("counters", "  ".join(f"{name} {count}" for name, count in counters)),
+        ("archive", f"{node.lost} entries cut from its log" if node.lost else "nothing was cut"),
+    ]
+
+
+def _links(node: NodeSample) -> Lines:
+    return [
+        _pair(
+            f"-> {peer.name}",
+            f"{peer.status}"
+            + (f"  acked {peer.acked}  lag {peer.lag}" if peer.acked is not None else "")
+            + (f"  heard {seconds(peer.idle)} ago" if peer.idle is not None else "")
+            + (f"  {peer.message}" if peer.message else ""),
+        )
+        for peer in node.peers
+    ]
+
+
+def _votes(picture: Picture, node: NodeSample) -> Lines:
+    tallies = fields.maps(fields.mapping(node.whole, "election"), "tallies")
+    lines: Lines = []
+    for each in tallies[-_VOTES_SHOWN:]:
+        answers = fields.mapping(each, "answers")
+        said = "  ".join(f"{picture.name(int(str(id)))} {word}" for id, word in answers.items())
+        kind = "pre-vote" if each.get("pre") else "vote"
+        who = picture.name(fields.integer(each, "candidate"))
+        lines.append(_pair(kind, f"term {fields.integer(each, 'term')} for {who}: {said}"))
+    return lines
+
+
+def _pair(name: str, words: str, style: str = "") -> Text:
+    return draw.line((f"{name:<{_KEY_WIDTH}}", DIM), (words, style))

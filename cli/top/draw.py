@@ -1,0 +1,126 @@
+"""Lines of text in fixed widths: rules, columns, bars, sparks. Cheap enough for four a second."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+
+GOOD, UNEASY, BAD, DIM, HEAD = "cyan", "yellow", "bold red", "dim", "bold"
+"""No pair of red and green. Whatever a colour says, a sign or a word says too."""
+Lines = list[Text]
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """The characters that pictures are made of."""
+
+    rule: str
+    divide: str
+    sparks: str
+
+
+UNICODE = Signs(rule="─", divide="│", sparks=" ▁▂▃▄▅▆▇█")
+ASCII = Signs(rule="-", divide="|", sparks=" .:-=+*#@")
+
+
+def line(*parts: str | tuple[str, str]) -> Text:
+    """One line from texts and (text, style) pairs."""
+    return Text.assemble(*parts, no_wrap=True)
+
+
+def fit(text: Text, width: int) -> Text:
+    """Exactly so wide: cut with an ellipsis, or filled up."""
+    text.truncate(max(width, 0), overflow="ellipsis", pad=True)
+    return text
+
+
+def rule(title: str, width: int, signs: Signs) -> Text:
+    """A line with a title in it."""
+    head = f"{signs.rule}{signs.rule} {title} "
+    return line((head + signs.rule * max(0, width - len(head)), DIM))
+
+
+def block(lines: Lines, width: int, height: int) -> Lines:
+    """Exactly so many lines of exactly so many columns."""
+    shown = [fit(each, width) for each in lines[: max(height, 0)]]
+    return shown + [line(" " * width) for _ in range(height - len(shown))]
+
+
+def beside(blocks: Sequence[Lines], signs: Signs) -> Lines:
+    """Blocks of the same height, side by side."""
+    made: Lines = []
+    for row in zip(*blocks, strict=True):
+        whole = row[0].copy()
+        for each in row[1:]:
+            whole.append(f" {signs.divide} ", DIM)
+            whole.append_text(each)
+        made.append(whole)
+    return made
+
+
+def wrapped(text: str, width: int, height: int, style: str = "") -> Lines:
+    """Prose in at most so many lines; the last one is cut."""
+    rows: list[str] = []
+    row = ""
+    for word in text.split():
+        if row and len(row) + 1 + len(word) > width:
+            rows.append(row)
+            row = word
+        else:
+            row = f"{row} {word}" if row else word
+    rows.append(row)
+    if len(rows) > height:
+        rows = [*rows[: height - 1], " ".join(rows[height - 1 :])]
+    return [fit(line((each, style)), width) for each in rows[:height]]
+
+
+def bar(share: float, width: int) -> str:
+    """`[###-----]`."""
+    full = min(width, max(0, round(share * width)))
+    return "[" + "#" * full + "-" * (width - full) + "]"
+
+
+def spark(values: Sequence[float], width: int, signs: Signs) -> str:
+    """The last values as a small picture, the newest at the right."""
+    shown = list(values)[-width:]
+    top = max(shown, default=0.0)
+    steps = len(signs.sparks) - 1
+    drawn = "".join(signs.sparks[round(each / top * steps) if top else 0] for each in shown)
+    return drawn.rjust(width)
+
+
+def amount(number: float) -> str:
+    """At most five characters: `0`, `812`, `1.9k`, `48M`."""
+    for below, factor, unit in ((1e3, 1, ""), (1e6, 1e-3, "k"), (1e9, 1e-6, "M")):
+        if abs(number) < below:
+            value = number * factor
+            short = f"{value:.1f}" if 0 < abs(value) < _TENTHS_BELOW else f"{value:.0f}"
+            return short.removesuffix(".0") + unit
+    return f"{number * 1e-9:.1f}G"
+
+
+def size(bytes_: float) -> str:
+    """`412B`, `16M`, `2.1G`."""
+    for unit in ("B", "K", "M", "G"):
+        if abs(bytes_) < _KIBI:
+            whole = unit == "B" or bytes_ >= _TENTHS_BELOW
+            return f"{bytes_:.0f}{unit}" if whole else f"{bytes_:.1f}{unit}"
+        bytes_ /= _KIBI
+    return f"{bytes_:.1f}T"
+
+
+def lasting(seconds: float) -> str:
+    """How long something has lasted, in two units: `45s`, `11m24s`, `4h09m`, `9d4h`."""
+    whole = int(seconds)
+    minutes, rest = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days}d{hours}h"
+    if hours:
+        return f"{hours}h{minutes:02}m"
+    return f"{minutes}m{rest:02}s" if minutes else f"{rest}s"
+
+
+_TENTHS_BELOW = 10
+_KIBI = 1024

@@ -1,0 +1,175 @@
+"""The table of nodes: one line each, columns by what the width allows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from admin import cluster
+from admin.sample import NodeSample
+from cli.render.status import seconds
+from cli.top import draw
+from cli.top.draw import BAD, GOOD, HEAD, UNEASY, Lines
+from cli.top.picture import Picture
+
+TROUBLED = 12
+"""More nodes than this: those in trouble come first, the calm ones are summed up."""
+_NARROW = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`from_width`: narrower screens leave it out."""
+
+    title: str
+    width: int
+    of: Callable[[Picture, NodeSample], str]
+    from_width: int = 0
+    left: bool = False
+
+
+def mark(picture: Picture, node: NodeSample) -> str:
+    """`*` leads, `!` in trouble, blank fine."""
+    leader = picture.leader
+    if leader is not None and node.id == leader.id:
+        return "!" if node.ro else "*"
+    link = _link(picture, node)
+    odd = leader is None or node.leader != leader.id or node.name in picture.troubled
+    return "!" if odd or link not in {"up", "-"} else " "
+
+
+def table(picture: Picture, width: int, height: int, selected: int) -> Lines:
+    """Title and rows, within the height."""
+    if width < _NARROW:
+        return _terse(picture, width, height, selected)
+    columns = [each for each in COLUMNS if width >= each.from_width]
+    head = "  " + " ".join(_cell(each, each.title) for each in columns)
+    rows = {node.id: _row(picture, node, columns, selected) for node in picture.survey.samples}
+    for each in picture.survey.silent:
+        name = f"x{_pointer(each.id, selected)}{_cell(columns[0], each.name)}"
+        rows[each.id] = draw.line((name, BAD), (f" silent: {each.why}", UNEASY))
+    if selected in rows:
+        rows[selected].stylize("reverse")
+    ordered = _ordered(picture, list(rows), height - 1)
+    lines = [draw.line((head, HEAD)), *(rows[id] for id in ordered)]
+    if len(ordered) < len(rows):
+        rest = len(rows) - len(ordered)
+        lines[-1] = draw.line(f"  ... and {rest + 1} more, fine or less urgent")
+    return [draw.fit(each, width) for each in lines]
+
+
+def _ordered(picture: Picture, ids: list[int], room: int) -> list[int]:
+    """By id; when they do not fit, those in trouble first."""
+    if len(ids) <= room:
+        return sorted(ids)
+    signs = {node.id: mark(picture, node) for node in picture.survey.samples}
+    urgency = {id: "!* ".find(signs[id]) if id in signs else -1 for id in ids}
+    return sorted(ids, key=lambda id: (urgency[id], id))[: max(room, 0)]
+
+
+def _terse(picture: Picture, width: int, height: int, selected: int) -> Lines:
+    """Below 60 columns: the essentials of each node."""
+    found: list[tuple[int, Text]] = []
+    for node in picture.survey.samples:
+        access = "rw" if not node.ro else "ro"
+        words = f"{node.name} {node.role} {access} t{node.term} c{node.confirmed}"
+        sign = f"{mark(picture, node)}{_pointer(node.id, selected)}"
+        found.append((node.id, draw.line(sign, words)))
+    for each in picture.survey.silent:
+        words = f"{each.name} {each.why}"
+        found.append((each.id, draw.line(("x", BAD), _pointer(each.id, selected), words)))
+    lines = [text for _, text in sorted(found, key=lambda pair: pair[0])]
+    return [draw.fit(each, width) for each in lines[:height]]
+
+
+def _pointer(id: int, selected: int) -> str:
+    return ">" if id == selected else " "
+
+
+def _row(picture: Picture, node: NodeSample, columns: list[Column], selected: int) -> Text:
+    sign = mark(picture, node)
+    cells = " ".join(_cell(each, each.of(picture, node)) for each in columns)
+    style = {"*": GOOD, "!": UNEASY}.get(sign, "")
+    return draw.line((f"{sign}{_pointer(node.id, selected)}{cells}", style))
+
+
+def _cell(column: Column, text: str) -> str:
+    if len(text) > column.width:
+        text = text[: column.width - 1] + "~"
+    return text.ljust(column.width) if column.left else text.rjust(column.width)
+
+
+def _link(picture: Picture, node: NodeSample) -> str:
+    """The leader's connection to it."""
+    peer = cluster.peer_of(picture.survey, node.id)
+    if peer is None:
+        return "-"
+    return "catchup" if peer.recruit and peer.status == "up" else peer.status
+
+
+def _access(_: Picture, node: NodeSample) -> str:
+    if not node.ro:
+        return "rw"
+    ordinary = node.role == "follower" and node.ro_reason == "election"
+    return "ro" if ordinary else f"ro {node.ro_reason or '?'}"
+
+
+def _lag(picture: Picture, node: NodeSample) -> str:
+    leader = picture.leader
+    if leader is None or leader.id == node.id:
+        return "-"
+    return draw.amount(cluster.behind(picture.survey, node))
+
+
+def _idle(_: Picture, node: NodeSample) -> str:
+    if node.leads or node.leader_idle is None:
+        return "-"
+    return seconds(node.leader_idle)
+
+
+def _fsync(_: Picture, node: NodeSample) -> str:
+    usual = node.disk.usual_s
+    return "-" if usual is None else seconds(usual)
+
+
+def _fsync_slow(picture: Picture, node: NodeSample) -> str:
+    spread = picture.disks.get(node.id)
+    slow = spread.quantile(0.99) if spread is not None else None
+    return "-" if slow is None else seconds(slow)
+
+
+def _vclock(_: Picture, node: NodeSample) -> str:
+    return "{" + " ".join(f"{id}:{lsn}" for id, lsn in sorted(node.vclock.items())) + "}"
+
+
+def _vote(picture: Picture, node: NodeSample) -> str:
+    return picture.name(node.vote)
+
+
+def _free(_: Picture, node: NodeSample) -> str:
+    return "-" if node.disk.free is None else draw.size(node.disk.free)
+
+
+COLUMNS = (
+    Column("node", 8, lambda _, node: node.name, left=True),
+    Column("id", 2, lambda _, node: str(node.id), from_width=160),
+    Column("address", 21, lambda _, node: node.address, from_width=160, left=True),
+    Column("role", 9, lambda _, node: node.role, left=True),
+    Column("access", 11, _access, left=True),
+    Column("term", 4, lambda _, node: str(node.term)),
+    Column("vote", 6, _vote, from_width=160, left=True),
+    Column("vclock", 22, _vclock, from_width=130, left=True),
+    Column("confirmed", 9, lambda _, node: str(node.confirmed)),
+    Column("head", 9, lambda _, node: str(node.last), from_width=160),
+    Column("lag", 5, _lag),
+    Column("idle", 5, _idle, from_width=70),
+    Column("link", 7, _link, from_width=78, left=True),
+    Column("fsync", 5, _fsync, from_width=64),
+    Column("p99", 5, _fsync_slow, from_width=160),
+    Column("limbo", 5, lambda _, node: draw.amount(node.limbo.len)),
+    Column("clients", 7, lambda _, node: str(node.clients), from_width=160),
+    Column("free", 5, _free, from_width=160),
+    Column("mem", 5, lambda _, node: draw.size(node.memory), from_width=160),
+    Column("up", 6, lambda _, node: draw.lasting(node.uptime), from_width=160),
+    Column("version", 8, lambda _, node: node.version, from_width=190, left=True),
+)

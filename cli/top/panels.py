@@ -1,0 +1,284 @@
+"""What stands above and beside the table of nodes; each function gives lines of one width."""
+
+from datetime import UTC, datetime
+
+from admin.cluster import Health
+from admin.doctor.finding import Severity
+from admin.sample import NodeSample
+from cli.render.status import seconds
+from cli.top import draw
+from cli.top.draw import BAD, DIM, GOOD, HEAD, UNEASY, Lines, Signs
+from cli.top.past import Event
+from cli.top.picture import Picture
+from qsync import __version__
+
+HEALTH = {
+    Health.HEALTHY: ("  HEALTHY", GOOD),
+    Health.DEGRADED: ("! DEGRADED", UNEASY),
+    Health.DOWN: ("x DOWN", BAD),
+}
+_LEVELS = {"E": BAD, "W": UNEASY, "I": ""}
+_MARKS = {Severity.CRITICAL: ("x", BAD), Severity.WARNING: ("!", UNEASY)}
+
+
+def clock(time: float) -> str:
+    """Of the day, in UTC, as the nodes' events have it."""
+    return datetime.fromtimestamp(time, UTC).strftime("%H:%M:%S")
+
+
+def header(picture: Picture, mode: str, width: int) -> Lines:
+    """One line: which cluster, how it is, when, and what the screen does."""
+    word, style = HEALTH[picture.verdict.health]
+    left = draw.line((f"qsync top  {picture.cluster}  ", HEAD), (word, style))
+    right = f"{clock(picture.moment.time)} UTC  {mode}  qsync {__version__}"
+    draw.fit(left, width - len(right) - 2)
+    left.append(f"  {right}", DIM)
+    return [draw.fit(left, width)]
+
+
+def verdict(picture: Picture, width: int, height: int) -> Lines:
+    """Can it commit, what would break it, what to do: sentences."""
+    _, style = HEALTH[picture.verdict.health]
+    first = next(iter(picture.findings), None)
+    cure = "nothing to do" if first is None else f"{first.subject}: {first.cure}"
+    said = draw.wrapped(picture.verdict.sentence, width, height - 1, f"bold {style}")
+    todo = draw.wrapped(f"-> {cure}", width, height - len(said))
+    return [*said, *todo]
+
+
+def leader(picture: Picture, width: int, *, wide: bool = False) -> Lines:
+    """Who leads, since when, and who says otherwise."""
+    node = picture.leader
+    if node is None:
+        heard = max((each.term for each in picture.survey.samples), default=0)
+        return [draw.fit(draw.line(("LEADER  nobody", BAD), f"  term {heard}"), width)]
+    since = next((each for each in picture.leaderships if each.term == node.term), None)
+    held = "" if since is None else f"  for {draw.lasting(picture.moment.time - since.since)}"
+    others = [each for each in picture.survey.samples if each.id != node.id]
+    odd = [each for each in others if each.leader != node.id]
+    agreed = ("  all agree", "") if not odd else (f"  ! {_disagreement(picture, odd)}", UNEASY)
+    style = GOOD if not node.ro else BAD
+    access = "takes writes" if not node.ro else f"READ-ONLY: {node.ro_reason}"
+    more = f"  fencing {node.fencing}  mode {node.mode}" if wide else ""
+    parts = draw.line(
+        ("LEADER  ", HEAD),
+        (f"* {node.name}", style),
+        f"  term {node.term}{held}",
+        agreed,
+        (f"  {access}", style),
+        more,
+    )
+    return [draw.fit(parts, width)]
+
+
+def _disagreement(picture: Picture, odd: list[NodeSample]) -> str:
+    each = odd[0]
+    whom = picture.name(each.leader) if each.leader else "nobody"
+    rest = f" and {len(odd) - 1} more" if len(odd) > 1 else ""
+    return f"{each.name} follows {whom}{rest}"
+
+
+def limbo(picture: Picture, width: int) -> Lines:
+    """What waits for its quorum, how long, and for whom."""
+    node = picture.leader
+    if node is None:
+        return [draw.fit(draw.line(("LIMBO   ", HEAD), "unknown without a leader"), width)]
+    queue = node.limbo
+    share = queue.age / queue.timeout if queue.timeout and queue.len else 0.0
+    style = BAD if share > _HALF else UNEASY if share > _TENTH else ""
+    age = f"{seconds(queue.age)} of {queue.timeout:g}s " if queue.len else ""
+    waits = _waits_for(picture, node)
+    return [
+        draw.fit(
+            draw.line(
+                ("LIMBO   ", HEAD),
+                f"{draw.amount(queue.len)} pending {draw.size(queue.size)}  ",
+                (f"oldest {age}{draw.bar(share, 10)}" if queue.len else "nothing waits", style),
+                (f"  waits for {waits}" if waits else "", UNEASY),
+                f"  confirmed {node.confirmed} head {node.last}",
+            ),
+            width,
+        )
+    ]
+
+
+def _waits_for(picture: Picture, node: NodeSample) -> str:
+    waiting = node.limbo.waiting
+    return ", ".join(picture.name(id) for id in waiting.missing) if waiting is not None else ""
+
+
+def quorum(picture: Picture, width: int) -> Lines:
+    """How many there are, how many it takes, how many may go."""
+    node, found = picture.leader, picture.verdict
+    if node is None:
+        needed = picture.survey.voters // 2 + 1
+        there = len(picture.survey.samples)
+        words = f"{there} of {picture.survey.voters} voters answer, an election takes {needed}"
+        return [draw.fit(draw.line(("QUORUM  ", HEAD), (words, BAD)), width)]
+    acked = "  ".join(
+        f"{peer.name} {peer.acked if peer.acked is not None else '?'}" for peer in node.peers
+    )
+    style = BAD if found.margin < 0 else UNEASY if found.margin == 0 else GOOD
+    margin = f"margin {found.margin}" + (" (any loss stops writes)" if found.margin == 0 else "")
+    unsafe = "  BELOW A MAJORITY" if node.limbo.unsafe else ""
+    words = f"{node.limbo.quorum} of {picture.survey.voters} voters  "
+    on_disk = f"  on disk: {node.name} {node.written}  {acked}"
+    return [
+        draw.fit(
+            draw.line(("QUORUM  ", HEAD), words, (margin, style), (unsafe, BAD), on_disk), width
+        )
+    ]
+
+
+def work(picture: Picture, width: int, signs: Signs) -> Lines:
+    """Throughput and latency in a line."""
+    rates, commit = picture.rates, picture.commit
+    half, slow, most = (commit.quantile(share) for share in (0.5, 0.99, 1.0))
+    alarm = UNEASY if rates.unknown or rates.lost_async else ""
+    longest = f" max {_time(most)}" if width >= _ROOMY else ""
+    return [
+        draw.fit(
+            draw.line(
+                ("WRITE   ", HEAD),
+                f"{draw.amount(rates.writes)}/s {draw.spark(picture.sparks, 8, signs)}  ",
+                f"p50 {_time(half)} p99 {_time(slow)}{longest}  ",
+                f"read {draw.amount(rates.reads)}/s  ",
+                (f"unknown {rates.unknown} lost {rates.lost_async}", alarm),
+            ),
+            width,
+        )
+    ]
+
+
+def performance(picture: Picture, width: int, signs: Signs) -> Lines:
+    """The last minute in several lines."""
+    rates, commit = picture.rates, picture.commit
+    shares = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0))
+    latency = "  ".join(f"{name} {_time(commit.quantile(share))}" for name, share in shares)
+    disks = "  ".join(
+        f"{picture.name(id)} {_time(each.quantile(0.99))}"
+        for id, each in sorted(picture.disks.items())
+    )
+    clients = "  ".join(f"{each.clients} on {each.name}" for each in picture.survey.samples)
+    top = max(picture.sparks, default=0.0)
+    rows = (
+        ("writes", f"{draw.amount(rates.writes)}/s  max {draw.amount(top)}/s"),
+        ("", draw.spark(picture.sparks, max(0, min(60, width - 12)), signs)),
+        ("commit", latency),
+        ("fsync", f"p99 {disks}"),
+        ("reads", f"{draw.amount(rates.reads)}/s   conflicts {draw.amount(rates.conflicts)}/s"),
+        ("undone", f"{draw.amount(rates.rolled_back)}/s rolled back"),
+        ("since start", f"unknown {rates.unknown}  lost asynchronous {rates.lost_async}"),
+        ("clients", clients),
+    )
+    return [draw.line((f"{name:<12}", DIM), words) for name, words in rows]
+
+
+def acks(picture: Picture, width: int) -> Lines:
+    """How far everybody's disk is, and the line that a quorum has reached."""
+    node = picture.leader
+    if node is None:
+        return [draw.line("nobody leads, so nobody counts acks")]
+    queue = node.limbo
+    reached = {node.name: node.written}
+    reached |= {peer.name: peer.acked for peer in node.peers if peer.acked is not None}
+    missing = _waits_for(picture, node)
+    age = f"{seconds(queue.age)} of {queue.timeout:g}s, then {queue.policy}" if queue.len else "-"
+    lines = [
+        draw.line(
+            f"owner {picture.name(queue.owner)}  term {queue.term}  ",
+            f"{queue.len} pending  {draw.size(queue.size)} of {draw.size(queue.bytes_max)}",
+        ),
+        draw.line(f"oldest {age}", ("  busy" if queue.busy else "", UNEASY)),
+        draw.line(("missing " + missing, UNEASY) if missing else "no ack is missing"),
+        draw.line(("durable up to", HEAD), f"    confirmed {node.confirmed}, head {node.last}"),
+    ]
+    base = min([node.confirmed, *reached.values()])
+    span = max(node.last - base, 1)
+    for name, index in sorted(reached.items()):
+        full = draw.bar((index - base) / span if node.last > base else 1.0, max(8, width - 28))
+        lines.append(draw.line(f"{name[:8]:<8} {index:>10} {full}"))
+    return lines
+
+
+def matrix(picture: Picture, width: int) -> Lines:
+    """Who reaches whom: the row sends to the column."""
+    rows = picture.rows()
+    cell = max(5, min(11, (width - 10) // max(len(rows), 1)))
+    head = "from \\ to " + "".join(f"{name[: cell - 1]:<{cell}}" for _, name in rows)
+    lines = [draw.line((head, HEAD))]
+    samples = {each.id: each for each in picture.survey.samples}
+    for id, name in rows:
+        made = draw.line(f"{name[:9]:<10}")
+        for other, _ in rows:
+            text, style = _link(samples.get(id), other)
+            made.append(f"{text[: cell - 1]:<{cell}}", style)
+        lines.append(made)
+    return lines
+
+
+def _link(node: NodeSample | None, other: int) -> tuple[str, str]:
+    if node is None:
+        return "?", DIM
+    if node.id == other:
+        return ".", DIM
+    peer = next((each for each in node.peers if each.id == other), None)
+    if peer is None:
+        return "-", DIM
+    if peer.status != "up":
+        return f"x {peer.status}", BAD
+    if peer.recruit:
+        return "! catchup", UNEASY
+    return ("ok" if not peer.lag else f"ok -{draw.amount(peer.lag)}"), ""
+
+
+def history(picture: Picture) -> Lines:
+    """Who led, since when, for how long, and why."""
+    lines = [
+        draw.line((f"{'term':>5} {'leader':<8} {'from':<9}{'held':>7}  {'took':>6}  reason", HEAD))
+    ]
+    until = picture.moment.time
+    for each in picture.leaderships:
+        took = "-" if each.took is None else seconds(max(each.took, 0.0))
+        held = draw.lasting(max(until - each.since, 0.0))
+        until = each.since
+        when = clock(each.since)
+        lines.append(
+            draw.line(
+                f"{each.term:>5} {each.leader[:8]:<8} {when:<9}{held:>7}  {took:>6}  {each.reason}"
+            )
+        )
+    return lines if len(lines) > 1 else [draw.line("no node remembers an election")]
+
+
+def findings(picture: Picture, width: int) -> Lines:
+    """What the doctor complains of, and the cures."""
+    if not picture.findings:
+        calm = "nothing" if picture.moment.answers else "nobody answers, so nobody can say"
+        return [draw.line(calm)]
+    lines: Lines = []
+    for each in picture.findings:
+        sign, style = _MARKS[each.severity]
+        said = draw.wrapped(f"{sign} {each.subject}: {each.text}", width, 2, style)
+        lines += [*said, *draw.wrapped(f"  -> {each.cure}", width, 2)]
+    return lines
+
+
+def events(picture: Picture, width: int, height: int, wanted: str = "") -> Lines:
+    """The newest first."""
+    shown = [each for each in reversed(picture.events) if wanted in _plain(each)]
+    return [
+        draw.fit(draw.line((_plain(each), _LEVELS[each.level])), width) for each in shown[:height]
+    ]
+
+
+def _plain(event: Event) -> str:
+    return f"{clock(event.time)} {event.node:<4} {event.level} {event.name} {event.words}"
+
+
+def _time(value: float | None) -> str:
+    return "-" if value is None else seconds(value)
+
+
+_HALF, _TENTH = 0.5, 0.1
+_ROOMY = 100

@@ -1,0 +1,177 @@
+"""What a screen shows at one moment, computed once: rates, latencies, findings, history."""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from admin import cluster
+from admin.cluster import Survey, Verdict
+from admin.doctor import checks
+from admin.doctor.finding import Finding
+from admin.moment import Moment
+from admin.sample import NodeSample
+from cli.top.past import Event, Leadership, leaderships, merged
+from qsync.histogram import Spread
+
+WINDOW_S = 60.0
+RATE_S = 2.0
+"""Rates are of about so long: shorter ones jump, longer ones lag."""
+SPARKS = 60
+EVENTS_MAX = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """Per second, all nodes together; `unknown` and `lost_async` since their processes began."""
+
+    writes: float = 0.0
+    reads: float = 0.0
+    rolled_back: float = 0.0
+    conflicts: float = 0.0
+    unknown: int = 0
+    lost_async: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """One moment and what it means. `commit` and `disks` (by replica id) are of the last minute."""
+
+    moment: Moment
+    verdict: Verdict
+    rates: Rates = field(default_factory=Rates)
+    commit: Spread = field(default_factory=Spread)
+    disks: Mapping[int, Spread] = field(default_factory=dict)
+    sparks: tuple[float, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    events: tuple[Event, ...] = ()
+    leaderships: tuple[Leadership, ...] = ()
+
+    @property
+    def survey(self) -> Survey:
+        """The nodes, as samples."""
+        return self.moment.survey
+
+    @property
+    def leader(self) -> NodeSample | None:
+        """Of the highest term."""
+        return self.survey.leader
+
+    @property
+    def cluster(self) -> str:
+        """What the cluster is called."""
+        return next((each.cluster for each in self.survey.samples if each.cluster), "?")
+
+    def name(self, id: int | None) -> str:
+        """A member's name."""
+        known = {other: name for each in self.survey.samples for other, name, _ in each.nodes}
+        return "-" if id is None else known.get(id, str(id))
+
+    @property
+    def troubled(self) -> frozenset[str]:
+        """Nodes that the doctor complains of, by name; of a link, the end that cannot dial."""
+        return frozenset(each.subject.partition(" ")[0] for each in self.findings)
+
+    def rows(self) -> list[tuple[int, str]]:
+        """Every member, silent or not, by replica id: the order of the screen."""
+        members = [(each.id, each.name) for each in self.survey.samples]
+        members += [(each.id, each.name) for each in self.survey.silent]
+        return sorted(members)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """What the nodes had said by then."""
+
+    time: float
+    nodes: Mapping[int, NodeSample]
+
+
+class Model:
+    """Remembers the last minute, so that a moment becomes a picture."""
+
+    def __init__(self) -> None:
+        self._marks: deque[_Mark] = deque()
+        self._sparks: deque[float] = deque(maxlen=SPARKS)
+        self._spark_at = 0.0
+        self._events_of: object = None
+        self._past: tuple[tuple[Event, ...], tuple[Leadership, ...]] = ((), ())
+
+    def show(self, moment: Moment) -> Picture:
+        """The picture of a moment that is not older than the former ones."""
+        mark = _Mark(moment.time, {each.id: each for each in moment.survey.samples})
+        rates = self._rates(mark)
+        self._remember(mark, rates)
+        gained = [(node, self._oldest(node.id)) for node in moment.survey.samples]
+        events, leaders = self._look_back(moment)
+        return Picture(
+            moment=moment,
+            verdict=cluster.judge(moment.survey),
+            rates=rates,
+            commit=Spread.total(node.latency.since(then.latency) for node, then in gained),
+            disks={node.id: node.disk.writes.since(then.disk.writes) for node, then in gained},
+            sparks=tuple(self._sparks),
+            findings=_findings(moment),
+            events=events,
+            leaderships=leaders,
+        )
+
+    def forget(self) -> None:
+        """Time jumps: a replay goes back."""
+        self._marks.clear()
+        self._sparks.clear()
+        self._spark_at = 0.0
+
+    def _remember(self, mark: _Mark, rates: Rates) -> None:
+        marks = self._marks
+        marks.append(mark)
+        while marks[0] is not mark and marks[1].time <= mark.time - WINDOW_S:
+            marks.popleft()
+        if mark.time >= self._spark_at + 1.0:
+            self._spark_at = mark.time
+            self._sparks.append(rates.writes)
+
+    def _oldest(self, id: int) -> NodeSample:
+        """What a node said first within the window."""
+        return next(mark.nodes[id] for mark in self._marks if id in mark.nodes)
+
+    def _rates(self, mark: _Mark) -> Rates:
+        former = next((m for m in reversed(self._marks) if m.time <= mark.time - RATE_S), None)
+        former = former or (self._marks[0] if self._marks else mark)
+        seconds = max(mark.time - former.time, 1e-9)
+
+        def rate(key: str) -> float:
+            # A node that was away or restarted has no rate for that moment.
+            pairs = [(node, former.nodes.get(id)) for id, node in mark.nodes.items()]
+            gained = [_count(node, key) - _count(then, key) for node, then in pairs if then]
+            return sum(max(0, each) for each in gained) / seconds
+
+        def total(key: str) -> int:
+            return sum(_count(node, key) for node in mark.nodes.values())
+
+        return Rates(
+            writes=rate("writes"),
+            reads=rate("reads"),
+            rolled_back=rate("rolled_back"),
+            conflicts=rate("conflicts"),
+            unknown=total("unknown"),
+            lost_async=total("lost_async"),
+        )
+
+    def _look_back(self, moment: Moment) -> tuple[tuple[Event, ...], tuple[Leadership, ...]]:
+        """Merged only when some node tells something new."""
+        if self._events_of != moment.events:
+            self._events_of = moment.events
+            names = {id: name for each in moment.survey.samples for id, name, _ in each.nodes}
+            events = tuple(merged(moment.events, names)[-EVENTS_MAX:])
+            self._past = events, tuple(leaderships(moment.events, names))
+        return self._past
+
+
+def _count(node: NodeSample, key: str) -> int:
+    return node.counters.get(key, 0)
+
+
+def _findings(moment: Moment) -> tuple[Finding, ...]:
+    if not moment.answers:
+        return ()
+    return tuple(checks.wrong(checks.run(moment.facts)))

@@ -1,0 +1,153 @@
+"""Runs `qsync top`: one picture, lines, or a screen, over live nodes or a recording."""
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import trio
+
+from admin.moment import Writer
+from admin.sampler import Sampler
+from cli.commands.status import as_members
+from cli.output import WIDTH_ELSEWHERE, console, document, style, text
+from cli.top import plain
+from cli.top.app import App
+from cli.top.draw import ASCII, UNICODE, Signs
+from cli.top.layout import Screen, lines
+from cli.top.picture import Picture
+from cli.top.sources import Live, Source, Tape
+from cli.top.view import View
+from qsync.errors import Unavailable
+
+_HEIGHT_ELSEWHERE = 50
+_FIRST_S = 1.5
+"""How long the first answers may take before the screen shows who is missing."""
+_SETTLE_S = 1.0
+"""Rates need two looks at some distance."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What the command line said."""
+
+    target: list[str]
+    once: bool
+    record: Path | None
+    replay: Path | None
+    rate: float
+    seconds: float
+    read_only: bool
+
+
+def run(order: Order) -> None:
+    """Until `q`, the end of the time, or an interrupt."""
+    with ExitStack() as stack:
+        writer = None
+        if order.record is not None:
+            writer = Writer(order.record)
+            stack.callback(writer.close)
+        source: Source
+        if order.replay is not None:
+            source = Tape(order.replay)
+        else:
+            source = Live(Sampler(order.target, period=1 / order.rate))
+        interrupted = False
+        try:
+            if order.once:
+                trio.run(_once, source, writer)
+            elif style().as_json or not console().is_terminal:
+                trio.run(_lines, source, writer, order.seconds)
+            else:
+                trio.run(_screen, source, writer, order)
+        except* KeyboardInterrupt:
+            interrupted = True
+    if interrupted:
+        raise KeyboardInterrupt
+
+
+@asynccontextmanager
+async def _asking(source: Source) -> AsyncIterator[None]:
+    """While a live source is shown, its nodes are asked; begins when all have answered or not."""
+    if not isinstance(source, Live):
+        yield
+        return
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(source.sampler.run)
+        with trio.move_on_after(_FIRST_S):
+            await source.sampler.first()
+        yield
+        nursery.cancel_scope.cancel()
+
+
+async def _once(source: Source, writer: Writer | None) -> None:
+    async with _asking(source):
+        picture = source.picture(0.0)
+        if picture.moment.answers:
+            await trio.sleep(_SETTLE_S)
+            picture = source.picture(_SETTLE_S)
+    if not picture.moment.answers:
+        silences = {each.address: each.why for each in picture.survey.silent}
+        raise Unavailable("no node answers", details={"nodes": silences})
+    if writer is not None:
+        writer.write(picture.moment)
+    if style().as_json:
+        _document(picture)
+    else:
+        _print(picture)
+
+
+async def _lines(source: Source, writer: Writer | None, seconds: float) -> None:
+    """One line a second: JSON, or columns with a header now and then."""
+    number = 0
+    async with _asking(source):
+        with trio.move_on_after(seconds):
+            while True:
+                next_at = trio.current_time() + 1.0
+                picture = source.picture(trio.current_time())
+                if writer is not None:
+                    writer.write(picture.moment)
+                if style().as_json:
+                    _document(picture)
+                else:
+                    if number % plain.HEADER_EVERY == 0:
+                        text(plain.header())
+                    text(plain.row(picture))
+                number += 1
+                if source.over:
+                    break
+                await trio.sleep_until(next_at)
+
+
+async def _screen(source: Source, writer: Writer | None, order: Order) -> None:
+    view = View(read_only=order.read_only, replaying=isinstance(source, Tape))
+    async with _asking(source):
+        app = App(console(), source, view, fps=order.rate, signs=_signs())
+        app.writer = writer
+        try:
+            keys_from = sys.stdin.fileno() if sys.stdin.isatty() else None
+            await app.run(keys_from=keys_from, seconds=order.seconds)
+        finally:
+            app.close()
+
+
+def _print(picture: Picture) -> None:
+    out = console()
+    width = out.width if out.is_terminal else WIDTH_ELSEWHERE
+    height = out.height if out.is_terminal else _HEIGHT_ELSEWHERE
+    out.width = width
+    shown = lines(picture, View(), Screen(width=width, height=height, signs=_signs()))[:-1]
+    while shown and not shown[-1].plain.strip():
+        shown.pop()
+    for line in shown:
+        line.rstrip()
+        out.print(line)
+
+
+def _signs() -> Signs:
+    return ASCII if style().plain else UNICODE
+
+
+def _document(picture: Picture) -> None:
+    document("top", **as_members(picture.survey, picture.verdict), **plain.members(picture))

@@ -1,0 +1,139 @@
+"""The dashboard and the status as they stand on a terminal, as files; `--rewrite` renews them."""
+
+import io
+import re
+
+import pytest
+import trio
+
+from admin.moment import Moment
+from cli.render.status import status
+from cli.top.app import App
+from cli.top.draw import ASCII
+from cli.top.layout import KEYS, Screen, lines
+from cli.top.picture import Model, Picture
+from cli.top.view import Ask, Page, Verb, View
+from tests.terminal import cast
+
+
+@pytest.fixture
+def rewrite(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--rewrite"))
+
+
+class Still:
+    """A source that always shows the same."""
+
+    words = "4/s"
+    over = True
+
+    def __init__(self, shown: Picture) -> None:
+        self._shown = shown
+
+    def picture(self, now: float) -> Picture:
+        return self._shown
+
+    def seek(self, by: int) -> None:
+        """There is nowhere to go."""
+
+
+@pytest.mark.parametrize("size", cast.SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("name", cast.CLUSTERS)
+async def test_the_dashboard_looks_as_it_was_approved(
+    name: str, size: tuple[int, int], rewrite: bool, autojump_clock: trio.testing.MockClock
+) -> None:
+    width, height = size
+    console = cast.console(width, height)
+    app = App(console, Still(cast.picture(name)), View(selected=2), fps=4)
+    await app.run(keys_from=None, seconds=1.1)  # several frames, each over the former one
+    out = console.file
+    assert isinstance(out, io.StringIO)
+    text = cast.seen(out.getvalue(), width, height)
+    cast.compare(f"top-{name}-{width}x{height}", text, rewrite=rewrite)
+
+
+@pytest.mark.parametrize("size", cast.SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("name", cast.CLUSTERS)
+def test_the_status_looks_as_it_was_approved(
+    name: str, size: tuple[int, int], rewrite: bool
+) -> None:
+    width, height = size
+    console = cast.console(width, height)
+    picture = cast.picture(name)
+    console.print(status(picture.survey, picture.verdict, width=width))
+    out = console.file
+    assert isinstance(out, io.StringIO)
+    text = cast.seen(out.getvalue(), width, height)
+    cast.compare(f"status-{name}-{width}x{height}", text.rstrip("\n") + "\n", rewrite=rewrite)
+
+
+def plain(picture: Picture, view: View, width: int, height: int) -> list[str]:
+    return [line.plain for line in lines(picture, view, Screen(width=width, height=height))]
+
+
+@pytest.mark.parametrize("page", Page)
+@pytest.mark.parametrize("name", [*cast.CLUSTERS, "nobody"])
+@pytest.mark.parametrize(
+    "size", [(20, 5), (40, 10), (60, 15), (79, 24), (159, 60), (160, 40), (300, 80)]
+)
+def test_every_page_fits_exactly_into_any_screen(
+    name: str, page: Page, size: tuple[int, int]
+) -> None:
+    nobody = Moment(time=cast.NOON)
+    picture = cast.picture(name) if name != "nobody" else Model().show(nobody)
+    found = plain(picture, View(page=page, selected=3), *size)
+    assert len(found) == size[1]
+    assert {len(line) for line in found} == {size[0]}
+
+
+def test_what_matters_most_is_never_left_out() -> None:
+    for width, height in ((60, 12), (80, 24), (200, 50)):
+        text = "\n".join(plain(cast.picture("degraded"), View(), width, height))
+        assert "! DEGRADED" in text
+        assert "Degraded: n3 does not answer" in text
+        assert "LEADER  * n1" in text
+        assert "LIMBO   4 pending" in text
+        assert re.search(r"(?m)^x .*n3", text)
+
+
+def test_it_can_be_read_without_colour() -> None:
+    """Signs and words say what colours say."""
+    text = "\n".join(plain(cast.picture("degraded"), View(selected=1), 200, 50))
+    for sign in ("* n1", "*>n1", "x n3", "! n2", "x n3: 127.0.0.1:3303 does not", "-> start it"):
+        assert sign in text, sign
+
+
+def test_plain_signs_need_no_more_than_ascii() -> None:
+    for width, height in cast.SIZES:
+        on = Screen(width=width, height=height, signs=ASCII)
+        text = "".join(line.plain for line in lines(cast.picture("healthy"), View(), on))
+        # The ellipsis of what is cut is rich's own.
+        assert text.replace("…", "").isascii()
+
+
+def test_the_keys_fit_into_80_columns_and_a_question_shows_what_is_typed() -> None:
+    assert plain(cast.picture("healthy"), View(), 80, 24)[-1].rstrip() == KEYS
+    ask = Ask(verb=Verb.PROMOTE, node="n2", consequence="term 7 -> 8, 4 pending", typed="n")
+    asked = plain(cast.picture("healthy"), View(ask=ask), 80, 24)[-1]
+    assert asked.startswith("promote n2? type its name: n_   (term 7 -> 8")
+    assert plain(cast.picture("healthy"), View(message="done"), 80, 24)[-1].rstrip() == "done"
+    assert (
+        plain(cast.picture("healthy"), View(typing=True, filter="ro"), 80, 24)[-1].strip() == "/ro_"
+    )
+
+
+def test_a_filter_leaves_only_events_that_have_the_word() -> None:
+    found = plain(cast.picture("healthy"), View(filter="rollback"), 80, 24)
+    events = found[found.index(next(line for line in found if "events with" in line)) + 1 : -1]
+    assert [line for line in events if line.strip()] == [
+        line for line in events if "rollback" in line
+    ]
+
+
+def test_more_nodes_than_lines_show_those_in_trouble_first() -> None:
+    many = {id: cast.node(1) | {"id": id, "name": f"m{id}"} for id in range(2, 32)}
+    many[30] |= {"status": "split_brain"}
+    crowd = cast.moment({1: cast.node(1, leads=True), **many})
+    found = plain(Model().show(crowd), View(), 80, 24)
+    assert any(line.startswith("! m30") for line in found)
+    assert any("more, fine or less urgent" in line for line in found)
