@@ -22,8 +22,8 @@ CallSoon = Callable[[Callable[[], None]], object]
 """Runs a call on the caller's loop, from any thread: `TrioToken.run_sync_soon`."""
 
 INLINE_S_MAX = 0.004
-"""A disk that flushes faster than this is written to in place. A hand-over to a thread costs about a
-third of the throughput even where a flush takes a millisecond (docs/performance.md)."""
+"""A disk that flushes faster than this is written to in place. A hand-over to a thread costs about
+a third of the throughput even where a flush takes a millisecond (docs/performance.md)."""
 THREAD_S_MIN = 0.002
 """Back in place only when the disk is clearly fast again, so that the choice does not swing."""
 STALL_S = 0.05
