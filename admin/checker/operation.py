@@ -13,6 +13,9 @@ Frozen: TypeAlias = Hashable
 FOREVER = 1 << 62
 """`ended` of an operation that did take effect, though nobody was told: it may at any time."""
 
+NOBODY = -1
+"""The process of an operation whose history names none."""
+
 ANSWERS = frozenset({"read", "r", "get", "txn"})
 """Operations whose value is what was answered."""
 
@@ -66,8 +69,8 @@ def describe(operation: Operation) -> str:
     else:
         end = str(operation.ended)
     failed = " (failed)" if operation.kind is Kind.FAIL else ""
-    what = f"process {operation.process} {operation.f} {operation.value!r}{failed}"
-    return f"[{operation.begun}..{end}] {what}"
+    who = "" if operation.process == NOBODY else f"process {operation.process} "
+    return f"[{operation.begun}..{end}] {who}{operation.f} {operation.value!r}{failed}"
 
 
 def freeze(value: object) -> Frozen:

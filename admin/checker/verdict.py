@@ -25,6 +25,7 @@ class Violation:
 
     `witness`: the few operations that prove it, by time. `opening`: what must be known of the
     time before them, when they do not prove it alone. `stuck`: the one without an explanation.
+    `names`: what the message calls them, if anything.
     """
 
     invariant: str
@@ -33,6 +34,7 @@ class Violation:
     witness: tuple[Operation, ...] = ()
     stuck: int | None = None
     opening: str = ""
+    names: tuple[str, ...] = ()
 
     def describe(self) -> list[str]:
         """In words, a line for each operation."""
@@ -41,9 +43,10 @@ class Violation:
         said = [f"{where}{self.message}"]
         if self.opening:
             said.append(f"  before: {self.opening}")
+        names = [f"{name} " for name in self.names] or [""] * len(self.witness)
         return said + [
-            f"  {describe(each)}{mark if each.number == self.stuck else ''}"
-            for each in self.witness
+            f"  {name}{describe(each)}{mark if each.number == self.stuck else ''}"
+            for name, each in zip(names, self.witness, strict=True)
         ]
 
 

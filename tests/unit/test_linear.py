@@ -1,6 +1,6 @@
 """Histories that a register, a text, a set, a counter and a bank could have given, or not."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from random import Random
 
 import pytest
@@ -30,15 +30,23 @@ from admin.checker.linear import (
 from admin.checker.operation import FOREVER, Kind, Operation
 from admin.checker.verdict import Result
 from tests.unit import histories
-
-
-def op(
-    number: int, f: str, value: object, begun: int, ended: int | None, process: int = 0
-) -> Operation:
-    kind = Kind.INFO if ended is None else Kind.OK
-    return Operation(
-        number=number, process=process, f=f, value=value, begun=begun, ended=ended, kind=kind
-    )
+from tests.unit.naive import (
+    BANKS,
+    COUNTERS,
+    REGISTERS,
+    SETS,
+    TEXTS,
+    Naive,
+    has_order,
+    naive_bank,
+    naive_counter,
+    naive_register,
+    naive_set,
+    naive_text,
+    op,
+    small,
+    spans,
+)
 
 
 def found(*operations: Operation, model: Model | None = None) -> Found:
@@ -180,112 +188,6 @@ def test_a_definite_failure_did_not_happen_and_an_open_write_may_have() -> None:
 
 # ------------------------------------------------------------- against a naive second opinion
 
-Naive = Callable[[object, str, object], tuple[bool, object]]
-
-
-def naive_register(state: object, f: str, value: object) -> tuple[bool, object]:
-    if f == "read":
-        return state == value, state
-    if f == "write":
-        return True, value
-    assert isinstance(value, list)
-    if f == "cas-unequal":
-        return state != value[0], state
-    return state == value[0], value[1]
-
-
-def naive_text(state: object, f: str, value: object) -> tuple[bool, object]:
-    assert isinstance(state, str)
-    assert isinstance(value, str)
-    match f:
-        case "get":
-            return state == value, state
-        case "put":
-            return True, value
-        case _:
-            return True, state + value
-
-
-def naive_set(state: object, f: str, value: object) -> tuple[bool, object]:
-    assert isinstance(state, frozenset)
-    if f == "read":
-        assert isinstance(value, list)
-        return state == frozenset(value), state
-    return True, state | {value}
-
-
-def naive_counter(state: object, f: str, value: object) -> tuple[bool, object]:
-    assert isinstance(state, int)
-    assert isinstance(value, int)
-    return (state == value, state) if f == "read" else (True, state + value)
-
-
-def naive_bank(state: object, f: str, value: object) -> tuple[bool, object]:
-    assert isinstance(state, tuple)
-    if f == "read":
-        return {"a": state[0], "b": state[1]} == value, state
-    assert isinstance(value, list)
-    moved = value[2] if value[0] == "a" else -value[2]
-    return True, (state[0] - moved, state[1] + moved)
-
-
-def has_order(operations: Sequence[Operation], state: object, step: Naive) -> bool:
-    """Every order there is, one after another."""
-    must = [each for each in operations if each.ended is not None]
-    if not must:
-        return True
-    first_end = min(each.ended for each in must if each.ended is not None)
-    for at, each in enumerate(operations):
-        if each.begun <= first_end:
-            legal, after = step(state, each.f, each.value)
-            if legal and has_order([*operations[:at], *operations[at + 1 :]], after, step):
-                return True
-    return False
-
-
-@st.composite
-def spans(draw: st.DrawFn, what: st.SearchStrategy[tuple[str, object]]) -> list[Operation]:
-    """A few operations at random places, at most three of them unknown."""
-    size = draw(st.integers(1, 7))
-    asked = draw(st.lists(what, min_size=size, max_size=size))
-    places = draw(st.permutations(range(2 * size)))
-    lost = draw(st.integers(0, 2**size - 1))
-    built: list[Operation] = []
-    for at, (f, value) in enumerate(asked):
-        begun, ended = sorted(places[2 * at : 2 * at + 2])
-        unknown = f not in {"read", "get", "cas-unequal"} and lost >> at & 1
-        built.append(op(at, f, value, begun, None if unknown else ended))
-    return sorted(built, key=lambda each: each.begun)
-
-
-small = st.integers(0, 2)
-REGISTERS = st.one_of(
-    st.tuples(st.just("read"), st.one_of(st.none(), small)),
-    st.tuples(st.just("write"), small),
-    st.tuples(st.just("cas"), st.lists(small, min_size=2, max_size=2)),
-    st.tuples(st.just("cas-unequal"), st.lists(small, min_size=2, max_size=2)),
-)
-PIECES = st.sampled_from(["a", "b", "c", "ab"])
-TEXTS = st.one_of(
-    st.tuples(st.just("get"), st.sampled_from(["", "a", "b", "ab", "ba", "abc", "cab", "aa"])),
-    st.tuples(st.sampled_from(["put", "append", "append"]), PIECES),
-)
-SETS = st.one_of(
-    st.tuples(st.just("read"), st.lists(small, unique=True)), st.tuples(st.just("add"), small)
-)
-COUNTERS = st.one_of(
-    st.tuples(st.just("read"), st.integers(-1, 3)), st.tuples(st.just("add"), st.integers(-1, 2))
-)
-BANKS = st.one_of(
-    st.tuples(st.just("read"), st.integers(3, 7).map(lambda a: {"a": a, "b": 10 - a})),
-    st.tuples(
-        st.just("transfer"),
-        st.tuples(st.sampled_from([["a", "b"], ["b", "a"]]), st.integers(1, 2)).map(
-            lambda pair: [*pair[0], pair[1]]
-        ),
-    ),
-)
-
 
 def agrees(operations: list[Operation], model: Model, start: object, step: Naive) -> None:
     wanted = Found.ORDER if has_order(operations, start, step) else Found.NO_ORDER
@@ -412,7 +314,7 @@ def test_a_hundred_writes_shrink_to_the_three_that_matter() -> None:
     for value in range(40):
         steps.append(op(4 * value, "write", value, 4 * value, 4 * value + 1))
         seen = 30 if value == 35 else value
-        steps.append(op(4 * value + 2, "read", seen, 4 * value + 2, 4 * value + 3, 1))
+        steps.append(op(4 * value + 2, "read", seen, 4 * value + 2, 4 * value + 3, process=1))
     for verdict in (check_register(steps), check_cas_register([*steps, unequal(999)])):
         (violation,) = verdict.violations
         first, between, last = (each.value for each in violation.witness)

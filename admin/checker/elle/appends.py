@@ -4,15 +4,12 @@ A value is appended once, so a read tells every version up to what it read, in o
 over whom, who read whom and who did not see whom yet follows from that, key by key.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from admin.checker.elle.graph import Edge, Graph, add_sessions, add_time
-from admin.checker.operation import Frozen, Kind, Operation, freeze
-
-NOBODY = -1
-"""A process that was not named."""
+from admin.checker.operation import NOBODY, Frozen, Kind, Operation, freeze
 
 
 class Step(NamedTuple):
@@ -146,6 +143,8 @@ def _values(value: object) -> tuple[Frozen, ...]:
         return ()
     if not isinstance(value, list | tuple):
         raise TypeError(f"a read of a list is a list, not {value!r}")
+    if {int, str}.issuperset(map(type, value)):
+        return tuple(value)
     return tuple([freeze(each) for each in value])
 
 
@@ -160,9 +159,9 @@ def _reads(transaction: Transaction) -> Iterator[Read]:
             yield Read(transaction.at, step.key, values, others)
 
 
-def dependencies(appends: Appends) -> Graph:
-    """Every edge between committed transactions."""
-    graph = Graph(len(appends.transactions))
+def dependencies(appends: Appends, asked: Iterable[tuple[int, int, int]] = ()) -> Graph:
+    """Every edge between committed transactions, with reasons for those asked for."""
+    graph = Graph(len(appends.transactions), frozenset(asked))
     unread = appends.unread()
     for key, order in appends.order.items():
         _add_writes(graph, appends, key, order, unread.get(key, []))
@@ -195,32 +194,35 @@ def _add_writes(
         if writer is None or writer not in appends.committed:
             continue
         if before is not None:
-            why = f"key {key!r}: {value!r} comes after {before[1]!r}"
-            graph.add(before[0], writer, Edge.WW, why)
+            graph.add(before[0], writer, Edge.WW, _AFTER, key, value, before[1])
         before = (writer, value)
     if before is not None:
         # Nobody read them, so they come after everything that was read.
         for writer in unread:
-            why = f"key {key!r}: appended after {before[1]!r}, which was read without it"
-            graph.add(before[0], writer, Edge.WW, why)
+            graph.add(before[0], writer, Edge.WW, _AFTER_ALL, key, before[1])
 
 
 def _add_read(graph: Graph, appends: Appends, read: Read, unread: list[int]) -> None:
     order = appends.order.get(read.key, ())
-    size = len(read.others)
-    if order[:size] != read.others:
+    reader, key, _, others = read
+    size = len(others)
+    if order[:size] != others:
         return
     if size:
-        writer = appends.writer.get((read.key, read.others[-1]))
+        writer = appends.writer.get((key, others[-1]))
         if writer is not None and writer in appends.committed:
-            why = f"key {read.key!r}: {read.others[-1]!r} was read"
-            graph.add(writer, read.reader, Edge.WR, why)
-    for value in order[size:]:
-        writer = appends.writer.get((read.key, value))
+            graph.add(writer, reader, Edge.WR, _READ, key, others[-1])
+    for at in range(size, len(order)):
+        writer = appends.writer.get((key, order[at]))
         if writer is not None and writer in appends.committed:
-            why = f"key {read.key!r}: {list(read.others)!r} was read, without {value!r}"
-            graph.add(read.reader, writer, Edge.RW, why)
+            graph.add(reader, writer, Edge.RW, _WITHOUT, key, others, order[at])
             return
     for writer in unread:
-        why = f"key {read.key!r}: {list(read.others)!r} was read, and not what it appended"
-        graph.add(read.reader, writer, Edge.RW, why)
+        graph.add(reader, writer, Edge.RW, _WITHOUT_ALL, key, others)
+
+
+_AFTER = "key {}: {} comes after {}"
+_AFTER_ALL = "key {}: appended after {}, which was read without it"
+_READ = "key {}: {} was read"
+_WITHOUT = "key {}: {} was read, without {}"
+_WITHOUT_ALL = "key {}: {} was read, and not what it appended"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from admin.checker.elle.anomalies import Anomaly, anomalies_of_reads
 from admin.checker.elle.appends import Appends, dependencies, understood
 from admin.checker.elle.cycles import Cycle, cycles
-from admin.checker.elle.graph import Graph
+from admin.checker.elle.graph import Edge
 from admin.checker.elle.levels import PROHIBITED, Level
 from admin.checker.operation import Operation
 from admin.checker.verdict import Result, Verdict, Violation, conclude
@@ -34,6 +34,7 @@ def check_appends(
             invariant=level,
             message=f"{each.name}: {each.message}",
             witness=tuple(appends.transactions[at].operation for at in each.transactions),
+            names=tuple(f"T{at + 1}" for at in each.transactions),
         )
         for each in _found(appends)
         if each.name in prohibited
@@ -50,17 +51,20 @@ def anomalies(operations: Iterable[Operation]) -> Mapping[str, tuple[Anomaly, ..
 
 
 def _found(appends: Appends) -> list[Anomaly]:
-    graph = dependencies(appends)
-    return [*anomalies_of_reads(appends), *(_told(each, graph) for each in cycles(graph))]
+    found = list(cycles(dependencies(appends)))
+    if not found:
+        return list(anomalies_of_reads(appends))
+    asked = [edge for each in found for edge in each.edges]
+    reasons = dependencies(appends, asked).reasons
+    return [*anomalies_of_reads(appends), *(_told(each, reasons) for each in found)]
 
 
-def _told(cycle: Cycle, graph: Graph) -> Anomaly:
+def _told(cycle: Cycle, reasons: Mapping[tuple[int, int, int], str]) -> Anomaly:
     """A cycle in words: numbers are places in the history, from 1."""
-    walk, said = cycle.walk, ""
-    whys: list[str] = []
-    for at, arrow in enumerate(cycle.arrows):
-        start, end = walk[at], walk[(at + 1) % len(walk)]
-        said += f"T{start + 1} -{arrow.word}-> "
-        whys.append(f"T{end + 1} {graph.why[start, end, int(arrow)]}")
-    message = f"{said}T{walk[0] + 1} ({'; '.join(whys)})"
-    return Anomaly(name=cycle.name, message=message, transactions=walk)
+    arrows = "".join(f"T{start + 1} -{Edge(kind).word}-> " for start, _, kind in cycle.edges)
+    whys = "; ".join(
+        f"T{start + 1} before T{end + 1}: {reasons[start, end, kind]}"
+        for start, end, kind in cycle.edges
+    )
+    message = f"{arrows}T{cycle.walk[0] + 1} ({whys})"
+    return Anomaly(name=cycle.name, message=message, transactions=cycle.walk)

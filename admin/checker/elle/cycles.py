@@ -35,10 +35,18 @@ class Cycle:
     walk: Walk
     arrows: tuple[Edge, ...]
 
+    @property
+    def edges(self) -> list[tuple[int, int, int]]:
+        """Start, end and kind, all around."""
+        ends = (*self.walk[1:], self.walk[0])
+        return [(a, b, int(kind)) for a, b, kind in zip(self.walk, ends, self.arrows, strict=True)]
+
 
 def cycles(graph: Graph) -> Iterator[Cycle]:
     """Cycles of every class that there is, up to the limits. The plain classes come first."""
     found: set[str] = set()
+    if not graph.components(FREE | Edge.RW | Edge.PROCESS | Edge.REALTIME):
+        return
     for suffix, extra in SUFFIXES.items():
         every = graph.components(FREE | Edge.RW | extra)
         fresh = False
@@ -102,7 +110,7 @@ class _Search:
     def some(self, inside: frozenset[int]) -> Found:
         """Any cycle of a component."""
         mask = self._free | Edge.RW
-        self._left = len(self._graph.why)
+        self._left = sum(map(len, self._graph.kinds))
         start, end = next(self._graph.edges(mask, inside))
         path = self._path(end, start, mask, inside)
         assert path is not None, "a component has a way back"

@@ -26,20 +26,27 @@ FREE = Edge.WW | Edge.WR
 
 @dataclass(slots=True)
 class Graph:
-    """Edges between numbers; `kinds[a][b]` are all kinds from a to b, `why` says it in words."""
+    """Edges between numbers; `kinds[a][b]` are all kinds from a to b.
+
+    Reasons take more room than the edges, so they are kept only of those that are `asked` for.
+    """
 
     size: int
+    asked: frozenset[tuple[int, int, int]] = frozenset()
     kinds: list[dict[int, int]] = field(default_factory=list)
-    why: dict[tuple[int, int, int], str] = field(default_factory=dict)
+    reasons: dict[tuple[int, int, int], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.kinds = [{} for _ in range(self.size)]
 
-    def add(self, start: int, end: int, kind: Edge, why: str = "") -> None:
-        """One more edge; none from a transaction to itself."""
+    def add(self, start: int, end: int, kind: int, words: str = "", *about: object) -> None:
+        """One more edge; none from a transaction to itself. The words have a place for each."""
         if start != end:
-            self.kinds[start][end] = self.kinds[start].get(end, 0) | int(kind)
-            self.why.setdefault((start, end, int(kind)), why)
+            ends = self.kinds[start]
+            ends[end] = ends.get(end, 0) | kind
+            if self.asked and (start, end, kind) in self.asked:
+                shown = [repr(list(each) if isinstance(each, tuple) else each) for each in about]
+                self.reasons.setdefault((start, end, kind), words.format(*shown))
 
     def edges(self, mask: int, inside: Collection[int]) -> Iterator[tuple[int, int]]:
         """Edges of some kinds between some numbers."""

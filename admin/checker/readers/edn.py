@@ -144,9 +144,11 @@ def _number(token: str) -> int | float:
 def _unescaped(text: str) -> str:
     if "\\" not in text:
         return text
-    return re.sub(
+    plain = re.sub(
         r"\\(u[0-9a-fA-F]{4}|.)",
         lambda m: chr(int(m[1][1:], 16)) if len(m[1]) > 1 else _ESCAPES.get(m[1], m[1]),
         text,
         flags=re.DOTALL,
     )
+    # Clojure counts in halves of UTF-16, so one character may be two escapes.
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from admin.checker.operation import ANSWERS, Frozen, Kind, Operation, freeze
+from admin.checker.operation import ANSWERS, NOBODY, Frozen, Kind, Operation, freeze
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ def _ended(begun: Event | None, event: Event) -> Operation:
 def _begun(event: Event, kind: Kind) -> Operation:
     return Operation(
         number=event.line,
-        process=-1 if event.process is None else event.process,
+        process=NOBODY if event.process is None else event.process,
         f=event.f,
         value=event.value,
         begun=event.line,

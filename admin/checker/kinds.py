@@ -1,0 +1,125 @@
+"""What kind of object a history is about, told by its operations or by words."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from admin.checker.linear.bank import Bank
+from admin.checker.linear.models import Counter, GrowingSet, Mark, Model, Register
+from admin.checker.linear.texts import Text
+from admin.checker.operation import Frozen, Operation, by_key, freeze
+from admin.checker.readers.detect import Format
+from admin.checker.readers.edn import parse
+
+
+class Kind(StrEnum):
+    """Kinds of objects that can be checked."""
+
+    REGISTER = "register"
+    CAS_REGISTER = "cas-register"
+    TEXT = "kv"
+    SET = "set"
+    COUNTER = "counter"
+    BANK = "bank"
+    LIST_APPEND = "list-append"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hints:
+    """What is known of a history before it is read. Whatever is None its content says."""
+
+    format: Format | None = None
+    kind: Kind | None = None
+    initial: object = None
+
+
+_FS: dict[Kind, frozenset[str]] = {
+    Kind.LIST_APPEND: frozenset({"txn", "append", "read", "r"}),
+    Kind.TEXT: frozenset({"get", "put", "append"}),
+    Kind.BANK: frozenset({"transfer", "read"}),
+    Kind.REGISTER: frozenset({"read", "write", "cas", "cas-unequal"}),
+}
+_WORDS: dict[str, Kind] = {
+    "list-append": Kind.LIST_APPEND,
+    "get/put/append": Kind.TEXT,
+    "cas-register": Kind.CAS_REGISTER,
+    "cas register": Kind.CAS_REGISTER,
+    "register": Kind.REGISTER,
+    "counter": Kind.COUNTER,
+    "bank": Kind.BANK,
+    "set": Kind.SET,
+}
+_FORMAT_WORDS: dict[str, Format] = {
+    "text log": Format.JEPSEN_TEXT,
+    "get/put/append": Format.PORCUPINE_KV,
+    "jepsen edn": Format.JEPSEN_EDN,
+    "json": Format.OURS,
+}
+
+
+def hints(text: str) -> Hints:
+    """From the exact name of a format or kind, or from words such as those of a published list."""
+    lower = text.strip().lower()
+    for name in Format:
+        if lower == name.value:
+            return Hints(format=name)
+    initial = re.search(r"\binitial\s+([^\s,;]+)", text)
+    return Hints(
+        format=next((known for words, known in _FORMAT_WORDS.items() if words in lower), None),
+        kind=next((kind for words, kind in _WORDS.items() if _has(lower, words)), None),
+        initial=parse(initial[1])[0] if initial else None,
+    )
+
+
+def is_list_append(operations: Iterable[Operation]) -> bool:
+    """Transactions of appends and reads, or single ones of them."""
+    fs = {each.f for each in operations}
+    singles = {"append"} < fs <= _FS[Kind.LIST_APPEND]
+    return "txn" in fs or singles
+
+
+def kind_of(operations: Iterable[Operation]) -> Kind | None:
+    """The kind of one object, or None if no kind has such operations."""
+    known = list(operations)
+    fs = {each.f for each in known}
+    looks = [each.value for each in known if each.f == "read" and each.value is not None]
+    if fs <= _FS[Kind.TEXT]:
+        return Kind.TEXT
+    if "transfer" in fs or any(isinstance(value, dict) for value in looks):
+        return Kind.BANK if fs <= _FS[Kind.BANK] else None
+    if "add" in fs:
+        numbers = all(isinstance(each.value, int) for each in known if each.f == "add")
+        counts = numbers and all(isinstance(value, int) for value in looks)
+        kind = Kind.COUNTER if counts else Kind.SET
+        return kind if fs <= {"add", "read"} else None
+    if fs <= _FS[Kind.REGISTER]:
+        return Kind.CAS_REGISTER if fs & {"cas", "cas-unequal"} else Kind.REGISTER
+    return None
+
+
+def kinds_of(operations: Iterable[Operation]) -> dict[Frozen, Kind | None]:
+    """The kind of each key."""
+    return {key: kind_of(found) for key, found in by_key(operations).items()}
+
+
+def model_of(kind: Kind, initial: object = None) -> Model:
+    """The sequential specification of a kind, for those that have one."""
+    match kind:
+        case Kind.REGISTER | Kind.CAS_REGISTER:
+            return Register(freeze(initial))
+        case Kind.TEXT:
+            return Text(initial if isinstance(initial, str) else "")
+        case Kind.SET:
+            first = initial if isinstance(initial, list | tuple) else ()
+            return GrowingSet(tuple(freeze(each) for each in first))
+        case Kind.COUNTER:
+            return Counter(initial if isinstance(initial, int) else 0)
+        case Kind.BANK:
+            return Bank(Mark.ANY if initial is None else freeze(initial), overdraft=True)
+        case Kind.LIST_APPEND:
+            raise ValueError("transactions are judged by their dependencies, not one by one")
+
+
+def _has(text: str, words: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(words)}(?![\w-])", text) is not None

@@ -1,0 +1,165 @@
+"""All checks that a history alone allows, without Spark: one file, one report."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from admin.checker import facts, sessions
+from admin.checker.elle import Level, check_appends
+from admin.checker.kinds import Hints, Kind, is_list_append, kinds_of, model_of
+from admin.checker.linear import LINEARIZABLE, STEPS_MAX, check
+from admin.checker.operation import Frozen, Operation, happened
+from admin.checker.readers import Format, read
+from admin.checker.verdict import Result, Verdict, merge, overall
+
+TITLES: dict[str, str] = {
+    LINEARIZABLE: "every answer is explained by one order of the operations, key by key",
+    facts.BANK_TOTAL: "money neither appears nor goes",
+    facts.FAILURES: "what failed for certain is never read",
+    sessions.READ_YOUR_WRITES: "a read that was given a receipt shows at least that",
+    sessions.MONOTONIC_READS: "what a session was shown does not go back",
+    **{level.value: f"transactions show nothing that {level.value} prohibits" for level in Level},
+}
+"""What each invariant says."""
+
+HISTORY = "history.jsonl"
+"""The history in a folder of evidence."""
+
+OF_NO_KIND = "no kind of object has all of these operations: "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """One invariant of one history, and what it took."""
+
+    verdict: Verdict
+    seconds: float
+
+    @property
+    def title(self) -> str:
+        """What the invariant says."""
+        return TITLES.get(self.verdict.invariant, self.verdict.invariant)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """All about one history."""
+
+    file: str
+    format: Format
+    kinds: tuple[Kind, ...]
+    operations: Sequence[Operation] = field(repr=False)
+    checked: tuple[Checked, ...]
+
+    @property
+    def result(self) -> Result:
+        """Fails if any invariant does; unknown if any is, or nothing was examined."""
+        return overall(each.verdict.result for each in self.checked)
+
+    @property
+    def empty(self) -> bool:
+        """Operations there are, but none took effect or may have."""
+        return bool(self.operations) and not happened(self.operations)
+
+    @property
+    def seconds(self) -> float:
+        """What all of it took."""
+        return sum(each.seconds for each in self.checked)
+
+
+def check_file(
+    path: Path,
+    hints: Hints | None = None,
+    *,
+    level: Level = Level.STRICT_SERIALIZABLE,
+    steps_max: int = STEPS_MAX,
+) -> Report:
+    """Read a history and check all of it. Raises ValueError if it is none, OSError if not there."""
+    known = hints or Hints()
+    place = path / HISTORY if path.is_dir() else path
+    history = read(place.read_text(encoding="utf-8"), known.format)
+    try:
+        kinds, checked = _check(history.operations, known, level, steps_max)
+    except TypeError as error:
+        # A value that an operation of that name cannot have: the file's fault, not ours.
+        raise ValueError(str(error)) from error
+    return Report(
+        file=str(path),
+        format=history.format,
+        kinds=kinds,
+        operations=history.operations,
+        checked=checked,
+    )
+
+
+def summary(reports: Iterable[Report]) -> list[Checked]:
+    """The invariants of several histories as one list."""
+    found: dict[str, list[Checked]] = {}
+    for report in reports:
+        for each in report.checked:
+            found.setdefault(each.verdict.invariant, []).append(each)
+    return [
+        Checked(
+            verdict=merge(name, [each.verdict for each in all_]),
+            seconds=sum(each.seconds for each in all_),
+        )
+        for name, all_ in found.items()
+    ]
+
+
+def _check(
+    operations: Sequence[Operation], hints: Hints, level: Level, steps_max: int
+) -> tuple[tuple[Kind, ...], tuple[Checked, ...]]:
+    by_list = hints.kind is Kind.LIST_APPEND
+    if by_list or (hints.kind is None and is_list_append(operations)):
+        verdict = _timed(lambda: check_appends(operations, level=level))
+        return (Kind.LIST_APPEND,), (verdict,)
+    kinds = kinds_of(operations)
+    if hints.kind is not None:
+        kinds = dict.fromkeys(kinds, hints.kind)
+    checked = [_timed(lambda: _linearizable(operations, kinds, hints.initial, steps_max))]
+    found = {kind for kind in kinds.values() if kind is not None}
+    registers = [e for e in operations if kinds.get(e.key) in {Kind.REGISTER, Kind.CAS_REGISTER}]
+    if registers:
+        checked.append(_timed(lambda: facts.check_failures(registers, initial=hints.initial)))
+    banks = [e for e in operations if kinds.get(e.key) is Kind.BANK]
+    if banks:
+        checked.append(_timed(lambda: facts.check_bank_total(banks)))
+    checked += _sessions(operations)
+    return tuple(sorted(found)), tuple(checked)
+
+
+def _sessions(operations: Sequence[Operation]) -> list[Checked]:
+    """Only what names its session, or passes receipts, was promised anything about them."""
+    checked: list[Checked] = []
+    if any(each.floor is not None for each in operations):
+        checked.append(_timed(lambda: sessions.check_read_your_writes(operations)))
+    looks = {"read", "get"}
+    named = [each for each in operations if each.f not in looks or each.session is not None]
+    if any(each.f in looks for each in named):
+        checked.append(_timed(lambda: sessions.check_monotonic_reads(named)))
+    return checked
+
+
+def _linearizable(
+    operations: Sequence[Operation],
+    kinds: dict[Frozen, Kind | None],
+    initial: object,
+    steps_max: int,
+) -> Verdict:
+    models = {key: None if kind is None else model_of(kind, initial) for key, kind in kinds.items()}
+    verdict = check(operations, models.get, steps_max=steps_max)
+    odd = [key for key, kind in kinds.items() if kind is None]
+    if not odd:
+        return verdict
+    fs = sorted({each.f for each in operations if each.key in odd})
+    note = f"{OF_NO_KIND}{', '.join(fs)} (key {odd[0]!r})"
+    undecided = Verdict(invariant=LINEARIZABLE, result=Result.UNKNOWN, facts=0, note=note)
+    return merge(LINEARIZABLE, [verdict, undecided])
+
+
+def _timed(run: Callable[[], Verdict]) -> Checked:
+    begun = time.perf_counter()
+    verdict = run()
+    return Checked(verdict=verdict, seconds=time.perf_counter() - begun)

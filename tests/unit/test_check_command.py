@@ -1,0 +1,148 @@
+"""`qsync check`: what it prints, and which exit code a script gets."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from admin.checker.elle import Level
+from admin.checker.kinds import Kind
+from admin.checker.quick import TITLES
+from admin.checker.readers import Format
+from admin.history import History, Type, save
+from cli.commands import check as command
+from cli.main import run
+
+GOOD = (
+    "{:process 0 :type :invoke :f :write :value 1}\n{:process 0 :type :ok :f :write :value 1}\n"
+    "{:process 0 :type :invoke :f :read :value nil}\n{:process 0 :type :ok :f :read :value 1}\n"
+)
+BAD = GOOD.replace(":ok :f :read :value 1", ":ok :f :read :value 2")
+
+
+def file(folder: Path, name: str, text: str) -> str:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def document(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    found = json.loads(capsys.readouterr().out)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_history_that_holds_exits_with_nought(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["check", "--quick", file(tmp_path, "a", GOOD), "--json"]) == 0
+    found = document(capsys)
+    assert found["schema"] == "qsync/check/1"
+    assert (found["verdict"], found["engine"]) == ("pass", "quick")
+    invariants = found["invariants"]
+    assert isinstance(invariants, list)
+    assert {"id", "title", "status", "facts", "violations", "seconds"} <= set(invariants[0])
+    assert (invariants[0]["id"], invariants[0]["facts"]) == ("linearizable", 2)
+
+
+def test_a_history_that_does_not_hold_exits_with_six_and_shows_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good, bad = file(tmp_path, "a", GOOD), file(tmp_path, "b", BAD)
+    assert run(["check", "--quick", good, bad]) == 6
+    text = capsys.readouterr().out
+    assert f"{good}: pass" in text
+    assert f"{bad}: fail" in text
+    assert "read 2   <- no order explains this" in text
+    assert run(["check", "--quick", good, bad, "--json"]) == 6
+    found = document(capsys)
+    assert found["verdict"] == "fail"
+    files = found["files"]
+    assert isinstance(files, list)
+    (example,) = files[1]["invariants"][0]["examples"]
+    assert [(each["f"], each["value"]) for each in example["operations"]] == [("read", 2)]
+
+
+def test_what_was_not_decided_is_no_pass(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["check", "--quick", file(tmp_path, "a", "[]"), "--json"]) == 6
+    assert document(capsys)["verdict"] == "unknown"
+    cas = GOOD.replace(":write :value 1", ":cas :value [nil 1]")
+    assert run(["check", "--quick", file(tmp_path, "b", cas), "--steps", "1", "--json"]) == 6
+    assert document(capsys)["verdict"] == "unknown"
+    assert run(["check", "--quick", file(tmp_path, "b", cas)]) == 0
+
+
+def test_what_is_no_history_is_an_error_of_usage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = file(tmp_path, "a", "hello")
+    for args in ([], ["--quick"], ["--quick", odd], ["--quick", str(tmp_path / "missing")], [odd]):
+        assert run(["check", *args]) == 2, args
+    assert "this is no history" in capsys.readouterr().err
+    listed = file(tmp_path, "labels.csv", "file,format,label\n")
+    assert run(["check", "--quick", odd, "--labels", listed]) == 2
+
+
+def test_a_folder_of_evidence_is_checked_by_its_history(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    history = History()
+    history.invoke(0, "write", key="k", value=1)
+    history.complete(0, Type.OK)
+    history.invoke(0, "read", key="k")
+    history.complete(0, Type.OK, value=1)
+    save(history.lines, tmp_path / "history.jsonl")
+    assert run(["check", "--quick", str(tmp_path)]) == 0
+    assert "(history, register, 2 operations" in capsys.readouterr().out
+
+
+def test_a_list_of_labels_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file(tmp_path, "a", GOOD)
+    file(tmp_path, "b", BAD)
+    rows = ["file,format,label,source", "a,EDN,linearizable,us", "b,EDN,linearizable,us"]
+    listed = file(tmp_path, "labels.csv", "\n".join(rows) + "\n")
+    assert run(["check", "--quick", "--labels", listed, "--json"]) == 6
+    found = document(capsys)
+    assert (found["files"], found["agree"]) == (2, 1)
+    disagree = found["disagree"]
+    assert isinstance(disagree, list)
+    assert disagree[0]["file"].endswith("b")
+    assert (disagree[0]["label"], disagree[0]["found"]) == ("linearizable", "fail")
+    listed = file(tmp_path, "labels.csv", "\n".join([*rows[:2], "b,EDN,not-linearizable,us"]))
+    assert run(["check", "--quick", "--labels", listed, "--json"]) == 0
+    assert document(capsys)["disagree"] == []
+    empty = file(tmp_path, "empty.csv", rows[0] + "\n")
+    assert run(["check", "--quick", "--labels", empty]) == 6
+
+
+def test_a_weaker_promise_may_be_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    late = (
+        "{:type :invoke :process 1 :f :txn :value [[:append :x 1]]}"
+        "{:type :ok :process 1 :f :txn :value [[:append :x 1]]}"
+        "{:type :invoke :process 2 :f :txn :value [[:r :x nil]]}"
+        "{:type :ok :process 2 :f :txn :value [[:r :x nil]]}"
+    )
+    path = file(tmp_path, "a", late)
+    assert run(["check", "--quick", path]) == 6
+    assert "T2 -rw-> T1 -realtime-> T2" in capsys.readouterr().out
+    assert run(["check", "--quick", path, "--level", "serializable"]) == 0
+
+
+def test_a_format_and_a_model_may_be_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = file(tmp_path, "a", GOOD)
+    assert run(["check", "--quick", path, "--format", "jepsen-edn", "--model", "register"]) == 0
+    assert run(["check", "--quick", path, "--format", "history"]) == 2
+    assert "is no history line" in capsys.readouterr().err
+
+
+def test_the_choices_of_the_command_are_all_that_there_are() -> None:
+    options = {each.name: each.type for each in command.check.params}
+    for name, wanted in (("format_", Format), ("model", Kind), ("level", Level)):
+        assert list(getattr(options[name], "choices", ())) == [each.value for each in wanted]
+    assert all(level.value in TITLES for level in Level)
