@@ -53,7 +53,7 @@ class Compared:
 
 def load(path: Path) -> list[Labelled]:
     """Read a list. Raises ValueError if it is none."""
-    with path.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file)
         missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
         if missing:

@@ -127,6 +127,13 @@ def test_single_appends_and_reads_are_transactions_too() -> None:
     assert set(anomalies(steps)) == {"G-single-realtime"}
 
 
+def test_other_operations_between_transactions_say_nothing() -> None:
+    other = Operation(number=5, process=9, f="warm-up", value=7, begun=5, ended=6)
+    assert set(anomalies([*history("ok ax1", "ok rx1"), other])) == set()
+    stale = Operation(number=9, process=8, f="read", key="x", value=[], begun=900, ended=901)
+    assert "G-single-realtime" in anomalies([*history("ok ax1", "ok rx1"), other, stale])
+
+
 def test_what_is_no_transaction_is_refused() -> None:
     wrong = Operation(number=0, process=0, f="txn", value=[["w", "x", 1]], begun=0, ended=1)
     with pytest.raises(ValueError, match="a step is"):

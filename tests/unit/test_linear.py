@@ -27,6 +27,7 @@ from admin.checker.linear import (
     sets,
     zones,
 )
+from admin.checker.linear.coding import Coding
 from admin.checker.operation import FOREVER, Kind, Operation
 from admin.checker.verdict import Result
 from tests.unit import histories
@@ -332,6 +333,7 @@ def test_a_lost_element_is_shown_alone() -> None:
     verdict = check_set([*steps, op(200, "read", [n for n in range(50) if n != 17], 200, 201)])
     (violation,) = verdict.violations
     assert [(each.f, each.value) for each in violation.witness] == [("add", 17), ("read", [])]
+    assert "as far as they concern" in violation.message, "the read was of all the others"
 
 
 def test_an_explanation_may_begin_late_and_then_says_with_what() -> None:
@@ -340,6 +342,33 @@ def test_an_explanation_may_begin_late_and_then_says_with_what() -> None:
     (violation,) = verdict.violations
     assert [each.f for each in violation.witness] == ["read"]
     assert violation.opening == "the state was 30"
+
+
+@pytest.mark.parametrize(
+    ("model", "steps", "wanted"),
+    [
+        (Text(), [("put", "b"), ("append", "c"), ("get", "bc")], "'bc'"),
+        (Text(), [("append", "a"), ("append", "a"), ("get", "aa")], "'aa'"),
+        (Register(), [("write", [1, 2]), ("read", [1, 2])], "[1, 2]"),
+        (Register(), [("write", 5), ("read", 6)], "something that nobody read"),
+        (Counter(), [("add", 3), ("read", 3)], "3"),
+        (GrowingSet(), [("add", 1), ("read", [1])], "[1]"),
+        (
+            Bank.of({"a": 1, "b": 0}),
+            [("transfer", ["a", "b", 1]), ("read", {"a": 0, "b": 1})],
+            "{'a': 0, 'b': 1}",
+        ),
+    ],
+)
+def test_states_are_told_in_the_words_of_the_object(
+    model: Model, steps: list[tuple[str, object]], wanted: str
+) -> None:
+    operations = [op(n, f, value, 2 * n, 2 * n + 1) for n, (f, value) in enumerate(steps)]
+    coding = Coding(operations, model)
+    state = coding.start
+    for each in operations[:-1]:
+        state = coding.step(state, coding.code(each))
+    assert coding.name(state) == wanted
 
 
 def test_a_broad_history_of_texts_is_decided_in_a_moment() -> None:

@@ -235,7 +235,7 @@ def test_transactions_are_recognised_and_judged(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------ what words mean
 
 
-def test_a_failure_in_a_printed_log_has_three_meanings() -> None:
+def test_a_failure_in_a_printed_log_has_its_meanings() -> None:
     text = "".join(
         f"INFO  jepsen.util - {line}\n"
         for line in (
@@ -247,6 +247,10 @@ def test_a_failure_in_a_printed_log_has_three_meanings() -> None:
             "0 :fail :write :timed-out",
             "1 :invoke :write 4",
             "1 :fail :write 4",
+            "2 :invoke :write 5",
+            "2 :info :write clojure.lang.ExceptionInfo: {not closed",
+            "3 :invoke :write 6",
+            "3 :fail :write :connection-refused",
         )
     )
     found = [(each.f, each.value, each.kind) for each in read(text).operations]
@@ -255,7 +259,11 @@ def test_a_failure_in_a_printed_log_has_three_meanings() -> None:
         ("read", None, Ended.FAIL),
         ("write", 3, Ended.INFO),
         ("write", 4, Ended.FAIL),
+        ("write", 5, Ended.INFO),
+        ("write", 6, Ended.FAIL),
     ]
+    with pytest.raises(ValueError, match="line 1"):
+        read("INFO  jepsen.util - 0 :invoke :write {not closed")
 
 
 def test_a_failure_in_maps_did_not_happen() -> None:

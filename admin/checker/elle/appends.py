@@ -12,6 +12,10 @@ from admin.checker.elle.graph import Edge, Graph, add_sessions, add_time
 from admin.checker.operation import NOBODY, Frozen, Kind, Operation, freeze
 
 
+STEPS = frozenset({"txn", "append", "read", "r"})
+"""Operations that are a transaction, of several steps or of one."""
+
+
 class Step(NamedTuple):
     """One thing that a transaction did: appended a value, or read all of a list."""
 
@@ -84,10 +88,16 @@ class Appends:
 
 
 def understood(operations: Sequence[Operation]) -> Appends:
-    """Read all transactions. Raises ValueError where one is something else."""
+    """Read all transactions. Raises ValueError where one does something else.
+
+    Between transactions other operations may stand, such as those that prepare; they say nothing.
+    """
+    txns = operations
+    if any(each.f == "txn" for each in operations):
+        txns = [each for each in operations if each.f in STEPS]
     transactions = [
         Transaction(at, each, tuple(steps_of(each)))
-        for at, each in enumerate(sorted(operations, key=lambda each: each.begun))
+        for at, each in enumerate(sorted(txns, key=lambda each: each.begun))
     ]
     found = Appends(transactions)
     for each in transactions:
@@ -119,7 +129,7 @@ def steps_of(operation: Operation) -> Iterator[Step]:
     """The steps of a transaction; a single append or read is one too."""
     if operation.f == "append":
         yield Step(appends=True, key=freeze(operation.key), value=freeze(operation.value))
-    elif operation.f in {"read", "r"}:
+    elif operation.f in STEPS - {"txn"}:
         yield Step(appends=False, key=freeze(operation.key), value=_values(operation.value))
     elif operation.f == "txn" and isinstance(operation.value, list | tuple):
         for each in operation.value:

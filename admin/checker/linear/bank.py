@@ -53,6 +53,11 @@ class Bank:
         """No balance is unseen."""
         return False
 
+    def words(self, state: State) -> str:
+        """The balances."""
+        assert isinstance(state, tuple)
+        return repr(dict(state))
+
     def needless(self, operations: Sequence[Operation]) -> frozenset[int]:  # noqa: ARG002 - the protocol's
         """None: any transfer may be what a later read saw."""
         return frozenset()

@@ -6,7 +6,7 @@ from admin.checker.linear import sets, zones
 from admin.checker.linear.bank import Bank
 from admin.checker.linear.explain import explain
 from admin.checker.linear.models import Atom, Counter, GrowingSet, Mark, Model, Register, look_atoms
-from admin.checker.linear.search import STEPS_MAX, Found, search
+from admin.checker.linear.search import STEPS_MAX, Found, Search, search
 from admin.checker.linear.texts import Text
 from admin.checker.operation import Frozen, Operation, by_key, freeze, happened
 from admin.checker.verdict import Result, Verdict, Violation, conclude, merge
@@ -54,15 +54,7 @@ def check_key(
                 note=note,
             )
         case Found.NO_ORDER:
-            why = explain(operations, model, found, steps_max=steps_max)
-            violation = Violation(
-                invariant=LINEARIZABLE,
-                message=NO_ORDER,
-                key=key,
-                witness=why.witness,
-                stuck=why.stuck,
-                opening=why.opening,
-            )
+            violation = _explained(key, NO_ORDER, operations, model, found)
             return conclude(LINEARIZABLE, facts=facts, violations=(violation,), steps=found.steps)
 
 
@@ -123,7 +115,8 @@ def _by_zones(
     found = zones.clash(operations, freeze(model.initial))
     if found is None:
         return conclude(LINEARIZABLE, facts=len(operations), violations=())
-    violation = _proved(key, found.message, found.witness, model, steps_max)
+    proof = search(found.witness, model, steps_max=steps_max)
+    violation = _explained(key, found.message, found.witness, model, proof)
     return conclude(LINEARIZABLE, facts=len(operations), violations=(violation,))
 
 
@@ -135,19 +128,34 @@ def _by_order(
         return conclude(LINEARIZABLE, facts=len(operations), violations=())
     kept = {("element", element) for element in found.elements}
     few = model.without(operations, frozenset(model.atoms(operations)) - kept - _looks(operations))
-    violation = _proved(key, found.message, few, model, steps_max)
+    violation = _explained(
+        key, found.message, few, model, search(few, model, steps_max=steps_max), whole=operations
+    )
     return conclude(LINEARIZABLE, facts=len(operations), violations=(violation,))
 
 
-def _proved(
-    key: Frozen, message: str, few: Sequence[Operation], model: Model, steps_max: int
+def _explained(
+    key: Frozen,
+    message: str,
+    operations: Sequence[Operation],
+    model: Model,
+    found: Search,
+    *,
+    whole: Sequence[Operation] = (),
 ) -> Violation:
-    """A violation from operations that are known to have no order, and are few or simple."""
-    proof = search(few, model, steps_max=steps_max)
-    assert proof.found is not Found.ORDER, few
-    why = explain(few, model, proof, steps_max=steps_max)
+    """A violation with its short proof; `whole` is what the operations were taken from, if so."""
+    assert found.found is not Found.ORDER, operations
+    why = explain(operations, model, found)
+    values = {each.number: each.value for each in whole or operations}
+    if any(values[each.number] != each.value for each in why.witness):
+        message += "; they are shown as far as they concern what is left"
     return Violation(
-        invariant=LINEARIZABLE, message=message, key=key, witness=why.witness, stuck=why.stuck
+        invariant=LINEARIZABLE,
+        message=message,
+        key=key,
+        witness=why.witness,
+        stuck=why.stuck,
+        opening=why.opening,
     )
 
 

@@ -51,7 +51,7 @@ class Coding:
     def name(self, state: int) -> str:
         """A state in words."""
         found = self._names[state]
-        return found.value if isinstance(found, Mark) else repr(found)
+        return found.value if isinstance(found, Mark) else self._machine.words(found)
 
     def _state(self, state: State) -> int:
         code = self._states.get(state)

@@ -31,11 +31,9 @@ class Explanation:
     opening: str = ""
 
 
-def explain(
-    operations: Sequence[Operation], model: Model, found: Search, *, steps_max: int
-) -> Explanation:
+def explain(operations: Sequence[Operation], model: Model, found: Search) -> Explanation:
     """Cut the history behind the fault, leave out what does not matter, then what came before."""
-    purse = _Purse(min(SHRINK_STEPS_MAX, steps_max))
+    purse = _Purse(SHRINK_STEPS_MAX)
     failing = _prefix(operations, model, found.stuck, purse)
     small = _shrink(failing, model, purse)
     answer = _explanation(small, model, purse)

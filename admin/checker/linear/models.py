@@ -38,6 +38,10 @@ class Machine(Protocol):
         """In `Mark.UNSEEN` it may come at once: no later place would serve any order better."""
         ...
 
+    def words(self, state: State) -> str:
+        """A state of the object's own, for people."""
+        ...
+
 
 class Model(Protocol):
     """A kind of object."""
@@ -151,6 +155,10 @@ class Counter:
         """No sum is unseen."""
         return False
 
+    def words(self, state: State) -> str:
+        """The sum."""
+        return repr(state)
+
     def needless(self, operations: Sequence[Operation]) -> frozenset[int]:
         """Additions of nothing."""
         return frozenset(
@@ -243,6 +251,9 @@ class _RegisterMachine:
         # Who saw that it was something else may have seen any of these, so then they matter.
         return f == "write" and value not in self.seen and not self.unequal
 
+    def words(self, state: State) -> str:
+        return repr(list(state) if isinstance(state, tuple) else state)
+
     def step(self, state: State, f: str, value: Frozen) -> State:
         match f:
             case "read":
@@ -273,6 +284,10 @@ class _SetMachine:
 
     def idle(self, f: str, value: Frozen) -> bool:  # noqa: ARG002 - the protocol's
         return f == "add"  # no element leads back to what was read
+
+    def words(self, state: State) -> str:
+        assert isinstance(state, int)
+        return repr([element for element, bit in self._bits.items() if state & bit])
 
     def step(self, state: State, f: str, value: Frozen) -> State:
         match f:

@@ -85,6 +85,9 @@ class _TextMachine:
     def idle(self, f: str, value: Frozen) -> bool:
         return f != "get" and not any(_text(value) in answer for answer in self._answers)
 
+    def words(self, state: State) -> str:
+        return repr(state)
+
     def step(self, state: State, f: str, value: Frozen) -> State:
         match f:
             case "get":
@@ -129,6 +132,15 @@ class _PieceMachine:
 
     def idle(self, f: str, value: Frozen) -> bool:
         return f != "get" and _text(value) not in self._read
+
+    def words(self, state: State) -> str:
+        above = {node: (before, piece) for (before, piece), node in self._nodes.items()}
+        assert isinstance(state, int)
+        text, node = "", state
+        while node != ROOT:
+            node, piece = above[node]
+            text = piece + text
+        return repr(text)
 
     def step(self, state: State, f: str, value: Frozen) -> State:
         match f:

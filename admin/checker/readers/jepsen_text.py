@@ -17,6 +17,7 @@ LINE = re.compile(
     r"\bjepsen\.\S+ - (?P<process>\d+)\s+"
     r":(?P<type>invoke|ok|fail|info)\s+:(?P<f>\S+)\s*(?P<value>.*)"
 )
+TIMED_OUT = Keyword("timed-out")
 UNEQUAL = "cas-unequal"
 """Seen by a `cas` that failed: it was not the old value."""
 
@@ -37,18 +38,21 @@ def _events(text: str) -> Iterator[Event]:
         found = LINE.search(line)
         if found is None:
             continue
-        value = _value(found["value"], number)
         kind, f = found["type"], found["f"]
-        if kind == "fail" and isinstance(value, Keyword):
-            kind = "fail" if f == "read" else "info"
-        elif kind == "fail" and f == "cas":
+        value = _value(found["value"], number, remarks=kind in {"fail", "info"})
+        if kind == "fail" and f == "cas" and isinstance(value, list):
             f = UNEQUAL
+        elif kind == "fail" and value == TIMED_OUT and f != "read":
+            kind = "info"
         yield Event(line=number, process=int(found["process"]), type=kind, f=f, value=value)
 
 
-def _value(text: str, line: int) -> object:
+def _value(text: str, line: int, *, remarks: bool) -> object:
+    """What stands at the end of a line. Where an error may stand there, any text will do."""
     try:
         values = parse(text)
     except ValueError as error:
+        if remarks:
+            return Keyword(text)
         raise ValueError(f"line {line + 1}: {error}") from error
     return values[0] if values else None
