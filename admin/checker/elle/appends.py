@@ -11,7 +11,6 @@ from typing import NamedTuple
 from admin.checker.elle.graph import Edge, Graph, add_sessions, add_time
 from admin.checker.operation import NOBODY, Frozen, Kind, Operation, freeze
 
-
 STEPS = frozenset({"txn", "append", "read", "r"})
 """Operations that are a transaction, of several steps or of one."""
 
