@@ -4,42 +4,97 @@ Synchronous writes, and reads that ask a quorum, are linearizable. Reads of what
 now, and everything asynchronous, promise less, and are judged by that only.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from admin.checker import linear
+from admin.checker.elle import Level, check_appends
+from admin.checker.facts import check_bank_total, check_failures
 from admin.checker.operation import Operation
-from admin.checker.verdict import Verdict
+from admin.checker.resolve import Decided, resolve
+from admin.checker.sessions import Applied, check_answers, check_read_your_writes
+from admin.checker.verdict import Result, Verdict
 from admin.soak.observed import Observed, observe
+from admin.soak.weak import check_written
 from qsync.sim import spaces
 from qsync.sim.run import Run
 
 STEPS_MAX = 20_000
 """Of one search for an order; beyond it, the check is undecided."""
-_STRONG = frozenset({"", "linearizable"})
+_BINDING = frozenset({"", "linearizable"})
+"""How a read has to be asked for to be linearizable: inside of a transaction, or like this."""
 
 
 def claims(done: Run) -> list[Verdict]:
-    """All verdicts for which the run has operations to examine."""
-    seen = observe(done.history)
-    strong = _STRONG | {"lease"} if done.leases_hold else _STRONG
-    bound = [each for each in seen if each.consistency in strong]
+    """All verdicts for which the run has something to examine."""
+    seen = _Seen(observe(done.history), done)
+    opening = {spaces.account(*place): spaces.START for place in spaces.accounts(done.report.keys)}
+    registers, notes = seen.all("registers"), seen.all("notes")
     verdicts = [
-        _named("registers", linear.check_cas_register(_of("registers", bound))),
-        _named("counters", linear.check_counter(_of("counters", bound), steps_max=STEPS_MAX)),
-        _named("bank", _bank(_of("bank", bound), done.report.keys)),
+        _named("registers", linear.check_cas_register(seen.bound("registers"))),
+        _named("counters", linear.check_counter(seen.bound("counters"), steps_max=STEPS_MAX)),
+        _named("bank", linear.check_bank(seen.bound("bank"), opening=opening, steps_max=STEPS_MAX)),
+        _named("lists", check_appends(seen.bound("lists"))),
+        _named("lists", check_appends(seen.all("lists"), level=Level.READ_COMMITTED)),
+        check_bank_total(seen.all("bank"), total=sum(opening.values())),
+        _named("registers", check_failures(registers)),
+        _named("notes", check_failures(notes)),
+        _named("registers", check_written(registers)),
+        _named("notes", check_written(notes)),
+        check_read_your_writes([*registers, *_reads(notes)]),
+        check_answers(seen.synchronous(), _rows(done)),
     ]
-    return [each for each in verdicts if each.facts]
+    return [each for each in verdicts if each.facts and each.result is not Result.SKIPPED]
 
 
-def _of(space: str, seen: Sequence[Observed]) -> list[Operation]:
-    return [each.operation for each in seen if each.space == space]
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The operations of a run, by the space they are about."""
+
+    observed: Sequence[Observed]
+    run: Run
+
+    def all(self, space: str) -> list[Operation]:
+        """Everything, whatever it promises."""
+        return self._settled(each for each in self.observed if each.space == space)
+
+    def bound(self, space: str) -> list[Operation]:
+        """Writes, and reads that promise to be as good as new."""
+        good = _BINDING | {"lease"} if self.run.leases_hold else _BINDING
+        return self._settled(
+            each for each in self.observed if each.space == space and each.consistency in good
+        )
+
+    def synchronous(self) -> list[Operation]:
+        """Writes whose receipts are for ever."""
+        return [
+            each.operation
+            for each in self.observed
+            if each.space != "notes" and not _only_reads(each.operation)
+        ]
+
+    def _settled(self, observed: Iterable[Observed]) -> list[Operation]:
+        """Unknown outcomes are known from the log, when the cluster came to rest."""
+        decided = Decided(applied=frozenset(self.run.applied), complete=True)
+        return resolve([each.operation for each in observed], decided)
+
+
+def _reads(operations: Iterable[Operation]) -> list[Operation]:
+    return [each for each in operations if each.f == "read"]
+
+
+def _only_reads(operation: Operation) -> bool:
+    if operation.f == "txn" and isinstance(operation.value, list):
+        return all(step[0] == "r" for step in operation.value)
+    return operation.f == "read"
+
+
+def _rows(done: Run) -> list[Applied]:
+    return [
+        Applied(session=session, seq=seq, index=index)
+        for (session, seq), index in done.applied.items()
+    ]
 
 
 def _named(what: str, verdict: Verdict) -> Verdict:
     return replace(verdict, invariant=f"{verdict.invariant} {what}")
-
-
-def _bank(operations: Sequence[Operation], keys: int) -> Verdict:
-    opening = {spaces.account(*place): spaces.START for place in spaces.accounts(keys)}
-    return linear.check_bank(operations, opening=opening, steps_max=STEPS_MAX)

@@ -1,12 +1,14 @@
 """The history of a simulated run as the operations that the checker judges."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from admin.checker.operation import Kind, Operation
 from qsync.sim.history import Line
 
 _KINDS = {"ok": Kind.OK, "fail": Kind.FAIL, "info": Kind.INFO}
+_ALSO = 1 << 40
+"""Added to the number of an operation that is seen in a second space, too."""
 _SETUP = frozenset({"open", "create", "expire"})
 
 
@@ -19,7 +21,6 @@ class Observed:
     """
 
     operation: Operation
-    name: str
     space: str
     consistency: str
 
@@ -33,13 +34,14 @@ def observe(lines: Iterable[Line]) -> list[Observed]:
             assert line.process not in waiting
             waiting[line.process] = line
         else:
-            found.append(_observed(waiting.pop(line.process), line))
-    found += [_observed(begun, None) for begun in waiting.values()]
+            found += _observed(waiting.pop(line.process), line)
+    for begun in waiting.values():
+        found += _observed(begun, None)
     kept = [each for each in found if each.operation.f not in _SETUP]
     return sorted(kept, key=lambda each: each.operation.begun)
 
 
-def _observed(begun: Line, ended: Line | None) -> Observed:
+def _observed(begun: Line, ended: Line | None) -> list[Observed]:
     told = ended or begun
     kind = _KINDS.get(told.type, Kind.INFO)
     operation = Operation(
@@ -49,13 +51,23 @@ def _observed(begun: Line, ended: Line | None) -> Observed:
         value=told.value,
         begun=begun.index,
         ended=None if kind is Kind.INFO else told.index,
-        key=begun.key if begun.key is None else f"{begun.space} {begun.key}",
+        key=_key(begun),
         kind=kind,
         session=told.session or None,
         seq=told.seq or None,
         index=told.at,
         floor=told.floor or None,
     )
-    return Observed(
-        operation=operation, name=begun.name, space=begun.space, consistency=told.consistency
-    )
+    one = Observed(operation=operation, space=begun.space, consistency=told.consistency)
+    if begun.name != "mixed":
+        return [one]
+    # It wrote a note of the same value, in the same transaction.
+    note = replace(operation, number=operation.number + _ALSO, key=f"notes {begun.key}")
+    return [one, replace(one, operation=note, space="notes")]
+
+
+def _key(begun: Line) -> object:
+    """A list goes by its number, as in the transactions that read and append to several."""
+    if begun.space == "lists" or begun.key is None:
+        return begun.key
+    return f"{begun.space} {begun.key}"

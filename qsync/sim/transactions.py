@@ -14,12 +14,14 @@ class ReadSet:
     def __init__(self) -> None:
         self.reads: list[list[object]] = []
         self.snapshot = 0
+        self.looks = 0
 
     def saw(self, place: Place, told: Told) -> None:
         """The oldest index is what all is checked against."""
         read = spaces.was_read(*place)
         if read not in self.reads:
             self.reads.append(read)
+        self.looks += 1
         self.snapshot = min(self.snapshot or told.at, told.at)
 
     def commit(self, ops: list[list[object]]) -> Write:
@@ -68,7 +70,7 @@ def _txn_steps(operation: Operation, asked: list[list[object]]) -> Steps:
         held = spaces.shown(LISTS, told.rows[0])
         assert held is None or isinstance(held, list)
         done.append([f, key, [*(held or ()), *own.get(key, ())]])
-    if ops or len(seen.reads) > 1:
+    if ops or seen.looks > 1:
         told = yield seen.commit(ops)
     if told.ok:
         operation.value = done

@@ -41,6 +41,8 @@ CLIENTS_NOTICE = {
     "linearizable registers",
     "linearizable counters",
     "linearizable bank",
+    "strict-serializable lists",
+    "failures-have-no-effect registers",
 }
 
 # What a mutant breaks, so that it is not caught by accident: numbers of protocol.md section 9.

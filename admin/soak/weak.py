@@ -1,0 +1,36 @@
+"""What even the weakest read promises: it shows what somebody wrote."""
+
+from collections.abc import Iterable
+
+from admin.checker.operation import Frozen, Kind, Operation, freeze
+from admin.checker.verdict import Verdict, Violation, conclude
+
+WRITTEN = "reads-were-written"
+
+
+def check_written(operations: Iterable[Operation]) -> Verdict:
+    """No read of a register shows what nobody had asked to be written when the read ended."""
+    known = sorted(operations, key=lambda each: each.begun)
+    begun: dict[tuple[Frozen, Frozen], int] = {}
+    for each in known:
+        if each.f in {"write", "cas"}:
+            value = each.value[1] if isinstance(each.value, list) else each.value
+            begun.setdefault((freeze(each.key), freeze(value)), each.begun)
+    facts, violations = 0, []
+    for each in known:
+        if each.f != "read" or each.kind is not Kind.OK or each.value is None:
+            continue
+        assert each.ended is not None
+        facts += 1
+        written = begun.get((freeze(each.key), freeze(each.value)))
+        if written is None or written > each.ended:
+            violations.append(
+                Violation(
+                    invariant=WRITTEN,
+                    message=f"{each.value!r} was read, which nobody had written",
+                    key=each.key,
+                    witness=(each,),
+                    stuck=each.number,
+                )
+            )
+    return conclude(WRITTEN, facts=facts, violations=violations)
