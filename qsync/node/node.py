@@ -1,9 +1,11 @@
 """A running node: opens its directory, builds the replica, serves, and closes in order."""
 
+import contextlib
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 import trio
 
@@ -84,7 +86,7 @@ class Node:
             writer=Writer(
                 self.storage.log,
                 choice=Choice(mode, probe_s=self.storage.probe_s),
-                call_soon=token.run_sync_soon,
+                call_soon=partial(_bring_home, token),
             ),
             timers=Timers(self._fired),
             timeline=self.timeline,
@@ -269,6 +271,12 @@ class Node:
             "error": self.replica.machine.disk.error or self.folding.error,
             "overlay_rows": self.replica.state.overlay_rows,
         }
+
+
+def _bring_home(token: trio.lowlevel.TrioToken, call: Callable[[], None]) -> None:
+    """Run a call on the loop; a write that hung until the loop was over is told to nobody."""
+    with contextlib.suppress(trio.RunFinishedError):
+        token.run_sync_soon(call)
 
 
 @asynccontextmanager

@@ -101,6 +101,7 @@ class Writer:
         self._thread: threading.Thread | None = None
         self._work: queue.SimpleQueue[tuple[Write, Done] | None] = queue.SimpleQueue()
         self._switch_s = sys.getswitchinterval()
+        self._closed = False
 
     @property
     def mode(self) -> Mode:
@@ -117,6 +118,7 @@ class Writer:
 
         In place, `done` is called before `submit` returns.
         """
+        assert not self._closed
         assert self.busy_since is None
         self.busy_since = time.monotonic()
         if self.choice.mode is Mode.INLINE:
@@ -126,7 +128,11 @@ class Writer:
             self._work.put((write, done))
 
     def close(self) -> bool:
-        """Let the write that runs end; false if it hangs, and then the log is still in use."""
+        """Let the write that runs end; false if it hangs, and then the log is still in use.
+
+        Nobody is told of its end any more: whoever was told would want to write again.
+        """
+        self._closed = True
         return self._end_thread()
 
     def _run(self, write: Write) -> tuple[StoreError | None, float]:
@@ -140,6 +146,8 @@ class Writer:
 
     def _finish(self, done: Done, error: StoreError | None, seconds: float) -> None:
         """On the caller's loop: choose anew, and tell."""
+        if self._closed:
+            return
         self.busy_since = None
         self.times.add(seconds)
         if self.choice.took(seconds) is Mode.INLINE:

@@ -244,3 +244,14 @@ def test_a_memory_writer_answers_with_the_fault(loop: Loop) -> None:
     log.fault = DiskFull("no room")
     twin.submit(write(some(2)), loop.done)
     assert loop.answers == [log.fault]
+
+
+def test_after_closing_nobody_is_told_and_nothing_is_written_any_more(loop: Loop) -> None:
+    log = GatedLog()
+    one = made(log, loop, Mode.THREAD)
+    one.submit(write(some(1)), loop.done)
+    assert log.reached.wait(20)
+    log.gate.set()
+    assert one.close()
+    loop.turn()  # the end of the write was on its way home
+    assert loop.answers == []
