@@ -91,13 +91,9 @@ def _read(appends: Appends, read: Read, faults: _Faults) -> Iterator[Anomaly]:
         yield Anomaly(name=name, message=f"{key}: {said}", transactions=(*others, read.reader))
     if not appends.agrees(read):
         order = appends.order[read.key]
-        other = next(
-            each.reader for each in appends.reads if (each.key, each.values) == (read.key, order)
-        )
         said = f"{key}: read {list(read.values)!r}, with which {list(order)!r} does not begin"
-        yield Anomaly(
-            name="incompatible-order", message=said, transactions=tuple({read.reader, other})
-        )
+        both = tuple(sorted({read.reader, appends.reader[read.key]}))
+        yield Anomaly(name="incompatible-order", message=said, transactions=both)
 
 
 def _intermediate(appends: Appends, read: Read) -> Iterator[Anomaly]:

@@ -52,8 +52,9 @@ class Read(NamedTuple):
 class Appends:
     """All transactions, with what they say together.
 
-    `writer[key, value]` is who appended it; `order[key]` the longest list that was read;
-    `committed` are those that took effect for certain: they said so, or somebody saw it.
+    `writer[key, value]` is who appended it; `order[key]` the longest list that was read, by
+    `reader[key]`; `committed` are those that took effect for certain: they said so, or somebody
+    saw it.
     """
 
     transactions: list[Transaction]
@@ -61,6 +62,7 @@ class Appends:
     twice: list[tuple[Frozen, Frozen]] = field(default_factory=list)
     reads: list[Read] = field(default_factory=list)
     order: dict[Frozen, tuple[Frozen, ...]] = field(default_factory=dict)
+    reader: dict[Frozen, int] = field(default_factory=dict)
     committed: set[int] = field(default_factory=set)
 
     def agrees(self, read: Read) -> bool:
@@ -117,6 +119,7 @@ def _order(found: Appends) -> None:
     for read in found.reads:
         if len(read.values) > len(found.order.get(read.key, ())):
             found.order[read.key] = read.values
+            found.reader[read.key] = read.reader
     for key, values in found.seen():
         for value in values:
             writer = found.writer.get((key, value))
