@@ -37,6 +37,8 @@ class Json(click.ParamType[object]):
             return value
         try:
             found: object = json.loads(value)
+        except RecursionError:
+            self.fail("the value is nested too deep", param, ctx)
         except ValueError:
             if value[:1] in {"[", "{", '"'}:
                 self.fail(f"{value!r} is not JSON", param, ctx)
@@ -285,7 +287,7 @@ def _connect(target: list[str], timeout: float) -> "Client":
 
 
 def _name(index: str) -> str | int:
-    return int(index) if index.isdigit() else index
+    return int(index) if index.isdecimal() else index
 
 
 def _tell(receipt: "Receipt") -> None:

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from qsync.config.sections import REPLICA_MAX
 from qsync.config.source import Place, Problem
 
 if TYPE_CHECKING:
@@ -43,8 +42,6 @@ def _network(config: "NodeConfig") -> Iterator[tuple[str, str]]:
 
 def _peers(config: "NodeConfig") -> Iterator[tuple[str, str]]:
     peers = config.peers
-    if len(peers) > REPLICA_MAX:
-        yield "peers", f"has {len(peers)} members; at most {REPLICA_MAX} are possible"
     if len(peers) > 1 and not config.cluster.id:
         yield "cluster.id", "is needed when there are peers, and is the same on all of them"
     own = [number for number, peer in enumerate(peers) if peer.id == config.node.id]

@@ -17,6 +17,7 @@ T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
 
 PORT_MAX = 65535
+WORD_CHARS_MAX = 100
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 
 
@@ -142,7 +143,9 @@ def choice(values: type[E]) -> Kind[E]:
 
 
 def nearest(word: str, known: list[str]) -> str | None:
-    """The known word that was probably meant."""
+    """The known word that was probably meant. Long texts are none, and take long to compare."""
+    if len(word) > WORD_CHARS_MAX:
+        return None
     return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.6)), None)
 
 

@@ -1,7 +1,7 @@
 """The whole configuration of a node: read, checked, explained, and written out again."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Self, TypeVar
@@ -10,7 +10,7 @@ from qsync.config import sections
 from qsync.config.aliases import ALIASES
 from qsync.config.checks import inconsistencies
 from qsync.config.kinds import ADDRESS, ADDRESS_OR_NONE, FLAG, Address, Described, option
-from qsync.config.source import Place, Problem, Reader, Setting, refusal
+from qsync.config.source import Place, Problem, Reader, Setting, general, refusal
 from qsync.config.text import render
 
 T = TypeVar("T")
@@ -127,16 +127,16 @@ class NodeConfig:
     @classmethod
     def _build(cls, reader: Reader, path: Path | None) -> Self:
         parsed: dict[str, object] = {}
-        for setting in reader.settings:
-            described = _OPTIONS[_general(setting.key)]
+        for setting in reader.settings.values():
+            described = _OPTIONS[general(setting.key)]
             try:
                 parsed[setting.key] = described.kind.parse(setting.text)
             except ValueError as error:
                 reader.problems.append(_complaint(setting, described, str(error)))
-        reader.problems += _incomplete(reader.settings)
+        reader.problems += _incomplete(reader.settings.values())
         if reader.problems:
             raise refusal(reader.problems)
-        places = {setting.key: setting.place for setting in reader.settings}
+        places = {setting.key: setting.place for setting in reader.settings.values()}
         peer_places = [place for key, place in places.items() if key.startswith("peers.")]
         if peer_places:
             places["peers"] = peer_places[0]
@@ -179,10 +179,6 @@ def _value(config: NodeConfig, key: str) -> object:
     return found
 
 
-def _general(key: str) -> str:
-    return ".".join("*" if part.isdigit() else part for part in key.split("."))
-
-
 def _complaint(setting: Setting, described: Described, reason: str) -> Problem:
     return Problem(
         place=setting.place,
@@ -193,7 +189,7 @@ def _complaint(setting: Setting, described: Described, reason: str) -> Problem:
     )
 
 
-def _incomplete(settings: list[Setting]) -> Iterator[Problem]:
+def _incomplete(settings: Iterable[Setting]) -> Iterator[Problem]:
     """Members that lack a part: none of them has a default that could be meant."""
     given = {setting.key: setting.place for setting in settings if setting.key.startswith("peers.")}
     for number in dict.fromkeys(key.split(".")[1] for key in given):

@@ -9,9 +9,12 @@ import yaml
 
 from qsync.config.aliases import ALIASES, canonical
 from qsync.config.kinds import nearest
+from qsync.config.sections import REPLICA_MAX
 from qsync.errors import ConfigError
 
 PREFIX = "QSYNC_"
+FILE_BYTES_MAX = 64 * 1024
+"""A file that is longer is none that somebody wrote; YAML takes long to read."""
 _NULL = "tag:yaml.org,2002:null"
 
 
@@ -74,7 +77,7 @@ class Reader:
     """Collects settings and problems. `known` are the options, `peers.*.id` for list members."""
 
     known: Collection[str]
-    settings: list[Setting] = field(default_factory=list)
+    settings: dict[str, Setting] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
     """What the present file has given already, by our names."""
@@ -82,7 +85,10 @@ class Reader:
     def file(self, path: Path) -> None:
         """Read a YAML file."""
         try:
-            text = path.read_text(encoding="utf-8")
+            with path.open("rb") as file:
+                raw = file.read(FILE_BYTES_MAX + 1)
+            # One that is too long may be cut in the middle of a letter; it is refused below.
+            text = raw.decode(errors="strict" if len(raw) <= FILE_BYTES_MAX else "replace")
         except OSError as error:
             raise ConfigError(
                 f"{path}: cannot be read: {error.strerror}", details={"file": str(path)}
@@ -93,14 +99,23 @@ class Reader:
 
     def text(self, text: str, *, where: str) -> None:
         """Read YAML text."""
+        if len(text.encode(errors="replace")) > FILE_BYTES_MAX:
+            self._refuse_file(where, f"is longer than {FILE_BYTES_MAX} bytes")
+            return
         try:
             root = yaml.compose(text, Loader=yaml.SafeLoader)
         except yaml.YAMLError as error:
             self.problems.append(_not_yaml(error, where))
             return
+        except RecursionError:
+            self._refuse_file(where, "is nested too deep")
+            return
         self._seen = set()
         if root is not None:
             self._mapping(root, "", where)
+
+    def _refuse_file(self, where: str, reason: str) -> None:
+        self.problems.append(Problem(place=Place(where), key="the file", value=None, reason=reason))
 
     def environment(self, env: Mapping[str, str]) -> None:
         """Read `QSYNC_SECTION__KEY` and `QSYNC_KEY`; other QSYNC_ variables are not ours."""
@@ -139,8 +154,12 @@ class Reader:
         if key != "peers":
             self._set(key, text, place)
             return
-        self.settings = [old for old in self.settings if not old.key.startswith("peers.")]
-        for number, item in enumerate(part for part in text.split(",") if part.strip()):
+        for old in [old for old in self.settings if old.startswith("peers.")]:
+            del self.settings[old]
+        items = [part for part in text.split(",") if part.strip()]
+        if not self._fit(len(items), place):
+            return
+        for number, item in enumerate(items):
             id_, colon, rest = item.strip().partition(":")
             name, at, address = rest.partition("@")
             if not colon or not at:
@@ -151,8 +170,19 @@ class Reader:
                 self._set(f"peers.{number}.{part}", value, place)
 
     def _set(self, key: str, text: str, place: Place) -> None:
-        self.settings = [old for old in self.settings if old.key != key]
-        self.settings.append(Setting(key=key, text=text, place=place))
+        self.settings.pop(key, None)
+        if _is_text(text):
+            self.settings[key] = Setting(key=key, text=text, place=place)
+        else:
+            reason = "holds a character that is in no text"
+            self.problems.append(Problem(place=place, key=key, value=None, reason=reason))
+
+    def _fit(self, members: int, place: Place) -> bool:
+        """Are these so few that it makes sense to read them?"""
+        if members > REPLICA_MAX:
+            reason = f"has {members} members; at most {REPLICA_MAX} are possible"
+            self.problems.append(Problem(place=place, key="peers", value=None, reason=reason))
+        return members <= REPLICA_MAX
 
     def _unknown(self, key: str, value: str | None, place: Place) -> Problem:
         plain = [known.replace("peers.*.", "") for known in self.known]
@@ -189,12 +219,11 @@ class Reader:
             reason = "is given twice" if key == written else f"is {key}, which is given already"
             self.problems.append(Problem(place=place, key=written, value=None, reason=reason))
         self._seen.add(key)
-        general = ".".join("*" if part.isdigit() else part for part in key.split("."))
         if key == "peers":
             self._sequence(value, key, where)
         elif key in self._sections():
             self._mapping(value, key, where)
-        elif general in self.known:
+        elif general(key) in self.known:
             self._scalar(value, key, where)
         else:
             text = value.value if isinstance(value, yaml.ScalarNode) else None
@@ -209,8 +238,10 @@ class Reader:
                 Problem(place=_place(node, where), key=key, value=None, reason=reason)
             )
             return
-        for number, item in enumerate(_items(node)):
-            self._mapping(item, f"{key}.{number}", where)
+        items = list(_items(node))
+        if self._fit(len(items), _place(node, where)):
+            for number, item in enumerate(items):
+                self._mapping(item, f"{key}.{number}", where)
 
     def _scalar(self, node: yaml.Node, key: str, where: str) -> None:
         place = _place(node, where)
@@ -222,6 +253,16 @@ class Reader:
         else:
             reason = "must be a single value"
             self.problems.append(Problem(place=place, key=key, value=None, reason=reason))
+
+
+def general(key: str) -> str:
+    """The option that a key speaks of: `peers.*.id` for `peers.0.id`."""
+    return ".".join("*" if part.isdecimal() else part for part in key.split("."))
+
+
+def _is_text(text: str) -> bool:
+    """Can it be a name of a file, a field of a message?"""
+    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _place(node: yaml.Node, where: str) -> Place:

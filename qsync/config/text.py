@@ -1,6 +1,5 @@
 """The configuration as a commented YAML file."""
 
-import json
 import re
 from collections.abc import Collection, Mapping
 
@@ -65,4 +64,11 @@ def _scalar(text: str) -> str:
         and ": " not in text
         and not text.endswith((":", " "))
     )
-    return text if plain else json.dumps(text, ensure_ascii=False)
+    return text if plain else f'"{"".join(map(_letter, text))}"'
+
+
+def _letter(letter: str) -> str:
+    """As it may stand between double quotes: what a reader would take for a line end is escaped."""
+    if letter in '"\\':
+        return f"\\{letter}"
+    return letter if letter.isprintable() else f"\\U{ord(letter):08x}"

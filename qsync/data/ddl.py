@@ -15,7 +15,10 @@ from qsync.errors import (
     WrongTuple,
 )
 
-NAME_CHARACTERS_MAX = 256
+FORMAT_FIELDS_MAX = 10_000
+"""Of the fields that have names; a tuple may have more."""
+PARTS_MAX = 255
+"""Of an index."""
 _MAX_ID = "max_id"
 _SPACE_OPTIONS = frozenset(
     {"format", "is_sync", "is_local", "if_not_exists", "id", "primary", "engine", "field_count"}
@@ -215,9 +218,11 @@ def _new_id(draft: Draft, wanted: object) -> int:
 
 
 def _name(name: object) -> str:
-    if isinstance(name, str) and 0 < len(name) <= NAME_CHARACTERS_MAX:
+    if isinstance(name, str) and 0 < len(name) <= schema.NAME_CHARACTERS_MAX:
         return name
-    raise WrongSchema(f"a name is text of 1 to {NAME_CHARACTERS_MAX} characters, not {name!r}")
+    raise WrongSchema(
+        f"a name is text of 1 to {schema.NAME_CHARACTERS_MAX} characters, not {name!r}"
+    )
 
 
 def _options(options: object, known: frozenset[str]) -> Mapping[str, object]:
@@ -262,11 +267,14 @@ def _format(value: object) -> list[Field]:
     """`[[name, type], ...]`, `[{name, type, is_nullable}, ...]` or only names."""
     if not isinstance(value, list | tuple):
         raise WrongSchema("a format is an array of fields")
+    if len(value) > FORMAT_FIELDS_MAX:
+        raise WrongSchema(f"a format has at most {FORMAT_FIELDS_MAX} fields, not {len(value)}")
     fields = [_field(one) for one in value]
-    names = [field.name for field in fields]
-    for name in names:
-        if names.count(name) > 1:
-            raise WrongSchema(f'two fields are named "{name}"')
+    seen: set[str] = set()
+    for field in fields:
+        if field.name in seen:
+            raise WrongSchema(f'two fields are named "{field.name}"')
+        seen.add(field.name)
     return fields
 
 
@@ -309,6 +317,8 @@ def _parts(fields: Sequence[Field], value: object) -> list[Part]:
     """`[[field, type], ...]`, `[{field, type}, ...]`, `[field, type, ...]` or fields only."""
     if not isinstance(value, list | tuple) or not value:
         raise WrongSchema("parts of an index are an array: [[field, type], ...]")
+    if len(value) > PARTS_MAX:
+        raise WrongSchema(f"an index has at most {PARTS_MAX} parts, not {len(value)}")
     items = list(value)
     if not any(isinstance(one, list | tuple | dict) for one in items):
         typed = len(items) % 2 == 0 and all(

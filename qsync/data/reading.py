@@ -1,5 +1,6 @@
 """Reading tuples through any index: get, select in both directions, count."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -40,7 +41,7 @@ def get(
 def select(reader: Readable, shape: Schema, query: Query) -> list[bytes]:
     """Tuples in index order (backwards for lt, le, req)."""
     space, index, run = _run(reader, shape, query)
-    found = islice(run, query.offset, _stop(query))
+    found = _page(run, query)
     if index.id == 0:
         return [row for _, row in found]
     prefix = space.primary.prefix
@@ -52,12 +53,12 @@ def select(reader: Readable, shape: Schema, query: Query) -> list[bytes]:
 def count(reader: Readable, shape: Schema, query: Query) -> int:
     """How many tuples select would return."""
     _, _, run = _run(reader, shape, query)
-    return sum(1 for _ in islice(run, query.offset, _stop(query)))
+    return sum(1 for _ in _page(run, query))
 
 
 def bounds(index: Index, iterator: object, key: object) -> tuple[bytes, bytes]:
     """The range of physical keys that an iterator covers."""
-    word = iterator.lower() if isinstance(iterator, str) else iterator
+    word = iterator.lower() if isinstance(iterator, str) else ""
     if word not in ITERATORS:
         raise WrongKey(f"there is no iterator {iterator!r}; known: {', '.join(sorted(ITERATORS))}")
     if key is not None and not isinstance(key, list | tuple):
@@ -107,10 +108,13 @@ def _position(space: Space, index: Index, after: bytes) -> bytes:
         raise WrongTuple(f'"after" is not a tuple of space "{space.name}": {error}') from error
 
 
-def _stop(query: Query) -> int | None:
-    if query.offset < 0 or (query.limit is not None and query.limit < 0):
+def _page(run: Iterator[tuple[bytes, bytes]], query: Query) -> Iterator[tuple[bytes, bytes]]:
+    """What offset and limit leave. Clients may ask for more than Python can count to."""
+    limit = query.limit
+    if query.offset < 0 or (limit is not None and limit < 0):
         raise WrongKey("limit and offset cannot be negative")
-    return None if query.limit is None else query.offset + query.limit
+    offset = min(query.offset, sys.maxsize)
+    return islice(run, offset, None if limit is None else min(offset + limit, sys.maxsize))
 
 
 def read_range(shape: Schema, read: Sequence[object]) -> tuple[Space, Index, bytes, bytes]:

@@ -15,6 +15,7 @@ USER_SPACE_MIN = 512
 """Ids below belong to the system."""
 SPACE_ID_MAX = (1 << 31) - 1
 INDEXES_MAX = 128
+NAME_CHARACTERS_MAX = 256
 DDL_SPACES = frozenset({SPACE, INDEX, TRUNCATE})
 """A row written to one of these changes more than itself."""
 OWN_VERBS = frozenset({SPACE, INDEX, TRUNCATE, SESSION, SEQUENCE, SEQUENCE_DATA})
@@ -292,7 +293,8 @@ def _read_field(row: Mapping[str, object]) -> Field:
 
 
 def _alike(ref: object, names: Sequence[str]) -> str:
-    found = get_close_matches(str(ref), names, n=1)
+    word = ref if isinstance(ref, str) and len(ref) <= NAME_CHARACTERS_MAX else ""
+    found = get_close_matches(word, names, n=1)
     return f'did you mean "{found[0]}"?' if found else ""
 
 

@@ -157,8 +157,8 @@ def _advance(table: Table, txn: Txn, *, rolled_back: bool) -> None:
 
 def _sweep(table: Table, txn: Txn) -> None:
     for name, _ in txn.changes:
-        if table[name] is None:
-            del table[name]
+        if table.get(name) is None:
+            table.pop(name, None)  # one transaction may change a session more than once
 
 
 def _row(name: bytes, session: Session) -> bytes:

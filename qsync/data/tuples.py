@@ -6,9 +6,12 @@ from uuid import UUID
 
 import cbor2
 
-from qsync.data import keys
+from qsync.data import keys, tags
 from qsync.data.keys import FieldType, Misfit
 from qsync.errors import WrongTuple
+
+DEPTH_MAX = 64
+"""Nesting of arrays and maps in a tuple, itself included."""
 
 _INTEGERS = (keys.INTEGER_MIN, keys.INTEGER_MAX)
 _UNDEFINED = 0xF7
@@ -51,11 +54,13 @@ def decode(data: object) -> list[object]:
         raise WrongTuple(f"a tuple travels as bytes, not as {keys.describe(data)}")
     try:
         # CBOR readers ignore what follows the first item, so let something known follow it.
-        pair = cbor2.loads(b"".join((_PAIR, data, _END)))
+        pair = cbor2.loads(
+            b"".join((_PAIR, data, _END)), semantic_decoders=tags.DECODERS, max_depth=DEPTH_MAX + 1
+        )
         if pair[1] is not cbor2.undefined or not (_UNDEFINED not in data or _is_one_item(data)):
             raise WrongTuple("bytes follow the end of the tuple")
     except (cbor2.CBORDecodeError, ValueError, TypeError, RecursionError) as error:
-        raise WrongTuple(f"not a CBOR array: {error}") from error
+        raise WrongTuple(f"not a CBOR array: {error.__cause__ or error}") from error
     fields = pair[0]
     if fields.__class__ is not list:
         raise WrongTuple(f"a tuple is an array, not {keys.describe(fields)}")

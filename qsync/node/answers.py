@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from qsync.node.desk import Desk
     from qsync.replica import Replica
 
+PLACE_DIGITS_MAX = 9
+"""Of a number in a path of INFO."""
+
 Question = verbs.Plain | verbs.Info | verbs.Log | verbs.Digest | verbs.DryRun
 Reading = verbs.Get | verbs.Select | verbs.Count | verbs.TxGet
 
@@ -107,12 +110,13 @@ class Answers:
         for part in rest:
             if not part:
                 continue
+            number = _number(part)
             if isinstance(value, dict) and part in value:
                 value = value[part]
-            elif isinstance(value, dict) and part.isdigit() and int(part) in value:
-                value = value[int(part)]
-            elif isinstance(value, list) and part.isdigit() and 1 <= int(part) <= len(value):
-                value = value[int(part) - 1]
+            elif isinstance(value, dict) and number in value:
+                value = value[number]
+            elif isinstance(value, list) and number is not None and 1 <= number <= len(value):
+                value = value[number - 1]
             else:
                 known = sorted(map(str, value)) if isinstance(value, dict) else []
                 raise WrongKey(f"there is no {part!r} in {request.path!r}", hint=f"one of {known}")
@@ -143,3 +147,8 @@ class Answers:
     def dry_run(self, request: verbs.DryRun) -> bytes:
         """What an operation would do, in numbers."""
         return replies.reply(request.id, operate.dry_run(self._replica.machine, request.what))
+
+
+def _number(part: str) -> int | None:
+    """A step of a path that may name a member by its id, or an item by its place."""
+    return int(part) if part.isdecimal() and len(part) <= PLACE_DIGITS_MAX else None

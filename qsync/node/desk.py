@@ -70,9 +70,10 @@ class Desk:
         self._node.reactor.send(connection, data)
 
     def _options(self, connection: Connection, request: verbs.Options) -> None:
-        if request.given:
-            self._node.timeline.note("options", {"given": request.given})
         found = options.change(self._node, request.given)
+        if request.given:
+            # What was accepted is short and plain; what is refused may be anything.
+            self._node.timeline.note("options", {"given": request.given})
         self._send(connection, replies.reply(request.id, found))
 
     def _snapshot(self, connection: Connection, number: int) -> None:

@@ -6,7 +6,6 @@ What is changed here holds until the node stops: its file says how it starts.
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from election.quorum import majority
@@ -14,7 +13,7 @@ from qsync import units
 from qsync.config import NodeConfig
 from qsync.config.aliases import ALIASES
 from qsync.config.checks import inconsistencies
-from qsync.config.kinds import FLAG, Kind
+from qsync.config.kinds import FLAG, Kind, nearest
 from qsync.core.reconfigure import reconfigure
 from qsync.errors import ConfigError
 from qsync.node.assembly import core_config
@@ -132,8 +131,8 @@ def _check_fixed(node: "Node", name: str, value: object) -> None:
     find = _FIXED.get(name)
     if find is None:
         known = [*DYNAMIC, _READ_ONLY, *_FIXED]
-        near = get_close_matches(name, known, n=1)
-        meant = f'; did you mean "{near[0]}"?' if near else ""
+        near = nearest(name, known)
+        meant = f'; did you mean "{near}"?' if near else ""
         raise ValueError(f"is for an option that does not exist{meant}")
     present = find(node)
     if value != present:

@@ -2,11 +2,12 @@
 
 import struct
 from collections.abc import Sequence
-from typing import Final, NoReturn
+from typing import Final
 
 import cbor2
 
 from election.messages import Index, Replica, Term
+from qsync.data import tags
 from qsync.errors import ProtocolError
 from qsync.wire import limits
 
@@ -153,9 +154,9 @@ def led_term(number: int) -> Term:
 def loads(payload: bytes) -> object:
     """Decode one message. Whatever the bytes are, nothing but ProtocolError is raised."""
     try:
-        return cbor2.loads(payload, semantic_decoders=_REFUSED_TAGS, max_depth=limits.DEPTH_MAX)
+        return cbor2.loads(payload, semantic_decoders=tags.DECODERS, max_depth=limits.DEPTH_MAX)
     except (cbor2.CBORError, ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise ProtocolError(f"not a message: {error}") from error
+        raise ProtocolError(f"not a message: {error.__cause__ or error}") from error
 
 
 def loads_array(payload: bytes) -> list[object]:
@@ -190,11 +191,3 @@ def raw_or_nil(value: bytes | None) -> bytes:
     if value is None:
         return b"\xf6"
     return head(MAJOR_BYTES, len(value)) + value
-
-
-def _refuse_tag(_decoder: object, _immutable: bool = False) -> NoReturn:  # noqa: FBT001, FBT002 - cbor2 calls it so
-    raise ValueError("this tag is not allowed in messages")
-
-
-# Shared references can make cycles; regular expressions and MIME parts are parsed at a price.
-_REFUSED_TAGS: Final = {28: _refuse_tag, 29: _refuse_tag, 35: _refuse_tag, 36: _refuse_tag}

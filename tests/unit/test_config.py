@@ -13,6 +13,7 @@ from election.roles import Mode
 from qsync import units
 from qsync.config import NodeConfig
 from qsync.config.aliases import ALIASES
+from qsync.config.source import FILE_BYTES_MAX
 from qsync.errors import ConfigError
 
 CLUSTER = "8c2f6b1e-0c5a-4f62-9d0e-3a7d1b9c4e55"
@@ -276,6 +277,36 @@ def test_options_must_fit_together(flags: dict[str, str], reason: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load({**THREE, **flags})
     assert reason in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("# " + "x" * FILE_BYTES_MAX, f"the file: is longer than {FILE_BYTES_MAX} bytes"),
+        ("[" * 20_000, "the file: is nested too deep"),
+        ('node: {dir: "a\\0b"}', "node.dir: holds a character that is in no text"),
+        ('cluster: {tag: "\\ud800"}', "cluster.tag: holds a character that is in no text"),
+        ("peers.².id: 1", "peers.².id = '1': there is no such option"),
+        ("peers: [" + "{id: 1}, " * 32 + "]", "peers: has 32 members; at most 31 are possible"),
+    ],
+)
+def test_what_no_file_should_hold_is_refused(text: str, says: str) -> None:
+    assert says in refused(text).message
+
+
+def test_a_file_that_is_too_long_is_not_even_read(tmp_path: Path) -> None:
+    path = tmp_path / "node.yaml"
+    path.write_text("ж" * FILE_BYTES_MAX, encoding="utf-8")
+    with pytest.raises(ConfigError, match="is longer than"):
+        NodeConfig.load(path, {}, {})
+
+
+@pytest.mark.parametrize(
+    "tag", ["a\nb", 'say "x"', "back\\slash", "\x7f\x85\u2028\ufeff", "😀", "é"]
+)
+def test_any_text_is_written_so_that_it_reads_back(tag: str) -> None:
+    config = load({"cluster.tag": tag})
+    assert NodeConfig.loads(config.to_yaml()).cluster.tag == tag
 
 
 def test_more_members_than_replica_ids_are_refused() -> None:

@@ -133,6 +133,8 @@ def test_reads_that_make_no_sense_are_refused(book: Book) -> None:
         state.select("w", None, "near", [1])
     with pytest.raises(WrongKey, match="iterator"):
         state.select("w", None, 7, [1])
+    with pytest.raises(WrongKey, match="iterator"):
+        state.select("w", None, ["eq"], [1])
     with pytest.raises(WrongKey):
         state.select("w", None, "eq", 1)
     with pytest.raises(WrongKey):
@@ -145,6 +147,15 @@ def test_reads_that_make_no_sense_are_refused(book: Book) -> None:
         state.get("w", "second", [1, 1])
     with pytest.raises(WrongTuple):
         state.select("w", None, "all", after=pack("no", "tuple"))
+
+
+def test_a_limit_may_be_more_than_there_ever_can_be(book: Book) -> None:
+    everything = book.state.select("w", None, "all")
+    assert everything
+    for most in (2**63 - 1, 2**63, 2**64 - 1):
+        assert book.state.select("w", None, "all", limit=most) == everything
+        assert book.state.select("w", None, "all", limit=most, offset=most) == []
+        assert book.state.select("w", None, "all", offset=most) == []
 
 
 def test_pending_tuples_are_not_readable(book: Book) -> None:

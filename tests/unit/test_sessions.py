@@ -83,6 +83,17 @@ def test_a_session_opened_and_expired_in_one_fold_leaves_no_row(book: Book) -> N
     assert [row[0] for row in stored_rows(book)] == [SESSION]
 
 
+@pytest.mark.parametrize("ops", ["30 31", "31 31", "31 30", "30 31 30", "31 30 31"])
+def test_a_session_may_change_more_than_once_in_a_transaction(book: Book, ops: str) -> None:
+    book.write(*([int(op), SESSION] for op in ops.split()))
+    known = NEW if ops.endswith("30") else EXPIRED
+    assert book.state.seen(SESSION, 1) is known
+    book.fold()
+    assert book.state.seen(SESSION, 1) is known
+    assert book.follower(book.store).seen(SESSION, 1) is known
+    assert bool(stored_rows(book)) is (known is NEW)
+
+
 def test_a_rolled_back_request_is_known_as_that_for_ever(book: Book) -> None:
     book.pend(PUT, seq=1)
     place = book.last
