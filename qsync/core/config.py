@@ -9,6 +9,8 @@ from election.roles import Mode
 
 DISCONNECT_FACTOR = 4
 """A peer not heard for this many replication timeouts counts as gone (tarantool.md 2.2)."""
+LEASE_SHARE = 0.8
+"""Of the time that a follower stays loyal: clocks may run at different speeds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,7 @@ class CoreConfig:
     @property
     def lease(self) -> float:
         """How long a quorum's answer lets the leader read alone; below a follower's patience."""
-        return 0.8 * min(self.election_timeout, self.disconnect_timeout)
+        return LEASE_SHARE * min(self.election_timeout, self.disconnect_timeout)
 
     @property
     def quorum(self) -> int:

@@ -203,7 +203,7 @@ class Leader:
             return answer.term == self.term
         progress.recruit = answer.recruit
         progress.heard_at = self.ledger.now
-        self.rounds.heard(answer.follower, answer.round)
+        self.rounds.heard(answer.follower, answer.round, loyal_s=answer.loyal_us / 1e6)
         return True
 
     # -- watching

@@ -68,13 +68,17 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
-    """Follower to leader: in your term I still follow you (answer to `round`)."""
+    """Follower to leader: in your term I still follow you (answer to `round`).
+
+    `loyal_us`: for so many microseconds from now on I vote for nobody else.
+    """
 
     term: Term
     follower: Replica
     epoch: int
     round: int
     recruit: bool
+    loyal_us: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -74,6 +74,7 @@ def _heard(machine: "Machine", message: Append | Heartbeat, *, round_: int) -> H
         epoch=message.epoch,
         round=round_,
         recruit=not machine.raft.ballot.member,
+        loyal_us=int(machine.raft.timing.election_timeout * 1e6),
     )
 
 

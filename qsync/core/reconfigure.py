@@ -18,7 +18,7 @@ def reconfigure(machine: "Machine", config: CoreConfig) -> None:
     machine.follower.config = config
     leader = machine.leader
     if leader is not None:
-        leader.config = config
+        leader.config = leader.rounds.config = config
     raft = machine.raft
     timing = Timing(
         election_timeout=config.election_timeout, disconnect_timeout=config.disconnect_timeout

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from election.messages import Replica, Term
-from qsync.core.config import CoreConfig
+from qsync.core.config import LEASE_SHARE, CoreConfig
 from qsync.core.ledger import Ledger
 from qsync.core.messages import Heartbeat, Message
 from qsync.core.progress import Progress, counted, quorumth
@@ -25,13 +25,13 @@ class Rounds:
         term: Term,
     ) -> None:
         self.reads = LeaderReads()
-        self._config = config
+        self.config = config
         self._ledger = ledger
         self._followers = followers
         self._term = term
         self._began: dict[int, float] = {}
         self._answered: dict[Replica, int] = {}
-        self._answered_at: dict[Replica, float] = {}
+        self._loyal_until: dict[Replica, float] = {}
 
     def begin(self, send: Send, *, established: bool) -> None:
         """Ask everybody whether they still follow; admit recruits that have caught up."""
@@ -46,7 +46,7 @@ class Rounds:
                 progress.peer,
                 Heartbeat(
                     term=self._term,
-                    leader=self._config.me,
+                    leader=self.config.me,
                     epoch=progress.epoch,
                     round=round_,
                     matched=progress.match,
@@ -55,17 +55,21 @@ class Rounds:
                 ),
             )
 
-    def heard(self, follower: Replica, round_: int) -> None:
-        """A follower answered a round."""
+    def heard(self, follower: Replica, round_: int, *, loyal_s: float) -> None:
+        """A follower answered a round, and said how long it stays loyal.
+
+        Its word counts, not our own timeout: theirs may be another one, above all while it changes.
+        """
         if round_ > self._answered.get(follower, 0):
             self._answered[follower] = round_
             if round_ in self._began:
-                self._answered_at[follower] = self._began[round_]
+                lasting_s = min(loyal_s, self.config.disconnect_timeout)
+                self._loyal_until[follower] = self._began[round_] + LEASE_SHARE * lasting_s
 
     def forget(self, follower: Replica) -> None:
         """The connection is a new one: what was answered over the former one does not count."""
         self._answered.pop(follower, None)
-        self._answered_at.pop(follower, None)
+        self._loyal_until.pop(follower, None)
 
     def answered(self) -> int:
         """The newest round in which a quorum of the voters said that they follow."""
@@ -85,12 +89,12 @@ class Rounds:
     def leased_until(self) -> float:
         """Until when no other leader can have been elected, on this node's monotonic clock."""
         followers = counted(self._followers.values())
-        times = [self._ledger.now]
-        times += [self._answered_at.get(each.peer, float("-inf")) for each in followers]
+        times = [self._ledger.now + self.config.lease]
+        times += [self._loyal_until.get(each.peer, float("-inf")) for each in followers]
         if len(times) < self._majority:
             return float("-inf")
-        return quorumth(times, self._majority) + self._config.lease
+        return quorumth(times, self._majority)
 
     @property
     def _majority(self) -> int:
-        return len(self._config.voters) // 2 + 1
+        return len(self.config.voters) // 2 + 1

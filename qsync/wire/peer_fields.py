@@ -148,6 +148,7 @@ def _heard(fields: cbor.Fields) -> Heard:
         follower=fields.replica(),
         epoch=fields.uint(),
         round=fields.uint(),
+        loyal_us=fields.uint(),
         recruit=fields.flag(),
     )
 

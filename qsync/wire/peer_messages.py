@@ -42,13 +42,13 @@ _APPEND = struct.Struct(">IBB BQ BI BQ BQ BQ BI BQ BQ BI")
 _APPENDED = struct.Struct(">IBB BQ BI BQ B BQ BQ B")
 # Heartbeat: term, leader, epoch, round, matched, confirmed, last, admit.
 _HEARTBEAT = struct.Struct(">IBB BQ BI BQ BQ BQ BQ BQ B")
-# Heard: term, follower, epoch, round, recruit.
-_HEARD = struct.Struct(">IBB BQ BI BQ BQ B")
+# Heard: term, follower, epoch, round, loyal_us, recruit.
+_HEARD = struct.Struct(">IBB BQ BI BQ BQ BQ B")
 
 _APPEND_HEAD: Final = cbor.ARRAY | 10
 _APPENDED_HEAD: Final = cbor.ARRAY | 8
 _HEARTBEAT_HEAD: Final = cbor.ARRAY | 9
-_HEARD_HEAD: Final = cbor.ARRAY | 6
+_HEARD_HEAD: Final = cbor.ARRAY | 7
 _U32, _U64 = cbor.U32, cbor.U64
 
 
@@ -162,6 +162,8 @@ def _encode_answer(message: Appended | Heartbeat | Heard) -> bytes:
                 message.epoch,
                 _U64,
                 message.round,
+                _U64,
+                message.loyal_us,
                 cbor.TRUE if message.recruit else cbor.FALSE,
             )
         case _:
@@ -176,7 +178,7 @@ _HEARD_IN = struct.Struct(_HEARD.format.replace("I", "", 1))
 _APPEND_HEADS: Final = (_U64, _U32, _U64, _U64, _U64, _U32, _U64, _U64, cbor.BYTES32)
 _APPENDED_HEADS: Final = (_U64, _U32, _U64, _U64, _U64)
 _HEARTBEAT_HEADS: Final = (_U64, _U32, _U64, _U64, _U64, _U64, _U64)
-_HEARD_HEADS: Final = (_U64, _U32, _U64, _U64)
+_HEARD_HEADS: Final = (_U64, _U32, _U64, _U64, _U64)
 _BOOLEANS: Final = {cbor.TRUE: True, cbor.FALSE: False}
 
 
@@ -243,11 +245,17 @@ def _decode_heartbeat(payload: bytes) -> Message:
 def _decode_heard(payload: bytes) -> Message:
     if len(payload) != _HEARD_IN.size:
         return decode_slowly(payload)
-    _, _, h1, term, h2, who, h3, epoch, h4, number, recruit = _HEARD_IN.unpack(payload)
-    if (h1, h2, h3, h4) != _HEARD_HEADS or recruit not in _BOOLEANS:
+    *fields, recruit = _HEARD_IN.unpack(payload)
+    if tuple(fields[2::2]) != _HEARD_HEADS or recruit not in _BOOLEANS:
         return decode_slowly(payload)
+    term, who, epoch, number, loyal_us = fields[3::2]
     return Heard(
-        term=term, follower=_replica(who), epoch=epoch, round=number, recruit=_BOOLEANS[recruit]
+        term=term,
+        follower=_replica(who),
+        epoch=epoch,
+        round=number,
+        loyal_us=loyal_us,
+        recruit=_BOOLEANS[recruit],
     )
 
 

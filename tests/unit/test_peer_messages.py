@@ -82,7 +82,9 @@ answers: st.SearchStrategy[Message] = st.one_of(
         last=indexes,
         admit=flags,
     ),
-    st.builds(Heard, term=terms, follower=replicas, epoch=u64, round=u64, recruit=flags),
+    st.builds(
+        Heard, term=terms, follower=replicas, epoch=u64, round=u64, recruit=flags, loyal_us=u64
+    ),
     st.builds(AskIndex, term=terms, follower=replicas, ask=u64),
     st.builds(ReadIndex, term=terms, ask=u64, index=st.none() | indexes),
     st.builds(AskHandOver, term=terms, candidate=replicas),
@@ -182,7 +184,9 @@ def test_an_append_must_follow_its_previous_entry() -> None:
 
 @pytest.mark.parametrize("who", [0, 32, 2**32 - 1])
 def test_a_replica_id_out_of_range_is_a_protocol_error(who: int) -> None:
-    message = Heard(term=Term(1), follower=Replica(who), epoch=1, round=1, recruit=False)
+    message = Heard(
+        term=Term(1), follower=Replica(who), epoch=1, round=1, recruit=False, loyal_us=1
+    )
     with pytest.raises(ProtocolError):
         decode(payload(encode(message)))
 
