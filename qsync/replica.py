@@ -1,6 +1,6 @@
 """One replica, pure: the core decides, the data follows. Node and simulator run it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from election.messages import Ballot, Index, Term
@@ -129,10 +129,33 @@ class Replica:
                 return self._attach(ticket, seen)
             if seen is not Once.NEW:
                 raise _not_new(seen)
+        if request.reads:
+            request = self._grounded(request)
         executed = state.execute(request)
         entry = self.machine.propose(executed.body, sync=executed.sync, ticket=ticket)
         state.applied(entry.index, entry.term, executed)
         return Submitted(entry.index, entry.term, entry.lsn, executed.results, duplicate=False)
+
+    def _grounded(self, request: Request) -> Request:
+        """The request without the places of the log it was read from, which must be in this log.
+
+        An asynchronous tail may be cut off after somebody read it; at its indexes there are other
+        entries now, and a check by index alone would not look at them.
+        """
+        log = self.machine.ledger.log
+        reads: list[Sequence[object]] = []
+        for read in request.reads:
+            match read:
+                case ["p", int(index), int(term)]:
+                    if not 0 <= index <= log.last or log.term_at(index) != term:
+                        raise errors.Conflict(
+                            f"the transaction read what is not in the log here, {index} of term"
+                            f" {term}: it was cut off, or has not arrived",
+                            hint="run it again",
+                        )
+                case _:
+                    reads.append(read)
+        return request._replace(reads=reads)
 
     def _check_writable(self) -> None:
         machine = self.machine

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from election.messages import Index
+from election.messages import Index, Position
 from qsync.client.asks import Ask, Kind
 from qsync.client.numbering import Token, parse_token
 from qsync.client.rows import (
@@ -118,8 +118,10 @@ def get(space: Name, key: Key, level: Level = LINEARIZABLE, index: Name = 0) -> 
     return Call(Kind.READ, lambda id: Get(id, space, index, parts, level), lambda a: _row(a)[0])
 
 
-def get_at(space: Name, key: Key, index: Name, ops: Operations) -> Call[tuple[Row | None, Index]]:
-    """For transactions: the tuple as it is after `ops`, and the index at which it was read."""
+def get_at(
+    space: Name, key: Key, index: Name, ops: Operations
+) -> Call[tuple[Row | None, Position]]:
+    """For transactions: the tuple as it is after `ops`, and how far the log was then."""
     parts = key_of(key)
 
     def make(id: int) -> Request:
@@ -169,8 +171,8 @@ def select(space: Name, which: Range, level: Level = LINEARIZABLE) -> Call[list[
     return Call(Kind.READ, asked, lambda ask: _rows(ask)[0])
 
 
-def select_at(space: Name, which: Range, ops: Operations) -> Call[tuple[list[Row], Index]]:
-    """For transactions: the tuples as they are after `ops`, and the index of the read."""
+def select_at(space: Name, which: Range, ops: Operations) -> Call[tuple[list[Row], Position]]:
+    """For transactions: the tuples as they are after `ops`, and how far the log was."""
     return Call(Kind.READ, _select(space, which, LINEARIZABLE, list(ops)), _rows)
 
 
@@ -299,14 +301,14 @@ def _values(ask: Ask, size: int | None = None) -> list[object]:
     raise ProtocolError(f"an answer of {len(ask.answer)} fields, not {size}")
 
 
-def _row(ask: Ask) -> tuple[Row | None, Index]:
-    found, snapshot = replies.read_row(_values(ask))
-    return (None if found is None else decode_row(found)), snapshot
+def _row(ask: Ask) -> tuple[Row | None, Position]:
+    found, seen = replies.read_row(_values(ask))
+    return (None if found is None else decode_row(found)), seen
 
 
-def _rows(ask: Ask) -> tuple[list[Row], Index]:
-    found, snapshot = replies.read_rows(_values(ask))
-    return [decode_row(one) for one in found], snapshot
+def _rows(ask: Ask) -> tuple[list[Row], Position]:
+    found, seen = replies.read_rows(_values(ask))
+    return [decode_row(one) for one in found], seen
 
 
 def _map(ask: Ask) -> dict[str, object]:

@@ -7,6 +7,7 @@ Conflict, and writes nothing, if anything that was read has changed: they are se
 from types import TracebackType
 from typing import Self, Unpack
 
+from election.messages import Position
 from qsync.client import calls, operations, options
 from qsync.client.calls import Basis, Call, Range
 from qsync.client.operations import Operation
@@ -27,7 +28,7 @@ class Draft:
         self._given = given
         self._commit = options.commit_of(given)
         self._reads: list[list[object]] = []
-        self._snapshot = 0
+        self._seen: list[Position] = []
         self._looks = 0
 
     def write(self, operation: Operation) -> None:
@@ -40,12 +41,13 @@ class Draft:
         if self.over:
             raise RolledBack("the transaction is over", hint="begin another one")
 
-    def saw(self, read: list[object], snapshot: int) -> None:
-        """Something was read as of that index. The oldest index is what all is checked against."""
+    def saw(self, read: list[object], seen: Position) -> None:
+        """Something was read of a log that had come so far."""
         if read not in self._reads:
             self._reads.append(read)
         self._looks += 1
-        self._snapshot = min(self._snapshot or snapshot, snapshot)
+        if seen not in self._seen:
+            self._seen.append(seen)
 
     def end(self, given: WriteOptions) -> Call[Receipt] | None:
         """How to commit; None when there is nothing that could go wrong."""
@@ -56,9 +58,18 @@ class Draft:
         self.over = True
         # One look is true by itself. Two must be of one moment, be they at the same tuple.
         if self.ops or self._looks > 1:
-            basis = Basis(snapshot=self._snapshot, reads=self._reads)
-            return calls.write(self.ops, self._commit, basis)
+            return calls.write(self.ops, self._commit, self._basis())
         return None
+
+    def _basis(self) -> Basis:
+        """What was read must be as it was at the oldest of all places, in a log that has them all.
+
+        Asynchronous data may be cut off after it was read; the same index may then be another
+        entry, so every place is named by its term, too.
+        """
+        oldest = min((each.index for each in self._seen), default=0)
+        places: list[list[object]] = [["p", each.index, each.term] for each in self._seen]
+        return Basis(snapshot=oldest, reads=[*places, *self._reads])
 
 
 class Transaction:
@@ -152,8 +163,8 @@ class TransactionSpace(Writes):
         """One tuple, with what this transaction has written; it must not change until commit."""
         self._draft.check()
         call = calls.get_at(self.name, key, index, self._draft.ops)
-        row, snapshot = self._runner.run(call, timeout=self._draft.timeout)
-        self._draft.saw(["k", self.name, index, key_of(key)], snapshot)
+        row, seen = self._runner.run(call, timeout=self._draft.timeout)
+        self._draft.saw(["k", self.name, index, key_of(key)], seen)
         return row
 
     def select(self, key: Key = None, **given: Unpack[RangeOptions]) -> list[Row]:
@@ -161,8 +172,8 @@ class TransactionSpace(Writes):
         self._draft.check()
         which = options.which(key, given)
         call = calls.select_at(self.name, which, self._draft.ops)
-        rows, snapshot = self._runner.run(call, timeout=self._draft.timeout)
-        self._draft.saw(_range_read(self.name, which), snapshot)
+        rows, seen = self._runner.run(call, timeout=self._draft.timeout)
+        self._draft.saw(_range_read(self.name, which), seen)
         return rows
 
 
@@ -251,8 +262,8 @@ class AsyncTransactionSpace(Writes):
         """One tuple, with what this transaction has written; it must not change until commit."""
         self._draft.check()
         call = calls.get_at(self.name, key, index, self._draft.ops)
-        row, snapshot = await self._runner.run(call, timeout=self._draft.timeout)
-        self._draft.saw(["k", self.name, index, key_of(key)], snapshot)
+        row, seen = await self._runner.run(call, timeout=self._draft.timeout)
+        self._draft.saw(["k", self.name, index, key_of(key)], seen)
         return row
 
     async def select(self, key: Key = None, **given: Unpack[RangeOptions]) -> list[Row]:
@@ -260,8 +271,8 @@ class AsyncTransactionSpace(Writes):
         self._draft.check()
         which = options.which(key, given)
         call = calls.select_at(self.name, which, self._draft.ops)
-        rows, snapshot = await self._runner.run(call, timeout=self._draft.timeout)
-        self._draft.saw(_range_read(self.name, which), snapshot)
+        rows, seen = await self._runner.run(call, timeout=self._draft.timeout)
+        self._draft.saw(_range_read(self.name, which), seen)
         return rows
 
 

@@ -44,7 +44,8 @@ class Request(NamedTuple):
     Requests of a session are numbered from 1; number 0 asks for no memory of the outcome.
 
     `low`: no request of the session below this number will be asked for again.
-    `reads`: `["k", space, index, key]` and `["r", space, index, iterator, key]`.
+    `reads`: `["k", space, index, key]` and `["r", space, index, iterator, key]`; before it comes
+    to the data also `["p", index, term]`, an entry that was in the log that was read.
     """
 
     session: bytes = b""

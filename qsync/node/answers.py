@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, assert_never
 
+from election.messages import Position
 from qsync import record
 from qsync.core import operate
 from qsync.errors import ProtocolError, WrongKey
@@ -48,23 +49,24 @@ class Answers:
     def read(self, request: Reading) -> bytes:
         """The reply to a read that need not wait any longer. Raises what the data refuses."""
         state = self._replica.state
-        snapshot = self._replica.machine.ledger.visible
+        ledger = self._replica.machine.ledger
+        seen = Position(ledger.log.term_at(ledger.visible), ledger.visible)
         match request:
             case verbs.Get(number, space, by, key, _):
-                return replies.row(number, state.get(space, by, key), snapshot=snapshot)
+                return replies.row(number, state.get(space, by, key), read_from=seen)
             case verbs.TxGet(number, ops, space, by, key, _):
                 found = state.preview(ops, space, by, key)
-                return replies.row(number, found, snapshot=snapshot)
+                return replies.row(number, found, read_from=seen)
             case verbs.Select(number, space, by, iterator, key, limit, offset, after, _, ops):
                 if after is not None and not isinstance(after, bytes):
                     raise WrongKey("`after` is the encoded tuple to go on from")
                 found_rows = state.select(
                     space, by, iterator, key, limit=limit, offset=offset, after=after, ops=ops
                 )
-                return replies.rows(number, found_rows, snapshot=snapshot)
+                return replies.rows(number, found_rows, read_from=seen)
             case verbs.Count(number, space, by, iterator, key, _, ops):
                 total = state.count(space, by, iterator, key, ops=ops)
-                return replies.counted(number, total, snapshot=snapshot)
+                return replies.counted(number, total, read_from=seen)
             case _:
                 assert_never(request)
 

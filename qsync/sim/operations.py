@@ -58,6 +58,11 @@ class Told:
         """Index of what was answered."""
         return getattr(self.reply, "index", 0)
 
+    @property
+    def term(self) -> int:
+        """Term of the entry there."""
+        return getattr(self.reply, "term", 0)
+
 
 Steps = Generator[Ask, Told, None]
 """Asks until it has what it wants; the last answer is the fate of the whole."""

@@ -13,6 +13,7 @@ class ReadSet:
 
     def __init__(self) -> None:
         self.reads: list[list[object]] = []
+        self.places: list[list[object]] = []
         self.snapshot = 0
         self.looks = 0
 
@@ -22,11 +23,14 @@ class ReadSet:
         if read not in self.reads:
             self.reads.append(read)
         self.looks += 1
+        where: list[object] = ["p", told.at, told.term]
+        if where not in self.places:
+            self.places.append(where)
         self.snapshot = min(self.snapshot or told.at, told.at)
 
     def commit(self, ops: list[list[object]]) -> Write:
         """Do it, if nothing of what was read has changed."""
-        return Write(ops=ops, reads=self.reads, snapshot=self.snapshot)
+        return Write(ops=ops, reads=[*self.places, *self.reads], snapshot=self.snapshot)
 
 
 def draw(mind: Mind) -> Begun:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import cbor2
 
-from election.messages import Index, Term
+from election.messages import Index, Position, Term
 from qsync.errors import ProtocolError, QsyncError, TooLarge
 from qsync.record import Lsn
 from qsync.wire import cbor, limits
@@ -19,14 +19,14 @@ from qsync.wire.frames import LENGTH_SIZE, frame
 
 # Length, array of 8, id, 0, term, index, lsn; then acks, results and "was it a duplicate?".
 _COMMITTED = struct.Struct(">IB BQ B BQ BQ BQ")
-# Length, array of 4, id, 0; then the row, and the snapshot as an integer of 8 bytes.
+# Length, array of 5, id, 0; then the row, index and term of what it was read from, 8 bytes each.
 _READ = struct.Struct(">IB BQ B")
-_SNAPSHOT = struct.Struct(">BQ")
+_FROM = struct.Struct(">BQ BQ")
 _COMMITTED_SIZE: Final = 6
 _U64: Final = cbor.U64
 _FLAGS: Final = (b"\xf4", b"\xf5")
 _ONE_NIL: Final = b"\x81\xf6"
-_READ_REST: Final = _READ.size - LENGTH_SIZE + _SNAPSHOT.size
+_READ_REST: Final = _READ.size - LENGTH_SIZE + _FROM.size
 
 
 class Committed(NamedTuple):
@@ -62,18 +62,18 @@ def committed(
     return head + tail
 
 
-def row(id: int, found: bytes | None, *, snapshot: int) -> bytes:
-    """The reply to a Get or TxGet."""
+def row(id: int, found: bytes | None, *, read_from: Position) -> bytes:
+    """The reply to a Get or TxGet. `read_from`: the last entry of what it was read from."""
     body = cbor.raw_or_nil(found)
-    head = _READ.pack(_READ_REST + len(body), cbor.ARRAY | 4, _U64, id, 0)
-    return b"".join((head, body, _SNAPSHOT.pack(_U64, snapshot)))
+    head = _READ.pack(_READ_REST + len(body), cbor.ARRAY | 5, _U64, id, 0)
+    return b"".join((head, body, _from(read_from)))
 
 
 def rows(
     id: int,
     found: Sequence[bytes],
     *,
-    snapshot: int,
+    read_from: Position,
     bytes_max: int = limits.CLIENT_FRAME_BYTES_MAX,
 ) -> bytes:
     """The reply to a Select. Raises TooLarge when it does not fit into a frame."""
@@ -84,15 +84,15 @@ def rows(
             f"{len(found)} tuples make an answer of {length} bytes; the limit is {bytes_max}",
             hint="ask for fewer with `limit`, and go on with `after`",
         )
-    head = _READ.pack(length, cbor.ARRAY | 4, _U64, id, 0)
-    return b"".join((head, body, _SNAPSHOT.pack(_U64, snapshot)))
+    head = _READ.pack(length, cbor.ARRAY | 5, _U64, id, 0)
+    return b"".join((head, body, _from(read_from)))
 
 
-def counted(id: int, number: int, *, snapshot: int) -> bytes:
+def counted(id: int, number: int, *, read_from: Position) -> bytes:
     """The reply to a Count."""
     body = cbor.head(0, number)
-    head = _READ.pack(_READ_REST + len(body), cbor.ARRAY | 4, _U64, id, 0)
-    return b"".join((head, body, _SNAPSHOT.pack(_U64, snapshot)))
+    head = _READ.pack(_READ_REST + len(body), cbor.ARRAY | 5, _U64, id, 0)
+    return b"".join((head, body, _from(read_from)))
 
 
 def reply(id: int, *values: object) -> bytes:
@@ -135,30 +135,39 @@ def read_committed(values: list[object]) -> Committed:
     return Committed(term, at, lsn, acks, _raw_or_none(results), duplicate)
 
 
-def read_row(values: list[object]) -> tuple[bytes | None, Index]:
-    """The tuple (or None) and the index at which it was read. Raises ProtocolError."""
+def read_row(values: list[object]) -> tuple[bytes | None, Position]:
+    """The tuple (or None) and the entry up to which the log was read. Raises ProtocolError."""
     fields = cbor.Fields(values, "reply to a get")
     found = fields.raw() if fields.present() else None
-    return found, fields.index()
+    return found, _position(fields)
 
 
-def read_rows(values: list[object]) -> tuple[list[bytes], Index]:
-    """The tuples and the index at which they were read. Raises ProtocolError."""
+def read_rows(values: list[object]) -> tuple[list[bytes], Position]:
+    """The tuples and the entry up to which the log was read. Raises ProtocolError."""
     fields = cbor.Fields(values, "reply to a select")
     items = fields.array()
     inner = cbor.Fields(items, "rows")
-    return [inner.raw() for _ in items], fields.index()
+    return [inner.raw() for _ in items], _position(fields)
 
 
-def read_count(values: list[object]) -> tuple[int, Index]:
-    """The number and the index at which it was counted. Raises ProtocolError."""
+def read_count(values: list[object]) -> tuple[int, Position]:
+    """The number and the entry up to which the log was read. Raises ProtocolError."""
     fields = cbor.Fields(values, "reply to a count")
-    return fields.uint(), fields.index()
+    return fields.uint(), _position(fields)
 
 
 def read_map(values: list[object]) -> dict[str, object]:
     """The map of a STATUS, SCHEMA or DRY_RUN. Raises ProtocolError."""
     return cbor.Fields(values, "reply").table()
+
+
+def _from(position: Position) -> bytes:
+    return _FROM.pack(_U64, position.index, _U64, position.term)
+
+
+def _position(fields: cbor.Fields) -> Position:
+    index, term = fields.index(), fields.term()
+    return Position(term, index)
 
 
 def _array(items: Sequence[bytes | None]) -> bytes:

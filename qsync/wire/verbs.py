@@ -55,7 +55,8 @@ class Write(NamedTuple):
     """One transaction. `session` is empty when the client does not ask for "exactly once".
 
     `timeout`: how long the node may keep the client waiting, in seconds. `reads` are validated
-    against `snapshot` (optimistic concurrency).
+    against `snapshot` (optimistic concurrency): `["k", space, index, key]`, `["r", space, index,
+    iterator, key]`; and `["p", index, term]`, entries of the log that was read.
     """
 
     id: int

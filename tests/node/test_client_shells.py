@@ -12,7 +12,7 @@ import pytest
 import trio
 
 import qsync
-from election.messages import Replica
+from election.messages import Index, Position, Replica, Term
 from qsync.client import load
 from qsync.client.transaction import Transaction
 from qsync.errors import (
@@ -167,7 +167,7 @@ class Server:
 
     def _reply(self, request: Request) -> bytes | None:
         rows = self.store.rows
-        snapshot = self.store.index
+        seen = Position(Term(1), Index(self.store.index))
         match request:
             case Write() if self.leader:
                 raise NotLeader("another node leads", leader=self.leader)
@@ -186,12 +186,12 @@ class Server:
                     duplicate=again,
                 )
             case Get(id, _, _, [key], _) | TxGet(id, _, _, _, [key], _):
-                return replies.row(id, rows.get(key), snapshot=snapshot)
+                return replies.row(id, rows.get(key), read_from=seen)
             case Select():
                 found = [rows[key] for key in sorted(rows, key=str)][: request.limit]
-                return replies.rows(request.id, found, snapshot=snapshot)
+                return replies.rows(request.id, found, read_from=seen)
             case Count():
-                return replies.counted(request.id, len(rows), snapshot=snapshot)
+                return replies.counted(request.id, len(rows), read_from=seen)
             case Plain(id, Verb.STATUS):
                 nodes = [[self.replica, "n", self.address]]
                 return replies.reply(id, {"nodes": nodes, "leader": None, "name": "n"})
@@ -330,7 +330,7 @@ def test_a_transaction_commits_on_exit_and_drops_everything_on_an_exception() ->
         assert tx.receipt is not None
         (write,) = [r for r in server.heard if isinstance(r, Write) and len(r.ops) == 2]
         assert write.flags == 1
-        assert write.reads == [["k", "s", 0, [1]]]
+        assert write.reads == [["p", 0, 1], ["k", "s", 0, [1]]]
         with pytest.raises(KeyError), db.transaction() as tx:  # noqa: PT012 - the block is the point
             tx.space("s").delete(1)
             raise KeyError

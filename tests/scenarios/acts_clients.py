@@ -28,7 +28,8 @@ def write(stage: Stage, words: list[str]) -> None:
     """write N OPERATION... [with OPTION...]: a client's transaction, and what it is told.
 
     Operations as in `words.operation`. Options: `is_sync`, `wait=submit|none`, `timeout=SECONDS`,
-    `session=NAME/NUMBER` (a retry repeats both), `by=CLIENT`.
+    `session=NAME/NUMBER` (a retry repeats both), `by=CLIENT`, `read=KEY@SPACE/TERM/INDEX` (it was
+    computed from that tuple, read from a log that had come so far).
     """
     asked, options = split(words[1:])
     transact(stage, words[0], (" ".join(asked), [said.operation(each) for each in asked]), options)
@@ -82,9 +83,19 @@ def transact(
         ops=ops,
         timeout=float(given["timeout"]) if "timeout" in given else None,
     )
+    if "read" in given:
+        request = _computed(request, given["read"])
     read = _in_the_log if flags & (WriteFlags.SUBMIT | WriteFlags.NO_WAIT) else _committed
     actor.desk.ask(given.get("by", ""), request, Asked(called, read))
     actor.settle()
+
+
+def _computed(request: Write, read: str) -> Write:
+    """What a client library says of the one tuple that it read before."""
+    where, term, index = read.split("/")
+    key, _, space = where.partition("@")
+    reads = [["p", int(index), int(term)], ["k", space or said.SYNC, 0, [key]]]
+    return request._replace(snapshot=int(index), reads=reads)
 
 
 def _committed(values: list[object]) -> str:
@@ -123,7 +134,7 @@ def _level(options: list[str]) -> Level:
 
 
 def _found(values: list[object]) -> str:
-    row, index = replies.read_row(values)
+    row, (_, index) = replies.read_row(values)
     if row is None:
         return f"nothing, at {index}"
     fields = tuples.stored(row)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import cbor2
 import pytest
 
-from election.messages import Replica
+from election.messages import Index, Position, Replica, Term
 from qsync.client import calls, operations, targets
 from qsync.client.asks import Ask, Kind
 from qsync.client.calls import Call
@@ -187,7 +187,9 @@ def test_a_read_dials_the_seed_and_is_sent_after_the_handshake() -> None:
     link = stage.accept("a:1")
     (request,) = stage.heard(link)
     assert isinstance(request, Get)
-    stage.reply(link, replies.row(request.id, cbor2.dumps([1, "x"]), snapshot=3))
+    stage.reply(
+        link, replies.row(request.id, cbor2.dumps([1, "x"]), read_from=Position(Term(1), Index(3)))
+    )
     assert calls.outcome(ask, calls.get("s", 1).read) == [1, "x"]
 
 
@@ -622,7 +624,7 @@ def test_only_so_many_are_in_flight_and_the_rest_follows() -> None:
     found = stage.heard(link)
     assert len(found) == INFLIGHT_MAX
     for request in found[:100]:
-        stage.reply(link, replies.row(request.id, None, snapshot=1))
+        stage.reply(link, replies.row(request.id, None, read_from=Position(Term(1), Index(1))))
     assert len(stage.heard(link)) == 100
     assert sum(ask.settled for ask in asks) == 100
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from election.messages import Index, Term
+from election.messages import Index, Position, Term
 from qsync import errors
 from qsync.core.inputs import Consistency
 from qsync.errors import Outcome, ProtocolError, QsyncError, TooLarge, WrongTuple
@@ -233,21 +233,25 @@ def test_packed_commits_are_plain_cbor_and_come_back(
 
 @given(u64, st.none() | st.binary(max_size=70_000), st.lists(st.binary(max_size=99)), u64)
 def test_packed_reads_are_plain_cbor_and_come_back(
-    id: int, found: bytes | None, many: list[bytes], snapshot: int
+    id: int, found: bytes | None, many: list[bytes], number: int
 ) -> None:
-    one = payload(replies.row(id, found, snapshot=snapshot))
-    assert cbor2.loads(one) == [id, 0, found, snapshot]
-    assert replies.read_row(cbor2.loads(one)[2:]) == (found, snapshot)
-    several = payload(replies.rows(id, many, snapshot=snapshot))
-    assert cbor2.loads(several) == [id, 0, many, snapshot]
-    assert replies.read_rows(cbor2.loads(several)[2:]) == (many, snapshot)
-    number = payload(replies.counted(id, len(many), snapshot=snapshot))
-    assert replies.read_count(cbor2.loads(number)[2:]) == (len(many), snapshot)
+    seen = Position(Term(number // 2), Index(number))
+    place = [seen.index, seen.term]
+    one = payload(replies.row(id, found, read_from=seen))
+    assert cbor2.loads(one) == [id, 0, found, *place]
+    assert replies.read_row(cbor2.loads(one)[2:]) == (found, seen)
+    several = payload(replies.rows(id, many, read_from=seen))
+    assert cbor2.loads(several) == [id, 0, many, *place]
+    assert replies.read_rows(cbor2.loads(several)[2:]) == (many, seen)
+    counted = payload(replies.counted(id, len(many), read_from=seen))
+    assert replies.read_count(cbor2.loads(counted)[2:]) == (len(many), seen)
 
 
 def test_an_answer_that_fits_no_frame_is_too_large_and_says_what_to_do() -> None:
     with pytest.raises(TooLarge, match="limit"):
-        replies.rows(1, [b"x" * 60, b"y" * 60], snapshot=1, bytes_max=100)
+        replies.rows(
+            1, [b"x" * 60, b"y" * 60], read_from=Position(Term(1), Index(1)), bytes_max=100
+        )
 
 
 def test_other_replies_carry_anything() -> None:
