@@ -1,5 +1,7 @@
 """Moves what is decided from memory into the spaces on disk, in small slices, in the background."""
 
+import contextlib
+
 import trio
 
 from qsync.errors import StoreError
@@ -7,8 +9,10 @@ from qsync.node.timeline import Timeline
 from qsync.replica import Replica
 from qsync.store.contract import Spaces
 
-ROWS_MIN = 2_000
+ROWS_MIN = 4_000
 """While fewer rows wait in memory, folding waits for more of them to coalesce."""
+STEPS = 20
+"""A transaction takes so many slices: what is written often is written once, and so are pages."""
 PATIENCE = 1.0
 """Seconds after which even a few rows are folded."""
 RETRY_DELAY = 1.0
@@ -56,8 +60,8 @@ class Folding:
                 continue
             self._last = now
             try:
-                while self.slice():
-                    await trio.lowlevel.checkpoint()
+                while await self._burst():
+                    pass
                 if self.hurried:
                     self.durable = int(await trio.to_thread.run_sync(self._spaces.sync))
             except StoreError as error:
@@ -69,8 +73,20 @@ class Folding:
             else:
                 self.error = None
 
+    async def _burst(self) -> bool:
+        """One transaction, a slice at a time; false when there is nothing to fold."""
+        fold = self._replica.fold(self._rows_max * STEPS)
+        if fold is None:
+            return False
+        with contextlib.closing(self._spaces.folding(fold, self._rows_max)) as steps:
+            for _ in steps:
+                await trio.lowlevel.checkpoint()
+        self._replica.folded_to(fold)
+        await trio.lowlevel.checkpoint()
+        return True
+
     def slice(self) -> bool:
-        """Fold one slice; false when there is nothing to fold."""
+        """Fold one slice at once; false when there is nothing to fold."""
         fold = self._replica.fold(self._rows_max)
         if fold is None:
             return False

@@ -1,6 +1,6 @@
 """What a store promises, be it made of LMDB (for nodes) or of memory (for tests, simulation)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -124,6 +124,12 @@ class Spaces(Protocol):
 
     def fold(self, fold: Fold) -> None:
         """Take the rows and the index in one transaction, lazily durable."""
+
+    def folding(self, fold: Fold, rows_max: int) -> Generator[None, None, None]:
+        """The same in steps of so many rows. Reads between steps see none of it.
+
+        Left half-way, nothing was done. Only one at a time, and nothing else is written meanwhile.
+        """
 
     def sync(self) -> Index:
         """Make what is folded durable; the index up to which it is."""

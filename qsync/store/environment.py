@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -69,6 +69,31 @@ class Environment:
                 # LMDB may refuse everything after a failed commit; a fresh handle starts clean.
                 self._suspect = True
                 raise faults.typed(error, self.path) from error
+
+    def update_in_steps(
+        self, change: Callable[["Transaction[bytes]"], Iterator[None]], *, pause: Callable[[], None]
+    ) -> Generator[None, None, None]:
+        """Run `change` in one write transaction, a step at a time, and commit at its end.
+
+        Between two steps others may read; `pause` ends their views before the map grows or the
+        transaction commits. Leaving it half-way gives everything up. Nobody else may write
+        meanwhile. `change` is run again when the map had to grow.
+        """
+        if self._suspect:
+            self._reopen()
+        while True:
+            try:
+                with self._env.begin(write=True) as txn:
+                    yield from change(txn)
+                    pause()
+            except lmdb.MapFullError:
+                pause()
+                self._grow()
+            except lmdb.Error as error:
+                self._suspect = True
+                raise faults.typed(error, self.path) from error
+            else:
+                return
 
     def read(self, ask: Callable[["Transaction[bytes]"], T]) -> T:
         """Run `ask` on a read view. It must return copies, not cursors."""

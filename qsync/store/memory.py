@@ -1,7 +1,7 @@
 """The log and the spaces in memory, with a disk's accidents: the caller says what is lost."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 from sortedcontainers import SortedDict
 
@@ -221,6 +221,12 @@ class MemorySpaces:
             self._rows.pop(key, None)
         self._rows.update(fold.puts)
         self.folded = fold.folded
+
+    def folding(self, fold: Fold, rows_max: int) -> Generator[None, None, None]:
+        """The same after as many steps as the rows need; nothing is done before the end."""
+        for _ in range(0, len(fold.puts) + len(fold.deletes), max(1, rows_max)):
+            yield
+        self.fold(fold)
 
     def sync(self) -> Index:
         """Make what is folded durable; the index up to which it is."""

@@ -4,7 +4,7 @@ import os
 import shutil
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,6 +63,7 @@ class SpaceStore:
         )
         self._rows = self._env.db(_ROWS)
         self._view: Transaction[bytes] | None = None
+        self._changing = False
         self._clean = _read_mark(self._mark_file) == _CLEAN
         stored = self._env.read(lambda txn: txn.get(_FOLDED_KEY, db=self._env.db(_META)))
         self.folded = Index(_FOLDED.unpack(stored)[0] if stored else 0)
@@ -88,27 +89,44 @@ class SpaceStore:
 
     def fold(self, fold: Fold) -> None:
         """Take the rows and the index in one transaction. Raises StoreError, nothing half done."""
+        for _ in self.folding(fold, len(fold.puts) + len(fold.deletes)):
+            pass
+
+    def folding(self, fold: Fold, rows_max: int) -> Generator[None, None, None]:
+        """The same in steps of so many rows, in one transaction: nothing is done before the end.
+
+        In key order: neighbours share a page, and a page is written once.
+        """
         assert fold.folded >= self.folded
         key, value = longkeys.stored_key, longkeys.stored_value
+        puts, deletes = sorted(fold.puts), sorted(fold.deletes)
 
-        def commit(txn: "Transaction[bytes]") -> None:
+        def commit(txn: "Transaction[bytes]") -> Generator[None, None, None]:
             rows = self._env.db(_ROWS)
-            for gone in fold.deletes:
-                txn.delete(key(gone), db=rows)
-            for name, content in fold.puts:
-                txn.put(key(name), value(name, content), db=rows)
+            for at in range(0, len(deletes), max(1, rows_max)):
+                for gone in deletes[at : at + rows_max]:
+                    txn.delete(key(gone), db=rows)
+                yield
+            for at in range(0, len(puts), max(1, rows_max)):
+                for name, content in puts[at : at + rows_max]:
+                    txn.put(key(name), value(name, content), db=rows)
+                yield
             txn.put(_FOLDED_KEY, _FOLDED.pack(fold.folded), db=self._env.db(_META))
 
-        with self._marking:
-            self._change(commit)
-            self.folded = fold.folded
+        self._begin_change()
+        try:
+            yield from self._env.update_in_steps(commit, pause=self._end_view)
+            with self._marking:
+                self.folded = fold.folded
+        finally:
+            self._changing = False
 
     def sync(self) -> Index:
         """Make what is folded durable; the index up to which it is."""
         upto = self.folded
         self._env.sync()
         with self._marking:
-            if self.folded == upto and not self._clean:
+            if self.folded == upto and not self._clean and not self._changing:
                 # First: when writing fails the mark may say so all the same, and must be changed.
                 self._clean = True
                 _write_mark(self._mark_file, _CLEAN)
@@ -121,9 +139,13 @@ class SpaceStore:
             txn.drop(self._env.db(_ROWS), delete=False)
             txn.delete(_FOLDED_KEY, db=self._env.db(_META))
 
-        with self._marking:
-            self._change(commit)
-            self.folded = Index(0)
+        self._begin_change()
+        try:
+            self._env.update(commit)
+            with self._marking:
+                self.folded = Index(0)
+        finally:
+            self._changing = False
 
     def digest(self, lo: bytes, hi: bytes) -> str:
         """A hash over the rows with `lo <= key < hi`, in key order."""
@@ -143,13 +165,14 @@ class SpaceStore:
         self._end_view()
         self._env.close()
 
-    def _change(self, commit: Callable[["Transaction[bytes]"], None]) -> None:
-        """Commit lazily; the mark must be on the disk before anything that is not."""
-        if self._clean:
-            _write_mark(self._mark_file, self._boot or _DIRTY)
-            self._clean = False
+    def _begin_change(self) -> None:
+        """The mark must be on the disk before anything is that is not flushed."""
+        with self._marking:
+            if self._clean:
+                _write_mark(self._mark_file, self._boot or _DIRTY)
+                self._clean = False
+            self._changing = True
         self._end_view()
-        self._env.update(commit)
 
     def _begin(self) -> "Transaction[bytes]":
         self._view, self._rows = self._env.begin(), self._env.db(_ROWS)

@@ -97,12 +97,47 @@ def test_a_fold_never_goes_back(store: Spaces) -> None:
         store.fold(fold(2))
 
 
+def many(index: int, value: bytes, *, count: int = 500) -> Rows:
+    return Rows(folded=Index(index), puts=[(b"%04d" % at, value) for at in range(count)])
+
+
+def test_nothing_of_a_fold_in_steps_is_seen_before_its_end(store: Spaces) -> None:
+    store.fold(many(1, b"old"))
+    rows = [row for row in many(2, b"new").puts if row[0] != b"0007"]
+    steps = store.folding(Rows(folded=Index(2), puts=rows, deletes=[b"0007"]), 100)
+    for _ in steps:
+        assert (store.folded, store.get(b"0000"), store.get(b"0007")) == (1, b"old", b"old")
+        assert {value for _, value in store.scan(LOW, HIGH)} == {b"old"}
+        store.sync()
+    assert (store.folded, store.get(b"0000"), store.get(b"0007")) == (2, b"new", None)
+    assert {value for _, value in store.scan(LOW, HIGH)} == {b"new"}
+
+
+def test_a_fold_that_is_left_half_way_did_nothing(store: Spaces) -> None:
+    store.fold(many(1, b"old"))
+    steps = store.folding(many(2, b"new"), 100)
+    next(steps)
+    assert store.get(b"0000") == b"old"
+    steps.close()
+    assert (store.folded, store.get(b"0000")) == (1, b"old")
+    store.fold(many(3, b"newer"))
+    assert (store.folded, store.get(b"0000")) == (3, b"newer")
+
+
 def test_bounds_are_from_low_to_before_high(store: Spaces) -> None:
     store.fold(fold(1, a="1", b="2", c="3", d="4"))
     assert [key for key, _ in store.scan(b"b", b"d")] == [b"b", b"c"]
     assert [key for key, _ in store.scan(b"b", b"d", reverse=True)] == [b"c", b"b"]
     assert list(store.scan(b"d", b"b")) == []
     assert list(store.scan(b"b", b"b")) == []
+
+
+def test_a_fold_in_steps_ends_in_the_same_rows_as_one_at_once(store: Spaces) -> None:
+    for _ in store.folding(many(1, b"x"), 7):
+        pass
+    other = MemorySpaces()
+    other.fold(many(1, b"x"))
+    assert store.digest(LOW, HIGH) == other.digest(LOW, HIGH)
 
 
 def test_wiping_forgets_rows_and_index(store: Spaces) -> None:
