@@ -12,6 +12,7 @@ HOMES = (
     "admin.box.session",
     "cli.exits",
     "admin.leading",
+    "admin.drills.failures",
 )
 """The modules that define errors; `explain` loads them by name, so that no layer is crossed."""
 
@@ -197,6 +198,22 @@ CURES: Mapping[str, Cure] = {
     "NOT_HEALED": Cure(
         "What was broken on purpose could not be put right again.",
         "Look at what the message names; put it right by hand before you go on.",
+    ),
+    "DRILL_STOPPED": Cure(
+        "A guard forbade it, a stop condition held, or the time limit was over.",
+        "Look at the report. If the guard is too strict for this cluster, change the drill's file.",
+    ),
+    "DRILL_NOT_HEALED": Cure(
+        "A node does not start or does not catch up, or the machine is very busy.",
+        "`qsync drill heal` again; then `qsync doctor` and the nodes' logs.",
+    ),
+    "DRILL_RUNS": Cure(
+        "Another drill runs on this lab, or one was killed and left it broken.",
+        "Wait for it or interrupt it; `qsync drill heal` when its process is gone.",
+    ),
+    "DRILL_STEP_FAILED": Cure(
+        "A step could not be done, or what it waited for did not come in time.",
+        "The report shows the step and what the nodes said at that time.",
     ),
     "NO_ANSWER": Cure(
         "The connection broke, or the node was slower than the timeout.",

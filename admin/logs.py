@@ -64,7 +64,7 @@ class Stopped:
         from qsync.store.log import LmdbLog  # noqa: PLC0415 - only here, slow to import
 
         with (
-            Directory(self.path, wanted=_identity(self.path)) as directory,
+            Directory(self.path, wanted=identity_of(self.path)) as directory,
             contextlib.closing(LmdbLog(directory.log, identity=directory.identity)) as log,
         ):
             log.recover()
@@ -151,7 +151,8 @@ def _body(entry: Entry) -> dict[str, object]:
     if entry.kind != Kind.TXN:
         ref = record.read_ref(entry)
         return {"ref": {"owner": ref.owner, "lsn": ref.lsn}}
-    session, number, low, effects = cbor2.loads(entry.body)
+    # A fifth element, the results, is there only when they are not simply the effects' tuples.
+    session, number, low, effects, *_ = cbor2.loads(entry.body)
     return {
         "session": session.hex(),
         "seq": number,
@@ -164,7 +165,8 @@ def _tuple(stored: object) -> object:
     return cbor2.loads(stored) if isinstance(stored, bytes) else stored
 
 
-def _identity(path: Path) -> Identity:
+def identity_of(path: Path) -> Identity:
+    """Whose directory it is. Raises ConfigError."""
     try:
         found = json.loads((path / "identity.json").read_text("utf-8"))
         return Identity(

@@ -91,8 +91,10 @@ class Worker:
         stop: threading.Event,
         number: int,
         seed: int,
+        think: float,
     ) -> None:
         self._seeds = seeds
+        self._think = think
         self._history = history
         self._tally = tally
         self._stop = stop
@@ -107,7 +109,7 @@ class Worker:
         try:
             client = connect(self._seeds, timeout=TIMEOUT_S)
             self.clients.append(client)
-            while not self._stop.wait(THINK_S):
+            while not self._stop.wait(self._think):
                 self._one(client)
         except BaseException as error:  # noqa: BLE001 - handed to the thread that judges
             self.crash = error
@@ -231,7 +233,15 @@ class Worker:
 class Workload:
     """All clients of a run."""
 
-    def __init__(self, seeds: Sequence[str], *, history: History, clients: int, seed: int) -> None:
+    def __init__(
+        self,
+        seeds: Sequence[str],
+        *,
+        history: History,
+        clients: int,
+        seed: int,
+        think: float = THINK_S,
+    ) -> None:
         self.tally = Tally()
         self.history = history
         self._stop = threading.Event()
@@ -243,6 +253,7 @@ class Workload:
                 stop=self._stop,
                 number=number,
                 seed=seed,
+                think=think,
             )
             for number in range(1, clients + 1)
         ]
@@ -258,6 +269,10 @@ class Workload:
         for worker in self._workers:
             if worker.thread.ident is not None:
                 worker.thread.join()
+        self.check()
+
+    def check(self) -> None:
+        """Raises what a client died of, if one did."""
         for worker in self._workers:
             if worker.crash is not None:
                 raise worker.crash
@@ -317,6 +332,12 @@ def prepare(client: Client) -> None:
     client.schema.create_space(
         JOURNAL, is_sync=True, format=[("id", "unsigned"), ("what", "string")]
     )
+
+
+def drop(client: Client) -> None:
+    """Remove the spaces that an earlier run left, if any."""
+    for name in {LEFT, RIGHT, REGISTERS, JOURNAL} & client.schema.spaces().keys():
+        client.schema.drop_space(name)
 
 
 def _asked(f: str, value: object, number: int) -> object:

@@ -80,6 +80,9 @@ _KINDS: tuple[tuple[tuple[type[QsyncError], ...], Exit], ...] = (
 
 _CODES = {
     "TIMED_OUT": Exit.STOPPED,
+    "DRILL_STOPPED": Exit.STOPPED,
+    "DRILL_NOT_HEALED": Exit.NOT_HEALED,
+    "DRILL_RUNS": Exit.REFUSED,
     "STILL_CONNECTED": Exit.REFUSED,
     "TRANSACTION": Exit.REFUSED,
 }

@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "log": ("cli.commands.log:log", "Read or verify a node's log, online or from its directory."),
     "bench": ("cli.commands.bench:bench", "Put load on a cluster and measure it."),
+    "drill": ("cli.commands.drill:drill", "Break a cluster on purpose, mend it, judge it."),
     "sim": ("cli.commands.sim:sim", "A whole cluster in one thread from one seed."),
     "soak": ("cli.commands.soak:soak", "Very many of them, judged, with a memory."),
     "doctor": ("cli.commands.doctor:doctor", "Look a cluster over: what is wrong, and the cure."),

@@ -1,0 +1,1 @@
+"""Failover drills: break a cluster on purpose, watch, mend it, and judge what it did."""

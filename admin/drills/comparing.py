@@ -1,0 +1,90 @@
+"""Two runs of a drill held against each other, and the spread of many."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from admin.drills import report
+from admin.drills.judging import scale_of, show
+from admin.drills.read import table, text
+from admin.drills.words import Scale
+from qsync.errors import ConfigError
+
+NOISE_S = 0.02
+"""A time that grew by less than this is as it was: below it a machine's mood is all one sees."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """One measure before and after; medians, where there were several runs."""
+
+    name: str
+    before: float
+    after: float
+    worse: bool
+
+    def as_json(self) -> dict[str, object]:
+        """For scripts."""
+        return asdict(self)
+
+    def describe(self) -> str:
+        """For people."""
+        scale = scale_of(self.name)
+        mark = "  WORSE" if self.worse else ""
+        return f"{self.name:<20} {show(self.before, scale)} -> {show(self.after, scale)}{mark}"
+
+
+def compare(before: Path, after: Path, threshold: float) -> list[Compared]:
+    """Every measure that both have. Less is better for all of them. Raises ConfigError."""
+    old, new = _medians(before), _medians(after)
+    return [
+        Compared(
+            name=name,
+            before=old[name],
+            after=new[name],
+            worse=_worse(old[name], new[name], threshold, scale_of(name)),
+        )
+        for name in old
+        if name in new
+    ]
+
+
+def spread(runs: Sequence[Mapping[str, float | None]]) -> dict[str, dict[str, float]]:
+    """Smallest, median, 90 % and largest of every measure."""
+    found: dict[str, dict[str, float]] = {}
+    for name in runs[0] if runs else ():
+        values = sorted(value for run in runs if (value := run.get(name)) is not None)
+        if values:
+            found[name] = {
+                "min": values[0],
+                "median": statistics.median(values),
+                "p90": values[min(len(values) - 1, int(len(values) * 0.9))],
+                "max": values[-1],
+            }
+    return found
+
+
+def _worse(before: float, after: float, threshold: float, scale: Scale) -> bool:
+    noise = NOISE_S if scale is Scale.SECONDS else 0.0
+    return after > before * (1 + threshold) + noise
+
+
+def _medians(path: Path) -> dict[str, float]:
+    """Of one report, or of all reports one directory below."""
+    single = path.is_file() or (path / report.FILE).is_file()
+    places = [path] if single else sorted(each.parent for each in path.glob(f"*/{report.FILE}"))
+    if not places:
+        raise ConfigError(f"{path}: there is no report of a drill in it")
+    reports = [report.load(place) for place in places]
+    drills = {text(each, "drill") for each in reports}
+    if len(drills) > 1:
+        raise ConfigError(f"{path}: reports of different drills: {', '.join(sorted(drills))}")
+    runs = [
+        {
+            name: float(value) if isinstance(value, int | float) else None
+            for name, value in table(each, "measures").items()
+        }
+        for each in reports
+    ]
+    return {name: found["median"] for name, found in spread(runs).items()}

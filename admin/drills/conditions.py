@@ -1,0 +1,71 @@
+"""Conditions of a drill file: a probe, and what it is held against."""
+
+from collections.abc import Callable, Sequence
+
+from admin.drills.model import Condition
+from admin.drills.values import bare, number, truth
+from admin.drills.words import PROBES, Scale
+from admin.drills.yamls import Spot
+from qsync import units
+
+_PARTS = ("probe", "node", "not", "holds", "above", "below", "run", "not_exit")
+
+
+def read(spot: Spot, known: Sequence[str]) -> Condition | None:
+    """A condition. `known`: what a node may be called. Complaints are left with the spot."""
+    parts = spot.known(_PARTS, "part of a condition")
+    if "probe" not in parts:
+        if spot.table:
+            spot.complain("names no probe")
+        return None
+    name = parts["probe"].word(list(PROBES), "probe")
+    if name is None:
+        return None
+    probe = PROBES[name]
+    parse: Callable[[str], float] = units.duration if probe.scale is Scale.SECONDS else number
+    limits = {side: parts[side].read(parse) for side in ("above", "below") if side in parts}
+    _fits(spot, parts, name)
+    return Condition(
+        probe=name,
+        node=name_of(parts.get("node"), known),
+        other=name_of(parts.get("not"), known),
+        holds=_holds(parts),
+        above=limits.get("above"),
+        below=limits.get("below"),
+        run=parts["run"].text() if "run" in parts else None,
+    )
+
+
+def name_of(spot: Spot | None, known: Sequence[str]) -> str | None:
+    """A target, or a word that stands for nodes."""
+    if spot is None:
+        return None
+    text = spot.text()
+    if text is None or bare(text) in known:
+        return None if text is None else bare(text)
+    Spot(spot.node, spot.key, spot.complaints).word(known, "target")
+    return None
+
+
+def _holds(parts: dict[str, Spot]) -> bool:
+    if "not_exit" in parts:
+        # `not_exit: 0` stops when the command does not end with 0: the condition is its failure.
+        parts["not_exit"].word(["0"], "exit code to compare with")
+        return False
+    return parts["holds"].read(truth) is not False if "holds" in parts else True
+
+
+def _fits(spot: Spot, parts: dict[str, Spot], name: str) -> None:
+    probe = PROBES[name]
+    measured = probe.scale is not Scale.TRUTH
+    bounded = bool({"above", "below"} & parts.keys())
+    if measured and not bounded:
+        spot.complain(f"{name} is measured, so it needs `above` or `below`")
+    if bounded and not measured:
+        spot.complain(f"{name} is true or false, so `above` and `below` mean nothing")
+    if probe.node != ("node" in parts):
+        spot.complain(f"{name} {'needs' if probe.node else 'takes no'} `node`")
+    if (name == "external") != ("run" in parts):
+        spot.complain("`run` belongs to `external`, and to nothing else")
+    if "not" in parts and name not in {"leader_exists", "writable"}:
+        spot.complain("`not` means another leader than this one; it goes with leader_exists")

@@ -1,0 +1,135 @@
+"""Holds what a run measured against what its drill expects."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from admin.checker.verdict import Result
+from admin.drills import measure
+from admin.drills.model import CHECKS
+from admin.drills.record import End, Recorded
+from admin.drills.words import MEASURES, Scale
+
+MEASURE = "measure"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One expectation. `measured` and `limit` are texts for people; `why` explains a failure."""
+
+    name: str
+    met: bool
+    measured: str
+    limit: str
+    why: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A run with its numbers and its verdict."""
+
+    run: Recorded
+    end: End
+    measures: Mapping[str, float | None]
+    findings: tuple[Finding, ...]
+
+    @property
+    def sentence(self) -> str:
+        """The verdict."""
+        name = self.run.drill.name
+        missed = [each for each in self.findings if not each.met]
+        match self.end:
+            case End.PASSED:
+                rto = show(self.measures.get("rto"), Scale.SECONDS)
+                return (
+                    f"{name} passed: writes were back after {rto}, nothing that was promised broke."
+                )
+            case End.FAILED:
+                said = "; ".join(f"{e.name} is {e.measured}, not {e.limit}" for e in missed)
+                return f"{name} failed: {_clause(self.run.stopped) or said}."
+            case End.STOPPED:
+                return f"{name} was stopped and healed: {_clause(self.run.stopped)}."
+            case End.NOT_HEALED:
+                return f"{name}: the cluster could not be healed: {_clause(self.run.stopped)}."
+            case End.INTERRUPTED:
+                return f"{name} was interrupted and healed."
+
+
+def judge(run: Recorded) -> Judged:
+    """The verdict on a run."""
+    measured = measure.measures(run)
+    findings = (*_limits(run, measured), *_checks(run))
+    end = run.end
+    if end is None:
+        end = End.PASSED if all(each.met for each in findings) else End.FAILED
+    return Judged(run=run, end=end, measures=measured, findings=findings)
+
+
+def show(value: float | None, scale: Scale) -> str:
+    """For people."""
+    if value is None:
+        return "-"
+    return f"{value:.3f} s" if scale is Scale.SECONDS else f"{value:g}"
+
+
+def scale_of(name: str) -> Scale:
+    """What a measure is counted in; labels of steps are times."""
+    return MEASURES[name].scale if name in MEASURES else Scale.SECONDS
+
+
+def _limits(run: Recorded, measured: Mapping[str, float | None]) -> list[Finding]:
+    return [
+        Finding(
+            name=name,
+            met=(value := measured.get(name)) is not None and value <= limit,
+            measured="not measured" if value is None else show(value, scale_of(name)),
+            limit=f"at most {show(limit, scale_of(name))}",
+        )
+        for name, limit in run.drill.expect.limits.items()
+    ]
+
+
+def _checks(run: Recorded) -> list[Finding]:
+    return [_check(run, name) for name in run.drill.expect.checks]
+
+
+def _check(run: Recorded, name: str) -> Finding:
+    if name == "one_leader_per_term":
+        double = {term: nodes for term, nodes in run.terms.items() if len(nodes) > 1}
+        why = tuple(f"term {term}: {', '.join(nodes)}" for term, nodes in double.items())
+        return _finding(name, not double and bool(run.terms), why)
+    proof = run.proof
+    if proof is None:
+        wanted, because = CHECKS[name], ("the run did not come so far",)
+        return Finding(name=name, met=False, measured="not checked", limit=wanted, why=because)
+    match name:
+        case "linearizable":
+            met, why = proof.linearity.result is Result.PASS, tuple(proof.linearity.describe())
+        case "replicas_identical":
+            met, why = proof.replicas_identical, (f"digests: {proof.digests}",)
+        case "total_conserved":
+            wrong = f"{proof.balances}, not {proof.balances_expected}"
+            met, why = proof.total_conserved, (f"the bank holds {wrong}",)
+        case "rolled_back_invisible":
+            seen = proof.rolled_back_visible
+            met, why = not seen, (f"rolled back and visible: {_some(seen)}",)
+        case _:
+            raise AssertionError(name)
+    return _finding(name, met, why)
+
+
+def _finding(name: str, met: bool, why: Sequence[str]) -> Finding:  # noqa: FBT001 - reads as a pair
+    return Finding(
+        name=name,
+        met=met,
+        measured="holds" if met else "broken",
+        limit=CHECKS[name],
+        why=() if met else tuple(why),
+    )
+
+
+def _clause(text: str | None) -> str:
+    return (text or "").rstrip(".")
+
+
+def _some(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers[:10])) + (" ..." if len(numbers) > 10 else "")  # noqa: PLR2004 - examples

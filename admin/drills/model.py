@@ -1,0 +1,142 @@
+"""What a drill is, as plain objects: targets, guards, load, steps, expectations."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+Value = str | float | bool
+"""What an option of a step may hold. Durations are seconds."""
+
+LEADER, ALL = "leader", "all"
+"""Words that may stand for a node in a step: whoever leads at that moment, and every node."""
+ALLOWED_TAGS = ("lab", "drills-allowed")
+"""A cluster that says neither of itself is not touched."""
+CHECKS = {
+    "linearizable": "every key behaves as if one copy of it existed",
+    "replicas_identical": "all replicas hold the same",
+    "total_conserved": "every transfer was made exactly once",
+    "rolled_back_invisible": "nothing that was rolled back can be seen",
+    "one_leader_per_term": "no term had two leaders",
+}
+
+
+class Role(StrEnum):
+    """Which nodes a target may be."""
+
+    LEADER = "leader"
+    FOLLOWER = "follower"
+    ANY = "any"
+
+
+class Pick(StrEnum):
+    """Which of several, or how many of them."""
+
+    FIRST = "first"
+    RANDOM = "random"
+    MINORITY = "minority"
+    MAJORITY = "majority"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Nodes by role, fixed when the drill begins; no node is in two targets. `node`: this one."""
+
+    role: Role = Role.ANY
+    pick: Pick = Pick.FIRST
+    node: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """Something that can be asked of the cluster at any moment. `node` and `other` are targets.
+
+    `holds` is for what is true or not, `above` and `below` for what is measured.
+    """
+
+    probe: str
+    node: str | None = None
+    other: str | None = None
+    holds: bool = True
+    above: float | None = None
+    below: float | None = None
+    run: str | None = None
+
+    def describe(self) -> str:
+        """For people: `write_gap above 30`."""
+        said = [self.probe if self.holds else f"not {self.probe}"]
+        said += [f"of {self.node}"] if self.node else []
+        said += [f"other than {self.other}"] if self.other else []
+        said += [f"above {self.above:g}"] if self.above is not None else []
+        said += [f"below {self.below:g}"] if self.below is not None else []
+        said += [repr(self.run)] if self.run else []
+        return " ".join(said)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One line of the method. `on` are targets, nodes, `leader` or `all`."""
+
+    verb: str
+    on: tuple[str, ...] = ()
+    options: Mapping[str, Value] = field(default_factory=dict)
+    condition: Condition | None = None
+    label: str | None = None
+
+    def describe(self) -> str:
+        """For people: `slow victim delay 0.2`."""
+        said = [self.verb, *self.on]
+        said += [f"{name} {_short(value)}" for name, value in self.options.items()]
+        said += [self.condition.describe()] if self.condition else []
+        return " ".join(said)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guards:
+    """What must be so before anything is touched, and how far the drill may go."""
+
+    cluster_tags: tuple[str, ...] = ALLOWED_TAGS
+    min_voters: int = 3
+    healthy: bool = True
+    max_nodes_down: int | None = None
+    never_touch: tuple[str, ...] = ()
+    time_limit: float = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """How many clients work, each with so long a pause between two operations."""
+
+    clients: int = 6
+    think: float = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectations:
+    """`limits`: measures (or labels of steps) and the most that each may be."""
+
+    limits: Mapping[str, float] = field(default_factory=dict)
+    checks: tuple[str, ...] = tuple(CHECKS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drill:
+    """The whole of it: data, whether it was read from a file or made in Python."""
+
+    name: str
+    title: str
+    hypothesis: str
+    method: tuple[Step, ...]
+    targets: Mapping[str, Target] = field(default_factory=dict)
+    guards: Guards = field(default_factory=Guards)
+    stop_when: tuple[Condition, ...] = ()
+    load: Load = field(default_factory=Load)
+    steady_state: tuple[Condition, ...] = ()
+    expect: Expectations = field(default_factory=Expectations)
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the nodes of a lab that is made for the drill, such as `election.timeout`."""
+    seed: int = 1
+
+
+def _short(value: Value) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,122 @@
+"""What a drill would do: resolved targets, the timeline, and whether the guards allow it."""
+
+from collections.abc import Collection, Sequence
+
+import yaml
+
+from admin.cluster import Health, Survey, judge
+from admin.drills import targets
+from admin.drills.failures import DrillStopped
+from admin.drills.model import Drill, Step
+from admin.drills.targets import Names
+from admin.drills.words import VERBS
+from admin.lab import Lab, LabNode
+
+_BACK = {"start": "kill", "resume": "pause", "feed": "starve"}
+
+
+def timeline(drill: Drill, names: Names) -> list[str]:
+    """The steps, each with the nodes that it is for; times as far as they are known before."""
+    said: list[str] = []
+    at = 0.0
+    sure = True
+    for step in drill.method:
+        nodes = [", ".join(names.get(word, ("whoever leads then",))) for word in step.on]
+        where = f"  [{'; '.join(nodes)}]" if nodes else ""
+        said.append(f"{'' if sure else '>='}{at:5.1f} s  {step.describe()}{where}")
+        pause = step.options.get("for")
+        at += pause if isinstance(pause, float) else 0.0
+        sure = sure and step.verb != "until"
+    return said
+
+
+def complaints(drill: Drill) -> list[str]:
+    """What a drill that can be read is likely to be wrong about."""
+    used = {word for step in drill.method for word in _words(step)}
+    used |= {
+        name
+        for each in (*drill.stop_when, *drill.steady_state)
+        for name in (each.node, each.other)
+        if name
+    }
+    said = [f"target {name!r} is not used" for name in drill.targets if name not in used]
+    if not any(
+        VERBS[step.verb].undo or step.verb in {"promote", "demote"} for step in drill.method
+    ):
+        said.append("the method breaks nothing")
+    if not drill.expect.limits:
+        said.append("nothing is measured against a limit")
+    return said
+
+
+def allow(drill: Drill, lab: Lab, names: Names, found: Survey) -> None:
+    """Raises DrillStopped when a guard forbids to begin."""
+    guards = drill.guards
+    tag = tag_of(lab.nodes[0])
+    if tag not in guards.cluster_tags:
+        wanted = " or ".join(guards.cluster_tags)
+        raise DrillStopped(
+            f"the cluster.tag of {lab.name} is {tag!r}; the drill wants {wanted}",
+            hint="set cluster.tag on all nodes if it may be broken on purpose",
+        )
+    if len(lab.nodes) < guards.min_voters:
+        raise DrillStopped(f"{len(lab.nodes)} voters; the drill wants {guards.min_voters}")
+    touched = {name for step in drill.method for word in step.on for name in names.get(word, ())}
+    if forbidden := touched & set(guards.never_touch):
+        raise DrillStopped(f"never_touch names {', '.join(sorted(forbidden))}")
+    most = most_down(drill.method, names)
+    limit = guards.max_nodes_down
+    if limit is not None and most > limit:
+        raise DrillStopped(f"{most} nodes would be down at once; max_nodes_down is {limit}")
+    verdict = judge(found)
+    if guards.healthy and verdict.health is not Health.HEALTHY:
+        raise DrillStopped(f"the drill wants a healthy cluster: {verdict.sentence}")
+
+
+def most_down(method: Sequence[Step], names: Names) -> int:
+    """How many nodes are killed or paused at once at the worst moment."""
+    down: dict[str, set[str]] = {"kill": set(), "pause": set()}
+    most = 0
+    for step in method:
+        nodes = _nodes(step, names)
+        if VERBS[step.verb].downs:
+            down[step.verb] |= nodes
+        elif _BACK.get(step.verb) in down:
+            down[_BACK[step.verb]] -= nodes
+        elif step.verb == "heal":
+            down = {verb: set() for verb in down}
+        most = max(most, len(set().union(*down.values())))
+    return most
+
+
+def tag_of(node: LabNode) -> str:
+    """What its configuration says of its cluster."""
+    found = yaml.safe_load(node.config.read_text("utf-8")) or {}
+    cluster = found.get("cluster") or {}
+    return str(cluster.get("tag") or "")
+
+
+def _nodes(step: Step, names: Names) -> set[str]:
+    return {name for word in step.on for name in names.get(word, (word,))}
+
+
+def _words(step: Step) -> Collection[str]:
+    condition = step.condition
+    around = () if condition is None else (condition.node, condition.other)
+    beside = step.options.get("with")
+    return {*step.on, *(word for word in around if word), *([str(beside)] if beside else [])}
+
+
+def needs(drill: Drill) -> list[str]:
+    """What a cluster must have for it, for people and scripts."""
+    wanted = [f"{drill.guards.min_voters} voters"]
+    if any(VERBS[step.verb].links for step in drill.method):
+        wanted.append("links")
+    return wanted
+
+
+def preview(drill: Drill, lab: Lab | None, nodes: int, leader: str | None) -> Names:
+    """The targets in a lab, or in one of `nodes` nodes that would be made and led by n1."""
+    if lab is not None:
+        return targets.resolve(drill, [node.name for node in lab.nodes], leader)
+    return targets.resolve(drill, [f"n{number}" for number in range(1, nodes + 1)], "n1")

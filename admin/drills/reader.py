@@ -1,0 +1,216 @@
+"""A drill from its file: everything that is wrong is told at once, with line and column."""
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+
+from admin.drills import conditions, steps
+from admin.drills.model import (
+    ALL,
+    CHECKS,
+    LEADER,
+    Condition,
+    Drill,
+    Expectations,
+    Guards,
+    Load,
+    Pick,
+    Role,
+    Step,
+    Target,
+)
+from admin.drills.values import number, truth
+from admin.drills.words import MEASURES, Scale
+from admin.drills.yamls import Complaints, Spot, compose
+from qsync import units
+from qsync.config.source import refusal
+from qsync.errors import ConfigError
+
+VERSION = 1
+SUFFIX = ".yaml"
+CATALOGUE = Path(__file__).parent / "catalogue"
+_SECTIONS = (
+    "drill",
+    "version",
+    "title",
+    "hypothesis",
+    "targets",
+    "guards",
+    "stop_when",
+    "workload",
+    "steady_state",
+    "options",
+    "method",
+    "heal",
+    "expect",
+    "seed",
+)
+_NEEDED = ("drill", "title", "hypothesis", "method")
+
+
+def names() -> list[str]:
+    """The drills that come with the package."""
+    return sorted(path.stem for path in CATALOGUE.glob(f"*{SUFFIX}"))
+
+
+def find(word: str) -> Path:
+    """The file of a drill: a path, or a name of the catalogue. Raises ConfigError."""
+    if word.endswith((SUFFIX, ".yml")) or "/" in word:
+        return Path(word)
+    if word not in names():
+        raise ConfigError(
+            f"there is no drill {word!r}", hint="`qsync drill list` shows them; or give a file"
+        )
+    return CATALOGUE / f"{word}{SUFFIX}"
+
+
+def load(path: Path) -> Drill:
+    """Read a file. Raises ConfigError with every problem in it."""
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    return parse(text, where=str(path))
+
+
+def parse(text: str, *, where: str) -> Drill:
+    """Read YAML text. Raises ConfigError with every problem in it."""
+    complaints = Complaints(where)
+    root = compose(text, complaints)
+    drill = None if root is None else _drill(root)
+    if complaints.found:
+        raise refusal(complaints.found)
+    assert drill is not None
+    return drill
+
+
+def _drill(root: Spot) -> Drill | None:
+    parts = root.known(_SECTIONS, "part of a drill")
+    for name in _NEEDED:
+        if name not in parts:
+            root.complaints.add(root.node, name, "is missing")
+    if "version" in parts and parts["version"].text() != str(VERSION):
+        parts["version"].complain(f"is not {VERSION}, the one that is known")
+    if "heal" in parts:
+        parts["heal"].word(["always"], "way to heal")
+    targets = _targets(parts["targets"]) if "targets" in parts else {}
+    known = [*targets, LEADER, ALL]
+    method = steps.read(parts["method"], known) if "method" in parts else ()
+    limits = _expect(parts["expect"], method) if "expect" in parts else Expectations()
+    if root.complaints.found and any(name not in parts for name in _NEEDED):
+        return None
+    return Drill(
+        name=parts["drill"].text() or "",
+        title=parts["title"].text() or "",
+        hypothesis=parts["hypothesis"].text() or "",
+        targets=targets,
+        guards=_guards(parts["guards"]) if "guards" in parts else Guards(),
+        stop_when=_conditions(parts.get("stop_when"), known),
+        load=_load(parts["workload"]) if "workload" in parts else Load(),
+        steady_state=_conditions(parts.get("steady_state"), known),
+        options=_options(parts["options"]) if "options" in parts else {},
+        method=method,
+        expect=limits,
+        seed=(parts["seed"].read(int) or 0) if "seed" in parts else 1,
+    )
+
+
+def _targets(spot: Spot) -> dict[str, Target]:
+    found: dict[str, Target] = {}
+    for name, one in spot.members():
+        if name.value in {LEADER, ALL}:
+            one.complain(f"{name.value!r} has a meaning of its own; choose another name")
+            continue
+        parts = one.known(("role", "pick", "node"), "part of a target")
+        role = parts["role"].word(list(Role), "role") if "role" in parts else Role.ANY
+        pick = parts["pick"].word([*Pick, "any"], "way to pick") if "pick" in parts else Pick.FIRST
+        if {"node", "role"} <= parts.keys():
+            one.complain("is given by `node` and by `role`; one of them is enough")
+        found[name.value] = Target(
+            role=Role(role or Role.ANY),
+            pick=Pick.RANDOM if pick == "any" else Pick(pick or Pick.FIRST),
+            node=parts["node"].text() if "node" in parts else None,
+        )
+    return found
+
+
+def _guards(spot: Spot) -> Guards:
+    parts = spot.known(("require", "max_nodes_down", "never_touch", "time_limit"), "guard")
+    guards = Guards()
+    if "require" in parts:
+        wanted = parts["require"].known(
+            ("cluster_tag", "min_voters", "healthy"), "thing to require"
+        )
+        if "cluster_tag" in wanted:
+            tags = [item.text() or "" for item in wanted["cluster_tag"].items()]
+            guards = replace(guards, cluster_tags=tuple(tags))
+        if "min_voters" in wanted:
+            guards = replace(guards, min_voters=wanted["min_voters"].read(int) or 1)
+        if "healthy" in wanted:
+            guards = replace(guards, healthy=wanted["healthy"].read(truth) is True)
+    if "max_nodes_down" in parts:
+        guards = replace(guards, max_nodes_down=parts["max_nodes_down"].read(int))
+    if "never_touch" in parts:
+        nodes = tuple(item.text() or "" for item in parts["never_touch"].items())
+        guards = replace(guards, never_touch=nodes)
+    if "time_limit" in parts:
+        limit = parts["time_limit"].read(units.duration)
+        guards = replace(guards, time_limit=limit or guards.time_limit)
+    return guards
+
+
+def _load(spot: Spot) -> Load:
+    parts = spot.known([each.name for each in fields(Load)], "option of the workload")
+    load = Load()
+    if "clients" in parts:
+        load = replace(load, clients=parts["clients"].read(int) or load.clients)
+    if "think" in parts:
+        load = replace(load, think=parts["think"].read(units.duration) or load.think)
+    return load
+
+
+def _conditions(spot: Spot | None, known: list[str]) -> tuple[Condition, ...]:
+    if spot is None:
+        return ()
+    found = [conditions.read(item, known) for item in spot.items()]
+    return tuple(each for each in found if each is not None)
+
+
+def _options(spot: Spot) -> dict[str, str]:
+    return {name.value: value.text() or "" for name, value in spot.members()}
+
+
+def _expect(spot: Spot, method: tuple[Step, ...]) -> Expectations:
+    labels = [step.label for step in method if step.label]
+    parts = spot.known([*MEASURES, *labels, "checks"], "measure or label of a step")
+    checks = Expectations().checks
+    if "checks" in parts:
+        words = [item.word(list(CHECKS), "check") for item in parts["checks"].items()]
+        checks = tuple(word for word in words if word is not None)
+    limits: dict[str, float] = {}
+    for name, value in parts.items():
+        limit = None if name == "checks" else _limit(name, value)
+        if limit is not None:
+            limits[name] = limit
+    return Expectations(limits=limits, checks=checks)
+
+
+def _limit(name: str, value: Spot) -> float | None:
+    """`{below: 5s}`, or the number itself for what is counted."""
+    counted = name in MEASURES and MEASURES[name].scale is Scale.COUNT
+    parse = number if counted else units.duration
+    if value.table:
+        inner = value.known(("below",), "limit")
+        if "below" not in inner:
+            value.complain("needs a limit: `{below: ...}`")
+            return None
+        return inner["below"].read(parse)
+    if not counted:
+        value.complain("is measured, so it needs a limit: `{below: 5s}`")
+        return None
+    return value.read(parse)
+
+
+def limits_given(found: Mapping[str, float]) -> list[str]:
+    """Limits for people: `rto below 5`."""
+    return [f"{name} at most {limit:g}" for name, limit in found.items()]

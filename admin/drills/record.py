@@ -1,0 +1,67 @@
+"""What is known of one run of a drill when it is over: the source of every report."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from admin.drills.model import Drill
+from admin.drills.watch import Sight
+from admin.history import Line
+from admin.proof import Proof
+
+
+class End(StrEnum):
+    """How a run ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    NOT_HEALED = "not_healed"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A step that was done. Times are monotonic, in seconds. `error`: why it was not done."""
+
+    text: str
+    verb: str
+    begun: float
+    ended: float
+    nodes: tuple[str, ...] = ()
+    label: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A line of a node's timeline, on the runner's clock."""
+
+    time: float
+    node: str
+    name: str
+    fields: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """`stopped`: the guard, stop condition or failure that ended the method early, if any."""
+
+    drill: Drill
+    cluster: str
+    version: str
+    nodes: tuple[str, ...]
+    targets: Mapping[str, tuple[str, ...]]
+    begun: float
+    ended: float
+    began_at: str
+    marks: tuple[Mark, ...]
+    lines: tuple[Line, ...]
+    sights: tuple[Sight, ...]
+    events: tuple[Event, ...]
+    terms: Mapping[int, tuple[str, ...]]
+    met_unknown: int = 0
+    unresolved: int = 0
+    proof: Proof | None = None
+    end: End | None = None
+    stopped: str | None = None

@@ -1,0 +1,153 @@
+"""The report of a run: `report.json` first, and the same for people as Markdown and HTML."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from admin.drills import markdown, measure, page
+from admin.drills.judging import Judged
+from admin.drills.measure import Latencies
+from admin.drills.record import End, Mark
+from qsync.errors import ConfigError
+
+SCHEMA = "qsync/drill-report/1"
+FILE = "report.json"
+
+
+def write(judged: Judged, out: Path) -> dict[str, object]:
+    """All three files; what stands in the JSON."""
+    found = as_json(judged)
+    (out / FILE).write_text(json.dumps(found, indent=2, default=str) + "\n", "utf-8")
+    (out / "report.md").write_text(markdown.render(found), "utf-8")
+    (out / "report.html").write_text(page.render(found), "utf-8")
+    return found
+
+
+def load(path: Path) -> dict[str, object]:
+    """A report from its file or directory. Raises ConfigError."""
+    file = path / FILE if path.is_dir() else path
+    try:
+        found = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{file}: is no report of a drill: {error}") from error
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        raise ConfigError(f"{file}: is no report of a drill ({SCHEMA})")
+    return found
+
+
+def as_json(judged: Judged) -> dict[str, object]:
+    """Everything the renderings need. Times are seconds since the load began."""
+    run = judged.run
+    acked = [each for each in measure.writes(run.lines) if each.ended <= run.ended]
+    struck = measure.faults(run.marks)
+    fault = struck[0].begun if struck else run.begun
+    over = run.marks[-1].ended if run.marks else run.ended
+    return {
+        "schema": SCHEMA,
+        "drill": run.drill.name,
+        "title": run.drill.title,
+        "hypothesis": run.drill.hypothesis,
+        "verdict": judged.end.value,
+        "passed": judged.end is End.PASSED,
+        "sentence": judged.sentence,
+        "stopped": run.stopped,
+        "seed": run.drill.seed,
+        "began_at": run.began_at,
+        "seconds": round(run.ended - run.begun, 3),
+        "version": run.version,
+        "cluster": run.cluster,
+        "nodes": list(run.nodes),
+        "targets": {name: list(nodes) for name, nodes in run.targets.items()},
+        "measures": {name: _round(value) for name, value in judged.measures.items()},
+        "expectations": [asdict(each) for each in judged.findings],
+        "lost": [] if run.proof is None else list(run.proof.lost),
+        "terms": {str(term): list(nodes) for term, nodes in run.terms.items()},
+        "outcomes": _outcomes(judged, len(acked)),
+        "latency": {
+            "before": _latencies(measure.latencies(acked, run.begun, fault)),
+            "during": _latencies(measure.latencies(acked, fault, over)),
+            "after": _latencies(measure.latencies(acked, over, run.ended)),
+        },
+        "gaps": [
+            {"at": round(gap.begun - run.begun, 3), "seconds": round(gap.seconds, 3)}
+            for gap in measure.gaps(acked, run.begun, over)
+        ],
+        "steps": [_step(mark, run.begun) for mark in run.marks],
+        "leaders": _leaders(judged),
+        "writes": _buckets([each.ended - run.begun for each in acked], run.ended - run.begun),
+        "events": [
+            {
+                "at": round(event.time - run.begun, 3),
+                "node": event.node,
+                "event": event.name,
+                "fields": dict(event.fields),
+            }
+            for event in run.events
+        ],
+    }
+
+
+BUCKET_S = 0.1
+"""The strip of write availability counts acknowledgements in pieces of this length."""
+
+
+def _buckets(moments: Sequence[float], length: float) -> dict[str, object]:
+    counts = [0] * (max(0, int(length / BUCKET_S)) + 1)
+    for moment in moments:
+        if 0 <= moment < length:
+            counts[int(moment / BUCKET_S)] += 1
+    return {"bucket": BUCKET_S, "counts": counts}
+
+
+def _leaders(judged: Judged) -> list[dict[str, object]]:
+    """Stretches of time in which a node said that it led and took writes."""
+    bands: list[dict[str, object]] = []
+    open_bands: dict[str, dict[str, object]] = {}
+    begun = judged.run.begun
+    for sight in judged.run.sights:
+        at = round(sight.time - begun, 3)
+        band = open_bands.get(sight.node)
+        if sight.up and sight.role == "leader" and not sight.ro:
+            if band is None or band["term"] != sight.term:
+                band = {"node": sight.node, "term": sight.term, "from": at, "to": at}
+                open_bands[sight.node] = band
+                bands.append(band)
+            band["to"] = at
+        elif band is not None:
+            del open_bands[sight.node]
+    return bands
+
+
+def _step(mark: Mark, begun: float) -> dict[str, object]:
+    return {
+        "text": mark.text,
+        "verb": mark.verb,
+        "nodes": list(mark.nodes),
+        "label": mark.label,
+        "from": round(mark.begun - begun, 3),
+        "to": round(mark.ended - begun, 3),
+        "error": mark.error,
+    }
+
+
+def _outcomes(judged: Judged, acked: int) -> dict[str, object]:
+    measures = judged.measures
+    return {
+        "acknowledged": acked,
+        "failed": measures["failed"],
+        "rolled_back": measures["rolled_back"],
+        "unknown": measures["unknown"],
+        "unresolved": measures["unresolved"],
+    }
+
+
+def _latencies(found: Latencies) -> Mapping[str, object]:
+    return {
+        name: _round(value) if isinstance(value, float) else value
+        for name, value in asdict(found).items()
+    }
+
+
+def _round(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)

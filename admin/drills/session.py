@@ -1,0 +1,67 @@
+"""From a drill to a directory with its report: on a lab made for it, or on one that is there."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from admin import cluster, lab
+from admin.drills import evidence, judging, planning, report
+from admin.drills.judging import Judged
+from admin.drills.model import ALLOWED_TAGS, Drill
+from admin.drills.record import End
+from admin.drills.runner import Runner, Tell
+from admin.drills.targets import Names
+from admin.lab import Lab
+
+LAB = "lab"
+"""Where in the directory of a run the lab lives that was made for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Where to run it. `target`: a lab that is there; else one of `nodes` nodes is made."""
+
+    out: Path
+    nodes: int = 3
+    target: Lab | None = None
+    keep: bool = False
+
+
+def run(drill: Drill, plan: Plan, tell: Tell) -> Judged:
+    """Run it, write evidence and reports. A lab that was made for it is removed unless kept."""
+    if plan.out.exists() and any(plan.out.iterdir()):
+        raise lab.LabExists(f"{plan.out} is not empty", hint="--out wants a new directory")
+    plan.out.mkdir(parents=True, exist_ok=True)
+    out = plan.out.absolute()
+    place = plan.target or _make(drill, out / LAB, plan.nodes)
+    healed = False
+    try:
+        place.start_all()
+        judged = judging.judge(Runner(drill, place, tell).run())
+        evidence.save_all(judged.run, place, out)
+        report.write(judged, out)
+        healed = judged.end is not End.NOT_HEALED
+    finally:
+        if plan.target is None:
+            # What could not be healed is left as it is, for somebody to look at.
+            place.stop_all()
+            if healed and not plan.keep:
+                place.remove()
+    return judged
+
+
+def preview(drill: Drill, target: Lab | None, nodes: int) -> tuple[Names, list[str]]:
+    """The targets and the timeline, without touching anything."""
+    leader = None
+    if target is not None:
+        found = cluster.survey(target.addresses)
+        leader = None if found.leader is None else found.leader.name
+        names = planning.preview(drill, target, nodes, leader)
+        planning.allow(drill, target, names, found)
+    else:
+        names = planning.preview(drill, None, nodes, None)
+    return names, planning.timeline(drill, names)
+
+
+def _make(drill: Drill, directory: Path, nodes: int) -> Lab:
+    options = {"cluster.tag": ALLOWED_TAGS[0]} | dict(drill.options)
+    return lab.create(directory, name=LAB, nodes=nodes, options=options, links=True)

@@ -1,0 +1,79 @@
+"""The steps of a drill file: one verb each, with its options."""
+
+from collections.abc import Sequence
+
+from admin.drills import conditions
+from admin.drills.model import Step, Value
+from admin.drills.values import PARSERS, bare
+from admin.drills.words import VERBS, Kind, Takes, Verb
+from admin.drills.yamls import Spot
+from qsync import units
+from qsync.config.kinds import nearest
+
+STEPS_MAX = 200
+_ALWAYS = ("as",)
+
+
+def read(spot: Spot, known: Sequence[str]) -> tuple[Step, ...]:
+    """All steps. `known`: what a node may be called. Complaints are left with the spot."""
+    items = spot.items()
+    if len(items) > STEPS_MAX:
+        spot.complain(f"has {len(items)} steps; at most {STEPS_MAX} are allowed")
+    found = [_step(item, known) for item in items]
+    if not found:
+        spot.complain("holds no steps")
+    labels = [step.label for step in found if step is not None and step.label]
+    for label in {each for each in labels if labels.count(each) > 1}:
+        spot.complain(f"has two steps `as: {label}`")
+    return tuple(step for step in found if step is not None)
+
+
+def _step(spot: Spot, known: Sequence[str]) -> Step | None:
+    if spot.scalar:
+        # `- heal` is short for a verb that takes nothing.
+        word = spot.word(
+            [name for name, verb in VERBS.items() if verb.takes is Takes.NOTHING],
+            "step without a value",
+        )
+        return None if word is None else Step(verb=word)
+    members = spot.members()
+    verbs = [(name.value, value) for name, value in members if name.value in VERBS]
+    if len(verbs) != 1:
+        unknown = [name.value for name, _ in members]
+        meant = next((near for word in unknown if (near := nearest(word, list(VERBS)))), None)
+        reason = "has no verb" if not verbs else "has two verbs"
+        spot.complaints.add(
+            spot.node, "step", f"{reason}; verbs are {', '.join(VERBS)}", meant=meant
+        )
+        return None
+    word, value = verbs[0]
+    verb = VERBS[word]
+    parts = spot.known([word, *verb.options, *_ALWAYS], f"option of `{word}`")
+    options = _options(parts, verb, known)
+    if verb.takes is Takes.DURATION:
+        options["for"] = value.read(units.duration) or 0.0
+    return Step(
+        verb=word,
+        on=_nodes(value, known) if verb.takes is Takes.NODES else (),
+        options=options,
+        condition=conditions.read(value, known) if verb.takes is Takes.PROBE else None,
+        label=parts["as"].text() if "as" in parts else None,
+    )
+
+
+def _options(parts: dict[str, Spot], verb: Verb, known: Sequence[str]) -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    for name, kind in verb.options.items():
+        if name not in parts:
+            continue
+        if kind is Kind.TARGET:
+            conditions.name_of(parts[name], known)
+        value = parts[name].read(PARSERS[kind])
+        if value is not None:
+            found[name] = value
+    return found
+
+
+def _nodes(spot: Spot, known: Sequence[str]) -> tuple[str, ...]:
+    texts = [conditions.name_of(item, known) for item in spot.items()]
+    return tuple(bare(text) for text in texts if text is not None)

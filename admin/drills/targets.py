@@ -1,0 +1,71 @@
+"""Which nodes the targets of a drill are, in the cluster as it is when the drill begins."""
+
+from collections.abc import Mapping, Sequence
+from random import Random
+
+from admin.drills.model import ALL, LEADER, Drill, Pick, Role, Target
+from qsync.errors import ConfigError
+
+Names = Mapping[str, tuple[str, ...]]
+
+
+def resolve(drill: Drill, names: Sequence[str], leader: str | None) -> Names:
+    """Node names by target. Raises ConfigError for a target that finds no node.
+
+    `names` are in the order of their ids; a seed decides where a target leaves the choice.
+    """
+    dice = Random(f"targets {drill.seed}")  # noqa: S311 - replays, hides nothing
+    found: dict[str, tuple[str, ...]] = {}
+    taken: set[str] = set()
+    # Who is named or leads is given away first, so that no other target takes that node.
+    order = sorted(drill.targets.items(), key=lambda item: _rank(item[1]))
+    for name, target in order:
+        chosen = _choose(target, names, leader, taken, dice)
+        if not chosen:
+            raise ConfigError(f"target {name!r} finds no node among {', '.join(names)}")
+        taken.update(chosen)
+        found[name] = tuple(chosen)
+    return {**{name: found[name] for name in drill.targets}, ALL: tuple(names)}
+
+
+def now(names: Names, word: str, leader: str | None) -> tuple[str, ...]:
+    """The nodes of a target; `leader` is whoever leads at this moment."""
+    if word != LEADER:
+        return names[word]
+    return () if leader is None else (leader,)
+
+
+def _rank(target: Target) -> int:
+    if target.node is not None or target.role is Role.LEADER:
+        return 0
+    return 1 if target.pick in {Pick.FIRST, Pick.RANDOM} else 2
+
+
+def _choose(
+    target: Target, names: Sequence[str], leader: str | None, taken: set[str], dice: Random
+) -> list[str]:
+    if target.node is not None:
+        if target.node not in names:
+            raise ConfigError(f"there is no node {target.node!r}; there are {', '.join(names)}")
+        return [target.node]
+    if target.role is Role.LEADER:
+        return [name for name in names if name == leader]
+    free = [name for name in names if name not in taken]
+    if target.role is Role.FOLLOWER:
+        free = [name for name in free if name != leader]
+    return _pick(target.pick, free, len(names), dice)
+
+
+def _pick(pick: Pick, free: list[str], voters: int, dice: Random) -> list[str]:
+    majority = voters // 2 + 1
+    match pick:
+        case Pick.FIRST:
+            return free[:1]
+        case Pick.RANDOM:
+            return [dice.choice(free)] if free else []
+        case Pick.MINORITY:
+            return free[: voters - majority]
+        case Pick.MAJORITY:
+            return free[:majority] if len(free) >= majority else []
+        case Pick.ALL:
+            return free

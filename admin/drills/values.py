@@ -1,0 +1,69 @@
+"""Single values of a drill file, parsed; ValueErrors complete the sentence "the value ..."."""
+
+from collections.abc import Callable, Mapping
+
+from admin.drills.model import Value
+from admin.drills.words import SIGNALS, WAYS, Kind
+from qsync import units
+
+
+def number(text: str) -> float:
+    """Any number that is not negative."""
+    try:
+        found = float(text)
+    except ValueError:
+        raise ValueError("is not a number") from None
+    if not 0 <= found < float("inf"):
+        raise ValueError("is not a number from 0 on")
+    return found
+
+
+def truth(text: str) -> bool:
+    """`true` or `false`."""
+    if text not in {"true", "false"}:
+        raise ValueError("is neither true nor false")
+    return text == "true"
+
+
+def chance(text: str) -> float:
+    """A share from 0 to 1, also as a percentage."""
+    found = number(text[:-1].strip()) / 100 if text.endswith("%") else number(text)
+    if found > 1:
+        raise ValueError("is not a chance from 0 to 1, or a percentage")
+    return found
+
+
+def _one_of(words: tuple[str, ...]) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in words:
+            raise ValueError(f"is none of {', '.join(words)}")
+        return text
+
+    return parse
+
+
+def _target(text: str) -> str:
+    return bare(text)
+
+
+def bare(text: str) -> str:
+    """A target's name, with or without the braces of a template: `{{victim}}`."""
+    if text.startswith("{{") and text.endswith("}}"):
+        return text[2:-2].strip()
+    return text
+
+
+def _size(text: str) -> float:
+    return float(units.size(text.removesuffix("/s")))
+
+
+PARSERS: Mapping[Kind, Callable[[str], Value]] = {
+    Kind.DURATION: units.duration,
+    Kind.NUMBER: number,
+    Kind.CHANCE: chance,
+    Kind.SIZE: _size,
+    Kind.FLAG: truth,
+    Kind.TARGET: _target,
+    Kind.WAY: _one_of(WAYS),
+    Kind.SIGNAL: _one_of(SIGNALS),
+}

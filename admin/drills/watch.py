@@ -1,0 +1,107 @@
+"""Looks at every node all the time while a drill runs, beside the clients and the faults."""
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from types import TracebackType
+from typing import Self
+
+import trio
+
+from admin.cluster import Survey
+from admin.sampler import Sampler
+
+PERIOD_S = 0.05
+FIRST_S_MAX = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What one node said of itself. `time` is monotonic, in seconds; `up` false: no answer."""
+
+    time: float
+    node: str
+    up: bool
+    role: str = ""
+    term: int = 0
+    ro: bool = True
+    written: int = 0
+    confirmed: int = 0
+    limbo: int = 0
+
+    def as_json(self) -> dict[str, object]:
+        """A line of `status.jsonl`."""
+        return asdict(self)
+
+
+class Watch:
+    """A thread that samples; `survey` is the latest round and never waits."""
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        self.sights: list[Sight] = []
+        self.survey = Survey(samples=())
+        self.crash: BaseException | None = None
+        self._addresses = addresses
+        self._ready = threading.Event()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="drill watch", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._ready.wait(FIRST_S_MAX)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    @property
+    def terms(self) -> dict[int, set[str]]:
+        """Who was seen leading in which term."""
+        found: dict[int, set[str]] = {}
+        for sight in list(self.sights):
+            if sight.role == "leader":
+                found.setdefault(sight.term, set()).add(sight.node)
+        return found
+
+    def _work(self) -> None:
+        try:
+            trio.run(self._sample)
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that judges
+            self.crash = error
+        finally:
+            self._ready.set()
+
+    async def _sample(self) -> None:
+        sampler = Sampler(self._addresses, period=PERIOD_S)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(sampler.run)
+            await sampler.first()
+            while not self._stop.is_set():
+                self._look(sampler)
+                self._ready.set()
+                await trio.sleep(PERIOD_S)
+            nursery.cancel_scope.cancel()
+
+    def _look(self, sampler: Sampler) -> None:
+        survey = sampler.moment().survey
+        now = time.monotonic()
+        self.sights += [
+            Sight(
+                time=now,
+                node=each.name,
+                up=True,
+                role=each.role,
+                term=each.term,
+                ro=each.ro,
+                written=each.written,
+                confirmed=each.confirmed,
+                limbo=each.limbo.len,
+            )
+            for each in survey.samples
+        ]
+        self.sights += [Sight(time=now, node=each.name, up=False) for each in survey.silent]
+        self.survey = survey

@@ -1,0 +1,187 @@
+"""The words of a drill file: verbs of steps, probes, measures, and what each takes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Takes(StrEnum):
+    """What stands behind a verb."""
+
+    NODES = "nodes"
+    NOTHING = "nothing"
+    DURATION = "duration"
+    PROBE = "probe"
+
+
+class Kind(StrEnum):
+    """What an option holds."""
+
+    DURATION = "duration"
+    NUMBER = "number"
+    CHANCE = "chance"
+    SIZE = "size"
+    FLAG = "flag"
+    TARGET = "target"
+    WAY = "way"
+    SIGNAL = "signal"
+
+
+class Undo(StrEnum):
+    """What puts a fault right again; this is what stands in the journal."""
+
+    START = "start"
+    RESUME = "resume"
+    MEND = "mend"
+    ROOM = "room"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verb:
+    """One kind of step. `undo`: how its harm ends; None for what does none."""
+
+    about: str
+    takes: Takes = Takes.NODES
+    options: Mapping[str, Kind] = field(default_factory=dict)
+    undo: Undo | None = None
+    downs: bool = False
+    """The node does not take part while it lasts."""
+    links: bool = False
+    """It needs a lab whose links go through the proxy."""
+
+
+_ACROSS = {"with": Kind.TARGET, "way": Kind.WAY}
+
+VERBS: Mapping[str, Verb] = {
+    "wait": Verb(about="let the clients work", takes=Takes.DURATION),
+    "until": Verb(about="wait for a fact", takes=Takes.PROBE, options={"within": Kind.DURATION}),
+    "kill": Verb(
+        about="send a signal: KILL, TERM or INT",
+        options={"signal": Kind.SIGNAL},
+        undo=Undo.START,
+        downs=True,
+    ),
+    "pause": Verb(about="stop the process with SIGSTOP", undo=Undo.RESUME, downs=True),
+    "resume": Verb(about="let it go on with SIGCONT"),
+    "start": Verb(about="start the process again"),
+    "wipe": Verb(about="delete the data of a stopped node"),
+    "tear": Verb(about="cut the file of a stopped node's log short"),
+    "flip": Verb(about="flip one bit in the last batch of a stopped node's log"),
+    "cut": Verb(
+        about="nothing passes between these nodes and the others (or `with`)",
+        options={**_ACROSS, "refuse": Kind.FLAG},
+        undo=Undo.MEND,
+        links=True,
+    ),
+    "slow": Verb(
+        about="hold back what passes: delay, jitter, rate in bytes a second, chance of a stall",
+        options={
+            **_ACROSS,
+            "delay": Kind.DURATION,
+            "jitter": Kind.DURATION,
+            "rate": Kind.SIZE,
+            "stall": Kind.CHANCE,
+        },
+        undo=Undo.MEND,
+        links=True,
+    ),
+    "flap": Verb(
+        about="cut and whole in turn, each for `every`",
+        options={**_ACROSS, "every": Kind.DURATION},
+        undo=Undo.MEND,
+        links=True,
+    ),
+    "ring": Verb(
+        about="everybody reaches only neighbours", takes=Takes.NOTHING, undo=Undo.MEND, links=True
+    ),
+    "bridge": Verb(
+        about="two halves that only this node reaches both of", undo=Undo.MEND, links=True
+    ),
+    "reset": Verb(about="break the connections once", options=_ACROSS, links=True),
+    "mend": Verb(about="all links are whole again", takes=Takes.NOTHING, links=True),
+    "fill": Verb(
+        about="no file may grow, as on a full disk (RLIMIT_FSIZE of the live process)",
+        undo=Undo.ROOM,
+    ),
+    "free": Verb(about="files may grow again"),
+    "starve": Verb(
+        about="stop and continue the process in turn, `on` and `off`",
+        options={"on": Kind.DURATION, "off": Kind.DURATION},
+        undo=Undo.RESUME,
+    ),
+    "feed": Verb(about="end of `starve`"),
+    "promote": Verb(about="make it the leader; all of several at once"),
+    "demote": Verb(about="make it step down"),
+    "heal": Verb(about="undo every fault so far", takes=Takes.NOTHING),
+}
+
+WAYS = ("both", "out", "in")
+SIGNALS = ("KILL", "TERM", "INT")
+
+
+class Scale(StrEnum):
+    """What a probe or a measure is counted in."""
+
+    TRUTH = "true or false"
+    SECONDS = "seconds"
+    COUNT = "count"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """Something to ask. `node`: it is asked about a node."""
+
+    about: str
+    scale: Scale = Scale.TRUTH
+    node: bool = False
+
+
+PROBES: Mapping[str, Probe] = {
+    "leader_exists": Probe(about="a node says that it leads (`not`: another than this one)"),
+    "writable": Probe(about="a leader takes writes (`not`: another than this one)"),
+    "healthy": Probe(about="all nodes are in touch with a leader that takes writes"),
+    "answers": Probe(about="the node answers", node=True),
+    "leads": Probe(about="the node leads and takes writes", node=True),
+    "read_only": Probe(about="the node answers and takes no writes", node=True),
+    "caught_up": Probe(about="the node has on disk what the leader had confirmed", node=True),
+    "acked_again": Probe(about="a write was acknowledged that began after this step"),
+    "nodes_reachable": Probe(about="nodes that answer", scale=Scale.COUNT),
+    "terms": Probe(about="terms that had a leader since the drill began", scale=Scale.COUNT),
+    "limbo_len": Probe(about="pending transactions", scale=Scale.COUNT),
+    "limbo_age": Probe(about="age of the oldest pending transaction", scale=Scale.SECONDS),
+    "commit_p99": Probe(about="of the latest acknowledged writes", scale=Scale.SECONDS),
+    "write_gap": Probe(about="time since the last acknowledged write", scale=Scale.SECONDS),
+    "external": Probe(about="the command given as `run` ends with 0"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """A number that every run has."""
+
+    about: str
+    scale: Scale
+
+
+_TIME, _COUNT = Scale.SECONDS, Scale.COUNT
+MEASURES: Mapping[str, Measure] = {
+    "rto": Measure(
+        about="from the fault to the next acknowledged write, over the longest gap", scale=_TIME
+    ),
+    "gap": Measure(about="the longest time without an acknowledged write", scale=_TIME),
+    "gaps_total": Measure(about="all gaps of more than 0.1 s together", scale=_TIME),
+    "detection": Measure(about="of the rto: until somebody stood for election", scale=_TIME),
+    "election": Measure(about="of the rto: from there until it was won", scale=_TIME),
+    "take_over": Measure(about="of the rto: from there until writes were taken", scale=_TIME),
+    "client": Measure(about="of the rto: from there to the acknowledgement", scale=_TIME),
+    "rpo_lost_acked": Measure(about="acknowledged writes that are gone", scale=_COUNT),
+    "unknown": Measure(about="outcomes that were unknown at the moment", scale=_COUNT),
+    "unresolved": Measure(about="outcomes that stayed unknown at the end", scale=_COUNT),
+    "failed": Measure(about="writes that surely failed, conflicts apart", scale=_COUNT),
+    "rolled_back": Measure(about="of these, rolled back after they had begun", scale=_COUNT),
+    "rolled_back_visible": Measure(about="rolled-back writes that can be seen", scale=_COUNT),
+    "terms": Measure(about="terms that had a leader", scale=_COUNT),
+    "p99_before": Measure(about="of writes before the first fault", scale=_TIME),
+    "p99_during": Measure(about="of writes between the first fault and healing", scale=_TIME),
+    "p99_after": Measure(about="of writes after the last step", scale=_TIME),
+}

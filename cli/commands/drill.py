@@ -1,0 +1,228 @@
+"""`qsync drill`: break a cluster on purpose, watch it, mend it, and judge what it did."""
+
+import signal
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from admin import lab as labs
+from admin.drills import planning, reader
+from admin.drills.failures import DrillNotHealed, DrillStopped
+from admin.drills.model import Drill
+from admin.lab import Lab
+from cli.exits import CheckFailed
+from cli.options import json_option
+from cli.output import document, say, style, text
+
+if TYPE_CHECKING:
+    from admin.drills.judging import Judged
+
+_DRILL = click.argument("drill", metavar="DRILL")
+
+
+@click.group(epilog="Example: qsync drill run leader-kill --out ./run, then open ./run/report.html")
+def drill() -> None:
+    """Rehearse failures: of the catalogue, or of your own file."""
+
+
+@drill.command(name="list", epilog="Example: qsync drill list --json")
+@json_option
+def list_() -> None:
+    """List the drills of the catalogue."""
+    found = [reader.load(reader.find(name)) for name in reader.names()]
+    if style().as_json:
+        rows = [
+            {"name": each.name, "title": each.title, "needs": planning.needs(each)}
+            for each in found
+        ]
+        document("drills", drills=rows)
+        return
+    for each in found:
+        text(f"{each.name:<24} {each.title}  [{', '.join(planning.needs(each))}]")
+
+
+@drill.command(epilog="Example: qsync drill show leader-kill > mine.yaml")
+@_DRILL
+def show(*, drill: str) -> None:
+    """Print the file of a drill, to read it or to make one's own of it."""
+    path = reader.find(drill)
+    reader.load(path)
+    click.echo(path.read_text("utf-8"), nl=False)
+
+
+@drill.command(epilog="Example: qsync drill lint mine.yaml; for editors: qsync drill lint --schema")
+@click.argument("files", nargs=-1, metavar="[DRILL]...")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of drill files instead.")
+@json_option
+def lint(*, files: tuple[str, ...], schema: bool) -> None:
+    """Check drill files without running them. Problems name line and column."""
+    if schema:
+        from admin.drills.schema import schema as describe  # noqa: PLC0415 - only here
+        from cli.output import value  # noqa: PLC0415 - only here
+
+        value(describe())
+        return
+    if not files:
+        raise click.UsageError("which drill? A file, or a name of the catalogue.")
+    said = {file: planning.complaints(reader.load(reader.find(file))) for file in files}
+    if style().as_json:
+        document("drill-lint", files=[{"file": f, "complaints": c} for f, c in said.items()])
+    else:
+        for file, complaints in said.items():
+            text(f"{file}: {'; '.join(complaints) if complaints else 'fine'}")
+    if any(said.values()):
+        raise CheckFailed("some drills can be read, but are likely to be wrong")
+
+
+@drill.command(epilog="Example: qsync drill run leader-kill --nodes 5 --out ./run --repeat 20")
+@_DRILL
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="A new directory for report and evidence; without it a temporary one.",
+)
+@click.option("--nodes", type=click.IntRange(1, labs.NODES_MAX), default=3, show_default=True)
+@click.option("--target", help="A lab that is there (name or directory), instead of a new one.")
+@click.option("--seed", type=int, help="For all choices of targets and clients.")
+@click.option("--dry-run", is_flag=True, help="Only show the resolved targets and the timeline.")
+@click.option("--repeat", type=click.IntRange(1, 1000), default=1, help="So many runs.")
+@click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
+@click.option("--keep", is_flag=True, help="Leave the lab that was made for it.")
+@json_option
+def run(
+    *,
+    drill: str,
+    out: Path | None,
+    nodes: int,
+    target: str | None,
+    seed: int | None,
+    dry_run: bool,
+    repeat: int,
+    junit: Path | None,
+    keep: bool,
+) -> None:
+    """Run a drill; exits with 0, or 6 when an expectation was missed, 7 stopped, 8 not healed."""
+    from admin.drills import session  # noqa: PLC0415 - client and checker, only needed here
+
+    found = reader.load(reader.find(drill))
+    if seed is not None:
+        found = replace(found, seed=seed)
+    there = None if target is None else _lab(target)
+    if dry_run:
+        _dry_run(found, there, nodes)
+        return
+    place = out or Path(tempfile.mkdtemp(prefix=f"qsync-drill-{found.name}-"))
+    signal.signal(signal.SIGTERM, _interrupt)
+    judged: list[Judged] = []
+    for number in range(repeat):
+        here = place if repeat == 1 else place / f"{number + 1:03}"
+        again = replace(found, seed=found.seed + number)
+        plan = session.Plan(out=here, nodes=nodes, target=there, keep=keep)
+        judged.append(session.run(again, plan, say))
+        say(judged[-1].sentence)
+    _conclude(judged, place, junit)
+
+
+@drill.command(epilog="Example: qsync drill heal lab, or the directory of a run: ... heal ./run")
+@click.argument("target", default=labs.DEFAULT_NAME, metavar="[TARGET]")
+@json_option
+def heal(*, target: str) -> None:
+    """Mend what a drill left broken whose runner was killed. TARGET: a lab or a run's directory."""
+    from admin.drills import mending  # noqa: PLC0415 - only here
+
+    found = _lab(target)
+    done = mending.heal(found)
+    if style().as_json:
+        document("drill-heal", lab=found.name, dir=found.dir, done=done)
+    else:
+        say(f"{found.name}: {', '.join(done) if done else 'nothing was left broken'}")
+
+
+@drill.command(epilog="Example: qsync drill compare ./before ./after --threshold 0.3")
+@click.argument("before", type=click.Path(path_type=Path, exists=True))
+@click.argument("after", type=click.Path(path_type=Path, exists=True))
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0),
+    default=0.25,
+    show_default=True,
+    help="A measure may grow by this share of itself.",
+)
+@json_option
+def compare(*, before: Path, after: Path, threshold: float) -> None:
+    """Hold two runs of a drill, or two series, against each other; 6 when the second is worse."""
+    from admin.drills import comparing  # noqa: PLC0415 - only here
+
+    rows = comparing.compare(before, after, threshold)
+    if style().as_json:
+        document("drill-compare", threshold=threshold, measures=[each.as_json() for each in rows])
+    else:
+        for each in rows:
+            text(each.describe())
+    if worse := [each.name for each in rows if each.worse]:
+        raise CheckFailed(f"worse than before: {', '.join(worse)}")
+
+
+def _lab(target: str) -> Lab:
+    """By name, by directory, or by the directory of a run that has one in it."""
+    for place in (Path(target) / "lab", Path(target)):
+        if labs.exists(place):
+            return labs.load(place.absolute())
+    return labs.load(labs.place(target))
+
+
+def _dry_run(found: Drill, there: Lab | None, nodes: int) -> None:
+    from admin.drills import session  # noqa: PLC0415 - only here
+
+    names, timeline = session.preview(found, there, nodes)
+    targets = {name: list(names[name]) for name in found.targets}
+    if style().as_json:
+        document("drill-plan", drill=found.name, targets=targets, timeline=timeline)
+        return
+    for name, nodes_of in targets.items():
+        text(f"{name}: {', '.join(nodes_of)}")
+    for line in timeline:
+        text(line)
+
+
+def _conclude(judged: "list[Judged]", place: Path, junit: Path | None) -> None:
+    from admin.drills import comparing  # noqa: PLC0415 - only here
+    from admin.drills.junit import render  # noqa: PLC0415 - only here
+    from admin.drills.record import End  # noqa: PLC0415 - only here
+
+    if junit is not None:
+        junit.write_text(render(judged), "utf-8")
+    spread = comparing.spread([each.measures for each in judged])
+    last = judged[-1]
+    if style().as_json:
+        document(
+            "drill-run",
+            drill=last.run.drill.name,
+            verdicts=[each.end.value for each in judged],
+            out=place,
+            measures=dict(last.measures) if len(judged) == 1 else spread,
+        )
+    elif len(judged) > 1:
+        for name, found in spread.items():
+            text(f"{name:<20} " + "  ".join(f"{k} {v:.3f}" for k, v in found.items()))
+    say(f"report: {place}")
+    ends = [each.end for each in judged]
+    bad = next((each for each in judged if each.end is not End.PASSED), last)
+    if End.NOT_HEALED in ends:
+        raise DrillNotHealed(bad.sentence)
+    if End.INTERRUPTED in ends:
+        raise KeyboardInterrupt
+    if End.STOPPED in ends:
+        raise DrillStopped(bad.sentence)
+    if End.FAILED in ends:
+        raise CheckFailed(bad.sentence)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    """SIGTERM ends a drill as Ctrl-C does: it heals first."""
+    raise KeyboardInterrupt(number, frame is None)
