@@ -1,17 +1,30 @@
 """What all tests share: the cheapest run first, and a picture of what a run needs."""
 
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent
-TIERS = ("repo", "unit", "scenarios", "seeds", "node", "live", "terminal", "spark")
+TIERS = (
+    "repo",
+    "unit",
+    "scenarios",
+    "fuzz",
+    "seeds",
+    "node",
+    "disk",
+    "live",
+    "terminal",
+    "spark",
+)
 """Folders by how soon they can tell that something is wrong."""
 
 # No deadline: on a shared machine the slowest example says nothing about the code.
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("house")
+settings.register_profile("long", settings.get_profile("house"), max_examples=20_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 
 
 @pytest.hookimpl(trylast=True)
