@@ -18,6 +18,8 @@ PIECES_MAX = 256
 """So many pieces may be on their way at once; then the sender has to wait."""
 STALL_S = 0.2
 """What a lost packet costs the first time (the least retransmission timeout of Linux)."""
+BACK_S = 0.05
+"""How often it is tried whether a node that was gone listens again."""
 REQUEST_BYTES_MAX = 1 << 20
 
 
@@ -32,6 +34,7 @@ class Road:
     changed: trio.Event = field(default_factory=trio.Event)
     open: set[trio.SocketStream] = field(default_factory=set)
     carried: int = 0
+    listening: trio.CancelScope | None = None
 
     def set(self, rule: Rule) -> None:
         """From now on."""
@@ -71,10 +74,54 @@ class Proxy:
         """Run until cancelled. Raises OSError when a port is taken."""
         async with trio.open_nursery() as nursery:
             for link, port in ports.items():
-                take = partial(self._carry, self.roads[link])
-                await nursery.start(partial(trio.serve_tcp, take, port, host=LOOPBACK))
+                await nursery.start(self._listen, self.roads[link], port, nursery)
             await nursery.start(partial(trio.serve_tcp, self._told, control, host=LOOPBACK))
             task_status.started()
+
+    async def _listen(
+        self,
+        road: Road,
+        port: int,
+        connections: trio.Nursery,
+        *,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Listen while the node does: who dials one that is gone is refused at once, as without us.
+
+        A node tells a dead process from a silent one by that.
+        """
+        take = partial(self._carry, road)
+        while True:
+            listeners = await trio.open_tcp_listeners(port, host=LOOPBACK)
+            with trio.CancelScope() as road.listening:
+                task_status.started()
+                task_status = trio.TASK_STATUS_IGNORED
+                await trio.serve_listeners(take, listeners, handler_nursery=connections)
+            for listener in listeners:
+                await trio.aclose_forcefully(listener)
+            await self._back(road)
+
+    async def _back(self, road: Road) -> None:
+        """Wait until the node listens again, or the link is spoiled."""
+        while True:
+            if not road.rule.whole or not await self._gone(road):
+                return
+            with trio.move_on_after(BACK_S):
+                await road.changed.wait()
+
+    async def _gone(self, road: Road) -> bool:
+        """Nobody listens at the other end."""
+        try:
+            stream = await trio.open_tcp_stream(*road.target)
+        except OSError:
+            return True
+        await trio.aclose_forcefully(stream)
+        return False
+
+    async def _look_whether_gone(self, road: Road) -> None:
+        """A connection ended: is the node gone? A spoiled link gives nothing away."""
+        if road.rule.whole and road.listening is not None and await self._gone(road):
+            road.listening.cancel()
 
     async def _carry(self, road: Road, near: trio.SocketStream) -> None:
         if road.rule.refuse:
@@ -84,6 +131,7 @@ class Proxy:
         try:
             far = await trio.open_tcp_stream(*road.target)
         except OSError:
+            await self._look_whether_gone(road)
             _reset(near)  # nobody listens there: the one who dialled must see the same
             return
         for stream in (near, far):
@@ -93,6 +141,7 @@ class Proxy:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._one_way, road, near, far, nursery.cancel_scope)
                 nursery.start_soon(self._one_way, road, far, near, nursery.cancel_scope)
+            await self._look_whether_gone(road)
         finally:
             road.open -= {near, far}
             for stream in (near, far):

@@ -143,3 +143,40 @@ async def test_the_proxy_is_told_from_outside_and_says_how_the_links_are() -> No
 def test_a_proxy_that_does_not_run_is_said_so() -> None:
     with pytest.raises(Unavailable, match="proxy of the links"):
         Control(free_ports(1)[0]).show()
+
+
+async def test_who_dials_a_node_that_is_gone_is_refused_until_it_is_back() -> None:
+    entry, control, port = free_ports(3)
+    road = Road(link=LINK, target=(LOOPBACK, port))
+    with trio.fail_after(PATIENCE * 3):
+        async with trio.open_nursery() as nursery:
+            await nursery.start(Proxy({LINK: road}, seed=1).serve, {LINK: entry}, control)
+            for _ in range(2):
+                node = trio.CancelScope()
+                await nursery.start(partial(_serve, node, port))
+                while not (stream := await _dialled(entry)):
+                    await trio.lowlevel.checkpoint()
+                assert await asked(stream, b"it lives") == b"it lives"
+                node.cancel()
+                with pytest.raises(trio.BrokenResourceError):
+                    await stream.receive_some()  # reset only when nobody can dial any more
+                assert await _dialled(entry) is None
+                await stream.aclose()
+            nursery.cancel_scope.cancel()
+
+
+async def _serve(
+    scope: trio.CancelScope,
+    port: int,
+    *,
+    task_status: trio.TaskStatus[list[trio.SocketListener]] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    with scope:
+        await trio.serve_tcp(_echo, port, host=LOOPBACK, task_status=task_status)
+
+
+async def _dialled(port: int) -> trio.SocketStream | None:
+    try:
+        return await trio.open_tcp_stream(LOOPBACK, port)
+    except OSError:
+        return None
