@@ -10,6 +10,7 @@ HOMES = (
     "admin.demo",
     "admin.box.ctl",
     "admin.box.session",
+    "admin.evidence.manifest",
     "cli.exits",
     "admin.leading",
     "admin.drills.failures",
@@ -172,6 +173,10 @@ CURES: Mapping[str, Cure] = {
     "DEMO_NOT_HEALED": Cure(
         "The machine is very busy, or a node could not start again.",
         "Run it with --keep DIR and look at the logs there.",
+    ),
+    "NO_EVIDENCE": Cure(
+        "The folder has no manifest.json, or a newer version wrote it.",
+        "Collect it with `qsync dump TARGET... --out DIR`.",
     ),
     "NO_FREE_PORT": Cure(
         "Very many processes listen on this machine.", "Stop some, or run fewer nodes."

@@ -41,6 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sim": ("cli.commands.sim:sim", "A whole cluster in one thread from one seed."),
     "soak": ("cli.commands.soak:soak", "Very many of them, judged, with a memory."),
     "doctor": ("cli.commands.doctor:doctor", "Look a cluster over: what is wrong, and the cure."),
+    "dump": ("cli.commands.dump:dump", "Evidence from nodes, for the checkers, into a folder."),
     "check": ("cli.commands.check:check", "Whether recorded histories hold what was promised."),
     "config": ("cli.commands.config:config", "Check, show and explain configuration."),
     "explain": ("cli.commands.explain:explain", "What an error or exit code means, and the cure."),

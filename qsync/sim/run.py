@@ -98,7 +98,7 @@ class Run:
 def run(plan: Plan) -> Run:
     """Run the plan to its end, or to the first property that breaks."""
     world = World(plan)
-    report = _run(world)
+    report = play(world)
     return Run(
         report=report,
         trace=world.trace,
@@ -112,7 +112,7 @@ def run_seed(
     seed: int, *, nodes: int | None = None, mutant: str | None = None, events: int = EVENTS
 ) -> Report:
     """Run one seed and say whether every property held."""
-    return _run(World(Plan(seed=seed, nodes=nodes, mutant=mutant, events=events)))
+    return play(World(Plan(seed=seed, nodes=nodes, mutant=mutant, events=events)))
 
 
 def mutant_names() -> list[str]:
@@ -120,7 +120,8 @@ def mutant_names() -> list[str]:
     return list(MUTANTS)
 
 
-def _run(world: World) -> Report:
+def play(world: World) -> Report:
+    """Let a world that nobody has touched yet live to its end."""
     began = time.perf_counter()
     broken = None
     try:

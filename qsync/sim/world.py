@@ -21,13 +21,14 @@ from qsync.sim.troubles import Scene
 class World:
     """Everything of one run. Nothing happens until `step`."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, *, watched_by: type[Invariants] = Invariants) -> None:
         self.plan = plan
         self.clockwork = Clockwork(plan.seed)
         self.swarm = swarm.draw(plan, self.clockwork.dice("swarm"))
         self.trace = Trace()
         self.network = Network(self.clockwork, self.swarm.weather)
-        self.invariants = Invariants(self.swarm.nodes // 2 + 1, lease_checked=self.leases_hold)
+        quorum = self.swarm.nodes // 2 + 1
+        self.invariants = watched_by(quorum, lease_checked=self.leases_hold)
         self.nodes = [self._node(Replica(number)) for number in range(1, self.swarm.nodes + 1)]
         if plan.mutant is not None:
             mutants.plant(plan.mutant, self.nodes)

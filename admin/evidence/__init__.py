@@ -1,0 +1,1 @@
+"""Evidence of what a cluster did, at rest in one folder: written by many, read by the checkers."""

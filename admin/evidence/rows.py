@@ -1,0 +1,124 @@
+"""Rows of the tables of evidence, made from what the product itself deals in."""
+
+import hashlib
+import json
+import zlib
+from collections.abc import Iterable, Mapping
+
+import cbor2
+
+from admin.evidence.tables import Row
+from admin.history import Line
+from admin.sample import NodeSample
+from qsync import record
+from qsync.record import HEADER_SIZE, Entry, Kind, RecordDamage, read_ref
+
+
+def wal_row(entry: Entry, *, node: int, generation: int = 1) -> Row:
+    """An entry of a node's log. What cannot be read of a damaged body is left out."""
+    body = entry.body
+    row: Row = {
+        "node": node,
+        "generation": generation,
+        "index": int(entry.index),
+        "term": int(entry.term),
+        "kind": kind_name(entry.kind),
+        "origin": int(entry.origin),
+        "lsn": int(entry.lsn),
+        "flags": int(entry.flags),
+        "time": entry.time,
+        "crc": int(entry.crc),
+        "body_crc": zlib.crc32(body),
+        "body_len": len(entry.raw) - HEADER_SIZE,
+    }
+    return row | (_request(body) if entry.kind == Kind.TXN else _named(entry))
+
+
+def entries_of(batch: bytes) -> Iterable[Entry]:
+    """The entries of a batch as stored, unverified."""
+    return record.decode(batch)
+
+
+def kind_name(kind: int) -> str:
+    """The name of a kind, or its number if it has none."""
+    return _KINDS.get(kind, str(kind))
+
+
+def kind_number(name: str) -> int:
+    """The inverse of `kind_name`."""
+    return int(Kind[name]) if name in Kind.__members__ else int(name)
+
+
+def status_row(
+    sample: NodeSample, *, number: int, life: int, time_mono: int, generation: int = 1
+) -> Row:
+    """What a node said of itself. `life` tells its processes apart; `time_mono` is ours, in ns."""
+    return {
+        "node": sample.id,
+        "generation": generation,
+        "life": life,
+        "sample": number,
+        "time_mono": time_mono,
+        "time_wall": sample.time,
+        "name": sample.name,
+        "role": sample.role,
+        "term": sample.term,
+        "vote": sample.vote,
+        "leader": sample.leader,
+        "ro": sample.ro,
+        "ro_reason": sample.ro_reason,
+        "state": sample.status,
+        "last": sample.last,
+        "written": sample.written,
+        "confirmed": sample.confirmed,
+        "visible": sample.visible,
+        "folded": sample.folded,
+        "limbo_owner": sample.limbo.owner,
+        "limbo_term": sample.limbo.term,
+        "limbo_len": sample.limbo.len,
+        "quorum": sample.limbo.quorum,
+        "vclock": {str(origin): lsn for origin, lsn in sample.vclock.items()},
+    }
+
+
+def ops_row(line: Line) -> Row:
+    """A line of a history."""
+    row: Row = json.loads(line.as_json())
+    return row
+
+
+def digest_rows(node: int, index: int, digests: Mapping[str, str]) -> list[Row]:
+    """The digests of all spaces of a node, as of `index`."""
+    return [
+        {"node": node, "generation": 1, "index": index, "space": space, "digest": digest}
+        for space, digest in sorted(digests.items())
+    ]
+
+
+def _request(body: bytes) -> Row:
+    try:
+        session, seq, _low, effects = cbor2.loads(body)[:4]
+        row: Row = {"session": session.hex() or None, "seq": seq or None, "effects": len(effects)}
+        if effects:
+            space, key = effects[0][0], effects[0][1]
+            row |= {"space": space, "key_hash": key_hash(space, key)}
+    except (cbor2.CBORDecodeError, ValueError, TypeError, AttributeError, IndexError):
+        return {}
+    return row
+
+
+def key_hash(space: int, key: bytes) -> int:
+    """A signed 64-bit number for a key of a space."""
+    found = hashlib.blake2b(key, digest_size=8, salt=space.to_bytes(8, "big"))
+    return int.from_bytes(found.digest(), "big", signed=True)
+
+
+def _named(entry: Entry) -> Row:
+    try:
+        ref = read_ref(entry)
+    except RecordDamage:
+        return {}
+    return {"ref_owner": int(ref.owner), "ref_lsn": int(ref.lsn)}
+
+
+_KINDS = {int(kind): kind.name for kind in Kind}

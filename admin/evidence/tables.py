@@ -1,0 +1,111 @@
+"""The six tables of a bundle of evidence: which columns each has, and of what type."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+Cell: TypeAlias = object
+"""What stands in a column: null, a bool, an integer, a float, a text, or (type json) JSON."""
+Row: TypeAlias = dict[str, Cell]
+
+RUN = "run_id"
+"""In every table; a row that does not have it belongs to the run of the manifest."""
+
+
+class Type(StrEnum):
+    """`json`: any JSON value; in Parquet its text."""
+
+    INT = "int"
+    REAL = "real"
+    TEXT = "text"
+    BOOL = "bool"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns in order. Everything but `needed` may be null or left out."""
+
+    name: str
+    columns: dict[str, Type]
+    needed: frozenset[str]
+
+
+def _table(name: str, needed: str, **columns: str) -> Table:
+    found = {RUN: Type.TEXT}
+    for type_, names in columns.items():
+        found |= dict.fromkeys(names.split(), Type(type_.removesuffix("_")))
+    order = [RUN, *needed.split(), *(each for each in found if each not in needed.split())]
+    return Table(name, {each: found[each] for each in order}, frozenset(needed.split()))
+
+
+WAL = _table(
+    "wal",
+    "node generation index term kind origin lsn flags crc",
+    int="node generation index term origin lsn flags crc ref_owner ref_lsn space key_hash effects "
+    "seq body_crc body_len",
+    text="kind session",
+    real="time",
+)
+"""One row an entry of a node's log. `crc`: its chain checksum; `body_crc`: CRC-32 of its body."""
+
+STATUS = _table(
+    "status",
+    "node generation life sample time_mono role term",
+    int="node generation life sample time_mono term vote leader last written confirmed visible "
+    "folded limbo_owner limbo_term limbo_len quorum",
+    text="name role ro_reason state",
+    bool="ro",
+    real="time_wall",
+    json="vclock",
+)
+"""What nodes said of themselves. `life` counts starts of the process, `time_mono` is in ns."""
+
+OPS = _table(
+    "ops",
+    "index time process type f",
+    int="index time process term lsn seq floor log_index",
+    text="type f node error",
+    json="key value session",
+)
+"""The history of the clients: the lines of history.jsonl."""
+
+EVENTS = _table(
+    "events",
+    "node generation life number time_mono name",
+    int="node generation life number time_mono term index peer crc",
+    text="name",
+)
+"""What happened inside of nodes, numbered in one order: see EVENT_NAMES."""
+
+EVENT_NAMES = {
+    "started": "the process began; its log on disk reaches to `index`",
+    "ballot": "`term` and the vote for `peer` are on disk",
+    "durable": "entry `index` of `term` and `crc` is on its disk, and nothing above it",
+    "cut": "nothing above `index` is on its disk any more",
+    "vote": "it granted `peer` its vote in `term`",
+    "ack": "it told `peer` in `term` that it has everything up to `index`, of checksum `crc`",
+    "leads": "it leads `term`",
+    "confirmed": "its confirmed index is `index`, of checksum `crc`",
+}
+
+DIGESTS = _table(
+    "digests",
+    "node generation index space digest",
+    int="node generation index bucket",
+    text="space digest",
+)
+"""Hashes of the visible rows of a space (of a `bucket` of it, if it is parted) at an index."""
+
+NEMESIS = _table(
+    "nemesis",
+    "number f",
+    int="number time_mono",
+    text="f type",
+    json="value",
+)
+"""The faults that were made, in order."""
+
+TABLES: dict[str, Table] = {
+    each.name: each for each in (WAL, STATUS, OPS, EVENTS, DIGESTS, NEMESIS)
+}
