@@ -13,10 +13,11 @@ def across(
     Both directed links are meant by `both`. A link carries the answers on its connections, too, so
     that one cut link makes one node unable to reach the other, and not the other way round.
     """
-    others = [name for name in (outside or names) if name not in inside]
-    out = [Link(here, there) for here in inside for there in others]
-    back = [Link(there, here) for here in inside for there in others]
-    return {"out": out, "in": back, "both": out + back}[way]
+    others = outside or [name for name in names if name not in inside]
+    out = [Link(here, there) for here in inside for there in others if here != there]
+    back = [Link(there, here) for here in inside for there in others if here != there]
+    both = dict.fromkeys(out + back)  # each once, also where the groups overlap
+    return {"out": out, "in": back, "both": list(both)}[way]
 
 
 def ring(names: Sequence[str]) -> list[Link]:

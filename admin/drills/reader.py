@@ -122,8 +122,16 @@ def _targets(spot: Spot) -> dict[str, Target]:
             one.complain(f"{name.value!r} has a meaning of its own; choose another name")
             continue
         parts = one.known(("role", "pick", "node"), "part of a target")
-        role = parts["role"].word(list(Role), "role") if "role" in parts else Role.ANY
-        pick = parts["pick"].word([*Pick, "any"], "way to pick") if "pick" in parts else Pick.FIRST
+        role = (
+            parts["role"].word([str(role) for role in Role], "role")
+            if "role" in parts
+            else Role.ANY
+        )
+        pick = (
+            parts["pick"].word([*map(str, Pick), "any"], "way to pick")
+            if "pick" in parts
+            else Pick.FIRST
+        )
         if {"node", "role"} <= parts.keys():
             one.complain("is given by `node` and by `role`; one of them is enough")
         found[name.value] = Target(

@@ -1,0 +1,158 @@
+"""Drill files: what is wrong is told with its place, and what is right becomes plain objects."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from admin.drills import planning, reader, targets
+from admin.drills.failures import DrillStopped
+from admin.drills.model import Condition, Drill, Pick, Role, Step, Target
+from admin.drills.schema import schema
+from admin.drills.words import VERBS
+from qsync.errors import ConfigError
+
+GOOD = """\
+drill: mine
+title: Mine
+hypothesis: It holds.
+targets:
+  victim: {role: leader}
+method:
+  - {wait: 1s}
+  - {kill: "{{victim}}", signal: TERM, as: fault}
+  - {until: {probe: writable, not: victim}, within: 5s, as: back}
+  - heal
+expect:
+  rto: {below: 3s}
+  back: {below: 2s}
+  unknown: 4
+"""
+
+
+def refused(text: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        reader.parse(text, where="mine.yaml")
+    return caught.value.message
+
+
+def test_a_file_becomes_the_objects_that_python_would_make() -> None:
+    drill = reader.parse(GOOD, where="mine.yaml")
+    assert drill == Drill(
+        name="mine",
+        title="Mine",
+        hypothesis="It holds.",
+        targets={"victim": Target(role=Role.LEADER)},
+        method=(
+            Step(verb="wait", options={"for": 1.0}),
+            Step(verb="kill", on=("victim",), options={"signal": "TERM"}, label="fault"),
+            Step(
+                verb="until",
+                options={"within": 5.0},
+                condition=Condition(probe="writable", other="victim"),
+                label="back",
+            ),
+            Step(verb="heal"),
+        ),
+        expect=drill.expect,
+    )
+    assert drill.expect.limits == {"rto": 3.0, "back": 2.0, "unknown": 4.0}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "place", "words"),
+    [
+        ("title:", "titel:", "2:1", "did you mean 'title'?"),
+        ("role: leader", "roll: leader", "5:12", "did you mean 'role'?"),
+        ("role: leader", "role: leeder", "5:18", "did you mean 'leader'?"),
+        ("kill:", "kil:", "8:5", "did you mean 'kill'?"),
+        ("signal: TERM", "signal: HUP", "8:34", "is none of KILL, TERM, INT"),
+        ('"{{victim}}"', "victm", "8:12", "did you mean 'victim'?"),
+        ("within: 5s", "within: 5", "9:53", "has no unit"),
+        ("probe: writable", "probe: writeable", "9:21", "did you mean 'writable'?"),
+        ("  unknown: 4", "  unknwon: 4", "14:3", "did you mean 'unknown'?"),
+        ("rto: {below: 3s}", "rto: 3", "12:8", "needs a limit"),
+        ("- heal", "- mend now", "10:5", "is no step without a value"),
+        ("wait: 1s}", "wait: 1s, kill: victim}", "7:5", "has two verbs"),
+        ("as: back", "as: fault", "7:3", "two steps `as: fault`"),
+        ("drill: mine", "drill: mine\nseed: x", "2:7", "invalid literal"),
+        ("drill: mine\n", "", "1:1", "is missing"),
+        ("{wait: 1s}", "{wait: 1s", "8:5", "is not YAML"),
+    ],
+)
+def test_what_is_wrong_is_named_with_line_and_column(
+    before: str, after: str, place: str, words: str
+) -> None:
+    assert before in GOOD
+    said = refused(GOOD.replace(before, after, 1))
+    assert any(
+        line.startswith(f"mine.yaml:{place}:") and words in line for line in said.split("\n")
+    )
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    assert refused(GOOD.replace("title:", "titel:").replace("wait: 1s", "wait: 1")).count("\n") >= 2
+
+
+@pytest.mark.parametrize("name", reader.names())
+def test_every_drill_of_the_catalogue_is_fine_on_three_and_on_five_nodes(name: str) -> None:
+    drill = reader.load(reader.find(name))
+    assert drill.name == name
+    assert planning.complaints(drill) == []
+    for nodes in (3, 5):
+        names = planning.preview(drill, None, nodes, None)
+        assert all(names[target] for target in drill.targets)
+        most = planning.most_down(drill.method, names)
+        assert most <= (drill.guards.max_nodes_down or nodes)
+        assert len(planning.timeline(drill, names)) == len(drill.method)
+
+
+def test_lint_finds_what_can_be_read_and_means_nothing() -> None:
+    idle = reader.parse(
+        "drill: idle\ntitle: t\nhypothesis: h\ntargets: {a: {role: any}}\nmethod: [{wait: 1s}]",
+        where="idle.yaml",
+    )
+    assert len(planning.complaints(idle)) == 3
+
+
+def test_no_node_is_in_two_targets_and_the_leader_is_given_away_first() -> None:
+    drill = Drill(
+        name="d",
+        title="t",
+        hypothesis="h",
+        method=(),
+        targets={
+            "rest": Target(role=Role.ANY, pick=Pick.ALL),
+            "one": Target(role=Role.FOLLOWER),
+            "head": Target(role=Role.LEADER),
+        },
+    )
+    found = targets.resolve(drill, ["n1", "n2", "n3", "n4"], "n3")
+    assert found["head"] == ("n3",)
+    assert found["one"] == ("n1",)
+    assert found["rest"] == ("n2", "n4")
+    with pytest.raises(ConfigError, match="finds no node"):
+        targets.resolve(drill, ["n1", "n2"], None)
+
+
+def test_the_schema_knows_every_verb_and_is_json() -> None:
+    found = json.dumps(schema())
+    assert all(f'"{verb}"' in found for verb in VERBS)
+
+
+def test_an_unknown_name_is_no_drill_and_a_path_is_read(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no drill"):
+        reader.find("leader-kil")
+    path = tmp_path / "mine.yaml"
+    path.write_text(GOOD)
+    assert reader.load(reader.find(str(path))).name == "mine"
+    with pytest.raises(ConfigError, match="cannot be read"):
+        reader.load(tmp_path / "none.yaml")
+
+
+def test_steps_are_limited_in_number() -> None:
+    assert "at most 200" in refused(GOOD.replace("  - {wait: 1s}\n", "  - {wait: 1s}\n" * 200))
+
+
+def test_a_stopped_drill_is_an_error_of_the_tree() -> None:
+    assert DrillStopped("x").code == "DRILL_STOPPED"

@@ -1,0 +1,270 @@
+"""From what a drill recorded to its numbers, verdict and reports; journals; comparisons."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from admin import processes
+from admin.checker.verdict import Result, Verdict
+from admin.drills import comparing, judging, links, report
+from admin.drills.failures import DrillRuns
+from admin.drills.journal import Debt, Journal
+from admin.drills.junit import render
+from admin.drills.measure import measures
+from admin.drills.model import Drill, Expectations, Step
+from admin.drills.record import End, Event, Mark, Recorded
+from admin.drills.watch import Sight
+from admin.drills.words import Undo
+from admin.history import Line, Type
+from admin.links.rules import Link
+from admin.proof import Proof
+from qsync.errors import ConfigError
+
+NS = 1_000_000_000
+DRILL = Drill(
+    name="kill",
+    title="Kill <it>",
+    hypothesis="It holds.",
+    method=(Step(verb="kill", on=("leader",)),),
+    expect=Expectations(limits={"rto": 2.0, "back": 1.5, "rpo_lost_acked": 0.0}),
+)
+GOOD = Proof(
+    lost=(),
+    rolled_back_visible=(),
+    balances={"a": 800},
+    balances_expected={"a": 800},
+    linearity=Verdict(invariant="L", result=Result.PASS, facts=9),
+    replicas_identical=True,
+    digests={"n1": {"space": "x"}},
+)
+
+
+def history(*acked: float) -> tuple[Line, ...]:
+    """Writes that took 10 ms each, by the second of their acknowledgement."""
+    lines: list[Line] = []
+    for number, at in enumerate(acked):
+        for kind, time in ((Type.INVOKE, at - 0.01), (Type.OK, at)):
+            lines.append(
+                Line(
+                    index=len(lines),
+                    time=int(time * NS),
+                    process=number,
+                    type=kind,
+                    f="write",
+                    key="register 1",
+                    value=number,
+                )
+            )
+    return tuple(lines)
+
+
+def recorded() -> Recorded:
+    """Killed at 102, stood for election at 102.5, won at 102.6, writable at 102.7, acked at 103."""
+    return Recorded(
+        drill=DRILL,
+        cluster="c",
+        version="0",
+        nodes=("n1", "n2", "n3"),
+        targets={"victim": ("n1",)},
+        begun=100.0,
+        ended=105.0,
+        began_at="2026-01-01T00:00:00+00:00",
+        marks=(
+            Mark(text="wait", verb="wait", begun=100.0, ended=102.0),
+            Mark(text="kill leader", verb="kill", begun=102.0, ended=102.1, nodes=("n1",)),
+            Mark(text="until", verb="until", begun=102.1, ended=103.2, label="back"),
+            Mark(text="heal", verb="heal", begun=104.0, ended=104.5),
+        ),
+        lines=history(101.5, 101.95, 102.02, 103.0, 103.05, 104.4, 104.8),
+        sights=(
+            Sight(time=102.0, node="n1", up=True, role="leader", term=1, ro=False),
+            Sight(time=102.2, node="n1", up=False),
+            Sight(time=102.65, node="n2", up=True, role="leader", term=2, ro=True),
+            Sight(time=102.7, node="n2", up=True, role="leader", term=2, ro=False),
+        ),
+        events=(
+            Event(time=102.5, node="n2", name="campaign"),
+            Event(time=102.6, node="n2", name="elected"),
+        ),
+        terms={1: ("n1",), 2: ("n2",)},
+        proof=GOOD,
+    )
+
+
+def test_the_time_without_writes_is_measured_from_the_fault_and_split() -> None:
+    found = measures(replace(recorded(), marks=recorded().marks[:3]))
+    parts = {name: pytest.approx(found[name]) for name in ("detection", "election", "take_over")}
+    assert found["rto"] == pytest.approx(103.0 - 102.02)
+    assert found["gap"] == pytest.approx(103.0 - 102.02)
+    assert parts == {"detection": 0.48, "election": 0.1, "take_over": 0.1}
+    assert found["client"] == pytest.approx(0.3)
+    assert found["back"] == pytest.approx(1.2)
+    assert found["terms"] == 2
+
+
+def test_a_gap_up_to_the_end_counts_though_no_write_ends_it() -> None:
+    silent = replace(recorded(), lines=history(101.5, 101.9, 102.0))
+    found = measures(silent)
+    assert found["gap"] == pytest.approx(2.5)
+    assert found["p99_after"] is None
+
+
+def test_a_run_passes_only_when_every_expectation_is_met() -> None:
+    slow = judging.judge(recorded())
+    assert slow.end is End.PASSED
+    strict = replace(DRILL, expect=Expectations(limits={"rto": 0.5}))
+    missed = judging.judge(replace(recorded(), drill=strict))
+    assert missed.end is End.FAILED
+    assert [each.name for each in missed.findings if not each.met] == ["rto"]
+    assert "rto is 1.3" in missed.sentence
+
+
+@pytest.mark.parametrize(
+    ("broken", "name"),
+    [
+        (replace(GOOD, replicas_identical=False), "replicas_identical"),
+        (replace(GOOD, balances={"a": 799}), "total_conserved"),
+        (replace(GOOD, rolled_back_visible=(7,)), "rolled_back_invisible"),
+        (replace(GOOD, lost=(3, 4)), "rpo_lost_acked"),
+        (
+            replace(GOOD, linearity=Verdict(invariant="L", result=Result.UNKNOWN, facts=0)),
+            "linearizable",
+        ),
+    ],
+)
+def test_each_broken_promise_is_found(broken: Proof, name: str) -> None:
+    judged = judging.judge(replace(recorded(), proof=broken))
+    assert judged.end is End.FAILED
+    assert name in [each.name for each in judged.findings if not each.met]
+
+
+def test_two_leaders_in_one_term_are_found() -> None:
+    judged = judging.judge(replace(recorded(), terms={2: ("n1", "n2")}))
+    (found,) = (each for each in judged.findings if not each.met)
+    assert found.name == "one_leader_per_term"
+    assert found.why == ("term 2: n1, n2",)
+
+
+def test_a_run_that_was_never_checked_does_not_pass() -> None:
+    judged = judging.judge(replace(recorded(), proof=None))
+    assert judged.end is End.FAILED
+
+
+def test_the_three_reports_say_the_same(tmp_path: Path) -> None:
+    judged = judging.judge(replace(recorded(), proof=replace(GOOD, lost=(41, 42))))
+    report.write(judged, tmp_path)
+    found = report.load(tmp_path)
+    assert found["lost"] == [41, 42]
+    assert found["verdict"] == "failed"
+    page = (tmp_path / "report.html").read_text()
+    text = (tmp_path / "report.md").read_text()
+    assert judged.sentence in text
+    assert "Kill &lt;it&gt;" in page
+    assert "41, 42" in page
+    assert "41, 42" in text
+    assert "http" not in page.replace("http-equiv", "")
+    assert "n2 leads term 2" in page
+    (tmp_path / "report.json").write_text("{}")
+    with pytest.raises(ConfigError, match="is no report"):
+        report.load(tmp_path)
+
+
+def test_junit_has_a_case_for_each_expectation_and_fails_those_that_were_missed() -> None:
+    judged = judging.judge(replace(recorded(), proof=replace(GOOD, lost=(1,))))
+    (suite,) = ET.fromstring(render([judged]))
+    assert int(suite.get("tests", "")) == len(judged.findings) + 1
+    assert [case.get("name") for case in suite if len(case)] == ["rpo_lost_acked"]
+
+
+def test_a_regression_is_what_grew_beyond_the_threshold(tmp_path: Path) -> None:
+    for name, times in (("before", (1.0, 1.1, 1.2)), ("after", (1.6, 1.7, 1.1))):
+        for number, rto in enumerate(times):
+            place = tmp_path / name / str(number)
+            place.mkdir(parents=True)
+            found = report.as_json(judging.judge(recorded()))
+            found["measures"] = {"rto": rto, "unknown": 2, "client": None}
+            (place / "report.json").write_text(json.dumps(found))
+    rows = comparing.compare(tmp_path / "before", tmp_path / "after", 0.25)
+    assert {each.name: each.worse for each in rows} == {"rto": True, "unknown": False}
+    assert rows[0].before == pytest.approx(1.1)
+    assert not any(
+        each.worse for each in comparing.compare(tmp_path / "before", tmp_path / "after", 0.5)
+    )
+    with pytest.raises(ConfigError, match="no report"):
+        comparing.compare(tmp_path, tmp_path / "after" / "0", 0.25)
+
+
+# ------------------------------------------------------------------------------------ the journal
+
+
+def test_what_is_owed_is_on_disk_before_it_is_done_and_until_it_is_undone(tmp_path: Path) -> None:
+    journal = Journal.begin(tmp_path, "kill")
+    journal.owe(Debt(undo=Undo.START, node="n1"))
+    journal.owe(Debt(undo=Undo.MEND))
+    journal.settle(Debt(undo=Undo.START, node="n1"))
+    found = Journal.read(tmp_path)
+    assert found is not None
+    assert found.debts == [Debt(undo=Undo.MEND)]
+    assert found.drill == "kill"
+    with pytest.raises(DrillRuns, match="left 1 things broken"):
+        Journal.begin(tmp_path, "again")
+    journal.settle(Debt(undo=Undo.MEND))
+    journal.close()
+    assert Journal.read(tmp_path) is None
+
+
+def test_a_torn_last_line_of_a_journal_is_what_was_not_done_yet(tmp_path: Path) -> None:
+    journal = Journal.begin(tmp_path, "kill")
+    journal.owe(Debt(undo=Undo.RESUME, node="n1"))
+    with journal.path.open("a") as file:
+        file.write('{"owe": "sta')
+    found = Journal.read(tmp_path)
+    assert found is not None
+    assert found.debts == [Debt(undo=Undo.RESUME, node="n1")]
+
+
+@pytest.mark.parametrize("line", ["nonsense", '{"owe": "eat", "node": "n1"}', '{"paid": 1}'])
+def test_what_is_no_journal_is_refused(tmp_path: Path, line: str) -> None:
+    Journal(tmp_path).path.write_text(line + "\n")
+    with pytest.raises(ConfigError, match="is no journal"):
+        Journal.read(tmp_path)
+
+
+def test_a_runner_that_lives_keeps_others_from_healing(tmp_path: Path) -> None:
+    Journal.begin(tmp_path, "kill")
+    found = Journal.read(tmp_path)
+    assert found is not None
+    assert not found.runs  # it is this very process
+    parent = processes.identify(os.getppid())
+    line = {"drill": "kill", "pid": parent.pid, "started": parent.started}
+    found.path.write_text(json.dumps(line) + "\n")
+    other = Journal.read(tmp_path)
+    assert other is not None
+    assert other.runs
+
+
+# --------------------------------------------------------------------------------------- the links
+
+FIVE = ["n1", "n2", "n3", "n4", "n5"]
+
+
+def test_a_group_is_cut_from_the_others_and_not_in_itself() -> None:
+    cut = links.across(FIVE, ["n1", "n2"], (), "both")
+    assert len(cut) == len(set(cut)) == 12
+    assert Link("n1", "n2") not in cut
+    assert links.across(FIVE, ["n1"], ["n2"], "out") == [Link("n1", "n2")]
+    assert links.across(FIVE, ["n1"], ["n2"], "in") == [Link("n2", "n1")]
+    assert len(links.across(FIVE, FIVE, FIVE, "both")) == 20
+
+
+def test_in_a_ring_everybody_keeps_two_neighbours_and_over_a_bridge_one_sees_all() -> None:
+    cut = links.ring(FIVE)
+    assert all(sum(Link(one, two) in cut for two in FIVE) == 2 for one in FIVE)
+    assert set(links.ring(FIVE[:3])) == {Link("n1", "n2"), Link("n2", "n1")}
+    bridged = links.bridge(FIVE, "n3")
+    assert not any("n3" in link for link in bridged)
+    assert len(bridged) == 8
