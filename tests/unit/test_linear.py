@@ -1,5 +1,6 @@
 """Histories that a register, a text, a set, a counter and a bank could have given, or not."""
 
+import ast
 from collections.abc import Callable, Iterator
 from random import Random
 
@@ -23,6 +24,7 @@ from admin.checker.linear import (
     check_kv,
     check_register,
     check_set,
+    explain,
     search,
     sets,
     zones,
@@ -326,6 +328,30 @@ def test_a_hundred_writes_shrink_to_the_three_that_matter() -> None:
 
 def unequal(place: int) -> Operation:
     return op(place, "cas-unequal", [-1, -2], place, place + 1)
+
+
+def test_a_proof_that_begins_late_fails_from_every_state_there_could_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(explain, "SHORT", 0)
+    late = 0
+    for seed in range(300):
+        random = Random(seed)
+        apply = histories.register(values=2, cas=True)
+        clients = histories.Clients(processes=3, unknown=0.15, spread=4)
+        operations = histories.lived(random, 8, apply, clients)
+        place = 2 * len(operations)
+        operations.append(op(place, "read", random.randrange(3), place, place + 1))
+        for violation in check_cas_register(operations).violations:
+            if violation.opening:
+                late += 1
+                start = min(e.begun for e in violation.witness if e.ended is not None)
+                before = [e for e in operations if e.ended is not None and e.ended < start]
+                assert not has_order([*before, *violation.witness], None, naive_register)
+                for state in violation.opening.removeprefix("the state was ").split(" or "):
+                    known = object() if "nobody" in state else ast.literal_eval(state)
+                    assert not has_order(violation.witness, known, naive_register)
+    assert late > 50
 
 
 def test_a_lost_element_is_shown_alone() -> None:

@@ -14,6 +14,9 @@ SHRINK_STEPS_MAX = 300_000
 SHORT = 8
 """An explanation of so many operations needs no shorter one that depends on a time before."""
 
+RECENT = 8
+"""So many operations at the end are looked at first; then twice as many, and so on."""
+
 OPENING_STATES_MAX = 4
 """So many states may be possible before an explanation that does not begin at the beginning."""
 
@@ -117,7 +120,7 @@ def _recent(failing: list[Operation], model: Model, purse: _Purse) -> list[Opera
     """Faults are mostly near the end: try to keep only the atoms of the last few operations."""
     atoms = model.atoms(failing)
     ordered = sorted(failing, key=lambda each: each.begun)
-    width = SHORT
+    width = RECENT
     while width < len(ordered) // 2 and purse.left > 0:
         kept = frozenset(model.atoms(ordered[-width:]))
         rest = model.without(failing, frozenset(atoms) - kept)
