@@ -60,7 +60,8 @@ def calls(name: str) -> Iterator[tuple[str, ast.Call]]:
 
 
 def test_lmdb_is_opened_in_one_place_and_lazily_only_for_the_spaces() -> None:
-    assert [path for path, _ in calls("lmdb.open")] == ["qsync/store/environment.py"]
+    drill = "admin/drills/damage.py"  # does harm, to the log of a node that is stopped
+    assert {path for path, _ in calls("lmdb.open")} - {drill} == {"qsync/store/environment.py"}
     assert not list(calls("lmdb.Environment"))
     durable = {
         path: ast.unparse(word.value)

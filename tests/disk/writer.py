@@ -6,6 +6,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from qsync.store.writer import Choice, Mode, Writer
 from tests.disk.life import Flush, Fold, Life, Reopen, Step
 from tests.unit.logs import ME
 
+ROWS_MAX = 5
+"""In one step of a fold."""
 MAP_SIZE = 64 * 1024
 """Small, so that maps grow while being written."""
 
@@ -52,7 +55,10 @@ class Store:
         elif isinstance(step, Flush):
             self.spaces.sync()
         elif isinstance(step, Fold):
-            self.spaces.fold(step)
+            with closing(self.spaces.folding(step, ROWS_MAX)) as given_up:
+                next(given_up, None)
+            for _ in self.spaces.folding(step, ROWS_MAX):
+                pass
         else:
             answers: list[StoreError | None] = []
             self._writer.submit(step, answers.append)
