@@ -262,7 +262,8 @@ class Machine:
     def _lead(self, leader: Leader) -> None:
         ledger, pace = self.ledger, self.pace
         leader.count()
-        if leader.confirm_due:
+        # Who was told to campaign has our whole log; a CONFIRM now would leave its log behind.
+        if leader.confirm_due and not self.raft.transferring:
             # It rides with the next batch; only when none comes does it go alone.
             if pace.confirm_now or ledger.log.last > ledger.written:
                 leader.record_confirm(pace.wall)
