@@ -72,7 +72,7 @@ def status(node: "Node") -> dict[str, object]:
         "files": _open_files(),
         "pid": os.getpid(),
         "recruit": not raft.ballot.member,
-        "quarantined": machine.disk.quarantined,
+        "quarantined": None if raft.ballot.member else machine.disk.quarantined,
     }
 
 

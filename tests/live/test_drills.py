@@ -1,0 +1,168 @@
+"""Drills on real processes: verdict, evidence, and what is left when the runner dies."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from admin import cluster, lab
+from admin.drills.journal import Journal
+from tests.live import real
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+KILL = """\
+drill: short
+title: Kill the leader
+hypothesis: Nothing that was acknowledged is lost.
+targets:
+  victim: {role: leader}
+guards: {max_nodes_down: 1, time_limit: 90s}
+workload: {clients: 3}
+method:
+  - {wait: 500ms}
+  - {kill: victim}
+  - {until: {probe: writable, not: victim}, within: 30s, as: writable}
+  - {until: {probe: acked_again}, within: 30s}
+  - {start: victim}
+  - {until: {probe: caught_up, node: victim}, within: 60s}
+expect:
+  writable: {below: 30s}
+  rpo_lost_acked: 0
+"""
+HANG = """\
+drill: hang
+title: Break much, and never end
+hypothesis: It is mended by somebody else.
+targets:
+  dead: {role: follower}
+  asleep: {role: leader}
+workload: {clients: 2}
+method:
+  - {cut: asleep, way: out}
+  - {kill: dead}
+  - {pause: asleep}
+  - {wait: 1h}
+"""
+STOPPED = """\
+drill: stopped
+title: A stop condition that holds
+hypothesis: It stops and heals.
+targets:
+  victim: {role: follower}
+workload: {clients: 2}
+stop_when:
+  - {probe: nodes_reachable, below: 3}
+method:
+  - {kill: victim}
+  - {wait: 60s}
+"""
+
+
+def words(*args: str | Path) -> list[str]:
+    return [sys.executable, "-m", "qsync", "drill", *map(str, args)]
+
+
+def drill(*args: str | Path, code: int = 0) -> str:
+    done = subprocess.run(
+        words(*args), capture_output=True, text=True, timeout=150, cwd=real.ROOT, check=False
+    )
+    assert done.returncode == code, f"{args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[lab.Lab]:
+    """A lab that may be broken."""
+    options = {"cluster.tag": "drills-allowed"}
+    made = lab.create(tmp_path / "lab", name="l", nodes=3, options=options, links=True)
+    try:
+        made.start_all()
+        cluster.wait_writable(made.addresses, timeout=30)
+        yield made
+    finally:
+        made.remove()
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "drill.yaml"
+    path.write_text(text)
+    return path
+
+
+def healthy(found: lab.Lab) -> bool:
+    return cluster.judge(cluster.survey(found.addresses)).health is cluster.Health.HEALTHY
+
+
+def test_a_killed_leader_is_replaced_and_the_evidence_is_there(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    junit = tmp_path / "junit.xml"
+    told = drill("run", write(tmp_path, KILL), "--out", out, "--junit", junit, "--json")
+    assert json.loads(told)["verdicts"] == ["passed"]
+    report = json.loads((out / "report.json").read_text())
+    assert report["lost"] == []
+    assert report["outcomes"]["acknowledged"] > 0
+    assert len(report["terms"]) >= 2
+    assert 'failures="0"' in junit.read_text()
+    tables = json.loads((out / "manifest.json").read_text())["tables"]
+    for name in ("report.md", "report.html", tables["ops"], tables["status"], tables["nemesis"]):
+        assert (out / name).stat().st_size > 0, name
+    assert all(each["entries"] > 0 for each in tables["wal"].values())
+    assert not (out / "lab").exists()
+    drill("compare", out, out)
+
+
+def test_a_cluster_that_a_dead_runner_left_broken_is_brought_back(
+    tmp_path: Path, home: lab.Lab
+) -> None:
+    file = write(tmp_path, HANG)
+    with (tmp_path / "said").open("w") as said:
+        runner = subprocess.Popen(
+            words("run", file, "--target", home.dir, "--out", tmp_path / "run"),
+            cwd=real.ROOT,
+            stdout=said,
+            stderr=said,
+        )
+    try:
+        real.until(lambda: _debts(home) == 3 and _is_paused(home), "everything is broken")
+        drill("heal", home.dir, code=4)  # it runs, so it will heal by itself
+        runner.send_signal(signal.SIGKILL)
+    finally:
+        runner.kill()
+        runner.wait()
+    assert not healthy(home)
+    drill("heal", home.dir)
+    assert healthy(home)
+    assert Journal.read(home.dir) is None
+    assert all(each.rule.whole for each in home.control.show())
+
+
+def test_a_stop_condition_ends_a_drill_healed_and_a_guard_keeps_it_from_beginning(
+    tmp_path: Path, home: lab.Lab
+) -> None:
+    file = write(tmp_path, STOPPED)
+    drill("run", file, "--target", home.dir, "--out", tmp_path / "run", code=7)
+    assert "nodes_reachable" in json.loads((tmp_path / "run/report.json").read_text())["stopped"]
+    assert healthy(home)
+    strict = file.read_text() + "guards: {never_touch: [n1, n2, n3]}\n"
+    pids = _pids(home)
+    drill("run", write(tmp_path, strict), "--target", home.dir, "--out", tmp_path / "no", code=7)
+    assert _pids(home) == pids
+    assert list((tmp_path / "no").iterdir()) == []
+
+
+def _debts(home: lab.Lab) -> int:
+    found = Journal.read(home.dir)
+    return 0 if found is None else len(found.debts)
+
+
+def _is_paused(home: lab.Lab) -> bool:
+    return any(node.process is not None and node.process.paused for node in home.nodes)
+
+
+def _pids(home: lab.Lab) -> list[int]:
+    return [node.process.pid for node in home.nodes if node.process is not None]
