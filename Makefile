@@ -14,7 +14,7 @@ export PYTHONSAFEPATH := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help env demo bench test format-check format lint imports tidy types unit sim live repo \
-        wheel spark coverage soak news clean
+        wheel spark coverage soak fuzz news clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -92,7 +92,7 @@ sim: $(VENV)/.developed ## simulated clusters, fixed seeds, under two hash seeds
 	@PYTHONHASHSEED=1 $(BIN)/python -m pytest tests/seeds -q $(ARGS)
 
 live: $(VENV)/.developed ## real processes, sockets and disks
-	@$(BIN)/python -m pytest tests/node tests/live tests/terminal -q $(ARGS)
+	@$(BIN)/python -m pytest tests/node tests/disk tests/live tests/terminal -q $(ARGS)
 
 repo: $(VENV)/.developed ## the tree itself: tidy, documents, import cost, wheel
 	@$(BIN)/python -m pytest tests/repo -q $(ARGS)
@@ -112,6 +112,9 @@ coverage: $(VENV)/.developed ## branch coverage: all of election and qsync.core,
 
 soak: $(VENV)/.developed ## many simulated lives, resumable (SEEDS=1-100000 RESUME=.soak.json)
 	@$(BIN)/qsync soak --seeds $(SEEDS) --resume $(RESUME) $(ARGS)
+
+fuzz: $(VENV)/.developed ## what strangers send, for a good while
+	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest tests/fuzz -q -n auto --timeout 0 $(ARGS)
 
 # ----------------------------------------------------------------------------------- releases
 
