@@ -1,6 +1,7 @@
 """What goes where: one JSON document or the asked-for data to stdout, all prose to stderr."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ class Style:
 
     as_json: bool = False
     plain: bool = False
+    documents: int = 0
+    """Printed so far: there is one in all, and what was asked for is worth more than the error."""
 
 
 def style() -> Style:
@@ -34,6 +37,11 @@ def style() -> Style:
 
 def document(schema: str, **members: object) -> None:
     """Print the one JSON document. Bytes become hex text."""
+    style().documents += 1
+    _print_document(schema, members)
+
+
+def _print_document(schema: str, members: Mapping[str, object]) -> None:
     whole = {"schema": f"qsync/{schema}/1", **members}
     click.echo(json.dumps(whole, ensure_ascii=False, default=_plain))
 
@@ -66,25 +74,26 @@ def console(*, stderr: bool = False) -> "Console":
     return Console(stderr=stderr, no_color=True if plain else None, highlight=False)
 
 
-def complain(error: QsyncError, *, as_json: bool) -> None:
-    """Say what went wrong; with --json as a document on stdout too."""
+def complain(error: QsyncError, how: Style) -> None:
+    """Say what went wrong; with --json as a document on stdout too, unless one stands there."""
     click.echo(f"qsync: {error}", err=True)
     for place, why in _attempts(error):
         click.echo(f"  {place}: {why}", err=True)
     if error.leader:
         click.echo(f"  the leader is {error.leader}", err=True)
-    if as_json:
-        document(
-            "error",
-            code=error.code,
-            message=error.message,
-            outcome=error.outcome.value,
-            retryable=error.retryable,
-            hint=error.hint,
-            leader=error.leader,
-            details=error.details,
-            exit=int(exit_of(error)),
-        )
+    if not how.as_json or how.documents:
+        return
+    members: dict[str, object] = {
+        "code": error.code,
+        "message": error.message,
+        "outcome": error.outcome.value,
+        "retryable": error.retryable,
+        "hint": error.hint,
+        "leader": error.leader,
+        "details": error.details,
+        "exit": int(exit_of(error)),
+    }
+    _print_document("error", members)
 
 
 def _attempts(error: QsyncError) -> list[tuple[str, str]]:

@@ -75,6 +75,15 @@ def test_nobody_there_is_3_and_json_says_so_on_stdout(capsys: pytest.CaptureFixt
     assert "no node answers" in said.err
 
 
+def test_a_failed_check_prints_its_own_document_and_no_other(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = ["sim", "--mutant", "quorum_minus_one", "--seeds", "0-0", "--jobs", "1", "--json"]
+    assert command.run(arguments) == 6
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["schema"] != "qsync/error/1"
+
+
 def test_help_lists_every_command_without_loading_any(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
