@@ -112,7 +112,7 @@ def run(args: list[str]) -> int:
         print("interrupted", file=sys.stderr)
         return Exit.INTERRUPTED
     except QsyncError as error:
-        complain(error, as_json=style.as_json)
+        complain(error, style)
         return exit_of(error)
     except BrokenPipeError:
         # The reader, such as `head`, has had enough.
