@@ -161,7 +161,7 @@ async def test_a_snapshot_reaches_what_is_confirmed(box: Box) -> None:
     await space.replace([60, "x"])
     assert box.last is not None
     with trio.fail_after(20):
-        while await box.snapshot() < box.last.index:
+        while await box.snapshot() < box.last.index:  # noqa: ASYNC110 - of another process
             await trio.sleep(0.02)  # the log has yet to note that it is confirmed
     assert await box.info_at("gc.checkpoint_is_in_progress") is False
 
