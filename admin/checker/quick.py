@@ -35,11 +35,12 @@ class Checked:
 
     verdict: Verdict
     seconds: float
+    says: str = ""
 
     @property
     def title(self) -> str:
         """What the invariant says."""
-        return TITLES.get(self.verdict.invariant, self.verdict.invariant)
+        return self.says or TITLES.get(self.verdict.invariant, self.verdict.invariant)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +81,7 @@ def check_file(
     place = path / HISTORY if path.is_dir() else path
     history = read(place.read_text(encoding="utf-8"), known.format)
     try:
-        kinds, checked = _check(history.operations, known, level, steps_max)
+        kinds, checked = check_operations(history.operations, known, level, steps_max)
     except TypeError as error:
         # A value that an operation of that name cannot have: the file's fault, not ours.
         raise ValueError(str(error)) from error
@@ -108,9 +109,10 @@ def summary(reports: Iterable[Report]) -> list[Checked]:
     ]
 
 
-def _check(
+def check_operations(
     operations: Sequence[Operation], hints: Hints, level: Level, steps_max: int
 ) -> tuple[tuple[Kind, ...], tuple[Checked, ...]]:
+    """What kinds of objects they are about, and every invariant of theirs."""
     by_list = hints.kind is Kind.LIST_APPEND
     if by_list or (hints.kind is None and is_list_append(operations)):
         verdict = _timed(lambda: check_appends(operations, level=level))

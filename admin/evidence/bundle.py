@@ -45,6 +45,8 @@ class Bundle:
         """The files of a table: `wal.jsonl`, `wal.parquet` or any such in the folder `wal`."""
         assert table in TABLES, table
         found = [self.path / f"{table}{suffix}" for suffix in (LINES, PARQUET)]
+        if table == "ops" and not any(path.is_file() for path in found):
+            found.append(self.path / "history.jsonl")
         below = self.path / table
         if below.is_dir():
             found += sorted(p for p in below.rglob("*") if p.suffix in {LINES, PARQUET})

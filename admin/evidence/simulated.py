@@ -23,8 +23,8 @@ from qsync.sim.run import Report, play
 from qsync.sim.world import World
 
 _BINDING = frozenset({"", "linearizable"})
-_SPACES = frozenset({"registers", "counters"})
-"""Spaces whose operations are linearizable one by one; the others are judged by `qsync sim`."""
+_SPACE = "registers"
+"""Its operations are linearizable one by one, and name their kind; `qsync sim` judges all."""
 _NANOS = 1_000_000_000
 _FIRST = Index(1)
 
@@ -185,14 +185,15 @@ def _ops(world: World) -> Iterable[Row]:
     kept: list[simulated.Line] = []
     begun: dict[int, simulated.Line] = {}
     for line in world.history.lines:
-        if line.space not in _SPACES or line.key is None:
+        if line.space != _SPACE or line.key is None:
             continue
         if line.type == "invoke":
             begun[line.process] = line
             continue
         first = begun.pop(line.process)
         if line.consistency in good:
-            kept += [first, line]
+            known = replace(first, session=line.session, seq=line.seq, value=line.value)
+            kept += [known if line.f != "read" else first, line]
     kept += [line for line in begun.values() if line.consistency in good]
     for line in sorted(kept, key=lambda each: each.index):
         yield rows.ops_row(_line(line))

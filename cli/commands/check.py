@@ -65,9 +65,10 @@ def check(
 ) -> int:
     """Check histories of clients: is every answer explained, and nothing lost or shown twice?
 
-    FILE is our history.jsonl (or a folder with one), a Jepsen history in EDN, the log that Jepsen
-    prints, or Porcupine's log of get, put and append; its content says which. Exits with 0 only
-    if everything passed; what could not be decided, or examined nothing, is no pass: 6.
+    FILE is a bundle of evidence (see `qsync dump`), whose logs, status, events and digests are
+    judged too; our history.jsonl (or a folder with one), a Jepsen history in EDN, the log that
+    Jepsen prints, or Porcupine's log of get, put and append. Its content says which. Exits with 0
+    only if everything passed; what could not be decided, or examined nothing, is no pass: 6.
     """
     if not quick:
         raise click.UsageError("so far histories only: add --quick")
@@ -77,11 +78,13 @@ def check(
         return _compare(labels)
     if not sources:
         raise click.UsageError("name a history, or --labels CSV")
+    from admin.checker import bundles  # noqa: PLC0415 - only here, slow to import
     from admin.checker import quick as checks  # noqa: PLC0415 - only here, slow to import
     from admin.checker.elle import Level  # noqa: PLC0415 - the same
     from admin.checker.kinds import Hints, Kind  # noqa: PLC0415 - the same
     from admin.checker.linear import STEPS_MAX  # noqa: PLC0415 - the same
     from admin.checker.readers import Format  # noqa: PLC0415 - the same
+    from admin.evidence.bundle import is_bundle  # noqa: PLC0415 - the same
 
     hints = Hints(
         format=None if format_ is None else Format(format_),
@@ -90,9 +93,8 @@ def check(
     reports: list[Report] = []
     for source in sources:
         try:
-            reports.append(
-                checks.check_file(source, hints, level=Level(level), steps_max=steps or STEPS_MAX)
-            )
+            judge = bundles.check_bundle if is_bundle(source) else checks.check_file
+            reports.append(judge(source, hints, level=Level(level), steps_max=steps or STEPS_MAX))
         except (OSError, ValueError) as error:
             raise click.UsageError(f"{source}: {error}") from error
     return _conclude(reports)

@@ -1,0 +1,60 @@
+"""All invariants of evidence, and how one process judges a run by them (tier 1)."""
+
+import time
+from pathlib import Path
+
+from admin.checker.quick import Checked
+from admin.checker.rules import across, inside, promised, shape, shown
+from admin.checker.rules.parts import rows
+from admin.checker.rules.rule import Breach, Finding, Rule
+from admin.checker.rules.run import Run, build
+from admin.checker.verdict import Verdict, Violation, conclude, skipped
+from admin.evidence.bundle import Bundle
+from admin.evidence.tables import TABLES
+
+RULES: tuple[Rule, ...] = (
+    *shape.RULES,
+    *across.RULES,
+    *inside.RULES,
+    *shown.RULES,
+    *promised.RULES,
+)
+BY_ID = {each.id: each for each in RULES}
+
+
+def load(path: Path) -> Run:
+    """A bundle in memory. Raises NoEvidence."""
+    bundle = Bundle.open(path)
+    return build(bundle.manifest, {name: rows(bundle, name) for name in TABLES})
+
+
+def judge(run: Run) -> list[Checked]:
+    """Every invariant, in order."""
+    return [_timed(rule, run) for rule in RULES]
+
+
+def breaches(run: Run) -> list[Breach]:
+    """Everything that is broken, by all invariants."""
+    return [breach for rule in RULES for breach in rule.find(run).breaches]
+
+
+def verdict_of(rule: Rule, finding: Finding) -> Verdict:
+    """What a finding means."""
+    if finding.lacks and not finding.breaches:
+        return skipped(rule.id, finding.lacks)
+    if not finding.facts and not finding.breaches and not finding.doubt:
+        return skipped(rule.id, f"nothing to examine in {' and '.join(rule.needs) or 'it'}")
+    return conclude(
+        rule.id,
+        facts=finding.facts,
+        violations=[
+            Violation(invariant=rule.id, message=each.message) for each in finding.breaches
+        ],
+        note=finding.doubt,
+    )
+
+
+def _timed(rule: Rule, run: Run) -> Checked:
+    begun = time.perf_counter()
+    verdict = verdict_of(rule, rule.find(run))
+    return Checked(verdict=verdict, seconds=time.perf_counter() - begun, says=rule.title)

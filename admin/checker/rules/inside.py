@@ -1,0 +1,120 @@
+"""What happened inside of nodes: votes, ballots on disk, and a quorum before every confirm."""
+
+from admin.checker.rules.rule import Breach, Finding, Rule
+from admin.checker.rules.run import Event, Run, Whose
+
+
+def one_vote(run: Run) -> Finding:
+    """A node grants its vote to one candidate in a term."""
+    found = Finding(lacks=_lacks(run, "vote"))
+    known: dict[tuple[int, int], int | None] = {}
+    for each in run.events:
+        if each.name == "vote":
+            found.facts += 1
+            before = known.setdefault((each.node, each.term), each.peer)
+            if before != each.peer:
+                message = f"node {each.node} voted for {before} and {each.peer} in term {each.term}"
+                found.breaches.append(_breach(ONE_VOTE, each, message))
+    return found
+
+
+def ballots(run: Run) -> Finding:
+    """Term and vote on a disk never go back, restarts included."""
+    found = Finding(lacks=_lacks(run, "ballot"))
+    known: dict[Whose, Event] = {}
+    for each in run.events:
+        if each.name != "ballot":
+            continue
+        found.facts += 1
+        whose = (each.node, each.generation)
+        before = known.get(whose)
+        known[whose] = each
+        if before is None:
+            continue
+        if each.term < before.term:
+            message = f"the term on disk {each.node} went from {before.term} to {each.term}"
+            found.breaches.append(_breach(BALLOTS, each, message))
+        elif each.term == before.term and before.peer is not None and each.peer != before.peer:
+            message = f"the vote on disk {each.node} changed in term {each.term}"
+            found.breaches.append(_breach(BALLOTS, each, message))
+    return found
+
+
+def quorums(run: Run) -> Finding:
+    """When something is first confirmed, it is on the disks of a quorum."""
+    if any(each.name == "durable" for each in run.events):
+        return _by_events(run)
+    return _by_logs(run)
+
+
+def _by_events(run: Run) -> Finding:
+    found = Finding(lacks="" if run.manifest.quorum else "the quorum is not known")
+    disks: dict[int, list[int]] = {}
+    highest = 0
+    for each in run.events if not found.lacks else ():
+        disk = disks.setdefault(each.node, [0])
+        if each.name == "durable":
+            del disk[each.index :]
+            disk.extend([-1] * (each.index - len(disk)))
+            disk.append(each.crc)
+        elif each.name in {"cut", "started"}:
+            del disk[each.index + 1 :]
+        elif each.name == "confirmed" and each.index > highest:
+            highest = each.index
+            found.facts += 1
+            have = sorted(
+                node
+                for node, d in disks.items()
+                if each.index < len(d) and d[each.index] == each.crc
+            )
+            if len(have) < run.manifest.quorum:
+                message = (
+                    f"node {each.node} confirmed {each.index}, which is on the disks of "
+                    f"{have} only; the quorum is {run.manifest.quorum}"
+                )
+                found.breaches.append(
+                    Breach(invariant=QUORUMS, message=message, node=each.node, index=each.index)
+                )
+    return found
+
+
+def _by_logs(run: Run) -> Finding:
+    """What was confirmed before the logs were read is in the logs of a quorum."""
+    manifest = run.manifest
+    facts = {(each.node, each.generation): each for each in manifest.nodes}
+    upto, whose = max(((each.confirmed, whose) for whose, each in facts.items()), default=(0, None))
+    if not manifest.quorum or whose is None or len(run.logs) < manifest.voters or not upto:
+        return Finding(lacks="not all voters' logs are here, or nothing is known to be confirmed")
+    log = run.logs.get(whose)
+    at = log.at().get(upto) if log is not None else None
+    if log is None or at is None:
+        return Finding(lacks=f"entry {upto} is not in the log of node {whose[0]}")
+    crc, found = log.crc[at], Finding(facts=1)
+    have = []
+    for other in run.logs.values():
+        place = other.at().get(upto)
+        if place is not None and other.crc[place] == crc:
+            have.append(other.node)
+    if len(have) < manifest.quorum:
+        message = (
+            f"node {log.node} has confirmed {upto}, which is in the logs of {sorted(have)} only; "
+            f"the quorum is {manifest.quorum}"
+        )
+        found.breaches.append(Breach(invariant=QUORUMS, message=message, node=log.node, index=upto))
+    return found
+
+
+ONE_VOTE, BALLOTS, QUORUMS = "one-vote", "ballot-kept", "quorum-before-confirm"
+RULES = (
+    Rule(ONE_VOTE, "a node votes once in a term", ("events",), one_vote),
+    Rule(BALLOTS, "term and vote on disk never go back", ("events",), ballots),
+    Rule(QUORUMS, "what is confirmed is on the disks of a quorum", (), quorums),
+)
+
+
+def _lacks(run: Run, name: str) -> str:
+    return "" if any(each.name == name for each in run.events) else f"no event `{name}`"
+
+
+def _breach(invariant: str, event: Event, message: str) -> Breach:
+    return Breach(invariant=invariant, message=message, node=event.node, term=event.term)

@@ -1,0 +1,125 @@
+"""What clients were told, against the logs: receipts hold, failures left nothing, once is once."""
+
+from collections.abc import Iterator
+
+from admin.checker.rules.fates import Fates, replay
+from admin.checker.rules.rule import Breach, Finding, Rule
+from admin.checker.rules.run import Log, Run, number
+from admin.evidence.tables import Row
+
+_LOOKS = frozenset({"read", "r", "get", "txn", "cas-unequal"})
+
+
+def once(run: Run) -> Finding:
+    """A numbered request of a session takes effect at most once."""
+    found = Finding()
+    for log, upto, fates in _decided(run):
+        known: dict[tuple[str, int], int] = {}
+        for index, request in zip(log.index, log.request, strict=True):
+            if index > upto:
+                break
+            if request is None or index in fates.rolled_back_by:
+                continue
+            found.facts += 1
+            before = known.setdefault(request, index)
+            if before != index:
+                message = (
+                    f"request {request[1]} of session {request[0]} took effect at {before} and "
+                    f"{index} in the log of node {log.node}"
+                )
+                found.breaches.append(
+                    Breach(invariant=ONCE, message=message, node=log.node, index=index)
+                )
+    return found
+
+
+def receipts(run: Run) -> Finding:
+    """A write with a receipt is at its place in every log that has confirmed so far."""
+    found = Finding()
+    wanted = {
+        number(each, "log_index"): (number(each, "term"), number(each, "index"))
+        for each in run.ops
+        if each["type"] == "ok" and each["f"] not in _LOOKS and each.get("log_index")
+    }
+    for log, upto, fates in _decided(run):
+        at = log.at()
+        for index, (term, line) in wanted.items():
+            if not log.first <= index <= min(upto, log.last):
+                continue
+            found.facts += 1
+            place = at.get(index)
+            why = ""
+            if place is None or log.term[place] != term:
+                why = "is not in"
+            elif index in fates.rolled_back_by:
+                why = "was rolled back in"
+            if why:
+                message = f"entry {index} of term {term} {why} the log of node {log.node}"
+                found.breaches.append(
+                    Breach(
+                        invariant=RECEIPTS,
+                        message=f"{message}, and line {line} of the history was told ok",
+                        node=log.node,
+                        index=index,
+                    )
+                )
+    return found
+
+
+def failures(run: Run) -> Finding:
+    """What clients were told had failed for certain took no effect."""
+    found = Finding()
+    failed = {
+        (str(each["session"]), number(each, "seq")): number(each, "index")
+        for each in run.ops
+        if each["type"] == "fail" and each.get("session") and each.get("seq")
+    }
+    done = {_request(each) for each in run.ops if each["type"] == "ok"}
+    failed = {request: line for request, line in failed.items() if request not in done}
+    for log, upto, fates in _decided(run):
+        found.facts += len(failed)
+        for index, request in zip(log.index, log.request, strict=True):
+            if index > upto:
+                break
+            if request in failed and index not in fates.rolled_back_by:
+                message = (
+                    f"request {request[1]} of session {request[0]} is confirmed at {index} on node "
+                    f"{log.node}, and line {failed[request]} of the history was told it failed"
+                )
+                found.breaches.append(
+                    Breach(invariant=FAILURES, message=message, node=log.node, index=index)
+                )
+    return found
+
+
+def eventful(run: Run) -> Finding:
+    """A run in which nothing was broken, or nothing succeeded, proves nothing."""
+    if not run.manifest.faults:
+        return Finding(lacks="no faults were meant to happen")
+    acked = sum(each["type"] == "ok" and each["f"] not in _LOOKS for each in run.ops)
+    found = Finding(facts=acked + run.strikes)
+    if not acked:
+        found.doubt = "no write was acknowledged"
+    elif not run.strikes:
+        found.doubt = "no fault happened"
+    return found
+
+
+ONCE, RECEIPTS, FAILURES, EVENTFUL = "once", "receipts-kept", "failures-gone", "eventful"
+RULES = (
+    Rule(ONCE, "a numbered request takes effect once", ("wal",), once),
+    Rule(RECEIPTS, "what was acknowledged is confirmed at its place", ("wal", "ops"), receipts),
+    Rule(FAILURES, "what failed for certain took no effect", ("wal", "ops"), failures),
+    Rule(EVENTFUL, "something broke and something succeeded", ("ops",), eventful),
+)
+
+
+def _decided(run: Run) -> Iterator[tuple[Log, int, Fates]]:
+    confirmed = run.confirmed
+    for whose, log in run.logs.items():
+        upto = confirmed.get(whose, 0)
+        yield log, upto, replay(log, upto) if log.first == 1 else Fates()
+
+
+def _request(row: Row) -> tuple[str, int]:
+    return (str(row.get("session")), number(row, "seq"))

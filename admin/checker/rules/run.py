@@ -1,0 +1,217 @@
+"""The tables of one run in memory, as columns and small records: what the invariants look at."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from admin.evidence.manifest import Manifest
+from admin.evidence.tables import Row
+
+CONFIRM, ROLLBACK, PROMOTE, TXN = "CONFIRM", "ROLLBACK", "PROMOTE", "TXN"
+WAIT_ACK = 1
+
+Whose = tuple[int, int]
+"""A node and its generation."""
+
+
+@dataclass(slots=True)
+class Log:
+    """The log of one node, a list a column, by index. Numbers that are not known are None."""
+
+    node: int
+    generation: int
+    index: list[int] = field(default_factory=list)
+    term: list[int] = field(default_factory=list)
+    kind: list[str] = field(default_factory=list)
+    origin: list[int] = field(default_factory=list)
+    lsn: list[int] = field(default_factory=list)
+    flags: list[int] = field(default_factory=list)
+    crc: list[int] = field(default_factory=list)
+    ref: list[tuple[int, int] | None] = field(default_factory=list)
+    request: list[tuple[str, int] | None] = field(default_factory=list)
+    sealed: list[tuple[float, int, int] | None] = field(default_factory=list)
+    """Time, CRC and length of the body: what the checksum covers beside the other columns."""
+
+    @property
+    def first(self) -> int:
+        """The lowest index, 0 of an empty log."""
+        return self.index[0] if self.index else 0
+
+    @property
+    def last(self) -> int:
+        """The highest index, 0 of an empty log."""
+        return self.index[-1] if self.index else 0
+
+    def add(self, row: Mapping[str, object]) -> None:
+        """The next entry."""
+        self.index.append(number(row, "index"))
+        self.term.append(number(row, "term"))
+        self.kind.append(str(row["kind"]))
+        self.origin.append(number(row, "origin"))
+        self.lsn.append(number(row, "lsn"))
+        self.flags.append(number(row, "flags"))
+        self.crc.append(number(row, "crc"))
+        owner, at = row.get("ref_owner"), row.get("ref_lsn")
+        self.ref.append(None if owner is None or at is None else (_int(owner), _int(at)))
+        session, seq = row.get("session"), row.get("seq")
+        self.request.append(None if session is None or seq is None else (str(session), _int(seq)))
+        time, crc, length = row.get("time"), row.get("body_crc"), row.get("body_len")
+        known = isinstance(time, float | int) and crc is not None and length is not None
+        self.sealed.append((float(str(time)), _int(crc), _int(length)) if known else None)
+
+    def sort(self) -> None:
+        """By index: rows are a set, and come in any order."""
+        order = sorted(range(len(self.index)), key=lambda at: (self.index[at], self.crc[at]))
+        if order == list(range(len(order))):
+            return
+        for name in _COLUMNS:
+            column = getattr(self, name)
+            setattr(self, name, [column[at] for at in order])
+
+    def at(self) -> dict[int, int]:
+        """Where in the columns an index is."""
+        return {index: place for place, index in enumerate(self.index)}
+
+
+_COLUMNS = tuple(Log.__dataclass_fields__)[2:]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """What a node said of itself."""
+
+    node: int
+    generation: int
+    life: int
+    sample: int
+    role: str
+    term: int
+    ro: bool | None
+    last: int | None
+    written: int | None
+    confirmed: int | None
+    visible: int | None
+    limbo_len: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that happened inside of a node."""
+
+    node: int
+    generation: int
+    life: int
+    number: int
+    name: str
+    term: int
+    index: int
+    peer: int | None
+    crc: int
+
+
+@dataclass(slots=True)
+class Run:
+    """All tables of one run. `digests`: rows `(node, generation, index, space, bucket, digest)`."""
+
+    manifest: Manifest
+    logs: dict[Whose, Log] = field(default_factory=dict)
+    status: list[Status] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    digests: list[tuple[int, int, int, str, int, str]] = field(default_factory=list)
+    ops: list[Row] = field(default_factory=list)
+    strikes: int = 0
+
+    @property
+    def confirmed(self) -> dict[Whose, int]:
+        """How far each node is known to have confirmed."""
+        found = {(each.node, each.generation): each.confirmed for each in self.manifest.nodes}
+        for each in self.status:
+            whose = (each.node, each.generation)
+            found[whose] = max(found.get(whose, 0), each.confirmed or 0)
+        return found
+
+
+    @property
+    def safe(self) -> dict[Whose, int]:
+        """How far each node is known to have confirmed what was on its own disk."""
+        found: dict[Whose, int] = {}
+        for each in self.status:
+            upto = min(each.confirmed or 0, each.written if each.written is not None else 0)
+            whose = (each.node, each.generation)
+            found[whose] = max(found.get(whose, 0), upto)
+        for facts in self.manifest.nodes:
+            found.setdefault((facts.node, facts.generation), min(facts.confirmed, facts.last))
+        return found
+
+
+def build(manifest: Manifest, tables: Mapping[str, Iterable[Row]]) -> Run:
+    """Sort rows into a run."""
+    run = Run(manifest)
+    for row in tables.get("wal", ()):
+        whose = (number(row, "node"), number(row, "generation"))
+        run.logs.setdefault(whose, Log(*whose)).add(row)
+    for log in run.logs.values():
+        log.sort()
+    run.status = sorted((_status(row) for row in tables.get("status", ())), key=lambda s: s.sample)
+    run.events = sorted((_event(row) for row in tables.get("events", ())), key=lambda e: e.number)
+    run.digests = [
+        (
+            number(row, "node"),
+            number(row, "generation"),
+            number(row, "index"),
+            str(row["space"]),
+            number(row, "bucket"),
+            str(row["digest"]),
+        )
+        for row in tables.get("digests", ())
+    ]
+    run.ops = list(tables.get("ops", ()))
+    run.strikes = sum(1 for _ in tables.get("nemesis", ()))
+    return run
+
+
+def number(row: Mapping[str, object], name: str) -> int:
+    """An integer of a row; 0 if it has none."""
+    found = row.get(name)
+    return 0 if found is None else _int(found)
+
+
+def _int(found: object) -> int:
+    assert isinstance(found, int | float), found
+    return int(found)
+
+
+def _known(row: Mapping[str, object], name: str) -> int | None:
+    found = row.get(name)
+    return None if found is None else _int(found)
+
+
+def _status(row: Mapping[str, object]) -> Status:
+    ro = row.get("ro")
+    return Status(
+        node=number(row, "node"),
+        generation=number(row, "generation"),
+        life=number(row, "life"),
+        sample=number(row, "sample"),
+        role=str(row["role"]),
+        term=number(row, "term"),
+        ro=None if ro is None else bool(ro),
+        last=_known(row, "last"),
+        written=_known(row, "written"),
+        confirmed=_known(row, "confirmed"),
+        visible=_known(row, "visible"),
+        limbo_len=_known(row, "limbo_len"),
+    )
+
+
+def _event(row: Mapping[str, object]) -> Event:
+    return Event(
+        node=number(row, "node"),
+        generation=number(row, "generation"),
+        life=number(row, "life"),
+        number=number(row, "number"),
+        name=str(row["name"]),
+        term=number(row, "term"),
+        index=number(row, "index"),
+        peer=_known(row, "peer"),
+        crc=number(row, "crc"),
+    )

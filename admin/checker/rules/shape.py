@@ -1,0 +1,138 @@
+"""The shape of one log: no holes, terms that only grow, a chain that holds, lsns without gaps."""
+
+import struct
+import zlib
+
+from admin.checker.rules.fates import replay
+from admin.checker.rules.rule import Breach, Finding, Rule
+from admin.checker.rules.run import TXN, Log, Run
+from admin.evidence.rows import kind_number
+
+# The header of an entry up to its checksum; see the page about the record.
+_HEAD = struct.Struct(">QQIQBBId")
+
+
+def dense(run: Run) -> Finding:
+    """Every index is one more than the one before it."""
+    found = Finding()
+    for log in run.logs.values():
+        found.facts += len(log.index)
+        for before, index in zip(log.index, log.index[1:], strict=False):
+            if index != before + 1:
+                message = f"index {index} follows {before} in the log of node {log.node}"
+                found.breaches.append(_breach(DENSE, log, index, message))
+    return found
+
+
+def terms(run: Run) -> Finding:
+    """No term is lower than the one before it."""
+    found = Finding()
+    for log in run.logs.values():
+        found.facts += len(log.index)
+        for place in range(1, len(log.index)):
+            before, term = log.term[place - 1], log.term[place]
+            if term < before:
+                message = f"term {term} follows {before} in the log of node {log.node}"
+                found.breaches.append(_breach(TERMS, log, log.index[place], message))
+    return found
+
+
+def chain(run: Run) -> Finding:
+    """Every checksum covers its entry and the checksum before it."""
+    found = Finding()
+    for log in run.logs.values():
+        for place, sealed in enumerate(log.sealed):
+            index = log.index[place]
+            previous = 0 if index == 1 else log.crc[place - 1] if place else None
+            if sealed is None or previous is None or (place and log.index[place - 1] != index - 1):
+                continue
+            found.facts += 1
+            wanted = _checksum(log, place, sealed, previous)
+            if log.crc[place] != wanted:
+                message = (
+                    f"entry {index} of node {log.node} has checksum {log.crc[place]:#010x}, "
+                    f"its content and the entry before it make {wanted:#010x}"
+                )
+                found.breaches.append(_breach(CHAIN, log, index, message))
+    return found
+
+
+def lsns(run: Run) -> Finding:
+    """The lsns of every origin grow by one."""
+    found = Finding()
+    for log in run.logs.values():
+        known: dict[int, int] = {}
+        whole = log.first == 1
+        for index, origin, lsn in zip(log.index, log.origin, log.lsn, strict=True):
+            found.facts += 1
+            before = known.get(origin, 0 if whole else None)
+            if before is not None and lsn != before + 1:
+                message = f"lsn {lsn} of origin {origin} follows {before} on node {log.node}"
+                found.breaches.append(_breach(LSNS, log, index, message))
+            known[origin] = lsn
+    return found
+
+
+def controls(run: Run) -> Finding:
+    """A control entry speaks of an entry before it in the same log."""
+    found = Finding()
+    for log in run.logs.values():
+        known: set[tuple[int, int]] = set()
+        for place, kind in enumerate(log.kind):
+            index = log.index[place]
+            if kind != TXN:
+                found.facts += 1
+                ref = log.ref[place]
+                if ref is None or (log.first == 1 and ref[1] and ref not in known):
+                    named = "nothing" if ref is None else f"lsn {ref[1]} of {ref[0]}"
+                    message = f"{kind} at {index} of node {log.node} names {named} before it"
+                    found.breaches.append(_breach(CONTROLS, log, index, message))
+            known.add((log.origin[place], log.lsn[place]))
+    return found
+
+
+def fates(run: Run) -> Finding:
+    """Nothing is both confirmed and rolled back, nor rolled back by a later term's leader."""
+    found = Finding()
+    for log in run.logs.values():
+        if log.first > 1:
+            continue
+        replayed = replay(log, log.last)
+        found.facts += replayed.records
+        for index, why in replayed.odd:
+            message = f"the record at {index} of node {log.node} {why}"
+            found.breaches.append(_breach(FATES, log, index, message))
+    return found
+
+
+DENSE, TERMS, CHAIN = "log-dense", "log-terms", "log-chain"
+LSNS, CONTROLS, FATES = "log-lsns", "log-controls", "log-fates"
+RULES = (
+    Rule(DENSE, "the index of a log has no holes", ("wal",), dense),
+    Rule(TERMS, "the term of a log never decreases", ("wal",), terms),
+    Rule(CHAIN, "checksums chain every entry to the one before it", ("wal",), chain),
+    Rule(LSNS, "the lsns of every origin grow by one", ("wal",), lsns),
+    Rule(CONTROLS, "control entries speak of entries before them", ("wal",), controls),
+    Rule(FATES, "nothing is both confirmed and rolled back", ("wal",), fates),
+)
+
+
+def _checksum(log: Log, place: int, sealed: tuple[float, int, int], previous: int) -> int:
+    """As if the body were there: a CRC goes over its zeros, then the body's own is added."""
+    time, body_crc, length = sealed
+    head = _HEAD.pack(
+        log.index[place],
+        log.term[place],
+        log.origin[place],
+        log.lsn[place],
+        kind_number(log.kind[place]),
+        log.flags[place],
+        length,
+        time,
+    )
+    zeros = bytes(length)
+    return zlib.crc32(zeros, zlib.crc32(head, previous)) ^ zlib.crc32(zeros) ^ body_crc
+
+
+def _breach(invariant: str, log: Log, index: int, message: str) -> Breach:
+    return Breach(invariant=invariant, message=message, node=log.node, index=index)

@@ -1,0 +1,100 @@
+"""What nodes said of themselves over time, and the digests of what they show."""
+
+from admin.checker.rules.rule import Breach, Finding, Rule
+from admin.checker.rules.run import Run, Status
+
+
+def monotone(run: Run) -> Finding:
+    """Within the life of a process neither the term nor the confirmed index goes back."""
+    found = Finding()
+    known: dict[tuple[int, int, int], Status] = {}
+    for each in run.status:
+        found.facts += 1
+        whose = (each.node, each.generation, each.life)
+        before = known.get(whose)
+        known[whose] = each
+        if before is None:
+            continue
+        if each.term < before.term:
+            message = f"node {each.node} went from term {before.term} to {each.term}"
+            found.breaches.append(_breach(MONOTONE, each, message))
+        elif (each.confirmed or 0) < (before.confirmed or 0):
+            message = f"node {each.node} went from confirmed {before.confirmed} to {each.confirmed}"
+            found.breaches.append(_breach(MONOTONE, each, message))
+    return found
+
+
+def one_writable(run: Run) -> Finding:
+    """In a term only one node takes writes."""
+    found = Finding(lacks="" if any(s.ro is False for s in run.status) else "nobody took writes")
+    known: dict[int, int] = {}
+    broken: set[int] = set()
+    for each in run.status:
+        if each.ro is not False:
+            continue
+        found.facts += 1
+        before = known.setdefault(each.term, each.node)
+        if before != each.node and each.term not in broken:
+            broken.add(each.term)
+            message = f"nodes {before} and {each.node} both took writes in term {each.term}"
+            found.breaches.append(Breach(invariant=ONE_WRITABLE, message=message, term=each.term))
+    return found
+
+
+def coherent(run: Run) -> Finding:
+    """A node's confirmed, visible and last index are in order, and its limbo lies between them."""
+    found = Finding()
+    for each in run.status:
+        last, confirmed, visible = each.last, each.confirmed, each.visible
+        if last is None or confirmed is None or visible is None:
+            continue
+        found.facts += 1
+        message = ""
+        if not confirmed <= visible <= last:
+            message = f"confirmed {confirmed}, visible {visible}, last {last} are not in order"
+        elif each.limbo_len is not None and each.limbo_len > last - confirmed:
+            message = f"{each.limbo_len} pending between confirmed {confirmed} and last {last}"
+        if message:
+            message = f"node {each.node} says: {message}"
+            found.breaches.append(_breach(COHERENT, each, message))
+    return found
+
+
+def digests(run: Run) -> Finding:
+    """Nodes that have confirmed the same index show the same rows."""
+    found = Finding()
+    confirmed = run.confirmed
+    known: dict[tuple[int, str, int], tuple[int, str]] = {}
+    for node, generation, index, space, bucket, digest in run.digests:
+        if index > confirmed.get((node, generation), 0):
+            continue
+        other, before = known.setdefault((index, space, bucket), (node, digest))
+        if other == node:
+            continue
+        found.facts += 1
+        if before != digest:
+            message = f"space {space} at {index} is {before} on node {other}, {digest} on {node}"
+            found.breaches.append(
+                Breach(invariant=DIGESTS, message=message, index=index, node=node)
+            )
+    return found
+
+
+MONOTONE, ONE_WRITABLE = "status-monotone", "one-writable"
+COHERENT, DIGESTS = "status-coherent", "digests-equal"
+RULES = (
+    Rule(MONOTONE, "nothing that only grows goes back", ("status",), monotone),
+    Rule(ONE_WRITABLE, "one node takes writes in a term", ("status",), one_writable),
+    Rule(COHERENT, "confirmed, visible, last and limbo fit together", ("status",), coherent),
+    Rule(DIGESTS, "nodes at the same place show the same", ("digests",), digests),
+)
+
+
+def _breach(invariant: str, status: Status, message: str) -> Breach:
+    return Breach(
+        invariant=invariant,
+        message=message,
+        node=status.node,
+        index=status.sample,
+        term=status.term,
+    )
