@@ -6,6 +6,8 @@ BIN    := $(VENV)/bin
 ARGS   ?=
 SEEDS  ?= 1-2000
 RESUME ?= .soak.json
+DRILLS ?= $(notdir $(basename $(wildcard admin/drills/catalogue/*.yaml)))
+OUT    ?= $(shell mktemp -d)
 
 # uv where present (on the path or in the environment itself), else venv and pip.
 UV := $(firstword $(shell command -v uv 2>/dev/null) $(wildcard $(BIN)/uv))
@@ -13,7 +15,7 @@ UV := $(firstword $(shell command -v uv 2>/dev/null) $(wildcard $(BIN)/uv))
 export PYTHONSAFEPATH := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo bench test format-check format lint imports tidy types unit sim live repo \
+.PHONY: help env demo bench drills test format-check format lint imports tidy types unit sim live repo \
         wheel spark coverage soak fuzz news clean
 
 help: ## this list
@@ -49,6 +51,11 @@ demo: $(VENV)/.installed ## three real nodes, a killed leader, a checked history
 
 bench: $(VENV)/.installed ## load and latency on this machine (ARGS='--workload put --pipeline 256')
 	@$(BIN)/qsync bench $(ARGS)
+
+drills: $(VENV)/.installed ## the whole catalogue on real processes, 3 and 5 nodes (OUT=/tmp/drills DRILLS='chaos')
+	@for nodes in 3 5; do for drill in $(DRILLS); do \
+	  $(BIN)/qsync drill run $$drill --nodes $$nodes --out "$(OUT)/$$drill-$$nodes" || exit $$?; \
+	done; done
 
 # ------------------------------------------------------------------------------------ testing
 # Cheapest failure first; the last line is pytest's verdict on all tests.

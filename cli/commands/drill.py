@@ -2,7 +2,7 @@
 
 import signal
 import tempfile
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
@@ -90,6 +90,7 @@ def lint(*, files: tuple[str, ...], schema: bool) -> None:
 @click.option("--target", help="A lab that is there (name or directory), instead of a new one.")
 @click.option("--seed", type=int, help="For all choices of targets and clients.")
 @click.option("--dry-run", is_flag=True, help="Only show the resolved targets and the timeline.")
+@click.option("--simulate", is_flag=True, help="In the simulator: virtual time, exact, fast.")
 @click.option("--repeat", type=click.IntRange(1, 1000), default=1, help="So many runs.")
 @click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
 @click.option("--keep", is_flag=True, help="Leave the lab that was made for it.")
@@ -102,6 +103,7 @@ def run(
     target: str | None,
     seed: int | None,
     dry_run: bool,
+    simulate: bool,
     repeat: int,
     junit: Path | None,
     keep: bool,
@@ -112,6 +114,9 @@ def run(
     found = reader.load(reader.find(drill))
     if seed is not None:
         found = replace(found, seed=seed)
+    if simulate:
+        _simulate(found, nodes, repeat)
+        return
     there = None if target is None else _lab(target)
     if dry_run:
         _dry_run(found, there, nodes)
@@ -188,6 +193,22 @@ def _dry_run(found: Drill, there: Lab | None, nodes: int) -> None:
         text(f"{name}: {', '.join(nodes_of)}")
     for line in timeline:
         text(line)
+
+
+def _simulate(found: Drill, nodes: int, repeat: int) -> None:
+    from admin.drills import simulating  # noqa: PLC0415 - the simulator, only needed here
+    from admin.drills.record import End  # noqa: PLC0415 - only here
+
+    seeds = range(found.seed, found.seed + repeat)
+    runs = [simulating.simulate(replace(found, seed=seed), nodes=nodes) for seed in seeds]
+    if style().as_json:
+        document("drill-simulation", drill=found.name, runs=[asdict(each) for each in runs])
+    else:
+        for each in runs:
+            text(each.describe())
+    failed = [each for each in runs if each.end is not End.PASSED]
+    if failed:
+        raise CheckFailed(f"{len(failed)} of {len(runs)} runs failed; {failed[0].describe()}")
 
 
 def _conclude(judged: "list[Judged]", place: Path, junit: Path | None) -> None:

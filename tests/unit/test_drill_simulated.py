@@ -1,0 +1,68 @@
+"""The same drill files in the simulator: exact, and a failure is seen."""
+
+from dataclasses import replace
+
+import pytest
+
+from admin.drills import reader, simulating
+from admin.drills.model import Condition, Step
+from admin.drills.record import End
+from qsync.errors import ConfigError
+
+NOT_SIMULATED = {
+    "chaos",
+    "cpu-starvation",
+    "flapping-link",
+    "log-bit-flip",
+    "lossy-link",
+    "rejoin-empty",
+    "slow-link",
+    "torn-tail",
+}
+
+
+def test_the_catalogue_runs_in_the_simulator_but_for_what_needs_real_processes() -> None:
+    refused = set()
+    for name in reader.names():
+        drill = reader.load(reader.find(name))
+        try:
+            simulating.refuse_what_cannot_be(drill)
+        except ConfigError:
+            refused.add(name)
+    assert refused == NOT_SIMULATED
+
+
+@pytest.mark.parametrize("nodes", [3, 5])
+def test_a_simulated_drill_is_the_same_again_from_the_same_seed(nodes: int) -> None:
+    drill = reader.load(reader.find("leader-kill"))
+    first, again = (simulating.simulate(drill, nodes=nodes) for _ in range(2))
+    assert first.end is End.PASSED, first.why
+    assert first.acked > 0
+    assert (first.digest, first.labels) == (again.digest, again.labels)
+    assert simulating.simulate(replace(drill, seed=2), nodes=nodes).digest != first.digest
+
+
+@pytest.mark.parametrize("name", ["stale-leader-return", "planned-switchover", "lose-quorum"])
+def test_drills_of_the_catalogue_pass_in_the_simulator(name: str) -> None:
+    run = simulating.simulate(reader.load(reader.find(name)), nodes=3)
+    assert run.end is End.PASSED, run.why
+
+
+def test_what_does_not_come_in_virtual_time_fails_a_simulated_drill() -> None:
+    drill = reader.load(reader.find("leader-kill"))
+    until = Step(
+        verb="until", condition=Condition(probe="healthy"), options={"within": 3.0}, label="x"
+    )
+    kill = next(step for step in drill.method if step.verb == "kill")
+    run = simulating.simulate(replace(drill, method=(kill, until)), nodes=3)
+    assert run.end is End.FAILED
+    assert run.why == "not within 3 virtual s: healthy"
+
+
+def test_a_step_that_took_too_long_fails_a_simulated_drill() -> None:
+    drill = reader.load(reader.find("leader-kill"))
+    strict = replace(drill, expect=replace(drill.expect, limits={"writable": 0.0001}))
+    run = simulating.simulate(strict, nodes=3)
+    assert run.end is End.FAILED
+    assert run.why is not None
+    assert run.why.startswith("writable took")
