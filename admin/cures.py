@@ -12,6 +12,7 @@ HOMES = (
     "admin.box.session",
     "admin.evidence.manifest",
     "cli.exits",
+    "cli.shell.failures",
     "admin.leading",
     "admin.drills.failures",
 )
@@ -191,6 +192,24 @@ CURES: Mapping[str, Cure] = {
     "TRANSACTION": Cure(
         "begin inside a transaction, or commit outside one; or it was ended by a timeout.",
         "Commit or roll back the open one; begin before you commit.",
+    ),
+    "LUA": Cure(
+        "The chunk ended in an error of Lua's, or of its own `error(...)`.",
+        "The message names the line. What was written before it stays written.",
+    ),
+    "LUA_SYNTAX": Cure(
+        "The chunk is not Lua 5.4.", "The message names the place; nothing of it was run."
+    ),
+    "INTERRUPTED": Cure(
+        "Ctrl-C, while nothing was under way that changes anything.", "Run it again if you like."
+    ),
+    "INTERRUPTED_UNKNOWN": Cure(
+        "Ctrl-C, while a write was under way: it may be applied or not.",
+        "Read it back before you repeat it. The interactive shell tells what became of it.",
+    ),
+    "NOT_INSTALLED": Cure(
+        "The shell needs libraries that are an extra of the package.",
+        "Run pip install 'qsync-cluster[shell]'.",
     ),
     "CHECK_FAILED": Cure(
         "What was checked is not as it should be: degraded, inconsistent, an expectation missed.",

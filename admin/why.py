@@ -73,7 +73,9 @@ def waiting(leader: Info | None, found: Survey) -> Answer:
             sentence=f"Nothing waits: the limbo of {leader.name} is empty.",
             numbers={"len": 0, "owner": queue.owner, "term": queue.term},
         )
-    acks = oldest.acks or 0
+    if oldest.acks is None:  # it led when it was asked, and does so no more
+        return _waiting_without_leader(question, found)
+    acks = oldest.acks
     needed = max(0, oldest.quorum - acks)
     lacking = ", ".join(each.name or str(each.id) for each in oldest.missing) or "nobody"
     sentence = (

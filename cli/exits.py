@@ -85,6 +85,9 @@ _CODES = {
     "DRILL_RUNS": Exit.REFUSED,
     "STILL_CONNECTED": Exit.REFUSED,
     "TRANSACTION": Exit.REFUSED,
+    "LUA_SYNTAX": Exit.USAGE,
+    "NOT_INSTALLED": Exit.USAGE,
+    "INTERRUPTED": Exit.INTERRUPTED,
 }
 """Errors whose classes live where most commands need not go."""
 

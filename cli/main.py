@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "status": ("cli.commands.status:status", "One table, one sentence: can it commit?"),
     "top": ("cli.commands.top:top", "Watch a cluster: what holds, what would break it."),
     "info": ("cli.commands.status:info", "What one node says of itself, or a part of it."),
+    "shell": ("cli.commands.shell:shell", "Speak to a cluster in Lua; also -e, -f and pipes."),
     "get": ("cli.commands.data:get", "Read one tuple by its key."),
     "select": ("cli.commands.data:select", "Read tuples in the order of an index."),
     "count": ("cli.commands.data:count", "Count tuples."),
@@ -47,6 +48,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("cli.commands.explain:explain", "What an error or exit code means, and the cure."),
 }
 """Where each command lives, and what the list of commands says of it. Loaded when it is called."""
+
+
+EXECUTE = "-e"
+"""`qsync -e LUA` is short for `qsync shell -e LUA`."""
 
 
 class LazyGroup(click.Group):
@@ -103,6 +108,8 @@ def main(args: list[str] | None = None) -> NoReturn:
 def run(args: list[str]) -> int:
     """Run one command; its exit code."""
     style = Style()
+    if args and args[0].startswith(EXECUTE):
+        args = ["shell", *args]
     try:
         result = group.main(args=args, prog_name="qsync", standalone_mode=False, obj=style)
     except click.ClickException as error:

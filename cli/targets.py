@@ -34,6 +34,11 @@ def resolve(text: str) -> list[str]:
     raise ValueError(f"{text!r} is no address, lab or context; an address is host:port")
 
 
+def single(addresses: list[str]) -> str | None:
+    """The one address, when somebody meant one node and not a cluster."""
+    return addresses[0] if len(addresses) == 1 else None
+
+
 def contexts_path() -> Path:
     """The user's file of contexts: `name: target`, one a line."""
     return Path(click.get_app_dir("qsync")) / CONTEXTS_FILE

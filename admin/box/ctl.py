@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from admin.box.watch import Watch
-from admin.why import Answer
 from qsync.errors import NotLeader, QsyncError, ReadOnly
 
 if TYPE_CHECKING:
@@ -119,7 +118,7 @@ class Ctl:
     async def _refused(self, what: str, error: QsyncError) -> QsyncError:
         """The refusal with the node, the rule, the numbers and the next step."""
         try:
-            answer: Answer = await self._box.why.would(what)
+            answer = await self._box.why.would(what)
         except QsyncError:
             return error
         told = type(error)(

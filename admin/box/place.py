@@ -1,13 +1,15 @@
 """Whom a session speaks to: the leader for data, and one node for what is about a node."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from admin import cluster
 from admin.box.pool import Held, Pool
-from admin.cluster import Survey
 from qsync.client import targets
 from qsync.client.database import AsyncDatabase
 from qsync.errors import ConfigError, ProtocolError
+
+if TYPE_CHECKING:
+    from admin.cluster import Survey
 
 
 class Place:
@@ -78,8 +80,34 @@ class Place:
         finally:
             held.close()
 
-    async def survey(self) -> Survey:
+    async def another(self, addresses: tuple[str, ...]) -> "Place":
+        """A place in another cluster, or again in this one, with connections of its own."""
+        return Place(self._pool, await self._pool.open(addresses, direct=False))
+
+    async def beside(self, node: str) -> "Place":
+        """A place in this cluster that speaks to that node."""
+        made = await self.another(self.addresses)
+        await made.use(node)
+        return made
+
+    def close(self) -> None:
+        """Hang up; the session cannot be used any more."""
+        self._data.close()
+        if self._node is not None:
+            self._node.close()
+
+    async def traced(self, address: str, index: int, *, arm: float = 0.0) -> dict[str, object]:
+        """What a member knows of a log entry; it goes on watching for `arm` seconds."""
+        held = await self._pool.open((address,), direct=True)
+        try:
+            return await held.client.trace(index, arm=arm)
+        finally:
+            held.close()
+
+    async def survey(self) -> "Survey":
         """Every member's own account, asked at once."""
+        from admin import cluster  # noqa: PLC0415 - threads and all, for questions that few ask
+
         return await self._pool.aside(cluster.survey, self.addresses)
 
     async def _speak_to(self, address: str) -> None:

@@ -5,24 +5,27 @@ node that the session speaks to: the one that was named, else the leader of the 
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeVar, Unpack
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
-from admin.box.asking import Why
 from admin.box.cfg import Options
 from admin.box.ctl import Ctl
-from admin.box.info import Info
 from admin.box.place import Place, map_of
 from admin.box.schema import Schema
 from admin.box.space import Space
 from admin.box.stat import Stat
 from admin.box.txn import Txn
 from admin.box.watch import Watch
+from qsync.client import targets
 from qsync.client.database import AsyncDatabase
 from qsync.client.feed import AsyncFeed
 from qsync.client.options import WriteOptions
 from qsync.client.rows import Key, Receipt
 from qsync.errors import QsyncError
 from qsync.wire.verbs import Name
+
+if TYPE_CHECKING:
+    from admin.box.asking import Why
+    from admin.box.info import Info
 
 T = TypeVar("T")
 
@@ -44,7 +47,6 @@ class Box:
         self.ctl = Ctl(self)
         self.schema = Schema(self)
         self.stat = Stat(self)
-        self.why = Why(self)
 
     # -- who is spoken to
 
@@ -76,10 +78,29 @@ class Box:
         """Go where the leader is, unless a node was named. Its name, if it is another one now."""
         return await self.place.follow()
 
+    async def another(self, target: str) -> "Box":
+        """One more session, with any cluster; it ends with this one at the latest."""
+        made = Box(await self.place.another(targets.parse(target).addresses))
+        await made.use(None)
+        return made
+
+    async def beside(self, node: str) -> "Box":
+        """One more session with this cluster, which speaks to that node."""
+        return Box(await self.place.beside(node))
+
     # -- looking
 
-    async def info(self) -> Info:
+    @property
+    def why(self) -> "Why":
+        """Why it is read-only, why something waits, what promote would do."""
+        from admin.box.asking import Why  # noqa: PLC0415 - it needs a survey, which few do
+
+        return Why(self)
+
+    async def info(self) -> "Info":
         """`box.info` of the node, as a record. No part that fails hides the others."""
+        from admin.box.info import Info  # noqa: PLC0415 - the schema is slow to load
+
         return Info.read(map_of(await self.node.info()))
 
     async def info_at(self, path: str) -> object:

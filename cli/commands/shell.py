@@ -1,0 +1,111 @@
+"""`qsync shell`: the admin shell, also for one expression, a file or a pipe."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cli import targets
+from cli.options import json_option, target_argument, timeout_option
+from cli.output import document, say, style, text
+from qsync.errors import ConfigError
+
+if TYPE_CHECKING:
+    from cli.shell.oneshot import Job
+
+FORMATS = ("auto", "table", "vertical", "yaml", "json", "jsonl", "lua", "csv")
+
+
+@click.command(
+    epilog="Example: qsync shell; qsync shell -e 'box.info.ro'; echo 'return 1 + 1' | qsync shell"
+)
+@target_argument
+@click.option("--execute", "-e", multiple=True, metavar="LUA", help="Run this; may be repeated.")
+@click.option(
+    "--file",
+    "-f",
+    "file",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    metavar="FILE",
+    help="Run a file of Lua; - is stdin.",
+)
+@click.option("--node", metavar="NODE", help="Whose box.info, box.cfg and box.ctl are meant.")
+@click.option("--format", "-o", "format", type=click.Choice(FORMATS), default="auto")
+@click.option("--read-only", is_flag=True, help="Send nothing that changes anything.")
+@click.option("--yes", is_flag=True, help="Do dangerous things on a production cluster.")
+@timeout_option("10s")
+@json_option
+def shell(
+    *,
+    target: list[str],
+    execute: tuple[str, ...],
+    file: str | None,
+    node: str | None,
+    format: str,
+    read_only: bool,
+    yes: bool,
+    timeout: float,
+) -> None:
+    """Speak to a cluster in Lua: box.info, box.space, box.ctl and the rest.
+
+    Without -e and -f it is interactive, or reads what comes through a pipe. What a chunk returns is
+    printed, one value a line; --format json is for machines. A single address names the node whose
+    box.info is meant; data goes to the leader in any case.
+    """
+    from cli.shell.formats import Format  # noqa: PLC0415 - only this command needs it
+    from cli.shell.oneshot import Job, run  # noqa: PLC0415 - the same
+    from cli.shell.state import Voices  # noqa: PLC0415 - the same
+
+    sources = [("=-e", each) for each in execute]
+    if file is not None:
+        sources.append((f"@{file}", _read(file)))
+    interactive = not sources and sys.stdin.isatty()
+    if not sources and not interactive:
+        sources.append(("=stdin", sys.stdin.read()))
+    job = Job(
+        target=target,
+        sources=sources,
+        node=node or targets.single(target),
+        format=Format(format),
+        people=sys.stdout.isatty() and not style().plain,
+        read_only=read_only,
+        yes=yes,
+        timeout=timeout,
+    )
+    if interactive:
+        _converse(job)
+        return
+    machine = style().as_json or job.format in {Format.JSON, Format.JSONL, Format.CSV}
+    voices = Voices(result=text, out=say if machine else text, say=say)
+    if style().as_json:
+        values: list[object] = []
+        run(job, voices, values.extend)
+        _document(values)
+        return
+    run(job, voices)
+
+
+def _converse(job: "Job") -> None:
+    try:
+        from cli.shell.prompt import converse  # noqa: PLC0415 - slow to import
+    except ImportError as error:
+        from cli.shell.failures import NotInstalled  # noqa: PLC0415 - only for this error
+
+        raise NotInstalled(f"the interactive shell needs {error.name}") from None
+    converse(job)
+
+
+def _document(values: list[object]) -> None:
+    from cli.shell.formats import plain_json  # noqa: PLC0415 - only this command needs it
+
+    document("shell", values=[plain_json(each) for each in values])
+
+
+def _read(file: str) -> str:
+    if file == "-":
+        return sys.stdin.read()
+    try:
+        return Path(file).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}") from None

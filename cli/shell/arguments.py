@@ -1,0 +1,134 @@
+"""What Lua passed to a verb, as the facade wants it; what does not fit is refused by name."""
+
+from collections.abc import Sequence
+from typing import Final, Literal
+
+from cli.shell.values import KEEP, Row, plain
+from qsync.client.options import RangeOptions, WriteOptions
+from qsync.client.rows import Values
+from qsync.errors import WrongKey, WrongOperation, WrongTuple
+
+_ITERATORS: Final = ("eq", "req", "all", "lt", "le", "ge", "gt")
+"""In the order of Tarantool's numbers."""
+_WAITS: Final[dict[str, Literal["complete", "submit", "none"]]] = {
+    "complete": "complete",
+    "submit": "submit",
+    "none": "none",
+}
+
+
+def at(args: Sequence[object], place: int) -> object:
+    """An argument, nil when it was not given; without wrappers."""
+    return plain(args[place]) if place < len(args) else None
+
+
+def number(value: object, what: str) -> int:
+    """A whole number from 0. Raises WrongOperation."""
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    raise WrongOperation(f"{what} is a whole number, not {value!r}")
+
+
+def seconds(value: object, what: str) -> float | None:
+    """Seconds, or nil for ever. Raises WrongOperation."""
+    if value is None:
+        return None
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+        return float(value)
+    raise WrongOperation(f"{what} is a number of seconds, not {value!r}")
+
+
+def text(value: object, what: str) -> str:
+    """A text. Raises WrongOperation."""
+    if isinstance(value, str) and value:
+        return value
+    raise WrongOperation(f"{what} is a text, not {value!r}")
+
+
+def row(value: object) -> Values:
+    """A tuple. Raises WrongTuple."""
+    if isinstance(value, Row):
+        return value.fields
+    if value == {}:
+        return []
+    if isinstance(value, list):
+        return value
+    raise WrongTuple(f"a tuple is a list such as {{1, 'ann'}}, not {value!r}")
+
+
+def key(value: object) -> object:
+    """A key: one value, or a list of its parts; nil for all."""
+    if value == {}:
+        return None
+    if isinstance(value, dict):
+        raise WrongKey(f"a key is a value or a list of values, not {value!r}")
+    return value
+
+
+def changes(value: object) -> list[Values]:
+    """Update operations such as `{{'+', 'balance', 1}}`. Raises WrongOperation."""
+    if isinstance(value, list) and all(isinstance(each, list) for each in value):
+        return [each for each in value if isinstance(each, list)]
+    if value == {}:
+        return []
+    raise WrongOperation(f"operations are a list such as {{{{'=', 2, 'x'}}}}, not {value!r}")
+
+
+def options(value: object, known: Sequence[str], of: str) -> dict[str, object]:
+    """Named options without the placeholders. Raises WrongOperation naming what is not known."""
+    if value is None or value == []:
+        return {}
+    if not isinstance(value, dict):
+        raise WrongOperation(f"options of {of} are a table such as {{name = value}}, not {value!r}")
+    for name in value:
+        if known and name not in known:
+            raise WrongOperation(
+                f"{of} has no option {name!r}", hint=f"it has {', '.join(sorted(known))}"
+            )
+    return {str(name): each for name, each in value.items() if each is not KEEP}
+
+
+def reading(value: object) -> RangeOptions:
+    """`{iterator = 'GE', limit = 10, offset = 0, after = tuple}`."""
+    given = options(value, ("iterator", "limit", "offset", "after", "fullscan"), "select")
+    found: RangeOptions = {}
+    if "iterator" in given:
+        found["iterator"] = _iterator(given["iterator"])
+    if "limit" in given:
+        found["limit"] = number(given["limit"], "limit")
+    if "offset" in given:
+        found["offset"] = number(given["offset"], "offset")
+    if "after" in given:
+        found["after"] = row(given["after"])
+    return found
+
+
+def _iterator(value: object) -> str:
+    if isinstance(value, int) and 0 <= value < len(_ITERATORS):
+        return _ITERATORS[value]
+    if isinstance(value, str) and value.lower() in _ITERATORS:
+        return value.lower()
+    raise WrongKey(f"there is no iterator {value!r}", hint=f"one of {', '.join(_ITERATORS)}")
+
+
+def committing(value: object, of: str) -> WriteOptions:
+    """`{is_sync = true, is_lazy = true, wait = 'submit', timeout = 5}`.
+
+    `txn_isolation` is taken and makes no difference: transactions are serializable.
+    """
+    given = options(value, ("is_sync", "is_lazy", "wait", "timeout", "txn_isolation"), of)
+    found: WriteOptions = {}
+    if isinstance(given.get("is_sync"), bool):
+        found["is_sync"] = bool(given["is_sync"])
+    if given.get("is_lazy"):
+        found["wait"] = "submit"
+    if "wait" in given:
+        wait = _WAITS.get(str(given["wait"]))
+        if wait is None:
+            raise WrongOperation(
+                f"there is no wait {given['wait']!r}", hint="complete, submit or none"
+            )
+        found["wait"] = wait
+    if "timeout" in given:
+        found["timeout"] = seconds(given["timeout"], "timeout")
+    return found

@@ -1,0 +1,167 @@
+"""What may follow in the line: names of spaces, fields, indexes, methods, options, nodes."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from cli.shell.known import BOX, GLOBALS, INFO, OPTIONS, SPACE
+
+_WORD: Final = re.compile(r"[A-Za-z0-9_]*\Z")
+_CHAIN: Final = re.compile(r"([A-Za-z_][\w]*(?:[.:][\w]*)*)\Z")
+_IN_TEXT: Final = re.compile(r"""(['"])([^'"]*)\Z""")
+_SPACE: Final = re.compile(r"box\.space(?:\.(\w+)|\[['\"]([^'\"]+)['\"]\])")
+_CFG: Final = re.compile(r"box\.cfg\s*\(?\{[^{}]*\Z")
+_CALLED: Final = re.compile(r"""([A-Za-z_]\w*(?:[.:]\w+)+)(?:[\s({'"][^)]*)?\Z""")
+_OPTION: Final = re.compile(r"[{,]\s*(\w*)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the cluster has, as of a moment ago. Spaces by name: their fields and indexes."""
+
+    spaces: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
+    nodes: tuple[str, ...] = ()
+    commands: Mapping[str, str] = field(default_factory=dict)
+    settings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """`text` takes the place of the last `length` letters."""
+
+    text: str
+    length: int
+    about: str = ""
+
+
+def candidates(line: str, names: Names) -> Iterator[Candidate]:
+    """What the end of the line may become, the likely ones first."""
+    if line.startswith("\\"):
+        yield from _command(line, names)
+        return
+    if len(re.findall(r"(?<!\\)['\"]", line)) % 2:
+        yield from _in_text(line, names)
+        return
+    option = _OPTION.search(line)
+    if _CFG.search(line) and option is not None:
+        yield from _matching(OPTIONS, option.group(1), " = ")
+        return
+    chain = _CHAIN.search(line)
+    if chain is not None:
+        yield from _chain(chain.group(1), names)
+
+
+def _chain(chain: str, names: Names) -> Iterator[Candidate]:
+    """`box.info.sy`, `box.space.accounts:se`, or the beginning of a word."""
+    head, mark, word = _split(chain)
+    if not mark:
+        yield from _matching(GLOBALS, word)
+    elif head.startswith("box.space"):
+        yield from _of_space(head, mark, word, names)
+    elif mark == ":":
+        yield from _methods(word)
+    elif head == "box.info":
+        yield from _matching(INFO, word)
+    elif head == "box.cfg":
+        yield from _matching(OPTIONS, word)
+    else:
+        yield from _members(head, word)
+
+
+def _of_space(head: str, mark: str, word: str, names: Names) -> Iterator[Candidate]:
+    found = re.fullmatch(r"box\.space\.(\w+)(\.index)?", head)
+    if mark == ":":
+        yield from _methods(word)
+    elif head == "box.space":
+        for name, (fields, _) in names.spaces.items():
+            if name.startswith(word):
+                yield Candidate(name, len(word), ", ".join(fields))
+    elif found is not None and found.group(2):
+        yield from _matching(names.spaces.get(found.group(1), ((), ()))[1], word)
+    elif found is not None:
+        yield from _matching(("index", "id", "name", "is_sync"), word)
+
+
+def _methods(word: str) -> Iterator[Candidate]:
+    for name, (call, about) in SPACE.items():
+        if name.startswith(word):
+            yield Candidate(name, len(word), f"{call}  {about}")
+
+
+def _members(head: str, word: str) -> Iterator[Candidate]:
+    """The next word of every known name that begins so."""
+    seen: dict[str, str] = {}
+    start = f"{head}.{word}"
+    for name, (call, about) in BOX.items():
+        if name.startswith(start):
+            rest = name[len(head) + 1 :]
+            first, dot, _ = rest.partition(".")
+            seen.setdefault(first, "" if dot else f"{call}  {about}".strip())
+    for name, about in seen.items():
+        yield Candidate(name, len(word), about)
+
+
+def _in_text(line: str, names: Names) -> Iterator[Candidate]:
+    """Inside of a literal: a space's name, or a field of the space that the line is about."""
+    found = _IN_TEXT.search(line)
+    if found is None:
+        return
+    word, before = found.group(2), line[: found.start()]
+    if before.endswith("box.space["):
+        yield from _matching(names.spaces, word)
+        return
+    about = [one or two for one, two in _SPACE.findall(before)]
+    if about and about[-1] in names.spaces:
+        yield from _matching(names.spaces[about[-1]][0], word)
+
+
+def _command(line: str, names: Names) -> Iterator[Candidate]:
+    name, blank, rest = line[1:].partition(" ")
+    if not blank:
+        for each, about in names.commands.items():
+            if each.startswith(name):
+                yield Candidate(f"\\{each}", len(line), about)
+        return
+    word = _WORD.search(rest)
+    typed = word.group() if word is not None else ""
+    if name in {"c", "on"}:
+        yield from _matching((*names.nodes, "leader"), typed)
+    elif name == "d":
+        yield from _matching(names.spaces, typed)
+    elif name == "set":
+        yield from _matching(names.settings, typed)
+    elif name == "help":
+        yield from _matching((*BOX, *names.commands), rest)
+    if name in {"all", "on", "watch"} and "." in rest:
+        chain = _CHAIN.search(rest)
+        if chain is not None:
+            yield from _chain(chain.group(1), names)
+
+
+def _matching(found: Iterable[str], word: str, tail: str = "") -> Iterator[Candidate]:
+    for each in found:
+        if each.startswith(word):
+            yield Candidate(each + tail, len(word))
+
+
+def _split(chain: str) -> tuple[str, str, str]:
+    """`box.info.sy` is `box.info`, `.` and `sy`."""
+    at = max(chain.rfind("."), chain.rfind(":"))
+    return (chain[:at], chain[at], chain[at + 1 :]) if at >= 0 else ("", "", chain)
+
+
+def hint(line: str) -> str:
+    """How what is being typed is called; nothing when that is not known."""
+    chain = _CALLED.search(line)
+    if chain is None:
+        return ""
+    name = chain.group(1)
+    if name in BOX:
+        call, about = BOX[name]
+        return f"{name}{call}  {about}"
+    method = name.rpartition(":")[2]
+    if ":" in name and method in SPACE:
+        call, about = SPACE[method]
+        return f":{method}{call}  {about}"
+    return ""

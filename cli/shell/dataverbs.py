@@ -1,0 +1,158 @@
+"""Verbs about spaces and tuples, bound to the facade."""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+from admin.box.schema import Shape
+from admin.box.session import Box
+from admin.box.space import Space
+from cli.shell import arguments
+from cli.shell.runtime import Answers
+from cli.shell.values import Row
+from qsync.errors import WrongOperation
+
+NOTHING: Final = Answers()
+SHAPES_KEPT_S: Final = 1.0
+"""How long a definition is believed to be what it was; changes of our own are seen at once."""
+
+Verb = Callable[[Box, Sequence[object]], Awaitable[object]]
+
+
+class DataVerbs:
+    """Each gets the session and what Lua passed."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[int, tuple[float, dict[str, Shape]]] = {}
+
+    def verbs(self) -> dict[str, Verb]:
+        """By name."""
+        return {
+            "get": self._get,
+            "select": self._select,
+            "count": self._count,
+            "len": self._count,
+            "min": self._min,
+            "max": self._max,
+            "insert": self._insert,
+            "replace": self._replace,
+            "put": self._replace,
+            "update": self._update,
+            "upsert": self._upsert,
+            "delete": self._delete,
+            "truncate": self._truncate,
+        }
+
+    async def shapes(self, box: Box) -> dict[str, Shape]:
+        """All definitions, perhaps as they were a moment ago."""
+        kept = self._shapes.get(id(box))
+        if kept is None or kept[0] < time.monotonic():
+            kept = (time.monotonic() + SHAPES_KEPT_S, await box.schema.shapes())
+            self._shapes[id(box)] = kept
+        return kept[1]
+
+    async def shape(self, box: Box, ref: object) -> Shape | None:
+        """One definition by name or id; asked for again before it is said not to be there."""
+        for _ in range(2):
+            for each in (await self.shapes(box)).values():
+                if ref in (each.name, each.id):
+                    return each
+            self.forget(box)
+        return None
+
+    def forget(self, box: Box) -> None:
+        """Something has changed the definitions."""
+        self._shapes.pop(id(box), None)
+
+    async def space(self, box: Box, args: Sequence[object]) -> Space:
+        """The space, seen through the index, that the first two arguments name."""
+        ref, index = arguments.at(args, 0), arguments.number(arguments.at(args, 1), "index")
+        shape = await self.shape(box, ref)
+        if shape is None:
+            raise WrongOperation(f"space {ref} is not there any more")
+        found = shape.index(index)
+        return Space(box, shape, found)
+
+    async def _get(self, box: Box, args: Sequence[object]) -> object:
+        space = await self.space(box, args)
+        return shown(space, await space.get(arguments.key(arguments.at(args, 2))))
+
+    async def _select(self, box: Box, args: Sequence[object]) -> object:
+        space = await self.space(box, args)
+        given = arguments.reading(arguments.at(args, 3))
+        found = await space.select(arguments.key(arguments.at(args, 2)), **given)
+        return [shown(space, each) for each in found]
+
+    async def _count(self, box: Box, args: Sequence[object]) -> object:
+        space = await self.space(box, args)
+        given = arguments.reading(arguments.at(args, 3))
+        return await space.count(arguments.key(arguments.at(args, 2)), **given)
+
+    async def _min(self, box: Box, args: Sequence[object]) -> object:
+        return await self._end(box, args, "ge")
+
+    async def _max(self, box: Box, args: Sequence[object]) -> object:
+        return await self._end(box, args, "le")
+
+    async def _end(self, box: Box, args: Sequence[object], iterator: str) -> object:
+        space = await self.space(box, args)
+        key = arguments.key(arguments.at(args, 2))
+        found = await space.select(key, iterator=iterator, limit=1)
+        return shown(space, found[0]) if found else None
+
+    async def _insert(self, box: Box, args: Sequence[object]) -> object:
+        space = await self.space(box, args)
+        return shown(space, await space.insert(arguments.row(arguments.at(args, 2))))
+
+    async def _replace(self, box: Box, args: Sequence[object]) -> object:
+        space = await self.space(box, args)
+        return shown(space, await space.replace(arguments.row(arguments.at(args, 2))))
+
+    async def _update(self, box: Box, args: Sequence[object]) -> object:
+        space = await self.space(box, args)
+        key, given = arguments.key(arguments.at(args, 2)), arguments.at(args, 3)
+        return shown(space, await space.update(key, arguments.changes(given)))
+
+    async def _upsert(self, box: Box, args: Sequence[object]) -> object:
+        space = await self.space(box, args)
+        row, given = arguments.row(arguments.at(args, 2)), arguments.at(args, 3)
+        await space.upsert(row, arguments.changes(given))
+        return NOTHING
+
+    async def _delete(self, box: Box, args: Sequence[object]) -> object:
+        space = await self.space(box, args)
+        return shown(space, await space.delete(arguments.key(arguments.at(args, 2))))
+
+    async def _truncate(self, box: Box, args: Sequence[object]) -> object:
+        await (await self.space(box, args)).truncate()
+        return NOTHING
+
+
+def shown(space: Space, row: Sequence[object] | None) -> Row | None:
+    """A tuple with the names of its fields."""
+    if row is None:
+        return None
+    return Row(list(row), tuple(str(each["name"]) for each in space.shape.format))
+
+
+def described(shape: Shape) -> dict[str, object]:
+    """A definition as Lua sees it."""
+    return {
+        "id": shape.id,
+        "name": shape.name,
+        "engine": "lmdb",
+        "is_sync": shape.is_sync,
+        "field_count": 0,
+        "format": list(shape.format),
+        "index": [
+            {
+                "id": each.id,
+                "name": each.name,
+                "type": "TREE",
+                "unique": each.unique,
+                "space_id": shape.id,
+                "parts": list(each.parts),
+            }
+            for each in shape.indexes
+        ],
+    }

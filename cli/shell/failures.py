@@ -1,0 +1,54 @@
+"""What goes wrong in the shell itself."""
+
+from collections.abc import Collection
+
+from qsync.errors import Outcome, QsyncError
+
+
+class LuaFailed(QsyncError):
+    """A chunk ended in an error of Lua's, or of the user's `error(...)`."""
+
+    code = "LUA"
+    number = 84
+
+
+class LuaSyntax(QsyncError):
+    """A chunk that is not Lua. `unfinished`: it only lacks its end."""
+
+    code = "LUA_SYNTAX"
+    number = 85
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.unfinished = message.endswith("<eof>") or "near <eof>" in message
+
+
+class Interrupted(QsyncError):
+    """Ctrl-C ended the chunk. Whether something was written is in the message."""
+
+    code = "INTERRUPTED"
+    number = 86
+
+
+class InterruptedUnknown(Interrupted):
+    """Ctrl-C ended the chunk while a write was under way: it may be applied or not."""
+
+    code = "INTERRUPTED_UNKNOWN"
+    number = 87
+    outcome = Outcome.UNKNOWN
+    hint = "read it back before you repeat it"
+
+    @classmethod
+    def unless_safe(cls, under_way: str, writes: Collection[str]) -> Interrupted:
+        """The error for an interrupt while that verb was under way; empty: none was."""
+        if under_way in writes:
+            return cls(f"interrupted while {under_way} was under way: it may be applied or not")
+        return Interrupted("interrupted; nothing was changed by what was under way")
+
+
+class NotInstalled(QsyncError):
+    """The libraries of the shell are not there."""
+
+    code = "NOT_INSTALLED"
+    number = 88
+    hint = "pip install 'qsync-cluster[shell]'"

@@ -1,0 +1,48 @@
+"""Verbs that change something, and those of which a person should be told first what they do."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from admin.box.session import Box
+from cli.shell.dataverbs import DataVerbs
+from qsync.errors import QsyncError
+
+WRITES: Final = frozenset(
+    {
+        *("insert", "replace", "put", "update", "upsert", "delete", "truncate", "commit"),
+        *("create_space", "create_index", "alter", "drop", "drop_index"),
+        *("create_sequence", "next_value", "cfg"),
+        *("ctl.promote", "ctl.demote", "ctl.clear_synchro_queue", "ctl.rollback_synchro_queue"),
+    }
+)
+"""What is refused in a read-only shell, and what may have been done when it is interrupted."""
+
+_LEADING: Final = {
+    "ctl.promote": "promote",
+    "ctl.demote": "demote",
+    "ctl.clear_synchro_queue": "clear_synchro_queue",
+}
+
+
+async def consequence(
+    box: Box, data: DataVerbs, verb: str, args: Sequence[object]
+) -> tuple[str, str] | None:
+    """What a dangerous verb would do, and the name to be typed where that is asked; else None."""
+    if verb in _LEADING:
+        answer = await box.why.would(_LEADING[verb])
+        return answer.sentence, box.name
+    if verb == "ctl.rollback_synchro_queue":
+        pending = await box.info_at("synchro.queue.len")
+        return f"{pending} pending transactions of {box.name} would be rolled back.", box.name
+    if verb in {"drop", "truncate"}:
+        space = await data.space(box, [args[0], 0])
+        try:
+            count = str(await space.count())
+        except QsyncError:
+            count = "an unknown number of"  # it has no index, or no quorum answers
+        goes = "goes with all" if verb == "drop" else "loses all"
+        return f"Space {space.name} {goes} its tuples: {count}.", space.name
+    if verb == "drop_index":
+        space = await data.space(box, args)
+        return f"{space!r} goes; a primary index takes the tuples with it.", space.name
+    return None

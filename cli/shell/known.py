@@ -1,0 +1,96 @@
+"""Every name that the shell knows, with a line about it: for completion, hints and help."""
+
+import inspect
+from collections.abc import Mapping
+from typing import Final
+
+from admin.box.asking import Why
+from admin.box.cfg import Options
+from admin.box.ctl import Ctl
+from admin.box.info import Info
+from admin.box.session import Box
+from admin.box.space import Space
+from admin.box.watch import KEYS
+
+
+def _doc(of: object) -> str:
+    return " ".join((inspect.getdoc(of) or "").split())
+
+
+SPACE: Final[Mapping[str, tuple[str, str]]] = {
+    "select": ("(key, {iterator, limit, offset, after})", _doc(Space.select)),
+    "get": ("(key)", _doc(Space.get)),
+    "insert": ("{tuple}", _doc(Space.insert)),
+    "replace": ("{tuple}", _doc(Space.replace)),
+    "put": ("{tuple}", "The same as replace."),
+    "update": ("(key, {{'=', field, value}, ...})", _doc(Space.update)),
+    "upsert": ("({tuple}, {{'+', field, 1}, ...})", _doc(Space.upsert)),
+    "delete": ("(key)", _doc(Space.delete)),
+    "count": ("(key, {iterator})", _doc(Space.count)),
+    "len": ("()", "How many tuples there are."),
+    "min": ("(key)", "The first tuple."),
+    "max": ("(key)", "The last tuple."),
+    "pairs": ("(key, {iterator})", "For loops: `for _, tuple in space:pairs() do ... end`."),
+    "truncate": ("()", _doc(Space.truncate)),
+    "create_index": ("(name, {parts, unique})", _doc(Space.create_index)),
+    "alter": ("{is_sync, format, name}", _doc(Space.alter)),
+    "format": ("({{name, type}, ...})", "The names and types of the fields, or new ones."),
+    "rename": ("(name)", "Another name for the space."),
+    "drop": ("()", _doc(Space.drop)),
+}
+"""Methods of spaces: how each is called, and what it does."""
+
+BOX: Final[Mapping[str, tuple[str, str]]] = {
+    "box.info": ("", _doc(Box.info)),
+    "box.cfg": ("{option = value}", _doc(Options)),
+    "box.stat": ("", "What the node has done since it was started."),
+    "box.space": (".NAME", "The spaces."),
+    "box.sequence": (".NAME:next()", "The sequences."),
+    "box.schema.create_space": (
+        "(name, {is_sync, format, if_not_exists})",
+        "A space without an index; create_index makes its primary one.",
+    ),
+    "box.schema.space.create": ("(name, {...})", "The same as box.schema.create_space."),
+    "box.schema.sequence.create": ("(name, {start, step})", "A sequence of numbers."),
+    "box.begin": ("({is_sync})", _doc(Box.begin)),
+    "box.commit": ("({is_sync, is_lazy, wait})", _doc(Box.commit)),
+    "box.rollback": ("()", _doc(Box.rollback)),
+    "box.atomic": ("(function)", _doc(Box.atomic)),
+    "box.is_in_txn": ("()", "Is a transaction open?"),
+    "box.snapshot": ("()", _doc(Box.snapshot)),
+    "box.watch": (
+        "(key, function(key, value))",
+        f"Call it for the value now and for every other one. Keys: {', '.join(KEYS)}.",
+    ),
+    "box.watch_once": ("(key)", "The value of a broadcast key."),
+    "box.double": ("(number)", "A number that stays a double: 10 / 2 is 5, box.double(5) is 5.0."),
+    "box.NULL": ("", "Nothing, where a list needs something."),
+    "box.ctl.promote": ("()", _doc(Ctl.promote)),
+    "box.ctl.demote": ("(member)", _doc(Ctl.demote)),
+    "box.ctl.clear_synchro_queue": ("()", _doc(Ctl.clear_synchro_queue)),
+    "box.ctl.rollback_synchro_queue": ("()", _doc(Ctl.rollback_synchro_queue)),
+    "box.ctl.wait_ro": ("(seconds)", _doc(Ctl.wait_ro)),
+    "box.ctl.wait_rw": ("(seconds)", _doc(Ctl.wait_rw)),
+    "box.ctl.on_election": ("(function(value))", _doc(Ctl.elections)),
+    "box.ctl.replica_gc": ("(uuid)", _doc(Ctl.replica_gc)),
+    "box.ctl.dry_run": ("('promote')", _doc(Ctl.dry_run)),
+    "box.why.read_only": ("()", _doc(Why.read_only)),
+    "box.why.waiting": ("()", _doc(Why.waiting)),
+    "box.why.promote": ("()", _doc(Why.would)),
+    "box.why.demote": ("()", _doc(Why.would)),
+    "netbox.connect": (
+        "(address)",
+        "Another session: c.space.NAME, c:begin(), c:commit(), c:rollback(), c:info(), c:close().",
+    ),
+}
+"""Everything that begins with a global name: how it is called, and what it does."""
+
+INFO: Final = tuple(name for name in Info.__dataclass_fields__ if name not in {"errors", "whole"})
+OPTIONS: Final = tuple(Options.__annotations__)
+GLOBALS: Final = (
+    *("box", "netbox", "print", "pairs", "ipairs", "pcall", "error", "require", "tostring"),
+    *("tonumber", "type", "string", "table", "math", "utf8", "help", "tutorial"),
+    *("and", "break", "do", "else", "elseif", "end", "false", "for", "function", "if", "in"),
+    *("local", "nil", "not", "or", "repeat", "return", "then", "true", "until", "while"),
+)
+"""What a line may begin with."""

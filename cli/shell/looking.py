@@ -1,0 +1,237 @@
+"""Backslash commands that look: at all nodes, at the limbo, at what became of a transaction."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from cli.shell.formats import Look, render
+from cli.shell.state import Shell
+from cli.shell.steering import Misused
+from qsync import units
+from qsync.errors import QsyncError, all_errors
+
+_MILLI: Final = 1000.0
+
+
+async def status(shell: Shell, _rest: str) -> None:
+    """Show all nodes in a table, and in one sentence: can it commit, what would break it."""
+    import io  # noqa: PLC0415 - only for this picture
+
+    from rich.console import Console  # noqa: PLC0415 - slow to import
+
+    from admin import cluster  # noqa: PLC0415 - only for this picture
+    from cli.render.status import status as picture  # noqa: PLC0415 - the same
+
+    found = await shell.box.place.survey()
+    screen = Console(file=io.StringIO(), width=shell.width, force_terminal=False, highlight=False)
+    screen.print(picture(found, cluster.judge(found), width=shell.width, plain=True))
+    assert isinstance(screen.file, io.StringIO)
+    shell.voices.result(screen.file.getvalue().rstrip())
+
+
+async def limbo(shell: Shell, _rest: str) -> None:
+    """Show the limbo: what waits, since when, which acks are missing from whom."""
+    answer = await shell.box.why.waiting()
+    _tell(shell, answer.sentence, answer.facts, answer.next)
+
+
+async def why(shell: Shell, _rest: str) -> None:
+    """Say why this node is read-only, why something waits, and what promote would do."""
+    box = shell.box
+    for answer in (await box.why.read_only(), await box.why.waiting(), await box.why.would()):
+        _tell(shell, answer.sentence, answer.facts, answer.next)
+
+
+async def spaces(shell: Shell, _rest: str) -> None:
+    """List the spaces."""
+    shell.verbs.data.forget(shell.box)
+    rows = [
+        {
+            "id": each.id,
+            "space": each.name,
+            "sync": each.is_sync,
+            "fields": ", ".join(f"{field['name']} {field['type']}" for field in each.format),
+            "indexes": ", ".join(index.name for index in each.indexes),
+        }
+        for each in (await shell.verbs.data.shapes(shell.box)).values()
+        if not each.system
+    ]
+    _table(shell, rows, "there are no spaces yet: box.schema.create_space(name)")
+
+
+async def definition(shell: Shell, rest: str) -> None:
+    """Show how a space is defined, field by field and index by index."""
+    if not rest:
+        raise Misused("which space?")
+    shape = (await shell.box.space(rest)).shape
+    sync = "synchronous" if shape.is_sync else "asynchronous"
+    shell.voices.result(f"space {shape.name}, id {shape.id}, {sync}")
+    _table(shell, [dict(each) for each in shape.format], "  it has no format")
+    indexes = [
+        {
+            "index": each.name,
+            "unique": each.unique,
+            "parts": ", ".join(f"{part['field']} {part['type']}" for part in each.parts),
+        }
+        for each in shape.indexes
+    ]
+    _table(shell, indexes, "  it has no index yet")
+
+
+async def transaction(shell: Shell, _rest: str) -> None:
+    """Say whether a transaction is open, and what became of the last one."""
+    txn, last = shell.box.txn, shell.box.last
+    if txn is not None:
+        shell.voices.result(f"open, with {txn.size} operations; box.commit() or box.rollback()")
+    if last is None:
+        shell.voices.result("nothing was written yet")
+        return
+    shell.voices.result(
+        f"the last write: term {last.term}, index {last.index}, lsn {last.lsn}, "
+        f"{last.acks} acks, {last.seconds * _MILLI:.1f} ms"
+    )
+
+
+async def trace(shell: Shell, rest: str) -> None:
+    """Show the last transaction's way over all nodes: made, durable, acked, confirmed.
+
+    Times are those of each node's own clock. They are kept while an interactive shell is open.
+    """
+    last = shell.box.last
+    if not rest and last is None:
+        shell.voices.result("nothing was written yet; \\trace INDEX shows any entry of the log")
+        return
+    index = int(rest) if rest.isdigit() else last.index if last is not None else 0
+    told: dict[str, Mapping[str, object]] = {}
+    for name, address in shell.box.members.items():
+        try:
+            told[name] = await shell.box.place.traced(address, index)
+        except QsyncError as error:
+            shell.voices.result(f"{name}: {error.message}")
+    for line in _story(told, index):
+        shell.voices.result(line)
+
+
+def _story(told: Mapping[str, Mapping[str, object]], index: int) -> list[str]:
+    """What the nodes said of an entry, by time."""
+    entries = [each["entry"] for each in told.values() if isinstance(each.get("entry"), dict)]
+    if not entries:
+        return [f"no node that answers has entry {index}"]
+    entry = entries[0]
+    assert isinstance(entry, dict)
+    made = float(entry["made"])
+    of = f"{entry['kind']} of term {entry['term']}, lsn {entry['lsn']} of node {entry['origin']}"
+    lines = [f"entry {index}: {of}, {entry['bytes']} bytes"]
+    events: list[tuple[float, str]] = [(made, "made by the leader")]
+    names = {each.get("node"): name for name, each in told.items()}
+    for name, each in told.items():
+        marks = each["marks"]
+        for what, who, at in marks if isinstance(marks, list) else []:
+            whose = f" by {names.get(who, who)}" if who else ""
+            events.append((float(at), f"{name}: {what}{whose}"))
+    lines += [f"  {(at - made) * _MILLI:+9.3f} ms  {what}" for at, what in sorted(events)]
+    fates = ", ".join(f"{name} {each['fate']}" for name, each in told.items())
+    lines.append(f"now: {fates}")
+    if len({each["crc"] for each in entries if isinstance(each, dict)}) > 1:
+        lines.append("the nodes do not have the same entry there: their logs differ")
+    if not any(each["marks"] for each in told.values()):
+        lines.append("no times were kept for it; they are from now on")
+    return lines
+
+
+async def explain(shell: Shell, rest: str) -> None:
+    """Explain an error code, or the last error: what happened to the data, what to do."""
+    error = shell.failed
+    if rest or error is None:
+        shell.voices.result(_code(rest) if rest else "nothing went wrong yet")
+        return
+    shell.tell(f"{error.code}: {error.message}")
+    shell.tell(f"outcome: {error.outcome.value}; retry: {_retry(error.retryable)}", "  ")
+    if error.hint:
+        shell.tell(error.hint, "  ")
+    facts = error.details.get("why")
+    if isinstance(facts, dict):
+        _tell(shell, str(facts["sentence"]), facts["facts"], facts["next"])
+
+
+def _code(word: str) -> str:
+    """What an error code means."""
+    from importlib import import_module  # noqa: PLC0415 - only for this page
+
+    from admin.cures import CURES, HOMES  # noqa: PLC0415 - the same
+
+    for home in HOMES:
+        import_module(home)
+    wanted = word.upper().replace("-", "_")
+    found = next((each for each in all_errors() if each.code == wanted), None)
+    if found is None:
+        return f"there is no error code {word}; `qsync explain list` has all of them"
+    lines = [f"{found.code}: {(found.__doc__ or '').partition(chr(10))[0]}"]
+    lines.append(f"  outcome: {found.outcome.value}; retry: {_retry(found.retryable)}")
+    if found.code in CURES:
+        lines += [f"  why: {CURES[found.code].why}", f"  cure: {CURES[found.code].do}"]
+    return "\n".join(lines)
+
+
+def _retry(retryable: bool) -> str:  # noqa: FBT001 - a property of the error
+    return "safe and useful" if retryable else "does not help by itself"
+
+
+async def everywhere(shell: Shell, rest: str) -> None:
+    """Run a chunk once for every node, and show the results side by side."""
+    if not rest:
+        raise Misused("what is to be run?")
+    for name in shell.box.members:
+        await _at(shell, name, rest)
+
+
+async def on_node(shell: Shell, rest: str) -> None:
+    """Run a chunk as if this were another node."""
+    name, _, source = rest.partition(" ")
+    if not source:
+        raise Misused("a node and what is to be run there")
+    await _at(shell, name, source)
+
+
+async def _at(shell: Shell, name: str, source: str) -> None:
+    try:
+        values = await shell.run_at(name, source)
+    except QsyncError as error:
+        shell.voices.result(f"{name}: {error}")
+        return
+    lines = list(shell.lines(values))
+    beside = len(lines) == 1
+    shell.voices.result(f"{name}: {lines[0]}" if beside else f"{name}:")
+    for line in [] if beside else lines:
+        shell.voices.result(line)
+
+
+async def repeat(shell: Shell, rest: str) -> None:
+    """Run a chunk again and again, such as every `2s`, until Ctrl-C."""
+    period, _, source = rest.partition(" ")
+    try:
+        seconds = units.duration(period)
+    except ValueError as error:
+        raise Misused(f"{period!r} {error}") from None
+    if not source:
+        raise Misused("what is to be run?")
+    while True:
+        await shell.show(source)
+        await shell.pause(seconds)
+
+
+def _table(shell: Shell, rows: list[dict[str, object]], nothing: str) -> None:
+    from cli.shell.formats import Format  # noqa: PLC0415 - beside its use
+
+    if not rows:
+        shell.voices.result(nothing)
+        return
+    *lines, _count = render([rows], Look(Format.TABLE, people=True))
+    shell.voices.result("\n".join(lines))
+
+
+def _tell(shell: Shell, sentence: str, facts: object, steps: object) -> None:
+    shell.tell(sentence)
+    for fact in facts if isinstance(facts, list | tuple) else ():
+        shell.tell(str(fact), "  ")
+    for step in steps if isinstance(steps, list | tuple) else ():
+        shell.tell(f"-> {step}", "  ")

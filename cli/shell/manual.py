@@ -1,0 +1,90 @@
+r"""`\help`: pages made of what the code says of itself."""
+
+import difflib
+import textwrap
+
+from cli.shell.known import BOX, INFO, OPTIONS, SPACE
+
+_FIRST = """\
+Lua 5.4, run here; what begins with `box` asks the cluster. A line is a chunk,
+such as `box.info.ro`. An unfinished one goes on in the next line; Alt-Enter
+makes a new line in any case.
+
+  box.info  box.cfg  box.stat   the node       \\c NODE speaks to another one
+  box.space.NAME:select()       the data       box.begin(), box.commit()
+  box.ctl.promote()             who leads      what is dangerous asks first
+  box.why.waiting()             in numbers     \\why for all of it
+"""
+_LAST = "\\help NAME explains one: \\help box.ctl.promote, \\help select, \\help trace"
+
+
+def page(topic: str | None, width: int = 80) -> str:
+    """The page of a topic, or the first one, for a screen of so many columns."""
+    if topic is None or not topic.strip():
+        return f"{_FIRST}\n{_commands(width)}\n{_LAST}"
+    lines = _page(topic).splitlines()
+    return "\n".join(_wrapped(line, width) for line in lines)
+
+
+def _wrapped(line: str, width: int) -> str:
+    indent = line[: len(line) - len(line.lstrip())]
+    return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False)
+
+
+def _page(topic: str) -> str:
+    name = topic.strip().removesuffix("()")
+    if name.startswith("\\") or name in _command_names():
+        return _command(name.removeprefix("\\"))
+    if name in BOX:
+        return _about(name, *BOX[name]) + _members(name)
+    method = name.rpartition(":")[2]
+    if method in SPACE:
+        call, about = SPACE[method]
+        return _about(f"space:{method}", call, about)
+    within = [each for each in BOX if each.startswith(f"{name}.")]
+    if within:
+        return "\n".join(_about(each, *BOX[each]) for each in within)
+    near = difflib.get_close_matches(name, [*BOX, *SPACE, *_command_names()], n=3)
+    meant = f"; did you mean {' or '.join(near)}?" if near else ""
+    return f"there is no page about {name}{meant}"
+
+
+def _about(name: str, call: str, about: str) -> str:
+    return f"{name}{call}\n    {about}"
+
+
+def _members(name: str) -> str:
+    if name == "box.info":
+        return f"\n    Members: {', '.join(INFO)}."
+    if name == "box.cfg":
+        return f"\n    Options: {', '.join(OPTIONS)}."
+    return ""
+
+
+def _command_names() -> list[str]:
+    from cli.shell.slash import COMMANDS  # noqa: PLC0415 - it imports this page
+
+    return list(COMMANDS)
+
+
+def _command(name: str) -> str:
+    from cli.shell.slash import COMMANDS, usage  # noqa: PLC0415 - it imports this page
+
+    return usage(name) if name in COMMANDS else f"there is no command \\{name}"
+
+
+def _commands(width: int) -> str:
+    from cli.shell.slash import COMMANDS  # noqa: PLC0415 - it imports this page
+
+    named = {f"\\{name} {each.takes}": each.about for name, each in COMMANDS.items()}
+    room = max(len(name) for name in named)
+    left = width - room - 4
+    lines = [
+        f"  {name:{room}}  {textwrap.shorten(_sentence(about), left, placeholder='...')}"
+        for name, about in named.items()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _sentence(text: str) -> str:
+    return text.partition(". ")[0].rstrip(".")

@@ -1,0 +1,62 @@
+"""Chunks from the command line, a file or a pipe: no event loop, no questions, exit codes."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from typing_extensions import override
+
+from admin.box.inline import drive, open_inline
+from cli.shell.chunks import COMMAND, chunks
+from cli.shell.failures import InterruptedUnknown
+from cli.shell.formats import Format
+from cli.shell.guards import WRITES
+from cli.shell.state import Shell, Voices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What to run, where, and how to show it. `sources`: name and text."""
+
+    target: Sequence[str]
+    sources: Sequence[tuple[str, str]]
+    node: str | None = None
+    format: Format = Format.AUTO
+    people: bool = False
+    read_only: bool = False
+    yes: bool = False
+    timeout: float = 10.0
+
+
+class Script(Shell):
+    """A shell with nobody in front of it."""
+
+    @override
+    async def pause(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)  # noqa: ASYNC251 - there is no event loop that could be kept waiting
+
+
+def run(job: Job, voices: Voices, collect: Callable[[list[object]], None] | None = None) -> None:
+    """Run all of it; stops at the first error, which is raised.
+
+    `collect` takes the values of each chunk instead of showing them.
+    """
+    with open_inline(list(job.target), node=job.node, timeout=job.timeout) as box:
+        shell = Script(box, voices, read_only=job.read_only, yes=job.yes)
+        shell.people = job.people
+        shell.settings.format = job.format
+        try:
+            drive(_run(shell, job, collect or shell.present))
+        except KeyboardInterrupt:
+            raise InterruptedUnknown.unless_safe(shell.verbs.under_way, WRITES) from None
+
+
+async def _run(shell: Shell, job: Job, collect: Callable[[list[object]], None]) -> None:
+    await shell.begin()
+    for name, text in job.sources:
+        for chunk in chunks(shell.runtime.compile, text, name=name):
+            if chunk.startswith(COMMAND):
+                await shell.command(chunk)
+            else:
+                collect(await shell.run(chunk, name=name))

@@ -1,0 +1,253 @@
+"""The line editor: history, completion, colours, the hint line, and questions to whoever types."""
+
+import fcntl
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import trio
+from prompt_toolkit import PromptSession
+from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import FormattedText
+from prompt_toolkit.history import FileHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.lexers import PygmentsLexer
+from prompt_toolkit.patch_stdout import patch_stdout
+from pygments.lexers.scripting import LuaLexer
+from typing_extensions import override
+
+from admin.box.opening import open_box
+from admin.lab import home
+from cli.shell.chunks import unfinished
+from cli.shell.complete import candidates, hint
+from cli.shell.oneshot import Job
+from cli.shell.standing import Watcher
+from cli.shell.state import Voices
+from cli.shell.steering import Leave
+from cli.shell.talk import Talk
+from qsync.errors import QsyncError
+
+HISTORY_FILE = "shell_history"
+_SECRET = "password"  # noqa: S105 - a word to look for
+_WELCOME = r"Lua 5.4 with `box`; \help lists what there is, \tutorial shows it, Ctrl-D leaves."
+
+
+def converse(job: Job) -> None:
+    """Run the interactive shell until its user leaves."""
+    try:
+        trio.run(_converse, job)
+    except* QsyncError as group:
+        first = _first(group)
+    else:
+        return
+    raise first
+
+
+def _first(group: "ExceptionGroup[QsyncError]") -> QsyncError:
+    """What went wrong, without the tasks that it went through."""
+    found: BaseException = group
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    assert isinstance(found, QsyncError)
+    return found
+
+
+async def _converse(job: Job) -> None:
+    async with (
+        open_box(list(job.target), node=job.node, timeout=job.timeout) as box,
+        trio.open_nursery() as nursery,
+    ):
+        editor = Editor()
+        voices = Voices(result=_print, out=_print, say=_say)
+        talk = Talk(box, voices, nursery, read_only=job.read_only, ask=editor.question)
+        talk.settings.format = job.format
+        await talk.begin()
+        watcher = Watcher(talk)
+        await watcher.look()
+        editor.attach(talk, watcher)
+        with patch_stdout(raw=True):
+            nursery.start_soon(watcher.run)
+            _say(_greeting(talk, watcher))
+            await _loop(talk, editor)
+        nursery.cancel_scope.cancel()
+
+
+async def _loop(talk: Talk, editor: "Editor") -> None:
+    while True:
+        try:
+            text = await editor.line()
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            return
+        if not text.strip():
+            continue
+        try:
+            await talk.typed(text)
+        except Leave:
+            return
+
+
+def _greeting(talk: Talk, watcher: Watcher) -> str:
+    tag = f", tagged {talk.tag}" if talk.tag else ""
+    mode = ", read-only" if talk.read_only else ""
+    nodes = len(talk.box.members)
+    return f"{talk.cluster}: {nodes} nodes, this is {watcher.standing.node}{tag}{mode}. {_WELCOME}"
+
+
+class Editor:
+    """Reads lines in a thread, so that the session goes on meanwhile."""
+
+    def __init__(self) -> None:
+        self._talk: Talk | None = None
+        self._watcher: Watcher | None = None
+        self._session: PromptSession[str] | None = None
+
+    def attach(self, talk: Talk, watcher: Watcher) -> None:
+        """What is typed belongs to this shell."""
+        self._talk, self._watcher = talk, watcher
+        plain = bool(os.environ.get("NO_COLOR"))
+        self._session = PromptSession(
+            message=self._message,
+            multiline=True,
+            key_bindings=_keys(talk),
+            history=Kept(history_path()),
+            auto_suggest=AutoSuggestFromHistory(),
+            completer=Names(watcher),
+            complete_while_typing=True,
+            lexer=None if plain else PygmentsLexer(LuaLexer),
+            bottom_toolbar=self._toolbar,
+            prompt_continuation=_continuation,
+            reserve_space_for_menu=6,
+        )
+
+        watcher.redraw = self._session.app.invalidate
+
+    async def line(self) -> str:
+        """The next chunk. Raises KeyboardInterrupt or EOFError."""
+        session, talk, watcher = self._session, self._talk, self._watcher
+        assert session is not None
+        assert talk is not None
+        assert watcher is not None
+        if watcher.standing.node != talk.box.name:
+            await watcher.look()
+
+        def read() -> str:
+            return session.prompt(handle_sigint=False)
+
+        return await trio.to_thread.run_sync(read, abandon_on_cancel=True)
+
+    async def question(self, words: str) -> str:
+        """An answer; an empty one for Ctrl-C and Ctrl-D."""
+
+        def read() -> str:
+            try:
+                # A session of its own: answers are no history.
+                return PromptSession[str]().prompt(words, handle_sigint=False)
+            except (KeyboardInterrupt, EOFError):
+                return ""
+
+        return await trio.to_thread.run_sync(read, abandon_on_cancel=True)
+
+    def _message(self) -> FormattedText:
+        talk, watcher = self._talk, self._watcher
+        assert talk is not None
+        assert watcher is not None
+        text = watcher.standing.prompt(open_=talk.box.txn is not None)
+        style = "ansired bold" if watcher.standing.production else "bold"
+        return FormattedText([("" if os.environ.get("NO_COLOR") else style, text)])
+
+    def _toolbar(self) -> str:
+        session = self._session
+        assert session is not None
+        before = session.default_buffer.document.text_before_cursor
+        found = hint(before)
+        return (
+            f" {found}" if found else r" Tab completes  Alt-Enter new line  Ctrl-R history  \help"
+        )
+
+
+class Names(Completer):
+    """Completion from what was known a moment ago: nothing is asked while somebody types."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+
+    @override
+    def get_completions(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> Iterable[Completion]:
+        """What may follow."""
+        line = document.current_line_before_cursor
+        if not line.strip() and not complete_event.completion_requested:
+            return
+        for each in candidates(line, self._watcher.names):
+            yield Completion(each.text, -each.length, display_meta=each.about)
+
+
+class Kept(FileHistory):
+    """History in a file that several shells share; secrets are not kept, repetitions shown once."""
+
+    @override
+    def load_history_strings(self) -> Iterator[str]:
+        """The newest first."""
+        return iter(dict.fromkeys(super().load_history_strings()))
+
+    @override
+    def store_string(self, string: str) -> None:
+        """Append it, with nobody writing between."""
+        if _SECRET in string.lower():
+            return
+        path = Path(os.fsdecode(self.filename))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            super().store_string(string)
+        path.chmod(0o600)
+
+
+def history_path() -> Path:
+    """Where the lines are kept that were typed."""
+    return home().parent / HISTORY_FILE
+
+
+def _keys(talk: Talk) -> KeyBindings:
+    """Enter runs what is whole, and goes on to the next line with what is not."""
+    keys = KeyBindings()
+
+    @keys.add("enter")
+    def _enter(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if buffer.complete_state is not None and buffer.complete_state.current_completion:
+            buffer.complete_state = None
+            return
+        if unfinished(talk.runtime.compile, buffer.text):
+            buffer.insert_text("\n")
+        else:
+            buffer.validate_and_handle()
+
+    @keys.add("escape", "enter")
+    def _newline(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    return keys
+
+
+def _continuation(width: int, _line: int, _wrapped: int) -> str:
+    return "." * max(0, width - 1) + " "
+
+
+def _print(text: str) -> None:
+    print(text)  # noqa: T201 - through the patched stdout, above the prompt
+
+
+def _say(text: str) -> None:
+    columns = shutil.get_terminal_size().columns
+    for line in text.splitlines():
+        wrapped = textwrap.fill(line, columns, break_long_words=False, break_on_hyphens=False)
+        print(wrapped, file=sys.stderr)  # noqa: T201 - the same

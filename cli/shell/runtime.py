@@ -1,0 +1,195 @@
+"""Lua chunks as coroutines of Python: every question is awaited, Lua goes on with the answer.
+
+The sandbox: no os, io, package, debug, bytecode, nor anything of Python; memory has a limit, and a
+loop that never ends can be interrupted.
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+from cli.shell.failures import Interrupted, LuaFailed, LuaSyntax, NotInstalled
+from cli.shell.values import Bridge, Lua
+from qsync.errors import QsyncError
+
+MEMORY_MAX: Final = 1 << 30
+"""Bytes that Lua may take."""
+CHUNK: Final = "=shell"
+PRELUDE: Final = Path(__file__).with_name("prelude.lua")
+
+
+class Ask(Protocol):
+    """Answers a verb of a connection. Gives a value, or several in a tuple."""
+
+    def __call__(self, conn: int, verb: str, args: list[object]) -> Awaitable[object]:
+        """The answer. Raises QsyncError, which Lua sees as an error."""
+
+
+class Answers(tuple[object, ...]):
+    """Several values of one answer; an empty one is no value at all."""
+
+    __slots__ = ()
+
+
+class Runtime:
+    """One Lua state with its globals. One chunk at a time."""
+
+    def __init__(self, ask: Ask, emit: Callable[[str], None]) -> None:
+        lua = _lua()
+        self.interrupted = False
+        self._ask = ask
+        self._emit = emit
+        self._kept: list[object] = []
+        self._main = self._load(lua)
+        self.bridge = Bridge(self._main, lua.table, _kind_of)
+
+    def _load(self, lua: Lua) -> Lua:
+        api = lua.table_from(
+            {
+                b"interrupted": lambda: self.interrupted,
+                b"emit": lambda text: self._emit(_text(text)),
+                b"keep": self._keep,
+                b"time": _wall,
+                b"clock": time.monotonic,
+            }
+        )
+        source = PRELUDE.read_bytes()
+        return lua.eval(b"function(...) return (...)(select(2, ...)) end")(
+            lua.eval(b"load")(source, b"@prelude.lua", b"t"), api
+        )
+
+    def _keep(self, function: object) -> int:
+        self._kept.append(function)
+        return len(self._kept)
+
+    # -- running
+
+    def compile(self, source: str, name: str = CHUNK, /) -> object:
+        """The chunk as a function. Raises LuaSyntax."""
+        found = self._main[b"compile"](source.encode(), name.encode())
+        function, error = found if isinstance(found, tuple) else (found, None)
+        if function is None:
+            raise LuaSyntax(_text(error))
+        return function
+
+    async def run(self, function: object, arguments: Sequence[object] = ()) -> list[object]:
+        """What the chunk returns. Raises QsyncError: Lua's own are LuaFailed."""
+        self.interrupted = False
+        given = [self.bridge.to_lua(each) for each in arguments]
+        return await self._drive(self._main[b"start"](function, *given))
+
+    async def call_kept(self, number: int, arguments: Sequence[object]) -> None:
+        """Call a function that was given to `box.watch`."""
+        await self.run(self._kept[number - 1], arguments)
+
+    async def _drive(self, chunk: int) -> list[object]:
+        try:
+            return await self._until_done(chunk)
+        finally:
+            self._main[b"drop"](chunk)
+
+    async def _until_done(self, chunk: int) -> list[object]:
+        back: tuple[object, ...] = ()
+        while True:
+            step = self._step(chunk, back)
+            match step[0]:
+                case b"done":
+                    return self._values(step[1])
+                case b"ask":
+                    back = await self._answer(step)
+                case b"interrupted":
+                    raise Interrupted("the chunk was interrupted; nothing was under way")
+                case _:
+                    raise self._failure(step)
+
+    def _step(self, chunk: int, back: tuple[object, ...]) -> tuple[Lua, ...]:
+        try:
+            found = self._main[b"step"](chunk, *back)
+        except MemoryError as error:
+            raise LuaFailed(
+                f"the chunk wanted more than {MEMORY_MAX >> 20} MiB", hint=str(error)
+            ) from None
+        return found if isinstance(found, tuple) else (found,)
+
+    async def _answer(self, step: tuple[Lua, ...]) -> tuple[object, ...]:
+        _, conn, verb, packed = step
+        try:
+            args = [self.bridge.to_python(packed[at]) for at in range(1, packed[b"n"] + 1)]
+            answer = await self._ask(conn, verb.decode(), args)
+            if isinstance(answer, Answers):
+                return (True, *(self._for_lua(each) for each in answer))
+            return (True, self._for_lua(answer))
+        except Interrupted:
+            raise
+        except QsyncError as error:
+            return (False, self.bridge.error(error))
+
+    def _for_lua(self, value: object) -> object:
+        return value.table(self.bridge) if isinstance(value, Live) else self.bridge.to_lua(value)
+
+    def _values(self, packed: Lua) -> list[object]:
+        return [self._shown(packed[at]) for at in range(1, packed[b"n"] + 1)]
+
+    def _shown(self, value: object) -> object:
+        """What a chunk returned; a function is shown by its name only."""
+        if _kind_of(value) in {"function", "thread", "userdata"}:
+            return f"<{_kind_of(value)}>"
+        return self.bridge.to_python(value)
+
+    def _failure(self, step: tuple[Lua, ...]) -> QsyncError:
+        _, what, *rest = step
+        if _kind_of(what) == "table":
+            number = what[b"number"]
+            if isinstance(number, int) and 0 < number <= len(self.bridge.errors):
+                return self.bridge.errors[number - 1]
+            said = what[b"message"] or what[b"code"] or (rest[0] if rest else None)
+            return LuaFailed(_text(said))
+        return LuaFailed(_text(what))
+
+
+class Live:
+    """A map for Lua that may be called as well, such as a part of `box.info`."""
+
+    def __init__(self, members: dict[object, object]) -> None:
+        self._members = members
+
+    def table(self, bridge: Bridge) -> object:
+        """The Lua table."""
+        return bridge.callable_map(self._members)
+
+
+def _lua() -> Lua:
+    try:
+        from lupa.lua54 import LuaRuntime  # noqa: PLC0415 - an extra, and only the shell needs it
+    except ImportError as error:
+        raise NotInstalled(f"the shell needs {error.name}") from None
+    return LuaRuntime(
+        encoding=None,
+        unpack_returned_tuples=True,
+        register_eval=False,
+        register_builtins=False,
+        attribute_filter=_no_attributes,
+        max_memory=MEMORY_MAX,
+    )
+
+
+def _no_attributes(_object: object, name: object, _setting: bool) -> object:  # noqa: FBT001 - lupa calls it so
+    raise AttributeError(f"no attribute {name!r} of Python objects")
+
+
+def _kind_of(value: object) -> str | None:
+    from lupa.lua54 import lua_type  # noqa: PLC0415 - see _lua
+
+    found: str | None = lua_type(value)
+    return found
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return "an error without a message" if value is None else str(value)
+
+
+def _wall() -> float:
+    return time.clock_gettime(time.CLOCK_REALTIME)

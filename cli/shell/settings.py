@@ -1,0 +1,57 @@
+r"""What `\set` shows and changes."""
+
+from dataclasses import dataclass, fields
+
+from cli.shell.formats import ROWS_MAX, Format
+
+_SWITCH = {"on": True, "off": False}
+
+
+@dataclass(slots=True)
+class Settings:
+    """`rows`: shown of one result. `timing`: say how long it took, if that was long."""
+
+    format: Format = Format.AUTO
+    rows: int = ROWS_MAX
+    timing: bool = True
+    confirm: bool = True
+    trace: bool = True
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """All of them."""
+        return tuple(each.name for each in fields(cls))
+
+    def shown(self, name: str) -> str:
+        """A value as it is typed."""
+        value: object = getattr(self, name)
+        return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+
+    def change(self, name: str, text: str, *, production: bool) -> None:
+        """Set one. Raises ValueError whose text goes on after the name."""
+        match name:
+            case "format" | "output":
+                if text not in set(Format):
+                    raise ValueError(f"{text!r} is none of {', '.join(Format)}")
+                self.format = Format(text)
+            case "rows":
+                if not text.isdigit() or not int(text):
+                    raise ValueError(f"{text!r} is not a number of rows")
+                self.rows = int(text)
+            case "timing":
+                self.timing = _switch(text)
+            case "trace":
+                self.trace = _switch(text)
+            case "confirm":
+                wanted = _switch(text)
+                if production and not wanted:
+                    raise ValueError("stays on where the cluster is tagged production")
+                self.confirm = wanted
+            case _:
+                raise ValueError(f"is not a setting; there are {', '.join(self.names())}")
+
+
+def _switch(text: str) -> bool:
+    if text not in _SWITCH:
+        raise ValueError(f"{text!r} is neither on nor off")
+    return _SWITCH[text]

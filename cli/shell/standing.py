@@ -1,0 +1,190 @@
+"""What the prompt says of the cluster, kept up to date in the background, and news of it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import trio
+
+from admin.box.session import Box
+from cli.shell.complete import Names
+from cli.shell.settings import Settings
+from cli.shell.slash import COMMANDS
+from cli.shell.talk import Talk
+from qsync.errors import QsyncError
+
+LOOK_S: Final = 1.0
+"""How often the node is asked how it is, at least."""
+NAMES_S: Final = 3.0
+"""How often the names of spaces are asked for."""
+ARM_S: Final = 120.0
+"""For how long a question keeps the nodes' traces on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """The node as it was a moment ago."""
+
+    cluster: str = ""
+    node: str = ""
+    role: str = ""
+    term: int = 0
+    leader: str | None = None
+    away: tuple[str, ...] = ()
+    reached: bool = True
+    production: bool = False
+
+    @property
+    def mark(self) -> str:
+        """`*` leads, `!` some member is away, `?` nobody leads, `~` no answer."""
+        if not self.reached:
+            return "~"
+        if self.leader is None:
+            return "?"
+        return ("*" if self.role == "leader" else "") + ("!" if self.away else "")
+
+    def prompt(self, *, open_: bool) -> str:
+        """`demo/n1*:7(tx)> `."""
+        tx = "(tx)" if open_ else ""
+        return f"{self.cluster}/{self.node}{self.mark}:{self.term}{tx}> "
+
+
+def read(info: Mapping[str, object], former: Standing) -> Standing:
+    """From the status of a node."""
+    peers = info.get("peers")
+    away = [
+        str(each["name"])
+        for each in (peers if isinstance(peers, list) else [])
+        if each.get("status") != "up"
+    ]
+    leader = info.get("leader_name")
+    return replace(
+        former,
+        node=str(info.get("name")),
+        role=str(info.get("role")),
+        term=int(str(info.get("term") or 0)),
+        leader=str(leader) if leader else None,
+        away=tuple(away),
+        reached=True,
+    )
+
+
+def news(former: Standing, now: Standing) -> list[str]:
+    """What has changed, in sentences."""
+    if not former.node:
+        return []
+    told: list[str] = []
+    if former.reached and not now.reached:
+        told.append(f"{former.node} does not answer")
+    elif now.reached and not former.reached and former.node == now.node:
+        told.append(f"{now.node} answers again")
+    if not now.reached:
+        return told
+    if former.leader != now.leader:
+        if now.leader is None:
+            told.append(f"nobody leads any more (term {now.term})")
+        else:
+            was = f"{former.leader} -> " if former.leader else ""
+            told.append(f"leader moved {was}{now.leader}, term {now.term}")
+    if former.node == now.node and former.leader == now.leader:
+        told += [f"{name} is away" for name in now.away if name not in former.away]
+        told += [f"{name} is back" for name in former.away if name not in now.away]
+    return told
+
+
+def _nothing() -> None:
+    """Nobody looks at the prompt yet."""
+
+
+@dataclass(slots=True)
+class Watcher:
+    """Asks in the background, tells what is new, and follows the leader."""
+
+    talk: Talk
+    standing: Standing = field(default_factory=Standing)
+    names: Names = field(default_factory=Names)
+    redraw: Callable[[], None] = _nothing
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        self.talk.nursery.start_soon(self._keep_names)
+        while True:
+            await self.look()
+            await self._wait()
+
+    async def look(self) -> None:
+        """Ask once."""
+        talk, former = self.talk, self.standing
+        base = replace(former, cluster=talk.cluster, production=talk.production)
+        try:
+            now = read(await talk.box.node.status(), base)
+        except QsyncError:
+            now = replace(base, reached=False, node=talk.box.name or former.node)
+        self.standing = now
+        if now != former:
+            self.redraw()
+        for sentence in news(former, now):
+            talk.voices.say(sentence)
+        if not now.reached or now.role != "leader":
+            await self._follow()
+
+    async def _follow(self) -> None:
+        """Go where the leader is; where nobody leads, to somebody who answers."""
+        box = self.talk.box
+        former = box.name
+        try:
+            if self.standing.reached or box.place.pinned:
+                await box.follow()
+            else:
+                await box.use(None)
+        except QsyncError:
+            return
+        if box.name != former:
+            self.talk.voices.say(f"this is {box.name} now")
+
+    async def _wait(self) -> None:
+        """Until the election changes, or for a moment."""
+        with trio.move_on_after(LOOK_S):
+            try:
+                values = self.talk.box.watch("box.election")
+                await anext(values)
+                await anext(values)
+            except QsyncError:
+                await trio.sleep(LOOK_S)
+
+    async def _keep_names(self) -> None:
+        while True:
+            box = self.talk.box
+            try:
+                self.names = await names_of(box)
+                if self.talk.settings.trace:
+                    await self._arm(box)
+            except QsyncError:
+                self.names = replace(self.names, nodes=tuple(box.members))
+            await trio.sleep(NAMES_S)
+
+    async def _arm(self, box: Box) -> None:
+        """Have every member that answers keep the times of what is written."""
+        for address in box.members.values():
+            try:
+                await box.place.traced(address, 1, arm=ARM_S)
+            except QsyncError:
+                continue
+
+
+async def names_of(box: Box) -> Names:
+    """What the cluster has, for completion."""
+    shapes = await box.schema.shapes()
+    spaces = {
+        each.name: (
+            tuple(str(field["name"]) for field in each.format),
+            tuple(index.name for index in each.indexes),
+        )
+        for each in shapes.values()
+    }
+    return Names(
+        spaces=spaces,
+        nodes=tuple(box.members),
+        commands={name: each.about.partition(". ")[0] for name, each in COMMANDS.items()},
+        settings=Settings.names(),
+    )

@@ -1,0 +1,191 @@
+"""One shell: its session, its Lua, its settings; runs chunks and says what they mean."""
+
+import textwrap
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from admin.box.session import Box
+from cli.exits import Stopped
+from cli.shell import hints, pasted
+from cli.shell.chunks import COMMAND, chunks
+from cli.shell.failures import LuaFailed
+from cli.shell.formats import Look, render
+from cli.shell.runtime import Runtime
+from cli.shell.settings import Settings
+from cli.shell.verbs import Verbs
+from qsync.errors import QsyncError
+
+PRODUCTION = "production"
+"""The tag of a cluster on which dangerous verbs want a name typed."""
+WIDTH = 100
+"""Columns, where there is no terminal."""
+
+
+@dataclass(slots=True)
+class Voices:
+    """Where text goes: what chunks return, what they print, and what is said beside it."""
+
+    result: Callable[[str], None]
+    out: Callable[[str], None]
+    say: Callable[[str], None]
+
+
+class Shell(ABC):
+    """The part that does not care whether somebody sits in front of it."""
+
+    people = False
+
+    def __init__(
+        self, box: Box, voices: Voices, *, read_only: bool = False, yes: bool = False
+    ) -> None:
+        self.box = box
+        self.voices = voices
+        self.read_only = read_only
+        self.settings = Settings()
+        self.cluster = ""
+        self.tag = ""
+        self.gone: set[str] = set()
+        self.failed: QsyncError | None = None
+        self.lesson = 0
+        self.verbs = Verbs(box, self)
+        self.runtime = Runtime(self.ask, self.emit)
+        self._yes = yes
+
+    @property
+    def production(self) -> bool:
+        """Is this cluster tagged production?"""
+        return PRODUCTION in self.tag.lower()
+
+    @property
+    def width(self) -> int:
+        """Columns of the screen."""
+        return WIDTH
+
+    async def begin(self) -> None:
+        """Learn what kind of cluster this is."""
+        found = await self.box.info_at("cluster")
+        if isinstance(found, dict):
+            self.cluster, self.tag = str(found.get("name")), str(found.get("tag") or "")
+
+    async def switch(self, box: Box) -> None:
+        """Speak to another cluster from now on."""
+        self.box = self.verbs.boxes[0] = box
+        await self.begin()
+
+    # -- chunks
+
+    async def show(self, text: str, *, name: str = "=shell") -> None:
+        """Run a text, chunk by chunk, and show what comes of it. Raises the first error."""
+        for chunk in chunks(self.runtime.compile, text, name=name):
+            if chunk.startswith(COMMAND):
+                await self.command(chunk)
+            else:
+                self.present(await self.run(chunk, name=name))
+
+    def present(self, values: list[object]) -> None:
+        """Show what a chunk returned."""
+        for line in self.lines(values):
+            self.voices.result(line)
+
+    def lines(self, values: list[object]) -> Iterator[str]:
+        """The same as text."""
+        look = Look(self.settings.format, self.people, self.settings.rows, self.width)
+        return render(values, look)
+
+    def tell(self, text: str, indent: str = "") -> None:
+        """A sentence as a result, in the width of the screen."""
+        self.voices.result(
+            textwrap.fill(
+                text,
+                self.width,
+                initial_indent=indent,
+                subsequent_indent=indent + "  ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        )
+
+    async def command(self, line: str) -> None:
+        """Run a command with a backslash."""
+        from cli.shell.slash import Commands  # noqa: PLC0415 - scripts seldom use them
+
+        await Commands(self).run(line)
+
+    async def run(self, source: str, *, name: str = "=shell") -> list[object]:
+        """What a chunk returns. Raises QsyncError, with a hint where there is one."""
+        cleaned = pasted.clean(source)
+        for note in cleaned.notes:
+            self.voices.say(note)
+        try:
+            return await self.runtime.run(self.runtime.compile(cleaned.text, name))
+        except LuaFailed as error:
+            if not error.hint:
+                error.hint = await self._hint(error.message)
+            raise
+        finally:
+            self.gone |= hints.locals_of(cleaned.text)
+
+    async def run_at(self, node: str, source: str) -> list[object]:
+        """What a chunk returns if `box` is another node's."""
+        here = self.box
+        there = await here.beside(node)
+        self.box = self.verbs.boxes[0] = there
+        try:
+            return await self.run(source)
+        finally:
+            self.box = self.verbs.boxes[0] = here
+            there.place.close()
+
+    async def ask(self, conn: int, verb: str, args: list[object]) -> object:
+        """The answer to a verb. Raises QsyncError."""
+        return await self.verbs.ask(conn, verb, args)
+
+    async def _hint(self, message: str) -> str:
+        spaces: list[str] = []
+        if "nil value (field" in message:
+            shapes = await self.verbs.data.shapes(self.box)
+            spaces = [each.name for each in shapes.values()]
+        return hints.hint(message, gone=self.gone, spaces=spaces)
+
+    # -- what the verbs need
+
+    def emit(self, text: str) -> None:
+        """A line of a chunk's own output."""
+        self.voices.out(text)
+
+    async def sure(self, sentence: str, word: str) -> None:
+        """Nobody is there to be asked: on a production cluster `--yes` must have been said."""
+        if self.production and not self._yes:
+            raise Stopped(
+                f"this cluster is tagged {self.tag!r}. {sentence}",
+                hint=f"say --yes if that is meant ({word})",
+            )
+
+    @abstractmethod
+    async def pause(self, seconds: float) -> None:
+        """Wait, in whatever way this shell can."""
+
+    async def connect(self, target: str) -> Box:
+        """Another session, over the same kind of connections."""
+        return await self.box.another(target)
+
+    def watch(self, box: Box, key: str, function: int) -> bool:  # noqa: ARG002 - others use them
+        """There is no later in a script: the first call was all."""
+        return False
+
+    async def told(self, topic: str | None) -> str:
+        """A page of help."""
+        from cli.shell.manual import page  # noqa: PLC0415 - only when asked for
+
+        return page(topic, self.width)
+
+    async def taught(self, action: str | None) -> str:
+        """The next lesson of the tutorial, or the one of that number."""
+        from cli.shell.tutorial import LESSONS, lesson  # noqa: PLC0415 - only when asked for
+
+        if action is not None and action.isdigit():
+            self.lesson = int(action)
+        else:
+            self.lesson = self.lesson % len(LESSONS) + 1
+        return lesson(self.lesson)

@@ -1,0 +1,93 @@
+"""Backslash commands that steer the shell itself."""
+
+from pathlib import Path
+
+from cli.shell.formats import Format
+from cli.shell.state import Shell
+from qsync.errors import ConfigError
+
+_SWITCH = {"on": True, "off": False}
+_CYCLE = (Format.AUTO, Format.VERTICAL, Format.YAML, Format.JSON)
+
+
+class Misused(Exception):
+    """A command was given something else than it takes."""
+
+
+class Leave(Exception):
+    """The shell is to end."""
+
+
+async def help_(shell: Shell, rest: str) -> None:
+    """Explain a name, or list what there is."""
+    shell.voices.result(await shell.told(rest or None))
+
+
+async def tutorial(shell: Shell, rest: str) -> None:
+    """Learn by doing: eight short lessons on this very cluster."""
+    shell.voices.result(await shell.taught(rest or None))
+
+
+async def connect(shell: Shell, rest: str) -> None:
+    """Speak to another node, to the leader of the moment, or to another cluster.
+
+    Data goes to the leader in any case, unless `\\follow off` was said.
+    """  # noqa: D301 - the backslash is the command's
+    if not rest:
+        raise Misused("whom?")
+    if rest == "leader":
+        await shell.box.use(None)
+    elif rest in shell.box.members or ":" not in rest:
+        await shell.box.use(rest)
+    else:
+        await shell.switch(await shell.box.another(rest))
+    shell.voices.say(f"this is {shell.box.name} of {shell.cluster}")
+
+
+async def follow(shell: Shell, rest: str) -> None:
+    """Go along when the leader changes, or stay with this node."""
+    if rest not in _SWITCH:
+        raise Misused(f"{rest!r} is neither on nor off")
+    await shell.box.use(None if _SWITCH[rest] else shell.box.name)
+    shell.voices.say(f"this is {shell.box.name}" + (", and stays so" if rest == "off" else ""))
+
+
+async def set_(shell: Shell, rest: str) -> None:
+    """Show the settings, or change one: format, rows, timing, confirm, trace."""
+    settings = shell.settings
+    if not rest:
+        for name in settings.names():
+            shell.voices.result(f"{name:8} {settings.shown(name)}")
+        return
+    name, _, value = rest.partition(" ")
+    try:
+        settings.change(name, value.strip(), production=shell.production)
+    except ValueError as error:
+        raise ConfigError(f"{name} {error}") from None
+
+
+async def cycle(shell: Shell, _rest: str) -> None:
+    """Show results in the next format: auto, vertical, yaml, json."""
+    settings = shell.settings
+    place = _CYCLE.index(settings.format) if settings.format in _CYCLE else -1
+    settings.format = _CYCLE[(place + 1) % len(_CYCLE)]
+    shell.voices.say(f"format {settings.format}")
+
+
+async def include(shell: Shell, rest: str) -> None:
+    """Run a file of Lua."""
+    if not rest:
+        raise Misused("which file?")
+    await shell.show(_read(rest), name=f"@{rest}")
+
+
+def _read(file: str) -> str:
+    try:
+        return Path(file).expanduser().read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}") from None
+
+
+async def leave(_shell: Shell, _rest: str) -> None:
+    """Leave the shell; so does Ctrl-D."""
+    raise Leave

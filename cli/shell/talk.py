@@ -1,0 +1,191 @@
+"""The interactive shell without its line editor: interruptible chunks, questions, callbacks."""
+
+import math
+import shutil
+import signal
+import time
+from collections.abc import Awaitable, Callable
+from types import FrameType
+from typing import Final
+
+import trio
+from typing_extensions import override
+
+from admin.box.session import Box
+from cli.exits import Stopped
+from cli.shell.failures import Interrupted, InterruptedUnknown
+from cli.shell.guards import WRITES
+from cli.shell.state import Shell, Voices
+from qsync.errors import QsyncError
+
+SLOW_S: Final = 0.1
+"""What takes longer is said to have done so."""
+AGAIN_S: Final = 1.0
+"""Pause before a node that did not answer is asked again."""
+
+Reader = Callable[[str], Awaitable[str]]
+"""Asks a person for a line."""
+
+
+class Errand:
+    """A write under way: it goes on when nobody waits for it any more, and is told about then."""
+
+    def __init__(self, verb: str) -> None:
+        self.verb = verb
+        self.done = trio.Event()
+        self.left = False
+        self.answer: object = None
+        self.error: QsyncError | None = None
+
+
+class Talk(Shell):
+    """A shell with somebody in front of it. `nursery` outlives every chunk."""
+
+    people = True
+
+    def __init__(
+        self, box: Box, voices: Voices, nursery: trio.Nursery, *, read_only: bool, ask: Reader
+    ) -> None:
+        super().__init__(box, voices, read_only=read_only)
+        self.nursery = nursery
+        self._read = ask
+        self._token = trio.lowlevel.current_trio_token()
+        self._one = trio.Lock()
+        self._scope: trio.CancelScope | None = None
+        self._thinking = 0.0
+        """Seconds that a person took to answer."""
+
+    @property
+    @override
+    def width(self) -> int:
+        """Columns of the screen."""
+        return shutil.get_terminal_size().columns
+
+    @override
+    async def pause(self, seconds: float) -> None:
+        """Wait."""
+        await trio.sleep(seconds)
+
+    # -- running what was typed
+
+    async def typed(self, text: str) -> None:
+        """Run it; whatever goes wrong is said, and the shell goes on. Leave passes."""
+        begun, self._thinking = time.perf_counter(), 0.0
+        try:
+            await self._interruptible(text)
+        except QsyncError as error:
+            self.failed = error
+            self.complain(error)
+        took = time.perf_counter() - begun - self._thinking
+        if self.settings.timing and took >= SLOW_S:
+            self.voices.say(f"({took:.2f} s)")
+
+    async def _interruptible(self, text: str) -> None:
+        """Ctrl-C ends the chunk, not the shell."""
+        former = signal.signal(signal.SIGINT, self._interrupt)
+        self.verbs.under_way = ""
+        try:
+            async with self._one:
+                with trio.CancelScope() as scope:
+                    self._scope = scope
+                    await self.show(text)
+            if scope.cancelled_caught:
+                raise InterruptedUnknown.unless_safe(self.verbs.under_way, WRITES)
+        finally:
+            self._scope = None
+            signal.signal(signal.SIGINT, former)
+
+    def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
+        self.runtime.interrupted = True
+        if self._scope is not None:
+            self._token.run_sync_soon(self._scope.cancel)
+
+    def complain(self, error: QsyncError) -> None:
+        """Say what went wrong, and where to read on."""
+        if isinstance(error, Interrupted):
+            self.voices.say("\n")  # behind the ^C that the terminal shows
+        self.voices.say(str(error))
+        if error.leader:
+            self.voices.say(f"  the leader is {error.leader}")
+        if isinstance(error, InterruptedUnknown):
+            self.voices.say("  it goes on; what becomes of it is told here")
+        elif not isinstance(error, Interrupted) and error.details.get("why"):
+            self.voices.say("  \\explain says more")
+
+    @override
+    async def ask(self, conn: int, verb: str, args: list[object]) -> object:
+        """The answer to a verb. A write is carried by a task of its own."""
+        if verb not in WRITES:
+            return await super().ask(conn, verb, args)
+        errand = Errand(verb)
+        self.nursery.start_soon(self._carry, errand, conn, args)
+        try:
+            await errand.done.wait()
+        except trio.Cancelled:
+            errand.left = True
+            raise
+        if errand.error is not None:
+            raise errand.error
+        return errand.answer
+
+    async def _carry(self, errand: Errand, conn: int, args: list[object]) -> None:
+        try:
+            errand.answer = await super().ask(conn, errand.verb, args)
+        except QsyncError as error:
+            errand.error = error
+        finally:
+            errand.done.set()
+        if errand.left:
+            self._tell(errand)
+
+    def _tell(self, errand: Errand) -> None:
+        """What became of a write that nobody waited for."""
+        if errand.error is not None:
+            self.voices.say(f"the {errand.verb} that was interrupted: {errand.error}")
+            return
+        last = self.box.last
+        at = f"term {last.term}, index {last.index}" if last is not None else "done"
+        self.voices.say(f"the {errand.verb} that was interrupted took effect: {at}")
+
+    # -- questions and events
+
+    @override
+    async def sure(self, sentence: str, word: str) -> None:
+        """Say what it would do, and ask. On a production cluster the name must be typed."""
+        self.voices.say(sentence)
+        begun = time.perf_counter()
+        if self.production:
+            answer = await self._read(f"type {word} to go on: ")
+            agreed = answer.strip() == word
+        elif self.settings.confirm:
+            answer = await self._read("go on? [y/N] ")
+            agreed = answer.strip().lower() in {"y", "yes"}
+        else:
+            agreed = True
+        self._thinking += time.perf_counter() - begun
+        if not agreed:
+            raise Stopped("stopped; nothing was changed")
+
+    @override
+    def watch(self, box: Box, key: str, function: int) -> bool:
+        """Call a Lua function for every other value of a key, between chunks."""
+        self.nursery.start_soon(self._watch, box, key, function)
+        return True
+
+    async def _watch(self, box: Box, key: str, function: int) -> None:
+        values, known = box.watch(key), None
+        while True:
+            try:
+                value = await values.within(math.inf)
+            except QsyncError:
+                await trio.sleep(AGAIN_S)
+                values = box.watch(key)
+                continue
+            former, known = known, value
+            if former is None or value is None or value == former:
+                continue  # the first value was told when the watch began
+            async with self._one:
+                try:
+                    await self.runtime.call_kept(function, [key, value])
+                except QsyncError as error:
+                    self.voices.say(f"box.watch('{key}'): {error}")

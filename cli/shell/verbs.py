@@ -1,0 +1,142 @@
+"""Where questions of Lua's find their answers: verbs by name, with the guards before them."""
+
+import json
+from collections.abc import Sequence
+from typing import Protocol
+
+from admin.box.session import Box
+from cli.shell import arguments
+from cli.shell.adminverbs import AdminVerbs
+from cli.shell.dataverbs import NOTHING, DataVerbs, Verb
+from cli.shell.formats import one_line
+from cli.shell.guards import WRITES, consequence
+from cli.shell.runtime import Answers
+from cli.shell.schemaverbs import SchemaVerbs
+from qsync.errors import ConfigError, ReadOnly, WrongOperation
+
+
+class Host(Protocol):
+    """What the verbs need of the shell around them."""
+
+    read_only: bool
+
+    def emit(self, text: str) -> None:
+        """A line of output."""
+
+    async def sure(self, sentence: str, word: str) -> None:
+        """Ask whether to go on. Raises Stopped."""
+
+    async def pause(self, seconds: float) -> None:
+        """Wait."""
+
+    async def connect(self, target: str) -> Box:
+        """Another session."""
+
+    def watch(self, box: Box, key: str, function: int) -> bool:
+        """Call the function for every other value of a key. False: nobody would."""
+
+    async def told(self, topic: str | None) -> str:
+        """A page of help."""
+
+    async def taught(self, action: str | None) -> str:
+        """A page of the tutorial."""
+
+
+class Verbs:
+    """`ask` is what the Lua runtime calls. Session 0 is the shell's own `box`."""
+
+    def __init__(self, box: Box, host: Host) -> None:
+        self.data = DataVerbs()
+        self.boxes: dict[int, Box] = {0: box}
+        self.under_way = ""
+        """What was asked last and is not answered yet."""
+        self._host = host
+        self._verbs: dict[str, Verb] = {
+            **self.data.verbs(),
+            **SchemaVerbs(self.data).verbs(),
+            **AdminVerbs().verbs(),
+        }
+        self._own = {
+            "connect": self._connect,
+            "sleep": self._sleep,
+            "watch": self._watch,
+            "help": self._help,
+            "tutorial": self._tutorial,
+            "print": self._print,
+            "json_encode": self._json_encode,
+            "json_decode": self._json_decode,
+            "yaml_encode": self._yaml_encode,
+        }
+
+    async def ask(self, conn: int, verb: str, args: list[object]) -> object:
+        """The answer to a verb. Raises QsyncError."""
+        own = self._own.get(verb)
+        if own is not None:
+            return await own(args)
+        if verb == "close":
+            self.boxes.pop(conn, None)
+            return NOTHING
+        box = self.boxes.get(conn)
+        if box is None:
+            raise WrongOperation("this connection is closed", hint="netbox.connect again")
+        await self._guard(box, verb, args)
+        self.under_way = verb
+        answer = await self._verbs[verb](box, args)
+        self.under_way = ""
+        return answer
+
+    async def _guard(self, box: Box, verb: str, args: list[object]) -> None:
+        if verb == "cfg" and not arguments.options(arguments.at(args, 0), (), "box.cfg"):
+            return
+        if verb in WRITES and verb != "commit" and self._host.read_only:
+            raise ReadOnly(
+                f"this shell was started with --read-only, so {verb} is not sent",
+                hint="start it without --read-only",
+            )
+        told = await consequence(box, self.data, verb, args)
+        if told is not None:
+            await self._host.sure(*told)
+
+    async def _connect(self, args: Sequence[object]) -> object:
+        target = arguments.text(arguments.at(args, 0), "an address")
+        box = await self._host.connect(target)
+        number = max(self.boxes) + 1
+        self.boxes[number] = box
+        return Answers((number, target))
+
+    async def _sleep(self, args: Sequence[object]) -> object:
+        await self._host.pause(arguments.seconds(arguments.at(args, 0), "sleep") or 0.0)
+        return NOTHING
+
+    async def _watch(self, args: Sequence[object]) -> object:
+        key = arguments.text(arguments.at(args, 0), "a key")
+        function = arguments.number(arguments.at(args, 1), "a function")
+        return self._host.watch(self.boxes[0], key, function)
+
+    async def _help(self, args: Sequence[object]) -> object:
+        topic = arguments.at(args, 0)
+        self._host.emit(await self._host.told(None if topic is None else str(topic)))
+        return NOTHING
+
+    async def _tutorial(self, args: Sequence[object]) -> object:
+        action = arguments.at(args, 0)
+        self._host.emit(await self._host.taught(None if action is None else str(action)))
+        return NOTHING
+
+    async def _print(self, args: Sequence[object]) -> object:
+        self._host.emit("\t".join(one_line(each) for each in args))
+        return NOTHING
+
+    async def _json_encode(self, args: Sequence[object]) -> object:
+        return json.dumps(arguments.at(args, 0), ensure_ascii=False, default=str)
+
+    async def _json_decode(self, args: Sequence[object]) -> object:
+        try:
+            return json.loads(arguments.text(arguments.at(args, 0), "JSON"))
+        except ValueError as error:
+            raise ConfigError(f"not JSON: {error}") from None
+
+    async def _yaml_encode(self, args: Sequence[object]) -> object:
+        import yaml  # noqa: PLC0415 - slow to import, and seldom needed
+
+        return yaml.safe_dump(arguments.at(args, 0), allow_unicode=True, sort_keys=False)

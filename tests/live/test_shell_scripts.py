@@ -1,0 +1,307 @@
+"""The shell without a terminal: expressions, files, pipes, exit codes, the Lua of an article."""
+
+import json
+import re
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import qsync
+from admin import lab
+from admin.lab import Lab
+from cli.shell.failures import LuaSyntax
+from cli.shell.pasted import clean
+from tests.live import real
+from tests.unit.lua import Bench
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+ROOT = Path(__file__).parents[2]
+ARTICLE = ROOT / "../shared/seeds/001_99cf7c3f9e290c9e.txt"
+CPU_MAX_S = 0.8
+"""Processor time of a one-shot command; on a quiet machine it is a third of that."""
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with real.running(tmp_path_factory.mktemp("scripts") / "lab", nodes=3) as found:
+        yield found
+
+
+def run(
+    here: Lab, *args: str | Path, code: int = 0, stdin: str = ""
+) -> "subprocess.CompletedProcess[str]":
+    """`qsync shell` on the lab, as a script calls it."""
+    done = subprocess.run(
+        [sys.executable, "-m", "qsync", "shell", str(here.dir), *map(str, args)],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        cwd=ROOT,
+        check=False,
+    )
+    assert done.returncode == code, f"{args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+def test_an_expression_prints_its_values_one_a_line(here: Lab) -> None:
+    assert run(here, "-e", "box.info.ro").stdout == "false\n"
+    found = run(here, "-e", "1 + 1, 'x', nil", "-e", "box.info.replication[1].name")
+    assert found.stdout == "2\nx\nnull\nn1\n"
+    short = subprocess.run(
+        [sys.executable, "-m", "qsync", "-e", "box.info.ro", str(here.dir)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        cwd=ROOT,
+        check=True,
+    )
+    assert short.stdout == "false\n"
+
+
+def test_a_single_address_names_the_node_that_is_meant(here: Lab) -> None:
+    for node in here.nodes:
+        args = [sys.executable, "-m", "qsync", "-e", "box.info.name", node.address]
+        done = subprocess.run(args, capture_output=True, text=True, cwd=ROOT, check=True)
+        assert done.stdout.strip() == node.name
+    assert run(here, "--node", "n2", "-e", "box.info.id").stdout == "2\n"
+
+
+def test_a_file_and_a_pipe_end_with_what_they_return(here: Lab, tmp_path: Path) -> None:
+    file = tmp_path / "chunk.lua"
+    file.write_text("local n = 0\nfor i = 1, 3 do n = n + i end\nprint('sum')\nreturn n\n")
+    assert run(here, "-f", file).stdout == "sum\n6\n"
+    assert run(here, "-f", "-", stdin="return 7").stdout == "7\n"
+    typed = "x = 1\n\nx + 1\nfor i = 1, 2 do\nprint(i)\nend\n\\set format lua\n{x}\n"
+    assert run(here, stdin=typed).stdout == "2\n1\n2\n{1}\n"
+    assert run(here, stdin="").stdout == ""
+
+
+def test_machines_get_documents_and_nothing_else_on_stdout(here: Lab) -> None:
+    done = run(here, "--json", "-e", "print('aside')", "-e", "{1, {}}, 'x'")
+    assert json.loads(done.stdout) == {"schema": "qsync/shell/1", "values": [[1, {}], "x"]}
+    assert done.stderr == "aside\n"
+    rows = run(here, "-o", "jsonl", "-e", "box.space.things:select()").stdout
+    assert rows == ""
+    refused = run(here, "--json", "-e", "error('no')", code=1)
+    assert json.loads(refused.stdout)["code"] == "LUA"
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "said"),
+    [
+        ("x = = 1", 2, "LUA_SYNTAX"),
+        ("error('boo')", 1, "boo"),
+        ("os.exit()", 1, "the shell's Lua has no os"),
+        ("box.space.thing:get(1)", 1, "did you mean the space 'things'?"),
+        ("box.space.things:insert{'x', 'y'}", 1, "WRONG_TUPLE"),
+        ("box.space.things:insert{1, 'a'} box.space.things:insert{1, 'a'}", 1, "DUPLICATE_KEY"),
+        ("box.ctl.wait_ro(0.1)", 7, "TIMED_OUT"),
+        ("box.begin() box.begin()", 4, "TRANSACTION"),
+        ("box.cfg{replication_synchro_quorum = 'N +'}", 2, "nothing was changed"),
+        ("box.cfg{read_onyl = true}", 2, 'did you mean "read_only"?'),
+        ("netbox.connect('127.0.0.1:1')", 3, "UNAVAILABLE"),
+    ],
+)
+def test_the_first_error_ends_a_script_with_its_exit_code(
+    here: Lab, source: str, code: int, said: str
+) -> None:
+    assert said in run(here, "-e", source, "-e", "print('not reached')", code=code).stderr
+
+
+def test_a_read_only_shell_sends_no_write(here: Lab) -> None:
+    for source in ("box.space.things:delete(1)", "box.ctl.promote()", "box.cfg{read_only = true}"):
+        assert "--read-only" in run(here, "--read-only", "-e", source, code=4).stderr
+    assert run(here, "--read-only", "-e", "box.cfg.read_only").stdout == "false\n"
+
+
+def test_production_wants_to_be_told_that_it_is_meant(tmp_path: Path) -> None:
+    options = {"cluster.tag": "production-eu"}
+    found = lab.create(tmp_path / "prod", name="prod", nodes=1, options=options)
+    try:
+        found.start_all()
+        real.until(lambda: _writable(found), "the one node takes writes")
+        with qsync.connect(found.addresses) as db:
+            db.schema.create_space("s")
+        done = run(found, "-e", "box.space.s:truncate()", code=7)
+        assert "Space s loses all its tuples: 0." in done.stderr
+        run(found, "--yes", "-e", "box.space.s:drop()")
+    finally:
+        found.stop_all()
+
+
+def _writable(found: Lab) -> bool:
+    try:
+        with qsync.connect(found.addresses, timeout=1) as db:
+            return not db.status()["ro"]
+    except qsync.QsyncError:
+        return False
+
+
+def test_a_transaction_of_lua_is_one_transaction(here: Lab) -> None:
+    run(
+        here,
+        "-e",
+        "box.schema.create_space('acc', {if_not_exists = true, is_sync = true,"
+        " format = {{'id', 'unsigned'}, {'sum', 'integer'}}}):create_index('pk')",
+    )
+    source = """
+    local acc = box.space.acc
+    acc:replace{1, 100}
+    acc:replace{2, 0}
+    local ok, e = pcall(box.atomic, function()
+        acc:update(1, {{'-', 'sum', 150}})
+        if acc:get(1).sum < 0 then error('too little') end
+    end)
+    box.atomic({is_sync = true}, function()
+        acc:update(1, {{'-', 'sum', 30}})
+        acc:update(2, {{'+', 'sum', 30}})
+    end)
+    return ok, tostring(e), acc:select(), acc.index.pk:max().sum, #acc:select({}, {limit = 1})
+    """
+    lines = run(here, "-e", source).stdout.splitlines()
+    assert lines[0] == "false"
+    assert lines[1].endswith("too little")
+    assert lines[2:] == ["[[1, 70], [2, 30]]", "30", "1"]
+
+
+def test_a_one_shot_command_starts_without_an_event_loop_and_fast(here: Lab) -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert run(here, "-e", "box.info.ro").stdout == "false\n"
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert spent < CPU_MAX_S
+    code = (
+        "import sys\nimport cli.main\n"
+        f"code = cli.main.run(['-e', 'box.info.ro', {str(here.dir)!r}])\n"
+        "heavy = {'trio', 'anyio', 'asyncio', 'prompt_toolkit', 'rich', 'yaml', 'msgspec'}\n"
+        "print(sorted(heavy & set(sys.modules)), code)"
+    )
+    args = [sys.executable, "-c", code]
+    done = subprocess.run(args, capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.splitlines() == ["false", "[] 0"]
+
+
+# ------------------------------------------------------------------------------------ an article
+
+SNIPPETS = {
+    "alter": "box.space[name]:alter({is_sync = true})",
+    "create": "box.schema.create_space(name, {is_sync = true})",
+    "one space": """sync = box.schema.create_space(
+        ‘stest’, {is_sync = true}
+    ):create_index(‘pk’)
+    -- a comment
+    sync:replace{1}
+
+    box.begin()
+    sync:replace{2}
+    sync:replace{3}
+    box.commit()""",
+    "two spaces": """async = box.schema.create_space(
+        ‘atest’, {is_sync = false}
+    ):create_index(‘pk’)
+    box.begin()
+    sync:replace{5}
+    async:replace{6}
+    box.commit()""",
+    "options": """box.cfg{
+        replication_synchro_quorum = <count or expression>,
+        replication_synchro_timeout = <seconds>,
+        memtx_use_mvcc_engine = <boolean>
+    }""",
+    "connection": """c = netbox.connect(host)
+    c:begin()
+    c.space.test1:replace{100}
+    c.space.test2:delete({5})
+    c:commit()""",
+    "lazy": """box.begin()
+    box.space.test1:replace{100}
+    box.commit({is_lazy = true})
+
+    box.begin()
+    box.space.test2:replace{200}
+    box.space.test3:replace{300}
+    box.commit({is_lazy = true})""",
+    "one-liners": """box.ctl.clear_synchro_queue()
+    box.commit({is_sync= true})
+    return box.info.vclock, box.info.synchro, box.info.replication""",
+}
+"""What people write who know the field, with the quotes that publishing gives it."""
+
+
+def prelude(here: Lab, number: int) -> str:
+    """What the snippets take for granted: a name, a host, and spaces."""
+    made = "\n".join(
+        f"box.schema.create_space('{name}', {{if_not_exists = true}})"
+        f":create_index('pk', {{if_not_exists = true}})"
+        for name in ("old", "test1", "test2", "test3")
+    )
+    return f"{made}\nname = 'new{number}'\nhost = '{here.addresses[0]}'"
+
+
+def fresh(here: Lab) -> None:
+    """No space that a snippet makes is there."""
+    drops = "\n".join(
+        f"if box.space.{name} then box.space.{name}:drop() end"
+        for name in ("stest", "atest", "test", "new1", "new2")
+    )
+    run(here, "-e", drops)
+
+
+def test_what_people_write_runs_as_it_is(here: Lab) -> None:
+    fresh(here)
+    sources: list[str] = ["-e", prelude(here, 1), "-e", "name = 'old'"]
+    for name, source in SNIPPETS.items():
+        if name == "create":
+            sources += ["-e", "name = 'new1'"]
+        sources += ["-e", source]
+    done = run(here, *sources)
+    synchro = json.loads(done.stdout.splitlines()[-2])
+    assert synchro["quorum"] == 2
+    assert "a placeholder keeps what is set" in done.stderr
+    after = "return box.space.old.is_sync, box.space.new1.is_sync, box.space.stest:len()"
+    assert run(here, "-e", after).stdout == "true\ntrue\n4\n"
+    rows = "box.space.test1:select(), box.space.test2:select(), box.space.test3:select()"
+    assert run(here, "-e", rows).stdout == "[[100]]\n[[200]]\n[[300]]\n"
+
+
+def blocks(text: str) -> list[str]:
+    """The code blocks of an article: below a line "Lua", as many paragraphs as are a chunk."""
+    compile_ = Bench().runtime.compile
+    found: list[str] = []
+    for part in re.split(r"(?m)^(?=Lua[^\S\n]*\n)", text)[1:]:
+        block = ""
+        for paragraph in re.split(r"\n\s*\n", part):
+            longer = f"{block}\n\n{paragraph}" if block else paragraph
+            try:
+                compile_(clean(longer).text, "=article")
+            except LuaSyntax:
+                break
+            block = longer
+        found.append(block)
+    return found
+
+
+@pytest.mark.skipif(not ARTICLE.exists(), reason="the article is not beside the repository")
+def test_every_snippet_of_the_article_runs_verbatim(here: Lab, tmp_path: Path) -> None:
+    found = blocks(ARTICLE.read_text("utf-8"))
+    assert len(found) == 9
+    assert all(found)
+    fresh(here)
+    sources: list[str | Path] = ["-e", prelude(here, 2), "-e", "name = 'old'"]
+    for number, block in enumerate(found):
+        if number == 1:
+            sources += ["-e", "name = 'new2'"]
+        sources += ["-e", block]
+    done = run(here, *sources)
+    assert "typographic quotes were read as plain ones" in done.stderr
+    for call in ("box.ctl.clear_synchro_queue()", "box.commit({is_sync= true})"):
+        assert call in ARTICLE.read_text("utf-8")
+        run(here, "-e", call)
+    found_rows = "box.space.stest:select(), box.space.atest:select(), box.space.test.is_sync"
+    assert run(here, "-e", found_rows).stdout == "[[1], [2], [3], [5]]\n[[6]]\ntrue\n"

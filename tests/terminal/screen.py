@@ -1,0 +1,101 @@
+"""A terminal with somebody in front of it: a process on a pty, and what its screen shows."""
+
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pexpect
+import pyte
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 40.0
+_ASKED_WHERE = b"\x1b[6n"
+
+
+class Screen:
+    """80 x 24 unless said otherwise."""
+
+    def __init__(self, process: "pexpect.spawn[bytes]", rows: int, columns: int) -> None:
+        self.process = process
+        self.alive = True
+        self._screen = pyte.HistoryScreen(columns, rows, history=2000)
+        self._stream = pyte.ByteStream(self._screen)
+
+    @property
+    def text(self) -> str:
+        """The lines on the screen."""
+        return "\n".join(line.rstrip() for line in self._screen.display)
+
+    def type(self, text: str) -> None:
+        """Press keys."""
+        self.process.send(text)
+
+    def enter(self, text: str) -> None:
+        """Press keys and Enter."""
+        self.type(text + "\r")
+
+    def until(self, pattern: str, *, patience: float = PATIENCE_S) -> str:
+        """Watch until the screen shows it; the whole screen then."""
+        deadline = time.monotonic() + patience
+        while not re.search(pattern, self.text):
+            assert time.monotonic() < deadline, f"no {pattern!r} within {patience} s:\n{self.text}"
+            assert self.alive, f"no {pattern!r} before the end:\n{self.text}"
+            self._watch()
+        return self.text
+
+    def clear(self) -> None:
+        """Begin a fresh screen, so that what is old is not found again."""
+        self.type("\x0c")
+        self.until(r"\A\S*> ?\n")
+
+    def end(self) -> int | None:
+        """Watch until the process has ended; its exit code."""
+        deadline = time.monotonic() + PATIENCE_S
+        while self.alive:
+            assert time.monotonic() < deadline, f"it does not end:\n{self.text}"
+            self._watch()
+        self.process.close()
+        status: int | None = self.process.exitstatus
+        return status
+
+    def _watch(self) -> None:
+        try:
+            data = self.process.read_nonblocking(65536, timeout=0.2)
+        except pexpect.TIMEOUT:
+            return
+        except pexpect.EOF:
+            self.alive = False
+            return
+        self._stream.feed(data)
+        if _ASKED_WHERE in data:
+            cursor = self._screen.cursor
+            self.type(f"\x1b[{cursor.y + 1};{cursor.x + 1}R")
+
+
+@contextmanager
+def running(
+    *args: str | Path, home: Path, rows: int = 24, columns: int = 80, **variables: str
+) -> Iterator[Screen]:
+    """`qsync` with these arguments on a terminal; ended at the end."""
+    env = {
+        **{name: value for name, value in os.environ.items() if name != "NO_COLOR"},
+        "TERM": "xterm-256color",
+        "XDG_STATE_HOME": str(home),
+        "PYTHONPATH": str(ROOT),
+        **variables,
+    }
+    process = pexpect.spawn(
+        sys.executable,
+        ["-m", "qsync", *map(str, args)],
+        dimensions=(rows, columns),
+        env=env,
+        cwd=str(ROOT),
+    )
+    try:
+        yield Screen(process, rows, columns)
+    finally:
+        process.close(force=True)

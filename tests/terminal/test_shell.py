@@ -1,0 +1,217 @@
+"""The interactive shell as a person sees it, on a terminal of 80 x 24 and a real lab."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import qsync
+from admin import lab
+from admin.lab import Lab
+from tests.live import real
+from tests.terminal import screen
+from tests.terminal.screen import Screen
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with real.running(tmp_path_factory.mktemp("shell") / "pets", nodes=3) as found:
+        yield found
+
+
+@pytest.fixture
+def shell(here: Lab, tmp_path: Path) -> Iterator[Screen]:
+    with screen.running("shell", here.dir, home=tmp_path) as found:
+        found.until(r"pets/n\d\*:\d+>")
+        yield found
+
+
+def test_the_prompt_names_cluster_node_role_and_term(shell: Screen) -> None:
+    assert "3 nodes, this is n" in shell.text
+    shell.until("Alt-Enter new line")
+    shell.enter("1 + 1, 'x'")
+    shell.until(r"> 1 \+ 1, 'x'\n2\nx\n")
+
+
+def test_a_statement_goes_on_until_it_is_whole(shell: Screen) -> None:
+    shell.enter("for i = 1, 2 do")
+    shell.until(r"\.\.\. *\n")
+    shell.enter("print('row', i)")
+    shell.enter("end")
+    shell.until(r"row +1\nrow +2\n")
+
+
+def test_a_transaction_goes_over_several_prompts_and_shows(shell: Screen, here: Lab) -> None:
+    shell.enter("box.begin()")
+    shell.until(r"\(tx\)>")
+    shell.enter("box.space.things:replace{7, 'seven'}")
+    shell.until(r"id +value\n-- +-----\n +7 +seven\n\(1 row\)")
+    with qsync.connect(here.addresses, timeout=20) as db:
+        assert db.space("things").get(7) is None
+        shell.enter("box.commit()")
+        shell.until(r"box\.commit\(\)\n(\(.* s\)\n)?pets/n\d\*:\d+>")
+        assert db.space("things").get(7) == [7, "seven"]
+    shell.enter("\\trace")
+    shell.until(r"made by the leader(.|\n)*now: n1 \w+, n2 \w+, n3 \w+")
+
+
+def test_names_are_completed_and_how_they_are_called_is_shown(shell: Screen) -> None:
+    shell.type("box.space.thi")
+    shell.until(r"things +id, value")
+    shell.type("\t:sel")
+    shell.until(r"select +\(key, \{iterator")
+    shell.type("ect(")
+    shell.until(r":select\(key, \{iterator, limit, offset, after\}\)")
+    shell.type("\x03")
+    shell.type("\\sta")
+    shell.until(r"\\status +Show all nodes")
+
+
+def test_ctrl_c_ends_the_chunk_and_not_the_shell(shell: Screen) -> None:
+    shell.enter("while true do end")
+    shell.until(r"while true do end\n")
+    shell.type("\x03")
+    shell.until(r"INTERRUPTED: .*nothing was under way")
+    shell.enter("'still here'")
+    shell.until(r"\nstill here\n")
+    shell.type("\x04")
+    assert shell.end() == 0
+
+
+def test_what_is_dangerous_says_what_it_would_do_and_asks(shell: Screen) -> None:
+    shell.enter("box.schema.create_space('gone'):create_index('pk')")
+    shell.enter("box.space.gone:replace{1}")
+    shell.until(r"\(1 row\)")
+    shell.enter("box.space.gone:drop()")
+    shell.until(r"Space gone goes with all its tuples: 1\.\ngo on\? \[y/N\]")
+    shell.enter("n")
+    shell.until(r"STOPPED: stopped; nothing was changed")
+    shell.enter("box.space.gone:drop()")
+    shell.until(r"(go on(.|\n)*){2}")
+    shell.enter("y")
+    shell.until(r"go on\? \[y/N\] y\n(\(.* s\)\n)?pets/n")
+    shell.enter("box.space.gone == nil")
+    shell.until(r"== nil\ntrue")
+
+
+def test_other_nodes_are_spoken_to_and_all_of_them(shell: Screen) -> None:
+    shell.enter("\\all box.info.name")
+    shell.until(r"n1: n1\nn2: n2\nn3: n3\n")
+    leader = shell.text.partition("pets/")[2][:2]
+    other = "n1" if leader != "n1" else "n2"
+    shell.enter(f"\\c {other}")
+    shell.until(rf"this is {other} of pets\npets/{other}:\d+>")
+    shell.enter("box.info.ro_reason")
+    shell.until(r"ro_reason\nelection\n")
+    shell.enter("box.space.things:replace{8, 'from a follower'}")
+    shell.until(r"8 +from a follower")
+    shell.enter("\\on nowhere 1")
+    shell.until(r"there is no node 'nowhere'; there are n1, n2, n3")
+
+
+def test_refusals_are_explained(shell: Screen) -> None:
+    shell.enter("box.space.thing:get(1)")
+    shell.until(r"did you mean the\s+space 'things'\?")
+    shell.enter("\\explain")
+    shell.until(r"outcome: rolled_back; retry: does not help by itself")
+    shell.enter("\\nothing")
+    shell.until(r"there is no command \\nothing")
+
+
+def test_pasted_text_with_typographic_quotes_runs_as_a_whole(shell: Screen) -> None:
+    block = "x = ‘one’\nbox.begin()\nbox.rollback()\nreturn x"
+    shell.type(f"\x1b[200~{block}\x1b[201~")
+    shell.until(r"return x")
+    shell.enter("")
+    shell.until(r"typographic quotes were read as plain ones\none\n")
+
+
+def test_the_screen_of_help_and_tutorial_fits(shell: Screen) -> None:
+    shell.enter("\\help box.commit")
+    shell.until(r"box\.commit\(\{is_sync, is_lazy, wait\}\)")
+    shell.enter("\\tutorial")
+    shell.until(r"1/8 +Who is there(.|\n)*\\tutorial shows\s+lesson 2\.")
+    assert all(len(line) <= 80 for line in shell.text.splitlines())
+
+
+def test_lines_are_remembered_but_no_secrets(here: Lab, tmp_path: Path) -> None:
+    for line in ("'first line'", "password = 'x'"):
+        with screen.running("shell", here.dir, home=tmp_path) as shell:
+            shell.until(r"\*:\d+>")
+            shell.enter(line)
+            shell.until(r"> .*\n(.*\n)*pets/n")
+            shell.type("\x04")
+            assert shell.end() == 0
+    kept = (tmp_path / "qsync" / "shell_history").read_text()
+    assert "first line" in kept
+    assert "password" not in kept
+    with screen.running("shell", here.dir, home=tmp_path) as shell:
+        shell.until(r"\*:\d+>")
+        shell.type("\x1b[A")
+        shell.until(r"> 'first line'")
+
+
+def test_a_new_leader_is_announced_above_the_prompt_and_followed(shell: Screen, here: Lab) -> None:
+    leader = shell.text.partition("pets/")[2][:2]
+    shell.type("'typed before")
+    here.kill(here.node(leader))
+    try:
+        shell.until(rf"{leader} does not answer")
+        text = shell.until(
+            r"leader moved \w+ -> n\d, term \d+(.|\n)*pets/n\d\*!:\d+> 'typed before"
+        )
+        assert f"pets/{leader}*!" not in text
+        shell.enter("'")
+        shell.until(r"\ntyped before\n")
+    finally:
+        here.start(here.node(leader))
+    shell.until(rf"{leader} is back")
+
+
+def test_a_write_that_is_left_waiting_is_unknown_and_told_about_later(
+    shell: Screen, here: Lab
+) -> None:
+    leader = shell.text.partition("pets/")[2][:2]
+    others = [node for node in here.nodes if node.name != leader]
+    for node in others:
+        here.pause(node)
+    try:
+        shell.enter("box.space.things:replace{9, 'late'}")
+        shell.until(r"replace\{9, 'late'\}\n")
+        shell.type("\x03")
+        shell.until(r"INTERRUPTED_UNKNOWN: interrupted while replace was under way")
+        shell.enter("\\limbo")
+        shell.until(r"(acks, 1 more needed from|Nobody leads)")
+    finally:
+        for node in others:
+            here.resume(node)
+    shell.until(r"the replace that was interrupted")
+
+
+def test_a_cluster_in_production_wants_the_name_typed(tmp_path: Path) -> None:
+    options = {"cluster.tag": "production"}
+    found = lab.create(tmp_path / "prod", name="prod", nodes=1, options=options)
+    try:
+        found.start_all()
+        real.until(lambda: _writable(found), "one node takes writes")
+        with screen.running("shell", found.dir, home=tmp_path) as shell:
+            shell.until(r"tagged production(.|\n)*prod/n1\*:\d+>")
+            shell.enter("box.schema.create_space('s'):create_index('pk')")
+            shell.enter("box.space.s:truncate()")
+            shell.until(r"Space s loses all its tuples: 0\.\ntype s to go on:")
+            shell.enter("y")
+            shell.until(r"STOPPED: stopped; nothing was changed")
+            shell.enter("\\set confirm off")
+            shell.until(r"stays on where the cluster is tagged production")
+    finally:
+        found.stop_all()
+
+
+def _writable(found: Lab) -> bool:
+    try:
+        with qsync.connect(found.addresses, timeout=1) as db:
+            return not db.status()["ro"]
+    except qsync.QsyncError:
+        return False

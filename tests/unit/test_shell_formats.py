@@ -1,0 +1,108 @@
+"""Results as text, in every format, for people and for machines."""
+
+import csv
+import io
+import json
+
+import pytest
+import yaml
+
+from cli.shell.formats import Format, Look, one_line, render
+from cli.shell.values import Double, Row
+
+COLUMNS = ("id", "owner", "balance")
+ROWS = [Row([1, "ann", 100], COLUMNS), Row([2, "bob", None], COLUMNS)]
+TREE: dict[str, object] = {
+    "quorum": 2,
+    "queue": {"len": 0, "age": 0.1234567890123},
+    "vclock": {1: 7},
+}
+
+
+def shown(value: object, format: Format, *, people: bool = False, rows_max: int = 1000) -> str:
+    return "\n".join(render([value], Look(format, people, rows_max)))
+
+
+def test_people_see_tuples_as_a_table_and_trees_as_yaml() -> None:
+    assert shown(ROWS, Format.AUTO, people=True).splitlines() == [
+        "id  owner  balance",
+        "--  -----  -------",
+        " 1  ann        100",
+        " 2  bob       null",
+        "(2 rows)",
+    ]
+    assert shown(TREE, Format.AUTO, people=True).splitlines() == [
+        "quorum: 2",
+        "queue: {len: 0, age: 0.123457}",
+        "vclock: {1: 7}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "line"),
+    [
+        (True, "true"),
+        (None, "null"),
+        ("text", "text"),
+        (5, "5"),
+        ([1, "a"], '[1, "a"]'),
+        (ROWS, '[[1, "ann", 100], [2, "bob", null]]'),
+        (TREE, '{"quorum": 2, "queue": {"len": 0, "age": 0.1234567890123}, "vclock": {"1": 7}}'),
+        (b"\xff", '"ff"'),
+        (Double(5.0), "5.0"),
+    ],
+)
+def test_elsewhere_a_value_is_a_line(value: object, line: str) -> None:
+    assert shown(value, Format.AUTO) == line
+
+
+def test_machine_formats_read_back() -> None:
+    assert json.loads(shown(TREE, Format.JSON))["queue"]["len"] == 0
+    assert yaml.safe_load(shown(TREE, Format.YAML)) == TREE
+    lines = shown(ROWS, Format.JSONL).splitlines()
+    assert [json.loads(line) for line in lines][1] == {"id": 2, "owner": "bob", "balance": None}
+    table = list(csv.reader(io.StringIO(shown([Row([1, 'a "b", c\nd'])], Format.CSV))))
+    assert table == [["1", "2"], ["1", 'a "b", c\nd']]
+    assert shown({"a b": [1, None], "x": b"\0"}, Format.LUA) == '{["a b"] = {1, nil}, x = "\\x00"}'
+
+
+def test_one_tuple_may_take_a_line_for_each_field() -> None:
+    assert shown(ROWS[0], Format.VERTICAL).splitlines() == [
+        "-[ row 1 ]---",
+        "id      | 1",
+        "owner   | ann",
+        "balance | 100",
+        "(1 row)",
+    ]
+
+
+def test_maps_with_the_same_keys_make_a_table_too() -> None:
+    found = shown([{"a": 1}, {"a": 2, "b": "x"}], Format.TABLE)
+    assert found.splitlines()[0].split() == ["a", "b"]
+    assert found.splitlines()[2:4] == ["1  null", "2  x"]
+
+
+def test_long_results_are_shown_in_part_and_say_so() -> None:
+    rows = [Row([at]) for at in range(50)]
+    found = shown(rows, Format.TABLE, people=True, rows_max=10).splitlines()
+    assert len(found) == 13
+    assert found[-1] == "(50 rows; 10 shown, \\set rows 50 shows all)"
+    assert len(shown(rows, Format.JSONL, rows_max=10).splitlines()) == 50
+
+
+def test_tables_line_up_whatever_the_letters() -> None:
+    rows = [Row(["日本", 1]), Row(["e\u0301", 2]), Row(["x" * 80, 3]), Row(["a\nb", 4])]
+    lines = shown(rows, Format.TABLE).splitlines()
+    assert lines[2].startswith("日本" + " " * 56)
+    assert lines[4].split()[0].endswith("…")
+    assert "a\\nb" in lines[5]
+
+
+def test_several_values_are_told_apart() -> None:
+    assert list(render([1, "x"], Look(Format.YAML))) == ["1", "---", "x"]
+
+
+def test_print_writes_lua_but_bare_text() -> None:
+    assert one_line("text") == "text"
+    assert one_line({"a": [1, "b", None]}) == '{a = {1, "b", nil}}'
+    assert one_line(None) == "nil"

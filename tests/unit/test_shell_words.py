@@ -1,0 +1,170 @@
+"""What the shell knows by name: completion, hints, help, settings, the prompt and its news."""
+
+import pytest
+
+from cli.shell import hints, standing, tutorial
+from cli.shell.chunks import chunks
+from cli.shell.complete import Names, candidates, hint
+from cli.shell.failures import LuaSyntax
+from cli.shell.formats import Format
+from cli.shell.known import BOX, SPACE
+from cli.shell.manual import page
+from cli.shell.settings import Settings
+from cli.shell.slash import COMMANDS
+from cli.shell.standing import Standing
+from tests.unit.lua import Bench
+
+NAMES = Names(
+    spaces={"accounts": (("id", "owner", "balance"), ("pk", "by_owner"))},
+    nodes=("n1", "n2"),
+    commands={"help": "Explain.", "c": "Speak to another node."},
+    settings=Settings.names(),
+)
+
+
+def words(line: str) -> list[str]:
+    return [each.text for each in candidates(line, NAMES)]
+
+
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("bo", "box"),
+        ("return whi", "while"),
+        ("box.", "space"),
+        ("box.ct", "ctl"),
+        ("box.ctl.pro", "promote"),
+        ("box.schema.cre", "create_space"),
+        ("box.why.", "waiting"),
+        ("box.info.sy", "synchro"),
+        ("box.cfg.read", "read_only"),
+        ("box.cfg{read", "read_only = "),
+        ("box.cfg{read_only = true, rep", "replication_timeout = "),
+        ("box.space.acc", "accounts"),
+        ("box.space['acc", "accounts"),
+        ("x = box.space.accounts:se", "select"),
+        ("box.space.accounts.", "index"),
+        ("box.space.accounts.index.by", "by_owner"),
+        ("box.space.accounts:update(1, {{'+', 'bal", "balance"),
+        ("sync:repl", "replace"),
+        ("\\he", "\\help"),
+        ("\\c n", "n1"),
+        ("\\c lea", "leader"),
+        ("\\d acc", "accounts"),
+        ("\\set for", "format"),
+        ("\\help box.ctl.pro", "box.ctl.promote"),
+        ("\\all box.info.ele", "election"),
+    ],
+)
+def test_a_line_can_be_completed(line: str, word: str) -> None:
+    assert word in words(line)
+
+
+@pytest.mark.parametrize("line", ["x = 'some text ", "box.space.nowhere:x", "12", "box.nothing."])
+def test_nothing_is_made_up(line: str) -> None:
+    assert words(line) == []
+
+
+def test_the_hint_line_says_how_a_thing_is_called() -> None:
+    assert hint("box.ctl.promote(").startswith("box.ctl.promote()")
+    assert hint("box.space.t:update(1, {{").startswith(":update(key,")
+    assert hint("1 + 1") == ""
+
+
+def test_every_page_of_help_says_what_its_thing_does() -> None:
+    assert all(f"\\{name}" in page(None) for name in COMMANDS)
+    for name in (*BOX, *COMMANDS, *SPACE):
+        assert "there is no page" not in page(name)
+        assert len(page(name).splitlines()) > 1, name
+    assert "box.ctl.demote" in page("box.ctl")
+    assert "did you mean box.ctl.promote" in page("box.ctl.promot")
+    assert all(len(line) <= 60 for line in page("box.commit", 60).splitlines())
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("attempt to index a nil value (global 'os')", "no os"),
+        ("attempt to index a nil value (global 'pets')", "leave out the `local`"),
+        ("attempt to index a nil value (field 'acounts')", "did you mean the space 'accounts'?"),
+        ("malformed number near '5ULL'", "leave the LL away"),
+        ("something else", ""),
+    ],
+)
+def test_common_mistakes_have_a_hint(message: str, told: str) -> None:
+    found = hints.hint(message, gone={"pets"}, spaces=["accounts"])
+    assert told in found
+    assert bool(found) == bool(told)
+
+
+def test_locals_of_a_chunk_are_known_to_be_gone() -> None:
+    assert hints.locals_of("local a = 1\n  local function b() end\nc = 2") == {"a", "b"}
+
+
+def test_settings_change_one_by_one_and_refuse_what_is_wrong() -> None:
+    settings = Settings()
+    settings.change("format", "json", production=False)
+    settings.change("rows", "5", production=False)
+    settings.change("confirm", "off", production=False)
+    assert (settings.format, settings.rows, settings.confirm) == (Format.JSON, 5, False)
+    assert settings.shown("confirm") == "off"
+    for name, text, why in (
+        ("format", "xml", "none of auto"),
+        ("rows", "0", "not a number of rows"),
+        ("timing", "maybe", "neither on nor off"),
+        ("colour", "red", "not a setting"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            settings.change(name, text, production=False)
+
+
+def test_questions_cannot_be_switched_off_in_production() -> None:
+    with pytest.raises(ValueError, match="tagged production"):
+        Settings().change("confirm", "off", production=True)
+
+
+def status(**more: object) -> dict[str, object]:
+    peers = [{"name": "n2", "status": "up"}, {"name": "n3", "status": "up"}]
+    return {"name": "n1", "role": "leader", "term": 7, "leader_name": "n1", "peers": peers} | more
+
+
+def test_the_prompt_says_who_where_and_whether_a_transaction_is_open() -> None:
+    here = standing.read(status(), Standing(cluster="demo"))
+    assert here.prompt(open_=False) == "demo/n1*:7> "
+    assert here.prompt(open_=True) == "demo/n1*:7(tx)> "
+    away = [{"name": "n2", "status": "down"}]
+    assert standing.read(status(peers=away), here).prompt(open_=False) == "demo/n1*!:7> "
+    alone = standing.read(status(role="follower", leader_name=None, peers=[]), here)
+    assert alone.prompt(open_=False) == "demo/n1?:7> "
+    assert Standing(cluster="demo", node="n1", term=7, reached=False).mark == "~"
+
+
+def test_news_are_told_once() -> None:
+    before = standing.read(status(role="follower", leader_name="n2"), Standing())
+    after = standing.read(status(term=8), before)
+    assert standing.news(before, after) == ["leader moved n2 -> n1, term 8"]
+    assert standing.news(after, after) == []
+    away = standing.read(status(term=8, peers=[{"name": "n3", "status": "down"}]), after)
+    assert standing.news(after, away) == ["n3 is away"]
+    assert standing.news(away, after) == ["n3 is back"]
+
+
+def test_a_text_is_one_chunk_or_its_statements() -> None:
+    compile_ = Bench().runtime.compile
+    assert chunks(compile_, "local x = 1\nreturn x", name="=t") == ["local x = 1\nreturn x"]
+    assert chunks(compile_, "1 + 1\nfor i = 1, 2 do\nf(i)\nend\n\\status\n2", name="=t") == [
+        "1 + 1",
+        "for i = 1, 2 do\nf(i)\nend",
+        "\\status",
+        "2",
+    ]
+    assert chunks(compile_, "  \n", name="=t") == []
+    with pytest.raises(LuaSyntax, match="t:2: unexpected symbol near '='"):
+        chunks(compile_, "y = 1\nx = = 1", name="=t")
+
+
+def test_lessons_are_lua_that_can_be_typed() -> None:
+    compile_ = Bench().runtime.compile
+    for number, (_, _, typed, _) in enumerate(tutorial.LESSONS, start=1):
+        assert chunks(compile_, typed, name="=t")
+        assert tutorial.lesson(number).startswith(f"{number}/8")
