@@ -1,6 +1,6 @@
 """One replica, pure: the core decides, the data follows. Node and simulator run it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from election.messages import Ballot, Index, Term
@@ -17,6 +17,8 @@ from qsync.core.ready import (
     Ready,
     Ticket,
 )
+from qsync.core.reconfigure import reconfigure
+from qsync.core.settings import misfits, overlaid
 from qsync.core.waiters import Waiter
 from qsync.core.writable import Why
 from qsync.data.fold import Fold
@@ -59,7 +61,7 @@ class Replica:
         limits: Limits | None = None,
     ) -> None:
         self._tail = tail
-        self.machine = Machine(
+        self.machine: Machine = Machine(
             config,
             ballot=ballot,
             confirmed=confirmed,
@@ -69,7 +71,12 @@ class Replica:
         )
         self._state = State(backing, folded=folded, limits=limits)
         self._backlog: list[LogEvent] = []
+        self._own = config
+        self._obeyed: Mapping[str, str] = {}
+        self.on_settings: Callable[[], None] = _nobody
+        """Called when the configuration is another one than before."""
         self._replay(folded)
+        self._obey()
 
     def __repr__(self) -> str:
         return repr(self.machine)
@@ -132,8 +139,12 @@ class Replica:
         if request.reads:
             request = self._grounded(request)
         executed = state.execute(request)
+        if executed.schema is not None:
+            self._check_settings(executed.schema.settings)
         entry = self.machine.propose(executed.body, sync=executed.sync, ticket=ticket)
         state.applied(entry.index, entry.term, executed)
+        if executed.schema is not None:
+            self._obey()
         return Submitted(entry.index, entry.term, entry.lsn, executed.results, duplicate=False)
 
     def _grounded(self, request: Request) -> Request:
@@ -185,10 +196,46 @@ class Replica:
             duplicate=True,
         )
 
+    # -- settings
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What the cluster shares, by the log as it is here, pending entries included."""
+        return self._obeyed
+
+    def configure(self, config: CoreConfig) -> None:
+        """Another configuration of this node's own; what the cluster shares still counts first."""
+        self._own = config
+        self._follow_settings()
+
+    def _check_settings(self, shared: Mapping[str, str]) -> None:
+        wrong = list(misfits(overlaid(self._own, shared))) if shared != self._obeyed else []
+        if wrong:
+            raise errors.ConfigError(
+                "; ".join(wrong), hint="nothing was changed", details={"problems": wrong}
+            )
+
+    def _obey(self) -> None:
+        """Settings count from the place in the log where they are: also for what is pending.
+
+        That is safe before they are confirmed: no quorum is below a majority, so any two of them,
+        and any two majorities, have a voter in common (protocol.md section 2).
+        """
+        shared = self._state.schemas.head.settings
+        if shared != self._obeyed:
+            self._obeyed = shared
+            self._follow_settings()
+
+    def _follow_settings(self) -> None:
+        reconfigure(self.machine, overlaid(self._own, self._obeyed))
+        self.on_settings()
+
     # -- output
 
     def ready(self) -> Ready:
         """Everything to be done now. The state follows when it is looked at, or at `absorb`."""
+        if self._backlog and self.machine.leader is not None:
+            self.absorb()  # what it was told to follow before it led counts for it now
         ready = self.machine.ready()
         if ready.events:
             self._backlog += ready.events
@@ -204,6 +251,7 @@ class Replica:
             backlog, self._backlog = self._backlog, []
             for event in backlog:
                 self._follow(event)
+            self._obey()
         self._state.see(ledger.visible)
 
     def _follow(self, event: LogEvent) -> None:
@@ -231,6 +279,10 @@ class Replica:
     def folded_to(self, fold: Fold) -> None:
         """The store has the slice."""
         self._state.folded_to(fold)
+
+
+def _nobody() -> None:
+    """Nobody wants to know."""
 
 
 def _not_new(seen: Once) -> errors.QsyncError:

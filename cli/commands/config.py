@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from cli.commands import shared
 from cli.exits import CheckFailed
 from cli.options import json_option, set_options
 from cli.output import document, say, style, text
@@ -21,12 +22,20 @@ _set_option = click.option(
 )
 
 
-@click.group(epilog="Example: qsync config check n1/node.yaml")
+@click.group(
+    epilog="Example: qsync config check n1/node.yaml; for the whole cluster: "
+    "qsync config set replication.synchro_quorum=3"
+)
 def config() -> None:
-    """Write, check, show, compare and explain the configuration of a node.
+    """Write, check, show and compare configurations; set what the whole cluster shares.
 
     A PATH is the YAML file, or the directory that has it as node.yaml.
     """
+
+
+config.add_command(shared.cluster)
+config.add_command(shared.set_)
+config.add_command(shared.unset)
 
 
 @config.command(epilog="Example: qsync config init --set node.id=2 --set node.name=n2 > n2.yaml")

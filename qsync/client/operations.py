@@ -50,6 +50,11 @@ def truncate(space: Name) -> Operation:
     return [6, space]
 
 
+def change_settings(settings: Mapping[str, str | None]) -> Operation:
+    """Settings of the whole cluster, by their names in the configuration; None takes one back."""
+    return [17, dict(settings)]
+
+
 # -- schema
 
 Parts = str | int | Iterable[object]

@@ -1,6 +1,6 @@
 """Changing the schema: spaces, indexes, sequences. Each call is a synchronous transaction."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Unpack
 
 from qsync.client import calls, operations, options
@@ -100,6 +100,16 @@ class Schema:
         """The next number of a sequence; never given twice."""
         return _value(self._write(operations.next_value(sequence), given))
 
+    def change_settings(
+        self, settings: Mapping[str, str | None], **given: Unpack[SchemaOptions]
+    ) -> Receipt:
+        """What the whole cluster shares, such as `replication.synchro_quorum`: all or nothing.
+
+        It counts from its place in the log on, also for what is pending. None takes a setting
+        back, so that the nodes' own files count again.
+        """
+        return self._write(operations.change_settings(settings), given)
+
     def _write(self, operation: Operation, given: SchemaOptions) -> Receipt:
         return self._runner.run(options.change(operation, given), timeout=given.get("timeout"))
 
@@ -190,6 +200,12 @@ class AsyncSchema:
     async def next_value(self, sequence: str, **given: Unpack[SchemaOptions]) -> int:
         """The next number of a sequence; never given twice."""
         return _value(await self._write(operations.next_value(sequence), given))
+
+    async def change_settings(
+        self, settings: Mapping[str, str | None], **given: Unpack[SchemaOptions]
+    ) -> Receipt:
+        """What the whole cluster shares; see `Schema.change_settings`."""
+        return await self._write(operations.change_settings(settings), given)
 
     async def _write(self, operation: Operation, given: SchemaOptions) -> Receipt:
         call = options.change(operation, given)

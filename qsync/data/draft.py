@@ -161,7 +161,11 @@ class Draft:
     def _change_schema(
         self, space_id: int, old: bytes | None, new: bytes | None, *, trusted: bool
     ) -> None:
-        """A row of `_space`, `_index` or `_truncate` was written: do what follows from it."""
+        """A row of one of the schema's spaces was written: do what follows from it."""
+        if space_id == schema.SETTINGS:
+            self.schema = schema.load(self.scan)
+            self.schema_changed = True
+            return
         data = old if new is None else new
         if data is None:
             raise Damaged(f"the log deletes a row of space {space_id} that is not there")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from qsync.data import body, ddl, keys, operators, schema, sessions, tuples
+from qsync.data import body, ddl, keys, operators, schema, sessions, settings, tuples
 from qsync.data.draft import Draft, Readable
 from qsync.data.keys import Misfit
 from qsync.data.request import Executed, Limits, Op, Request
@@ -295,6 +295,7 @@ _OPS: dict[int, tuple[int, _Act]] = {
     Op.DROP_INDEX: (2, ddl.drop_index),
     Op.NEXT_VALUE: (1, ddl.next_value),
     Op.CREATE_SEQUENCE: (2, ddl.create_sequence),
+    Op.CHANGE_SETTINGS: (1, settings.change),
     Op.REQUIRE_EQUAL: (4, _require_equal),
     Op.REQUIRE_EXISTENCE: (4, _require_existence),
     Op.OPEN_SESSION: (1, _open_session),

@@ -10,15 +10,15 @@ from qsync.data.tuples import Check, Field
 from qsync.errors import NoSuchIndex, NoSuchSpace, ProtocolError, WrongKey
 
 SCHEMA, SPACE, SEQUENCE, SEQUENCE_DATA, INDEX = 272, 280, 284, 285, 288
-CLUSTER, TRUNCATE, SESSION, VOTING = 320, 330, 380, 390
+CLUSTER, TRUNCATE, SESSION, VOTING, SETTINGS = 320, 330, 380, 390, 400
 USER_SPACE_MIN = 512
 """Ids below belong to the system."""
 SPACE_ID_MAX = (1 << 31) - 1
 INDEXES_MAX = 128
 NAME_CHARACTERS_MAX = 256
-DDL_SPACES = frozenset({SPACE, INDEX, TRUNCATE})
+DDL_SPACES = frozenset({SPACE, INDEX, TRUNCATE, SETTINGS})
 """A row written to one of these changes more than itself."""
-OWN_VERBS = frozenset({SPACE, INDEX, TRUNCATE, SESSION, SEQUENCE, SEQUENCE_DATA})
+OWN_VERBS = frozenset({SPACE, INDEX, TRUNCATE, SESSION, SEQUENCE, SEQUENCE_DATA, SETTINGS})
 """Spaces that clients change by operations of their own, never by insert or delete."""
 
 
@@ -189,9 +189,14 @@ def part_row(part: Part) -> dict[str, object]:
 
 
 class Schema:
-    """All spaces, by name and by id. Never changed: a schema change makes a new one."""
+    """All spaces, by name and by id. Never changed: a schema change makes a new one.
 
-    def __init__(self, spaces: Iterable[Space]) -> None:
+    `settings` are those that the whole cluster shares: they change like the schema, as a part of
+    the log, and are taken back with it.
+    """
+
+    def __init__(self, spaces: Iterable[Space], settings: Mapping[str, str] | None = None) -> None:
+        self.settings: Mapping[str, str] = settings or {}
         self.spaces = tuple(sorted(spaces, key=lambda one: one.id))
         self._by_ref: dict[object, Space] = {one.name: one for one in self.spaces}
         self._by_ref.update({one.id: one for one in self.spaces})
@@ -219,13 +224,14 @@ class Schema:
 
 
 def load(scan: Callable[[bytes, bytes], Iterator[tuple[bytes, bytes]]]) -> Schema:
-    """The schema that the rows of `_space` and `_index` describe."""
+    """The schema that the rows of `_space`, `_index` and `_settings` describe."""
     of_space: dict[int, list[Index]] = {}
     for _, data in scan(*keys_of(INDEX)):
         one = read_index(tuples.stored(data))
         of_space.setdefault(one.space, []).append(one)
     spaces = [read_space(tuples.stored(data), of_space) for _, data in scan(*keys_of(SPACE))]
-    return Schema([*SYSTEM, *spaces])
+    rows = [tuples.stored(data) for _, data in scan(*keys_of(SETTINGS))]
+    return Schema([*SYSTEM, *spaces], {str(row[0]): str(row[1]) for row in rows})
 
 
 def keys_of(space_id: int) -> tuple[bytes, bytes]:
@@ -362,4 +368,5 @@ SYSTEM = (
         "term:unsigned voter:unsigned candidate:unsigned? granted:boolean? reason:string?",
         primary="term voter",
     ),
+    _system(SETTINGS, "_settings", "key:string value:string", primary="key"),
 )

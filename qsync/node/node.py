@@ -70,6 +70,7 @@ class Node:
         self.loop = self._loop(token)
         self.requests = self._requests()
         self.loop.requests = self.requests
+        self.replica.on_settings = self.requests.reconfigured
         self.server = self._server()
         self.folding = Folding(
             self.replica,

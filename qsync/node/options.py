@@ -14,9 +14,9 @@ from qsync.config import NodeConfig
 from qsync.config.aliases import ALIASES
 from qsync.config.checks import inconsistencies
 from qsync.config.kinds import FLAG, Kind, nearest
-from qsync.core.reconfigure import reconfigure
 from qsync.errors import ConfigError
 from qsync.node.assembly import core_config
+from qsync.node.clusterwide import effective
 
 if TYPE_CHECKING:
     from qsync.node.node import Node
@@ -56,8 +56,9 @@ def current(node: "Node") -> dict[str, object]:
     """Every option and its value."""
     shown: dict[str, object] = {name: find(node) for name, find in _FIXED.items()}
     shown[_READ_ONLY] = node.replica.machine.config.read_only
+    config = effective(node.config, node.replica.settings)
     for name in DYNAMIC:
-        value = _value(node.config, ALIASES[name])
+        value = _value(config, ALIASES[name])
         shown[name] = value if isinstance(value, int | float) else str(value)
     quorum = str(shown["replication_synchro_quorum"])
     if quorum.isdigit():
@@ -74,6 +75,8 @@ def change(node: "Node", given: Mapping[str, object]) -> dict[str, object]:
         try:
             if name == _READ_ONLY:
                 read_only = FLAG.parse(_text(value))
+            elif ALIASES.get(name) in node.replica.settings:
+                raise ValueError("is set for the whole cluster: `qsync config set` changes it")  # noqa: TRY301 - gathered below
             elif name in DYNAMIC:
                 config = _changed(config, ALIASES[name], value)
             else:
@@ -92,8 +95,8 @@ def change(node: "Node", given: Mapping[str, object]) -> dict[str, object]:
         machine = node.replica.machine
         voters = machine.config.voters
         node.config = config
-        reconfigure(machine, replace(core_config(config), read_only=read_only, voters=voters))
-        node.requests.reconfigured()
+        own = replace(core_config(config), read_only=read_only, voters=voters)
+        node.replica.configure(own)
     return current(node)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from election.messages import Index
 from qsync import __version__
 from qsync.node.clock import wall_clock
+from qsync.node.clusterwide import effective
 
 if TYPE_CHECKING:
     from qsync.core.machine import Machine
@@ -221,16 +222,17 @@ def parts(node: "Node") -> Mapping[str, Callable[[], object]]:
 
 
 def settings(node: "Node") -> dict[str, object]:
-    """The configuration in force, section by section, as text."""
+    """The configuration in force, section by section, as text; `shared`: what is the cluster's."""
+    shared = node.replica.settings
     found: dict[str, object] = {}
-    for key, text in node.config.values().items():
+    for key, text in effective(node.config, shared).values().items():
         if not key.startswith("peers."):
             section, _, option = key.rpartition(".")
             inside = found.setdefault(section, {}) if section else found
             assert isinstance(inside, dict)
             inside[option] = text
     members = [[int(each.id), each.name, str(each.address)] for each in node.config.members]
-    return found | {"peers": members}
+    return found | {"peers": members, "shared": dict(shared)}
 
 
 def lost(node: "Node") -> dict[str, object]:

@@ -1,0 +1,116 @@
+"""Settings of the whole cluster: what is set, what a change would do, and making it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from admin import ask, cluster, fields
+from admin.leading import GRACE_S, NoAnswer
+from admin.sample import NodeSample
+from election.quorum import Quorum
+from qsync import settings
+from qsync.config.aliases import canonical
+from qsync.data.request import Op
+from qsync.errors import ConfigError, NotLeader, Unavailable
+from qsync.wire import replies
+from qsync.wire.verbs import Info, Write
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One setting: what counts now on the leader, whether the cluster shares it, and what would."""
+
+    key: str
+    now: str
+    shared: bool
+    then: str | None
+    """None takes it back: every node's own file counts again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """What the leader says. `values`: what counts; `shared`: the part that is the cluster's."""
+
+    leader: NodeSample
+    values: Mapping[str, str]
+    shared: Mapping[str, str]
+
+
+def look(seeds: Sequence[str], *, timeout: float) -> Shared:
+    """Ask the leader. Raises NotLeader when nobody leads."""
+    leader = cluster.survey(seeds, timeout=timeout).leader
+    if leader is None:
+        raise NotLeader("nobody leads, so nobody can say what the cluster shares")
+    told = replies.read_map(ask.value(leader.address, Info(1, "settings"), timeout=timeout))
+    values = {}
+    for key in settings.SETTINGS:
+        section, _, option = key.rpartition(".")
+        values[key] = fields.text(fields.mapping(told, section), option)
+    shared = {str(k): str(v) for k, v in fields.mapping(told, "shared").items()}
+    return Shared(leader=leader, values=values, shared=shared)
+
+
+def plan(found: Shared, given: Mapping[str, str | None]) -> list[Change]:
+    """What would be another than now. Raises ConfigError for names and texts that are none.
+
+    Tarantool's names are understood; `None` as a text takes a setting back.
+    """
+    changes: list[Change] = []
+    wrong: list[str] = []
+    for name, text in given.items():
+        key = canonical(name)
+        try:
+            settings.parse(key, text if text is not None else found.values.get(key, ""))
+        except ValueError as error:
+            wrong.append(f"{name} = {text!r}: {error}")
+            continue
+        same = text == found.shared.get(key)
+        if not same:
+            shared = key in found.shared
+            changes.append(Change(key=key, now=found.values[key], shared=shared, then=text))
+    if wrong:
+        raise ConfigError("\n".join(wrong), hint="nothing was changed")
+    return changes
+
+
+def consequence(found: Shared, changes: Sequence[Change]) -> str | None:
+    """What the next commit would meet, in numbers, when the quorum changes."""
+    text = next((each.then for each in changes if each.key == "replication.synchro_quorum"), None)
+    if text is None:
+        return None
+    voters = len(found.leader.nodes)
+    quorum = settings.parse("replication.synchro_quorum", text)
+    assert isinstance(quorum, Quorum)
+    needed = quorum.of(voters)
+    there = 1 + sum(each.counts for each in found.leader.peers)
+    words = f"{needed} of {voters} voters must have a transaction; {there} are in touch"
+    pending = found.leader.limbo.len
+    if there < needed:
+        return f"{words}: commits would wait for {needed - there} more"
+    return f"{words}" + (f"; {pending} pending are counted anew" if pending else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """Where in the log the change is, and how many voters had it then."""
+
+    term: int
+    index: int
+    acks: int
+
+
+def change(found: Shared, changes: Sequence[Change], *, timeout: float) -> Made:
+    """Make them, all or none; returns when a quorum (the new one, if it changes) has them.
+
+    Raises NoAnswer when that is not known in time. There is no session to be opened first: that
+    would need the very quorum which may be what is to be changed. Setting twice does no harm.
+    """
+    operation: list[object] = [int(Op.CHANGE_SETTINGS), {each.key: each.then for each in changes}]
+    request = Write(1, b"", 0, 0, 0, [operation], timeout)
+    try:
+        told = ask.value(found.leader.address, request, timeout=timeout + GRACE_S)
+    except Unavailable as error:
+        raise NoAnswer(
+            error.message, details=error.details, hint="`qsync config cluster` shows what counts"
+        ) from None
+    term, index, _, acks = (each for each in told[:4] if isinstance(each, int))
+    return Made(term=term, index=index, acks=acks)
