@@ -57,7 +57,7 @@ def run(order: Order) -> None:
         try:
             if order.once:
                 trio.run(_once, source, writer)
-            elif style().as_json or not console().is_terminal:
+            elif style().as_json or not console().is_terminal or console().is_dumb_terminal:
                 trio.run(_lines, source, writer, order.seconds)
             else:
                 trio.run(_screen, source, writer, order)

@@ -120,6 +120,12 @@ def test_the_log_is_whole_online_and_decoded(home: Path, accounts: str) -> None:
     assert (first["index"], first["kind"]) == (1, "PROMOTE")
 
 
+def test_the_doctor_finds_nothing_wrong_with_a_healthy_cluster(home: Path) -> None:
+    found = answer("doctor", home)
+    assert found["healthy"]
+    assert "1 checks: 1 fine" in qsync("doctor", home, "--check", "leader-writes")
+
+
 def test_promote_says_in_numbers_what_it_would_do_and_does_it(home: Path) -> None:
     before = answer("status", home)
     other = "n1" if before["leader"] != "n1" else "n2"
@@ -136,6 +142,7 @@ def test_a_killed_node_shows_and_its_directory_can_be_verified(home: Path) -> No
     found = answer("status", home, "--fail-on", "down")
     assert found["verdict"] == "degraded"
     qsync("status", home, "--fail-on", "degraded", code=6)
+    assert f"critical {victim}: " in qsync("doctor", home, code=6)
     assert answer("log", "verify", home / victim)["whole"]
     qsync("lab", "start", victim, "--dir", home)
     qsync("lab", "kill", victim, "--dir", home)

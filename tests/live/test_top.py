@@ -168,8 +168,11 @@ def test_without_a_terminal_it_prints_lines_and_records_them(
 
 def test_one_picture_for_scripts_and_3_when_nobody_is_there(three: lab.Lab, tmp_path: Path) -> None:
     leader(three)
-    found = json.loads(qsync_top(three.addresses[2], "--once", "--json", folder=tmp_path))
+    port = three.addresses[2].rpartition(":")[2]
+    twice = f"localhost:{port},{three.addresses[2]}"
+    found = json.loads(qsync_top(twice, "--once", "--json", folder=tmp_path))
     assert found["can_commit"]
+    assert [node["name"] for node in found["nodes"]] == ["n1", "n2", "n3"]
     assert {"rates", "findings", "commit_s", "leaderships"} <= set(found)
     text = qsync_top(three.addresses[2], "--once", "--plain", folder=tmp_path)
     assert "LEADER  * " in text
