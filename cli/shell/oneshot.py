@@ -11,6 +11,7 @@ from cli.shell.chunks import COMMAND, chunks
 from cli.shell.failures import InterruptedUnknown
 from cli.shell.formats import Format
 from cli.shell.guards import WRITES
+from cli.shell.runtime import installed
 from cli.shell.state import Shell, Voices
 
 
@@ -42,6 +43,7 @@ def run(job: Job, voices: Voices, collect: Callable[[list[object]], None] | None
 
     `collect` takes the values of each chunk instead of showing them.
     """
+    installed()
     with open_inline(list(job.target), node=job.node, timeout=job.timeout) as box:
         shell = Script(box, voices, read_only=job.read_only, yes=job.yes)
         shell.people = job.people

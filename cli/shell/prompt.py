@@ -26,6 +26,7 @@ from admin.lab import home
 from cli.shell.chunks import unfinished
 from cli.shell.complete import candidates, hint
 from cli.shell.oneshot import Job
+from cli.shell.runtime import installed
 from cli.shell.standing import Watcher
 from cli.shell.state import Voices
 from cli.shell.steering import Leave
@@ -39,6 +40,7 @@ _WELCOME = r"Lua 5.4 with `box`; \help lists what there is, \tutorial shows it, 
 
 def converse(job: Job) -> None:
     """Run the interactive shell until its user leaves."""
+    installed()
     try:
         trio.run(_converse, job)
     except* QsyncError as group:

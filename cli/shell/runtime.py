@@ -159,12 +159,17 @@ class Live:
         return bridge.callable_map(self._members)
 
 
-def _lua() -> Lua:
+def installed() -> Lua:
+    """The maker of Lua states. Raises NotInstalled."""
     try:
         from lupa.lua54 import LuaRuntime  # noqa: PLC0415 - an extra, and only the shell needs it
     except ImportError as error:
-        raise NotInstalled(f"the shell needs {error.name}") from None
-    return LuaRuntime(
+        raise NotInstalled(f"the shell needs {error.name or 'lupa'}") from None
+    return LuaRuntime
+
+
+def _lua() -> Lua:
+    return installed()(
         encoding=None,
         unpack_returned_tuples=True,
         register_eval=False,

@@ -1,5 +1,6 @@
 """What the prompt says of the cluster, kept up to date in the background, and news of it."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -153,11 +154,13 @@ class Watcher:
                 await trio.sleep(LOOK_S)
 
     async def _keep_names(self) -> None:
+        armed_until = -math.inf
         while True:
             box = self.talk.box
             try:
                 self.names = await names_of(box)
-                if self.talk.settings.trace:
+                if self.talk.settings.trace and trio.current_time() > armed_until:
+                    armed_until = trio.current_time() + ARM_S / 2
                     await self._arm(box)
             except QsyncError:
                 self.names = replace(self.names, nodes=tuple(box.members))

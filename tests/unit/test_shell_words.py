@@ -1,5 +1,9 @@
 """What the shell knows by name: completion, hints, help, settings, the prompt and its news."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from cli.shell import hints, standing, tutorial
@@ -14,6 +18,7 @@ from cli.shell.slash import COMMANDS
 from cli.shell.standing import Standing
 from tests.unit.lua import Bench
 
+ROOT = Path(__file__).parents[2]
 NAMES = Names(
     spaces={"accounts": (("id", "owner", "balance"), ("pk", "by_owner"))},
     nodes=("n1", "n2"),
@@ -168,3 +173,21 @@ def test_lessons_are_lua_that_can_be_typed() -> None:
     for number, (_, _, typed, _) in enumerate(tutorial.LESSONS, start=1):
         assert chunks(compile_, typed, name="=t")
         assert tutorial.lesson(number).startswith(f"{number}/8")
+
+
+@pytest.mark.parametrize("command", [["-e", "1"], ["shell", "-f", "-"]])
+def test_without_its_libraries_the_shell_says_how_to_install_them(command: list[str]) -> None:
+    code = (
+        "import sys\nsys.modules['lupa.lua54'] = None\nimport cli.main\n"
+        f"sys.exit(cli.main.run([*{command!r}, '127.0.0.1:1']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        input="",
+        cwd=ROOT,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "pip install 'qsync-cluster[shell]'" in done.stderr
