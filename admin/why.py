@@ -23,6 +23,7 @@ class Answer:
     def as_members(self) -> dict[str, object]:
         """For JSON."""
         return {
+            "schema": SCHEMA,
             "question": self.question,
             "sentence": self.sentence,
             "facts": list(self.facts),

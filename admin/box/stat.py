@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from admin.box.session import Box
 
-SCHEMA = "qsync/stat/1"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:

@@ -133,4 +133,4 @@ async def _member(box: Box, ref: object) -> int:
 
 def _told(answer: "Answer") -> dict[str, object]:
     members = answer.as_members()
-    return {name: value for name, value in members.items() if value or name == "sentence"}
+    return {name: value for name, value in members.items() if value and name != "schema"}
