@@ -1,5 +1,6 @@
 """Asks every node again and again over connections that stay, and keeps what each said last."""
 
+import os
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -217,6 +218,9 @@ def _maps(values: list[object]) -> tuple[Answer, ...]:
 
 
 def _words(error: Exception) -> str:
-    # trio sums up its attempts; the reason of the last one says more.
-    told = error.__cause__ if isinstance(error.__cause__, OSError) else error
-    return told.strerror or str(told) if isinstance(told, OSError) else str(told)
+    # trio sums up its attempts; the reason of one of them says more.
+    told: BaseException = error.__cause__ or error
+    while isinstance(told, BaseExceptionGroup):
+        told = told.exceptions[-1]
+    number = told.errno if isinstance(told, OSError) else None
+    return str(told) if number is None else os.strerror(number)

@@ -30,7 +30,10 @@ def header(picture: Picture, mode: str, width: int) -> Lines:
     """One line: which cluster, how it is, when, and what the screen does."""
     word, style = HEALTH[picture.verdict.health]
     left = draw.line((f"qsync top  {picture.cluster}  ", HEAD), (word, style))
-    right = f"{clock(picture.moment.time)} UTC  {mode}  qsync {__version__}"
+    now = clock(picture.moment.time)
+    rights = (f"{now} UTC  {mode}  qsync {__version__}", f"{now}  {mode}", now)
+    room = width - len(left) - 2
+    right = next((each for each in rights if len(each) <= room), now)
     draw.fit(left, width - len(right) - 2)
     left.append(f"  {right}", DIM)
     return [draw.fit(left, width)]
@@ -41,6 +44,8 @@ def verdict(picture: Picture, width: int, height: int) -> Lines:
     _, style = HEALTH[picture.verdict.health]
     first = next(iter(picture.findings), None)
     cure = "nothing to do" if first is None else f"{first.subject}: {first.cure}"
+    if not picture.moment.answers:
+        cure = "see that the nodes run, and that the addresses and the network are right"
     said = draw.wrapped(picture.verdict.sentence, width, height - 1, f"bold {style}")
     todo = draw.wrapped(f"-> {cure}", width, height - len(said))
     return [*said, *todo]

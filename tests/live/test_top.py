@@ -118,7 +118,7 @@ def test_a_dead_and_a_paused_node_show_and_come_back(three: lab.Lab, tmp_path: P
     with terminal([",".join(three.addresses)], tmp_path, width=200, height=50) as screen:
         screen.shows("HEALTHY")
         three.kill(victim)
-        screen.shows("! DEGRADED", f"{victim.name} does not answer", "silent:", "-> start it")
+        screen.shows("! DEGRADED", f"{victim.name} does not answer", "silent: Connection refused")
         three.start(victim)
         screen.shows("  HEALTHY")
         three.pause(victim)

@@ -99,6 +99,20 @@ def test_what_matters_most_is_never_left_out() -> None:
         assert re.search(r"(?m)^x .*n3", text)
 
 
+def test_the_first_line_says_how_it_is_on_narrow_screens_too() -> None:
+    for width in (40, 50, 60, 80):
+        first = plain(cast.picture("leaderless"), View(), width, 20)[0]
+        assert "x DOWN" in first
+        assert "12:00:00" in first
+
+
+def test_when_nobody_answers_it_says_what_to_look_at() -> None:
+    found = Model().show(Moment(time=cast.NOON))
+    text = "\n".join(plain(found, View(), 80, 24))
+    assert "no node answers" in text
+    assert "-> see that the nodes run" in text
+
+
 def test_it_can_be_read_without_colour() -> None:
     """Signs and words say what colours say."""
     text = "\n".join(plain(cast.picture("degraded"), View(selected=1), 200, 50))
