@@ -74,8 +74,8 @@ class _Seen:
         ]
 
     def _settled(self, observed: Iterable[Observed]) -> list[Operation]:
-        """Unknown outcomes are known from the log, when the cluster came to rest."""
-        decided = Decided(applied=frozenset(self.run.applied), complete=True)
+        """Unknown outcomes are known from the log, as far as that is decided."""
+        decided = Decided(applied=frozenset(self.run.applied), complete=self.run.decided)
         return resolve([each.operation for each in observed], decided)
 
 

@@ -3,6 +3,9 @@
 from qsync.sim.swarm import KINDS
 from qsync.sim.troubles import TROUBLES, Scene
 
+SOON = 0.25
+"""The first strike comes after this part of the usual pause."""
+
 
 class Faults:
     """The nemesis. `heal` ends it and repairs everything."""
@@ -22,8 +25,8 @@ class Faults:
         return self._scene.struck
 
     def start(self) -> None:
-        """From now on things break."""
-        self._later()
+        """From now on things break; the first thing soon, or some runs would see none."""
+        self._later(SOON)
 
     def heal(self) -> None:
         """Nothing breaks any more, and what is broken is repaired."""
@@ -37,9 +40,9 @@ class Faults:
             elif node.paused:
                 node.resume()
 
-    def _later(self) -> None:
+    def _later(self, share: float = 1.0) -> None:
         self._strikes += 1
-        pause = self._dice.about(self._scene.swarm.nemesis.interval)
+        pause = self._dice.about(self._scene.swarm.nemesis.interval) * share
         kind = self._dice.choice(self._scene.swarm.nemesis.kinds)
         self._scene.clockwork.after(pause, self._strike, self._strikes, kind)
 

@@ -84,14 +84,16 @@ class Report:
 class Run:
     """A run with all that can be seen of it.
 
-    `applied`: session and number of every request that took effect for good; all of them when the
-    cluster came to rest. `leases_hold`: no clock jumped, so reads by lease are as good as others.
+    `applied`: session and number of every request that took effect for good, all of them if the
+    run is `decided`: it came to rest, and nothing that is visible may still be lost.
+    `leases_hold`: no clock jumped, so reads by lease are as good as others.
     """
 
     report: Report
     trace: Trace
     history: list[Line]
     applied: dict[tuple[str, int], int]
+    decided: bool
     leases_hold: bool
 
 
@@ -104,6 +106,7 @@ def run(plan: Plan) -> Run:
         trace=world.trace,
         history=world.history.lines,
         applied=world.invariants.canon.applied(),
+        decided=report.held and world.decided,
         leases_hold=world.leases_hold,
     )
 

@@ -91,6 +91,12 @@ class World:
         for client in self.clients:
             client.finish()
 
+    @property
+    def decided(self) -> bool:
+        """Everything that anybody shows is confirmed; all nodes are up."""
+        last = self.invariants.canon.last
+        return all(node.core.machine.ledger.visible <= last for node in self.nodes)
+
     def unrest(self) -> str | None:
         """What is not at rest yet, after healing; None when all is done and equal."""
         leaders = [node.me for node in self.nodes if node.leads]
