@@ -11,6 +11,7 @@ HOMES = (
     "admin.box.ctl",
     "admin.box.session",
     "admin.evidence.manifest",
+    "admin.checker.spark.java",
     "cli.exits",
     "cli.shell.failures",
     "admin.leading",
@@ -178,6 +179,10 @@ CURES: Mapping[str, Cure] = {
     "NO_EVIDENCE": Cure(
         "The folder has no manifest.json, or a newer version wrote it.",
         "Collect it with `qsync dump TARGET... --out DIR`.",
+    ),
+    "NO_JAVA": Cure(
+        "There is no Java 17 or 21 on this machine, and the extra is not installed.",
+        "pip install 'qsync-cluster[spark]', or set JAVA_HOME.",
     ),
     "NO_FREE_PORT": Cure(
         "Very many processes listen on this machine.", "Stop some, or run fewer nodes."

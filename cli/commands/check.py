@@ -10,6 +10,8 @@ from cli.options import json_option
 from cli.output import document, say, style, text
 
 if TYPE_CHECKING:
+    from admin.checker.elle import Level
+    from admin.checker.kinds import Hints
     from admin.checker.quick import Report
 
 _FORMATS = ("history", "jepsen-edn", "jepsen-text", "porcupine-kv")
@@ -31,7 +33,7 @@ _LEVELS = (
     "qsync check --quick --labels corpora/labels.csv"
 )
 @click.argument("sources", nargs=-1, metavar="[FILE]...", type=click.Path(path_type=Path))
-@click.option("--quick", is_flag=True, help="Histories only, in this process, without Java.")
+@click.option("--quick", is_flag=True, help="In this process, without Java.")
 @click.option(
     "--labels",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
@@ -52,6 +54,7 @@ _LEVELS = (
     type=click.IntRange(1),
     help="How far to search a key before giving up.  [default: a million configurations]",
 )
+@click.option("--master", metavar="URL", help="Another Spark than this machine's own.")
 @json_option
 def check(
     *,
@@ -62,6 +65,7 @@ def check(
     model: str | None,
     level: str,
     steps: int | None,
+    master: str | None,
 ) -> int:
     """Check histories of clients: is every answer explained, and nothing lost or shown twice?
 
@@ -69,12 +73,12 @@ def check(
     judged too; our history.jsonl (or a folder with one), a Jepsen history in EDN, the log that
     Jepsen prints, or Porcupine's log of get, put and append. Its content says which. Exits with 0
     only if everything passed; what could not be decided, or examined nothing, is no pass: 6.
+
+    Without --quick bundles are judged on Spark: the same, for very large ones and many at once.
     """
-    if not quick:
-        raise click.UsageError("so far histories only: add --quick")
     if labels is not None:
-        if sources or format_ or model:
-            raise click.UsageError("--labels names its files and formats itself")
+        if sources or format_ or model or not quick:
+            raise click.UsageError("--labels goes with --quick, and names its files and formats")
         return _compare(labels)
     if not sources:
         raise click.UsageError("name a history, or --labels CSV")
@@ -90,6 +94,8 @@ def check(
         format=None if format_ is None else Format(format_),
         kind=None if model is None else Kind(model),
     )
+    if not quick:
+        return _conclude(_on_spark(sources, hints, Level(level), steps, master), engine="spark")
     reports: list[Report] = []
     for source in sources:
         try:
@@ -100,7 +106,36 @@ def check(
     return _conclude(reports)
 
 
-def _conclude(reports: "list[Report]") -> int:
+def _on_spark(
+    sources: tuple[Path, ...],
+    hints: "Hints",
+    level: "Level",
+    steps: int | None,
+    master: str | None,
+) -> "list[Report]":
+    from admin.checker.linear import STEPS_MAX  # noqa: PLC0415 - only here, slow to import
+    from admin.evidence.bundle import is_bundle  # noqa: PLC0415 - the same
+
+    odd = [str(each) for each in sources if not is_bundle(each)]
+    if odd:
+        raise click.UsageError(f"no bundle of evidence: {', '.join(odd)}; add --quick")
+    try:
+        from admin.checker.spark.reports import check_bundles  # noqa: PLC0415 - needs the extra
+        from admin.checker.spark.session import LOCAL  # noqa: PLC0415 - the same
+    except ImportError as error:
+        raise click.UsageError(
+            f"without --quick this needs `pip install 'qsync-cluster[spark]'`: {error}"
+        ) from None
+    say("starting Spark, which takes a while; --quick does without")
+    try:
+        return check_bundles(
+            sources, hints, level=level, steps_max=steps or STEPS_MAX, master=master or LOCAL
+        )
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _conclude(reports: "list[Report]", *, engine: str = "quick") -> int:
     from admin.checker.quick import summary  # noqa: PLC0415 - only here, slow to import
     from admin.checker.verdict import Result, overall  # noqa: PLC0415 - the same
     from cli.render import check as render  # noqa: PLC0415 - the same
@@ -112,7 +147,7 @@ def _conclude(reports: "list[Report]") -> int:
             verdict=result.value,
             invariants=[render.members(each) for each in summary(reports)],
             seconds=round(sum(each.seconds for each in reports), 6),
-            engine="quick",
+            engine=engine,
             files=[render.report_members(each) for each in reports],
         )
     else:

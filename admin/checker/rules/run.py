@@ -129,7 +129,6 @@ class Run:
             found[whose] = max(found.get(whose, 0), each.confirmed or 0)
         return found
 
-
     @property
     def safe(self) -> dict[Whose, int]:
         """How far each node is known to have confirmed what was on its own disk."""

