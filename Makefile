@@ -16,7 +16,7 @@ export PYTHONSAFEPATH := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help env demo bench drills test format-check format lint imports tidy types unit sim live repo \
-        wheel spark coverage soak fuzz news clean
+        wheel spark coverage soak explore fuzz news clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -119,6 +119,9 @@ coverage: $(VENV)/.developed ## branch coverage: all of election and qsync.core,
 
 soak: $(VENV)/.developed ## many simulated lives, resumable (SEEDS=1-100000 RESUME=.soak.json)
 	@$(BIN)/qsync soak --seeds $(SEEDS) --resume $(RESUME) $(ARGS)
+
+explore: $(VENV)/.developed ## every order of events of small clusters, all scopes: hours (ARGS='--json')
+	@$(BIN)/qsync sim --explore all $(ARGS)
 
 fuzz: $(VENV)/.developed ## what strangers send, for a good while
 	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest tests/fuzz -q -n auto --timeout 0 $(ARGS)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from cli.exits import CheckFailed
+from cli.explorations import explore
 from cli.options import json_option
 from cli.output import document, say, style, text
 from cli.plans import Given, jobs_option, lists, members, plan_of, plan_options, plans_of
@@ -21,7 +22,7 @@ _SAY_EVERY = 20
 
 @click.command(
     epilog="Example: qsync sim --seeds 1-200; qsync sim --replay 17; qsync sim --mutant list; "
-    "qsync sim --mutant lost_update --seeds 1-400"
+    "qsync sim --mutant lost_update --seeds 1-400; qsync sim --explore quick"
 )
 @click.option("--seeds", default=_SEEDS, show_default=True, metavar="A-B", help="Which seeds.")
 @plan_options
@@ -31,9 +32,19 @@ _SAY_EVERY = 20
 )
 @click.option("--replay", "seed", type=int, metavar="SEED", help="Run one seed, print its trace.")
 @click.option("--last", type=click.IntRange(1), default=_LAST_LINES, help="Lines of the trace.")
+@click.option(
+    "--explore",
+    "scope",
+    metavar="SCOPE",
+    help="Instead of seeds, every order of events of a small cluster: `quick`, `all`, a name; "
+    "`list` names them.",
+)
+@click.option("--states-max", type=click.IntRange(1), help="Where --explore gives up.")
 @json_option
 def sim(
     *,
+    scope: str | None,
+    states_max: int | None,
     seeds: str,
     jobs: int,
     check: bool,
@@ -44,8 +55,12 @@ def sim(
     """Run seeds of the deterministic simulator; exit with 6 when a property breaks.
 
     With --mutant a safety rule is switched off, and 6 means that the properties caught it.
+    With --explore 0 means that no state is left; 7 that there were more than --states-max.
     """
     if lists(given):
+        return
+    if scope is not None:
+        explore(scope, mutant=given["mutant"], states_max=states_max)
         return
     from admin.soak.judge import glance, judge  # noqa: PLC0415 - imports the whole database
 

@@ -37,8 +37,10 @@ PROPERTIES = {
     9: "exactly once",
     10: "fold equals replay",
     11: "liveness",
+    12: "one after the other",
 }
-"""The ten of protocol.md, our own mistakes (0), and that a healed cluster comes to rest (11)."""
+"""The ten of protocol.md, our own mistakes (0), that a healed cluster comes to rest (11), and that
+what clients see could have happened in some order (12)."""
 
 
 @dataclass(frozen=True, slots=True)

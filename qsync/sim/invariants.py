@@ -8,8 +8,8 @@ from qsync.core.ledger import Ledger
 from qsync.core.messages import Appended, Message
 from qsync.core.ready import Settled, Write
 from qsync.data import keys
-from qsync.record import Kind
 from qsync.replica import Replica as Core
+from qsync.sim import properties
 from qsync.sim.calls import ReadCall, WriteCall
 from qsync.sim.canon import Books, Canon, Violation
 from qsync.sim.node import Node
@@ -34,12 +34,8 @@ class Durable:
 
     def wrote(self, write: Write) -> None:
         """A write became durable: properties 5 (votes) and 6 (cuts)."""
-        before, now = self.ballot, write.ballot
-        if now.term < before.term:
-            raise Violation(5, f"term on disk {self.me} went from {before.term} to {now.term}")
-        if now.term == before.term and before.vote is not None and now.vote != before.vote:
-            raise Violation(5, f"vote on disk {self.me} changed in term {now.term}")
-        self.ballot = now
+        properties.ballot_stands(self.me, self.ballot, write.ballot)
+        self.ballot = write.ballot
         if write.cut_above is not None:
             self._cut(write.cut_above + 1)
         self.crcs.extend([entry.crc for entry in write.entries])
@@ -107,14 +103,12 @@ class Invariants:
         """Properties 5 and 7: votes are not taken back, and an ack is of what is durable."""
         if isinstance(message, Vote) and message.granted and not message.pre:
             before = self._votes.setdefault((message.asked, me), peer)
-            if before != peer:
-                text = f"node {me} voted for {before} and {peer} in term {message.asked}"
-                raise Violation(5, text)
+            properties.vote_stands(me, message.asked, before, peer)
         elif isinstance(message, Appended) and message.ok:
             log = core.machine.ledger.log
             crc = log.crc_at(message.index) if message.index <= log.last else -1
-            if not self.durable[me].holds(message.index, crc):
-                raise Violation(7, f"node {me} acked {message.index}, which is not on its disk")
+            durable = self.durable[me].holds(message.index, crc)
+            properties.acked_is_durable(me, message.index, durable=durable)
 
     def turned(self, me: Replica, core: Core) -> None:
         """Something happened to a node. The machine has decided; nothing has been answered yet."""
@@ -129,8 +123,7 @@ class Invariants:
         raft = core.machine.raft
         if raft.role is Role.LEADER:
             self._leads(me, core, raft.term)
-        if raft.term < mark.term:
-            raise Violation(5, f"node {me} went from term {mark.term} to {raft.term}")
+        properties.term_stands(me, mark.term, raft.term)
         mark.term = raft.term
         if ledger.confirmed != mark.confirmed:
             self._confirmed(me, core, ledger, mark)
@@ -140,15 +133,12 @@ class Invariants:
 
     def _cut(self, me: Replica, ledger: Ledger, mark: Mark) -> None:
         mark.cuts = ledger.cuts
-        if ledger.log.last < mark.confirmed:
-            raise Violation(6, f"node {me} cut above {ledger.log.last}: confirmed {mark.confirmed}")
+        properties.cut_spares_confirmed(me, ledger.log.last, mark.confirmed)
         mark.last = mark.visible = mark.confirmed
 
     def _leads(self, me: Replica, core: Core, term: int) -> None:
         """Properties 3 and 5."""
-        first = self.leaders.setdefault(term, me)
-        if first != me:
-            raise Violation(5, f"nodes {first} and {me} both lead term {term}")
+        properties.one_leader(term, self.leaders.setdefault(term, me), me)
         leader = core.machine.leader
         if leader is not None and leader.term == term and leader.established:
             self.promises.leads(me, term, leader.promoted_at, core.machine.ledger)
@@ -156,8 +146,7 @@ class Invariants:
     def _confirmed(self, me: Replica, core: Core, ledger: Ledger, mark: Mark) -> None:
         """Properties 2, 6 and 7."""
         before, now = mark.confirmed, ledger.confirmed
-        if now < before:
-            raise Violation(6, f"confirmed of node {me} went from {before} to {now}")
+        properties.confirmed_stands(me, before, now)
         canon, log = self.canon, ledger.log
         if now > canon.last:
             self._check_quorum(me, now, log.crc_at(now))
@@ -165,41 +154,35 @@ class Invariants:
                 self.promises.gone(index)
         for index in range(before + 1, now + 1):
             term = log.term_at(index)
-            if canon.terms[index] != term:
-                raise Violation(
-                    2, f"node {me} confirmed {index} of term {term}, not {canon.terms[index]}"
-                )
-            if self.books.places[index, term].kind in _DECIDED:
+            properties.one_order(me, index, term=term, elsewhere=canon.terms[index])
+            if self.books.places[index, term].kind in properties.DECIDED:
                 here = ledger.limbo.stretch_at(index) is not None
-                if here != canon.rolled_back[index]:
-                    fate = "rolled back" if here else "confirmed"
-                    raise Violation(2, f"{index} is {fate} on node {me}, not elsewhere")
+                properties.one_fate(me, index, gone=here, elsewhere=canon.rolled_back[index])
         raft = core.machine.raft
-        if raft.role is Role.LEADER and raft.term == mark.led != log.term_at(now):
-            raise Violation(7, f"leader {me} of term {mark.led} confirmed {now} of an older term")
+        if raft.role is Role.LEADER and raft.term == mark.led:
+            properties.own_term(me, term=mark.led, index=now, of=log.term_at(now))
         mark.confirmed = now
         durable = self.durable[me]
         durable.confirmed_max = max(durable.confirmed_max, now)
 
     def _check_quorum(self, me: Replica, index: int, crc: int) -> None:
         have = [each.me for each in self.durable.values() if each.holds(index, crc)]
-        if len(have) < self.quorum:
-            raise Violation(7, f"node {me} confirmed {index}, which is on the disks of {have} only")
+        properties.on_quorum(me, index, have, self.quorum)
 
     def _visible(self, me: Replica, ledger: Ledger, mark: Mark) -> None:
         """Properties 4 and 8."""
         now, log, limbo = ledger.visible, ledger.log, ledger.limbo
-        if now < mark.visible:
-            raise Violation(8, f"visible of node {me} went from {mark.visible} to {now}")
+        properties.visible_stands(me, mark.visible, now)
         for index in range(mark.visible + 1, now + 1):
             if limbo.stretch_at(index) is not None:
                 continue
             term = log.term_at(index)
             self.promises.shown(me, index, term)
-            if index > ledger.confirmed and self.books.places[index, term].sync:
-                raise Violation(8, f"node {me} shows {index}, which is pending")
-        if now > ledger.confirmed and not self.durable[me].holds(now, log.crc_at(now)):
-            raise Violation(8, f"node {me} shows {now}, which is not on its disk")
+            sync = self.books.places[index, term].sync
+            properties.not_pending(me, index, confirmed=ledger.confirmed, sync=sync)
+        if now > ledger.confirmed:
+            durable = self.durable[me].holds(now, log.crc_at(now))
+            properties.shown_is_durable(me, now, durable=durable)
         mark.visible = now
 
     # -- clients
@@ -257,7 +240,6 @@ class Invariants:
 
 FOLDS_SKIPPED = 16
 """One of so many folds is compared with the replay of the log; the last one always is."""
-_DECIDED = frozenset({int(Kind.TXN), int(Kind.PROMOTE)})
 
 
 def _difference(found: Mapping[bytes, bytes], wanted: Mapping[bytes, bytes]) -> str:

@@ -10,6 +10,7 @@ from qsync.core.ledger import Ledger
 from qsync.core.ready import Settled, Verdict
 from qsync.data import keys
 from qsync.data.keys import FieldType, Part
+from qsync.sim import properties
 from qsync.sim.calls import ReadCall, WriteCall
 from qsync.sim.canon import Books, Canon, Key, Violation
 
@@ -46,21 +47,18 @@ class Promises:
         me = where[0]
         self.rolled_back[index, term] = settled.verdict.value
         canon = self._canon
+        known = index <= canon.last
         if settled.verdict is Verdict.CUT:
-            if index > canon.last or canon.terms[index] == term:
-                raise Violation(4, f"node {me} says {index} of term {term} is cut for good")
-        elif index > canon.last or canon.terms[index] != term or not canon.rolled_back[index]:
-            raise Violation(4, f"node {me} says {index} of term {term} is rolled back for good")
+            decided = known and canon.terms[index] != term
+        else:
+            decided = known and canon.terms[index] == term and canon.rolled_back[index]
+        properties.gone_for_good(me, (index, term), settled.verdict.value, decided=decided)
         for each, ledger in all_.items():
             self._not_shown((each, ledger), index, term)
 
     def _not_shown(self, where: Where, index: int, term: int) -> None:
         me, ledger = where
-        if (
-            index <= ledger.visible
-            and ledger.log.term_at(index) == term
-            and ledger.limbo.stretch_at(index) is None
-        ):
+        if properties.shows(ledger, index, term):
             raise Violation(
                 4, f"a client is told {index} of term {term} is gone; node {me} shows it"
             )
@@ -79,8 +77,7 @@ class Promises:
             raise Violation(
                 4, f"{index} of term {term} is committed after it was {self.rolled_back}"
             )
-        if index > ledger.visible or ledger.log.term_at(index) != term:
-            raise Violation(3, f"node {me} committed {index} of term {term}, which it hides")
+        properties.committed_is_shown(me, (index, term), ledger)
         if place.sync:
             self._committed_for_good(me, index, term)
         if seq:
@@ -88,8 +85,9 @@ class Promises:
 
     def _committed_for_good(self, me: Replica, index: Index, term: Term) -> None:
         canon = self._canon
-        if index > canon.last or canon.terms[index] != term or canon.rolled_back[index]:
-            raise Violation(3, f"node {me} committed {index} of term {term}, not confirmed")
+        confirmed = index <= canon.last and canon.terms[index] == term
+        confirmed = confirmed and not canon.rolled_back[index]
+        properties.committed_is_confirmed(me, (index, term), confirmed=confirmed)
         for later, promoted_at in self._established.items():
             if later > term and promoted_at <= index:
                 raise Violation(
@@ -117,8 +115,7 @@ class Promises:
     def shown(self, me: Replica, index: int, term: int) -> None:
         """Property 4: what was told to be gone may never be shown."""
         if (index, term) in self.rolled_back:
-            why = self.rolled_back[index, term]
-            raise Violation(4, f"node {me} shows {index} of term {term}, which was {why} for good")
+            properties.gone_is_hidden(me, (index, term), self.rolled_back[index, term])
 
     # -- leaders
 
@@ -128,8 +125,9 @@ class Promises:
             return
         self._established[term] = promoted_at
         for before, index in self._acked_in_term.items():
-            if before < term and index > ledger.confirmed:
-                raise Violation(3, f"leader {me} of term {term} lacks {index} of term {before}")
+            if before < term:
+                has = index <= ledger.confirmed
+                properties.leader_complete(me, term=term, has=has, index=index, of=before)
 
     # -- reads
 
@@ -154,9 +152,7 @@ class Promises:
         elif call.consistency is Consistency.LINEARIZABLE or (
             call.consistency is Consistency.LEASE and self._lease_checked
         ):
-            if visible < call.floor:
-                text = f"node {me} serves a {call.consistency} read at {visible}"
-                raise Violation(3, f"{text}, though {call.floor} was answered before")
+            properties.fresh(me, call.consistency, visible=visible, floor=call.floor)
             self.floor = max(self.floor, ledger.confirmed)
 
 

@@ -1,0 +1,1 @@
+"""Every order of events of a small cluster, tried on the real code until nothing new comes."""

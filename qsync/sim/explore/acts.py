@@ -1,0 +1,263 @@
+"""Everything that can happen to one node of the explored cluster, by name."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import cbor2
+
+from election.messages import Index, Replica
+from qsync.core.inputs import (
+    Consistency,
+    DemoteAsked,
+    Disconnected,
+    PromoteAsked,
+    ReadAsked,
+    Received,
+    RollbackAsked,
+    TimerFired,
+)
+from qsync.core.messages import Message
+from qsync.core.ready import TimerKind
+from qsync.sim.explore import clients
+from qsync.sim.explore.host import Host, Told
+from qsync.sim.process import brief
+from qsync.store.contract import NO_BALLOT
+
+LONG = 1000.0
+"""Seconds that are longer than every timeout."""
+A_BEAT = 3.0
+"""Seconds after which an unanswered message counts as lost, and a silent peer not yet as gone."""
+OPERATOR = 1000
+"""The ticket of an operator; clients have smaller ones."""
+
+
+class Act(NamedTuple):
+    """`what` says more; it is a value, so that acts can be told apart."""
+
+    node: Replica
+    name: str
+    what: object = None
+
+    def describe(self) -> str:
+        """For a line of the trace."""
+        return _DESCRIBERS.get(self.name, _plainly)(self)
+
+
+class Delivery(NamedTuple):
+    """A message arrives. `late`: its receiver has heard nothing for long."""
+
+    sender: Replica
+    message: Message
+    late: bool
+
+
+def perform(host: Host, act: Act) -> Told:
+    """One turn. Raises Violation when the node breaks a property by itself."""
+    _PERFORMERS[act.name](host, act.what)
+    told = host.end()
+    if host.plan.whole:
+        clients.examine(host)
+    return told
+
+
+# -- the world
+
+
+def _deliver(host: Host, what: object) -> None:
+    assert isinstance(what, Delivery)
+    host.begin(later=LONG if what.late else 0.0)
+    host.step(Received(peer=what.sender, message=what.message))
+
+
+def _land(host: Host, _what: object) -> None:
+    host.begin()
+    host.land()
+
+
+def _crash(host: Host, what: object) -> None:
+    assert isinstance(what, tuple)
+    host.begin()
+    host.platter.crash()
+    host.restart(what)
+    host.happened("crash")
+
+
+def _start(host: Host, what: object) -> None:
+    assert isinstance(what, tuple)
+    host.begin()
+    host.restart(what)
+
+
+def _wipe(host: Host, what: object) -> None:
+    assert isinstance(what, tuple)
+    host.begin()
+    host.diary.lost_crcs = tuple([int(each.crc) for each in host.platter.entries])
+    host.platter.wipe(NO_BALLOT)
+    host.restart(what)
+    host.happened("wiped")
+
+
+def _reconnect(host: Host, what: object) -> None:
+    assert isinstance(what, Peer)
+    host.begin()
+    host.step(Disconnected(peer=what.peer, epoch=host.epochs[what.peer], refused=False))
+    host.connect(what.peer, empty=what.empty)
+
+
+class Peer(NamedTuple):
+    """Who is connected to. `empty`: its log is."""
+
+    peer: Replica
+    empty: bool
+
+
+# -- time
+
+
+class Alarm(NamedTuple):
+    """A timer comes, so many seconds after the last thing that happened."""
+
+    kind: str
+    later: float
+
+
+def _fire(host: Host, what: object) -> None:
+    assert isinstance(what, Alarm)
+    host.begin(later=what.later)
+    host.armed.discard(what.kind)
+    host.step(TimerFired(kind=what.kind))
+    host.happened(f"timer {what.kind}")
+
+
+def _campaign(host: Host, _what: object) -> None:
+    """No leader is heard, the pre-votes are lost, and an operator says: promote."""
+    host.begin(later=LONG)
+    host.step(TimerFired(kind=TimerKind.ELECTION))
+    host.core.machine.ready()
+    host.step(PromoteAsked(ticket=OPERATOR))
+
+
+def _pause(host: Host, _what: object) -> None:
+    host.begin(later=LONG)
+
+
+# -- people
+
+
+def _put(host: Host, what: object) -> None:
+    assert isinstance(what, Write)
+    host.begin()
+    machine = host.core.machine
+    assert not machine.reasons()
+    body = cbor2.dumps([what.name.encode(), 0, 0, []])
+    machine.propose(body, sync=what.sync, ticket=what.ticket)
+    host.happened("put")
+
+
+class Write(NamedTuple):
+    """A client's transaction."""
+
+    name: str
+    sync: bool
+    ticket: int
+
+
+def _read(host: Host, what: object) -> None:
+    assert isinstance(what, Read)
+    host.begin()
+    host.diary.answers.floors[what.ticket] = what.floor
+    host.step(ReadAsked(ticket=what.ticket, consistency=Consistency.LINEARIZABLE))
+
+
+class Read(NamedTuple):
+    """A linearizable read. `floor`: what was answered to anybody before it is asked."""
+
+    ticket: int
+    floor: Index
+
+
+def _roll_back(host: Host, _what: object) -> None:
+    host.begin()
+    host.step(RollbackAsked(ticket=OPERATOR))
+
+
+def _promote(host: Host, _what: object) -> None:
+    host.begin()
+    host.step(PromoteAsked(ticket=OPERATOR))
+
+
+def _demote(host: Host, what: object) -> None:
+    assert isinstance(what, int)
+    host.begin()
+    host.step(DemoteAsked(ticket=OPERATOR, to=Replica(what)))
+
+
+_PERFORMERS: dict[str, Callable[[Host, object], None]] = {
+    "start": _start,
+    "deliver": _deliver,
+    "land": _land,
+    "crash": _crash,
+    "wipe": _wipe,
+    "reconnect": _reconnect,
+    "fire": _fire,
+    "campaign": _campaign,
+    "pause": _pause,
+    "put": _put,
+    "read": _read,
+    "roll back": _roll_back,
+    "promote": _promote,
+    "demote": _demote,
+    "create": clients.create,
+    "call": clients.call,
+    "fold": clients.fold,
+}
+
+
+def _plainly(act: Act) -> str:
+    return _WORDS.get(act.name, act.name)
+
+
+def _delivery(act: Act) -> str:
+    assert isinstance(act.what, Delivery)
+    late = ", after a long silence" if act.what.late else ""
+    return f"from {act.what.sender}: {brief(act.what.message)}{late}"
+
+
+def _alarm(act: Act) -> str:
+    assert isinstance(act.what, Alarm)
+    return f"timer {act.what.kind}"
+
+
+def _writing(act: Act) -> str:
+    assert isinstance(act.what, Write)
+    return f"client writes {act.what.name}, {'' if act.what.sync else 'a'}synchronous"
+
+
+def _calling(act: Act) -> str:
+    assert isinstance(act.what, clients.Call)
+    return f"client asks: {act.what.kind} {act.what.seq}, ticket {act.what.ticket}"
+
+
+def _reading(act: Act) -> str:
+    assert isinstance(act.what, Read)
+    return f"client reads, must see {act.what.floor}"
+
+
+_DESCRIBERS: dict[str, Callable[[Act], str]] = {
+    "deliver": _delivery,
+    "fire": _alarm,
+    "put": _writing,
+    "call": _calling,
+    "read": _reading,
+    "demote": lambda act: f"operator: demote to {act.what}",
+}
+_WORDS = {
+    "land": "its write is durable",
+    "crash": "crashes and starts again",
+    "wipe": "dies with its disk, starts on an empty one",
+    "campaign": "campaigns",
+    "pause": "was paused for long",
+    "roll back": "operator: roll the queue back",
+    "promote": "operator: promote",
+    "fold": "folds",
+}

@@ -1,0 +1,73 @@
+"""What clients of one node wait for, and what they were told, over all its lives."""
+
+from election.messages import Index, Replica
+from qsync.core.ledger import Ledger
+from qsync.core.ready import Settled, Verdict
+from qsync.sim import properties
+
+Place = tuple[int, int]
+"""Index and term of an entry."""
+Name = tuple[bytes, int]
+"""Session and number of a request."""
+Outcome = tuple[int, int, str]
+"""Place and verdict."""
+
+
+class Answers:
+    """What was told is never forgotten; who waits is, when the process dies."""
+
+    def __init__(self, me: Replica) -> None:
+        self.me = me
+        self.ok: dict[Place, bool] = {}
+        """What was told to be committed; true if it is synchronous."""
+        self.gone: dict[Place, str] = {}
+        """What was told to be gone, and in which words."""
+        self.outcomes: dict[Name, Outcome] = {}
+        """What was told of a numbered request."""
+        self.refused: frozenset[Name] = frozenset()
+        """Requests of which clients were told that they have no effect."""
+        self.read_to = Index(0)
+        """How far a linearizable read has seen."""
+        self.asked: dict[int, Name] = {}
+        """Tickets of clients that wait: session and number of the request."""
+        self.floors: dict[int, Index] = {}
+        """Reads that wait, and the index that each of them must have seen."""
+
+    def refuses(self, request: Name) -> None:
+        """A client hears that nothing was done."""
+        self.refused |= {request}
+
+    def restarts(self) -> None:
+        """Who waited is not answered any more."""
+        self.asked, self.floors = {}, {}
+
+    def tells(self, ledger: Ledger, settled: Settled, *, sync: bool) -> None:
+        """A client hears of its transaction. Properties 3, 4 and 9, as one node can know them."""
+        index, term, verdict = int(settled.index), int(settled.term), settled.verdict
+        place = (index, term)
+        request = self.asked.pop(settled.ticket, None)
+        if request is not None and verdict is not Verdict.CUT:
+            # What was cut for good did not happen, so the request may be tried anew.
+            outcome = (index, term, verdict.value)
+            properties.one_outcome(request, self.outcomes.setdefault(request, outcome), outcome)
+        if verdict is Verdict.COMMITTED:
+            properties.committed_is_shown(self.me, place, ledger)
+            confirmed = index <= ledger.confirmed and ledger.limbo.stretch_at(index) is None
+            if sync:
+                properties.committed_is_confirmed(self.me, place, confirmed=confirmed)
+            self.ok[place] = sync
+            return
+        here = index <= ledger.log.last and ledger.log.term_at(index) == term
+        stretch = ledger.limbo.stretch_at(index) if here else None
+        if verdict is Verdict.CUT:
+            decided = ledger.confirmed >= index and not here
+        else:
+            decided = stretch is not None and ledger.confirmed >= stretch.rollback
+        properties.gone_for_good(self.me, place, verdict.value, decided=decided)
+        self.gone[place] = verdict.value
+
+    def reads(self, ticket: int, visible: Index, confirmed: Index) -> None:
+        """A linearizable read is answered. Property 3."""
+        floor = self.floors.pop(ticket)
+        properties.fresh(self.me, "linearizable", visible=visible, floor=floor)
+        self.read_to = max(self.read_to, confirmed)

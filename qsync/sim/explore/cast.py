@@ -1,0 +1,106 @@
+"""What each state of a single node looks like, and what every act does to it, computed once.
+
+A node is a pure machine, so what an act does to a state is computed once, however many states of
+the whole cluster it happens in. That, and not the speed of a turn, makes the search fast.
+"""
+
+import traceback
+from typing import NamedTuple
+
+from qsync.sim.canon import Violation
+from qsync.sim.explore.acts import Act, perform
+from qsync.sim.explore.clone import clone
+from qsync.sim.explore.host import Host, Told
+from qsync.sim.explore.ids import Renaming
+from qsync.sim.explore.roll import Letter, Roll
+from qsync.sim.explore.rules import View, view
+
+
+class Turn(NamedTuple):
+    """What an act does to a state: the state after it, the letters that leave, what happened."""
+
+    state: int
+    letters: tuple[int, ...]
+    happened: tuple[str, ...]
+
+
+class Broken(NamedTuple):
+    """A property that does not hold; 0 for an error of our own."""
+
+    number: int
+    text: str
+
+
+class Cast(Roll):
+    """The roll of states and letters, with the acts and what they do."""
+
+    def __init__(self, renamings: list[Renaming]) -> None:
+        super().__init__(renamings)
+        self.acts: list[Act] = []
+        self.views: list[View] = []
+        self._act_numbers: dict[Act, int] = {}
+        self._turns: dict[tuple[int, int], Turn | Broken] = {}
+        self._seen: dict[int, int] = {}
+        self._view_numbers: dict[View, int] = {}
+        self._looks: dict[int, int] = {}
+        self._look_numbers: dict[object, int] = {}
+
+    # -- looks
+
+    def view_of(self, number: int) -> int:
+        """The number, in `views`, of what the properties see of a state."""
+        known = self._seen.get(number)
+        if known is None:
+            seen = view(self.hosts[number])
+            known = self._seen[number] = self._view_numbers.setdefault(seen, len(self.views))
+            if known == len(self.views):
+                self.views.append(seen)
+        return known
+
+    def look_of(self, number: int) -> int:
+        """What a state looks like, as a number; the same however the nodes are named."""
+        known = self._looks.get(number)
+        if known is None:
+            look = self.hosts[number].look()
+            known = self._looks[number] = self._look_numbers.setdefault(
+                look, len(self._look_numbers)
+            )
+        return known
+
+    # -- acts
+
+    def act(self, act: Act) -> int:
+        """The number of an act."""
+        known = self._act_numbers.setdefault(act, len(self.acts))
+        if known == len(self.acts):
+            self.acts.append(act)
+        return known
+
+    @property
+    def turns(self) -> int:
+        """How many turns of single nodes were computed."""
+        return len(self._turns)
+
+    def turn(self, state: int, act: int) -> Turn | Broken:
+        """What the act does to the state."""
+        known = self._turns.get((state, act))
+        if known is None:
+            known = self._turns[state, act] = self.perform(clone(self.hosts[state]), act)
+        return known
+
+    def perform(self, host: Host, act: int) -> Turn | Broken:
+        """The act happens to this very host."""
+        try:
+            told = perform(host, self.acts[act])
+        except Violation as violation:
+            return Broken(violation.number, str(violation))
+        except Exception as error:  # noqa: BLE001 - whatever our code raises is a finding
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            text = f"{type(error).__name__}: {error} at {where.filename}:{where.lineno}"
+            return Broken(0, f"{text} {where.line}")
+        return self._turned(host, told)
+
+    def _turned(self, host: Host, told: Told) -> Turn:
+        state = self.state(host)  # first: it learns the entries that the letters carry
+        letters = [self.letter(Letter(host.me, to, message)) for to, message in told.letters]
+        return Turn(state, tuple(letters), tuple(told.happened))

@@ -1,0 +1,36 @@
+"""What a node has been, over all its lives: no machine looks into it."""
+
+from election.messages import Index, Replica, Term
+from qsync.sim import properties
+from qsync.sim.explore.answers import Answers, Name
+
+
+class Diary:
+    """Kept beside the node, so that what it forgets in a crash can still be held against it."""
+
+    def __init__(self, me: Replica) -> None:
+        self.me = me
+        self.answers = Answers(me)
+        self.voted: tuple[Term, Replica] | None = None
+        """The newest vote that it gave."""
+        self.led: tuple[tuple[Term, Index], ...] = ()
+        """Terms that it led, and the index of its PROMOTE."""
+        self.confirmed_crcs: tuple[int, ...] = ()
+        """Checksums of the longest log that it confirmed, and below the fates."""
+        self.gone: tuple[bool, ...] = ()
+        self.effective: frozenset[Name] = frozenset()
+        """Requests that it has seen take effect."""
+        self.lost_crcs: tuple[int, ...] = ()
+        """What was on its disk before that was wiped."""
+
+    def votes(self, term: Term, candidate: Replica) -> None:
+        """A vote leaves. Property 5."""
+        if self.voted is not None and term <= self.voted[0]:
+            properties.vote_stands(self.me, term, self.voted[1], candidate)
+            properties.term_stands(self.me, self.voted[0], term)
+        self.voted = (term, candidate)
+
+    def leads(self, term: Term, promoted_at: Index) -> None:
+        """It leads that term."""
+        if (term, promoted_at) not in self.led:
+            self.led = (*self.led, (term, promoted_at))

@@ -1,0 +1,91 @@
+"""What one node can break by itself: looked at after each turn, and written in its diary."""
+
+from typing import TYPE_CHECKING
+
+from election.messages import Index
+from election.roles import Role
+from qsync.core.ledger import Ledger
+from qsync.sim import properties
+from qsync.sim.canon import Books, Canon
+
+if TYPE_CHECKING:
+    from qsync.sim.explore.host import Host
+
+
+class Mark:
+    """A node before its turn."""
+
+    __slots__ = ("confirmed", "cuts", "led", "ledger", "term", "visible")
+
+    def __init__(self, host: "Host") -> None:
+        raft, ledger = host.core.machine.raft, host.ledger
+        self.ledger = ledger
+        self.term = raft.term
+        self.led = raft.term if raft.role is Role.LEADER else 0
+        self.confirmed = ledger.confirmed
+        self.visible = ledger.visible
+        self.cuts = ledger.cuts
+
+    def compare(self, host: "Host") -> None:
+        """Properties 5, 6 and 8 within one life; then what holds of every state."""
+        raft, ledger = host.core.machine.raft, host.ledger
+        if ledger is self.ledger:
+            properties.term_stands(host.me, self.term, raft.term)
+            properties.confirmed_stands(host.me, self.confirmed, ledger.confirmed)
+            if ledger.cuts != self.cuts:
+                properties.cut_spares_confirmed(host.me, ledger.log.last, self.confirmed)
+            else:
+                properties.visible_stands(host.me, self.visible, ledger.visible)
+            if ledger.confirmed != self.confirmed and self.led == raft.term:
+                now = ledger.confirmed
+                of = ledger.log.term_at(now)
+                properties.own_term(host.me, term=raft.term, index=now, of=of)
+        leader = host.core.machine.leader
+        if leader is not None:
+            host.diary.leads(leader.term, leader.promoted_at)
+        if ledger is not self.ledger or ledger.confirmed != self.confirmed:
+            _confirms(host, ledger)
+        _shows(host, ledger)
+
+
+def _confirms(host: "Host", ledger: Ledger) -> None:
+    """Property 2: the fates follow from the confirmed log alone, whoever computes them."""
+    diary, log, upto = host.diary, ledger.log, ledger.confirmed
+    books = Books()
+    for entry in ledger.entries(Index(1), upto):
+        books.enter(host.me, entry)
+    canon = Canon(books)
+    canon.extend(ledger, upto)
+    crcs = tuple([int(log.crc_at(index)) for index in range(1, upto + 1)])
+    gone = tuple(canon.rolled_back[1:])
+    for index in range(1, upto + 1):
+        term = log.term_at(index)
+        if books.places[index, term].kind in properties.DECIDED:
+            here = ledger.limbo.stretch_at(index) is not None
+            properties.one_fate(host.me, index, gone=here, elsewhere=gone[index - 1])
+    for index, (before, now) in enumerate(zip(diary.confirmed_crcs, crcs, strict=False), start=1):
+        if before != now:
+            properties.one_order(host.me, index, term=log.term_at(index), elsewhere=-1)
+        properties.one_fate(host.me, index, gone=gone[index - 1], elsewhere=diary.gone[index - 1])
+    if len(crcs) >= len(diary.confirmed_crcs):
+        if any(gone[len(diary.gone) :]):
+            host.happened("confirmed a rollback")
+        if len(crcs) > len(diary.confirmed_crcs):
+            host.happened("confirmed")
+        diary.confirmed_crcs, diary.gone = crcs, gone
+
+
+def _shows(host: "Host", ledger: Ledger) -> None:
+    """Properties 4 and 8."""
+    diary, log, limbo = host.diary, ledger.log, ledger.limbo
+    shown = ledger.visible
+    for entry in ledger.entries(Index(ledger.confirmed + 1), shown):
+        if limbo.stretch_at(entry.index) is None:
+            sync = entry.kind in properties.DECIDED and bool(entry.flags & 1)
+            properties.not_pending(host.me, entry.index, confirmed=ledger.confirmed, sync=sync)
+    if shown > ledger.confirmed:
+        durable = host.platter.holds(shown, log.crc_at(shown))
+        properties.shown_is_durable(host.me, shown, durable=durable)
+    for (index, term), why in diary.answers.gone.items():
+        if index <= log.last and properties.shows(ledger, index, term):
+            properties.gone_is_hidden(host.me, (index, term), why)

@@ -1,0 +1,188 @@
+"""A node of the explored cluster: its process, its disk, its connections and its diary."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import cbor2
+
+from election.messages import Index, Replica, Vote
+from qsync.core.inputs import Connected, Input, Written
+from qsync.core.ledger import Ledger
+from qsync.core.messages import Append, Appended, Message
+from qsync.core.ready import Ready, Verdict
+from qsync.record import WAIT_ACK
+from qsync.sim import properties
+from qsync.sim.explore.diary import Diary
+from qsync.sim.explore.examine import Mark
+from qsync.sim.explore.plan import Plan
+from qsync.sim.explore.platter import Letters
+from qsync.sim.trace import Sight
+
+
+class Told:
+    """What a turn gave to the world: letters that left, and what is worth counting."""
+
+    __slots__ = ("happened", "letters")
+
+    def __init__(self) -> None:
+        self.letters: Letters = []
+        self.happened: list[str] = []
+
+
+class Host:
+    """Everything of one node. A turn is one input, and all that the node wants done after it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.me = plan.me
+        self.now = 0.0
+        self.platter = plan.platter()
+        self.core = plan.boot(self.platter)
+        self.armed: set[str] = set()
+        self.epochs: dict[Replica, int] = dict.fromkeys(plan.peers, 0)
+        self.diary = Diary(plan.me)
+        self._told = Told()
+        self._mark = Mark(self)
+
+    @property
+    def ledger(self) -> Ledger:
+        """Log and fates, as this process knows them."""
+        return self.core.machine.ledger
+
+    # -- lives
+
+    def restart(self, empty: Iterable[Replica]) -> None:
+        """A new process on the same disk, connected to everybody. `empty`: whose logs are."""
+        self.armed, self.epochs = set(), dict.fromkeys(self.epochs, 0)
+        self.diary.answers.restarts()
+        self.core = self.plan.boot(self.platter)
+        self.core.clock(self.now)
+        self.core.start()
+        found = set(empty)
+        for peer in self.epochs:
+            self.connect(peer, empty=peer in found)
+
+    def connect(self, peer: Replica, *, empty: bool) -> None:
+        """A new connection to a peer stands."""
+        self.epochs[peer] += 1
+        self.step(Connected(peer=peer, epoch=self.epochs[peer], empty=empty))
+
+    # -- turns
+
+    def begin(self, *, later: float = 0.0) -> None:
+        """A turn begins, so many seconds after the last one."""
+        self._told, self._mark = Told(), Mark(self)
+        self.now += later
+        self.core.clock(self.now)
+
+    def step(self, event: Input) -> None:
+        """Something happens."""
+        self.core.step(event)
+
+    def end(self) -> Told:
+        """Fulfil what is wanted. Raises Violation when the node breaks a property by itself."""
+        self._fulfil(self.core.ready())
+        while self.platter.write is not None and not self.plan.slow_disk:
+            self.land()
+            self._fulfil(self.core.ready())
+        self.core.absorb()
+        self._mark.compare(self)
+        told, self._told = self._told, Told()
+        return told
+
+    def land(self) -> None:
+        """The write under way is durable."""
+        write, letters = self.platter.land()
+        for peer, message in letters:
+            self._send(peer, message)
+        self.step(Written(id=write.id))
+
+    def happened(self, what: str) -> None:
+        """Something worth counting."""
+        self._told.happened.append(what)
+
+    def _fulfil(self, ready: Ready) -> None:
+        for peer, message in ready.send_now:
+            self._check_ack(message)
+            self._send(peer, self._filled(message))
+        for _, message in ready.send_after:
+            self._check_ack(message)
+        letters = [(peer, self._filled(message)) for peer, message in ready.send_after]
+        if ready.write is not None:
+            self.platter.begin(self.plan.seal(ready.write), letters)
+        else:
+            for peer, message in letters:
+                self._send(peer, message)
+        for timer in ready.timers:
+            self.armed.add(timer.kind)
+            if timer.earliest is None:
+                self.armed.discard(timer.kind)
+        for note in ready.notes:
+            self.happened(note.name)
+        self._answer(ready)
+
+    def _answer(self, ready: Ready) -> None:
+        ledger, answers = self.ledger, self.diary.answers
+        for settled in ready.settled:
+            entries = ledger.entries(settled.index, settled.index)
+            sync = bool(entries) and bool(entries[0].flags & WAIT_ACK)
+            asked = answers.asked.get(settled.ticket)
+            if asked is not None and settled.verdict is Verdict.COMMITTED:
+                session, seq, *_ = cbor2.loads(entries[0].body)
+                properties.own_request(asked, (session, seq))
+            answers.tells(ledger, settled, sync=sync)
+            self.happened(f"told {settled.verdict.value}")
+        for read in ready.reads:
+            if read.ticket in answers.floors:
+                if read.refused is None:
+                    answers.reads(read.ticket, ledger.visible, ledger.confirmed)
+                    self.happened("read")
+                else:
+                    del answers.floors[read.ticket]
+
+    def _filled(self, message: Message) -> Message:
+        if not isinstance(message, Append) or message.last == message.prev_index:
+            return message
+        entries = self.core.machine.entries(Index(message.prev_index + 1), message.last)
+        return replace(message, entries=tuple(entries))
+
+    def _send(self, peer: Replica, message: Message) -> None:
+        if isinstance(message, Vote) and message.granted and not message.pre:
+            self.diary.votes(message.asked, peer)
+        if type(message).__name__ not in self.plan.unheard:
+            self._told.letters.append((peer, message))
+
+    def _check_ack(self, message: Message) -> None:
+        # When it is written: it may leave later, and by then the log may have been cut.
+        if isinstance(message, Appended) and message.ok:
+            durable = self.platter.holds(message.index, self.ledger.log.crc_at(message.index))
+            properties.acked_is_durable(self.me, message.index, durable=durable)
+
+    # -- the trace
+
+    def sight(self) -> Sight:
+        """What a line of the trace shows of it."""
+        raft, ledger = self.core.machine.raft, self.ledger
+        return Sight(
+            self.me,
+            raft.role.value[0].upper(),
+            raft.term,
+            ledger.log.last,
+            ledger.written,
+            ledger.confirmed,
+            ledger.visible,
+        )
+
+    def look(self) -> tuple[object, ...]:
+        """Something of the state that does not change when the nodes are renamed."""
+        raft, ledger, platter = self.core.machine.raft, self.ledger, self.platter
+        log = ledger.log
+        return (
+            *self.sight()[1:],
+            tuple([int(log.term_at(index)) for index in range(1, log.last + 1)]),
+            (raft.leader == self.me, raft.leader is None),
+            (raft.ballot.vote == self.me, raft.ballot.vote is None),
+            (len(platter.entries), platter.ballot.term, platter.write is None),
+            tuple(sorted(self.armed)),
+            self.core.machine.follower.matched,
+        )

@@ -1,0 +1,31 @@
+"""Whether the nodes of a world break a property together; every combination is asked once."""
+
+from qsync.sim.explore import rules
+from qsync.sim.explore.cast import Cast
+from qsync.sim.explore.world import World
+
+
+class Judge:
+    """Knows which pairs of nodes, and which whole clusters, were found sound."""
+
+    def __init__(self, cast: Cast, quorum: int) -> None:
+        self._cast = cast
+        self._quorum = quorum
+        self._sound: set[tuple[int, ...]] = set()
+        self._pairs: set[tuple[int, int]] = set()
+
+    def check(self, world: World) -> None:
+        """Raises Violation."""
+        cast = self._cast
+        views = tuple([cast.view_of(state) for state in world.hosts])
+        if views in self._sound:
+            return
+        seen = [cast.views[each] for each in views]
+        for place, one in enumerate(views):
+            for other in range(place + 1, len(views)):
+                pair = (one, views[other])
+                if pair not in self._pairs:
+                    rules.pair(seen[place], seen[other])
+                    self._pairs.add(pair)
+            rules.confirmed_on_quorum(seen[place], seen, self._quorum)
+        self._sound.add(views)

@@ -1,0 +1,151 @@
+"""What may happen next in a state of one node, and what each of it uses up of the bounds."""
+
+from typing import NamedTuple
+
+from election.messages import AskVote
+from election.roles import Role
+from qsync.core.ready import TimerKind
+from qsync.sim.explore.acts import A_BEAT, LONG, Act, Alarm, Delivery, Write
+from qsync.sim.explore.cast import Cast
+from qsync.sim.explore.clients import Call
+from qsync.sim.explore.host import Host
+from qsync.sim.explore.ids import node_ids
+from qsync.sim.explore.scope import Scope
+
+FREE = -1
+"""In the place of a bound: it may happen as often as there is cause for it."""
+
+BOUNDS = (
+    "campaigns",
+    "timeouts",
+    "heartbeats",
+    "writes",
+    "asyncs",
+    "reads",
+    "rollbacks",
+    "crashes",
+    "wipes",
+    "duplicates",
+    "pauses",
+    "promotes",
+    "demotes",
+    "calls",
+    "asks",
+    "folds",
+)
+"""Everything that a scope may bound."""
+
+
+class Move(NamedTuple):
+    """An act by its number; it takes one from the bound at that place. `kind`: of a free one."""
+
+    bound: int
+    act: int
+    kind: int
+
+
+class Menu:
+    """Moves by state, each list made once."""
+
+    def __init__(self, scope: Scope, cast: Cast) -> None:
+        unknown = set(scope.bounds) - set(BOUNDS)
+        assert not unknown, unknown
+        self.bounds = tuple(name for name in BOUNDS if name in scope.bounds)
+        self._scope = scope
+        self._cast = cast
+        self._moves: dict[int, tuple[Move, ...]] = {}
+        self._deliveries: dict[int, tuple[int, ...]] = {}
+        self._voters = node_ids(scope.nodes)
+        self._writable: dict[int, bool] = {}
+        self._writes: dict[tuple[int, int, bool], int] = {}
+
+    def bound(self, name: str) -> int:
+        """The place of a bound; -2 when the scope does not have it."""
+        return self.bounds.index(name) if name in self.bounds else -2
+
+    def moves(self, state: int) -> tuple[Move, ...]:
+        """What can happen to a node in that state, whatever the others are."""
+        found = self._moves.get(state)
+        if found is None:
+            host = self._cast.hosts[state]
+            acts = [*self._timers(host), *self._people(host)]
+            if host.platter.write is not None:
+                acts.append(("", Act(host.me, "land")))
+            found = self._moves[state] = tuple([
+                Move(self.bounds.index(bound) if bound else FREE, self._cast.act(act), _kind(act))
+                for bound, act in acts
+                if not bound or bound in self.bounds
+            ])  # fmt: skip
+        return found
+
+    def _timers(self, host: Host) -> list[tuple[str, Act]]:
+        me, machine = host.me, host.core.machine
+        leads = machine.raft.role is Role.LEADER
+        found: list[tuple[str, Act]] = []
+        if TimerKind.ELECTION in host.armed and not leads:
+            found.append(("timeouts", Act(me, "fire", Alarm(TimerKind.ELECTION, LONG))))
+        if int(me) in self._scope.campaigning and not leads and machine.raft.ballot.member:
+            found.append(("campaigns", Act(me, "campaign")))
+        if leads:
+            found.append(("heartbeats", Act(me, "fire", Alarm(TimerKind.HEARTBEAT, A_BEAT))))
+            found.append(("pauses", Act(me, "pause")))
+        if TimerKind.CONFIRM in host.armed and self._scope.records:
+            found.append(("", Act(me, "fire", Alarm(TimerKind.CONFIRM, 0.0))))
+        if TimerKind.SYNCHRO in host.armed and host.ledger.limbo.queue:
+            found.append(("rollbacks", Act(me, "fire", Alarm(TimerKind.SYNCHRO, 0.0))))
+        if TimerKind.TRANSFER in host.armed:
+            found.append(("", Act(me, "fire", Alarm(TimerKind.TRANSFER, LONG))))
+        return found
+
+    def _people(self, host: Host) -> list[tuple[str, Act]]:
+        me, machine = host.me, host.core.machine
+        if host.plan.whole:
+            return [("folds", Act(me, "fold"))]
+        if machine.leader is None:
+            return [("promotes", Act(me, "promote"))]
+        return [("demotes", Act(me, "demote", peer)) for peer in host.plan.peers]
+
+    def writable(self, state: int) -> bool:
+        """A client's transaction would be taken there."""
+        found = self._writable.get(state)
+        if found is None:
+            machine = self._cast.hosts[state].core.machine
+            found = self._writable[state] = not machine.reasons()
+        return found
+
+    def write(self, place: int, count: int, *, sync: bool) -> int:
+        """The act of taking the transaction that is the count-th of its kind."""
+        key = (place, count, sync)
+        found = self._writes.get(key)
+        if found is None:
+            name = chr(ord("a" if sync else "p") + count)
+            ticket = count if sync else 100 + count
+            me = self._voters[place]
+            act = Act(me, "put", Write(name, sync=sync, ticket=ticket))
+            found = self._writes[key] = self._cast.act(act)
+        return found
+
+    def call(self, place: int, kind: str, *, seq: int, ticket: int) -> int:
+        """The act of asking for something."""
+        return self._cast.act(Act(self._voters[place], "call", Call(kind, seq, ticket)))
+
+    def deliveries(self, letter: int) -> tuple[int, ...]:
+        """The acts of a message's arrival: one, or two if the receiver's patience matters."""
+        found = self._deliveries.get(letter)
+        if found is None:
+            sender, receiver, message = self._cast.letters[letter]
+            asks = isinstance(message, AskVote) and not message.transfer
+            late = [True] if asks and not self._scope.sticky else [False, True] if asks else [False]
+            found = self._deliveries[letter] = tuple([
+                self._cast.act(Act(receiver, "deliver", Delivery(sender, message, each)))
+                for each in late
+            ])  # fmt: skip
+        return found
+
+
+def _kind(act: Act) -> int:
+    """Free acts at one node have different kinds."""
+    return _KINDS.get(act.what.kind if isinstance(act.what, Alarm) else act.name, 0)
+
+
+_KINDS = {"land": 1, TimerKind.CONFIRM: 2, TimerKind.TRANSFER: 3}

@@ -1,0 +1,50 @@
+"""A way through the states as people read it: a line of fixed width for every act."""
+
+from collections.abc import Sequence
+
+from qsync.sim.explore.cast import Turn
+from qsync.sim.explore.search import Search
+from qsync.sim.explore.world import World
+from qsync.sim.trace import Sight
+
+HEADING = "  step  node    term  last wrtn conf visi  what"
+_FALLS = ("crash", "wipe")
+
+
+def minutes(search: Search, trace: Sequence[int]) -> list[str]:
+    """The nodes as they are at first, then every act with the node as it is after it.
+
+    Without a trace, what was broken in the script before the first state: all of that.
+    """
+    if not trace:
+        acts = enumerate(search.prelude.acts, start=1)
+        return [HEADING, *[_line(step, sight, act.describe()) for step, (sight, act) in acts]]
+    world = search.first()
+    cast = search.cast
+    lines = [HEADING]
+    lines += [_line(0, cast.hosts[state].sight(), "at first") for state in world.hosts]
+    for step, number in enumerate(trace, start=1):
+        act = cast.acts[number]
+        place = int(act.node) - 1
+        if act.name in _FALLS:
+            world = search.worlds.fall(world, place, act.name, world.left).world
+        else:
+            world = _after(search, world, place, number)
+        lines.append(_line(step, cast.hosts[world.hosts[place]].sight(), act.describe()))
+    return lines
+
+
+def _after(search: Search, world: World, place: int, act: int) -> World:
+    turn = search.cast.turn(world.hosts[place], act)
+    if not isinstance(turn, Turn):
+        return world  # it broke a property: the last line shows the node before it did
+    hosts = (*world.hosts[:place], turn.state, *world.hosts[place + 1 :])
+    return world._replace(hosts=hosts)
+
+
+def _line(step: int, sight: Sight, what: str) -> str:
+    node, role, term, last, written, confirmed, visible = sight
+    return (
+        f"{step:6d}  n{node} {role} {term:7d} {last:5d}{written:5d}{confirmed:5d}{visible:5d}"
+        f"  {what}"
+    )

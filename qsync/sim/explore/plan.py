@@ -1,0 +1,107 @@
+"""What all lives of a node have in common: its configuration, and which rules are broken in it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from election.messages import Ballot, Replica
+from qsync.core.config import CoreConfig
+from qsync.core.machine import Machine
+from qsync.core.ready import Ready, Write
+from qsync.replica import Replica as Core
+from qsync.sim.explore.platter import Platter
+from qsync.store.memory import MemorySpaces
+
+
+class Seal:
+    """The part of a disk that a mutant may replace: what is stored of a write."""
+
+    def __init__(self) -> None:
+        self.seal: Callable[[Write], Write] = _as_it_is
+
+
+class Draft:
+    """A plan before the mutants have seen it (see `qsync.sim.mutants.plant`)."""
+
+    def __init__(self, config: CoreConfig) -> None:
+        self.config = config
+        self.disk = Seal()
+        self.remodel: Callable[[Core], None] = _as_built
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How to start a node. `whole`: with the spaces; else the log and its fates alone."""
+
+    config: CoreConfig
+    seal: Callable[[Write], Write]
+    remodel: Callable[[Core], None]
+    whole: bool
+    slow_disk: bool
+    """Writes take time, so that a crash can come before their end; else they land at once."""
+    unheard: frozenset[str]
+    """Kinds of messages that the network loses, all of them."""
+    ballot: Ballot
+    """Of an empty directory."""
+
+    @property
+    def me(self) -> Replica:
+        """The node's id."""
+        return self.config.me
+
+    @property
+    def peers(self) -> list[Replica]:
+        """The other voters."""
+        return [each for each in self.config.voters if each != self.me]
+
+    def platter(self) -> Platter:
+        """An empty disk."""
+        return Platter(self.me, self.ballot, MemorySpaces() if self.whole else None)
+
+    def boot(self, platter: Platter) -> Core:
+        """A process on that directory."""
+        core = self._core(platter)
+        self.remodel(core)
+        return core
+
+    def _core(self, platter: Platter) -> Core:
+        spaces = platter.spaces
+        if spaces is None:
+            return Bare(self.config, platter)
+        return Core(
+            self.config,
+            ballot=platter.ballot,
+            confirmed=platter.confirmed,
+            headers=platter.headers(),
+            tail=platter.read,
+            backing=spaces,
+            folded=spaces.folded,
+        )
+
+
+class Bare(Core):
+    """A replica without spaces: its transactions are names, and nobody looks into them."""
+
+    def __init__(self, config: CoreConfig, platter: Platter) -> None:
+        self.machine = Machine(
+            config,
+            ballot=platter.ballot,
+            confirmed=platter.confirmed,
+            headers=platter.headers(),
+            tail=platter.read,
+        )
+
+    def ready(self) -> Ready:
+        """Nobody follows the log."""
+        return self.machine.ready()
+
+    def absorb(self) -> None:
+        """There is nothing to bring up to date."""
+
+
+def _as_it_is(write: Write) -> Write:
+    """What an honest disk stores."""
+    return write
+
+
+def _as_built(core: Core) -> None:
+    """The product itself, unchanged."""

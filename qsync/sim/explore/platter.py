@@ -1,0 +1,67 @@
+"""One node's disk: what is durable, and the one write that is not yet."""
+
+from election.messages import Ballot, Index, Replica
+from qsync.core.messages import Message
+from qsync.core.ready import Write
+from qsync.record import Entry
+from qsync.sim import properties
+from qsync.store.memory import MemorySpaces
+
+Letters = list[tuple[Replica, Message]]
+
+
+class Platter:
+    """A write lands as a whole or not at all. Letters that rest on it wait beside it."""
+
+    def __init__(self, me: Replica, ballot: Ballot, spaces: MemorySpaces | None) -> None:
+        self.me = me
+        self.ballot = ballot
+        self.confirmed = Index(0)
+        self.entries: list[Entry] = []
+        self.write: Write | None = None
+        self.letters: Letters = []
+        self.spaces = spaces
+        """The folded spaces; they outlive the process, not the disk."""
+
+    def read(self, first: Index, last: Index) -> list[Entry]:
+        """The durable entries `first .. last`."""
+        return self.entries[first - 1 : last]
+
+    def headers(self) -> list[tuple[int, ...]]:
+        """As a log gives them at start."""
+        return [
+            (e.index, e.term, e.origin, e.lsn, e.kind, e.flags, len(e.body), 0, e.crc)
+            for e in self.entries
+        ]
+
+    def begin(self, write: Write, letters: Letters) -> None:
+        """From now on a crash loses it."""
+        assert self.write is None
+        self.write, self.letters = write, letters
+
+    def land(self) -> tuple[Write, Letters]:
+        """The write is durable. Property 5: no ballot is taken back by it."""
+        write, letters = self.write, self.letters
+        assert write is not None
+        self.write, self.letters = None, []
+        properties.ballot_stands(self.me, self.ballot, write.ballot)
+        if write.cut_above is not None:
+            del self.entries[write.cut_above :]
+        assert not write.entries or write.entries[0].index == len(self.entries) + 1
+        self.entries += write.entries
+        self.ballot, self.confirmed = write.ballot, write.confirmed
+        return write, letters
+
+    def crash(self) -> None:
+        """What was not durable is gone."""
+        self.write, self.letters = None, []
+
+    def wipe(self, ballot: Ballot) -> None:
+        """Everything is gone: an empty directory, which is no member."""
+        self.crash()
+        self.entries, self.confirmed, self.ballot = [], Index(0), ballot
+        self.spaces = None if self.spaces is None else MemorySpaces()
+
+    def holds(self, index: int, crc: int) -> bool:
+        """That very entry, and so that very prefix, is durable here."""
+        return index == 0 or (index <= len(self.entries) and self.entries[index - 1].crc == crc)

@@ -1,0 +1,117 @@
+"""States of single nodes and messages under way, each kept once and known by a number."""
+
+from typing import NamedTuple
+
+from election.messages import CampaignNow, Index, Replica, Vote
+from qsync.core.messages import Append, Appended, Heard, Heartbeat, Message
+from qsync.sim.explore.chain import Chain
+from qsync.sim.explore.fingerprint import Fingerprints
+from qsync.sim.explore.host import Host
+from qsync.sim.explore.ids import Renaming
+
+LINKS = 100
+"""More than there are nodes."""
+
+
+class Letter(NamedTuple):
+    """A message under way."""
+
+    sender: Replica
+    receiver: Replica
+    message: Message
+
+
+class Roll:
+    """Numbers are given in the order of discovery, so they are the same in every run.
+
+    What is the same when the nodes of a cluster are renamed has the same number there.
+    """
+
+    def __init__(self, renamings: list[Renaming]) -> None:
+        self.renamings = renamings
+        self.hosts: dict[int, Host] = {}
+        self.letters: dict[int, Letter] = {}
+        self._chain = Chain()
+        self._prints = [Fingerprints(self._chain, each) for each in renamings]
+        self._numbers: dict[bytes, int] = {}
+        self._renamed: list[dict[int, int]] = [{} for _ in renamings]
+        self._originals: list[dict[int, int]] = [{} for _ in renamings]
+        self._links: list[dict[int, int]] = [{} for _ in renamings]
+
+    # -- states
+
+    def state(self, host: Host) -> int:
+        """The number of a state; the first host that has it stands for all."""
+        entries = host.ledger.entries(Index(1), host.ledger.log.last)
+        previous = 0
+        for entry in entries:
+            self._chain.learn(previous, entry)
+            previous = entry.crc
+        number = self._number(self._prints[0].of_state(host, host.now))
+        self._met(number, host)
+        return number
+
+    def _met(self, number: int, host: Host) -> None:
+        self.hosts.setdefault(number, host)
+
+    def state_renamed(self, renaming: int, number: int) -> int:
+        """The number of the same state in a cluster whose nodes have other ids."""
+        known = self._renamed[renaming].get(number)
+        if known is None:
+            host = self.hosts[number]
+            known = self._number(self._prints[renaming].of_state(host, host.now))
+            self._renamed[renaming][number] = known
+        return known
+
+    # -- letters
+
+    def letter(self, letter: Letter) -> int:
+        """The number of a letter. Letters and states share their numbers."""
+        number = self._number(self._prints[0].of_value(letter))
+        self.letters.setdefault(number, letter)
+        return number
+
+    def letter_renamed(self, renaming: int, number: int) -> int:
+        """As for states."""
+        known = self._renamed[renaming].get(number)
+        if known is None:
+            known = self._number(self._prints[renaming].of_value(self.letters[number]))
+            self._renamed[renaming][number] = known
+            self._originals[renaming][known] = number
+        return known
+
+    def letter_originally(self, renaming: int, number: int) -> int:
+        """The letter that `letter_renamed` made that one of."""
+        return self._originals[renaming][number]
+
+    def link(self, letter: int) -> int:
+        """A number for the connection that a letter is on."""
+        return self.link_renamed(0, letter)
+
+    def link_renamed(self, renaming: int, letter: int) -> int:
+        """As for states."""
+        table = self._links[renaming]
+        known = table.get(letter)
+        if known is None:
+            new, (sender, receiver, _) = self.renamings[renaming], self.letters[letter]
+            known = table[letter] = new[sender] * LINKS + new[receiver]
+        return known
+
+    def _number(self, digest: bytes) -> int:
+        return self._numbers.setdefault(digest, len(self._numbers))
+
+
+def last_term(message: Message, unheard: frozenset[str]) -> int:
+    """A node whose durable term is higher takes no notice of the message at all; 0: it always does.
+
+    True of answers; and of what a leader sends, when the answer that it is stale is lost anyway.
+    """
+    match message:
+        case Vote():
+            return max(message.term, message.asked)
+        case Appended() | Heard() | CampaignNow():
+            return message.term
+        case Append() | Heartbeat() if Heard.__name__ in unheard:
+            return message.term
+        case _:
+            return 0

@@ -1,0 +1,128 @@
+"""What two nodes, or all of them, can break together: asked of every state."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from election.messages import Index
+from qsync.sim import properties
+from qsync.sim.canon import Violation
+from qsync.sim.explore.answers import Name, Outcome, Place
+from qsync.sim.explore.host import Host
+
+
+class View(NamedTuple):
+    """What of a node the properties speak of. Equal views break the same properties."""
+
+    me: int
+    terms: tuple[int, ...]
+    """Of its log, from index 1 on, and the checksums of the same entries."""
+    crcs: tuple[int, ...]
+    hidden: frozenset[int]
+    """What of it is rolled back, as this node sees it now."""
+    confirmed: int
+    visible: int
+    durable: frozenset[tuple[int, int]]
+    """Index and checksum of all that is or was on its disk, before that was wiped too."""
+    ever: tuple[int, ...]
+    """Checksums of the longest log that it ever confirmed, and the fates in it."""
+    gone: tuple[bool, ...]
+    led: tuple[tuple[int, int], ...]
+    establishes: int
+    """The term that it leads with a confirmed PROMOTE; 0 for none."""
+    told_ok: frozenset[Place]
+    told_gone: tuple[tuple[Place, str], ...]
+    outcomes: tuple[tuple[tuple[bytes, int], Outcome], ...]
+    refused: frozenset[Name]
+    effective: frozenset[Name]
+    read_to: int
+
+
+def view(host: Host) -> View:
+    """Of a node as it is now."""
+    ledger, diary, leader = host.ledger, host.diary, host.core.machine.leader
+    answers = diary.answers
+    entries = ledger.entries(Index(1), ledger.log.last)
+    established = leader is not None and leader.established
+    disk = [(each.index, each.crc) for each in host.platter.entries]
+    return View(
+        me=int(host.me),
+        terms=tuple([int(each.term) for each in entries]),
+        crcs=tuple([int(each.crc) for each in entries]),
+        hidden=frozenset([e.index for e in entries if ledger.limbo.stretch_at(e.index)]),
+        confirmed=ledger.confirmed,
+        visible=ledger.visible,
+        durable=frozenset([*disk, *enumerate(diary.lost_crcs, start=1)]),
+        ever=diary.confirmed_crcs,
+        gone=diary.gone,
+        led=tuple([(int(term), int(at)) for term, at in diary.led]),
+        establishes=leader.term if leader is not None and established else 0,
+        told_ok=frozenset([place for place, sync in answers.ok.items() if sync]),
+        told_gone=tuple(sorted(answers.gone.items())),
+        outcomes=tuple(sorted(answers.outcomes.items())),
+        refused=answers.refused,
+        effective=diary.effective,
+        read_to=answers.read_to,
+    )
+
+
+def pair(one: View, other: View) -> None:
+    """Properties 1 to 5 and 9 of two nodes."""
+    for index, (term, crc) in enumerate(zip(one.terms, one.crcs, strict=True), start=1):
+        if index <= len(other.terms) and other.terms[index - 1] == term:
+            same = other.crcs[index - 1] == crc
+            properties.one_entry(one.me, index, term, same=same)
+    _one_fate(one, other)
+    for term, _ in one.led:
+        if any(term == each for each, _ in other.led):
+            properties.one_leader(term, one.me, other.me)
+    for mine, theirs in ((one, other), (other, one)):
+        _completes(mine, theirs)
+        _hides(mine, theirs)
+        _agrees(mine, theirs)
+
+
+def _one_fate(one: View, other: View) -> None:
+    known = zip(one.ever, one.gone, other.ever, other.gone, strict=False)
+    for index, (crc, gone, crc_elsewhere, elsewhere) in enumerate(known, start=1):
+        if crc != crc_elsewhere:
+            text = f"node {one.me} and node {other.me} confirmed different entries at {index}"
+            raise Violation(2, text)
+        properties.one_fate(one.me, index, gone=gone, elsewhere=elsewhere)
+
+
+def _completes(one: View, other: View) -> None:
+    """Property 3: what clients of `one` were told is committed, `other` has when it leads."""
+    term = other.establishes
+    for index, of in one.told_ok:
+        if of < term:
+            has = index <= other.confirmed and other.terms[index - 1] == of
+            has = has and index not in other.hidden
+            properties.leader_complete(other.me, term=term, has=has, index=index, of=of)
+
+
+def _hides(one: View, other: View) -> None:
+    """Property 4: what clients of `one` were told is gone, `other` neither shows nor promises."""
+    for place, why in one.told_gone:
+        index, of = place
+        shown = index <= other.visible and other.terms[index - 1] == of
+        if (shown and index not in other.hidden) or place in other.told_ok:
+            properties.gone_is_hidden(other.me, place, why)
+
+
+def _agrees(one: View, other: View) -> None:
+    """Properties 9 and 12: of one request the same is told everywhere."""
+    for request in one.refused & (other.effective | one.effective):
+        properties.refused_has_no_effect(request)
+    for request, outcome in one.outcomes:
+        for again, another in other.outcomes:
+            if request == again:
+                properties.one_outcome(request, outcome, another)
+
+
+def confirmed_on_quorum(one: View, everybody: Sequence[View], quorum: int) -> None:
+    """Property 7: what it ever confirmed is on the disks of a quorum."""
+    index = len(one.ever)
+    if index:
+        place = (index, one.ever[-1])
+        have = [each.me for each in everybody if place in each.durable]
+        properties.on_quorum(one.me, index, have, quorum)

@@ -1,0 +1,67 @@
+"""What one exploration lets happen, and how often: its bounds, stated."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from election.fencing import Fencing
+from election.messages import Ballot, Replica, Term
+from election.quorum import Quorum
+from qsync.core.config import CoreConfig
+
+MEMBER = Ballot(term=Term(0), vote=None, member=True)
+"""Of a new cluster that has been bootstrapped."""
+
+EVERYTHING_HEARD: frozenset[str] = frozenset()
+"""For `unheard`: the network may lose anything, and carry anything."""
+EVERYBODY = frozenset({1, 2, 3})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """`bounds`: how often each thing happens at most. What is not named never happens.
+
+    Deliveries are not bounded, and neither is loss: a message that is lost is one that has not
+    been delivered yet. `prelude`: the words of the script that makes the first state.
+    """
+
+    name: str
+    claim: str
+    """What is shown when the scope is exhausted, in a sentence."""
+    bounds: Mapping[str, int]
+    prelude: str
+    reaches: frozenset[str]
+    """What must have happened in some state: a scope in which it does not proves nothing."""
+    nodes: int = 3
+    alike: tuple[tuple[int, ...], ...] = ()
+    """Groups of nodes that may be exchanged for one another."""
+    crashing: frozenset[int] = EVERYBODY
+    campaigning: frozenset[int] = EVERYBODY
+    whole: bool = False
+    slow_disk: bool = True
+    ordered: bool = False
+    """Messages of one connection do not overtake each other (but any of them may be lost)."""
+    records: bool = True
+    """CONFIRM records are written (their timer comes at any time)."""
+    sticky: bool = False
+    """Asked for its vote, a node may still be loyal to its leader; else it never is."""
+    unheard: frozenset[str] = field(default_factory=lambda: frozenset({"Heartbeat", "Heard"}))
+    fencing: Fencing = Fencing.OFF
+    ballot: Ballot = MEMBER
+
+    def config(self, me: Replica, voters: tuple[Replica, ...]) -> CoreConfig:
+        """What a node is configured with."""
+        return CoreConfig(
+            me=me,
+            voters=voters,
+            synchro_quorum=Quorum("N / 2 + 1"),
+            fencing=self.fencing,
+            synchro_policy="rollback",
+            synchro_timeout=0.0,
+            election_timeout=5.0,
+            replication_timeout=1.0,
+        )
+
+    @property
+    def quorum(self) -> int:
+        """How many disks make a transaction safe, whatever a mutant thinks."""
+        return self.nodes // 2 + 1

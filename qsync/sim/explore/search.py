@@ -1,0 +1,229 @@
+"""Breadth first through all states of the cluster, so that what breaks first is shortest."""
+
+import time
+from array import array
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from qsync.sim.canon import Violation
+from qsync.sim.explore.alike import Alike, Key
+from qsync.sim.explore.cast import Broken, Cast
+from qsync.sim.explore.ids import renamings
+from qsync.sim.explore.judge import Judge
+from qsync.sim.explore.menu import Menu
+from qsync.sim.explore.prelude import Prelude
+from qsync.sim.explore.scope import Scope
+from qsync.sim.explore.sleep import NONE, Dormitory, Names
+from qsync.sim.explore.world import Unsound, World, Worlds
+
+STATES_MAX = 20_000_000
+"""An exploration gives up after so many states, unless told otherwise."""
+REPORT_EVERY = 1 << 12
+"""Worlds between two words of progress."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far it is. `waiting`: worlds that were found, and what follows is not known yet."""
+
+    scope: str
+    states: int
+    transitions: int
+    depth: int
+    waiting: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explored:
+    """What came of it. `exhausted`: there is no state left, and no property is broken in any."""
+
+    scope: str
+    mutant: str | None
+    states: int
+    transitions: int
+    depth: int
+    node_states: int
+    turns: int
+    seconds: float
+    exhausted: bool
+    broken: Broken | None
+    trace: tuple[int, ...]
+    """Numbers of acts: the shortest way from the first state to the broken one."""
+    happened: dict[str, int]
+    """How many transitions had it happen."""
+
+
+class Waiting(NamedTuple):
+    """A world whose steps are to be tried: all that are awake, or `only` some free acts."""
+
+    way: int
+    """Where the way to it ends, in the list of all ways."""
+    world: World
+    key: Key
+    only: Names
+
+
+class Ways:
+    """How every world was reached: the way before the last act, and that act."""
+
+    def __init__(self) -> None:
+        self._before = array("I", [0])
+        self._acts = array("I", [0])
+
+    def add(self, before: int, act: int) -> int:
+        """One act more."""
+        self._before.append(before)
+        self._acts.append(act)
+        return len(self._acts) - 1
+
+    def acts(self, way: int) -> tuple[int, ...]:
+        """All of them, from the first state on."""
+        found: list[int] = []
+        while way:
+            found.append(self._acts[way])
+            way = self._before[way]
+        return tuple(reversed(found))
+
+
+class Search:
+    """One scope, from its first state on. `run` once."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        mutant: str | None = None,
+        *,
+        cast: Cast | None = None,
+        reduce: bool = True,
+    ) -> None:
+        self.scope = scope
+        self.mutant = mutant
+        self.cast = cast or Cast(renamings(scope.nodes, scope.alike))
+        self.menu = Menu(scope, self.cast)
+        self.worlds = Worlds(scope, self.cast, self.menu)
+        self._alike = Alike(self.cast, ordered=scope.ordered)
+        self._judge = Judge(self.cast, scope.quorum)
+        self._known = Dormitory(self.cast)
+        self._ways = Ways()
+        self._tally = _Tally()
+        self._reduce = reduce
+        self.prelude = Prelude(scope, mutant)
+
+    def first(self) -> World:
+        """The state after the prelude. Raises Violation when a mutant does not get so far."""
+        self.prelude = Prelude(self.scope, self.mutant)
+        self.prelude.play()
+        hosts = self.prelude.hosts.values()
+        left = tuple([self.scope.bounds[name] for name in self.menu.bounds])
+        return World(tuple([self.cast.state(host) for host in hosts]), left, ())
+
+    def run(
+        self, *, states_max: int = STATES_MAX, progress: Callable[[Progress], None] | None = None
+    ) -> Explored:
+        """Until no state is left, a property breaks, or there are more than `states_max`."""
+        tally = self._tally
+        tally.began = time.perf_counter()
+        found: list[Waiting] = []
+        try:
+            layer = self._start()
+            while layer and len(self._known) <= states_max:
+                tally.depth += 1
+                found = []
+                for count, waiting in enumerate(layer):
+                    self._expand(waiting, found)
+                    if len(self._known) > states_max:
+                        break
+                    if progress is not None and count % REPORT_EVERY == 0:
+                        progress(self._progress(len(layer) - count + len(found)))
+                layer = found
+        except _Found as broken:
+            return self._explored(broken)
+        return self._explored(None, exhausted=not layer)
+
+    def _start(self) -> list[Waiting]:
+        try:
+            first = self.first()
+            key = self._alike.key(first)
+            self._known.new(key, [])
+            self._judge.check(first)
+        except Violation as violation:
+            raise _Found(Broken(violation.number, str(violation)), 0) from None
+        return [Waiting(0, first, key, NONE)]
+
+    def _expand(self, waiting: Waiting, found: list[Waiting]) -> None:
+        known, tally, ways = self._known, self._tally, self._ways
+        before, world, here, only = waiting
+        bed = known.bed(here, only)
+        try:
+            for step in self.worlds.steps(world, bed.skip, bounded=not only):
+                tally.transitions += 1
+                if step.happened:
+                    tally.happened.update(step.happened)
+                key = self._alike.key(step.world)
+                asleep = bed.after(step) if self._reduce else []
+                if known.new(key, asleep):
+                    way = ways.add(before, step.act)
+                    self._check(way, step.world)
+                    found.append(Waiting(way, step.world, key, NONE))
+                    continue
+                awake = known.again(key, asleep)
+                if awake:
+                    found.append(Waiting(ways.add(before, step.act), step.world, key, awake))
+        except Unsound as unsound:
+            tally.transitions += 1
+            raise _Found(unsound.broken, ways.add(before, unsound.act)) from None
+
+    def _check(self, way: int, world: World) -> None:
+        try:
+            self._judge.check(world)
+        except Violation as violation:
+            raise _Found(Broken(violation.number, str(violation)), way) from None
+
+    def _progress(self, waiting: int) -> Progress:
+        return Progress(
+            scope=self.scope.name,
+            states=len(self._known),
+            transitions=self._tally.transitions,
+            depth=self._tally.depth,
+            waiting=waiting,
+            seconds=time.perf_counter() - self._tally.began,
+        )
+
+    def _explored(self, found: "_Found | None", *, exhausted: bool = False) -> Explored:
+        tally = self._tally
+        return Explored(
+            scope=self.scope.name,
+            mutant=self.mutant,
+            states=len(self._known),
+            transitions=tally.transitions,
+            depth=tally.depth,
+            node_states=len(self.cast.hosts),
+            turns=self.cast.turns,
+            seconds=time.perf_counter() - tally.began,
+            exhausted=exhausted,
+            broken=found.broken if found is not None else None,
+            trace=self._ways.acts(found.way) if found is not None else (),
+            happened=dict(tally.happened),
+        )
+
+
+class _Tally:
+    """What is counted on the way."""
+
+    def __init__(self) -> None:
+        self.transitions = 0
+        self.depth = 0
+        self.began = 0.0
+        self.happened: Counter[str] = Counter()
+
+
+class _Found(Exception):
+    """A property is broken at the end of a way."""
+
+    def __init__(self, broken: Broken, way: int) -> None:
+        super().__init__(broken.text)
+        self.broken = broken
+        self.way = way

@@ -1,0 +1,186 @@
+"""The properties of protocol.md section 9, one function each: they raise Violation or do nothing.
+
+Whoever watches a cluster - seed by seed, or in every order of events - asks the same questions.
+"""
+
+from collections.abc import Collection
+
+from election.messages import Ballot, Index
+from qsync.core.ledger import Ledger
+from qsync.record import Kind
+from qsync.sim.canon import Violation
+
+DECIDED = frozenset({int(Kind.TXN), int(Kind.PROMOTE)})
+"""Kinds of entries that have a fate."""
+
+
+# -- logs
+
+
+def one_entry(me: int, index: int, term: int, *, same: bool) -> None:
+    """Property 1: equal `(index, term)` means equal entry and, by the chain, equal prefix."""
+    if not same:
+        raise Violation(1, f"node {me} has another entry at index {index} term {term}")
+
+
+def one_order(me: int, index: int, *, term: int, elsewhere: int) -> None:
+    """Property 2: what is confirmed is the same entry everywhere."""
+    if term != elsewhere:
+        raise Violation(2, f"node {me} confirmed {index} of term {term}, not {elsewhere}")
+
+
+def one_fate(me: int, index: int, *, gone: bool, elsewhere: bool) -> None:
+    """Property 2: and has the same fate."""
+    if gone != elsewhere:
+        fate = "rolled back" if gone else "confirmed"
+        raise Violation(2, f"{index} is {fate} on node {me}, not elsewhere")
+
+
+# -- leaders and votes
+
+
+def one_leader(term: int, first: int, second: int) -> None:
+    """Property 5."""
+    if first != second:
+        raise Violation(5, f"nodes {first} and {second} both lead term {term}")
+
+
+def vote_stands(me: int, term: int, first: int, second: int) -> None:
+    """Property 5: a vote that was told is not given again to another."""
+    if first != second:
+        raise Violation(5, f"node {me} voted for {first} and {second} in term {term}")
+
+
+def term_stands(me: int, before: int, now: int) -> None:
+    """Property 5: within one life the term does not go back."""
+    if now < before:
+        raise Violation(5, f"node {me} went from term {before} to {now}")
+
+
+def ballot_stands(me: int, before: Ballot, now: Ballot) -> None:
+    """Property 5: nor do term and vote on a disk."""
+    if now.term < before.term:
+        raise Violation(5, f"term on disk {me} went from {before.term} to {now.term}")
+    if now.term == before.term and before.vote is not None and now.vote != before.vote:
+        raise Violation(5, f"vote on disk {me} changed in term {now.term}")
+
+
+def leader_complete(me: int, *, term: int, has: bool, index: int, of: int) -> None:
+    """Property 3: a leader whose PROMOTE is confirmed has what was answered in earlier terms."""
+    if not has:
+        raise Violation(3, f"leader {me} of term {term} lacks {index} of term {of}")
+
+
+# -- confirming
+
+
+def confirmed_stands(me: int, before: int, now: int) -> None:
+    """Property 6: within one life the confirmed index does not go back."""
+    if now < before:
+        raise Violation(6, f"confirmed of node {me} went from {before} to {now}")
+
+
+def cut_spares_confirmed(me: int, last: int, confirmed: int) -> None:
+    """Property 6: no cut reaches what is confirmed."""
+    if last < confirmed:
+        raise Violation(6, f"node {me} cut above {last}: confirmed {confirmed}")
+
+
+def acked_is_durable(me: int, index: int, *, durable: bool) -> None:
+    """Property 7: an ack is of what is on the disk."""
+    if not durable:
+        raise Violation(7, f"node {me} acked {index}, which is not on its disk")
+
+
+def on_quorum(me: int, index: int, have: Collection[int], quorum: int) -> None:
+    """Property 7: everything at or below a confirmed index is durable on a quorum."""
+    if len(have) < quorum:
+        disks = sorted(int(each) for each in have)
+        raise Violation(7, f"node {me} confirmed {index}, which is on the disks of {disks} only")
+
+
+def own_term(me: int, *, term: int, index: int, of: int) -> None:
+    """Property 7: a leader confirms by an entry of its own term."""
+    if of != term:
+        raise Violation(7, f"leader {me} of term {term} confirmed {index} of an older term")
+
+
+# -- what can be seen
+
+
+def visible_stands(me: int, before: int, now: int) -> None:
+    """Property 8: within one life, and without a cut, what is visible stays so."""
+    if now < before:
+        raise Violation(8, f"visible of node {me} went from {before} to {now}")
+
+
+def not_pending(me: int, index: int, *, confirmed: int, sync: bool) -> None:
+    """Property 8: a synchronous transaction is shown when it is confirmed."""
+    if sync and index > confirmed:
+        raise Violation(8, f"node {me} shows {index}, which is pending")
+
+
+def shown_is_durable(me: int, index: int, *, durable: bool) -> None:
+    """Property 8: an asynchronous one when it is on this disk."""
+    if not durable:
+        raise Violation(8, f"node {me} shows {index}, which is not on its disk")
+
+
+def shows(ledger: Ledger, index: int, term: int) -> bool:
+    """The transaction `(term, index)` can be read there."""
+    return (
+        index <= ledger.visible
+        and ledger.log.term_at(index) == term
+        and ledger.limbo.stretch_at(index) is None
+    )
+
+
+# -- what clients are told
+
+
+def gone_for_good(me: int, place: tuple[int, int], why: str, *, decided: bool) -> None:
+    """Property 4: "rolled back" or "cut" is said when the confirmed log says so."""
+    if not decided:
+        raise Violation(4, f"node {me} says {place[0]} of term {place[1]} is {why} for good")
+
+
+def gone_is_hidden(me: int, place: tuple[int, int], why: str) -> None:
+    """Property 4, called where `place` is shown: what was told to be gone may never be."""
+    raise Violation(4, f"node {me} shows {place[0]} of term {place[1]}, which was {why} for good")
+
+
+def committed_is_shown(me: int, place: tuple[int, int], ledger: Ledger) -> None:
+    """Property 3: what a client is told is committed can be read there."""
+    index, term = place
+    if index > ledger.visible or ledger.log.term_at(index) != term:
+        raise Violation(3, f"node {me} committed {index} of term {term}, which it hides")
+
+
+def committed_is_confirmed(me: int, place: tuple[int, int], *, confirmed: bool) -> None:
+    """Property 3: and is confirmed, if it is synchronous."""
+    if not confirmed:
+        raise Violation(3, f"node {me} committed {place[0]} of term {place[1]}, not confirmed")
+
+
+def own_request(asked: tuple[bytes, int], found: tuple[bytes, int]) -> None:
+    """Property 9: a client is told of its own request."""
+    if asked != found:
+        raise Violation(9, f"request {asked} is told of the place of request {found}")
+
+
+def refused_has_no_effect(request: tuple[bytes, int]) -> None:
+    """Called of a refused request that took effect: a definite no must be one."""
+    raise Violation(12, f"request {request[1]} of {request[0]!r} was refused, and took effect")
+
+
+def one_outcome(request: tuple[bytes, int], first: object, second: object) -> None:
+    """Property 9: a request has one outcome, whoever is asked for it."""
+    if first != second:
+        raise Violation(9, f"request {request[1]} has outcomes {first} and {second}")
+
+
+def fresh(me: int, consistency: str, *, visible: Index, floor: Index) -> None:
+    """Property 3: a read has seen all that was answered before it was asked."""
+    if visible < floor:
+        text = f"node {me} serves a {consistency} read at {visible}"
+        raise Violation(3, f"{text}, though {floor} was answered before")
