@@ -15,7 +15,7 @@ from qsync.wire.session import Hello, Party
 
 DIAL_PATIENCE_S: Final = 1.0
 """How long a node may take to accept a connection, and again to finish the handshake."""
-ANSWER_PATIENCE_S: Final = 3.0
+ANSWER_PATIENCE_S: Final = 1.0
 """How long an answer may take before another node is asked (the same write, the same number)."""
 FAR: Final = float("inf")
 
