@@ -104,6 +104,7 @@ def summary(reports: Iterable[Report]) -> list[Checked]:
         Checked(
             verdict=merge(name, [each.verdict for each in all_]),
             seconds=sum(each.seconds for each in all_),
+            says=all_[0].says,
         )
         for name, all_ in found.items()
     ]

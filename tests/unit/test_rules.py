@@ -1,5 +1,6 @@
 """Every fault planted in a clean run is noticed by exactly the invariants that it breaks."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from admin.checker.rules.run import Run
 from admin.checker.verdict import Result
 from admin.evidence.bundle import write
 from admin.evidence.manifest import Manifest
+from cli.main import run
 from tests.spark.planted import PLANTED, cases
 
 
@@ -44,3 +46,18 @@ def test_a_run_in_which_nothing_broke_is_inconclusive() -> None:
     calm = Run(Manifest(run_id="calm", source="drill", faults=True), ops=[op])
     verdict = verdict_of(BY_ID["eventful"], BY_ID["eventful"].find(calm))
     assert (verdict.result, verdict.note) == (Result.UNKNOWN, "no fault happened")
+
+
+def test_the_command_judges_a_bundle_and_names_what_is_broken(
+    bundles: dict[str, tuple[Path, frozenset[str]]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    clean = [path for path, ids in bundles.values() if not ids][-1]
+    assert run(["check", "--quick", str(clean), "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["invariants"]
+    assert {each["id"]: each["title"] for each in listed}.items() >= {
+        rule.id: rule.title for rule in RULES
+    }.items()
+    assert run(["check", "--quick", str(bundles["voted_twice"][0])]) == 6
+    assert "FAIL  one-vote" in capsys.readouterr().out
+    assert run(["check", str(clean / "wal.jsonl")]) == 2
+    assert "add --quick" in capsys.readouterr().err
