@@ -54,7 +54,7 @@ _LEVELS = (
     type=click.IntRange(1),
     help="How far to search a key before giving up.  [default: a million configurations]",
 )
-@click.option("--master", metavar="URL", help="Another Spark than this machine's own.")
+@click.option("--master", "spark", metavar="URL", help="Another Spark than this machine's own.")
 @json_option
 def check(
     *,
@@ -65,7 +65,7 @@ def check(
     model: str | None,
     level: str,
     steps: int | None,
-    master: str | None,
+    spark: str | None,
 ) -> int:
     """Check histories of clients: is every answer explained, and nothing lost or shown twice?
 
@@ -95,7 +95,7 @@ def check(
         kind=None if model is None else Kind(model),
     )
     if not quick:
-        return _conclude(_on_spark(sources, hints, Level(level), steps, master), engine="spark")
+        return _conclude(_on_spark(sources, hints, Level(level), steps, spark), engine="spark")
     reports: list[Report] = []
     for source in sources:
         try:
@@ -111,7 +111,7 @@ def _on_spark(
     hints: "Hints",
     level: "Level",
     steps: int | None,
-    master: str | None,
+    spark: str | None,
 ) -> "list[Report]":
     from admin.checker.linear import STEPS_MAX  # noqa: PLC0415 - only here, slow to import
     from admin.evidence.bundle import is_bundle  # noqa: PLC0415 - the same
@@ -129,7 +129,7 @@ def _on_spark(
     say("starting Spark, which takes a while; --quick does without")
     try:
         return check_bundles(
-            sources, hints, level=level, steps_max=steps or STEPS_MAX, master=master or LOCAL
+            sources, hints, level=level, steps_max=steps or STEPS_MAX, spark=spark or LOCAL
         )
     except ValueError as error:
         raise click.UsageError(str(error)) from error

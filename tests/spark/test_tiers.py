@@ -40,7 +40,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]
     except java.NoJava as why:
         pytest.skip(str(why))
     folder = tmp_path_factory.mktemp("spark")
-    found = open_session(master="local[2]", folder=folder)
+    found = open_session(spark="local[2]", folder=folder)
     assert (folder / NOISE).exists()
     yield found
     found.stop()

@@ -23,7 +23,7 @@ def check_bundles(
     *,
     level: Level = Level.STRICT_SERIALIZABLE,
     steps_max: int = STEPS_MAX,
-    master: str = LOCAL,
+    spark: str = LOCAL,
 ) -> list[Report]:
     """All of them in the same few jobs; histories are judged in this process.
 
@@ -32,7 +32,7 @@ def check_bundles(
     runs = [Manifest.load(path).run_id for path in paths]
     if len(set(runs)) < len(runs):
         raise ValueError(f"bundles of one name cannot be told apart: {', '.join(sorted(runs))}")
-    session = open_session(master=master)
+    session = open_session(spark=spark)
     try:
         begun = time.perf_counter()
         found = judge(session, paths)

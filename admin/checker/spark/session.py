@@ -21,7 +21,7 @@ NOISE = "spark.log"
 
 
 def open_session(
-    *, master: str = LOCAL, remote: str | None = None, folder: Path | None = None
+    *, spark: str = LOCAL, remote: str | None = None, folder: Path | None = None
 ) -> "SparkSession":
     """A session; `remote` is a Connect server (`sc://host:port`). Noise goes to `folder`.
 
@@ -34,8 +34,8 @@ def open_session(
     place = folder or Path(tempfile.mkdtemp(prefix="qsync-spark-"))
     place.mkdir(parents=True, exist_ok=True)
     _environment()
-    builder = SparkSession.builder.appName("qsync check").master(master)
-    for name, value in _settings(place, local=master.startswith("local")).items():
+    builder = SparkSession.builder.appName("qsync check").master(spark)
+    for name, value in _settings(place, local=spark.startswith("local")).items():
         builder = builder.config(name, value)
     with _elsewhere(place / NOISE):
         session = builder.getOrCreate()
