@@ -58,6 +58,7 @@ class Replica:
         backing: Backing,
         folded: Index,
         quarantined: str | None = None,
+        life: int = 0,
         limits: Limits | None = None,
     ) -> None:
         self._tail = tail
@@ -68,6 +69,7 @@ class Replica:
             headers=headers,
             tail=tail,
             quarantined=quarantined,
+            life=life,
         )
         self._state = State(backing, folded=folded, limits=limits)
         self._backlog: list[LogEvent] = []

@@ -44,6 +44,7 @@ class Machine:
         headers: Iterable[tuple[int, ...]],
         tail: Tail,
         quarantined: str | None = None,
+        life: int = 0,
     ) -> None:
         self.config = config
         self.ledger = Ledger(
@@ -54,7 +55,7 @@ class Machine:
         self.disk = Disk(self.ledger, durable=ballot, quarantined=quarantined)
         self.raft = _raft(config, ballot, self.ledger)
         self.waiters = Waiters()
-        self.reads = ReplicaReads()
+        self.reads = ReplicaReads(life)
         self.peers = {each: Progress(each) for each in config.voters if each != config.me}
         self.leader: Leader | None = None
         self.follower = Follower(config, self.ledger, term=ballot.term)

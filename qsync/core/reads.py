@@ -67,13 +67,21 @@ class _AtLeast:
     """0: any."""
 
 
-class ReplicaReads:
-    """Reads on any replica that wait until it shows an index: at_least, and asked of the leader."""
+_LIFE_BITS = 32
+"""Above the number of a question is the life of the process that asked it."""
 
-    def __init__(self) -> None:
+
+class ReplicaReads:
+    """Reads on any replica that wait until it shows an index: at_least, and asked of the leader.
+
+    `life` is another one for every process: what the leader answers to a former life of ours must
+    not be taken for the answer to what we ask now, which may have to be newer.
+    """
+
+    def __init__(self, life: int = 0) -> None:
         self._waiting: list[_AtLeast] = []
         self._asked: dict[int, Ticket] = {}
-        self._asks = 0
+        self._asks = life << _LIFE_BITS
 
     def at_least(self, ticket: Ticket, *, index: Index, term: Term) -> None:
         """Wait until `index` is visible here, and is the entry of `term`."""

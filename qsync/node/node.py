@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import secrets
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -56,6 +57,7 @@ class Node:
             backing=storage.spaces,
             folded=storage.spaces.folded,
             quarantined=storage.quarantined,
+            life=secrets.randbits(31),
             limits=data_limits(config),
         )
         self.reactor = Reactor(begin=self._begin, turn=self._turn)

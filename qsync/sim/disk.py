@@ -36,8 +36,8 @@ class Disk:
         self._flights = 0
         self._told: tuple[Told, tuple[object, ...]] = (_nobody, ())
 
-    def recover(self, config: CoreConfig) -> Core:
-        """What a process finds when it starts."""
+    def recover(self, config: CoreConfig, life: int) -> Core:
+        """What a process finds when it starts. `life` counts its starts."""
         found = self.log.recover()
         return Core(
             config,
@@ -48,6 +48,7 @@ class Disk:
             backing=self.spaces,
             folded=self.spaces.folded,
             quarantined=found.quarantined,
+            life=life,
         )
 
     def submit(self, write: Write, told: Told, *args: object) -> None:

@@ -77,7 +77,7 @@ class Node:
         assert not self.up
         self._lives += 1
         self.life = self._lives
-        core = self.disk.recover(self.config)
+        core = self.disk.recover(self.config, self.life)
         self.remodel(core)
         self._process = Process(core, self.clocks, self.disk, self._around)
         self._around.network.started(self.me)

@@ -121,6 +121,11 @@ def keep(stage: Stage, words: list[str]) -> None:
 
 @act
 def again(stage: Stage, words: list[str]) -> None:
-    """again NAME: what was put aside under that name is on its wire once more."""
+    """again NAME [late]: what was put aside under that name is on its wire once more.
+
+    `late`: its reader was slow, and there is another connection by now.
+    """
     link, letters = KEPT[stage][words[0]]
+    if words[1:] == ["late"]:
+        letters = [(stage.epoch[link], message) for _, message in letters]
     stage.wires[link].extend(letters)
