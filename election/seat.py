@@ -96,10 +96,16 @@ class Seat:
             else:
                 self._arm_check()
 
-    def become_member(self) -> None:
-        """Vote, and be counted, from now on: what was acked cannot have been forgotten any more."""
+    def become_member(self, *, spent: Term = Term(0)) -> None:
+        """Vote, and be counted, from now on: what was acked cannot have been forgotten any more.
+
+        A vote in the terms up to `spent` may have been: in none of them another one is given.
+        """
         if not self.ballot.member:
-            self._mark(replace(self.ballot, member=True))
+            if spent > 0 and spent >= self.term:
+                self._mark(Ballot(term=spent, vote=self.me, member=True))
+            else:
+                self._mark(replace(self.ballot, member=True))
             self.out.note("member", term=self.term)
             if self.term == 0:
                 # There never was a leader to wait for: the first election of a new cluster.

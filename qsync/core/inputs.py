@@ -42,12 +42,13 @@ class WriteFailed:
 class Connected:
     """Our connection to a peer stands. `epoch` grows with each one.
 
-    `empty`: the peer said in the handshake that its log has no entries.
+    The peer said in the handshake whether its log is `empty`, and which `term` it was in.
     """
 
     peer: Replica
     epoch: int
     empty: bool
+    term: Term = Term(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
-from election.messages import AskVote, CampaignNow, Replica, Vote
+from election.messages import AskVote, CampaignNow, Replica, Term, Vote
 from qsync.core import operate, reading
 from qsync.core.inputs import Connected, Disconnected
 from qsync.core.messages import (
@@ -119,7 +119,7 @@ def connected(machine: "Machine", event: Connected) -> None:
     ledger = machine.ledger
     progress = machine.peers[event.peer]
     progress.begin(epoch=event.epoch, connected=True, last=ledger.log.last, now=ledger.now)
-    progress.empty = event.empty
+    progress.empty, progress.term = event.empty, event.term
     # An empty cluster may begin only when every member has been seen to be as empty.
     if (
         not machine.raft.ballot.member
@@ -127,7 +127,9 @@ def connected(machine: "Machine", event: Connected) -> None:
         and ledger.log.last == 0
         and all(each.empty for each in machine.peers.values())
     ):
-        machine.raft.become_member()
+        # Our directory may have been lost with a vote in it. Who got that vote was in its term.
+        spent = max((each.term for each in machine.peers.values()), default=Term(0))
+        machine.raft.become_member(spent=spent)
         machine.out.note("bootstrapped", voters=list(machine.config.voters))
     if machine.leader is not None:
         machine.leader.rounds.forget(event.peer)

@@ -10,8 +10,8 @@ from qsync.core.messages import Appended
 class Progress:
     """One follower, within one connection epoch. Acks of an older epoch do not count.
 
-    `empty`: it had no log when we connected. `match`: durable there and equal to our log.
-    `sent`: everything up to it is on its way.
+    `empty`: it had no log when we connected; `term`: the one it was in then. `match`: durable
+    there and equal to our log. `sent`: everything up to it is on its way.
     While `probing` the leader asks with an empty batch where the logs agree.
     """
 
@@ -27,6 +27,7 @@ class Progress:
         "probing",
         "recruit",
         "sent",
+        "term",
     )
 
     def __init__(self, peer: Replica) -> None:
@@ -34,6 +35,7 @@ class Progress:
         self.epoch = 0
         self.connected = False
         self.empty = False
+        self.term = Term(0)
         self.recruit = True
         self.match = Index(0)
         self.sent = Index(0)

@@ -156,7 +156,12 @@ class Links:
             link.status, link.failures, link.message = LinkStatus.UP, 0, ""
             link.refused = False
             self._step(
-                Connected(peer=Replica(link.peer.id), epoch=link.epoch, empty=dialer.greeting.empty)
+                Connected(
+                    peer=Replica(link.peer.id),
+                    epoch=link.epoch,
+                    empty=dialer.greeting.empty,
+                    term=dialer.greeting.term,
+                )
             )
 
     def _lost(self, link: Link, dialer: Dialer, why: str) -> None:

@@ -220,6 +220,7 @@ class Node:
             replica=self.identity.replica,
             name=self.config.node.name,
             empty=self.replica.machine.ledger.log.last == 0,
+            term=self.replica.machine.term,
         )
 
     def _hello(self, epoch: int) -> Hello:

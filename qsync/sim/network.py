@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Protocol
 
-from election.messages import Replica
+from election.messages import Replica, Term
 from qsync.core.messages import Message
 from qsync.sim.clockwork import Clockwork
 from qsync.sim.dice import Dice
@@ -30,10 +30,14 @@ class End(Protocol):
     def log_empty(self) -> bool:
         """What it says of its log in a handshake."""
 
+    @property
+    def term(self) -> Term:
+        """And of its term."""
+
     def receive(self, sender: Replica, message: Message) -> None:
         """A message arrived."""
 
-    def connected(self, peer: Replica, epoch: int, *, empty: bool) -> None:
+    def connected(self, peer: Replica, epoch: int, *, empty: bool, term: Term) -> None:
         """Its connection to a peer stands."""
 
     def disconnected(self, peer: Replica, epoch: int, *, refused: bool) -> None:
@@ -159,7 +163,7 @@ class Network:
             return
         epoch = self._epochs[src, dst] = self._epochs[src, dst] + 1
         self._links[src, dst] = Link((src, dst), epoch, (life, there.life), self._dice(src, dst))
-        here.connected(Replica(dst), epoch, empty=there.log_empty)
+        here.connected(Replica(dst), epoch, empty=there.log_empty, term=there.term)
 
     def _dice(self, src: int, dst: int) -> Dice:
         return self._clockwork.dice(f"link {src}-{dst}")

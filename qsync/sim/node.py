@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from election.messages import Replica
+from election.messages import Replica, Term
 from qsync.core.config import CoreConfig
 from qsync.core.inputs import Connected, Disconnected, Input, Received
 from qsync.core.messages import Message
@@ -66,6 +66,11 @@ class Node:
         return self.core.machine.ledger.log.last == 0
 
     @property
+    def term(self) -> Term:
+        """And this."""
+        return self.core.machine.term
+
+    @property
     def leads(self) -> bool:
         """It is up and may write."""
         return self.up and not self.core.machine.reasons()
@@ -107,9 +112,10 @@ class Node:
         """From the network."""
         self._input(f"from {sender}: {brief(message)}", Received(peer=sender, message=message))
 
-    def connected(self, peer: Replica, epoch: int, *, empty: bool) -> None:
+    def connected(self, peer: Replica, epoch: int, *, empty: bool, term: Term) -> None:
         """From the network."""
-        self._input(f"connected to {peer}", Connected(peer=peer, epoch=epoch, empty=empty))
+        event = Connected(peer=peer, epoch=epoch, empty=empty, term=term)
+        self._input(f"connected to {peer}", event)
 
     def disconnected(self, peer: Replica, epoch: int, *, refused: bool) -> None:
         """From the network."""

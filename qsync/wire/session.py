@@ -11,7 +11,7 @@ from typing import Final
 
 import cbor2
 
-from election.messages import Replica
+from election.messages import Replica, Term
 from qsync.errors import ForeignCluster, ProtocolError, QsyncError, WrongVersion
 from qsync.wire import cbor, limits
 from qsync.wire.errors import error_of
@@ -57,13 +57,14 @@ class Party(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Greeting:
-    """The acceptor's first words. `empty`: its log has no entries."""
+    """The acceptor's first words. `empty`: its log has no entries. `term`: the one it is in."""
 
     cluster: str
     instance: str
     replica: Replica
     name: str
     empty: bool
+    term: Term = Term(0)
     versions: tuple[int, ...] = limits.VERSIONS
     features: tuple[str, ...] = ()
 
@@ -196,8 +197,8 @@ def check_greeting(mine: Hello, greeting: Greeting, *, replica: Replica | None) 
 def encode_greeting(greeting: Greeting) -> bytes:
     """A framed greeting."""
     g = greeting
-    values = [list(g.versions), list(g.features), g.cluster, g.instance, g.replica, g.name, g.empty]
-    return frame(cbor2.dumps([MAGIC, *values]))
+    values = [list(g.versions), list(g.features), g.cluster, g.instance, g.replica, g.name]
+    return frame(cbor2.dumps([MAGIC, *values, g.empty, g.term]))
 
 
 def decode_greeting(payload: bytes) -> Greeting:
@@ -258,6 +259,7 @@ def _read_greeting(word: str, fields: cbor.Fields) -> Greeting:
         replica=fields.replica(),
         name=fields.text(limits.NAME_CHARS_MAX),
         empty=fields.flag(),
+        term=Term(fields.uint()),
     )
 
 

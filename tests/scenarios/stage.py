@@ -98,7 +98,8 @@ class Stage:
         self.epoch[(a, b)] = self.epochs
         self.wires.setdefault((a, b), deque()).clear()
         empty = not self.actors[b].machine.ledger.log.last
-        event = Connected(peer=Replica(b), epoch=self.epochs, empty=empty)
+        term = self.actors[b].machine.term
+        event = Connected(peer=Replica(b), epoch=self.epochs, empty=empty, term=term)
         self.actors[a].core.step(event)
 
     def disconnect(self, a: int, b: int, *, refused: bool) -> None:

@@ -235,6 +235,21 @@ def test_a_recruit_that_became_a_member_votes_with_the_membership_in_the_ballot(
     assert raft.ready().ballot == Ballot(term=Term(1), vote=B, member=True)
 
 
+def test_a_recruit_that_became_a_member_gives_no_vote_in_a_term_that_may_be_spent() -> None:
+    raft = make(A, ballot=RECRUIT)
+    raft.become_member(spent=Term(2))
+    assert raft.ready().ballot == Ballot(term=Term(2), vote=A, member=True)
+    assert answer(raft, ask(2)).nay is Nay.VOTED_FOR_OTHER
+    assert answer(raft, ask(3)).granted
+
+
+def test_a_term_above_the_spent_ones_is_as_good_as_any() -> None:
+    raft = make(A, ballot=RECRUIT)
+    raft.observe(Term(3), None)
+    raft.become_member(spent=Term(2))
+    assert answer(raft, ask(3)).granted
+
+
 def test_the_first_election_of_a_new_cluster_does_not_wait_for_a_leader_that_never_was() -> None:
     raft = make(A, ballot=RECRUIT)
     raft.ready()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from election.messages import Replica
+from election.messages import Replica, Term
 from qsync.errors import AccessDenied, ForeignCluster, ProtocolError, QsyncError, WrongVersion
 from qsync.wire.frames import Frames
 from qsync.wire.session import (
@@ -25,7 +25,13 @@ from qsync.wire.session import (
 )
 
 GREETING = Greeting(
-    cluster="c-1", instance="i-1", replica=Replica(1), name="n1", empty=False, features=("a",)
+    cluster="c-1",
+    instance="i-1",
+    replica=Replica(1),
+    name="n1",
+    empty=False,
+    term=Term(3),
+    features=("a",),
 )
 PEER = Hello(
     party=Party.PEER, cluster="c-1", instance="i-2", replica=2, name="n2", empty=True, epoch=7

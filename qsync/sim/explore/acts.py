@@ -19,7 +19,7 @@ from qsync.core.inputs import (
 from qsync.core.messages import Message
 from qsync.core.ready import TimerKind
 from qsync.sim.explore import clients
-from qsync.sim.explore.host import Host, Told
+from qsync.sim.explore.host import Host, Peer, Told
 from qsync.sim.process import brief
 from qsync.store.contract import NO_BALLOT
 
@@ -101,14 +101,7 @@ def _reconnect(host: Host, what: object) -> None:
     assert isinstance(what, Peer)
     host.begin()
     host.step(Disconnected(peer=what.peer, epoch=host.epochs[what.peer], refused=False))
-    host.connect(what.peer, empty=what.empty)
-
-
-class Peer(NamedTuple):
-    """Who is connected to. `empty`: its log is."""
-
-    peer: Replica
-    empty: bool
+    host.connect(what)
 
 
 # -- time

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import NamedTuple
 
 import cbor2
 
-from election.messages import Index, Replica, Vote
+from election.messages import Index, Replica, Term, Vote
 from qsync.core.inputs import Connected, Input, Written
 from qsync.core.ledger import Ledger
 from qsync.core.messages import Append, Appended, Message
@@ -27,6 +28,14 @@ class Told:
     def __init__(self) -> None:
         self.letters: Letters = []
         self.happened: list[str] = []
+
+
+class Peer(NamedTuple):
+    """Who is connected to, and what it says of itself then: its log is `empty`, its `term`."""
+
+    peer: Replica
+    empty: bool
+    term: Term
 
 
 class Host:
@@ -51,21 +60,26 @@ class Host:
 
     # -- lives
 
-    def restart(self, empty: Iterable[Replica]) -> None:
-        """A new process on the same disk, connected to everybody. `empty`: whose logs are."""
+    def restart(self, peers: Iterable[Peer]) -> None:
+        """A new process on the same disk, connected to these."""
         self.armed, self.epochs = set(), dict.fromkeys(self.epochs, 0)
         self.diary.answers.restarts()
         self.core = self.plan.boot(self.platter)
         self.core.clock(self.now)
         self.core.start()
-        found = set(empty)
-        for peer in self.epochs:
-            self.connect(peer, empty=peer in found)
+        for peer in peers:
+            self.connect(peer)
 
-    def connect(self, peer: Replica, *, empty: bool) -> None:
-        """A new connection to a peer stands."""
+    def connect(self, to: Peer) -> None:
+        """A new connection stands."""
+        peer, empty, term = to
         self.epochs[peer] += 1
-        self.step(Connected(peer=peer, epoch=self.epochs[peer], empty=empty))
+        self.step(Connected(peer=peer, epoch=self.epochs[peer], empty=empty, term=term))
+
+    def greeting(self) -> Peer:
+        """What it says of itself to who connects."""
+        machine = self.core.machine
+        return Peer(self.me, empty=machine.ledger.log.last == 0, term=machine.term)
 
     # -- turns
 

@@ -33,9 +33,10 @@ class Prelude:
 
     def play(self) -> None:
         """The whole script, once. Raises Violation when a mutant cannot even be brought so far."""
+        # All directories are empty: that is how a cluster without members may begin.
+        peers = [each.greeting() for each in self.hosts.values()]
         for me in self.hosts:
-            # All directories are empty: that is how a cluster without members may begin.
-            self._act(Act(me, "start", tuple(each for each in self.hosts if each != me)))
+            self._act(Act(me, "start", tuple(each for each in peers if each.peer != me)))
         self._settle()
         for line in self._script.split(";"):
             word, *words = line.split() or ["all"]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from election.messages import Index
-from qsync.sim.explore.acts import Act, Peer, Read
+from qsync.sim.explore.acts import Act, Read
 from qsync.sim.explore.cast import Broken, Cast, Turn
 from qsync.sim.explore.clients import ADD, ONCE
 from qsync.sim.explore.menu import Menu
@@ -246,16 +246,16 @@ class Worlds:
         cast = self._cast
         ends = [cast.hosts[state] for state in world.hosts]
         me = ends[place].me
-        empty = [end.me for end in ends if end.me != me and end.ledger.log.last == 0]
-        act = cast.act(Act(me, word, tuple(empty)))
+        peers = [end.greeting() for end in ends if end.me != me]
+        act = cast.act(Act(me, word, tuple(peers)))
         turn = self._turn(world.hosts[place], act)
         net = tuple([each for each in world.net if self._ear(each)[0] != place]) + turn.letters
         after = list(world.hosts)
         after[place] = turn.state
-        is_empty = cast.hosts[turn.state].ledger.log.last == 0
+        greeting = cast.hosts[turn.state].greeting()
         for other, end in enumerate(ends):
             if other != place:
-                again = cast.act(Act(end.me, "reconnect", Peer(me, empty=is_empty)))
+                again = cast.act(Act(end.me, "reconnect", greeting))
                 told = self._turn(world.hosts[other], again)
                 after[other] = told.state
                 net += told.letters
