@@ -43,12 +43,11 @@ class Actor:
         self.slow = False
         self.up = True
         self.paused = False
-        self.lives = 0
         self.boot()
 
     def boot(self) -> None:
         """A new process on the same disk; what it finds there is judged as a node does."""
-        self.lives += 1
+        self.stage.births += 1
         found = self.log.recover()
         quarantined = found.quarantined
         if quarantined is not None:
@@ -71,7 +70,7 @@ class Actor:
             backing=self.spaces,
             folded=self.spaces.folded,
             quarantined=quarantined,
-            life=self.lives,
+            life=self.stage.births,
         )
         self.core.clock(self.stage.now)
         self.core.start()

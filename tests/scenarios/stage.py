@@ -23,6 +23,7 @@ class Stage:
         self.config = CoreConfig(
             me=Replica(1), voters=(Replica(1),), synchro_quorum=parse("N / 2 + 1")
         )
+        self.births = 0
         self.actors: dict[int, Actor] = {}
         self.wires: dict[Link, deque[tuple[int, Message]]] = {}
         self.cut: set[Link] = set()
