@@ -34,8 +34,8 @@ def claims(done: Run) -> list[Verdict]:
         _named("registers", linear.check_cas_register(seen.bound("registers"))),
         _named("counters", linear.check_counter(seen.bound("counters"), steps_max=STEPS_MAX)),
         _named("bank", linear.check_bank(seen.bound("bank"), opening=opening, steps_max=STEPS_MAX)),
-        _named("lists", check_appends(seen.bound("lists"))),
-        _named("lists", check_appends(seen.all("lists"), level=Level.READ_COMMITTED)),
+        _named("lists", check_appends(_alone(seen.bound("lists")))),
+        _named("lists", check_appends(_alone(seen.all("lists")), level=Level.READ_COMMITTED)),
         check_bank_total(seen.all("bank"), total=sum(opening.values())),
         _named("registers", check_failures(registers)),
         _named("notes", check_failures(notes)),
@@ -77,6 +77,11 @@ class _Seen:
         """Unknown outcomes are known from the log, as far as that is decided."""
         decided = Decided(applied=frozenset(self.run.applied), complete=self.run.decided)
         return resolve([each.operation for each in observed], decided)
+
+
+def _alone(operations: Iterable[Operation]) -> list[Operation]:
+    """By process: the requests of a session are side by side, and promise each other nothing."""
+    return [replace(each, session=None) for each in operations]
 
 
 def _reads(operations: Iterable[Operation]) -> list[Operation]:

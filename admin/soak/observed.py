@@ -48,7 +48,7 @@ def _observed(begun: Line, ended: Line | None) -> list[Observed]:
         number=begun.index,
         process=begun.process,
         f=begun.f,
-        value=told.value,
+        value=_value(told, kind),
         begun=begun.index,
         ended=None if kind is Kind.INFO else told.index,
         key=_key(begun),
@@ -64,6 +64,13 @@ def _observed(begun: Line, ended: Line | None) -> list[Observed]:
     # It wrote a note of the same value, in the same transaction.
     note = replace(operation, number=operation.number + _ALSO, key=f"notes {begun.key}")
     return [one, replace(one, operation=note, space="notes")]
+
+
+def _value(told: Line, kind: Kind) -> object:
+    """Nobody knows what a transaction without an answer has read, only what it would write."""
+    if told.f == "txn" and kind is not Kind.OK and isinstance(told.value, list):
+        return [step for step in told.value if step[0] != "r"]
+    return told.value
 
 
 def _key(begun: Line) -> object:

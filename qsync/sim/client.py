@@ -9,29 +9,33 @@ from qsync.sim.courier import Courier, Streets
 from qsync.sim.history import History
 from qsync.sim.operations import Operation, Steps, Told
 from qsync.sim.repertoire import Begun, Mind
+from qsync.sim.session import Session
 from qsync.sim.spaces import COUNTERS, LISTS, NOTES, REGISTERS
 
 LAST_LOOKS = (REGISTERS, LISTS, COUNTERS, NOTES)
 _PROCESSES = 1000
 """A process of a history ends with an unknown outcome; the client goes on under this much more."""
-_SETUP = frozenset({"open", "create"})
-"""Nothing works without these, so they are asked for again until they succeed."""
 
 
 class Client:
-    """One client. `counts` has its operations by name and how they ended, or that they began."""
+    """One client. `counts` has its operations by name and how they ended, or that they began.
 
-    def __init__(self, mind: Mind, streets: Streets, history: History) -> None:
+    It shares its session with others, as the threads of one program do.
+    """
+
+    def __init__(self, mind: Mind, session: Session, streets: Streets, history: History) -> None:
         self.counts = Counter[str]()
         self.stopping = False
         self.script: list[Callable[[], Begun]] = []
         self.done: Callable[[], None] | None = None
         self._mind = mind
-        self._courier = Courier(mind.number, streets, mind.dice)
+        self._courier = Courier(mind.number, session, streets, mind.dice)
         self._clockwork = streets.clockwork
         self._history = history
         self._process = mind.number
         self._now: Operation | None = None
+        self._opened = b""
+        self._scripted = False
 
     @property
     def idle(self) -> bool:
@@ -47,7 +51,6 @@ class Client:
     def start(self) -> None:
         """Open the session, then go on."""
         if not self.stopping:
-            self._open()
             self._next()
 
     def finish(self) -> None:
@@ -63,31 +66,30 @@ class Client:
         self.script += looks[self._mind.number - 1 :: load.clients]
         self._next()
 
-    def _open(self) -> None:
-        session = self._mind.sessions[self._mind.number] = self._courier.session
-        self.script.insert(0, lambda: repertoire.open_session(session))
-
     # -- one operation after another
 
     def _next(self) -> None:
         if self._now is not None:
             return
+        session = self._courier.session.id
+        if session != self._opened:
+            self._mind.sessions[self._mind.number] = session
+            self._begin(*repertoire.open_session(session))
+            return
         if self.script:
-            self._begin(self.script.pop(0))
+            self._begin(*self.script[0](), scripted=True)
             return
         if self.done is not None:
             done, self.done = self.done, None
             done()
         if not self.stopping:
-            self._begin(lambda: transactions.draw(self._mind))
+            self._begin(*transactions.draw(self._mind))
 
-    def _begin(self, make: Callable[[], Begun]) -> None:
-        operation, steps = make()
+    def _begin(self, operation: Operation, steps: Steps, *, scripted: bool = False) -> None:
         self._now = operation
+        self._scripted = scripted
         self._history.invoke(self._process, operation)
         self.counts[f"{operation.name} asked"] += 1
-        if operation.name in _SETUP:
-            self.script.insert(0, make)  # taken away again when it is done
         self._courier.go(next(steps), lambda told: self._told(operation, steps, told))
 
     def _told(self, operation: Operation, steps: Steps, told: Told) -> None:
@@ -102,11 +104,13 @@ class Client:
         self._now = None
         self._history.complete(self._process, operation, told)
         self.counts[f"{operation.name} {told.type}"] += 1
-        if operation.name in _SETUP and told.ok:
-            self.script.pop(0)
-        if operation.name == "leave" or getattr(told.reply, "code", "") == "SESSION_EXPIRED":
-            self._courier.renew()
-            self._open()
+        mine = self._mind.sessions[self._mind.number]
+        if operation.name == "open" and told.ok:
+            self._opened = mine
+        elif operation.name == "leave" or getattr(told.reply, "code", "") == "SESSION_EXPIRED":
+            self._courier.session.over(told.session or mine)
+        elif self._scripted and told.ok:
+            self.script.pop(0)  # what has to be done is asked for until it succeeds
         if told.type == "info":
             self._process += _PROCESSES
         self._clockwork.after(self._mind.dice.about(self._mind.load.think), self._next)

@@ -16,6 +16,7 @@ from qsync.sim.dice import Dice
 from qsync.sim.node import Node
 from qsync.sim.operations import Ask, Place, Read, Told, Write
 from qsync.sim.promises import Promises
+from qsync.sim.session import Session
 from qsync.sim.swarm import Swarm
 
 RETRYABLE = frozenset({"NOT_LEADER", "READONLY", "OVERLOADED", "SYNC_QUEUE_FULL"})
@@ -38,10 +39,11 @@ class Streets(NamedTuple):
 class Errand:
     """One question under way. `open`: attempts that were not answered."""
 
-    __slots__ = ("answered", "ask", "first", "floor", "open", "receipt", "seq")
+    __slots__ = ("answered", "ask", "first", "floor", "open", "receipt", "seq", "session")
 
-    def __init__(self, ask: Ask, answered: Answered, first: int) -> None:
+    def __init__(self, ask: Ask, session: bytes, answered: Answered, first: int) -> None:
         self.ask = ask
+        self.session = session
         self.answered = answered
         self.first = first
         self.open: set[int] = set()
@@ -56,41 +58,34 @@ class Errand:
 
 
 class Courier:
-    """One client's. It has one errand at a time and numbers the requests of its session."""
+    """One client's. It has one errand at a time; others may share its session."""
 
-    def __init__(self, number: int, streets: Streets, dice: Dice) -> None:
+    def __init__(self, number: int, session: Session, streets: Streets, dice: Dice) -> None:
         self.number = number
-        self.session = dice.randbytes(16)
+        self.session = session
         self._streets = streets
         self._dice = dice
         self._errand: Errand | None = None
         self._attempts = 0
-        self._seq = 0
         self._receipt = (Term(0), Index(0))
         self._leader: Replica | None = None
-
-    def renew(self) -> bytes:
-        """The session is over; requests are numbered anew in the next one."""
-        self.session = self._dice.randbytes(16)
-        self._seq = 0
-        return self.session
 
     def go(self, ask: Ask, answered: Answered) -> None:
         """Ask, and tell what came of it."""
         assert self._errand is None
-        errand = self._errand = Errand(ask, answered, self._attempts + 1)
+        errand = self._errand = Errand(ask, self.session.id, answered, self._attempts + 1)
         errand.floor = self._streets.promises.floor
         errand.receipt = self._receipt
         if isinstance(ask, Write) and ask.numbered:
-            self._seq += 1
-            errand.seq = self._seq
+            errand.seq = self.session.number()
         self._attempt(errand)
 
     def _end(self, errand: Errand, type_: str, reply: Reply | None) -> None:
         self._errand = None
+        self.session.settled(errand.session, errand.seq)
         ask, told = errand.ask, Told(type=type_, reply=reply)
         if isinstance(ask, Write):
-            session = self.session if ask.numbered else b""
+            session = errand.session if ask.numbered else b""
             told = Told(type=type_, reply=reply, session=session, seq=errand.seq)
         elif isinstance(reply, Seen):
             assert isinstance(reply.value, list)
@@ -100,7 +95,7 @@ class Courier:
                 type=type_,
                 reply=reply,
                 rows=rows,
-                session=self.session,
+                session=errand.session,
                 consistency=ask.consistency.value,
                 floor=errand.receipt[1] if claimed else 0,
             )
@@ -136,7 +131,9 @@ class Courier:
             )
         request = Request(ops=ask.ops, sync=ask.sync, snapshot=ask.snapshot, reads=ask.reads)
         if ask.numbered:
-            request = request._replace(session=self.session, seq=errand.seq, low=errand.seq)
+            # A session that is over says nothing new; it will be refused.
+            low = self.session.low if errand.session == self.session.id else errand.seq
+            request = request._replace(session=errand.session, seq=errand.seq, low=low)
         return WriteCall(client=self.number, attempt=attempt, request=request)
 
     def _target(self, errand: Errand) -> Node:

@@ -73,9 +73,13 @@ class Nemesis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What clients do. `think` is the mean pause between two operations, in seconds."""
+    """What clients do. `think` is the mean pause between two operations, in seconds.
+
+    `hands`: so many clients share a session.
+    """
 
     clients: int
+    hands: int
     keys: int
     think: float
     timeout: float
@@ -255,7 +259,7 @@ def _nemesis(dice: Dice, beat: float, plan: Plan) -> Nemesis:
 
 
 def _load(dice: Dice, beat: float, plan: Plan) -> Load:
-    clients, keys = dice.randint(2, 6), dice.randint(1, 4)
+    clients, keys, hands = dice.randint(2, 6), dice.randint(1, 4), dice.choice((1, 1, 2, 3))
     think = beat * dice.choice((0.05, 0.3, 1.0))
     timeout = beat * dice.choice((5, 15))
     duplicates = dice.choice((0.0, 0.1))
@@ -263,6 +267,7 @@ def _load(dice: Dice, beat: float, plan: Plan) -> Load:
     left = {name: weight for name, weight in weights.items() if name not in plan.without}
     return Load(
         clients=plan.clients or clients,
+        hands=hands,
         keys=plan.keys or keys,
         think=think,
         timeout=timeout,

@@ -14,6 +14,7 @@ from qsync.sim.node import Node
 from qsync.sim.plan import Plan
 from qsync.sim.process import Around
 from qsync.sim.repertoire import Mind
+from qsync.sim.session import Session
 from qsync.sim.trace import Trace
 from qsync.sim.troubles import Scene
 
@@ -60,11 +61,17 @@ class World:
     def _clients(self) -> list[Client]:
         streets = Streets(self.clockwork, self.swarm, self.nodes, self.invariants.promises)
         sessions: dict[int, bytes] = {}
+        count, hands = self.swarm.load.clients, self.swarm.load.hands
+        programs = [
+            Session(self.clockwork.dice(f"session {number}"))
+            for number in range((count + hands - 1) // hands)
+        ]
         clients = []
-        for number in range(1, self.swarm.load.clients + 1):
+        for number in range(1, count + 1):
             dice = self.clockwork.dice(f"client {number}")
             mind = Mind(number=number, dice=dice, load=self.swarm.load, sessions=sessions)
-            clients.append(Client(mind, streets, self.history))
+            session = programs[(number - 1) // self.swarm.load.hands]
+            clients.append(Client(mind, session, streets, self.history))
         return clients
 
     def start(self) -> None:
