@@ -22,7 +22,7 @@ _SAY_EVERY = 20
 
 @click.command(
     epilog="Example: qsync sim --seeds 1-200; qsync sim --replay 17; qsync sim --mutant list; "
-    "qsync sim --mutant lost_update --seeds 1-400; qsync sim --explore quick"
+    "qsync sim --mutant validation_skipped --seeds 1-400; qsync sim --explore quick"
 )
 @click.option("--seeds", default=_SEEDS, show_default=True, metavar="A-B", help="Which seeds.")
 @plan_options
