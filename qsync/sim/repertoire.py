@@ -27,6 +27,8 @@ class Mind:
     load: Load
     sessions: dict[int, bytes]
     """Everybody's, by client."""
+    tunings: Sequence[tuple[str, str | None]]
+    """Settings of the cluster that may be changed."""
     known: dict[int, Sequence[object] | None] = field(default_factory=dict)
     used: int = 0
 
@@ -187,7 +189,7 @@ def _sums(ask: Read) -> Begun:
     return operation, steps()
 
 
-# -- sessions
+# -- sessions and settings
 
 
 def _leave(mind: Mind) -> Begun:
@@ -198,6 +200,13 @@ def _leave(mind: Mind) -> Begun:
 def _reap(mind: Mind) -> Begun:
     """Somebody's session is taken for idle."""
     return _expire("reap", mind.dice.choice(list(mind.sessions.values())))
+
+
+def _tune(mind: Mind) -> Begun:
+    """An operator changes what the cluster shares."""
+    key, value = mind.dice.choice(mind.tunings)
+    operation = Operation(name="tune", f="tune", value=[key, value])
+    return operation, once(Write(ops=[[Op.CHANGE_SETTINGS, {key: value}]]))
 
 
 def _expire(name: str, session: bytes) -> Begun:
@@ -218,5 +227,6 @@ QUESTIONS: dict[str, Drawer] = {
     "audit": _audit,
     "leave": _leave,
     "reap": _reap,
+    "tune": _tune,
 }
 """What takes one question."""

@@ -101,6 +101,28 @@ class Swarm:
     strict: bool
     limits: tuple[int, int, int]
 
+    def tunings(self) -> list[tuple[str, str | None]]:
+        """What an operator may change in a running cluster, now and then; None takes it back."""
+        election, beat = self.timing.election_timeout, self.timing.replication_timeout
+        synchro = self.timing.synchro_timeout
+        return [
+            ("replication.synchro_quorum", "N"),
+            ("replication.synchro_quorum", "N - 1"),
+            ("replication.synchro_quorum", None),
+            ("replication.synchro_policy", "detach"),
+            ("replication.synchro_policy", "rollback"),
+            ("replication.synchro_timeout", _text(synchro / 4)),
+            ("replication.synchro_timeout", _text(synchro * 4)),
+            ("election.timeout", _text(election * 2)),
+            ("election.timeout", _text(election / 2)),
+            ("election.timeout", None),
+            ("election.fencing", "strict"),
+            ("election.fencing", "soft"),
+            ("replication.timeout", _text(beat / 2)),
+            ("replication.queue_entries_max", "3"),
+            ("replication.queue_entries_max", None),
+        ]
+
     @property
     def flaws(self) -> tuple[str, ...]:
         """What is wrong all the time in this run."""
@@ -172,13 +194,14 @@ OPERATIONS = (
     "count",
     "leave",
     "reap",
+    "tune",
 )
 """Everything clients do; a run has some of it more often than other things, and some not at all."""
 
 FLAWS = ("loss", "duplicates", "late", "failure", "linger", "torn", "drift")
 """What is wrong with links, disks and clocks all the time."""
 
-_RARE = frozenset({"leave", "reap"})
+_RARE = frozenset({"leave", "reap", "tune"})
 _SELDOM, _OFTEN = (0, 0, 1), (0, 1, 3, 9)
 
 
@@ -209,6 +232,10 @@ def draw(plan: Plan, dice: Dice) -> Swarm:
             dice.choice((4, 100_000)),
         ),
     )
+
+
+def _text(seconds: float) -> str:
+    return f"{max(10, round(seconds * 1000))}ms"
 
 
 def _weather(dice: Dice, beat: float, without: frozenset[str]) -> Weather:

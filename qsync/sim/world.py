@@ -69,7 +69,13 @@ class World:
         clients = []
         for number in range(1, count + 1):
             dice = self.clockwork.dice(f"client {number}")
-            mind = Mind(number=number, dice=dice, load=self.swarm.load, sessions=sessions)
+            mind = Mind(
+                number=number,
+                dice=dice,
+                load=self.swarm.load,
+                sessions=sessions,
+                tunings=self.swarm.tunings(),
+            )
             session = programs[(number - 1) // self.swarm.load.hands]
             clients.append(Client(mind, session, streets, self.history))
         return clients
