@@ -103,7 +103,8 @@ class Seat:
         """
         if not self.ballot.member:
             if spent > 0 and spent >= self.term:
-                self._mark(Ballot(term=spent, vote=self.me, member=True))
+                known = self.ballot.vote if spent == self.term else None
+                self._mark(Ballot(term=spent, vote=known or self.me, member=True))
             else:
                 self._mark(replace(self.ballot, member=True))
             self.out.note("member", term=self.term)

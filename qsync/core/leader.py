@@ -194,7 +194,7 @@ class Leader:
 
     def begin_round(self, send: Send) -> None:
         """Ask everybody whether they still follow."""
-        self.rounds.begin(send, established=self.established)
+        self.rounds.begin(send, promoted_at=self.promoted_at)
 
     def heard(self, answer: Heard) -> bool:
         """A follower follows. True if it was of this term."""

@@ -62,7 +62,8 @@ def _append(machine: "Machine", message: Append) -> None:
 def _heartbeat(machine: "Machine", message: Heartbeat) -> None:
     machine.follower.heartbeat(message)
     if message.admit and not machine.raft.ballot.member:
-        machine.raft.become_member()
+        # It may have voted in this term before it forgot: it gives no other vote in it.
+        machine.raft.become_member(spent=machine.term)
         machine.out.note("admitted", by=message.leader)
     machine.out.send(message.leader, _heard(machine, message, round_=message.round))
 

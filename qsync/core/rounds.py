@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from election.messages import Replica, Term
+from election.messages import Index, Replica, Term
 from qsync.core.config import LEASE_SHARE, CoreConfig
 from qsync.core.ledger import Ledger
 from qsync.core.messages import Heartbeat, Message
@@ -33,15 +33,20 @@ class Rounds:
         self._answered: dict[Replica, int] = {}
         self._loyal_until: dict[Replica, float] = {}
 
-    def begin(self, send: Send, *, established: bool) -> None:
-        """Ask everybody whether they still follow; admit recruits that have caught up."""
+    def begin(self, send: Send, *, promoted_at: Index) -> None:
+        """Ask everybody whether they still follow; admit recruits that have caught up.
+
+        Whatever was ever confirmed is below our PROMOTE, or confirmed by us. Not to wait until the
+        PROMOTE itself is confirmed: that may need the recruit.
+        """
         ledger = self._ledger
+        reach = max(ledger.confirmed, promoted_at)
         round_ = self.reads.begin()
         self._began[round_] = ledger.now
         for progress in self._followers.values():
             if not progress.connected:
                 continue
-            caught_up = not progress.probing and progress.match >= ledger.confirmed
+            caught_up = not progress.probing and progress.match >= reach
             send(
                 progress.peer,
                 Heartbeat(
@@ -51,7 +56,7 @@ class Rounds:
                     round=round_,
                     matched=progress.match,
                     confirmed=ledger.limbo.carried(progress.match),
-                    admit=established and progress.recruit and caught_up,
+                    admit=progress.recruit and caught_up,
                 ),
             )
 
