@@ -8,6 +8,8 @@ DDL = (
 )
 BREACH, FACTS, ROLLED, LOG = "breach", "facts", "rolled", "log"
 PROMOTED, REACHED = "promoted", "reached"
+LACKS, DOUBT = "lacks", "doubt"
+"""Of an invariant: why it cannot be examined, or why its facts are no pass; `message` says."""
 
 
 class Found(NamedTuple):

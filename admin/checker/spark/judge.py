@@ -1,5 +1,6 @@
 """All invariants of any number of runs in few Spark jobs: the same verdicts as in one process."""
 
+import functools
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -9,11 +10,13 @@ from typing import TYPE_CHECKING
 
 from admin.checker.rules.catalogue import RULES, verdict_of
 from admin.checker.rules.rule import Breach, Finding
-from admin.checker.spark import frames, walk
+from admin.checker.spark import frames, invariants, walk
 from admin.checker.spark.found import (
     BREACH,
     DDL,
+    DOUBT,
     FACTS,
+    LACKS,
     LOG,
     PROMOTED,
     REACHED,
@@ -33,6 +36,8 @@ Whose = tuple[str, int, int]
 _KNOWN = (
     "run_id string, node bigint, generation bigint, first bigint, last bigint, confirmed bigint"
 )
+_ROLLED = "run_id string, node bigint, generation bigint, `index` bigint"
+_RUNS = "run_id string, voters bigint, quorum bigint"
 
 
 @dataclass(slots=True)
@@ -77,7 +82,12 @@ def judge(session: "SparkSession", paths: Sequence[Path]) -> dict[str, dict[str,
     tables["known"] = session.createDataFrame(known, _KNOWN)
     wanted = _wanted(brought, given, manifests)
     tables["wanted"] = session.createDataFrame(wanted, "run_id string, `index` bigint")
-    brought.take(_collect(frames.logs(tables).unionByName(frames.lookups(tables))))
+    rolled = [(e.run_id, e.node, e.generation, e.index) for e in brought.rows[ROLLED]]
+    tables["rolled"] = session.createDataFrame(rolled, _ROLLED)
+    runs = [(run, each.voters, each.quorum) for run, each in manifests.items()]
+    tables["runs"] = session.createDataFrame(runs, _RUNS)
+    last = [frames.logs(tables), frames.lookups(tables), *invariants.frames(tables)]
+    brought.take(_collect(functools.reduce(_union, last)))
     for name in TABLES:
         tables[name].unpersist()
     return {run: _conclude(manifest, brought, given) for run, manifest in manifests.items()}
@@ -103,6 +113,10 @@ def _walk(
 def _disks(events: "DataFrame", given: walk.Given) -> "DataFrame":
     sorted_ = events.repartition("run_id").sortWithinPartitions("run_id", "number")
     return sorted_.mapInArrow(walk.disks(given), DDL)
+
+
+def _union(one: "DataFrame", other: "DataFrame") -> "DataFrame":
+    return one.unionByName(other)
 
 
 def _collect(frame: "DataFrame") -> Iterable[Found]:
@@ -180,6 +194,10 @@ def _conclude(manifest: Manifest, brought: Brought, given: walk.Given) -> dict[s
     seen: set[tuple[str, int, int, int]] = set()
     for each in own.rows[FACTS]:
         found[each.invariant].facts += each.amount
+    for each in own.rows[LACKS]:
+        found[each.invariant].lacks = each.message
+    for each in own.rows[DOUBT]:
+        found[each.invariant].doubt = each.message
     for each in own.rows[BREACH]:
         breach = Breach(
             invariant=each.invariant,
