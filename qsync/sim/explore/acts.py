@@ -15,6 +15,7 @@ from qsync.core.inputs import (
     Received,
     RollbackAsked,
     TimerFired,
+    WriteFailed,
 )
 from qsync.core.messages import Message
 from qsync.core.ready import TimerKind
@@ -69,9 +70,31 @@ def _deliver(host: Host, what: object) -> None:
     host.step(Received(peer=what.sender, message=what.message))
 
 
+def _batch(host: Host, what: object) -> None:
+    """The node hears of both before it is asked what it wants."""
+    assert isinstance(what, tuple)
+    first, second = what
+    assert isinstance(first, Act)
+    assert isinstance(second, Act)
+    with host.batch():
+        _PERFORMERS[first.name](host, first.what)
+        _PERFORMERS[second.name](host, second.what)
+    host.happened("batch")
+
+
 def _land(host: Host, _what: object) -> None:
     host.begin()
     host.land()
+
+
+def _fail(host: Host, _what: object) -> None:
+    """What rested on the write does not leave."""
+    host.begin()
+    write = host.platter.write
+    assert write is not None
+    host.platter.crash()
+    host.step(WriteFailed(id=write.id, why="input/output error"))
+    host.happened("write failed")
 
 
 def _crash(host: Host, what: object) -> None:
@@ -102,6 +125,7 @@ def _reconnect(host: Host, what: object) -> None:
     host.begin()
     host.step(Disconnected(peer=what.peer, epoch=host.epochs[what.peer], refused=False))
     host.connect(what)
+    host.happened("reconnected")
 
 
 # -- time
@@ -141,7 +165,8 @@ def _put(host: Host, what: object) -> None:
     assert isinstance(what, Write)
     host.begin()
     machine = host.core.machine
-    assert not machine.reasons()
+    if machine.reasons():
+        return  # only in a batch: what came before it took the leadership
     body = cbor2.dumps([what.name.encode(), 0, 0, []])
     machine.propose(body, sync=what.sync, ticket=what.ticket)
     host.happened("put")
@@ -188,7 +213,9 @@ def _demote(host: Host, what: object) -> None:
 _PERFORMERS: dict[str, Callable[[Host, object], None]] = {
     "start": _start,
     "deliver": _deliver,
+    "batch": _batch,
     "land": _land,
+    "fail": _fail,
     "crash": _crash,
     "wipe": _wipe,
     "reconnect": _reconnect,
@@ -226,9 +253,19 @@ def _writing(act: Act) -> str:
     return f"client writes {act.what.name}, {'' if act.what.sync else 'a'}synchronous"
 
 
+def _batching(act: Act) -> str:
+    assert isinstance(act.what, tuple)
+    return "; and in the same batch ".join(each.describe() for each in act.what)
+
+
 def _calling(act: Act) -> str:
     assert isinstance(act.what, clients.Call)
     return f"client asks: {act.what.kind} {act.what.seq}, ticket {act.what.ticket}"
+
+
+def _reconnecting(act: Act) -> str:
+    assert isinstance(act.what, Peer)
+    return f"connects anew to {act.what.peer}"
 
 
 def _reading(act: Act) -> str:
@@ -241,11 +278,14 @@ _DESCRIBERS: dict[str, Callable[[Act], str]] = {
     "fire": _alarm,
     "put": _writing,
     "call": _calling,
+    "batch": _batching,
     "read": _reading,
+    "reconnect": _reconnecting,
     "demote": lambda act: f"operator: demote to {act.what}",
 }
 _WORDS = {
     "land": "its write is durable",
+    "fail": "its write fails",
     "crash": "crashes and starts again",
     "wipe": "dies with its disk, starts on an empty one",
     "campaign": "campaigns",

@@ -55,6 +55,8 @@ def call(host: Host, what: object) -> None:
     """A request is taken, attached to what it repeats, or refused."""
     assert isinstance(what, Call)
     host.begin()
+    if host.core.machine.reasons():
+        return  # only in a batch: what came before it took the leadership
     request = _REQUESTS[what.kind](host, what.seq)
     request = request._replace(session=what.kind.encode(), seq=what.seq, low=1)
     try:

@@ -38,6 +38,7 @@ LEFT_OUT: dict[tuple[str, str], str] = {
     ("Host", "me"): "the node's place in the cluster says it",
     ("Host", "now"): "times are taken relative to it",
     ("Host", "plan"): "never changes",
+    ("Host", "lives"): "what bears the number of a life bears it itself",
     ("Host", "_told"): "of the turn that is over",
     ("Host", "_mark"): "the same",
     ("Rounds", "_began"): "read by leases only, which no scope has",

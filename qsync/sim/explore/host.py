@@ -1,6 +1,7 @@
 """A node of the explored cluster: its process, its disk, its connections and its diary."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -23,9 +24,11 @@ from qsync.sim.trace import Sight
 class Told:
     """What a turn gave to the world: letters that left, and what is worth counting."""
 
-    __slots__ = ("happened", "letters")
+    __slots__ = ("batch", "happened", "letters")
 
     def __init__(self) -> None:
+        self.batch = 0
+        """The turn goes on for so many acts that began."""
         self.letters: Letters = []
         self.happened: list[str] = []
 
@@ -46,7 +49,8 @@ class Host:
         self.me = plan.me
         self.now = 0.0
         self.platter = plan.platter()
-        self.core = plan.boot(self.platter)
+        self.lives = 1
+        self.core = plan.boot(self.platter, self.lives)
         self.armed: set[str] = set()
         self.epochs: dict[Replica, int] = dict.fromkeys(plan.peers, 0)
         self.diary = Diary(plan.me)
@@ -64,7 +68,8 @@ class Host:
         """A new process on the same disk, connected to these."""
         self.armed, self.epochs = set(), dict.fromkeys(self.epochs, 0)
         self.diary.answers.restarts()
-        self.core = self.plan.boot(self.platter)
+        self.lives += 1
+        self.core = self.plan.boot(self.platter, self.lives)
         self.core.clock(self.now)
         self.core.start()
         for peer in peers:
@@ -84,10 +89,19 @@ class Host:
     # -- turns
 
     def begin(self, *, later: float = 0.0) -> None:
-        """A turn begins, so many seconds after the last one."""
-        self._told, self._mark = Told(), Mark(self)
+        """A turn begins, so many seconds after the last one; or goes on, in a batch."""
+        if self._told.batch == 0:
+            self._told, self._mark = Told(), Mark(self)
         self.now += later
         self.core.clock(self.now)
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """What begins in here is one turn."""
+        self.begin()
+        self._told.batch += 1
+        yield
+        self._told.batch -= 1
 
     def step(self, event: Input) -> None:
         """Something happens."""

@@ -26,12 +26,15 @@ BOUNDS = (
     "crashes",
     "wipes",
     "duplicates",
+    "failures",
+    "breaks",
     "pauses",
     "promotes",
     "demotes",
     "calls",
     "asks",
     "folds",
+    "batches",
 )
 """Everything that a scope may bound."""
 
@@ -71,6 +74,7 @@ class Menu:
             acts = [*self._timers(host), *self._people(host)]
             if host.platter.write is not None:
                 acts.append(("", Act(host.me, "land")))
+                acts.append(("failures", Act(host.me, "fail")))
             found = self._moves[state] = tuple([
                 Move(self.bounds.index(bound) if bound else FREE, self._cast.act(act), _kind(act))
                 for bound, act in acts
@@ -93,6 +97,8 @@ class Menu:
             found.append(("", Act(me, "fire", Alarm(TimerKind.CONFIRM, 0.0))))
         if TimerKind.SYNCHRO in host.armed and host.ledger.limbo.queue:
             found.append(("rollbacks", Act(me, "fire", Alarm(TimerKind.SYNCHRO, 0.0))))
+        if TimerKind.DISK in host.armed:
+            found.append(("", Act(me, "fire", Alarm(TimerKind.DISK, 0.0))))
         if TimerKind.TRANSFER in host.armed:
             found.append(("", Act(me, "fire", Alarm(TimerKind.TRANSFER, LONG))))
         return found
@@ -148,4 +154,4 @@ def _kind(act: Act) -> int:
     return _KINDS.get(act.what.kind if isinstance(act.what, Alarm) else act.name, 0)
 
 
-_KINDS = {"land": 1, TimerKind.CONFIRM: 2, TimerKind.TRANSFER: 3}
+_KINDS = {"land": 1, TimerKind.CONFIRM: 2, TimerKind.TRANSFER: 3, TimerKind.DISK: 4}

@@ -36,6 +36,8 @@ class Plan:
     seal: Callable[[Write], Write]
     remodel: Callable[[Core], None]
     whole: bool
+    reads: bool
+    """Clients read."""
     slow_disk: bool
     """Writes take time, so that a crash can come before their end; else they land at once."""
     unheard: frozenset[str]
@@ -57,16 +59,18 @@ class Plan:
         """An empty disk."""
         return Platter(self.me, self.ballot, MemorySpaces() if self.whole else None)
 
-    def boot(self, platter: Platter) -> Core:
-        """A process on that directory."""
-        core = self._core(platter)
+    def boot(self, platter: Platter, life: int) -> Core:
+        """A process on that directory. `life` counts them."""
+        # The number is used by what is asked for reads alone; without them it would only make
+        # states differ.
+        core = self._core(platter, life if self.reads else 0)
         self.remodel(core)
         return core
 
-    def _core(self, platter: Platter) -> Core:
+    def _core(self, platter: Platter, life: int) -> Core:
         spaces = platter.spaces
         if spaces is None:
-            return Bare(self.config, platter)
+            return Bare(self.config, platter, life)
         return Core(
             self.config,
             ballot=platter.ballot,
@@ -75,19 +79,21 @@ class Plan:
             tail=platter.read,
             backing=spaces,
             folded=spaces.folded,
+            life=life,
         )
 
 
 class Bare(Core):
     """A replica without spaces: its transactions are names, and nobody looks into them."""
 
-    def __init__(self, config: CoreConfig, platter: Platter) -> None:
+    def __init__(self, config: CoreConfig, platter: Platter, life: int) -> None:
         self.machine = Machine(
             config,
             ballot=platter.ballot,
             confirmed=platter.confirmed,
             headers=platter.headers(),
             tail=platter.read,
+            life=life,
         )
 
     def ready(self) -> Ready:

@@ -119,6 +119,7 @@ def _plans(scope: Scope, mutant: str | None) -> list[Plan]:
             seal=draft.disk.seal,
             remodel=draft.remodel,
             whole=scope.whole,
+            reads="reads" in scope.bounds,
             slow_disk=scope.slow_disk,
             unheard=scope.unheard,
             ballot=scope.ballot,

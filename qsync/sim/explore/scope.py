@@ -35,7 +35,10 @@ class Scope:
     alike: tuple[tuple[int, ...], ...] = ()
     """Groups of nodes that may be exchanged for one another."""
     crashing: frozenset[int] = EVERYBODY
+    """Who crashes, or loses its disk."""
     campaigning: frozenset[int] = EVERYBODY
+    reading: frozenset[int] = EVERYBODY
+    """Who is asked for linearizable reads."""
     whole: bool = False
     slow_disk: bool = True
     ordered: bool = False

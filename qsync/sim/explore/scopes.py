@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from election.fencing import Fencing
 from qsync.sim.explore.scope import EVERYBODY, EVERYTHING_HEARD, Scope
 from qsync.store.contract import NO_BALLOT
 
@@ -148,6 +149,60 @@ _QUICK = (
         reaches=frozenset({"refused", "told committed"}),
     ),
     Scope(
+        name="duplicates",
+        claim="a message that arrives twice, in any order, changes nothing by that",
+        prelude="elect 1",
+        bounds={"writes": 1, "rollbacks": 1, "duplicates": 1},
+        alike=_FOLLOWERS,
+        slow_disk=False,
+        records=False,
+        reaches=frozenset({"told committed", "told rolled_back"}),
+    ),
+    Scope(
+        name="batches",
+        claim="two things that come to a node in one batch are no worse than one after the other",
+        prelude="elect 1",
+        bounds={"writes": 1, "rollbacks": 1, "campaigns": 1, "batches": 1},
+        alike=_FOLLOWERS,
+        ordered=True,
+        slow_disk=False,
+        records=False,
+        reaches=frozenset({"batch", "told committed", "told rolled_back", "elected", "cut"}),
+    ),
+    Scope(
+        name="fencing",
+        claim="a leader that was paused finds that it lost its quorum, and steps down in time",
+        prelude="elect 1",
+        bounds={"writes": 1, "pauses": 1, "campaigns": 1},
+        alike=_FOLLOWERS,
+        fencing=Fencing.SOFT,
+        ordered=True,
+        slow_disk=False,
+        records=False,
+        reaches=frozenset({"fenced", "elected", "told committed", "told cut"}),
+    ),
+    Scope(
+        name="disk-fails",
+        claim="what rests on a write that failed is not said; the node steps down and writes again",
+        prelude="elect 1",
+        bounds={"failures": 1, "campaigns": 1},
+        alike=_FOLLOWERS,
+        ordered=True,
+        records=False,
+        reaches=frozenset({"write failed", "timer disk", "elected", "confirmed"}),
+    ),
+    Scope(
+        name="new-connection",
+        claim="acks belong to a connection; one that is made anew begins with what is there",
+        prelude="elect 1",
+        bounds={"writes": 1, "rollbacks": 1, "breaks": 1},
+        alike=_FOLLOWERS,
+        ordered=True,
+        slow_disk=False,
+        records=False,
+        reaches=frozenset({"reconnected", "told committed", "told rolled_back"}),
+    ),
+    Scope(
         name="membership",
         claim="a node that comes back on an empty disk counts in no quorum until it is admitted",
         prelude="elect 1",
@@ -247,6 +302,14 @@ _LONG = (
     _wider("session-retry", "session-retry-crash", crashes=1),
     _wider("session-retry", "session-retry-rollback", rollbacks=1, folds=1),
     _wider("transactions", "transactions-three", asks=3),
+    replace(_wider("duplicates", "duplicates-takeover", campaigns=1), ordered=True),
+    replace(
+        _wider("batches", "batches-slow-disk", rollbacks=0),
+        slow_disk=True,
+        reaches=frozenset({"batch", "told committed", "elected", "cut"}),
+    ),
+    _wider("disk-fails", "disk-fails-write", writes=1),
+    _wider("new-connection", "new-connection-takeover", campaigns=1),
     _wider("membership", "membership-vote", heartbeats=1),
     replace(
         _wider("bootstrap", "bootstrap-anybody"),
@@ -256,6 +319,19 @@ _LONG = (
         campaigning=EVERYBODY,
     ),
     _wider("reads", "reads-write", writes=1),
+    Scope(
+        name="reads-crash",
+        claim="what a leader answers to a former life of a node serves no read of the present one",
+        prelude="elect 1",
+        bounds={"writes": 1, "reads": 2, "crashes": 1},
+        crashing=frozenset({2}),
+        reading=frozenset({2}),
+        ordered=True,
+        slow_disk=False,
+        records=False,
+        unheard=EVERYTHING_HEARD,
+        reaches=frozenset({"read", "crash", "told committed"}),
+    ),
     _wider("switchover", "switchover-both", demotes=1, writes=0),
 )
 

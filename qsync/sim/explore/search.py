@@ -16,7 +16,8 @@ from qsync.sim.explore.menu import Menu
 from qsync.sim.explore.prelude import Prelude
 from qsync.sim.explore.scope import Scope
 from qsync.sim.explore.sleep import NONE, Dormitory, Names
-from qsync.sim.explore.world import Unsound, World, Worlds
+from qsync.sim.explore.steps import Unsound, Worlds
+from qsync.sim.explore.world import World
 
 STATES_MAX = 20_000_000
 """An exploration gives up after so many states, unless told otherwise."""

@@ -1,0 +1,149 @@
+"""What can happen next in a world, and what it uses up, before it happens."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from election.messages import Index
+from qsync.sim.explore.acts import Act, Read
+from qsync.sim.explore.cast import Cast
+from qsync.sim.explore.clients import ADD, ONCE
+from qsync.sim.explore.menu import Menu
+from qsync.sim.explore.scope import Scope
+from qsync.sim.explore.world import (
+    EVERYWHERE,
+    NAMELESS,
+    Numbers,
+    World,
+    less,
+    named_arrival,
+    named_move,
+)
+
+READS = 200
+"""Tickets of reads are above those of writes."""
+
+
+class Option(NamedTuple):
+    """An act at a place. `world`: without the letter that arrives and with what is left then.
+
+    `reach`: the place, or EVERYWHERE when the act is made of what others are. `name`: of an act
+    that commutes with what happens elsewhere.
+    """
+
+    act: int
+    place: int
+    world: World
+    reach: int
+    name: int = NAMELESS
+
+
+class Options:
+    """All that happens to one node; a fall is not among it, since it concerns the others too."""
+
+    def __init__(self, scope: Scope, cast: Cast, menu: Menu) -> None:
+        self._scope = scope
+        self._cast = cast
+        self._menu = menu
+        self._duplicates = menu.bound("duplicates")
+
+    def free(self, world: World) -> Iterator[Option]:
+        """What uses up nothing."""
+        yield from self._arrivals(world)
+        for place, state in enumerate(world.hosts):
+            for bound, act, kind in self._menu.moves(state):
+                if bound < 0:
+                    yield Option(act, place, world, place, named_move(place, kind))
+
+    def bounded(self, world: World) -> Iterator[Option]:
+        """What is bounded, as far as there is something left of it."""
+        left = world.left
+        if self._duplicates >= 0 and left[self._duplicates]:
+            fewer = world._replace(left=less(left, self._duplicates))
+            for option in self._arrivals(world):
+                yield Option(option.act, option.place, fewer, option.place)
+        for place, state in enumerate(world.hosts):
+            for bound, act, _ in self._menu.moves(state):
+                if bound >= 0 and left[bound]:
+                    after = world._replace(left=less(left, bound))
+                    yield Option(act, place, after, place)
+        yield from self._clients(world)
+        if bound := self._left(world, "breaks"):
+            yield from self._breaks(world, bound - 1)
+
+    def _left(self, world: World, name: str) -> int:
+        """One more than the place of a bound of which something is left; else 0."""
+        bound = self._menu.bound(name)
+        return bound + 1 if bound >= 0 and world.left[bound] else 0
+
+    # -- letters
+
+    def _arrivals(self, world: World) -> Iterator[Option]:
+        hosts, left, net = world
+        for at, letter in enumerate(net):
+            rest = self._rest(net, at)
+            if rest is not None:
+                place = self._cast.letters[letter].receiver - 1
+                after, nth = World(hosts, left, rest), net[:at].count(letter)
+                for late, act in enumerate(self._menu.deliveries(letter)):
+                    name = named_arrival(letter, nth, late)
+                    yield Option(act, place, after, place, name)
+
+    def _rest(self, net: Numbers, at: int) -> Numbers | None:
+        """What is under way when the letter there has arrived; None for a second like it."""
+        if self._scope.ordered:
+            # On one connection nothing overtakes: what was sent before it is lost.
+            link = self._cast.link
+            mine = link(net[at])
+            return tuple([each for each in net[:at] if link(each) != mine]) + net[at + 1 :]
+        return None if at and net[at - 1] == net[at] else net[:at] + net[at + 1 :]
+
+    # -- clients
+
+    def _clients(self, world: World) -> Iterator[Option]:
+        for name in ("writes", "asyncs"):
+            if bound := self._left(world, name):
+                count = self._scope.bounds[name] - world.left[bound - 1]
+                after = world._replace(left=less(world.left, bound - 1))
+                for place in self._writable(world):
+                    act = self._menu.write(place, count, sync=name == "writes")
+                    yield Option(act, place, after, place)
+        for name, kinds in (("calls", (ADD,)), ("asks", ONCE)):
+            if bound := self._left(world, name):
+                yield from self._requests(world, bound - 1, kinds)
+        if bound := self._left(world, "reads"):
+            yield from self._reads(world, bound - 1)
+
+    def _writable(self, world: World) -> list[int]:
+        return [p for p, state in enumerate(world.hosts) if self._menu.writable(state)]
+
+    def _requests(self, world: World, bound: int, kinds: Iterable[str]) -> Iterator[Option]:
+        """What is asked again has the same number, what is asked once has its own."""
+        count = self._scope.bounds[self._menu.bounds[bound]] - world.left[bound] + 1
+        after = world._replace(left=less(world.left, bound))
+        for place in self._writable(world):
+            for kind in kinds:
+                seq = 1 if kind == ADD else count
+                act = self._menu.call(place, kind, seq=seq, ticket=count)
+                yield Option(act, place, after, place)
+
+    def _reads(self, world: World, bound: int) -> Iterator[Option]:
+        """What was answered before a read is asked is known of the whole cluster only."""
+        views = [self._cast.views[self._cast.view_of(state)] for state in world.hosts]
+        told = [index for view in views for index, _ in view.told_ok]
+        floor = Index(max([0, *told, *(view.read_to for view in views)]))
+        after = world._replace(left=less(world.left, bound))
+        for place, state in enumerate(world.hosts):
+            me = self._cast.hosts[state].me
+            if int(me) in self._scope.reading:
+                act = self._cast.act(Act(me, "read", Read(READS + world.left[bound], floor)))
+                yield Option(act, place, after, EVERYWHERE)
+
+    def _breaks(self, world: World, bound: int) -> Iterator[Option]:
+        """A connection is lost and made anew; what is under way on it may still arrive."""
+        after = world._replace(left=less(world.left, bound))
+        ends = [self._cast.hosts[state] for state in world.hosts]
+        for place, end in enumerate(ends):
+            for other in ends:
+                if other is not end:
+                    act = self._cast.act(Act(end.me, "reconnect", other.greeting()))
+                    yield Option(act, place, after, EVERYWHERE)

@@ -1,0 +1,142 @@
+"""What follows from a world: everything that can happen in it, and the worlds after that."""
+
+from collections.abc import Callable, Iterator
+
+from qsync.sim.explore.acts import Act
+from qsync.sim.explore.cast import Broken, Cast, Turn
+from qsync.sim.explore.menu import Menu
+from qsync.sim.explore.options import Option, Options
+from qsync.sim.explore.roll import last_term
+from qsync.sim.explore.scope import Scope
+from qsync.sim.explore.world import EVERYWHERE, NAMELESS, Numbers, Step, World, less
+
+Skip = Callable[[int], bool]
+"""Whether the act of that name need not be tried."""
+_BATCHED = frozenset({"deliver", "land", "fire", "put", "call"})
+"""What may come together with something else in one turn."""
+
+
+class Unsound(Exception):
+    """An act breaks a property within the node that it happens to."""
+
+    def __init__(self, act: int, broken: Broken) -> None:
+        super().__init__(broken.text)
+        self.act = act
+        self.broken = broken
+
+
+class Worlds:
+    """Takes the options, one by one."""
+
+    def __init__(self, scope: Scope, cast: Cast, menu: Menu) -> None:
+        self._scope = scope
+        self._cast = cast
+        self._menu = menu
+        self._options = Options(scope, cast, menu)
+        self._floors: dict[int, int] = {}
+        self._ears: dict[int, tuple[int, int]] = {}
+
+    def steps(self, world: World, skip: Skip, *, bounded: bool = True) -> Iterator[Step]:
+        """Everything that can happen next; without `bounded` only free acts. Raises Unsound."""
+        for option in self._options.free(world):
+            if not skip(option.name):
+                yield self._taken(option)
+        if not bounded:
+            return
+        for option in self._options.bounded(world):
+            yield self._taken(option)
+        for name, word in (("crashes", "crash"), ("wipes", "wipe")):
+            bound = self._menu.bound(name)
+            if bound >= 0 and world.left[bound]:
+                for place in range(len(world.hosts)):
+                    if place + 1 in self._scope.crashing:
+                        yield self.fall(world, place, word, less(world.left, bound))
+        bound = self._menu.bound("batches")
+        if bound >= 0 and world.left[bound]:
+            yield from self._batches(world, bound)
+
+    def _taken(self, option: Option) -> Step:
+        act, place, world, reach, name = option
+        turn = self._turn(world.hosts[place], act)
+        hosts = (*world.hosts[:place], turn.state, *world.hosts[place + 1 :])
+        net = self._living(hosts, world.net + turn.letters)
+        return Step(act, World(hosts, world.left, net), turn.happened, reach, name)
+
+    def _turn(self, state: int, act: int) -> Turn:
+        turn = self._cast.turn(state, act)
+        if isinstance(turn, Broken):
+            raise Unsound(act, turn)
+        return turn
+
+    def _batches(self, world: World, bound: int) -> Iterator[Step]:
+        """Two things happen to a node before it is asked what it wants."""
+        world = world._replace(left=less(world.left, bound))
+        acts = self._cast.acts
+        for first in self._both(world):
+            for second in self._both(first.world):
+                if second.place != first.place:
+                    continue
+                one, two = acts[first.act], acts[second.act]
+                if one != two or one.name == "deliver":
+                    act = self._cast.act(Act(one.node, "batch", (one, two)))
+                    reach = EVERYWHERE if EVERYWHERE in (first.reach, second.reach) else first.place
+                    yield self._taken(Option(act, first.place, second.world, reach))
+
+    def _both(self, world: World) -> Iterator[Option]:
+        for options in (self._options.free(world), self._options.bounded(world)):
+            for option in options:
+                if self._cast.acts[option.act].name in _BATCHED:
+                    yield option
+
+    def fall(self, world: World, place: int, word: str, left: Numbers) -> Step:
+        """A node dies and comes back: what was on its way to it is lost, all connect anew."""
+        cast = self._cast
+        ends = [cast.hosts[state] for state in world.hosts]
+        me = ends[place].me
+        peers = [end.greeting() for end in ends if end.me != me]
+        act = cast.act(Act(me, word, tuple(peers)))
+        turn = self._turn(world.hosts[place], act)
+        net = tuple([each for each in world.net if self._ear(each)[0] != place]) + turn.letters
+        after = list(world.hosts)
+        after[place] = turn.state
+        greeting = cast.hosts[turn.state].greeting()
+        for other, end in enumerate(ends):
+            if other != place:
+                again = cast.act(Act(end.me, "reconnect", greeting))
+                told = self._turn(world.hosts[other], again)
+                after[other] = told.state
+                net += told.letters
+        hosts = tuple(after)
+        done = World(hosts, left, self._living(hosts, net))
+        return Step(act, done, turn.happened, EVERYWHERE, NAMELESS)
+
+    # -- letters
+
+    def _living(self, hosts: Numbers, net: Numbers) -> Numbers:
+        """Without letters that their receivers will never take notice of, in one order."""
+        if not net:
+            return net
+        floors = [self._floor(state) for state in hosts]
+        kept = []
+        for letter in net:
+            place, last = self._ear(letter)
+            if not 0 < last < floors[place]:
+                kept.append(letter)
+        kept.sort(key=self._link if self._scope.ordered else None)
+        return tuple(kept)
+
+    def _floor(self, state: int) -> int:
+        found = self._floors.get(state)
+        if found is None:
+            found = self._floors[state] = int(self._cast.hosts[state].platter.ballot.term)
+        return found
+
+    def _ear(self, letter: int) -> tuple[int, int]:
+        found = self._ears.get(letter)
+        if found is None:
+            _, receiver, message = self._cast.letters[letter]
+            found = self._ears[letter] = (receiver - 1, last_term(message, self._scope.unheard))
+        return found
+
+    def _link(self, letter: int) -> int:
+        return self._cast.link(letter)
