@@ -39,6 +39,15 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Lab]:
         yield found
 
 
+@pytest.fixture(autouse=True)
+def as_made(three: lab.Lab) -> None:
+    """Every test begins with all nodes there and nothing shared."""
+    three.start_all()
+    cluster.wait_writable(three.addresses, timeout=30)
+    config("unset", QUORUM, TIMEOUT, "--target", three.dir)
+    until(lambda: {followed(node) for node in three.nodes} == {(2, 5.0)}, "their own")
+
+
 def followed(node: lab.LabNode) -> tuple[object, object]:
     """Quorum and timeout as a node follows them; nothing while it does not answer."""
     try:
@@ -70,6 +79,8 @@ def test_one_command_sets_what_all_nodes_follow_and_a_wrong_one_nothing(three: l
 
 def test_what_is_shared_cannot_be_set_on_one_node(three: lab.Lab) -> None:
     node = three.nodes[0]
+    config("set", f"{QUORUM}=3", f"{TIMEOUT}=33s", "--target", three.dir)
+    until(lambda: followed(node) == (3, 33.0), "it follows")
     with pytest.raises(qsync.ConfigError, match="set for the whole cluster"):
         ask.value(node.address, Options(1, {"replication_synchro_timeout": 1}))
     (told,) = ask.value(node.address, Info(1, "settings.shared"))
@@ -79,6 +90,8 @@ def test_what_is_shared_cannot_be_set_on_one_node(three: lab.Lab) -> None:
 def test_a_lowered_quorum_lets_what_is_pending_through_and_outlives_every_leader(
     three: lab.Lab,
 ) -> None:
+    config("set", f"{QUORUM}=3", f"{TIMEOUT}=33s", "--target", three.dir)
+    until(lambda: {followed(node) for node in three.nodes} == {(3, 33.0)}, "all follow")
     leader = cluster.judge(cluster.wait_writable(three.addresses, timeout=30)).leader
     victim = next(node for node in three.nodes if node.name != leader)
     with qsync.connect(three.addresses, timeout=60) as db:

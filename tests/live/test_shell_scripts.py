@@ -86,8 +86,11 @@ def test_machines_get_documents_and_nothing_else_on_stdout(here: Lab) -> None:
     done = run(here, "--json", "-e", "print('aside')", "-e", "{1, {}}, 'x'")
     assert json.loads(done.stdout) == {"schema": "qsync/shell/1", "values": [[1, {}], "x"]}
     assert done.stderr == "aside\n"
-    rows = run(here, "-o", "jsonl", "-e", "box.space.things:select()").stdout
-    assert rows == ""
+    rows = ("-o", "jsonl", "-e", "box.space.things:select({7}, {limit = 1})")
+    run(here, "-e", "box.space.things:delete(7)")
+    assert run(here, *rows).stdout == ""
+    run(here, "-e", "box.space.things:replace{7, 'a'}")
+    assert run(here, *rows).stdout == '{"id": 7, "value": "a"}\n'
     refused = run(here, "--json", "-e", "error('no')", code=1)
     assert json.loads(refused.stdout)["code"] == "LUA"
 
