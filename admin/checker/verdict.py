@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from admin.checker.exhibit import Exhibit
 from admin.checker.operation import Operation, describe
 
 EXAMPLES_MAX = 10
@@ -25,7 +26,7 @@ class Violation:
 
     `witness`: the few operations that prove it, by time. `opening`: what must be known of the
     time before them, when they do not prove it alone. `stuck`: the one without an explanation.
-    `names`: what the message calls them, if anything.
+    `names`: what the message calls them, if anything. `rows`: rows of other tables that prove it.
     """
 
     invariant: str
@@ -35,6 +36,7 @@ class Violation:
     stuck: int | None = None
     opening: str = ""
     names: tuple[str, ...] = ()
+    rows: tuple[Exhibit, ...] = ()
 
     def describe(self) -> list[str]:
         """In words, a line for each operation."""
@@ -43,6 +45,7 @@ class Violation:
         said = [f"{where}{self.message}"]
         if self.opening:
             said.append(f"  before: {self.opening}")
+        said += [f"  {each.describe()}" for each in self.rows]
         names = [f"{name} " for name in self.names] or [""] * len(self.witness)
         return said + [
             f"  {name}{describe(each)}{mark if each.number == self.stuck else ''}"

@@ -61,6 +61,7 @@ def _violation(violation: Violation) -> dict[str, object]:
         "stuck": violation.stuck,
         "names": list(violation.names),
         "operations": [_operation(each) for each in violation.witness],
+        "rows": [{"table": each.table, "row": dict(each.row)} for each in violation.rows],
     }
 
 

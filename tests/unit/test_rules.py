@@ -10,6 +10,7 @@ from admin.checker.rules.run import Run
 from admin.checker.verdict import Result
 from admin.evidence.bundle import write
 from admin.evidence.manifest import Manifest
+from admin.evidence.tables import TABLES
 from cli.main import run
 from tests.spark.planted import PLANTED, cases
 
@@ -29,6 +30,18 @@ def test_planted_faults_break_exactly_what_they_should(
         verdicts = [each.verdict for each in judge(load(path))]
         raised[name] = {each.invariant for each in verdicts if each.result is Result.FAIL}
     assert raised == {name: set(ids) for name, (_, ids) in bundles.items()}
+
+
+def test_every_breach_shows_the_rows_that_prove_it(
+    bundles: dict[str, tuple[Path, frozenset[str]]],
+) -> None:
+    for path, ids in bundles.values():
+        run_ = load(path)
+        shown = [each for rule in RULES if rule.id in ids for each in rule.find(run_).breaches]
+        bare = [each.message for each in shown if not each.witness]
+        assert not bare
+        tables = {row.table for each in shown for row in each.witness}
+        assert tables <= TABLES.keys()
 
 
 def test_every_planted_fault_names_invariants_that_exist() -> None:
@@ -58,6 +71,14 @@ def test_the_command_judges_a_bundle_and_names_what_is_broken(
         rule.id: rule.title for rule in RULES
     }.items()
     assert run(["check", "--quick", str(bundles["voted_twice"][0])]) == 6
-    assert "FAIL  one-vote" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "FAIL  one-vote" in shown
+    assert "events: node=" in shown
+    assert run(["check", "--quick", str(bundles["voted_twice"][0]), "--json"]) == 6
+    (file,) = json.loads(capsys.readouterr().out)["files"]
+    (vote,) = [each for each in file["invariants"] if each["id"] == "one-vote"]
+    rows = vote["examples"][0]["rows"]
+    assert [each["table"] for each in rows] == ["events", "events"]
+    assert rows[0]["row"]["peer"] != rows[1]["row"]["peer"]
     assert run(["check", str(clean / "wal.jsonl")]) == 2
     assert "add --quick" in capsys.readouterr().err

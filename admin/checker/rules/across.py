@@ -1,72 +1,81 @@
 """What the logs of several nodes have in common: places, fates, leaders, and what was confirmed."""
 
+from collections.abc import Callable
+from functools import partial
+
+from admin.checker.exhibit import Exhibit
 from admin.checker.rules.fates import Fates, replay
-from admin.checker.rules.rule import Breach, Finding, Rule
-from admin.checker.rules.run import CONFIRM, PROMOTE, Run, Whose
+from admin.checker.rules.rule import Finding, Rule
+from admin.checker.rules.run import CONFIRM, PROMOTE, Event, Log, Run, Status, Whose
+
+Shows = Callable[[], list[Exhibit]]
 
 
 def matching(run: Run) -> Finding:
     """Entries of equal index and term are equal, and so is everything before them."""
     found = Finding(lacks="" if len(run.logs) > 1 else "only one log")
-    known: dict[tuple[int, int], tuple[int, int]] = {}
+    known: dict[tuple[int, int], tuple[Log, int]] = {}
     broken: set[tuple[int, int]] = set()
     for log in run.logs.values() if not found.lacks else ():
-        for index, term, crc in zip(log.index, log.term, log.crc, strict=True):
-            other, before = known.setdefault((index, term), (log.node, crc))
+        for place, (index, term) in enumerate(zip(log.index, log.term, strict=True)):
+            other, there = known.setdefault((index, term), (log, place))
             found.facts += 1
-            if before != crc and (index, term) not in broken:
+            if other.crc[there] != log.crc[place] and (index, term) not in broken:
                 broken.add((index, term))
-                message = (
-                    f"nodes {other} and {log.node} have different entries at {index} of term {term}"
-                )
-                found.breaches.append(
-                    Breach(invariant=MATCHING, message=message, index=index, term=term)
-                )
+                nodes = f"nodes {other.node} and {log.node}"
+                message = f"{nodes} have different entries at {index} of term {term}"
+                rows = (*other.shows(there), *log.shows(place))
+                found.broken(MATCHING, message, rows, index=index, term=term)
     return found
 
 
 def agreement(run: Run) -> Finding:
     """What two nodes have confirmed is the same entry with the same fate."""
     found = Finding(lacks="" if len(run.logs) > 1 else "only one log")
-    known: dict[int, tuple[int, int, bool]] = {}
+    known: dict[int, tuple[Log, int, int | None]] = {}
     broken: set[int] = set()
     confirmed = run.confirmed
     for whose, log in run.logs.items() if not found.lacks else ():
         upto = confirmed.get(whose, 0)
         fates = replay(log, upto) if log.first == 1 else Fates()
+        at = log.at()
         for index, term in zip(log.index, log.term, strict=True):
             if index > upto:
                 break
-            here = (log.node, term, index in fates.rolled_back_by)
-            other = known.setdefault(index, here)
+            by = fates.rolled_back_by.get(index)
+            other, there, gone = known.setdefault(index, (log, term, by))
             found.facts += 1
-            if other[1:] != here[1:] and index not in broken:
+            if (there, gone is None) != (term, by is None) and index not in broken:
                 broken.add(index)
-                message = f"entry {index} is {_told(other)}, but {_told(here)}"
-                found.breaches.append(Breach(invariant=AGREEMENT, message=message, index=index))
+                told = f"{_told(other, there, gone)}, but {_told(log, term, by)}"
+                places = [at[each] for each in (index, by) if each is not None]
+                its = other.at()
+                theirs = [its[each] for each in (index, gone) if each is not None]
+                rows = (*other.shows(*theirs), *log.shows(*places))
+                found.broken(AGREEMENT, f"entry {index} is {told}", rows, index=index)
     return found
 
 
 def one_leader(run: Run) -> Finding:
     """A term has one leader: in logs, in what nodes say of themselves, in events."""
     found = Finding()
-    known: dict[int, int] = {}
+    known: dict[int, tuple[int, Shows]] = {}
     broken: set[int] = set()
-    claims = [
-        (term, origin, f"a PROMOTE of {origin}")
+    claims: list[tuple[int, int, Shows]] = [
+        (log.term[place], log.origin[place], partial(log.shows, place))
         for log in run.logs.values()
-        for kind, term, origin in zip(log.kind, log.term, log.origin, strict=True)
+        for place, kind in enumerate(log.kind)
         if kind == PROMOTE
     ]
-    claims += [(s.term, s.node, f"node {s.node} says so") for s in run.status if s.role == "leader"]
-    claims += [(e.term, e.node, f"node {e.node} led") for e in run.events if e.name == "leads"]
-    for term, leader, how in claims:
+    claims += [(s.term, s.node, partial(_one, s)) for s in run.status if s.role == "leader"]
+    claims += [(e.term, e.node, partial(_one, e)) for e in run.events if e.name == "leads"]
+    for term, leader, shows in claims:
         found.facts += 1
-        before = known.setdefault(term, leader)
+        before, its = known.setdefault(term, (leader, shows))
         if before != leader and term not in broken:
             broken.add(term)
-            message = f"term {term} has two leaders, {before} and {leader} ({how})"
-            found.breaches.append(Breach(invariant=ONE_LEADER, message=message, term=term))
+            message = f"term {term} has two leaders, {before} and {leader}"
+            found.broken(ONE_LEADER, message, (*its(), *shows()), term=term)
     return found
 
 
@@ -91,32 +100,27 @@ def completeness(run: Run) -> Finding:
                         f"the leader of term {term} (PROMOTE at {index} in the log of node "
                         f"{log.node}) lacks entry {entry} of term {its_term}, confirmed in {era}"
                     )
-                    found.breaches.append(
-                        Breach(
-                            invariant=COMPLETENESS,
-                            message=message,
-                            node=log.node,
-                            term=term,
-                            index=entry,
-                        )
-                    )
+                    rows = log.shows(-1 if here is None else here, place)
+                    found.broken(COMPLETENESS, message, rows, node=log.node, term=term, index=entry)
     return found
 
 
 def kept(run: Run) -> Finding:
     """What a node once had on its disk and confirmed is still in its log."""
     found = Finding()
+    newest = run.newest
     for whose, upto in run.safe.items():
         log = run.logs.get(whose)
-        if upto == 0 or (log is None and not run.logs):
+        # What was in a directory that is gone, went with it.
+        if upto == 0 or not run.logs or whose[1] < newest[whose[0]]:
             continue
         found.facts += 1
         last = log.last if log is not None else 0
         if last < upto:
             message = f"node {whose[0]} had confirmed {upto}, its log ends at {last}"
-            found.breaches.append(
-                Breach(invariant=KEPT, message=message, node=whose[0], index=upto)
-            )
+            rows = [s.shows() for s in run.status if s.whose == whose and (s.confirmed or 0) > last]
+            end = [] if log is None else log.shows(len(log.index) - 1)
+            found.broken(KEPT, message, (*rows[:1], *end), node=whose[0], index=upto)
     return found
 
 
@@ -140,9 +144,12 @@ def _confirmed_in(run: Run) -> dict[int, tuple[int, int]]:
     return reached
 
 
-def _told(what: tuple[int, int, bool]) -> str:
-    node, term, rolled_back = what
-    return f"{'rolled back' if rolled_back else 'confirmed'} on node {node} with term {term}"
+def _told(log: Log, term: int, by: int | None) -> str:
+    return f"{'confirmed' if by is None else 'rolled back'} on node {log.node} with term {term}"
+
+
+def _one(row: Status | Event) -> list[Exhibit]:
+    return [row.shows()]
 
 
 MATCHING, AGREEMENT, ONE_LEADER = "log-matching", "confirmed-agree", "one-leader"

@@ -48,7 +48,8 @@ def verdict_of(rule: Rule, finding: Finding) -> Verdict:
         rule.id,
         facts=finding.facts,
         violations=[
-            Violation(invariant=rule.id, message=each.message) for each in finding.breaches
+            Violation(invariant=rule.id, message=each.message, rows=each.witness)
+            for each in finding.breaches
         ],
         note=finding.doubt,
     )

@@ -9,13 +9,18 @@ from admin.checker.rules.run import CONFIRM, PROMOTE, ROLLBACK, TXN, WAIT_ACK, L
 class Fates:
     """`confirmed_by`, `rolled_back_by`: index of an entry to the index of the record.
 
-    `odd`: records that contradict what came before them, with the reason.
+    `odd`: records that contradict what came before them: the record, the entry, and the reason.
     """
 
     confirmed_by: dict[int, int] = field(default_factory=dict)
     rolled_back_by: dict[int, int] = field(default_factory=dict)
-    odd: list[tuple[int, str]] = field(default_factory=list)
+    odd: list[tuple[int, tuple[int, str]]] = field(default_factory=list)
     records: int = 0
+
+    def decided_by(self, index: int, *, before: int) -> list[int]:
+        """The earlier record that decided an entry, if there is one."""
+        found = (fates.get(index) for fates in (self.confirmed_by, self.rolled_back_by))
+        return [each for each in found if each is not None and each < before]
 
 
 def replay(log: Log, upto: int) -> Fates:
@@ -45,8 +50,10 @@ def replay(log: Log, upto: int) -> Fates:
             fates.records += 1
             queue = _roll_back(fates, queue, named, index)
             gone = [each for each, by in fates.rolled_back_by.items() if by == index]
-            if any(terms[each] != term for each in gone):
-                fates.odd.append((index, "rolls back what was inherited from an earlier term"))
+            old = next((each for each in gone if terms[each] != term), None)
+            if old is not None:
+                why = f"rolls back {old}, inherited from term {terms[old]}"
+                fates.odd.append((index, (old, why)))
     return fates
 
 
@@ -54,7 +61,8 @@ def _confirm(
     fates: Fates, queue: list[tuple[int, bool]], named: int, record: int
 ) -> list[tuple[int, bool]]:
     if named in fates.rolled_back_by:
-        fates.odd.append((record, f"confirms {named}, which was rolled back before"))
+        why = f"confirms {named}, which was rolled back before"
+        fates.odd.append((record, (named, why)))
     end = 0
     while end < len(queue) and (queue[end][0] <= named or (end and not queue[end][1])):
         fates.confirmed_by[queue[end][0]] = record
@@ -66,7 +74,7 @@ def _roll_back(
     fates: Fates, queue: list[tuple[int, bool]], named: int, record: int
 ) -> list[tuple[int, bool]]:
     if named in fates.confirmed_by:
-        fates.odd.append((record, f"rolls back {named}, which was confirmed before"))
+        fates.odd.append((record, (named, f"rolls back {named}, which was confirmed before")))
     for index, _ in queue:
         if index >= named:
             fates.rolled_back_by[index] = record

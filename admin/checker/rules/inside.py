@@ -1,20 +1,22 @@
 """What happened inside of nodes: votes, ballots on disk, and a quorum before every confirm."""
 
-from admin.checker.rules.rule import Breach, Finding, Rule
+from admin.checker.exhibit import Exhibit
+from admin.checker.rules.rule import Finding, Rule
 from admin.checker.rules.run import Event, Run, Whose
 
 
 def one_vote(run: Run) -> Finding:
     """A node grants its vote to one candidate in a term."""
     found = Finding(lacks=_lacks(run, "vote"))
-    known: dict[tuple[int, int], int | None] = {}
+    known: dict[tuple[int, int], Event] = {}
     for each in run.events:
         if each.name == "vote":
             found.facts += 1
-            before = known.setdefault((each.node, each.term), each.peer)
-            if before != each.peer:
-                message = f"node {each.node} voted for {before} and {each.peer} in term {each.term}"
-                found.breaches.append(_breach(ONE_VOTE, each, message))
+            before = known.setdefault((each.node, each.term), each)
+            if before.peer != each.peer:
+                peers = f"{before.peer} and {each.peer}"
+                message = f"node {each.node} voted for {peers} in term {each.term}"
+                _broken(found, ONE_VOTE, message, before, each)
     return found
 
 
@@ -33,10 +35,10 @@ def ballots(run: Run) -> Finding:
             continue
         if each.term < before.term:
             message = f"the term on disk {each.node} went from {before.term} to {each.term}"
-            found.breaches.append(_breach(BALLOTS, each, message))
+            _broken(found, BALLOTS, message, before, each)
         elif each.term == before.term and before.peer is not None and each.peer != before.peer:
             message = f"the vote on disk {each.node} changed in term {each.term}"
-            found.breaches.append(_breach(BALLOTS, each, message))
+            _broken(found, BALLOTS, message, before, each)
     return found
 
 
@@ -72,10 +74,21 @@ def _by_events(run: Run) -> Finding:
                     f"node {each.node} confirmed {each.index}, which is on the disks of "
                     f"{have} only; the quorum is {run.manifest.quorum}"
                 )
-                found.breaches.append(
-                    Breach(invariant=QUORUMS, message=message, node=each.node, index=each.index)
-                )
+                rows = [each.shows(), *_writes(run, each)]
+                found.broken(QUORUMS, message, rows, node=each.node, index=each.index)
     return found
+
+
+def _writes(run: Run, confirmed: Event) -> list[Exhibit]:
+    """Of that entry, up to that moment."""
+    place = (confirmed.index, confirmed.crc)
+    return [
+        each.shows()
+        for each in run.events
+        if each.name == "durable"
+        and (each.index, each.crc) == place
+        and each.number < confirmed.number
+    ]
 
 
 def _by_logs(run: Run) -> Finding:
@@ -90,17 +103,18 @@ def _by_logs(run: Run) -> Finding:
     if log is None or at is None:
         return Finding(lacks=f"entry {upto} is not in the log of node {whose[0]}")
     crc, found = log.crc[at], Finding(facts=1)
-    have = []
+    have, rows = [], []
     for other in run.logs.values():
         place = other.at().get(upto)
         if place is not None and other.crc[place] == crc:
             have.append(other.node)
+            rows += other.shows(place)
     if len(have) < manifest.quorum:
         message = (
             f"node {log.node} has confirmed {upto}, which is in the logs of {sorted(have)} only; "
             f"the quorum is {manifest.quorum}"
         )
-        found.breaches.append(Breach(invariant=QUORUMS, message=message, node=log.node, index=upto))
+        found.broken(QUORUMS, message, rows, node=log.node, index=upto)
     return found
 
 
@@ -116,5 +130,6 @@ def _lacks(run: Run, name: str) -> str:
     return "" if any(each.name == name for each in run.events) else f"no event `{name}`"
 
 
-def _breach(invariant: str, event: Event, message: str) -> Breach:
-    return Breach(invariant=invariant, message=message, node=event.node, term=event.term)
+def _broken(found: Finding, invariant: str, message: str, before: Event, each: Event) -> None:
+    rows = (before.shows(), each.shows())
+    found.broken(invariant, message, rows, node=each.node, term=each.term)

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from admin.checker.exhibit import exhibit
 from admin.checker.rules.fates import Fates, replay
-from admin.checker.rules.rule import Breach, Finding, Rule
+from admin.checker.rules.rule import Finding, Rule
 from admin.checker.rules.run import Log, Run, number
 from admin.evidence.tables import Row
 
@@ -27,9 +28,9 @@ def once(run: Run) -> Finding:
                     f"request {request[1]} of session {request[0]} took effect at {before} and "
                     f"{index} in the log of node {log.node}"
                 )
-                found.breaches.append(
-                    Breach(invariant=ONCE, message=message, node=log.node, index=index)
-                )
+                at = log.at()
+                rows = log.shows(at[before], at[index])
+                found.broken(ONCE, message, rows, node=log.node, index=index)
     return found
 
 
@@ -37,7 +38,7 @@ def receipts(run: Run) -> Finding:
     """A write with a receipt is at its place in every log that has confirmed so far."""
     found = Finding()
     wanted = {
-        number(each, "log_index"): (number(each, "term"), number(each, "index"))
+        number(each, "log_index"): (number(each, "term"), each)
         for each in run.ops
         if each["type"] == "ok" and each["f"] not in _LOOKS and each.get("log_index")
     }
@@ -54,15 +55,12 @@ def receipts(run: Run) -> Finding:
             elif index in fates.rolled_back_by:
                 why = "was rolled back in"
             if why:
-                message = f"entry {index} of term {term} {why} the log of node {log.node}"
-                found.breaches.append(
-                    Breach(
-                        invariant=RECEIPTS,
-                        message=f"{message}, and line {line} of the history was told ok",
-                        node=log.node,
-                        index=index,
-                    )
+                message = (
+                    f"entry {index} of term {term} {why} the log of node {log.node}, and line "
+                    f"{line['index']} of the history was told ok"
                 )
+                rows = (exhibit("ops", line), *log.shows(-1 if place is None else place))
+                found.broken(RECEIPTS, message, rows, node=log.node, index=index)
     return found
 
 
@@ -70,7 +68,7 @@ def failures(run: Run) -> Finding:
     """What clients were told had failed for certain took no effect."""
     found = Finding()
     failed = {
-        (str(each["session"]), number(each, "seq")): number(each, "index")
+        (str(each["session"]), number(each, "seq")): each
         for each in run.ops
         if each["type"] == "fail" and each.get("session") and each.get("seq")
     }
@@ -78,17 +76,17 @@ def failures(run: Run) -> Finding:
     failed = {request: line for request, line in failed.items() if request not in done}
     for log, upto, fates in _decided(run):
         found.facts += len(failed)
-        for index, request in zip(log.index, log.request, strict=True):
+        for place, (index, request) in enumerate(zip(log.index, log.request, strict=True)):
             if index > upto:
                 break
             if request in failed and index not in fates.rolled_back_by:
+                line = failed[request]
                 message = (
                     f"request {request[1]} of session {request[0]} is confirmed at {index} on node "
-                    f"{log.node}, and line {failed[request]} of the history was told it failed"
+                    f"{log.node}, and line {line['index']} of the history was told it failed"
                 )
-                found.breaches.append(
-                    Breach(invariant=FAILURES, message=message, node=log.node, index=index)
-                )
+                rows = (exhibit("ops", line), *log.shows(place))
+                found.broken(FAILURES, message, rows, node=log.node, index=index)
     return found
 
 

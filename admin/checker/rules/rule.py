@@ -1,8 +1,10 @@
 """What an invariant of evidence is, and what it finds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import TypedDict, Unpack
 
+from admin.checker.exhibit import EXHIBITS_MAX, Exhibit
 from admin.checker.rules.run import Run
 
 
@@ -10,7 +12,7 @@ from admin.checker.rules.run import Run
 class Breach:
     """One place where an invariant does not hold. `node` 0: it takes several nodes to see it.
 
-    `witness`: the few rows that prove it, as text.
+    `witness`: the few rows that prove it.
     """
 
     invariant: str
@@ -18,12 +20,20 @@ class Breach:
     node: int = 0
     index: int = 0
     term: int = 0
-    witness: tuple[str, ...] = ()
+    witness: tuple[Exhibit, ...] = ()
 
     @property
     def where(self) -> tuple[str, int, int, int]:
         """What both tiers must agree on."""
         return (self.invariant, self.node, self.index, self.term)
+
+
+class Where(TypedDict, total=False):
+    """The place of a breach."""
+
+    node: int
+    index: int
+    term: int
 
 
 @dataclass(slots=True)
@@ -37,6 +47,13 @@ class Finding:
     breaches: list[Breach] = field(default_factory=list)
     lacks: str = ""
     doubt: str = ""
+
+    def broken(
+        self, invariant: str, message: str, witness: Iterable[Exhibit], **where: Unpack[Where]
+    ) -> None:
+        """One more place, with the rows that prove it."""
+        rows = tuple(witness)[:EXHIBITS_MAX]
+        self.breaches.append(Breach(invariant=invariant, message=message, witness=rows, **where))
 
 
 @dataclass(frozen=True, slots=True)

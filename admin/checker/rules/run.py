@@ -1,8 +1,9 @@
 """The tables of one run in memory, as columns and small records: what the invariants look at."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
+from admin.checker.exhibit import Exhibit, exhibit
 from admin.evidence.manifest import Manifest
 from admin.evidence.tables import Row
 
@@ -28,6 +29,7 @@ class Log:
     crc: list[int] = field(default_factory=list)
     ref: list[tuple[int, int] | None] = field(default_factory=list)
     request: list[tuple[str, int] | None] = field(default_factory=list)
+    space: list[int | None] = field(default_factory=list)
     sealed: list[tuple[float, int, int] | None] = field(default_factory=list)
     """Time, CRC and length of the body: what the checksum covers beside the other columns."""
 
@@ -54,6 +56,7 @@ class Log:
         self.ref.append(None if owner is None or at is None else (_int(owner), _int(at)))
         session, seq = row.get("session"), row.get("seq")
         self.request.append(None if session is None or seq is None else (str(session), _int(seq)))
+        self.space.append(_known(row, "space"))
         time, crc, length = row.get("time"), row.get("body_crc"), row.get("body_len")
         known = isinstance(time, float | int) and crc is not None and length is not None
         self.sealed.append((float(str(time)), _int(crc), _int(length)) if known else None)
@@ -71,8 +74,20 @@ class Log:
         """Where in the columns an index is."""
         return {index: place for place, index in enumerate(self.index)}
 
+    def shows(self, *places: int) -> list[Exhibit]:
+        """The entries there as rows; places before the first are passed over."""
+        return [exhibit("wal", self._row(place)) for place in places if place >= 0]
+
+    def _row(self, place: int) -> dict[str, object]:
+        ref, request = self.ref[place], self.request[place]
+        row: dict[str, object] = {"node": self.node, "generation": self.generation}
+        row |= {name: getattr(self, name)[place] for name in _PLAIN}
+        row |= {} if ref is None else {"ref_owner": ref[0], "ref_lsn": ref[1]}
+        return row if request is None else row | {"session": request[0], "seq": request[1]}
+
 
 _COLUMNS = tuple(Log.__dataclass_fields__)[2:]
+_PLAIN = ("index", "term", "kind", "origin", "lsn", "flags", "crc")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +98,7 @@ class Status:
     generation: int
     life: int
     sample: int
+    time_mono: int
     role: str
     term: int
     ro: bool | None
@@ -90,7 +106,19 @@ class Status:
     written: int | None
     confirmed: int | None
     visible: int | None
+    limbo_owner: int | None
+    limbo_term: int | None
     limbo_len: int | None
+    crc: int | None
+
+    @property
+    def whose(self) -> Whose:
+        """Which log it speaks of."""
+        return (self.node, self.generation)
+
+    def shows(self) -> Exhibit:
+        """As a row."""
+        return exhibit("status", {each.name: getattr(self, each.name) for each in fields(self)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,11 +129,21 @@ class Event:
     generation: int
     life: int
     number: int
+    time_mono: int
     name: str
     term: int
     index: int
     peer: int | None
     crc: int
+
+    @property
+    def whose(self) -> Whose:
+        """Which directory it is about."""
+        return (self.node, self.generation)
+
+    def shows(self) -> Exhibit:
+        """As a row."""
+        return exhibit("events", {each.name: getattr(self, each.name) for each in fields(self)})
 
 
 @dataclass(slots=True)
@@ -118,6 +156,7 @@ class Run:
     events: list[Event] = field(default_factory=list)
     digests: list[tuple[int, int, int, str, int, str]] = field(default_factory=list)
     ops: list[Row] = field(default_factory=list)
+    feeds: list[Row] = field(default_factory=list)
     strikes: int = 0
 
     @property
@@ -127,6 +166,16 @@ class Run:
         for each in self.status:
             whose = (each.node, each.generation)
             found[whose] = max(found.get(whose, 0), each.confirmed or 0)
+        return found
+
+    @property
+    def newest(self) -> dict[int, int]:
+        """The present generation of each node."""
+        found: dict[int, int] = {}
+        facts = ((each.node, each.generation) for each in self.manifest.nodes)
+        samples = ((each.node, each.generation) for each in self.status)
+        for node, generation in (*facts, *samples, *self.logs):
+            found[node] = max(found.get(node, 0), generation)
         return found
 
     @property
@@ -164,6 +213,7 @@ def build(manifest: Manifest, tables: Mapping[str, Iterable[Row]]) -> Run:
         for row in tables.get("digests", ())
     ]
     run.ops = list(tables.get("ops", ()))
+    run.feeds = list(tables.get("feeds", ()))
     run.strikes = sum(1 for _ in tables.get("nemesis", ()))
     return run
 
@@ -191,6 +241,7 @@ def _status(row: Mapping[str, object]) -> Status:
         generation=number(row, "generation"),
         life=number(row, "life"),
         sample=number(row, "sample"),
+        time_mono=number(row, "time_mono"),
         role=str(row["role"]),
         term=number(row, "term"),
         ro=None if ro is None else bool(ro),
@@ -198,7 +249,10 @@ def _status(row: Mapping[str, object]) -> Status:
         written=_known(row, "written"),
         confirmed=_known(row, "confirmed"),
         visible=_known(row, "visible"),
+        limbo_owner=_known(row, "limbo_owner"),
+        limbo_term=_known(row, "limbo_term"),
         limbo_len=_known(row, "limbo_len"),
+        crc=_known(row, "crc"),
     )
 
 
@@ -208,6 +262,7 @@ def _event(row: Mapping[str, object]) -> Event:
         generation=number(row, "generation"),
         life=number(row, "life"),
         number=number(row, "number"),
+        time_mono=number(row, "time_mono"),
         name=str(row["name"]),
         term=number(row, "term"),
         index=number(row, "index"),

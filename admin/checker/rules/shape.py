@@ -1,7 +1,9 @@
 """The shape of one log: no holes, terms that only grow, a chain that holds, lsns without gaps."""
 
+from collections.abc import Sequence
+
 from admin.checker.rules.fates import replay
-from admin.checker.rules.rule import Breach, Finding, Rule
+from admin.checker.rules.rule import Finding, Rule
 from admin.checker.rules.run import TXN, Log, Run
 from admin.checker.rules.sealing import checksum
 from admin.evidence.rows import kind_number
@@ -12,10 +14,11 @@ def dense(run: Run) -> Finding:
     found = Finding()
     for log in run.logs.values():
         found.facts += len(log.index)
-        for before, index in zip(log.index, log.index[1:], strict=False):
+        for place in range(1, len(log.index)):
+            before, index = log.index[place - 1], log.index[place]
             if index != before + 1:
                 message = f"index {index} follows {before} in the log of node {log.node}"
-                found.breaches.append(_breach(DENSE, log, index, message))
+                _broken(found, DENSE, log, (place - 1, place), message)
     return found
 
 
@@ -28,7 +31,7 @@ def terms(run: Run) -> Finding:
             before, term = log.term[place - 1], log.term[place]
             if term < before:
                 message = f"term {term} follows {before} in the log of node {log.node}"
-                found.breaches.append(_breach(TERMS, log, log.index[place], message))
+                _broken(found, TERMS, log, (place - 1, place), message)
     return found
 
 
@@ -48,7 +51,7 @@ def chain(run: Run) -> Finding:
                     f"entry {index} of node {log.node} has checksum {log.crc[place]:#010x}, "
                     f"its content and the entry before it make {wanted:#010x}"
                 )
-                found.breaches.append(_breach(CHAIN, log, index, message))
+                _broken(found, CHAIN, log, (place - 1, place), message)
     return found
 
 
@@ -56,15 +59,15 @@ def lsns(run: Run) -> Finding:
     """The lsns of every origin grow by one."""
     found = Finding()
     for log in run.logs.values():
-        known: dict[int, int] = {}
-        whole = log.first == 1
-        for index, origin, lsn in zip(log.index, log.origin, log.lsn, strict=True):
+        known: dict[int, tuple[int, int]] = {}
+        start = (0, -1) if log.first == 1 else None
+        for place, (origin, lsn) in enumerate(zip(log.origin, log.lsn, strict=True)):
             found.facts += 1
-            before = known.get(origin, 0 if whole else None)
-            if before is not None and lsn != before + 1:
-                message = f"lsn {lsn} of origin {origin} follows {before} on node {log.node}"
-                found.breaches.append(_breach(LSNS, log, index, message))
-            known[origin] = lsn
+            before = known.get(origin, start)
+            if before is not None and lsn != before[0] + 1:
+                message = f"lsn {lsn} of origin {origin} follows {before[0]} on node {log.node}"
+                _broken(found, LSNS, log, (before[1], place), message)
+            known[origin] = (lsn, place)
     return found
 
 
@@ -81,7 +84,7 @@ def controls(run: Run) -> Finding:
                 if ref is None or (log.first == 1 and ref[1] and ref not in known):
                     named = "nothing" if ref is None else f"lsn {ref[1]} of {ref[0]}"
                     message = f"{kind} at {index} of node {log.node} names {named} before it"
-                    found.breaches.append(_breach(CONTROLS, log, index, message))
+                    _broken(found, CONTROLS, log, (place,), message)
             known.add((log.origin[place], log.lsn[place]))
     return found
 
@@ -94,9 +97,11 @@ def fates(run: Run) -> Finding:
             continue
         replayed = replay(log, log.last)
         found.facts += replayed.records
-        for index, why in replayed.odd:
-            message = f"the record at {index} of node {log.node} {why}"
-            found.breaches.append(_breach(FATES, log, index, message))
+        at = log.at()
+        for record, (index, why) in replayed.odd:
+            message = f"the record at {record} of node {log.node} {why}"
+            former = replayed.decided_by(index, before=record)
+            _broken(found, FATES, log, [at[each] for each in (index, *former, record)], message)
     return found
 
 
@@ -118,5 +123,7 @@ def _checksum(log: Log, place: int, sealed: tuple[float, int, int], previous: in
     return checksum((index, term, origin, log.lsn[place], kind, log.flags[place]), sealed, previous)
 
 
-def _breach(invariant: str, log: Log, index: int, message: str) -> Breach:
-    return Breach(invariant=invariant, message=message, node=log.node, index=index)
+def _broken(found: Finding, invariant: str, log: Log, places: Sequence[int], message: str) -> None:
+    """At the last of the places; all of them prove it."""
+    index = log.index[places[-1]]
+    found.broken(invariant, message, log.shows(*places), node=log.node, index=index)

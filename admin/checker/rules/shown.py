@@ -1,6 +1,7 @@
 """What nodes said of themselves over time, and the digests of what they show."""
 
-from admin.checker.rules.rule import Breach, Finding, Rule
+from admin.checker.exhibit import exhibit
+from admin.checker.rules.rule import Finding, Rule
 from admin.checker.rules.run import Run, Status
 
 
@@ -17,27 +18,28 @@ def monotone(run: Run) -> Finding:
             continue
         if each.term < before.term:
             message = f"node {each.node} went from term {before.term} to {each.term}"
-            found.breaches.append(_breach(MONOTONE, each, message))
+            _broken(found, MONOTONE, message, before, each)
         elif (each.confirmed or 0) < (before.confirmed or 0):
             message = f"node {each.node} went from confirmed {before.confirmed} to {each.confirmed}"
-            found.breaches.append(_breach(MONOTONE, each, message))
+            _broken(found, MONOTONE, message, before, each)
     return found
 
 
 def one_writable(run: Run) -> Finding:
     """In a term only one node takes writes."""
     found = Finding(lacks="" if any(s.ro is False for s in run.status) else "nobody took writes")
-    known: dict[int, int] = {}
+    known: dict[int, Status] = {}
     broken: set[int] = set()
     for each in run.status:
         if each.ro is not False:
             continue
         found.facts += 1
-        before = known.setdefault(each.term, each.node)
-        if before != each.node and each.term not in broken:
+        before = known.setdefault(each.term, each)
+        if before.node != each.node and each.term not in broken:
             broken.add(each.term)
-            message = f"nodes {before} and {each.node} both took writes in term {each.term}"
-            found.breaches.append(Breach(invariant=ONE_WRITABLE, message=message, term=each.term))
+            message = f"nodes {before.node} and {each.node} both took writes in term {each.term}"
+            rows = (before.shows(), each.shows())
+            found.broken(ONE_WRITABLE, message, rows, term=each.term)
     return found
 
 
@@ -56,7 +58,7 @@ def coherent(run: Run) -> Finding:
             message = f"{each.limbo_len} pending between confirmed {confirmed} and last {last}"
         if message:
             message = f"node {each.node} says: {message}"
-            found.breaches.append(_breach(COHERENT, each, message))
+            _broken(found, COHERENT, message, each)
     return found
 
 
@@ -74,9 +76,11 @@ def digests(run: Run) -> Finding:
         found.facts += 1
         if before != digest:
             message = f"space {space} at {index} is {before} on node {other}, {digest} on {node}"
-            found.breaches.append(
-                Breach(invariant=DIGESTS, message=message, index=index, node=node)
-            )
+            rows = [
+                exhibit("digests", {"node": who, "index": index, "space": space, "digest": it})
+                for who, it in ((other, before), (node, digest))
+            ]
+            found.broken(DIGESTS, message, rows, index=index, node=node)
     return found
 
 
@@ -90,11 +94,8 @@ RULES = (
 )
 
 
-def _breach(invariant: str, status: Status, message: str) -> Breach:
-    return Breach(
-        invariant=invariant,
-        message=message,
-        node=status.node,
-        index=status.sample,
-        term=status.term,
-    )
+def _broken(found: Finding, invariant: str, message: str, *samples: Status) -> None:
+    """At the last of the samples; all of them prove it."""
+    last = samples[-1]
+    rows = [each.shows() for each in samples]
+    found.broken(invariant, message, rows, node=last.node, index=last.sample, term=last.term)
