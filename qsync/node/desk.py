@@ -7,6 +7,7 @@ from qsync.errors import QsyncError
 from qsync.node import broadcast, options
 from qsync.node.clock import wall_clock
 from qsync.node.connection import Connection
+from qsync.node.exports import Exports
 from qsync.node.tracing import Tracing
 from qsync.node.watching import Watching
 from qsync.wire import replies, verbs
@@ -25,6 +26,12 @@ class Desk:
             node.replica, broadcast.values(node), send=node.reactor.send, now=now
         )
         self.tracing = Tracing(node.replica.machine, now=now, wall=wall_clock)
+        self.exports = Exports(
+            node.replica.machine.ledger,
+            node.storage.log.read,
+            send=node.reactor.send,
+            flush=node.reactor.flush,
+        )
         self._snapshots: list[tuple[Connection, int, int]] = []
 
     @property
@@ -44,6 +51,8 @@ class Desk:
             elif isinstance(request, verbs.Trace):
                 self.tracing.arm(request.arm)
                 self._send(connection, replies.reply(request.id, self.tracing.tell(request.at)))
+            elif isinstance(request, verbs.Packed):
+                self.exports.ask(connection, request)
             elif isinstance(request, verbs.Plain) and request.verb is Verb.SNAPSHOT:
                 self._snapshot(connection, request.id)
             else:

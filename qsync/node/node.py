@@ -29,12 +29,15 @@ from qsync.node.timers import Timers
 from qsync.replica import Replica
 from qsync.store.contract import Identity, Tail
 from qsync.store.writer import Choice, Mode, Writer
+from qsync.wire import packed
 from qsync.wire.session import Greeting, Hello, Party
 
 LINKS, EXPIRY, SWEEP = "links", "expiry", "sweep"
 """Timers of the shell; the machine's own kinds are in `TimerKind`."""
 EXPIRY_INTERVAL = 0.05
 SWEEP_INTERVAL = 1.0
+FEATURES = (packed.FEATURE,)
+"""What this release can do that not every release of this version of the protocol could."""
 
 
 class Node:
@@ -169,6 +172,7 @@ class Node:
             nursery.start_soon(self.reactor.run)
             nursery.start_soon(self.loop.timers.run)
             nursery.start_soon(self.folding.run)
+            nursery.start_soon(self.requests.desk.exports.run)
 
     def close(self) -> None:
         """Fold what is decided, make it durable, and let the directory go."""
@@ -221,6 +225,7 @@ class Node:
             name=self.config.node.name,
             empty=self.replica.machine.ledger.log.last == 0,
             term=self.replica.machine.term,
+            features=FEATURES,
         )
 
     def _hello(self, epoch: int) -> Hello:

@@ -83,6 +83,12 @@ class Log(Protocol):
     def batches(self, first: Index, last: Index, *, bytes_max: int) -> Iterator[Batch]:
         """`first..last` in batches of at most `bytes_max`, or of one entry that is larger."""
 
+    def read(self, first: Index, *, bytes_max: int) -> bytes:
+        """From the start of a stored record with `first` in it: whole records, at least one.
+
+        They make one batch, of about `bytes_max`; it is empty when `first` is above `last`.
+        """
+
     def archived(self) -> list[Tail]:
         """The cut tails, oldest first."""
 

@@ -135,6 +135,23 @@ class LmdbLog:
         assert last <= self.last, (last, self.last)
         return chain.batches(self._rows(first), first=first, last=last, bytes_max=bytes_max)
 
+    def read(self, first: Index, *, bytes_max: int) -> bytes:
+        """Whole records from the one that holds `first` on, in one short look."""
+        if first > self.last:
+            return b""
+        return self._env.read(lambda txn: self._records(txn, first, bytes_max))
+
+    def _records(self, txn: "Transaction[bytes]", first: Index, bytes_max: int) -> bytes:
+        parts: list[bytes] = []
+        with txn.cursor(db=self._env.db(_BATCHES)) as cursor:
+            cursor.set_range(self._record_of(txn, first))
+            for batch in cursor.iternext(keys=False, values=True):
+                parts.append(batch)
+                bytes_max -= len(batch)
+                if bytes_max <= 0:
+                    break
+        return b"".join(parts)
+
     def archived(self) -> list[Tail]:
         """The cut tails, oldest first."""
         return [

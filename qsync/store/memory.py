@@ -92,6 +92,16 @@ class MemoryLog:
         assert last <= self.last, (last, self.last)
         return chain.batches(self._from(first), first=first, last=last, bytes_max=bytes_max)
 
+    def read(self, first: Index, *, bytes_max: int) -> bytes:
+        """Whole records from the one that holds `first` on."""
+        parts: list[bytes] = []
+        for _, batch in self._from(first) if first <= self.last else ():
+            parts.append(batch)
+            bytes_max -= len(batch)
+            if bytes_max <= 0:
+                break
+        return b"".join(parts)
+
     def archived(self) -> list[Tail]:
         """The cut tails, oldest first."""
         return list(self._tails)

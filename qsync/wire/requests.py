@@ -12,7 +12,7 @@ import cbor2
 
 from qsync.core.inputs import Consistency
 from qsync.errors import ProtocolError, TooLarge, WrongTuple
-from qsync.wire import cbor, limits
+from qsync.wire import cbor, limits, packed
 from qsync.wire.frames import LENGTH_SIZE, frame
 from qsync.wire.verbs import (
     Changes,
@@ -28,6 +28,7 @@ from qsync.wire.verbs import (
     Name,
     Operations,
     Options,
+    Packed,
     Plain,
     Promote,
     Request,
@@ -54,6 +55,7 @@ __all__ = [
     "Name",
     "Operations",
     "Options",
+    "Packed",
     "Plain",
     "Promote",
     "Request",
@@ -288,6 +290,10 @@ def _log(id: int, fields: cbor.Fields) -> Log:
     return Log(id, fields.index(), fields.uint(), fields.uint())
 
 
+def _packed(id: int, fields: cbor.Fields) -> Packed:
+    return Packed(id, fields.index(), fields.uint(), fields.uint(packed.OPENING_BYTES_MAX))
+
+
 _WRITE: Final = int(Verb.WRITE)
 _GET: Final = int(Verb.GET)
 _WRITE_SIZE: Final = 10
@@ -314,6 +320,7 @@ _VERBS: Final[dict[type, Verb]] = {
     Changes: Verb.CHANGES,
     Options: Verb.OPTIONS,
     Trace: Verb.TRACE,
+    Packed: Verb.PACKED,
 }
 _READERS: Final[dict[int, Callable[[int, cbor.Fields], Request]]] = {
     Verb.PING: lambda id, _: Plain(id, Verb.PING),
@@ -328,6 +335,7 @@ _READERS: Final[dict[int, Callable[[int, cbor.Fields], Request]]] = {
     Verb.CLEAR: lambda id, fields: Clear(id, fields.seconds()),
     Verb.ROLLBACK_QUEUE: lambda id, _: Plain(id, Verb.ROLLBACK_QUEUE),
     Verb.LOG: _log,
+    Verb.PACKED: _packed,
     Verb.DIGEST: lambda id, fields: Digest(id, _name_or_none(fields)),
     Verb.LOST: lambda id, _: Plain(id, Verb.LOST),
     Verb.DRY_RUN: lambda id, fields: DryRun(id, fields.text(limits.NAME_CHARS_MAX)),

@@ -39,6 +39,7 @@ class Verb(IntEnum):
     OPTIONS = 20
     SNAPSHOT = 21
     TRACE = 22
+    PACKED = 24
 
 
 class WriteFlags(IntFlag):
@@ -213,6 +214,18 @@ class Log(NamedTuple):
     bytes_max: int
 
 
+class Packed(NamedTuple):
+    """Durable entries from `first`, as rows of one width (see qsync.wire.packed).
+
+    `opening`: how many bytes of every body.
+    """
+
+    id: int
+    first: Index
+    count_max: int
+    opening: int
+
+
 class Digest(NamedTuple):
     """Hashes of what is visible, of one space or of all."""
 
@@ -245,4 +258,5 @@ Request = (
     | Changes
     | Options
     | Trace
+    | Packed
 )

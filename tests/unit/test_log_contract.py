@@ -205,3 +205,14 @@ def _same(model: Model, log: Log, data: st.DataObject) -> None:
             assert len(batch.raw) <= limit or batch.first == batch.last
             assert record.decode(batch.raw)[0].index == batch.first
             assert record.decode(batch.raw)[-1].index == batch.last
+
+
+def test_whole_records_are_read_from_the_one_that_holds_an_entry(log: Log) -> None:
+    made = some(9)
+    for at in range(0, 9, 3):
+        log.write(write(made[at : at + 3]))
+    assert log.read(Index(5), bytes_max=1) == record.encode(made[3:6])
+    assert log.read(Index(5), bytes_max=1 << 20) == record.encode(made[3:])
+    assert log.read(Index(1), bytes_max=1 << 20) == record.encode(made)
+    assert log.read(Index(9), bytes_max=1 << 20) == record.encode(made[6:])
+    assert log.read(Index(10), bytes_max=1 << 20) == b""

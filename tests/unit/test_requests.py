@@ -26,6 +26,7 @@ from qsync.wire.verbs import (
     Level,
     Log,
     Options,
+    Packed,
     Plain,
     Promote,
     Request,
@@ -95,6 +96,7 @@ asked: st.SearchStrategy[Request] = st.one_of(
     st.builds(Changes, u64, st.none() | u64, st.none() | names, keys, seconds),
     st.builds(Options, u64, st.dictionaries(st.text(max_size=5), values)),
     st.builds(Trace, u64, u64, seconds),
+    st.builds(Packed, u64, u64.map(Index), u64, st.integers(0, 4096)),
 )
 
 

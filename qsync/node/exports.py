@@ -1,0 +1,145 @@
+"""Long stretches of the log for checkers, packed a little at a time beside everything else."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final, Protocol
+
+import trio
+
+from election.messages import Index
+from qsync.core.ledger import Ledger
+from qsync.errors import Damaged, Overloaded, QsyncError
+from qsync.node.connection import Connection
+from qsync.record import RecordDamage
+from qsync.wire import packed, replies, verbs
+
+STEP_ENTRIES: Final = 1024
+STEP_BYTES: Final = 512 << 10
+"""What is read and packed at once, while everybody else waits: well below a millisecond's work."""
+ASKED_MAX: Final = 16
+"""Answers that may be under way on one node."""
+
+Send = Callable[[Connection, bytes], None]
+
+
+class Read(Protocol):
+    """`Log.read`."""
+
+    def __call__(self, first: Index, *, bytes_max: int) -> bytes:
+        """Whole records from the one that holds `first` on."""
+        ...
+
+
+class Exports:
+    """One background task; whoever asks gets a step of work in turn."""
+
+    def __init__(
+        self, ledger: Ledger, read: Read, *, send: Send, flush: Callable[[], None]
+    ) -> None:
+        self._ledger = ledger
+        self._read = read
+        self._send = send
+        self._flush = flush
+        self._asked: deque[_Export] = deque()
+        self._wake = trio.Event()
+
+    def __len__(self) -> int:
+        return len(self._asked)
+
+    def ask(self, connection: Connection, request: verbs.Packed) -> None:
+        """Take a request. Raises Overloaded."""
+        if len(self._asked) >= ASKED_MAX:
+            raise Overloaded(
+                f"{ASKED_MAX} stretches of the log are being packed on this node already",
+                details={"retry_after": 0.5},
+            )
+        self._asked.append(_Export(connection, request, self._ledger))
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Work until cancelled, one step between two turns of everything else."""
+        while True:
+            if not self._asked:
+                self._wake = trio.Event()
+                await self._wake.wait()
+            self.step()
+            await trio.lowlevel.checkpoint()
+
+    def step(self) -> None:
+        """A bounded piece of the answer whose turn it is."""
+        export = self._asked.popleft()
+        if export.connection.closed:
+            return
+        try:
+            done = export.step(self._ledger, self._read)
+        except QsyncError as error:
+            self._send(export.connection, replies.failed(export.id, error))
+        else:
+            if not done:
+                self._asked.append(export)
+                return
+            answer = export.answer(self._ledger)
+            self._send(export.connection, replies.reply(export.id, *packed.values(answer)))
+        self._flush()
+
+
+class _Export:
+    """One answer, as far as it is packed."""
+
+    def __init__(self, connection: Connection, request: verbs.Packed, ledger: Ledger) -> None:
+        self.connection = connection
+        self.id = request.id
+        self._first = max(1, int(request.first))
+        self._opening = request.opening
+        self._most = packed.fitting(request.count_max, request.opening)
+        self._begin(ledger)
+
+    def _begin(self, ledger: Ledger) -> None:
+        self._cuts = ledger.cuts
+        self._parts: list[packed.Rows] = []
+        self._next = self._first
+        self._raw, self._at = b"", 0
+
+    def step(self, ledger: Ledger, read: Read) -> bool:
+        """Pack some more; true when there is no more to pack. Raises Damaged, StoreError."""
+        if self._cuts != ledger.cuts:
+            self._begin(ledger)  # what was packed may not be in the log any more
+        upto = min(int(ledger.written), self._first + self._most - 1)
+        left = upto - self._next + 1
+        if left <= 0:
+            return True
+        try:
+            if self._at == len(self._raw):
+                self._raw, self._at = self._fetch(read)
+            found = packed.pack(
+                self._raw,
+                opening=self._opening,
+                at=self._at,
+                entries_max=min(left, STEP_ENTRIES),
+                bytes_max=STEP_BYTES,
+            )
+        except RecordDamage as damage:
+            raise Damaged(f"the log cannot be read from {self._next} on: {damage}") from damage
+        self._parts.append(found.rows)
+        self._next += found.rows.entries
+        self._at = found.stop
+        return self._next > upto
+
+    def _fetch(self, read: Read) -> tuple[bytes, int]:
+        """Records that hold the next entry, and where in them it is."""
+        raw = read(Index(self._next), bytes_max=STEP_BYTES)
+        first = packed.first_index(raw)
+        if first > self._next:
+            raise RecordDamage(f"the log begins at {first}", index=self._next - 1)
+        return raw, packed.skip(raw, self._next - first)
+
+    def answer(self, ledger: Ledger) -> packed.Answer:
+        """All of it."""
+        first, log = self._first, ledger.log
+        return packed.Answer(
+            first=first,
+            reached=self._next - 1,
+            durable=int(ledger.written),
+            before=int(log.crc_at(first - 1)) if first - 1 <= log.last else 0,
+            rows=packed.join(self._parts, self._opening),
+        )

@@ -1,0 +1,158 @@
+"""A range of the log as rows of one width, for checkers: packed with little work, opened anywhere.
+
+A row is the binary header of an entry (docs/reference/record.md) and the first bytes of its body,
+filled up with whatever comes; the length in the header tells how many of them are the body's. The
+CRC-32 of every whole body goes beside it. Nobody decodes a body before it is packed, and whoever
+opens a million rows does it column by column.
+"""
+
+import struct
+import sys
+import zlib
+from array import array
+from typing import Final, NamedTuple
+
+from qsync.errors import ProtocolError
+from qsync.record import HEADER_SIZE, RecordDamage
+from qsync.wire import cbor
+
+FEATURE: Final = "packed-1"
+"""In the greeting of a node that answers PACKED in this form."""
+ENTRIES_MAX: Final = 65_536
+"""Rows in one answer."""
+OPENING_BYTES_MAX: Final = 4096
+"""How much of every body may be asked for."""
+ANSWER_BYTES_MAX: Final = 8 << 20
+"""Size of one answer; fewer rows where they are wide."""
+_CRC_SIZE: Final = 4
+_INDEX = struct.Struct(">Q")
+_LENGTH = struct.Struct(">I")
+_LENGTH_AT: Final = 30
+
+
+class Rows(NamedTuple):
+    """Entries back to back. `width`: of a row of `slab`; `crcs`: of the bodies, little-endian."""
+
+    width: int
+    slab: bytes
+    crcs: bytes
+
+    @property
+    def entries(self) -> int:
+        """How many there are."""
+        return len(self.crcs) // _CRC_SIZE
+
+
+class Packed(NamedTuple):
+    """What was packed, and the byte of the batch at which to go on."""
+
+    stop: int
+    rows: Rows
+
+
+class Answer(NamedTuple):
+    """Entries `first .. reached`; none when `reached` is `first - 1`.
+
+    `durable`: how far the log is on this node's disk. `before`: the checksum of entry `first - 1`;
+    where it is not the one that the asker has, the log was cut since.
+    """
+
+    first: int
+    reached: int
+    durable: int
+    before: int
+    rows: Rows
+
+
+def fitting(asked: int, opening: int) -> int:
+    """How many of so many rows go into one answer."""
+    return min(asked, ENTRIES_MAX, ANSWER_BYTES_MAX // (HEADER_SIZE + opening + _CRC_SIZE))
+
+
+def first_index(batch: bytes) -> int:
+    """The index of the first entry of a batch. Raises RecordDamage when there is none."""
+    if len(batch) < HEADER_SIZE:
+        raise RecordDamage("no entry", index=-1)
+    return int(_INDEX.unpack_from(batch)[0])
+
+
+def skip(batch: bytes, count: int) -> int:
+    """Where in a batch the entry after so many others begins. Raises RecordDamage."""
+    at = 0
+    for _ in range(count):
+        at = _after(batch, at)
+    return at
+
+
+def pack(
+    batch: bytes,
+    *,
+    opening: int,
+    at: int = 0,
+    entries_max: int = ENTRIES_MAX,
+    bytes_max: int = ANSWER_BYTES_MAX,
+) -> Packed:
+    """Pack entries of a batch from the byte `at` on, as many as the limits allow, at least one.
+
+    Raises RecordDamage where it is torn.
+    """
+    starts: list[int] = []
+    stops: list[int] = []
+    end, unpack = len(batch), _LENGTH.unpack_from
+    last_head, enough = end - HEADER_SIZE, at + bytes_max
+    while at <= last_head and at < enough and len(starts) < entries_max:
+        starts.append(at)
+        at += HEADER_SIZE + unpack(batch, at + _LENGTH_AT)[0]
+        stops.append(at)
+    if at > end or last_head < at < end:
+        raise RecordDamage("torn entry", index=-1)
+    width, crc32, view = HEADER_SIZE + opening, zlib.crc32, memoryview(batch)
+    crcs = array(
+        "I", [crc32(view[a + HEADER_SIZE : z]) for a, z in zip(starts, stops, strict=True)]
+    )
+    if sys.byteorder == "big":
+        crcs.byteswap()
+    slab = b"".join([batch[a : a + width] for a in starts])
+    if len(slab) < width * len(starts):  # the last rows want bytes beyond the end
+        slab = b"".join([batch[a : a + width].ljust(width, b"\0") for a in starts])
+    return Packed(at, Rows(width, slab, crcs.tobytes()))
+
+
+def join(parts: list[Rows], opening: int) -> Rows:
+    """Rows of one width, one after the other."""
+    width = HEADER_SIZE + opening
+    assert all(each.width == width for each in parts)
+    return Rows(
+        width, b"".join([each.slab for each in parts]), b"".join([each.crcs for each in parts])
+    )
+
+
+def values(answer: Answer) -> list[object]:
+    """The fields of the reply, after the 0."""
+    first, reached, durable, before, rows = answer
+    return [first, reached, durable, before, rows.width, rows.slab, rows.crcs]
+
+
+def read(reply: list[object]) -> Answer:
+    """The answer in a reply. Raises ProtocolError when its parts do not fit together."""
+    fields = cbor.Fields(reply, "reply to packed")
+    first, reached, durable, before = (fields.uint() for _ in range(4))
+    rows = Rows(fields.uint(), fields.raw(), fields.raw())
+    count = rows.entries
+    if (
+        rows.width < HEADER_SIZE
+        or len(rows.slab) != count * rows.width
+        or len(rows.crcs) != count * _CRC_SIZE
+        or reached - first + 1 != count
+    ):
+        raise ProtocolError("reply to packed: its rows are not as many as it says")
+    return Answer(first, reached, durable, before, rows)
+
+
+def _after(batch: bytes, at: int) -> int:
+    stop = at + HEADER_SIZE
+    if stop <= len(batch):
+        stop += _LENGTH.unpack_from(batch, at + _LENGTH_AT)[0]
+    if stop > len(batch):
+        raise RecordDamage("torn entry", index=-1)
+    return int(stop)

@@ -1,0 +1,142 @@
+"""Stretches of a node's log, packed step by step while the node does everything else."""
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from election.messages import Index
+from qsync.errors import Damaged, Overloaded
+from qsync.node import exports
+from qsync.node.connection import Connection
+from qsync.node.exports import Exports
+from qsync.record import HEADER
+from qsync.wire import packed
+from qsync.wire.verbs import Packed
+from tests.node.lone import Lone, row
+
+WRITES = 40
+
+
+@pytest.fixture
+def lone() -> Lone:
+    found = Lone()
+    found.write([10, "things", {"primary": [[1, "unsigned"]], "is_sync": True}])
+    for number in range(WRITES):
+        found.write([2, "things", row(number, "x" * number)])
+    return found
+
+
+@pytest.fixture
+def asker() -> Iterator[Connection]:
+    here, there = socket.socketpair()
+    with here, there:
+        yield Connection(here, frame_bytes_max=1 << 20, opened_at=0.0)
+
+
+@pytest.fixture
+def room(lone: Lone) -> Exports:
+    ledger = lone.replica.machine.ledger
+    return Exports(ledger, lone.log.read, send=lone.send, flush=lambda: None)
+
+
+def work(room: Exports) -> int:
+    """Step until there is nothing left; how often."""
+    steps = 0
+    while len(room):
+        room.step()
+        steps += 1
+    return steps
+
+
+def answer(lone: Lone) -> packed.Answer:
+    (found,) = lone.answers()
+    assert isinstance(found, list)
+    return packed.read(found)
+
+
+def indexes(found: packed.Answer) -> list[int]:
+    rows = found.rows
+    return [
+        int(HEADER.unpack_from(rows.slab, at)[0]) for at in range(0, len(rows.slab), rows.width)
+    ]
+
+
+def test_an_answer_has_the_asked_entries_whatever_the_records_are(
+    lone: Lone, room: Exports, asker: Connection
+) -> None:
+    last = int(lone.replica.machine.ledger.log.last)
+    for first, count in ((1, 1000), (7, 5), (last, 10), (last + 1, 10), (3, 0)):
+        room.ask(asker, Packed(1, Index(first), count, 16))
+        work(room)
+        found = answer(lone)
+        upto = min(last, first + count - 1)
+        assert indexes(found) == list(range(first, upto + 1))
+        assert (found.reached, found.durable) == (upto, last)
+        assert found.before == lone.replica.machine.ledger.log.crc_at(first - 1)
+
+
+def test_a_step_is_small_and_everybody_gets_one_in_turn(
+    lone: Lone, room: Exports, asker: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "STEP_ENTRIES", 10)
+    last = int(lone.replica.machine.ledger.log.last)
+    room.ask(asker, Packed(1, Index(1), last, 0))
+    room.ask(asker, Packed(2, Index(1), 10, 0))
+    room.step()
+    assert not lone.said
+    room.step()
+    assert indexes(answer(lone)) == list(range(1, 11))
+    assert work(room) >= last // 10 - 1
+    assert indexes(answer(lone)) == list(range(1, last + 1))
+
+
+def test_only_so_many_may_ask_at_once(room: Exports, asker: Connection) -> None:
+    for number in range(exports.ASKED_MAX):
+        room.ask(asker, Packed(number, Index(1), 10, 0))
+    with pytest.raises(Overloaded):
+        room.ask(asker, Packed(99, Index(1), 10, 0))
+
+
+def test_who_hung_up_costs_nothing_more(lone: Lone, room: Exports, asker: Connection) -> None:
+    room.ask(asker, Packed(1, Index(1), 10, 0))
+    asker.closed = True
+    assert work(room) == 1
+    assert not lone.said
+
+
+def test_what_is_not_durable_is_not_in_an_answer(
+    lone: Lone, room: Exports, asker: Connection
+) -> None:
+    last = int(lone.replica.machine.ledger.log.last)
+    done = lone.submit([2, "things", row(99, "pending")])
+    assert done.index > last
+    room.ask(asker, Packed(1, Index(last), 10, 0))
+    work(room)
+    assert indexes(answer(lone)) == [last]
+
+
+def test_an_answer_begins_anew_when_the_log_was_cut_meanwhile(
+    lone: Lone, room: Exports, asker: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "STEP_ENTRIES", 10)
+    ledger = lone.replica.machine.ledger
+    room.ask(asker, Packed(1, Index(1), 30, 0))
+    room.step()
+    ledger.cuts += 1
+    ledger.flight.written = Index(15)
+    work(room)
+    assert indexes(answer(lone)) == list(range(1, 16))
+
+
+def test_a_log_that_does_not_hold_the_asked_is_told_as_damage(
+    lone: Lone, asker: Connection
+) -> None:
+    def beyond(first: Index, *, bytes_max: int) -> bytes:
+        return lone.log.read(Index(first + 5), bytes_max=bytes_max)
+
+    room = Exports(lone.replica.machine.ledger, beyond, send=lone.send, flush=lambda: None)
+    room.ask(asker, Packed(1, Index(1), 10, 0))
+    work(room)
+    (error,) = lone.answers()
+    assert isinstance(error, Damaged)
