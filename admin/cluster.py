@@ -297,7 +297,12 @@ def _trouble(found: Survey, away: Sequence[PeerSample]) -> str:
     silent = {each.name for each in found.silent}
     parts = [f"{name} does not answer" for name in sorted(silent)]
     parts += [f"{each.name} is {_way(each)}" for each in away if each.name not in silent]
-    parts += [f"{each.name} is {each.status}" for each in _troubled(found)]
+    parts += [f"{each.name} is {each.status}" for each in _troubled(found) if not each.faults]
+    parts += [
+        f"{each.name} is broken on purpose ({', '.join(fault.point for fault in each.faults)})"
+        for each in found.samples
+        if each.faults
+    ]
     return ", ".join(parts)
 
 
@@ -307,7 +312,11 @@ def _way(peer: PeerSample) -> str:
 
 def _troubled(found: Survey) -> list[NodeSample]:
     """Nodes that answer and say that something is wrong with themselves."""
-    return [each for each in found.samples if each.quarantined or each.status in _TROUBLED]
+    return [
+        each
+        for each in found.samples
+        if each.quarantined or each.faults or each.status in _TROUBLED
+    ]
 
 
 def _or(names: Iterable[str]) -> str:

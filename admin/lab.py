@@ -13,6 +13,7 @@ from pathlib import Path
 
 import qsync
 from admin import processes
+from admin.drills.model import ALLOWED_TAGS
 from admin.links.control import Control
 from admin.links.plan import LinkPlan, lay_out, ports_needed
 from admin.links.rules import Link
@@ -292,7 +293,7 @@ def config_text(lab: Lab, node: LabNode, options: Mapping[str, str]) -> str:
         "node": [f"id: {node.id}", f"name: {node.name}", f"dir: {json.dumps(str(node.dir))}"],
         "cluster": [f"id: {lab.cluster}", f"name: {lab.name}"],
     }
-    for key, value in (DEFAULTS | dict(options)).items():
+    for key, value in (DEFAULTS | _breakable(options) | dict(options)).items():
         section, _, option = key.partition(".")
         sections.setdefault(section, []).append(f"{option}: {json.dumps(value)}")
     lines = [f"# Node {node.name} of the lab {lab.name}; `qsync config check` explains it."]
@@ -301,6 +302,11 @@ def config_text(lab: Lab, node: LabNode, options: Mapping[str, str]) -> str:
     lines += [f"listen: {node.address}", "peers:"]
     lines += [_peer_line(lab, node, peer) for peer in lab.nodes]
     return "\n".join(lines) + "\n"
+
+
+def _breakable(options: Mapping[str, str]) -> dict[str, str]:
+    """A lab that says that it may be broken lets drills arm the fault points of its nodes."""
+    return {"node.faults": "true"} if options.get("cluster.tag") in ALLOWED_TAGS else {}
 
 
 def _peer_line(lab: Lab, node: LabNode, peer: LabNode) -> str:

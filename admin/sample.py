@@ -146,6 +146,26 @@ class DiskSample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FaultSample:
+    """A fault point that is armed: the node is broken on purpose. `struck`: how often so far."""
+
+    point: str
+    seconds: float = 0.0
+    left: int | None = None
+    struck: int = 0
+
+    @classmethod
+    def read(cls, answer: Answer) -> "FaultSample":
+        """From its part of the answer."""
+        return cls(
+            point=fields.text(answer, "point"),
+            seconds=fields.number(answer, "seconds") or 0.0,
+            left=fields.integer_or_none(answer, "left"),
+            struck=fields.integer(answer, "struck"),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSample:
     """One node's own account. `whole` is everything it said, for views that want more.
 
@@ -190,6 +210,7 @@ class NodeSample:
     fencing: str = ""
     recruit: bool = False
     quarantined: str | None = None
+    faults: tuple[FaultSample, ...] = ()
     clients: int = 0
     waiters: int = 0
     memory: int = 0
@@ -258,6 +279,7 @@ class NodeSample:
             fencing=fields.text(fields.mapping(answer, "election"), "fencing"),
             recruit=bool(answer.get("recruit")),
             quarantined=fields.text_or_none(answer, "quarantined"),
+            faults=tuple(FaultSample.read(each) for each in fields.maps(answer, "faults")),
             clients=fields.integer(answer, "clients"),
             waiters=fields.integer(answer, "waiters"),
             memory=fields.integer(answer, "memory"),

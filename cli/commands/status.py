@@ -106,6 +106,7 @@ def _node(found: "Survey", node: "NodeSample") -> dict[str, object]:
         "status": node.status or "running",
         "write_us": None if usual is None else round(usual * 1e6),
         "lost": node.lost,
+        "faults": [each.point for each in node.faults],
         "counters": node.counters,
     }
 

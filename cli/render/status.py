@@ -59,6 +59,10 @@ def details(found: Survey) -> list[str]:
             for peer in node.peers
             if peer.message and node.leads
         ]
+        lines += [
+            f"{node.name} has the fault point {fault.point} armed; it struck {fault.struck} times"
+            for fault in node.faults
+        ]
         if node.lost:
             lines.append(
                 f"{node.name} keeps {node.lost} entries cut from its log (`qsync info lost`)"

@@ -11,6 +11,7 @@ from qsync.config.kinds import (
     ADDRESS,
     ADDRESS_OR_NONE,
     CLUSTER_ID,
+    FLAG,
     LABEL,
     NAME,
     PATH,
@@ -71,6 +72,9 @@ class NodeSection:
     id: Replica = option(REPLICA, "1", "replica id, unique in the cluster, for life")
     name: str = option(NAME, "n1", "name shown to people, unique in the cluster")
     dir: Path = option(PATH, ".", "where its data lives; relative to this file")
+    faults: bool = option(
+        FLAG, "false", "true allows drills to break it at its fault points; never in production"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from qsync.errors import QsyncError
 from qsync.node import broadcast, options
-from qsync.node.clock import wall_clock
 from qsync.node.connection import Connection
 from qsync.node.exports import Exports
+from qsync.node.seams import Seams
 from qsync.node.tracing import Tracing
 from qsync.node.watching import Watching
 from qsync.wire import replies, verbs
@@ -25,7 +25,8 @@ class Desk:
         self.watching = Watching(
             node.replica, broadcast.values(node), send=node.reactor.send, now=now
         )
-        self.tracing = Tracing(node.replica.machine, now=now, wall=wall_clock)
+        self.tracing = Tracing(node.replica.machine, now=now, wall=node.loop.timers.wall)
+        self.seams = Seams(node)
         self.exports = Exports(
             node.replica.machine.ledger,
             node.storage.log.read,
@@ -48,6 +49,8 @@ class Desk:
                 self.watching.changes(connection, request)
             elif isinstance(request, verbs.Options):
                 self._options(connection, request)
+            elif isinstance(request, verbs.Fault):
+                self._fault(connection, request)
             elif isinstance(request, verbs.Trace):
                 self.tracing.arm(request.arm)
                 self._send(connection, replies.reply(request.id, self.tracing.tell(request.at)))
@@ -84,6 +87,16 @@ class Desk:
             # What was accepted is short and plain; what is refused may be anything.
             self._node.timeline.note("options", {"given": request.given})
         self._send(connection, replies.reply(request.id, found))
+
+    def _fault(self, connection: Connection, request: verbs.Fault) -> None:
+        points = self.seams.points
+        if request.arm:
+            points.arm(request.point, seconds=request.seconds, times=request.times)
+        else:
+            points.disarm(request.point)
+        armed = points.describe()
+        self._node.timeline.note("faults", {"armed": armed})
+        self._send(connection, replies.reply(request.id, armed))
 
     def _snapshot(self, connection: Connection, number: int) -> None:
         ledger = self._node.replica.machine.ledger

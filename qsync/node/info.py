@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from election.messages import Index, Replica
 from qsync import __version__
 from qsync.node import view
-from qsync.node.clock import wall_clock
 from qsync.node.links import LinkStatus
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ def _downstream(node: "Node", progress: "Progress") -> dict[str, object]:
 def _age(node: "Node", index: Index) -> float:
     """Seconds since that entry was made, by the leader's clock and ours."""
     found = node.replica.machine.ledger.entries(index, index)
-    return max(0.0, wall_clock() - found[0].time) if found else 0.0
+    return max(0.0, node.loop.timers.wall() - found[0].time) if found else 0.0
 
 
 def _vclock_at(node: "Node", index: int) -> dict[int, int]:
@@ -329,5 +328,6 @@ _PARTS: Final[Mapping[str, Callable[["Node"], object]]] = {
     "memory": memory,
     "gc": gc,
     "lost": view.lost,
+    "faults": lambda node: node.requests.desk.seams.points.describe(),
     "health": health,
 }

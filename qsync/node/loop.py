@@ -15,7 +15,6 @@ from qsync.core.inputs import Input, TimerFired, WriteFailed, Written
 from qsync.core.messages import Append, Heartbeat, Message
 from qsync.core.ready import Ready, Write
 from qsync.errors import QsyncError
-from qsync.node.clock import wall_clock
 from qsync.node.requests import Requests
 from qsync.node.timeline import Timeline
 from qsync.node.timers import Timers
@@ -25,10 +24,15 @@ from qsync.wire import peer_messages
 
 Deliver = Callable[[Replica, bytes], None]
 """Queues a frame on our connection to a peer; without one it is lost."""
+Loses = Callable[[Message], bool]
+"""Says of a message to a peer that it does not leave."""
 
 
 class Loop:
     """Runs one replica. Not re-entrant: `settle` runs until there is nothing left to do."""
+
+    loses: Loses | None = None
+    """Put here by an armed fault point."""
 
     def __init__(
         self,
@@ -55,7 +59,7 @@ class Loop:
 
     def begin(self) -> None:
         """A batch of inputs begins: tell the machine what time it is."""
-        self.replica.clock(trio.current_time(), wall_clock())
+        self.replica.clock(trio.current_time(), self.timers.wall())
 
     def step(self, event: Input) -> None:
         """One input of the batch."""
@@ -132,7 +136,9 @@ class Loop:
         self.requests.resume()
 
     def _send(self, messages: list[tuple[Replica, Message]]) -> None:
-        deliver = self._deliver
+        deliver, loses = self._deliver, self.loses
+        if loses is not None:
+            messages = [each for each in messages if not loses(each[1])]
         for peer, message in messages:
             if isinstance(message, Append):
                 deliver(peer, self._encode_append(message))

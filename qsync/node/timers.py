@@ -6,12 +6,14 @@ from collections.abc import Callable
 import trio
 
 from qsync.core.ready import Timer
+from qsync.node.clock import WallClock
 
 
 class Timers:
     """One deadline a kind, in seconds of Trio's clock; and any number of named calls."""
 
     def __init__(self, fire: Callable[[list[str]], None]) -> None:
+        self.wall = WallClock()
         self._fire = fire
         self._deadlines: dict[str, float] = {}
         self._wake = trio.Event()

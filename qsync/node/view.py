@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from election.messages import Index
 from qsync import __version__
-from qsync.node.clock import wall_clock
 from qsync.node.clusterwide import effective
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def status(node: "Node") -> dict[str, object]:
         "address": node.address,
         "version": __version__,
         "uptime": node.uptime(),
-        "time": wall_clock(),
+        "time": node.loop.timers.wall(),
         "role": "leader" if machine.leader else raft.role.value,
         "mode": machine.config.mode.value,
         "term": machine.term,
@@ -73,6 +72,7 @@ def status(node: "Node") -> dict[str, object]:
         "files": _open_files(),
         "pid": os.getpid(),
         "recruit": not raft.ballot.member,
+        "faults": node.requests.desk.seams.points.describe(),
         "quarantined": None if raft.ballot.member else machine.disk.quarantined,
     }
 

@@ -65,7 +65,7 @@ class Environment:
                     return change(txn)
             except lmdb.MapFullError:
                 self._grow()
-            except lmdb.Error as error:
+            except (OSError, lmdb.Error) as error:
                 # LMDB may refuse everything after a failed commit; a fresh handle starts clean.
                 self._suspect = True
                 raise faults.typed(error, self.path) from error

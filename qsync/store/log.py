@@ -44,6 +44,9 @@ def _wall_clock() -> float:
 class LmdbLog:
     """See `contract.Log`. `last` and `quarantined` hold once `recover` has run."""
 
+    before_commit: Callable[[], None] | None = None
+    """Put here by an armed fault point; it may raise OSError."""
+
     def __init__(
         self,
         path: Path,
@@ -111,6 +114,8 @@ class LmdbLog:
             if batch:
                 txn.put(key, batch, db=self._env.db(_BATCHES))
             txn.put(_NUMBERS_KEY, numbers, db=self._env.db(_META))
+            if self.before_commit is not None:
+                self.before_commit()
 
         self._env.update(commit)
         self.last, self._crc, self._ballot = last, crc, write.ballot

@@ -21,6 +21,7 @@ from qsync.wire.verbs import (
     Demote,
     Digest,
     DryRun,
+    Fault,
     Get,
     Info,
     Level,
@@ -48,6 +49,7 @@ __all__ = [
     "Demote",
     "Digest",
     "DryRun",
+    "Fault",
     "Get",
     "Info",
     "Level",
@@ -161,6 +163,8 @@ def _fields_of(request: Request) -> list[object]:
             return [id, 6, space, by, iterator, key, *_level(level), *([ops] if ops else [])]
         case TxGet(id, ops, space, by, key, level):
             return [id, 17, ops, space, by, key, *_level(level)]
+        case Fault(id, point, arm, seconds, times):
+            return [id, int(Verb.FAULT), point, arm, seconds < 0, abs(seconds), times]
         case _:
             return [request[0], int(_VERBS[type(request)]), *request[1:]]
 
@@ -286,6 +290,13 @@ def _changes(id: int, fields: cbor.Fields) -> Changes:
     return Changes(id, after, space, _key(fields), fields.seconds())
 
 
+def _fault(id: int, fields: cbor.Fields) -> Fault:
+    point, arm = fields.text(limits.NAME_CHARS_MAX), fields.flag()
+    back = fields.flag()
+    seconds = fields.seconds()
+    return Fault(id, point, arm, -seconds if back else seconds, fields.uint(limits.U32_MAX))
+
+
 def _log(id: int, fields: cbor.Fields) -> Log:
     return Log(id, fields.index(), fields.uint(), fields.uint())
 
@@ -321,6 +332,7 @@ _VERBS: Final[dict[type, Verb]] = {
     Options: Verb.OPTIONS,
     Trace: Verb.TRACE,
     Packed: Verb.PACKED,
+    Fault: Verb.FAULT,
 }
 _READERS: Final[dict[int, Callable[[int, cbor.Fields], Request]]] = {
     Verb.PING: lambda id, _: Plain(id, Verb.PING),
@@ -345,4 +357,5 @@ _READERS: Final[dict[int, Callable[[int, cbor.Fields], Request]]] = {
     Verb.OPTIONS: lambda id, fields: Options(id, fields.table()),
     Verb.SNAPSHOT: lambda id, _: Plain(id, Verb.SNAPSHOT),
     Verb.TRACE: lambda id, fields: Trace(id, fields.uint(), fields.seconds()),
+    Verb.FAULT: _fault,
 }

@@ -39,6 +39,7 @@ class Verb(IntEnum):
     OPTIONS = 20
     SNAPSHOT = 21
     TRACE = 22
+    FAULT = 23
     PACKED = 24
 
 
@@ -176,6 +177,16 @@ class Trace(NamedTuple):
     arm: float
 
 
+class Fault(NamedTuple):
+    """Arm a fault point, or disarm it (all, without a name); see `qsync.faultpoints`."""
+
+    id: int
+    point: str
+    arm: bool
+    seconds: float = 0.0
+    times: int = 0
+
+
 class Info(NamedTuple):
     """`box.info`, or the part of it at `path`."""
 
@@ -258,5 +269,6 @@ Request = (
     | Changes
     | Options
     | Trace
+    | Fault
     | Packed
 )

@@ -21,6 +21,7 @@ from qsync.wire.verbs import (
     Demote,
     Digest,
     DryRun,
+    Fault,
     Get,
     Info,
     Level,
@@ -45,6 +46,8 @@ values = st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.text(max_
 keys = st.lists(values, max_size=4)
 operations = st.lists(st.lists(values | st.binary(max_size=9), max_size=4), max_size=4)
 seconds = st.floats(0, 1e6)
+signed_seconds = st.floats(-1e6, 1e6)
+u32 = st.integers(0, 2**32 - 1)
 levels = st.builds(Level, st.sampled_from(Consistency), u64.map(Term), u64.map(Index))
 iterators = st.sampled_from(["eq", "ge", "gt", "le", "lt", "all", "req"])
 
@@ -97,6 +100,7 @@ asked: st.SearchStrategy[Request] = st.one_of(
     st.builds(Options, u64, st.dictionaries(st.text(max_size=5), values)),
     st.builds(Trace, u64, u64, seconds),
     st.builds(Packed, u64, u64.map(Index), u64, st.integers(0, 4096)),
+    st.builds(Fault, u64, st.text(max_size=10), st.booleans(), signed_seconds, u32),
 )
 
 

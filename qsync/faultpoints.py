@@ -1,0 +1,120 @@
+"""Fault points: places where a node breaks on purpose, by name, when it is told to and may be.
+
+This is only the list of what is armed. What strikes there looks here, and nothing looks while
+nothing is armed (see `qsync.node.seams`).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from qsync.errors import AccessDenied, ConfigError
+
+
+class Point(StrEnum):
+    """Where a node can be broken."""
+
+    SLOW_FSYNC = "slow_fsync"
+    FAIL_FSYNC = "fail_fsync"
+    CLOCK_JUMP = "clock_jump"
+    LOSE_CONFIRM = "lose_confirm"
+    LOSE_ROLLBACK = "lose_rollback"
+
+
+ABOUT: Mapping[Point, str] = {
+    Point.SLOW_FSYNC: "every commit of the log takes `seconds` longer",
+    Point.FAIL_FSYNC: "a commit of the log fails with an input/output error",
+    Point.CLOCK_JUMP: "the wall clock is `seconds` ahead (or behind: negative)",
+    Point.LOSE_CONFIRM: "messages that tell of a later confirmation are not sent",
+    Point.LOSE_ROLLBACK: "messages with a later ROLLBACK are not sent",
+}
+DELAY_S_MAX = 60.0
+JUMP_S_MAX = 366 * 86_400.0
+TIMES_MAX = 1_000_000
+
+
+@dataclass(slots=True)
+class Armed:
+    """One point. `left`: how often it still strikes; None until it is disarmed."""
+
+    point: Point
+    seconds: float = 0.0
+    left: int | None = None
+    struck: int = 0
+
+    def describe(self) -> dict[str, object]:
+        """For people and scripts."""
+        return {
+            "point": self.point.value,
+            "seconds": self.seconds,
+            "left": self.left,
+            "struck": self.struck,
+        }
+
+
+class FaultPoints:
+    """What is armed. `changed` is called after every change."""
+
+    def __init__(self, *, allowed: bool, changed: Callable[[], None]) -> None:
+        self.allowed = allowed
+        self._changed = changed
+        self._armed: dict[Point, Armed] = {}
+
+    def arm(self, name: str, *, seconds: float = 0.0, times: int = 0) -> None:
+        """Arm one for so many `times` (0: until it is disarmed). One that is armed begins anew.
+
+        Raises AccessDenied where that is not allowed, ConfigError for what cannot be.
+        """
+        if not self.allowed:
+            raise AccessDenied(
+                "this node may not be broken on purpose",
+                hint="`node.faults: true` in its configuration allows it; never in production",
+            )
+        point = _known(name)
+        _check(point, seconds, times)
+        self._armed[point] = Armed(point, seconds, times or None)
+        self._changed()
+
+    def disarm(self, name: str = "") -> None:
+        """Disarm one, or all. Disarming what is not armed changes nothing."""
+        if name:
+            self._armed.pop(_known(name), None)
+        else:
+            self._armed.clear()
+        self._changed()
+
+    def seconds(self, point: Point) -> float | None:
+        """Of an armed point; None when it is not armed or has struck as often as it was to."""
+        found = self._armed.get(point)
+        return None if found is None or found.left == 0 else found.seconds
+
+    def strike(self, point: Point) -> float | None:
+        """As `seconds`, and it counts. Each point is struck from one thread only."""
+        found = self._armed.get(point)
+        if found is None or found.left == 0:
+            return None
+        found.struck += 1
+        if found.left is not None:
+            found.left -= 1
+        return found.seconds
+
+    def describe(self) -> list[dict[str, object]]:
+        """Everything that is armed, also what has struck as often as it was to."""
+        return [each.describe() for each in list(self._armed.values())]
+
+
+def _known(name: str) -> Point:
+    try:
+        return Point(name)
+    except ValueError:
+        known = ", ".join(Point)
+        raise ConfigError(f"there is no fault point {name!r}; there are {known}") from None
+
+
+def _check(point: Point, seconds: float, times: int) -> None:
+    limit = JUMP_S_MAX if point is Point.CLOCK_JUMP else DELAY_S_MAX
+    low = -limit if point is Point.CLOCK_JUMP else 0.0
+    if not low <= seconds <= limit:
+        raise ConfigError(f"{point}: {seconds:g} seconds are not between {low:g} and {limit:g}")
+    if not 0 <= times <= TIMES_MAX:
+        raise ConfigError(f"{point}: {times} times; at most {TIMES_MAX}, or 0 for no end")

@@ -1,0 +1,77 @@
+"""Where the fault points of a node strike: its log, its wall clock, what it sends to peers.
+
+A seam is put in place when a point is armed and taken away when it is disarmed, so that a node
+whose points are not armed runs nothing of this.
+"""
+
+import errno
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from qsync.core.messages import Append, Heartbeat, Message
+from qsync.faultpoints import FaultPoints, Point
+from qsync.record import Kind
+
+if TYPE_CHECKING:
+    from election.messages import Index
+    from qsync.node.node import Node
+
+_ROLLBACK: Final = int(Kind.ROLLBACK)
+
+
+class Seams:
+    """The fault points of one node, and what of it they reach."""
+
+    def __init__(self, node: "Node") -> None:
+        self._node = node
+        self.points = FaultPoints(allowed=node.config.node.faults, changed=self._settle)
+        self._healed = threading.Event()
+
+    def _settle(self) -> None:
+        """Put every seam where it belongs now."""
+        points, node = self.points, self._node
+        self._healed.set()  # a commit that is held back now goes on
+        self._healed = threading.Event()
+        disk = {Point.SLOW_FSYNC, Point.FAIL_FSYNC}
+        armed = any(points.seconds(each) is not None for each in disk)
+        node.storage.log.before_commit = self._commit if armed else None
+        node.loop.timers.wall.ahead = points.seconds(Point.CLOCK_JUMP) or 0.0
+        node.loop.loses = self._losing()
+
+    def _commit(self) -> None:
+        """In the thread that writes, just before a commit. Raises OSError."""
+        healed = self._healed
+        delay = self.points.strike(Point.SLOW_FSYNC)
+        if delay is not None:
+            healed.wait(delay)
+        if self.points.strike(Point.FAIL_FSYNC) is not None:
+            raise OSError(errno.EIO, "input/output error, by the fault point fail_fsync")
+
+    def _losing(self) -> Callable[[Message], bool] | None:
+        """Says of each message whether it gets lost. What was decided before now still passes."""
+        ledger = self._node.replica.machine.ledger
+        confirm = self.points.seconds(Point.LOSE_CONFIRM) is not None
+        rollback = self.points.seconds(Point.LOSE_ROLLBACK) is not None
+        if not confirm and not rollback:
+            return None
+        confirmed, last = ledger.confirmed, ledger.log.last
+
+        def loses(message: Message) -> bool:
+            if not isinstance(message, Append | Heartbeat):
+                return False
+            if confirm and message.confirmed > confirmed:
+                return self.points.strike(Point.LOSE_CONFIRM) is not None
+            if rollback and isinstance(message, Append) and self._rolls_back(message, last):
+                return self.points.strike(Point.LOSE_ROLLBACK) is not None
+            return False
+
+        return loses
+
+    def _rolls_back(self, message: Append, after: "Index") -> bool:
+        """It has a ROLLBACK that is younger than the entry `after`."""
+        first = type(after)(max(message.prev_index, after) + 1)
+        if first > message.last:
+            return False
+        entries = self._node.replica.machine.ledger.entries(first, message.last)
+        return any(each.kind == _ROLLBACK for each in entries)
