@@ -328,6 +328,6 @@ _PARTS: Final[Mapping[str, Callable[["Node"], object]]] = {
     "memory": memory,
     "gc": gc,
     "lost": view.lost,
-    "faults": lambda node: node.requests.desk.seams.points.describe(),
+    "faults": view.faults,
     "health": health,
 }

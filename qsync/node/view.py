@@ -72,7 +72,7 @@ def status(node: "Node") -> dict[str, object]:
         "files": _open_files(),
         "pid": os.getpid(),
         "recruit": not raft.ballot.member,
-        "faults": node.requests.desk.seams.points.describe(),
+        "faults": faults(node),
         "quarantined": None if raft.ballot.member else machine.disk.quarantined,
     }
 
@@ -233,6 +233,11 @@ def settings(node: "Node") -> dict[str, object]:
             inside[option] = text
     members = [[int(each.id), each.name, str(each.address)] for each in node.config.members]
     return found | {"peers": members, "shared": dict(shared)}
+
+
+def faults(node: "Node") -> list[dict[str, object]]:
+    """Fault points that are armed: the node breaks on purpose."""
+    return node.requests.desk.seams.points.describe()
 
 
 def lost(node: "Node") -> dict[str, object]:
