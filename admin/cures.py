@@ -11,6 +11,7 @@ HOMES = (
     "admin.box.ctl",
     "admin.box.session",
     "admin.evidence.manifest",
+    "admin.checker.spark.failures",
     "admin.checker.spark.java",
     "cli.exits",
     "cli.shell.failures",
@@ -183,6 +184,12 @@ CURES: Mapping[str, Cure] = {
     "NO_JAVA": Cure(
         "There is no Java 17 or 21 on this machine, and the extra is not installed.",
         "pip install 'qsync-cluster[spark]', or set JAVA_HOME.",
+    ),
+    "NO_SPARK": Cure(
+        "The address is wrong or nobody listens there, executors lack Python packages or do not "
+        "see the bundle, or Spark did not start.",
+        "Read the line that it gives and the log that it names; `qsync check --quick` does without "
+        "Spark.",
     ),
     "NO_FREE_PORT": Cure(
         "Very many processes listen on this machine.", "Stop some, or run fewer nodes."

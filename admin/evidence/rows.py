@@ -5,8 +5,6 @@ import json
 import zlib
 from collections.abc import Iterable, Mapping
 
-import cbor2
-
 from admin.evidence.tables import Row
 from admin.history import Line
 from admin.sample import NodeSample
@@ -96,6 +94,8 @@ def digest_rows(node: int, index: int, digests: Mapping[str, str]) -> list[Row]:
 
 
 def _request(body: bytes) -> Row:
+    import cbor2  # noqa: PLC0415 - Spark's executors import this module, and need not have it
+
     try:
         session, seq, _low, effects = cbor2.loads(body)[:4]
         row: Row = {"session": session.hex() or None, "seq": seq or None, "effects": len(effects)}

@@ -1,8 +1,12 @@
 """Bundles judged on Spark, as the reports that the other way of judging gives, too."""
 
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from admin.checker import kinds as objects
 from admin.checker.bundles import history_of
@@ -12,9 +16,15 @@ from admin.checker.linear import STEPS_MAX
 from admin.checker.quick import Checked, Report, check_operations
 from admin.checker.readers import Format
 from admin.checker.rules.catalogue import BY_ID, load
+from admin.checker.rules.rule import Finding
+from admin.checker.spark.failures import NoSpark
 from admin.checker.spark.judge import judge, verdicts
-from admin.checker.spark.session import LOCAL, open_session
+from admin.checker.spark.progress import Moment, Tell, silent, watched
+from admin.checker.spark.session import using_session
 from admin.evidence.manifest import Manifest
+
+_CAUSE = re.compile(r"(?m)^([A-Za-z_][\w.]*(?:Error|Exception|NoEvidence)): (.+)$")
+"""The last line of a Python traceback; Spark shows one among many lines of Java's."""
 
 
 def check_bundles(
@@ -23,26 +33,25 @@ def check_bundles(
     *,
     level: Level = Level.STRICT_SERIALIZABLE,
     steps_max: int = STEPS_MAX,
-    spark: str = LOCAL,
+    spark: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    tell: Tell = silent,
 ) -> list[Report]:
     """All of them in the same few jobs; histories are judged in this process.
 
-    Raises NoEvidence, NoJava, ValueError if a history is none.
+    `spark` says where (see `open_session`); without it, in the session that there is, if any.
+    Raises NoEvidence, NoJava, NoSpark, ValueError if a history is none.
     """
     runs = [Manifest.load(path).run_id for path in paths]
     if len(set(runs)) < len(runs):
         raise ValueError(f"bundles of one name cannot be told apart: {', '.join(sorted(runs))}")
-    session = open_session(spark=spark)
-    try:
-        begun = time.perf_counter()
-        found = judge(session, paths)
-        each = (time.perf_counter() - begun) / (len(BY_ID) * len(paths))
-    finally:
-        session.stop()
+    found, seconds = _judged(paths, spark, settings or {}, tell)
+    share = seconds / (len(BY_ID) * len(paths))
     reports = []
     for path, run in zip(paths, runs, strict=True):
+        tell(Moment(f"checking what the clients of {run} were told"))
         logs = [
-            Checked(verdict=verdict, seconds=each, says=BY_ID[verdict.invariant].title)
+            Checked(verdict=verdict, seconds=share, says=BY_ID[verdict.invariant].title)
             for verdict in verdicts(found[run])
         ]
         operations = history_of(load(path))
@@ -59,3 +68,34 @@ def check_bundles(
         )
         reports.append(report)
     return reports
+
+
+def _judged(
+    paths: Sequence[Path], spark: str | None, settings: Mapping[str, str], tell: Tell
+) -> tuple[dict[str, dict[str, Finding]], float]:
+    """By run and invariant; and the seconds that it took once Spark was there."""
+    tell(Moment("starting Spark"))
+    with using_session(spark, settings=settings) as session:
+        begun = time.perf_counter()
+        try:
+            with watched(session, tell, "judging"):
+                found = judge(session, paths)
+        except (PySparkException, Py4JError) as error:
+            raise NoSpark(_told(error), hint=_HINT) from error
+        return found, time.perf_counter() - begun
+
+
+_HINT = (
+    "executors need the Python and the packages of docs/reference/check.md, and must see the "
+    "bundles at the same path"
+)
+
+
+def _told(error: Exception) -> str:
+    """Why a job ended, in a line."""
+    text = str(error)
+    causes = _CAUSE.findall(text)
+    if causes:
+        kind, message = causes[-1]
+        return f"Spark ended the job: {kind.rpartition('.')[2]}: {message}"
+    return f"Spark ended the job: {(text.splitlines() or [type(error).__name__])[0]}"

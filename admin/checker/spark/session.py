@@ -1,76 +1,165 @@
-"""A Spark session that is on this machine only unless told otherwise, and keeps its noise away."""
+"""A Spark session, wherever Spark runs; what Spark says on the way goes to a file."""
 
 import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from admin.checker.spark import java
+from admin.checker.spark import java, shipping
+from admin.checker.spark.failures import NoSpark
+from admin.checker.spark.place import LOCAL, LOOPBACK, Place, Way
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LOCAL = "local[*]"
+__all__ = ["LOCAL", "NOISE", "open_session", "using_session"]
+
 MEMORY = "1g"
 SHUFFLE_PARTITIONS = 4
-_LOOPBACK = "127.0.0.1"
 NOISE = "spark.log"
+_TAIL_LINES = 3
+_NAME = "qsync check"
 
 
-def open_session(
-    *, spark: str = LOCAL, remote: str | None = None, folder: Path | None = None
-) -> "SparkSession":
-    """A session; `remote` is a Connect server (`sc://host:port`). Noise goes to `folder`.
+@contextlib.contextmanager
+def using_session(
+    url: str | None = None,
+    *,
+    folder: Path | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> "Iterator[SparkSession]":
+    """The session that this process has already (a notebook's), or one until the end of the block.
 
-    Raises NoJava where Java is needed and is not there.
+    Raises what `open_session` does.
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - comes with the extra
 
-    if remote is not None:
-        return SparkSession.builder.remote(remote).getOrCreate()
-    place = folder or Path(tempfile.mkdtemp(prefix="qsync-spark-"))
-    place.mkdir(parents=True, exist_ok=True)
-    _environment()
-    builder = SparkSession.builder.appName("qsync check").master(spark)
-    for name, value in _settings(place, local=spark.startswith("local")).items():
+    found = SparkSession.getActiveSession() if url is None else None
+    if found is not None:
+        yield found
+        return
+    opened = open_session(spark=url, folder=folder, settings=settings)
+    try:
+        yield opened
+    finally:
+        opened.stop()
+
+
+def open_session(
+    *,
+    spark: str | None = None,
+    folder: Path | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> "SparkSession":
+    """A session at `spark`, a master's URL or `sc://host:port`; this machine if none is named.
+
+    `folder` takes Spark's noise and files, `settings` are Spark's own. Elsewhere than here, our
+    packages are shipped. Raises NoJava where Java is needed and is not there, and NoSpark.
+    """
+    place = Place.of(spark)
+    place.reach()
+    kept = folder or Path(tempfile.mkdtemp(prefix="qsync-spark-"))
+    kept.mkdir(parents=True, exist_ok=True)
+    wanted = dict(settings or {})
+    if place.way is Way.CONNECT:
+        opened = _connected(place, wanted)
+    else:
+        opened = _started(place, kept, wanted)
+    if not place.is_here:
+        shipping.ship(opened, kept, connected=place.way is Way.CONNECT)
+    return opened
+
+
+def _connected(place: Place, wanted: dict[str, str]) -> "SparkSession":
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - comes with the extra
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - the same
+
+    try:
+        builder = SparkSession.builder.remote(place.url)
+        for name, value in (_anywhere() | wanted).items():
+            builder = builder.config(name, value)
+        return builder.getOrCreate()
+    except (PySparkException, ImportError) as error:
+        raise NoSpark(f"{place.url}: {_first_line(error)}") from error
+
+
+def _started(place: Place, kept: Path, wanted: dict[str, str]) -> "SparkSession":
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with the extra
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - the same
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - the same
+
+    if place.way is not Way.SUBMITTED:
+        _environment(place)
+    builder = SparkSession.builder.appName(_NAME)
+    builder = builder.master(place.url) if place.url else builder
+    for name, value in (_settings(place, kept) | wanted).items():
         builder = builder.config(name, value)
-    with _elsewhere(place / NOISE):
-        session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
+    try:
+        with _elsewhere(kept / NOISE):
+            opened = builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        raise _failed(place, kept, error) from error
+    opened.sparkContext.setLogLevel("ERROR")
+    return opened
 
 
-def _environment() -> None:
+def _environment(place: Place) -> None:
     """What the Java process and Python workers inherit."""
     os.environ["JAVA_HOME"] = str(java.home())
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["PYTHONSAFEPATH"] = "1"
-    os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
+    if place.is_here:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    if place.listens_on_loopback:
+        os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
 
 
-def _settings(place: Path, *, local: bool) -> dict[str, str]:
-    known = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.memory": MEMORY,
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -Xss4m",
+def _anywhere() -> dict[str, str]:
+    """What our queries want, whatever they run on."""
+    return {
         "spark.sql.python.filterPushdown.enabled": "true",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
     }
-    if local:
+
+
+def _settings(place: Place, kept: Path) -> dict[str, str]:
+    known = _anywhere() | {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    if place.way is Way.SUBMITTED:
+        return known
+    known |= {
+        "spark.driver.memory": MEMORY,
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -Xss4m",
+    }
+    if place.listens_on_loopback:
+        known |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
+    if place.is_here:
         known |= {
-            "spark.driver.host": _LOOPBACK,
-            "spark.driver.bindAddress": _LOOPBACK,
             "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
-            "spark.sql.warehouse.dir": str(place / "warehouse"),
-            "spark.local.dir": str(place / "scratch"),
+            "spark.sql.warehouse.dir": str(kept / "warehouse"),
+            "spark.local.dir": str(kept / "scratch"),
         }
     return known
+
+
+def _failed(place: Place, kept: Path, error: BaseException) -> NoSpark:
+    log = kept / NOISE
+    said = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    last = "; ".join(line.strip() for line in said[-_TAIL_LINES:] if line.strip())
+    return NoSpark(
+        f"Spark did not start at {place.describe()}: {last or _first_line(error)}",
+        hint=f"what it said is in {log}",
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 @contextlib.contextmanager

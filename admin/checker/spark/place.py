@@ -1,0 +1,94 @@
+"""Where Spark runs: in this process's own Java, on a cluster, behind Connect, or given to us."""
+
+import os
+import socket
+from dataclasses import dataclass
+from enum import Enum, auto
+from urllib.parse import urlsplit
+
+from admin.checker.spark.failures import NoSpark
+
+LOCAL = "local[*]"
+LOOPBACK = "127.0.0.1"
+_REACH_S = 10.0
+_PORTS = {"spark": 7077, "sc": 15002}
+SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""spark-submit has started Java before us, and says where it runs."""
+
+
+class Way(Enum):
+    """How to get a session."""
+
+    LOCAL = auto()
+    CLUSTER = auto()
+    CONNECT = auto()
+    SUBMITTED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`url` as Spark writes it; empty where spark-submit knows it."""
+
+    way: Way
+    url: str = ""
+
+    @classmethod
+    def of(cls, url: str | None) -> "Place":
+        """What a user named, or the natural one if none."""
+        if url is None:
+            return cls(Way.SUBMITTED) if SUBMITTED in os.environ else cls(Way.LOCAL, LOCAL)
+        if url.startswith("sc://"):
+            return cls(Way.CONNECT, url)
+        return cls(Way.LOCAL if url.startswith("local") else Way.CLUSTER, url)
+
+    @property
+    def is_here(self) -> bool:
+        """All of it runs on this machine and sees our files, our interpreter and our packages."""
+        return self.way is Way.LOCAL
+
+    @property
+    def listens_on_loopback(self) -> bool:
+        """Nobody has to reach the driver from elsewhere."""
+        addresses = self._addresses()
+        return self.is_here or (bool(addresses) and {host for host, _ in addresses} <= _HERE)
+
+    def describe(self) -> str:
+        """For people."""
+        return self.url or "the Spark of spark-submit"
+
+    def reach(self) -> None:
+        """Raises NoSpark soon where nobody listens; Spark itself would try for many minutes."""
+        why: OSError | None = None
+        addresses = self._addresses()
+        for address in addresses:
+            try:
+                socket.create_connection(address, timeout=_REACH_S).close()
+            except OSError as error:
+                why = error
+            else:
+                return
+        if addresses:
+            raise NoSpark(
+                f"nobody answers at {self.url}: {why}",
+                hint="is it the address that the cluster's web page shows?",
+            )
+
+    def _addresses(self) -> list[tuple[str, int]]:
+        """Of the forms that name an address; others know their clusters from files."""
+        scheme, _, rest = self.url.partition("://")
+        if scheme not in _PORTS:
+            return []
+        found = []
+        for each in rest.split("/")[0].split(","):
+            try:
+                parts = urlsplit(f"//{each.split(';')[0]}")
+                port = parts.port
+            except ValueError as error:
+                raise NoSpark(f"{self.url} is no address of Spark: {error}") from error
+            if not parts.hostname:
+                raise NoSpark(f"{self.url} is no address of Spark: it names no host")
+            found.append((parts.hostname, port or _PORTS[scheme]))
+        return found
+
+
+_HERE = {LOOPBACK, "localhost", "::1"}

@@ -1,0 +1,118 @@
+"""How far Spark is, told to whoever looks: the tasks of the stages that run now."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PERIOD_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """`phase` in words; `done` of `tasks` are over, both 0 while Spark plans."""
+
+    phase: str
+    done: int = 0
+    tasks: int = 0
+
+
+Tell = Callable[[Moment], None]
+
+
+class Seen:
+    """Adds up the stages that were ever seen. One that is gone is done."""
+
+    def __init__(self, phase: str) -> None:
+        self._phase = phase
+        self._stages: dict[int, tuple[int, int]] = {}
+
+    def now(self, active: Mapping[int, tuple[int, int]]) -> Moment:
+        """`active`: by stage, how many tasks are done, and how many there are."""
+        for stage, (_, tasks) in self._stages.items():
+            self._stages[stage] = (tasks, tasks)
+        self._stages.update(active)
+        done = sum(each for each, _ in self._stages.values())
+        return Moment(self._phase, done, sum(tasks for _, tasks in self._stages.values()))
+
+
+def silent(_moment: Moment) -> None:
+    """Nobody looks."""
+
+
+@contextlib.contextmanager
+def watched(session: "SparkSession", tell: Tell, phase: str) -> Iterator[None]:
+    """While the block runs, tell how far it is; nothing is asked if nobody looks."""
+    tell(Moment(phase))
+    if tell is silent:
+        yield
+        return
+    on_connect = type(session).__module__.startswith("pyspark.sql.connect")
+    with _connect(session, tell, phase) if on_connect else _classic(session, tell, phase):
+        yield
+
+
+@contextlib.contextmanager
+def _classic(session: "SparkSession", tell: Tell, phase: str) -> Iterator[None]:
+    """Ask the status tracker from a thread."""
+    over, seen = threading.Event(), Seen(phase)
+
+    def look() -> None:
+        tracker = session.sparkContext.statusTracker()
+        while not over.wait(PERIOD_S):
+            stages = [tracker.getStageInfo(each) for each in tracker.getActiveStageIds()]
+            known = {
+                each.stageId: (each.numCompletedTasks, each.numTasks)
+                for each in stages
+                if each is not None
+            }
+            tell(seen.now(known))
+
+    thread = threading.Thread(target=look, name="spark progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@contextlib.contextmanager
+def _connect(session: "SparkSession", tell: Tell, phase: str) -> Iterator[None]:
+    """The server tells by itself."""
+    from pyspark.sql.connect.shell.progress import (  # noqa: PLC0415 - only behind Connect
+        ProgressHandler,
+        StageInfo,
+    )
+
+    class Heard(ProgressHandler):
+        """Spark calls it from threads of its own."""
+
+        def __init__(self) -> None:
+            self.seen = Seen(phase)
+
+        @override
+        def __call__(
+            self,
+            stages: Iterable[StageInfo] | None,
+            inflight_tasks: int,
+            operation_id: str | None,
+            done: bool,
+        ) -> None:
+            known = {
+                each.stage_id: (each.num_completed_tasks, each.num_tasks) for each in stages or ()
+            }
+            tell(self.seen.now(known))
+
+    heard = Heard()
+    session.registerProgressHandler(heard)
+    try:
+        yield
+    finally:
+        session.removeProgressHandler(heard)

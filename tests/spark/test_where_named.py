@@ -1,0 +1,90 @@
+"""Where Spark is to run, as users name it; nothing here starts it."""
+
+import socket
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from admin.checker.spark import place, shipping
+from admin.checker.spark.failures import NoSpark
+from admin.checker.spark.place import Place, Way
+from admin.checker.spark.progress import Moment, Seen
+from admin.checker.spark.session import open_session
+
+
+def test_a_url_says_how_to_get_there() -> None:
+    ways = {
+        "local[2]": Way.LOCAL,
+        "spark://a:7077": Way.CLUSTER,
+        "yarn": Way.CLUSTER,
+        "k8s://https://a:6443": Way.CLUSTER,
+        "sc://a:15002": Way.CONNECT,
+    }
+    assert {url: Place.of(url).way for url in ways} == ways
+
+
+def test_without_a_url_it_is_this_machine_or_what_submitted_us(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv(place.SUBMITTED, raising=False)
+    assert Place.of(None) == Place(Way.LOCAL, "local[*]")
+    monkeypatch.setenv(place.SUBMITTED, "4711")
+    assert Place.of(None) == Place(Way.SUBMITTED)
+
+
+def test_a_cluster_elsewhere_is_not_told_to_call_back_on_loopback() -> None:
+    assert Place.of("local[2]").listens_on_loopback
+    assert Place.of("spark://127.0.0.1:7077,localhost:7078").listens_on_loopback
+    for url in ("spark://10.1.2.3:7077", "spark://127.0.0.1:1,10.1.2.3:2", "yarn"):
+        assert not Place.of(url).listens_on_loopback, url
+
+
+@pytest.mark.parametrize("scheme", ["spark", "sc"])
+def test_where_nobody_listens_is_told_at_once(scheme: str, tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and never listens
+        port = taken.getsockname()[1]
+        with pytest.raises(NoSpark, match=f"nobody answers at {scheme}://127.0.0.1:{port}"):
+            open_session(spark=f"{scheme}://127.0.0.1:{port}", folder=tmp_path)
+
+
+@pytest.mark.parametrize("url", ["spark://", "sc://:15002", "spark://a:port"])
+def test_what_is_no_address_is_told_so(url: str) -> None:
+    with pytest.raises(NoSpark, match="is no address of Spark"):
+        Place.of(url).reach()
+
+
+def test_progress_only_grows() -> None:
+    seen = Seen("judging")
+    rounds = [{1: (0, 4)}, {1: (3, 4)}, {2: (1, 2)}, {}]
+    told = [seen.now(each) for each in rounds]
+    assert [(each.done, each.tasks) for each in told] == [(0, 4), (3, 4), (5, 6), (6, 6)]
+    assert Seen("planning").now({}) == Moment("planning")
+
+
+def test_the_packages_are_the_same_zip_every_time(tmp_path: Path) -> None:
+    first, second = shipping.pack(tmp_path / "a"), shipping.pack(tmp_path / "b")
+    assert first.read_bytes() == second.read_bytes()
+    with zipfile.ZipFile(first) as found:
+        names = found.namelist()
+    assert "admin/checker/spark/source.py" in names
+    assert {name.partition("/")[0] for name in names} == set(shipping.PACKAGES)
+
+
+def test_executors_need_no_package_but_those_that_spark_needs_too(tmp_path: Path) -> None:
+    """What they import is imported here from the zip, where nothing else of ours can be found."""
+    archive = shipping.pack(tmp_path)
+    code = (
+        f"import sys; sys.path.insert(0, {str(archive)!r})\n"
+        "for name in ('cbor2', 'trio', 'lmdb', 'click', 'msgspec', 'anyio'):\n"
+        "    sys.modules[name] = None\n"
+        "import admin.checker.spark.source, admin.checker.spark.walk\n"
+        "print(admin.checker.spark.walk.__file__)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.stdout.strip() == f"{archive}/admin/checker/spark/walk.py", done.stderr
