@@ -3,24 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
+from admin import sheet
 from admin.drills import picture
 from admin.drills.judging import scale_of, show
 from admin.drills.read import maps, number, table, text
 from admin.drills.words import MEASURES
-
-_STYLE = """
-:root { color-scheme: light dark; --good: #1f6fb2; --bad: #d9730d; --soft: #8886; }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 66rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-.verdict { border-left: .4rem solid var(--bad); padding: .5rem 1rem; font-size: 1.1rem; }
-.verdict.passed { border-color: var(--good); }
-table { border-collapse: collapse; width: 100%; }
-td, th { text-align: left; padding: .15rem .8rem .15rem 0; border-bottom: 1px solid var(--soft);
-  vertical-align: top; font-variant-numeric: tabular-nums; }
-.missed { color: var(--bad); font-weight: 600; } pre { overflow-x: auto; }
-svg { width: 100%; height: auto; }
-svg text { font: 11px system-ui, sans-serif; fill: currentColor; }
-"""
 
 
 def render(report: Mapping[str, object]) -> str:
@@ -34,29 +21,23 @@ def render(report: Mapping[str, object]) -> str:
         "<h2>Timeline</h2>",
         picture.timeline(report),
         "<h2>Expectations</h2>",
-        _table(("expectation", "measured", "wanted", ""), _findings(report)),
+        sheet.table(("expectation", "measured", "wanted", ""), _findings(report)),
         *_proofs(report),
         "<h2>Measures</h2>",
-        _table(("measure", "value", "what it is"), _measures(report)),
+        sheet.table(("measure", "value", "what it is"), _measures(report)),
         "<h2>Latency of writes</h2>",
-        _table(("", "writes", "p50", "p90", "p99", "max"), _latency(report)),
+        sheet.table(("", "writes", "p50", "p90", "p99", "max"), _latency(report)),
         "<h2>Outcomes of writes</h2>",
-        _table(
+        sheet.table(
             ("outcome", "writes"),
             [(escape(name), f"{value}") for name, value in table(report, "outcomes").items()],
         ),
         "<h2>Steps</h2>",
-        _table(("from", "to", "step", "nodes", ""), _steps(report)),
+        sheet.table(("from", "to", "step", "nodes", ""), _steps(report)),
         "<h2>Events of the nodes</h2>",
-        _table(("at", "node", "event", ""), _events(report)),
+        sheet.table(("at", "node", "event", ""), _events(report)),
     ]
-    title = escape(text(report, "title"))
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f"<title>{title}</title><style>{_STYLE}</style></head>\n<body>\n"
-        + "\n".join(body)
-        + "\n</body></html>\n"
-    )
+    return sheet.whole(text(report, "title"), body)
 
 
 def _circumstances(report: Mapping[str, object]) -> str:
@@ -121,10 +102,3 @@ def _events(report: Mapping[str, object]) -> Iterable[Sequence[str]]:
             escape(text(each, "event")),
             escape(fields),
         )
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Cells are HTML already."""
-    head = "".join(f"<th>{each}</th>" for each in heads)
-    body = "\n".join("<tr>" + "".join(f"<td>{each}</td>" for each in row) + "</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>\n{body}</table>"
