@@ -8,6 +8,7 @@ HOMES = (
     "admin.lab",
     "admin.ports",
     "admin.demo",
+    "admin.box.backup",
     "admin.box.ctl",
     "admin.box.session",
     "admin.evidence.manifest",
@@ -204,6 +205,11 @@ CURES: Mapping[str, Cure] = {
     "TRANSACTION": Cure(
         "begin inside a transaction, or commit outside one; or it was ended by a timeout.",
         "Commit or roll back the open one; begin before you commit.",
+    ),
+    "NOT_SUPPORTED": Cure(
+        "This release does not have it yet, so nothing was done. Today that is `box.backup`.",
+        "The message says what to use instead; for backups: stop the members, copy the whole "
+        "directory of each, start them again, and put back all of the copies together.",
     ),
     "LUA": Cure(
         "The chunk ended in an error of Lua's, or of its own `error(...)`.",

@@ -7,6 +7,7 @@ node that the session speaks to: the one that was named, else the leader of the 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
+from admin.box.backup import Backup
 from admin.box.cfg import Options
 from admin.box.ctl import Ctl
 from admin.box.place import Place, map_of
@@ -47,6 +48,7 @@ class Box:
         self.ctl = Ctl(self)
         self.schema = Schema(self)
         self.stat = Stat(self)
+        self.backup = Backup()
 
     # -- who is spoken to
 

@@ -55,7 +55,7 @@ def shell(
     """
     from cli.shell.formats import Format  # noqa: PLC0415 - only this command needs it
     from cli.shell.oneshot import Job, run  # noqa: PLC0415 - the same
-    from cli.shell.state import Voices  # noqa: PLC0415 - the same
+    from cli.shell.voices import Voices  # noqa: PLC0415 - the same
 
     sources = [("=-e", each) for each in execute]
     if file is not None:

@@ -26,6 +26,8 @@ class AdminVerbs:
             "cfg": self._cfg,
             "stat": self._stat,
             "snapshot": self._snapshot,
+            "backup.start": _backup_start,
+            "backup.stop": _backup_stop,
             "ping": self._ping,
             "watch_once": self._watch_once,
             "ctl.promote": self._promote,
@@ -119,6 +121,15 @@ class AdminVerbs:
 
     async def _why_clear(self, box: Box, _args: Sequence[object]) -> object:
         return _told(await box.why.would("clear_synchro_queue"))
+
+
+async def _backup_start(box: Box, _args: Sequence[object]) -> object:
+    return await box.backup.start()
+
+
+async def _backup_stop(box: Box, _args: Sequence[object]) -> object:
+    await box.backup.stop()
+    return NOTHING
 
 
 async def _member(box: Box, ref: object) -> int:

@@ -8,13 +8,22 @@ from qsync.client.options import RangeOptions, WriteOptions
 from qsync.client.rows import Values
 from qsync.errors import WrongKey, WrongOperation, WrongTuple
 
-_ITERATORS: Final = ("eq", "req", "all", "lt", "le", "ge", "gt")
+ITERATORS: Final = ("eq", "req", "all", "lt", "le", "ge", "gt")
 """In the order of Tarantool's numbers."""
-_WAITS: Final[dict[str, Literal["complete", "submit", "none"]]] = {
+WAITS: Final[dict[str, Literal["complete", "submit", "none"]]] = {
     "complete": "complete",
     "submit": "submit",
     "none": "none",
 }
+READ_OPTIONS: Final = ("iterator", "limit", "offset", "after", "fullscan")
+SPACE_OPTIONS: Final = (
+    *("is_sync", "format", "if_not_exists", "is_local", "id", "engine", "field_count"),
+    *("temporary", "user", "type"),
+)
+COMMIT_OPTIONS: Final = ("is_sync", "is_lazy", "wait", "timeout", "txn_isolation")
+INDEX_OPTIONS: Final = ("parts", "unique", "type", "if_not_exists", "id")
+ALTER_OPTIONS: Final = ("name", "format", "is_sync")
+SEQUENCE_OPTIONS: Final = ("start", "step", "min", "max", "cycle", "if_not_exists")
 
 
 def at(args: Sequence[object], place: int) -> object:
@@ -90,7 +99,7 @@ def options(value: object, known: Sequence[str], of: str) -> dict[str, object]:
 
 def reading(value: object) -> RangeOptions:
     """`{iterator = 'GE', limit = 10, offset = 0, after = tuple}`."""
-    given = options(value, ("iterator", "limit", "offset", "after", "fullscan"), "select")
+    given = options(value, READ_OPTIONS, "select")
     found: RangeOptions = {}
     if "iterator" in given:
         found["iterator"] = _iterator(given["iterator"])
@@ -104,11 +113,11 @@ def reading(value: object) -> RangeOptions:
 
 
 def _iterator(value: object) -> str:
-    if isinstance(value, int) and 0 <= value < len(_ITERATORS):
-        return _ITERATORS[value]
-    if isinstance(value, str) and value.lower() in _ITERATORS:
+    if isinstance(value, int) and 0 <= value < len(ITERATORS):
+        return ITERATORS[value]
+    if isinstance(value, str) and value.lower() in ITERATORS:
         return value.lower()
-    raise WrongKey(f"there is no iterator {value!r}", hint=f"one of {', '.join(_ITERATORS)}")
+    raise WrongKey(f"there is no iterator {value!r}", hint=f"one of {', '.join(ITERATORS)}")
 
 
 def committing(value: object, of: str) -> WriteOptions:
@@ -116,14 +125,14 @@ def committing(value: object, of: str) -> WriteOptions:
 
     `txn_isolation` is taken and makes no difference: transactions are serializable.
     """
-    given = options(value, ("is_sync", "is_lazy", "wait", "timeout", "txn_isolation"), of)
+    given = options(value, COMMIT_OPTIONS, of)
     found: WriteOptions = {}
     if isinstance(given.get("is_sync"), bool):
         found["is_sync"] = bool(given["is_sync"])
     if given.get("is_lazy"):
         found["wait"] = "submit"
     if "wait" in given:
-        wait = _WAITS.get(str(given["wait"]))
+        wait = WAITS.get(str(given["wait"]))
         if wait is None:
             raise WrongOperation(
                 f"there is no wait {given['wait']!r}", hint="complete, submit or none"

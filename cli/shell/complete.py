@@ -5,15 +5,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from cli.shell.known import BOX, GLOBALS, INFO, OPTIONS, SPACE
+from cli.shell.known import BOX, GLOBALS, INFO, OPTIONS, SPACE, TAKES, TEXTS, VALUES
+from cli.shell.manual import COMMAND_LIST
+from cli.shell.settings import choices
 
 _WORD: Final = re.compile(r"[A-Za-z0-9_]*\Z")
-_CHAIN: Final = re.compile(r"([A-Za-z_][\w]*(?:[.:][\w]*)*)\Z")
+_CHAIN: Final = re.compile(r"((?:box\.space\[['\"][^'\"]+['\"]\]|[A-Za-z_]\w*)(?:[.:]\w*)*)\Z")
 _IN_TEXT: Final = re.compile(r"""(['"])([^'"]*)\Z""")
 _SPACE: Final = re.compile(r"box\.space(?:\.(\w+)|\[['\"]([^'\"]+)['\"]\])")
-_CFG: Final = re.compile(r"box\.cfg\s*\(?\{[^{}]*\Z")
 _CALLED: Final = re.compile(r"""([A-Za-z_]\w*(?:[.:]\w+)+)(?:[\s({'"][^)]*)?\Z""")
 _OPTION: Final = re.compile(r"[{,]\s*(\w*)\Z")
+_QUOTED: Final = re.compile(r"""(?<!\\)(['"]).*?(?<!\\)\1""")
+_NAME: Final = re.compile(r"([A-Za-z_][\w.:]*)\s*\Z")
+_GIVEN: Final = re.compile(r"(\w+)\s*=\s*\Z")
+_PAIRS: Final = {"{": "}", "(": ")", "[": "]"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +49,32 @@ def candidates(line: str, names: Names) -> Iterator[Candidate]:
         yield from _in_text(line, names)
         return
     option = _OPTION.search(line)
-    if _CFG.search(line) and option is not None:
-        yield from _matching(OPTIONS, option.group(1), " = ")
+    taken = _taken(line)
+    if taken and option is not None:
+        yield from _matching(taken, option.group(1), " = ")
         return
     chain = _CHAIN.search(line)
     if chain is not None:
         yield from _chain(chain.group(1), names)
+
+
+def _taken(line: str) -> tuple[str, ...]:
+    """The options of what is being called, if the line ends between the braces of its options."""
+    blank = _QUOTED.sub(lambda found: "_" * len(found.group()), line)
+    open_: list[int] = []
+    for at, letter in enumerate(blank):
+        if letter in _PAIRS:
+            open_.append(at)
+        elif letter in _PAIRS.values() and open_:
+            open_.pop()
+    if not open_ or blank[open_[-1]] != "{":
+        return ()
+    named = _NAME.search(blank[: open_[-1]])
+    if named is None and len(open_) > 1 and blank[open_[-2]] == "(":
+        named = _NAME.search(blank[: open_[-2]])
+    if named is None:
+        return ()
+    return TAKES.get(named.group(1)) or TAKES.get(named.group(1).rpartition(":")[2], ())
 
 
 def _chain(chain: str, names: Names) -> Iterator[Candidate]:
@@ -70,7 +95,7 @@ def _chain(chain: str, names: Names) -> Iterator[Candidate]:
 
 
 def _of_space(head: str, mark: str, word: str, names: Names) -> Iterator[Candidate]:
-    found = re.fullmatch(r"box\.space\.(\w+)(\.index)?", head)
+    found = re.fullmatch(r"box\.space(?:\.(?=\w)|\[['\"])([^'\"\].]+)(?:['\"]\])?(\.index)?", head)
     if mark == ":":
         yield from _methods(word)
     elif head == "box.space":
@@ -111,9 +136,20 @@ def _in_text(line: str, names: Names) -> Iterator[Candidate]:
     if before.endswith("box.space["):
         yield from _matching(names.spaces, word)
         return
+    option, call = _GIVEN.search(before), _NAME.search(before.rstrip("( "))
+    if option is not None:
+        yield from _matching(VALUES.get(option.group(1), ()), word)
+        return
+    if call is not None and call.group(1) in TEXTS:
+        yield from _matching((*TEXTS[call.group(1)], *_members_of(call.group(1), names)), word)
+        return
     about = [one or two for one, two in _SPACE.findall(before)]
     if about and about[-1] in names.spaces:
         yield from _matching(names.spaces[about[-1]][0], word)
+
+
+def _members_of(call: str, names: Names) -> tuple[str, ...]:
+    return names.nodes if call == "box.ctl.demote" else ()
 
 
 def _command(line: str, names: Names) -> Iterator[Candidate]:
@@ -124,19 +160,29 @@ def _command(line: str, names: Names) -> Iterator[Candidate]:
                 yield Candidate(f"\\{each}", len(line), about)
         return
     word = _WORD.search(rest)
-    typed = word.group() if word is not None else ""
-    if name in {"c", "on"}:
-        yield from _matching((*names.nodes, "leader"), typed)
-    elif name == "d":
-        yield from _matching(names.spaces, typed)
-    elif name == "set":
-        yield from _matching(names.settings, typed)
-    elif name == "help":
-        yield from _matching((*BOX, *names.commands), rest)
+    yield from _matching(_known_to(name, rest, names), word.group() if word is not None else "")
+    if name == "help":
+        yield from _matching((*BOX, COMMAND_LIST, *names.commands), rest)
     if name in {"all", "on", "watch"} and "." in rest:
         chain = _CHAIN.search(rest)
         if chain is not None:
             yield from _chain(chain.group(1), names)
+
+
+def _known_to(command: str, rest: str, names: Names) -> Iterable[str]:
+    """What a command takes."""
+    match command:
+        case "c" | "on" if " " not in rest:
+            return (*names.nodes, "leader")
+        case "d":
+            return names.spaces
+        case "set":
+            setting, chosen, _ = rest.partition(" ")
+            return choices(setting) if chosen else names.settings
+        case "follow":
+            return choices(command)
+        case _:
+            return ()
 
 
 def _matching(found: Iterable[str], word: str, tail: str = "") -> Iterator[Candidate]:

@@ -5,12 +5,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from admin.box.asking import Why
+from admin.box.backup import Backup
 from admin.box.cfg import Options
 from admin.box.ctl import Ctl
 from admin.box.info import Info
 from admin.box.session import Box
 from admin.box.space import Space
 from admin.box.watch import KEYS
+from cli.shell import arguments
 
 
 def _doc(of: object) -> str:
@@ -58,6 +60,8 @@ BOX: Final[Mapping[str, tuple[str, str]]] = {
     "box.atomic": ("(function)", _doc(Box.atomic)),
     "box.is_in_txn": ("()", "Is a transaction open?"),
     "box.snapshot": ("()", _doc(Box.snapshot)),
+    "box.backup.start": ("()", _doc(Backup.start)),
+    "box.backup.stop": ("()", _doc(Backup.stop)),
     "box.watch": (
         "(key, function(key, value))",
         f"Call it for the value now and for every other one. Keys: {', '.join(KEYS)}.",
@@ -87,6 +91,33 @@ BOX: Final[Mapping[str, tuple[str, str]]] = {
 
 INFO: Final = tuple(name for name in Info.__dataclass_fields__ if name not in {"errors", "whole"})
 OPTIONS: Final = tuple(Options.__annotations__)
+TAKES: Final[Mapping[str, tuple[str, ...]]] = {
+    "box.cfg": OPTIONS,
+    "box.begin": arguments.COMMIT_OPTIONS,
+    "box.commit": arguments.COMMIT_OPTIONS,
+    "box.schema.create_space": arguments.SPACE_OPTIONS,
+    "box.schema.space.create": arguments.SPACE_OPTIONS,
+    "box.schema.sequence.create": arguments.SEQUENCE_OPTIONS,
+    "create_index": arguments.INDEX_OPTIONS,
+    "alter": arguments.ALTER_OPTIONS,
+    **dict.fromkeys(("select", "count", "pairs"), arguments.READ_OPTIONS),
+}
+"""Calls with a table of options, by name or by method: the options."""
+
+VALUES: Final[Mapping[str, tuple[str, ...]]] = {
+    "iterator": arguments.ITERATORS,
+    "wait": tuple(arguments.WAITS),
+}
+"""What an option may be, where that is one of a few words."""
+
+TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "box.watch": KEYS,
+    "box.watch_once": KEYS,
+    "box.ctl.dry_run": ("promote", "demote", "clear_synchro_queue"),
+    "box.ctl.demote": (),
+}
+"""Calls with a text: which ones."""
+
 GLOBALS: Final = (
     *("box", "netbox", "print", "pairs", "ipairs", "pcall", "error", "require", "tostring"),
     *("tonumber", "type", "string", "table", "math", "utf8", "help", "tutorial"),

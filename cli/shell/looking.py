@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from admin.box.schema import Shape
 from cli.shell.formats import Look, render
 from cli.shell.state import Shell
 from cli.shell.steering import Misused
@@ -13,7 +14,7 @@ _MILLI: Final = 1000.0
 
 
 async def status(shell: Shell, _rest: str) -> None:
-    """Show all nodes in a table, and in one sentence: can it commit, what would break it."""
+    """Show all nodes in a table, and whether it can commit. Also what would break it."""
     import io  # noqa: PLC0415 - only for this picture
 
     from rich.console import Console  # noqa: PLC0415 - slow to import
@@ -29,13 +30,13 @@ async def status(shell: Shell, _rest: str) -> None:
 
 
 async def limbo(shell: Shell, _rest: str) -> None:
-    """Show the limbo: what waits, since when, which acks are missing from whom."""
+    """Show what waits, since when, and for whose acks."""
     answer = await shell.box.why.waiting()
     _tell(shell, answer.sentence, answer.facts, answer.next)
 
 
 async def why(shell: Shell, _rest: str) -> None:
-    """Say why this node is read-only, why something waits, and what promote would do."""
+    """Say why it is read-only, and what promote would do. Also why something waits."""
     box = shell.box
     for answer in (await box.why.read_only(), await box.why.waiting(), await box.why.would()):
         _tell(shell, answer.sentence, answer.facts, answer.next)
@@ -59,7 +60,7 @@ async def spaces(shell: Shell, _rest: str) -> None:
 
 
 async def definition(shell: Shell, rest: str) -> None:
-    """Show how a space is defined, field by field and index by index."""
+    """Show how a space is defined. Field by field and index by index."""
     if not rest:
         raise Misused("which space?")
     shape = (await shell.box.space(rest)).shape
@@ -70,15 +71,23 @@ async def definition(shell: Shell, rest: str) -> None:
         {
             "index": each.name,
             "unique": each.unique,
-            "parts": ", ".join(f"{part['field']} {part['type']}" for part in each.parts),
+            "parts": ", ".join(
+                f"{_field(shape, part['field'])} {part['type']}" for part in each.parts
+            ),
         }
         for each in shape.indexes
     ]
     _table(shell, indexes, "  it has no index yet")
 
 
+def _field(shape: Shape, place: object) -> object:
+    """A field by name, where it has one; else its number."""
+    named = isinstance(place, int) and 0 < place <= len(shape.format)
+    return shape.format[int(str(place)) - 1]["name"] if named else place
+
+
 async def transaction(shell: Shell, _rest: str) -> None:
-    """Say whether a transaction is open, and what became of the last one."""
+    """Say what is open, and what became of the last write."""
     txn, last = shell.box.txn, shell.box.last
     if txn is not None:
         shell.voices.result(f"open, with {txn.size} operations; box.commit() or box.rollback()")
@@ -92,9 +101,10 @@ async def transaction(shell: Shell, _rest: str) -> None:
 
 
 async def trace(shell: Shell, rest: str) -> None:
-    """Show the last transaction's way over all nodes: made, durable, acked, confirmed.
+    """Show the last write's way over all nodes, or an entry's.
 
-    Times are those of each node's own clock. They are kept while an interactive shell is open.
+    It is made, durable, acked, confirmed. Times are those of each node's own clock. They are kept
+    while an interactive shell is open.
     """
     last = shell.box.last
     if not rest and last is None:
@@ -139,7 +149,7 @@ def _story(told: Mapping[str, Mapping[str, object]], index: int) -> list[str]:
 
 
 async def explain(shell: Shell, rest: str) -> None:
-    """Explain an error code, or the last error: what happened to the data, what to do."""
+    """Explain the last error, or an error code. What happened to the data, and what to do."""
     error = shell.failed
     if rest or error is None:
         shell.voices.result(_code(rest) if rest else "nothing went wrong yet")
@@ -177,7 +187,7 @@ def _retry(retryable: bool) -> str:  # noqa: FBT001 - a property of the error
 
 
 async def everywhere(shell: Shell, rest: str) -> None:
-    """Run a chunk once for every node, and show the results side by side."""
+    """Run a chunk for every node, results side by side."""
     if not rest:
         raise Misused("what is to be run?")
     for name in shell.box.members:
@@ -206,7 +216,7 @@ async def _at(shell: Shell, name: str, source: str) -> None:
 
 
 async def repeat(shell: Shell, rest: str) -> None:
-    """Run a chunk again and again, such as every `2s`, until Ctrl-C."""
+    """Run a chunk again and again, such as every `2s`. Until Ctrl-C."""
     period, _, source = rest.partition(" ")
     try:
         seconds = units.duration(period)

@@ -14,14 +14,24 @@ makes a new line in any case.
   box.space.NAME:select()       the data       box.begin(), box.commit()
   box.ctl.promote()             who leads      what is dangerous asks first
   box.why.waiting()             in numbers     \\why for all of it
+
+  look      \\status  \\limbo  \\why  \\spaces  \\d SPACE  \\tx  \\trace  \\explain
+  speak to  \\c NODE  \\follow on|off  \\all LUA  \\on NODE LUA  \\watch 2s LUA
+  results   \\x  \\set format json  \\o FILE  \\i FILE  \\e
+  learn     \\tutorial  \\help TOPIC; \\q leaves
+
+\\help commands says what each of them does, \\help NAME explains one thing:
+\\help box.ctl.promote, \\help select, \\help trace.\
 """
-_LAST = "\\help NAME explains one: \\help box.ctl.promote, \\help select, \\help trace"
+COMMAND_LIST = "commands"
 
 
 def page(topic: str | None, width: int = 80) -> str:
     """The page of a topic, or the first one, for a screen of so many columns."""
     if topic is None or not topic.strip():
-        return f"{_FIRST}\n{_commands(width)}\n{_LAST}"
+        return _FIRST
+    if topic.strip() == COMMAND_LIST:
+        return _commands(width)
     lines = _page(topic).splitlines()
     return "\n".join(_wrapped(line, width) for line in lines)
 
@@ -83,7 +93,7 @@ def _commands(width: int) -> str:
         f"  {name:{room}}  {textwrap.shorten(_sentence(about), left, placeholder='...')}"
         for name, about in named.items()
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def _sentence(text: str) -> str:

@@ -12,7 +12,8 @@ from cli.shell.failures import InterruptedUnknown
 from cli.shell.formats import Format
 from cli.shell.guards import WRITES
 from cli.shell.runtime import installed
-from cli.shell.state import Shell, Voices
+from cli.shell.state import Shell
+from cli.shell.voices import Voices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +53,8 @@ def run(job: Job, voices: Voices, collect: Callable[[list[object]], None] | None
             drive(_run(shell, job, collect or shell.present))
         except KeyboardInterrupt:
             raise InterruptedUnknown.unless_safe(shell.verbs.under_way, WRITES) from None
+        finally:
+            shell.voices.back()
 
 
 async def _run(shell: Shell, job: Job, collect: Callable[[list[object]], None]) -> None:

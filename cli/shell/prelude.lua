@@ -293,6 +293,13 @@ local box = transactions(0, {
         "promote", "demote", "clear_synchro_queue", "rollback_synchro_queue", "wait_ro", "wait_rw",
         "replica_gc", "dry_run",
     }),
+    -- Not there yet: whatever is done with it, the answer says so.
+    backup = live(function(_, key)
+        if key == "stop" then return function() return ask(0, "backup.stop") end end
+        return function() return ask(0, "backup.start") end
+    end, function() return ask(0, "backup.start") end, {
+        __call = function() return ask(0, "backup.start") end,
+    }),
     why = verbs(0, "why.", { "read_only", "waiting", "promote", "demote", "clear_synchro_queue" }),
     info = live(function(_, key) return ask(0, "info", key) end, function() return ask(0, "info") end, {
         __call = function() return ask(0, "info") end,

@@ -11,7 +11,7 @@ from pathlib import Path
 import trio
 from prompt_toolkit import PromptSession
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.history import FileHistory
@@ -28,11 +28,12 @@ from cli.shell.complete import candidates, hint
 from cli.shell.oneshot import Job
 from cli.shell.runtime import installed
 from cli.shell.standing import Watcher
-from cli.shell.state import Voices
 from cli.shell.steering import Leave
 from cli.shell.talk import Talk
+from cli.shell.voices import APPEND, Voices
 from qsync.errors import QsyncError
 
+FILE_COMMANDS = ("\\i", "\\o")
 HISTORY_FILE = "shell_history"
 _SECRET = "password"  # noqa: S105 - a word to look for
 _WELCOME = r"Lua 5.4 with `box`; \help lists what there is, \tutorial shows it, Ctrl-D leaves."
@@ -76,6 +77,7 @@ async def _converse(job: Job) -> None:
             nursery.start_soon(watcher.run)
             _say(_greeting(talk, watcher))
             await _loop(talk, editor)
+            talk.voices.back()
         nursery.cancel_scope.cancel()
 
 
@@ -139,8 +141,10 @@ class Editor:
         if watcher.standing.node != talk.box.name:
             await watcher.look()
 
+        draft, talk.draft = talk.draft, ""
+
         def read() -> str:
-            return session.prompt(handle_sigint=False)
+            return session.prompt(default=draft, handle_sigint=False)
 
         return await trio.to_thread.run_sync(read, abandon_on_cancel=True)
 
@@ -179,6 +183,7 @@ class Names(Completer):
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
+        self._files = PathCompleter(expanduser=True)
 
     @override
     def get_completions(
@@ -187,6 +192,11 @@ class Names(Completer):
         """What may follow."""
         line = document.current_line_before_cursor
         if not line.strip() and not complete_event.completion_requested:
+            return
+        command, blank, rest = line.partition(" ")
+        if blank and command in FILE_COMMANDS:
+            typed = Document(rest.removeprefix(APPEND).lstrip())
+            yield from self._files.get_completions(typed, complete_event)
             return
         for each in candidates(line, self._watcher.names):
             yield Completion(each.text, -each.length, display_meta=each.about)

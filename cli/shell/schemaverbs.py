@@ -7,11 +7,6 @@ from cli.shell import arguments
 from cli.shell.dataverbs import NOTHING, DataVerbs, Verb, described
 from qsync.errors import NoSuchSpace
 
-_SPACE_OPTIONS = (
-    *("format", "is_sync", "is_local", "if_not_exists", "id", "engine", "field_count"),
-    *("temporary", "user", "type"),
-)
-
 
 class SchemaVerbs:
     """Each gets the session and what Lua passed."""
@@ -62,7 +57,7 @@ class SchemaVerbs:
     async def _create_space(self, box: Box, args: Sequence[object]) -> object:
         name = arguments.text(arguments.at(args, 0), "the name of a space")
         of = "box.schema.create_space"
-        given = arguments.options(arguments.at(args, 1), _SPACE_OPTIONS, of)
+        given = arguments.options(arguments.at(args, 1), arguments.SPACE_OPTIONS, of)
         for taken in ("temporary", "user", "type"):
             given.pop(taken, None)
         await box.schema.change([10, name, given])
@@ -72,8 +67,7 @@ class SchemaVerbs:
     async def _create_index(self, box: Box, args: Sequence[object]) -> object:
         name = arguments.text(arguments.at(args, 1), "the name of an index")
         space = await self._data.space(box, [arguments.at(args, 0), 0])
-        known = ("parts", "unique", "type", "if_not_exists", "id")
-        given = arguments.options(arguments.at(args, 2), known, "create_index")
+        given = arguments.options(arguments.at(args, 2), arguments.INDEX_OPTIONS, "create_index")
         await box.schema.change([13, space.name, name, given])
         self._data.forget(box)
         shape = await self._data.shape(box, space.shape.id)
@@ -85,7 +79,7 @@ class SchemaVerbs:
 
     async def _alter(self, box: Box, args: Sequence[object]) -> object:
         space = await self._data.space(box, [arguments.at(args, 0), 0])
-        given = arguments.options(arguments.at(args, 1), ("name", "format", "is_sync"), "alter")
+        given = arguments.options(arguments.at(args, 1), arguments.ALTER_OPTIONS, "alter")
         await space.alter(**given)
         self._data.forget(box)
         return NOTHING
@@ -103,8 +97,8 @@ class SchemaVerbs:
 
     async def _create_sequence(self, box: Box, args: Sequence[object]) -> object:
         name = arguments.text(arguments.at(args, 0), "the name of a sequence")
-        known = ("start", "step", "min", "max", "cycle", "if_not_exists")
-        given = arguments.options(arguments.at(args, 1), known, "box.schema.sequence.create")
+        known, of = arguments.SEQUENCE_OPTIONS, "box.schema.sequence.create"
+        given = arguments.options(arguments.at(args, 1), known, of)
         await box.schema.create_sequence(name, **given)
         return NOTHING
 

@@ -51,6 +51,13 @@ class Settings:
                 raise ValueError(f"is not a setting; there are {', '.join(self.names())}")
 
 
+def choices(name: str) -> tuple[str, ...]:
+    """What a setting may be, for completion."""
+    if name in {"format", "output"}:
+        return tuple(Format)
+    return () if name == "rows" else tuple(_SWITCH)
+
+
 def _switch(text: str) -> bool:
     if text not in _SWITCH:
         raise ValueError(f"{text!r} is neither on nor off")

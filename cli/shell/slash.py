@@ -33,6 +33,8 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "set": Command(steering.set_, "[NAME VALUE]"),
     "x": Command(steering.cycle),
     "i": Command(steering.include, "FILE"),
+    "o": Command(steering.output, "[FILE|>> FILE]"),
+    "e": Command(steering.edit),
     "status": Command(looking.status),
     "limbo": Command(looking.limbo),
     "why": Command(looking.why),

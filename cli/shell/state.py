@@ -1,9 +1,9 @@
 """One shell: its session, its Lua, its settings; runs chunks and says what they mean."""
 
+import sys
 import textwrap
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from admin.box.session import Box
 from cli.exits import Stopped
@@ -14,21 +14,13 @@ from cli.shell.formats import Look, render
 from cli.shell.runtime import Runtime
 from cli.shell.settings import Settings
 from cli.shell.verbs import Verbs
-from qsync.errors import QsyncError
+from cli.shell.voices import Voices
+from qsync.errors import QsyncError, WrongOperation
 
 PRODUCTION = "production"
 """The tag of a cluster on which dangerous verbs want a name typed."""
 WIDTH = 100
 """Columns, where there is no terminal."""
-
-
-@dataclass(slots=True)
-class Voices:
-    """Where text goes: what chunks return, what they print, and what is said beside it."""
-
-    result: Callable[[str], None]
-    out: Callable[[str], None]
-    say: Callable[[str], None]
 
 
 class Shell(ABC):
@@ -90,7 +82,8 @@ class Shell(ABC):
 
     def lines(self, values: list[object]) -> Iterator[str]:
         """The same as text."""
-        look = Look(self.settings.format, self.people, self.settings.rows, self.width)
+        rows = self.settings.rows if self.voices.file is None else sys.maxsize
+        look = Look(self.settings.format, self.people, rows, self.width)
         return render(values, look)
 
     def tell(self, text: str, indent: str = "") -> None:
@@ -121,7 +114,7 @@ class Shell(ABC):
             return await self.runtime.run(self.runtime.compile(cleaned.text, name))
         except LuaFailed as error:
             if not error.hint:
-                error.hint = await self._hint(error.message)
+                error.hint = await _hint(self, error.message, cleaned.text)
             raise
         finally:
             self.gone |= hints.locals_of(cleaned.text)
@@ -141,13 +134,6 @@ class Shell(ABC):
         """The answer to a verb. Raises QsyncError."""
         return await self.verbs.ask(conn, verb, args)
 
-    async def _hint(self, message: str) -> str:
-        spaces: list[str] = []
-        if "nil value (field" in message:
-            shapes = await self.verbs.data.shapes(self.box)
-            spaces = [each.name for each in shapes.values()]
-        return hints.hint(message, gone=self.gone, spaces=spaces)
-
     # -- what the verbs need
 
     def emit(self, text: str) -> None:
@@ -161,6 +147,10 @@ class Shell(ABC):
                 f"this cluster is tagged {self.tag!r}. {sentence}",
                 hint=f"say --yes if that is meant ({word})",
             )
+
+    async def edit(self) -> None:
+        """Edit the last chunk. Raises WrongOperation: nobody is there."""
+        raise WrongOperation("a script has nobody who could edit", hint="start `qsync shell`")
 
     @abstractmethod
     async def pause(self, seconds: float) -> None:
@@ -189,3 +179,12 @@ class Shell(ABC):
         else:
             self.lesson = self.lesson % len(LESSONS) + 1
         return lesson(self.lesson)
+
+
+async def _hint(shell: Shell, message: str, source: str) -> str:
+    """What an error of Lua's probably means, given what the cluster has."""
+    spaces: list[str] = []
+    if "nil value (field" in message:
+        shapes = await shell.verbs.data.shapes(shell.box)
+        spaces = [each.name for each in shapes.values() if not each.system]
+    return hints.hint(message, source=source, gone=shell.gone, spaces=spaces)

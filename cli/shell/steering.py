@@ -24,12 +24,12 @@ async def help_(shell: Shell, rest: str) -> None:
 
 
 async def tutorial(shell: Shell, rest: str) -> None:
-    """Learn by doing: eight short lessons on this very cluster."""
+    """Learn by doing. Eight short lessons, on this very cluster."""
     shell.voices.result(await shell.taught(rest or None))
 
 
 async def connect(shell: Shell, rest: str) -> None:
-    """Speak to another node, to the leader of the moment, or to another cluster.
+    """Speak to another node, the leader, or another cluster.
 
     Data goes to the leader in any case, unless `\\follow off` was said.
     """  # noqa: D301 - the backslash is the command's
@@ -45,7 +45,7 @@ async def connect(shell: Shell, rest: str) -> None:
 
 
 async def follow(shell: Shell, rest: str) -> None:
-    """Go along when the leader changes, or stay with this node."""
+    """Go along with the leader, or stay with this node."""
     if rest not in _SWITCH:
         raise Misused(f"{rest!r} is neither on nor off")
     await shell.box.use(None if _SWITCH[rest] else shell.box.name)
@@ -53,7 +53,7 @@ async def follow(shell: Shell, rest: str) -> None:
 
 
 async def set_(shell: Shell, rest: str) -> None:
-    """Show the settings, or change one: format, rows, timing, confirm, trace."""
+    """Show the settings, or change one. There are format, rows, timing, confirm and trace."""
     settings = shell.settings
     if not rest:
         for name in settings.names():
@@ -67,7 +67,7 @@ async def set_(shell: Shell, rest: str) -> None:
 
 
 async def cycle(shell: Shell, _rest: str) -> None:
-    """Show results in the next format: auto, vertical, yaml, json."""
+    """Show results in the next format. In turn: auto, vertical, yaml, json."""
     settings = shell.settings
     place = _CYCLE.index(settings.format) if settings.format in _CYCLE else -1
     settings.format = _CYCLE[(place + 1) % len(_CYCLE)]
@@ -86,6 +86,25 @@ def _read(file: str) -> str:
         return Path(file).expanduser().read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}") from None
+
+
+async def output(shell: Shell, rest: str) -> None:
+    """Write results to a file; alone: back to the screen.
+
+    All rows of them. The file is written anew, or with `>>` gone on with. Errors and news stay on
+    the screen.
+    """
+    if not rest:
+        shell.voices = shell.voices.back()
+        return
+    shell.voices = shell.voices.into(rest)
+    assert shell.voices.file is not None
+    shell.voices.say(f"results go to {shell.voices.file.path}; \\o alone brings them back")
+
+
+async def edit(shell: Shell, _rest: str) -> None:
+    """Edit the last chunk in $EDITOR. It comes back as the next line, and Enter runs it."""
+    await shell.edit()
 
 
 async def leave(_shell: Shell, _rest: str) -> None:

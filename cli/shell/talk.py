@@ -5,6 +5,7 @@ import shutil
 import signal
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from types import FrameType
 from typing import Final
 
@@ -13,9 +14,12 @@ from typing_extensions import override
 
 from admin.box.session import Box
 from cli.exits import Stopped
+from cli.shell.chunks import COMMAND
+from cli.shell.editing import edited
 from cli.shell.failures import Interrupted, InterruptedUnknown
 from cli.shell.guards import WRITES
-from cli.shell.state import Shell, Voices
+from cli.shell.state import Shell
+from cli.shell.voices import Voices
 from qsync.errors import QsyncError
 
 SLOW_S: Final = 0.1
@@ -54,6 +58,10 @@ class Talk(Shell):
         self._scope: trio.CancelScope | None = None
         self._thinking = 0.0
         """Seconds that a person took to answer."""
+        self.chunk = ""
+        """What was run last."""
+        self.draft = ""
+        """What the next line begins with."""
 
     @property
     @override
@@ -71,6 +79,8 @@ class Talk(Shell):
     async def typed(self, text: str) -> None:
         """Run it; whatever goes wrong is said, and the shell goes on. Leave passes."""
         begun, self._thinking = time.perf_counter(), 0.0
+        if not text.startswith(COMMAND):
+            self.chunk = text
         try:
             await self._interruptible(text)
         except QsyncError as error:
@@ -147,7 +157,24 @@ class Talk(Shell):
         at = f"term {last.term}, index {last.index}" if last is not None else "done"
         self.voices.say(f"the {errand.verb} that was interrupted took effect: {at}")
 
-    # -- questions and events
+    # -- editing, questions and events
+
+    @override
+    async def edit(self) -> None:
+        """The last chunk, or the draft of it, in the editor; the screen is the editor's."""
+        held: list[str] = []
+        voices = self.voices
+        self.voices = replace(voices, say=held.append)
+        scope, self._scope = self._scope, None  # Ctrl-C is the editor's too
+        begun = time.perf_counter()
+        try:
+            with trio.CancelScope(shield=True):
+                self.draft = await trio.to_thread.run_sync(edited, self.chunk)
+        finally:
+            self._thinking += time.perf_counter() - begun
+            self._scope, self.voices = scope, voices
+            for sentence in held:
+                voices.say(sentence)
 
     @override
     async def sure(self, sentence: str, word: str) -> None:

@@ -72,6 +72,45 @@ def test_a_single_address_names_the_node_that_is_meant(here: Lab) -> None:
     assert run(here, "--node", "n2", "-e", "box.info.id").stdout == "2\n"
 
 
+def test_results_go_to_a_file_for_a_while(here: Lab, tmp_path: Path) -> None:
+    file = tmp_path / "out.txt"
+    script = f"\\o {file}\nfor i = 1, 1200 do print(i) end\n'kept'\n\\o\n'shown'"
+    done = run(here, stdin=script)
+    assert done.stdout == "shown\n"
+    assert f"1201 lines written to {file}" in done.stderr
+    assert file.read_text().splitlines() == [*map(str, range(1, 1201)), "kept"]
+    done = run(here, "-e", f"\\o >> {file}", "-e", "'more'")
+    assert f"1 line written to {file}" in done.stderr
+    assert file.read_text().splitlines()[-2:] == ["kept", "more"]
+    done = run(here, "-e", f"\\o {tmp_path}/none/x", "-e", "1", code=2)
+    assert "cannot be written: No such file" in done.stderr
+
+
+def test_a_file_gets_all_rows_however_few_are_shown(here: Lab, tmp_path: Path) -> None:
+    file = tmp_path / "rows.txt"
+    many = "local t = {}; for i = 1, 1100 do t[i] = {id = i} end; return t"
+    shown = run(here, "-e", "\\set format table", "-e", many).stdout
+    assert "1000 shown" in shown
+    run(here, "-e", f"\\o {file}", "-e", "\\set format table", "-e", many)
+    assert file.read_text().splitlines()[-1] == "(1100 rows)"
+
+
+def test_a_full_disk_ends_the_script_and_is_told(here: Lab) -> None:
+    done = run(here, "-e", "\\o /dev/full", "-e", "'lost'", code=2)
+    assert "/dev/full cannot be written: No space left" in done.stderr
+
+
+def test_nobody_edits_in_a_script(here: Lab) -> None:
+    assert "nobody who could edit" in run(here, "-e", "\\e", code=1).stderr
+
+
+@pytest.mark.parametrize("chunk", ["box.backup", "box.backup.start()", "box.backup.stop()"])
+def test_backup_says_that_it_is_not_there_yet_and_what_to_do(here: Lab, chunk: str) -> None:
+    done = run(here, "-e", chunk, code=1)
+    assert "NOT_SUPPORTED: box.backup is not supported yet, and nothing was done" in done.stderr
+    assert "copy the whole directory of each" in done.stderr
+
+
 def test_a_file_and_a_pipe_end_with_what_they_return(here: Lab, tmp_path: Path) -> None:
     file = tmp_path / "chunk.lua"
     file.write_text("local n = 0\nfor i = 1, 3 do n = n + i end\nprint('sum')\nreturn n\n")

@@ -136,6 +136,41 @@ def test_the_screen_of_help_and_tutorial_fits(shell: Screen) -> None:
     assert all(len(line) <= 80 for line in shell.text.splitlines())
 
 
+def test_the_last_chunk_is_edited_and_runs_when_it_is_wanted(here: Lab, tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\necho EDITING\nsed -i 's/one/two/' \"$1\"\n")
+    editor.chmod(0o700)
+    with screen.running("shell", here.dir, home=tmp_path, EDITOR=f"{editor} ") as shell:
+        shell.until(r"\*:\d+>")
+        shell.enter("'the one'")
+        shell.until(r"\nthe one\n")
+        shell.enter("\\e")
+        shell.until(r"EDITING\npets/n\d\*:\d+> 'the two'")
+        shell.enter("")
+        shell.until(r"\nthe two\n")
+        editor.write_text("#!/bin/sh\nexit 3\n")
+        shell.enter("\\e")
+        shell.until(r"ended with\s+3\s+\(nothing\s+was\s+taken")
+    with screen.running("shell", here.dir, home=tmp_path, EDITOR="/nowhere/ed") as shell:
+        shell.until(r"\*:\d+>")
+        shell.enter("\\e")
+        shell.until(r"/nowhere/ed\s+cannot be started: No such")
+
+
+def test_results_go_to_a_file_while_errors_stay(shell: Screen, tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    shell.type(f"\\o {tmp_path}/")
+    shell.enter("out")
+    shell.until(r"results\s+go\s+to")
+    shell.enter("'into the file'")
+    shell.enter("x.y")
+    shell.until(r"LUA: .*global 'x'")
+    shell.enter("\\o")
+    shell.until(r"1\s+line\s+written")
+    assert "\ninto the file" not in shell.text
+    assert file.read_text() == "into the file\n"
+
+
 def test_lines_are_remembered_but_no_secrets(here: Lab, tmp_path: Path) -> None:
     for line in ("'first line'", "password = 'x'"):
         with screen.running("shell", here.dir, home=tmp_path) as shell:

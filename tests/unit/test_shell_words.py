@@ -51,12 +51,27 @@ def words(line: str) -> list[str]:
         ("box.space.accounts.", "index"),
         ("box.space.accounts.index.by", "by_owner"),
         ("box.space.accounts:update(1, {{'+', 'bal", "balance"),
+        ("box.space['accounts']:se", "select"),
+        ("box.space['accounts'].index.by", "by_owner"),
+        ("box.commit({is_", "is_sync = "),
+        ("box.begin{is_sync = true, ti", "timeout = "),
+        ("box.space.accounts:select({1, 'x'}, {iter", "iterator = "),
+        ("box.space.accounts:select(1, {iterator = 'g", "ge"),
+        ("box.schema.create_space('x', {is_", "is_sync = "),
+        ("box.space.accounts:create_index('x', {par", "parts = "),
+        ("box.commit{wait = 'sub", "submit"),
+        ("box.watch('box.el", "box.election"),
+        ("box.ctl.dry_run('pro", "promote"),
+        ("box.ctl.demote('n", "n2"),
         ("sync:repl", "replace"),
         ("\\he", "\\help"),
         ("\\c n", "n1"),
         ("\\c lea", "leader"),
         ("\\d acc", "accounts"),
         ("\\set for", "format"),
+        ("\\set format js", "jsonl"),
+        ("\\set timing o", "off"),
+        ("\\follow o", "on"),
         ("\\help box.ctl.pro", "box.ctl.promote"),
         ("\\all box.info.ele", "election"),
     ],
@@ -65,7 +80,17 @@ def test_a_line_can_be_completed(line: str, word: str) -> None:
     assert word in words(line)
 
 
-@pytest.mark.parametrize("line", ["x = 'some text ", "box.space.nowhere:x", "12", "box.nothing."])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = 'some text ",
+        "box.space.nowhere:x",
+        "12",
+        "box.nothing.",
+        "box.space.accounts:update(1, {{'=', ",
+        "\\set rows 1",
+    ],
+)
 def test_nothing_is_made_up(line: str) -> None:
     assert words(line) == []
 
@@ -78,6 +103,11 @@ def test_the_hint_line_says_how_a_thing_is_called() -> None:
 
 def test_every_page_of_help_says_what_its_thing_does() -> None:
     assert all(f"\\{name}" in page(None) for name in COMMANDS)
+    assert len(page(None).splitlines()) < 24
+    listed = page("commands", 80)
+    assert all(f"\\{name} " in listed for name in COMMANDS)
+    assert "..." not in listed
+    assert all(len(line) <= 80 for line in listed.splitlines())
     for name in (*BOX, *COMMANDS, *SPACE):
         assert "there is no page" not in page(name)
         assert len(page(name).splitlines()) > 1, name
@@ -93,11 +123,14 @@ def test_every_page_of_help_says_what_its_thing_does() -> None:
         ("attempt to index a nil value (global 'pets')", "leave out the `local`"),
         ("attempt to index a nil value (field 'acounts')", "did you mean the space 'accounts'?"),
         ("malformed number near '5ULL'", "leave the LL away"),
+        ("attempt to index a nil value (field 'nix')", "no space 'nix'; there are accounts"),
+        ("attempt to index a nil value (field 'other')", ""),
         ("something else", ""),
     ],
 )
 def test_common_mistakes_have_a_hint(message: str, told: str) -> None:
-    found = hints.hint(message, gone={"pets"}, spaces=["accounts"])
+    source = "box.space.nix:get(1) + box.other.x"
+    found = hints.hint(message, source=source, gone={"pets"}, spaces=["accounts"])
     assert told in found
     assert bool(found) == bool(told)
 

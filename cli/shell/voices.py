@@ -1,0 +1,76 @@
+r"""Where the shell's text goes: to the screen, or for a while into a file (`\o`)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+from typing import Final
+
+from qsync.errors import ConfigError
+
+APPEND: Final = ">>"
+r"""`\o >> FILE` goes on with a file instead of writing it anew."""
+
+
+@dataclass(slots=True)
+class Voices:
+    """What chunks return, what they print, and what is said beside it.
+
+    `former` is what they go back to; None: these are the first.
+    """
+
+    result: Callable[[str], None]
+    out: Callable[[str], None]
+    say: Callable[[str], None]
+    former: "Voices | None" = None
+    file: "Written | None" = None
+
+    def into(self, name: str) -> "Voices":
+        """The same with results and prints in a file. Raises ConfigError."""
+        made = Written(name)
+        first = self.back()
+        return Voices(result=made.line, out=made.line, say=first.say, former=first, file=made)
+
+    def back(self) -> "Voices":
+        """As it was before a file; what was written is said, and the file closed."""
+        if self.file is None or self.former is None:
+            return self
+        self.file.close()
+        lines = f"{self.file.lines} line{'s' if self.file.lines != 1 else ''}"
+        self.say(f"{lines} written to {self.file.path}")
+        return self.former
+
+
+class Written:
+    """A file of text, readable by others after every line."""
+
+    def __init__(self, name: str) -> None:
+        self.path = Path(name.removeprefix(APPEND).strip()).expanduser()
+        self.lines = 0
+        self._file = self._open(append=name.startswith(APPEND))
+
+    def _open(self, *, append: bool) -> FileIO:
+        try:
+            return self.path.open("ab" if append else "wb", buffering=0)
+        except OSError as error:
+            raise ConfigError(
+                f"{self.path} cannot be written: {error.strerror}",
+                hint="results still go where they went",
+            ) from None
+
+    def line(self, text: str) -> None:
+        """Add a line. Raises ConfigError."""
+        rest = memoryview(f"{text}\n".encode())
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except OSError as error:
+            raise ConfigError(
+                f"{self.path} cannot be written: {error.strerror}",
+                hint="\\o goes back to the screen",
+            ) from None
+        self.lines += text.count("\n") + 1
+
+    def close(self) -> None:
+        """Nothing more is added."""
+        self._file.close()
