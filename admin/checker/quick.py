@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from admin.checker import facts, sessions
@@ -25,6 +25,9 @@ TITLES: dict[str, str] = {
 
 HISTORY = "history.jsonl"
 """The history in a folder of evidence."""
+
+_OF_OBJECTS = frozenset({"write", "cas", "cas-unequal", "put", "get", "add", "transfer"})
+"""Operations that nobody does to a list."""
 
 OF_NO_KIND = "no kind of object has all of these operations: "
 
@@ -116,8 +119,13 @@ def check_operations(
     """What kinds of objects they are about, and every invariant of theirs."""
     by_list = hints.kind is Kind.LIST_APPEND
     if by_list or (hints.kind is None and is_list_append(operations)):
-        verdict = _timed(lambda: check_appends(operations, level=level))
-        return (Kind.LIST_APPEND,), (verdict,)
+        others = [] if by_list else [each for each in operations if each.f != "txn"]
+        if not others or is_list_append(others) or not {each.f for each in others} & _OF_OBJECTS:
+            return (Kind.LIST_APPEND,), (_appends(operations, level),)
+        # Transactions on lists, and beside them operations on other things.
+        txns = [each for each in operations if each.f == "txn"]
+        kinds_, checked_ = check_operations(others, hints, level, steps_max)
+        return (*kinds_, Kind.LIST_APPEND), (*checked_, _appends(txns, level))
     kinds = kinds_of(operations)
     if hints.kind is not None:
         kinds = dict.fromkeys(kinds, hints.kind)
@@ -131,6 +139,12 @@ def check_operations(
         checked.append(_timed(lambda: facts.check_bank_total(banks)))
     checked += _sessions(operations)
     return tuple(sorted(found)), tuple(checked)
+
+
+def _appends(operations: Sequence[Operation], level: Level) -> Checked:
+    alone = [replace(each, session=None) for each in operations]
+    known = alone if sessions.side_by_side(operations) else operations
+    return _timed(lambda: check_appends(known, level=level))
 
 
 def _sessions(operations: Sequence[Operation]) -> list[Checked]:

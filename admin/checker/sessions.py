@@ -1,5 +1,6 @@
 """What one client may rely on: it sees its own writes, nothing goes back, nothing happens twice."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -75,6 +76,18 @@ def check_monotonic_reads(operations: Iterable[Operation]) -> Verdict:
     if facts == 0:
         return skipped(MONOTONIC_READS, "no session read twice what has a known place in the log")
     return conclude(MONOTONIC_READS, facts=facts, violations=violations)
+
+
+def side_by_side(operations: Iterable[Operation]) -> bool:
+    """Whether some session did two things at a time; then its order of operations says little."""
+    busy: dict[Frozen, float] = {}
+    for each in sorted(operations, key=lambda operation: operation.begun):
+        whose = freeze(each.whose)
+        if each.begun < busy.get(whose, 0):
+            return True
+        end = math.inf if each.ended is None else each.ended
+        busy[whose] = max(busy.get(whose, 0), end)
+    return False
 
 
 def check_at_most_once(rows: Iterable[Applied]) -> Verdict:

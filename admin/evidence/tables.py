@@ -1,4 +1,4 @@
-"""The six tables of a bundle of evidence: which columns each has, and of what type."""
+"""The tables of a bundle of evidence: which columns each has, and of what type."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -52,14 +52,17 @@ WAL = _table(
 STATUS = _table(
     "status",
     "node generation life sample time_mono role term",
-    int="node generation life sample time_mono term vote leader last written confirmed visible "
+    int="node generation life sample time_mono term vote leader last crc written confirmed visible "
     "folded limbo_owner limbo_term limbo_len quorum",
     text="name role ro_reason state",
     bool="ro",
     real="time_wall",
     json="vclock",
 )
-"""What nodes said of themselves. `life` counts starts of the process, `time_mono` is in ns."""
+"""What nodes said of themselves. `life` counts starts of the process, `time_mono` is in ns.
+
+`crc`: the chain checksum of the entry `last`, which tells whether a log of later begins the same.
+"""
 
 OPS = _table(
     "ops",
@@ -86,7 +89,7 @@ EVENT_NAMES = {
     "vote": "it granted `peer` its vote in `term`",
     "ack": "it told `peer` in `term` that it has everything up to `index`, of checksum `crc`",
     "leads": "it leads `term`",
-    "confirmed": "its confirmed index is `index`, of checksum `crc`",
+    "confirmed": "its confirmed index is `index`, an entry of `term` and `crc`",
 }
 
 DIGESTS = _table(
@@ -106,6 +109,15 @@ NEMESIS = _table(
 )
 """The faults that were made, in order."""
 
+FEEDS = _table(
+    "feeds",
+    "reader number after upto",
+    int="reader number node after upto",
+    json="places",
+)
+"""Answers of a feed of changes, in order: of the log above `after` and up to `upto`, a reader was
+given the transactions at these `places`, each an index and its term."""
+
 TABLES: dict[str, Table] = {
-    each.name: each for each in (WAL, STATUS, OPS, EVENTS, DIGESTS, NEMESIS)
+    each.name: each for each in (WAL, STATUS, OPS, EVENTS, DIGESTS, NEMESIS, FEEDS)
 }

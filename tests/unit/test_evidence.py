@@ -11,7 +11,7 @@ from admin.evidence import rows
 from admin.evidence.bundle import Bundle, is_bundle, write
 from admin.evidence.collect import Account, Dump
 from admin.evidence.manifest import Manifest, NodeFacts, NoEvidence
-from admin.evidence.simulated import record
+from admin.evidence.simulated import Wipe, record
 from admin.evidence.tables import TABLES, Row
 from qsync import record as records
 from qsync.record import Entry, Kind, Ref, ref_body
@@ -134,3 +134,28 @@ def test_a_simulated_run_leaves_evidence_of_all_it_did(tmp_path: Path) -> None:
         node, index = int(str(row["node"])), int(str(row["index"]))
         last[node] = max(last.get(node, 0), index)
     assert {node.node: node.last for node in bundle.manifest.nodes} == last
+
+
+def test_a_wiped_node_is_another_generation_of_it(tmp_path: Path) -> None:
+    plan = Plan(seed=2, nodes=3, events=1500)
+    report, bundle = record(plan, tmp_path, wipe=Wipe(node=2, after=1.0))
+    assert report.held, report.describe()
+    assert [row["value"] for row in bundle.rows("nemesis") if row["f"] == "wipe"] == [2]
+    assert {row["node"]: row["generation"] for row in bundle.rows("wal")} == {1: 1, 2: 2, 3: 1}
+    lives = {row["generation"] for row in bundle.rows("status") if row["node"] == 2}
+    assert lives == {1, 2}
+
+
+def test_an_onlooker_lets_a_broken_run_go_on(tmp_path: Path) -> None:
+    plans = (Plan(seed=seed, events=1500, mutant="quorum_minus_one") for seed in range(1, 20))
+    runs = ((plan, *record(plan, tmp_path / "stopped")) for plan in plans)
+    plan, _, short = next(each for each in runs if each[1].broken is not None)
+    _, long = record(plan, tmp_path / "on", judged=False)
+    assert len(list(long.rows("events"))) > len(list(short.rows("events")))
+
+
+def test_readers_of_the_feed_of_a_run_are_recorded(tmp_path: Path) -> None:
+    _, bundle = record(Plan(seed=2, events=1500), tmp_path)
+    rows = list(bundle.rows("feeds"))
+    assert {row["reader"] for row in rows} == {1, 2}
+    assert any(row["places"] for row in rows)

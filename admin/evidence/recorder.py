@@ -1,0 +1,214 @@
+"""Who looks on at a simulated run and writes down what nodes do, as rows of evidence."""
+
+from collections import Counter
+from collections.abc import Callable
+
+from typing_extensions import override
+
+from admin.evidence.tables import Row
+from election.messages import Replica, Vote
+from election.roles import Role
+from qsync.core.messages import Appended, Message
+from qsync.core.ready import Settled, Write
+from qsync.node import feed
+from qsync.node.feed import Filter
+from qsync.replica import Replica as Core
+from qsync.sim.calls import ReadCall, WriteCall
+from qsync.sim.canon import Violation
+from qsync.sim.invariants import Durable, Invariants
+from qsync.sim.node import Node
+from qsync.sim.world import World
+
+NANOS = 1_000_000_000
+PACES = (5, 23)
+"""A reader of the feed of changes for each: about one of so many events makes it ask again."""
+
+Judge = Callable[[], None]
+
+
+class Recorder(Invariants):
+    """The simulator's invariants, that also write down what they see."""
+
+    def __init__(self, quorum: int, *, lease_checked: bool) -> None:
+        super().__init__(quorum, lease_checked=lease_checked)
+        self.events: list[Row] = []
+        self.status: list[Row] = []
+        self.feeds: list[Row] = []
+        self.world: World | None = None
+        self.generations: Counter[Replica] = Counter()
+        self._places = [0 for _ in PACES]
+        self._lives: Counter[Replica] = Counter()
+        self._shown: dict[Replica, tuple[object, ...]] = {}
+        self._reached: dict[Replica, int] = {}
+
+    def join(self, node: Node) -> None:
+        """Look on at its disk, too."""
+        super().join(node)
+        self.generations[node.me] = 1
+        judge = node.disk.looks_on
+
+        def wrote(write: Write) -> None:
+            self._wrote(node.me, write)
+            self.judge(lambda: judge(write))
+
+        node.disk.looks_on = wrote
+
+    def judge(self, ask: Judge) -> None:
+        """Hold what happened against the properties. Raises Violation."""
+        ask()
+
+    def wiped(self, me: Replica) -> None:
+        """Its directory was lost: the next life begins with an empty one."""
+        self.generations[me] += 1
+        fresh = Durable(me, self.canon)
+        self.durable[me].crcs, self.durable[me].ballot = fresh.crcs, fresh.ballot
+        self.durable[me].confirmed_max = 0
+
+    def started(self, me: Replica, core: Core) -> None:
+        """A new life."""
+        self._lives[me] += 1
+        self._shown.pop(me, None)
+        self._reached[me] = 0
+        self._note(me, "started", index=int(core.machine.ledger.log.last))
+        honest = super().started
+        self.judge(lambda: honest(me, core))
+
+    def said(self, me: Replica, core: Core, peer: Replica, message: Message) -> None:
+        """Votes and acks."""
+        if isinstance(message, Vote) and message.granted and not message.pre:
+            self._note(me, "vote", term=int(message.asked), peer=int(peer))
+        elif isinstance(message, Appended) and message.ok:
+            log = core.machine.ledger.log
+            crc = int(log.crc_at(message.index)) if message.index <= log.last else None
+            known = {"term": int(message.term), "index": int(message.index), "crc": crc}
+            self._note(me, "ack", **known, peer=int(peer))
+        honest = super().said
+        self.judge(lambda: honest(me, core, peer, message))
+
+    def turned(self, me: Replica, core: Core) -> None:
+        """What it shows of itself, if that changed; and its confirmed index."""
+        raft, ledger = core.machine.raft, core.machine.ledger
+        leads = raft.role is Role.LEADER
+        reasons = core.machine.reasons()
+        limbo = (ledger.visible, len(ledger.limbo.queue), ledger.limbo.owner.owner)
+        view = (raft.role.value, raft.term, ledger.log.last, ledger.confirmed, not reasons, limbo)
+        before = self._shown.get(me)
+        if view != before:
+            self._shown[me] = view
+            if leads and (before is None or before[:2] != view[:2]):
+                self._note(me, "leads", term=int(raft.term))
+            self._sample(me, core, ro=bool(reasons))
+        if ledger.confirmed > self._reached[me]:
+            index = ledger.confirmed
+            self._reached[me] = int(index)
+            term, crc = int(ledger.log.term_at(index)), int(ledger.log.crc_at(index))
+            self._note(me, "confirmed", index=int(index), term=term, crc=crc)
+            self._feed(me, core)
+        honest = super().turned
+        self.judge(lambda: honest(me, core))
+
+    def settled(self, me: Replica, core: Core, call: WriteCall, settled: Settled) -> None:
+        """A client is about to be told."""
+        honest = super().settled
+        self.judge(lambda: honest(me, core, call, settled))
+
+    def served(self, me: Replica, core: Core, call: ReadCall, value: object) -> None:
+        """A client is about to be shown."""
+        honest = super().served
+        self.judge(lambda: honest(me, core, call, value))
+
+    def folded(self, me: Replica, core: Core) -> None:
+        """Rows went to its disk."""
+        honest = super().folded
+        self.judge(lambda: honest(me, core))
+
+    def _wrote(self, me: Replica, write: Write) -> None:
+        self._note(me, "ballot", term=int(write.ballot.term), peer=_number(write.ballot.vote))
+        if write.cut_above is not None:
+            self._note(me, "cut", index=int(write.cut_above))
+        for each in write.entries:
+            self._note(me, "durable", index=int(each.index), term=int(each.term), crc=int(each.crc))
+
+    def _now(self) -> int:
+        return 0 if self.world is None else int(self.world.clockwork.now * NANOS)
+
+    def _whose(self, me: Replica) -> Row:
+        return {"node": int(me), "generation": self.generations[me], "life": self._lives[me]}
+
+    def _note(self, me: Replica, name: str, **known: int | None) -> None:
+        row = self._whose(me) | {"name": name}
+        self.events.append(row | {"number": len(self.events), "time_mono": self._now()} | known)
+
+    def _sample(self, me: Replica, core: Core, *, ro: bool) -> None:
+        raft, ledger = core.machine.raft, core.machine.ledger
+        row = self._whose(me) | {
+            "sample": len(self.status),
+            "time_mono": self._now(),
+            "role": raft.role.value,
+            "term": int(raft.term),
+            "vote": _number(raft.ballot.vote),
+            "leader": _number(raft.leader),
+            "ro": ro,
+            "last": int(ledger.log.last),
+            "crc": int(ledger.log.crc_at(ledger.log.last)),
+            "written": int(ledger.written),
+            "confirmed": int(ledger.confirmed),
+            "visible": int(ledger.visible),
+            "limbo_owner": int(ledger.limbo.owner.owner),
+            "limbo_term": int(ledger.limbo.owner.term),
+            "limbo_len": len(ledger.limbo.queue),
+            "quorum": self.quorum,
+        }
+        self.status.append(row)
+
+    def _feed(self, me: Replica, core: Core) -> None:
+        """Readers ask whatever node comes by, and go on at the next one."""
+        for reader, pace in enumerate(PACES, 1):
+            after = self._places[reader - 1]
+            if len(self.events) % pace or core.machine.ledger.confirmed <= after:
+                continue
+            found = feed.read(core.machine.ledger, core.state.schemas.shown, after, Filter())
+            self._places[reader - 1] = found.upto
+            row: Row = {"reader": reader, "number": len(self.feeds), "node": int(me)}
+            places = [each[:2] for each in found.transactions]
+            self.feeds.append(row | {"after": after, "upto": found.upto, "places": places})
+
+
+class Onlooker(Recorder):
+    """Writes everything down and lets it happen: only the evidence may tell that it was wrong.
+
+    `noticed`: what the simulator would have stopped at. From there on its properties are not
+    asked any more, since they count on one another.
+    """
+
+    def __init__(self, quorum: int, *, lease_checked: bool) -> None:
+        super().__init__(quorum, lease_checked=lease_checked)
+        self.noticed: Violation | None = None
+
+    @override
+    def judge(self, ask: Judge) -> None:
+        """Until something is wrong."""
+        if self.noticed is not None:
+            return
+        try:
+            ask()
+        except Violation as violation:
+            self.noticed = violation
+
+    @override
+    def check_fold(self, node: Node) -> None:
+        """Only of what is still in order."""
+        honest = super().check_fold
+        self.judge(lambda: honest(node))
+
+    @override
+    def at_rest(self) -> str | None:
+        """Whether nodes are equal; when they never will be, nobody waits for it."""
+        said: list[str | None] = [None]
+        honest = super().at_rest
+        self.judge(lambda: said.append(honest()))
+        return said[-1]
+
+
+def _number(replica: Replica | None) -> int | None:
+    return None if replica is None else int(replica)
