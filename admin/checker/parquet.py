@@ -7,33 +7,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from admin.evidence.arrow import TYPES, batch
 from admin.evidence.bundle import LINES, PARQUET, Bundle, Part, rows_of
 from admin.evidence.tables import RUN, TABLES, Row, Type
 
-TYPES = {
-    Type.INT: pa.int64(),
-    Type.REAL: pa.float64(),
-    Type.TEXT: pa.string(),
-    Type.BOOL: pa.bool_(),
-    Type.JSON: pa.string(),
-}
-
-
-def schema(table: str) -> pa.Schema:
-    """The columns of a table as Arrow has them; JSON is its text."""
-    return pa.schema([(name, TYPES[type_]) for name, type_ in TABLES[table].columns.items()])
-
-
-def batch(table: str, rows: list[Row]) -> pa.RecordBatch:
-    """Rows as columns."""
-    columns = TABLES[table].columns
-    arrays = []
-    for name, type_ in columns.items():
-        values = [row.get(name) for row in rows]
-        if type_ is Type.JSON:
-            values = [None if each is None else json.dumps(each) for each in values]
-        arrays.append(pa.array(values, TYPES[type_]))
-    return pa.RecordBatch.from_arrays(arrays, schema=schema(table))
+__all__ = ["TYPES", "rows_of_parquet", "to_parquet"]
 
 
 def rows_of_parquet(part: Part, run_id: str) -> Iterator[Row]:

@@ -1,10 +1,10 @@
 """Rows of the tables of evidence, made from what the product itself deals in."""
 
-import hashlib
 import json
 import zlib
 from collections.abc import Iterable, Mapping
 
+from admin.evidence import opening
 from admin.evidence.tables import Row
 from admin.history import Line
 from admin.sample import NodeSample
@@ -94,29 +94,25 @@ def digest_rows(node: int, index: int, digests: Mapping[str, str]) -> list[Row]:
 
 
 def _request(body: bytes) -> Row:
-    import cbor2  # noqa: PLC0415 - Spark's executors import this module, and need not have it
-
-    try:
-        session, seq, _low, effects = cbor2.loads(body)[:4]
-        row: Row = {"session": session.hex() or None, "seq": seq or None, "effects": len(effects)}
-        if effects:
-            space, key = effects[0][0], effects[0][1]
-            row |= {"space": space, "key_hash": key_hash(space, key)}
-    except (cbor2.CBORDecodeError, ValueError, TypeError, AttributeError, IndexError):
+    found = opening.read(body)
+    if found is None:
         return {}
+    row: Row = {
+        "session": found.session.hex() or None,
+        "seq": found.seq or None,
+        "effects": found.effects,
+    }
+    if found.space is not None:
+        row |= {"space": found.space, "key_hash": found.key_hash}
     return row
-
-
-def key_hash(space: int, key: bytes) -> int:
-    """A signed 64-bit number for a key of a space."""
-    found = hashlib.blake2b(key, digest_size=8, salt=space.to_bytes(8, "big"))
-    return int.from_bytes(found.digest(), "big", signed=True)
 
 
 def _named(entry: Entry) -> Row:
     try:
         ref = read_ref(entry)
     except RecordDamage:
+        return {}
+    if max(ref.owner, ref.lsn) > opening.INT_MAX:
         return {}
     return {"ref_owner": int(ref.owner), "ref_lsn": int(ref.lsn)}
 

@@ -21,7 +21,7 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
 )
 
-from admin.checker.parquet import batch, schema
+from admin.evidence.arrow import batch, schema
 from admin.evidence.bundle import Bundle, Part, rows_of
 from admin.evidence.tables import RUN, TABLES, Type
 

@@ -1,0 +1,86 @@
+"""Rows and packed rows of evidence as Arrow, which Parquet and Spark take (needs pyarrow)."""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from admin.evidence import opening
+from admin.evidence.rows import kind_name
+from admin.evidence.tables import RUN, TABLES, Row, Type
+from qsync.wire import packed
+
+if TYPE_CHECKING:
+    from admin.evidence.columns import Columns, Maybe
+
+TYPES = {
+    Type.INT: pa.int64(),
+    Type.REAL: pa.float64(),
+    Type.TEXT: pa.string(),
+    Type.BOOL: pa.bool_(),
+    Type.JSON: pa.string(),
+}
+_KINDS = pa.array([kind_name(number) for number in range(256)], pa.string())
+
+
+def schema(table: str) -> pa.Schema:
+    """The columns of a table as Arrow has them; JSON is its text."""
+    return pa.schema([(name, TYPES[type_]) for name, type_ in TABLES[table].columns.items()])
+
+
+def batch(table: str, rows: Sequence[Row]) -> pa.RecordBatch:
+    """Rows as columns."""
+    columns = TABLES[table].columns
+    arrays = []
+    for name, type_ in columns.items():
+        values = [row.get(name) for row in rows]
+        if type_ is Type.JSON:
+            values = [None if each is None else json.dumps(each) for each in values]
+        arrays.append(pa.array(values, TYPES[type_]))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema(table))
+
+
+def entries(raw: bytes, *, run_id: str, node: int, generation: int) -> pa.RecordBatch:
+    """A batch of a log as rows of `wal`."""
+    from admin.evidence.columns import columns  # noqa: PLC0415 - numpy comes with the extra
+
+    found = columns(packed.pack(raw, opening=64).rows)
+    if not found.whole:
+        found = columns(packed.pack(raw, opening=opening.BYTES_MAX).rows)
+    return wal(found, run_id=run_id, node=node, generation=generation)
+
+
+def wal(found: "Columns", *, run_id: str, node: int, generation: int) -> pa.RecordBatch:
+    """Entries of one node's log as rows of `wal`."""
+    count = len(found)
+    plain = ("index", "term", "origin", "lsn", "flags", "time", "crc", "body_len", "body_crc")
+    maybe = ("ref_owner", "ref_lsn", "seq", "effects", "space", "key_hash")
+    made: dict[str, pa.Array] = {
+        RUN: pa.repeat(pa.scalar(run_id), count),
+        "node": pa.repeat(pa.scalar(node, pa.int64()), count),
+        "generation": pa.repeat(pa.scalar(generation, pa.int64()), count),
+        "kind": _KINDS.take(pa.array(found.kind)),
+        "session": _sessions(found),
+        **{name: pa.array(getattr(found, name)) for name in plain},
+        **{name: _known(getattr(found, name)) for name in maybe},
+    }
+    wanted = schema("wal")
+    arrays = [made.get(each.name, pa.nulls(count, each.type)) for each in wanted]
+    return pa.RecordBatch.from_arrays(arrays, schema=wanted)
+
+
+def _known(maybe: "Maybe") -> pa.Array:
+    return pa.array(maybe.numbers, mask=~maybe.known)
+
+
+def _sessions(found: "Columns") -> pa.Array:
+    """Texts that lie one after the other in one buffer; an empty one is null."""
+    import numpy as np  # noqa: PLC0415 - comes with the extra
+
+    ends = np.zeros(len(found) + 1, dtype=np.int32)
+    np.cumsum(2 * found.session_sizes, out=ends[1:])
+    there = found.session_sizes > 0
+    valid = pa.array(there).buffers()[1]
+    buffers = [valid, pa.py_buffer(ends), pa.py_buffer(found.session_hex)]
+    return pa.Array.from_buffers(pa.string(), len(found), buffers)
