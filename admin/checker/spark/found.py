@@ -7,6 +7,7 @@ DDL = (
     "`index` bigint, term bigint, amount bigint, message string"
 )
 BREACH, FACTS, ROLLED, LOG = "breach", "facts", "rolled", "log"
+SLICE, ENTRY, CLAIM = "slice", "entry", "claim"
 PROMOTED, REACHED = "promoted", "reached"
 LACKS, DOUBT = "lacks", "doubt"
 """Of an invariant: why it cannot be examined, or why its facts are no pass; `message` says."""

@@ -1,0 +1,75 @@
+"""Numbered requests of a slice: proof that none came twice, or the few that may have."""
+
+import numpy as np
+
+from admin.checker.spark.columns import NOBODY, Numbers, Slice
+from admin.checker.spark.summary import Requests
+
+Spans = dict[str, tuple[int, int]]
+"""By session, the numbers that somebody asks about."""
+
+
+def requests(
+    found: Slice, upto: int, failed: frozenset[tuple[str, int]], spans: Spans | None = None
+) -> Requests:
+    """Of the entries up to `upto`."""
+    end = int(np.searchsorted(found.index, upto, side="right"))
+    at = np.flatnonzero(found.request.session[:end] != NOBODY)
+    if not len(at):
+        return Requests()
+    session, seq = found.request.session[at], found.request.seq[at]
+    order = _by_session(session)
+    session, seq, at = session[order], seq[order], at[order]
+    starts = np.concatenate(([0], np.flatnonzero(np.diff(session) != 0) + 1))
+    low, high = np.minimum.reduceat(seq, starts), np.maximum.reduceat(seq, starts)
+    names = [found.request.names[code] for code in session[starts].tolist()]
+    summary = Requests(count=len(at))
+    summary.spans = dict(zip(names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
+    odd = _equal(session, seq)
+    if spans:
+        odd = np.union1d(odd, _inside(found, session, seq, spans))
+    summary.twice = _told(found, at[odd])
+    if failed:
+        wanted = {name for name, _ in failed}
+        places = np.flatnonzero(np.isin(session, _codes(found, wanted)))
+        told = _told(found, at[places])
+        summary.failed = [each for each in told if each[1:] in failed]
+    return summary
+
+
+def _by_session(session: Numbers) -> Numbers:
+    """Places by session, in the order of the log; numbers of few digits are sorted quickly."""
+    small = session.astype(np.uint16) if int(session.max()) < 1 << 16 else session
+    return np.argsort(small, kind="stable")
+
+
+def _equal(session: Numbers, seq: Numbers) -> Numbers:
+    """Places of all requests that are there more than once."""
+    grows = (np.diff(session) != 0) | (np.diff(seq) > 0)
+    if grows.all():
+        return np.empty(0, dtype=np.int64)
+    order = np.lexsort((seq, session))
+    twin = (np.diff(session[order]) == 0) & (np.diff(seq[order]) == 0)
+    both = np.concatenate((twin, [False])) | np.concatenate(([False], twin))
+    return np.sort(order[both])
+
+
+def _inside(found: Slice, session: Numbers, seq: Numbers, spans: Spans) -> Numbers:
+    """Places of requests that somebody asks about."""
+    inside = np.zeros(len(seq), dtype=np.bool_)
+    for name, (low, high) in spans.items():
+        for code in _codes(found, {name}):
+            inside |= (session == code) & (seq >= low) & (seq <= high)
+    return np.flatnonzero(inside)
+
+
+def _codes(found: Slice, names: set[str]) -> Numbers:
+    known = [code for code, name in enumerate(found.request.names) if name in names]
+    return np.array(known, dtype=np.int64)
+
+
+def _told(found: Slice, at: Numbers) -> list[tuple[int, str, int]]:
+    at = np.sort(at)
+    codes = found.request.session[at].tolist()
+    names = [found.request.names[code] for code in codes]
+    return list(zip(found.index[at].tolist(), names, found.request.seq[at].tolist(), strict=True))

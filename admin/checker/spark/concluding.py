@@ -1,0 +1,206 @@
+"""What all that was found means: the verdict on every invariant of one run."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from admin.checker.rules.catalogue import RULES
+from admin.checker.rules.rule import Breach, Finding
+from admin.checker.spark.columns import Whose
+from admin.checker.spark.found import (
+    BREACH,
+    CLAIM,
+    DOUBT,
+    ENTRY,
+    FACTS,
+    LACKS,
+    LOG,
+    PROMOTED,
+    REACHED,
+    ROLLED,
+    Found,
+)
+from admin.checker.spark.scanning import Given
+from admin.checker.spark.stretches import Places
+from admin.evidence.manifest import Manifest
+
+
+@dataclass(slots=True)
+class Brought:
+    """What the jobs brought home, by what it is."""
+
+    rows: dict[str, list[Found]] = field(default_factory=lambda: defaultdict(list))
+
+    def take(self, found: Iterable[Found]) -> None:
+        """More of it."""
+        for each in found:
+            self.rows[each.what].append(each)
+
+    def breach(self, run: str, invariant: str, message: str, **where: int) -> None:
+        """One that only the driver can see."""
+        self.rows[BREACH].append(Found(run, BREACH, invariant, message=message, **where))
+
+    def facts(self, run: str, invariant: str, amount: int) -> None:
+        """Examined on the driver."""
+        self.rows[FACTS].append(Found(run, FACTS, invariant, amount=amount))
+
+    def by_run(self) -> "dict[str, Brought]":
+        """Apart."""
+        runs: dict[str, Brought] = defaultdict(Brought)
+        for rows in self.rows.values():
+            for each in rows:
+                runs[each.run_id].rows[each.what].append(each)
+        return runs
+
+
+def whose(found: Found) -> Whose:
+    """Which log it speaks of."""
+    return (found.run_id, found.node, found.generation)
+
+
+def _reached(own: Brought) -> dict[int, tuple[int, int]]:
+    """By term of the CONFIRM: the last entry, and its term, that one of that term covers."""
+    found: dict[int, tuple[int, int]] = {}
+    for each in own.rows[REACHED]:
+        place = (each.index, each.term)
+        found[each.amount] = max(found.get(each.amount, (0, 0)), place)
+    return found
+
+
+def conclude(
+    manifest: Manifest, own: Brought, given: Given, places: Mapping[Whose, Places]
+) -> dict[str, Finding]:
+    """From all that was found of this run."""
+    run = manifest.run_id
+    _fates(own, run, given)
+    _claims(own, run)
+    _leaders(own, run, places)
+    _kept(own, manifest, given)
+    if not _events(own, "durable"):
+        _quorum(own, manifest)
+    found = {rule.id: Finding() for rule in RULES}
+    seen: set[tuple[str, int, int, int]] = set()
+    for each in own.rows[FACTS]:
+        found[each.invariant].facts += each.amount
+    for each in own.rows[LACKS]:
+        found[each.invariant].lacks = each.message
+    for each in own.rows[DOUBT]:
+        found[each.invariant].doubt = each.message
+    for each in own.rows[BREACH]:
+        breach = Breach(
+            invariant=each.invariant,
+            message=each.message,
+            node=each.node,
+            index=each.index,
+            term=each.term,
+        )
+        if breach.where not in seen:
+            seen.add(breach.where)
+            found[each.invariant].breaches.append(breach)
+    _lacks(found, manifest, own)
+    return found
+
+
+def _fates(own: Brought, run: str, given: Given) -> None:
+    """What is rolled back in one log must be in all that have confirmed so far."""
+    rolled: dict[int, set[Whose]] = defaultdict(set)
+    for each in own.rows[ROLLED]:
+        rolled[each.index].add(whose(each))
+    logs = {whose(each): (each.term, each.index) for each in own.rows[LOG]}
+    for index, gone in rolled.items():
+        have = {
+            log
+            for log, (first, last) in logs.items()
+            if first <= index <= min(last, given.confirmed.get(log, 0))
+        }
+        if have - gone and have & gone:
+            text = f"entry {index} is rolled back on some nodes only"
+            own.breach(run, "confirmed-agree", text, index=index)
+
+
+def _claims(own: Brought, run: str) -> None:
+    """One leader a term: in logs, in what nodes say of themselves, in events."""
+    leaders: dict[int, set[int]] = defaultdict(set)
+    rows = [(each.term, each.node, each.amount) for each in own.rows[CLAIM]]
+    rows += [(each.term, each.amount, 1) for each in own.rows[PROMOTED]]
+    for term, leader, _ in rows:
+        leaders[term].add(leader)
+    own.facts(run, "one-leader", sum(amount for *_, amount in rows))
+    for term, found in sorted(leaders.items()):
+        if len(found) > 1:
+            names = " and ".join(map(str, sorted(found)))
+            own.breach(run, "one-leader", f"term {term} has several leaders, {names}", term=term)
+
+
+def _leaders(own: Brought, run: str, places: Mapping[Whose, Places]) -> None:
+    """Whoever leads a term has what was confirmed in earlier ones."""
+    reached = _reached(own)
+    firsts = {whose(each): each.term for each in own.rows[LOG]}
+    for leader in own.rows[PROMOTED]:
+        log = whose(leader)
+        for era, (index, term) in reached.items():
+            if era >= leader.term:
+                continue
+            own.facts(run, "leader-complete", 1)
+            here = places[log].term(index)
+            if index >= firsts[log] and (index >= leader.index or here != term):
+                text = f"the leader of term {leader.term} lacks {index}, confirmed in {era}"
+                place = {"node": leader.node, "index": index, "term": leader.term}
+                own.breach(run, "leader-complete", text, **place)
+
+
+def _kept(own: Brought, manifest: Manifest, given: Given) -> None:
+    run = manifest.run_id
+    safe = {whose(each): each.term for each in own.rows["confirmed"]}
+    for node in manifest.nodes:
+        safe.setdefault((run, node.node, node.generation), min(node.confirmed, node.last))
+    lasts = {whose(each): each.index for each in own.rows[LOG]}
+    newest: dict[int, int] = defaultdict(int)
+    for _, node_id, generation in (*safe, *lasts):
+        newest[node_id] = max(newest[node_id], generation)
+    for log, upto in safe.items():
+        # What was in a directory that is gone, went with it.
+        if upto and lasts and log in given.confirmed and log[2] == newest[log[1]]:
+            own.facts(run, "confirmed-kept", 1)
+            if lasts.get(log, 0) < upto:
+                text = f"node {log[1]} had confirmed {upto}, its log ends before"
+                own.breach(run, "confirmed-kept", text, node=log[1], index=upto)
+
+
+def _quorum(own: Brought, manifest: Manifest) -> None:
+    """Without events: what was confirmed before the logs were read is in a quorum of them."""
+    run = manifest.run_id
+    ahead = max(manifest.nodes, key=lambda node: node.confirmed, default=None)
+    if ahead is None or not manifest.quorum or len(own.rows[LOG]) < manifest.voters:
+        return
+    entries = [e for e in own.rows[ENTRY] if e.index == ahead.confirmed]
+    crcs = {e.amount for e in entries if e.node == ahead.node}
+    if not ahead.confirmed or not crcs:
+        return
+    own.facts(run, "quorum-before-confirm", 1)
+    have = {e.node for e in entries if e.amount in crcs}
+    if len(have) < manifest.quorum:
+        text = f"entry {ahead.confirmed} is confirmed and only in the logs of {sorted(have)}"
+        place = {"node": ahead.node, "index": ahead.confirmed}
+        own.breach(run, "quorum-before-confirm", text, **place)
+
+
+def _events(own: Brought, name: str) -> bool:
+    return any(each.invariant == name for each in own.rows["events"])
+
+
+def _lacks(found: dict[str, Finding], manifest: Manifest, own: Brought) -> None:
+    if len(own.rows[LOG]) < 2:  # noqa: PLR2004 - it takes two to compare
+        for name in ("log-matching", "confirmed-agree"):
+            found[name] = Finding(lacks="only one log")
+    eventful = found["eventful"]
+    if not manifest.faults:
+        eventful.lacks = "no faults were meant to happen"
+        return
+    acked = sum(each.amount for each in own.rows["acked"])
+    strikes = sum(each.amount for each in own.rows["strikes"])
+    eventful.facts = acked + strikes
+    if not acked:
+        eventful.doubt = "no write was acknowledged"
+    elif not strikes:
+        eventful.doubt = "no fault happened"

@@ -1,0 +1,155 @@
+"""Control entries of a slice: what they name, and which entries may still be rolled back.
+
+CONFIRMs in their usual order decide nothing that anybody could contradict, so they are counted
+only. A ROLLBACK, and a CONFIRM that might contradict one, go to the driver, with the entries
+around them as runs: what was queued then is everything above the highest index confirmed by then.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from admin.checker.spark.columns import (
+    CONFIRM,
+    NOBODY,
+    PROMOTE,
+    ROLLBACK,
+    TXN,
+    Flags,
+    Numbers,
+    Slice,
+)
+from admin.checker.spark.summary import ASKED, CONTROL, WAITS, Summary
+
+SEGMENTS_MAX = 64
+"""With more breaks than these a slice is looked up entry by entry."""
+WAIT_ACK = 1
+
+
+class Named(NamedTuple):
+    """By control entry: its place in the slice, the place that it names, -1 if not in here."""
+
+    at: Numbers
+    to: Numbers
+
+
+def breaks(found: Slice) -> Numbers:
+    """Places where a new segment begins; the first one is 0."""
+    same = (
+        (np.diff(found.index) == 1)
+        & (np.diff(found.lsn) == 1)
+        & (np.diff(found.origin) == 0)
+        & (np.diff(found.term) == 0)
+    )
+    return np.concatenate(([0], np.flatnonzero(~same) + 1))
+
+
+def named(found: Slice, starts: Numbers) -> Named:
+    """What control entries name: the latest such entry before them."""
+    at = np.flatnonzero(found.kind != TXN)
+    if len(starts) > SEGMENTS_MAX:
+        return Named(at, _one_by_one(found, at))
+    owner, lsn = found.ref.owner[at], found.ref.lsn[at]
+    to = np.full(len(at), -1, dtype=np.int64)
+    ends = np.append(starts[1:], len(found))
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        place = start + lsn - found.lsn[start]
+        inside = (owner == found.origin[start]) & (place >= start) & (place < np.minimum(end, at))
+        to = np.where(inside & found.ref.known[at], place, to)
+    return Named(at, to)
+
+
+def _one_by_one(found: Slice, at: Numbers) -> Numbers:
+    """For a slice that is in shreds."""
+    names = list(zip(found.origin.tolist(), found.lsn.tolist(), strict=True))
+    known: dict[tuple[int, int], int] = {}
+    to, before = [], 0
+    for place in at.tolist():
+        known.update((names[each], each) for each in range(before, place))
+        before = place
+        ref = (int(found.ref.owner[place]), int(found.ref.lsn[place]))
+        to.append(known.get(ref, -1) if found.ref.known[place] else -1)
+    return np.array(to, dtype=np.int64)
+
+
+def confirmed(found: Slice, refs: Named) -> Numbers:
+    """By entry: the highest index in here that the CONFIRMs before it name, 0 if there is none."""
+    reach = np.zeros(len(found) + 1, dtype=np.int64)
+    confirms = (found.kind[refs.at] == CONFIRM) & (refs.to >= 0)
+    reach[refs.at[confirms] + 1] = found.index[refs.to[confirms]]
+    return np.maximum.accumulate(reach)
+
+
+def tell(found: Slice, summary: Summary, upto: int, points: Iterable[int] = ()) -> None:
+    """Everything about control entries. `points` are entries that somebody asks about."""
+    refs = named(found, breaks(found))
+    before = confirmed(found, refs)
+    kinds = found.kind[refs.at]
+    usual = (kinds == CONFIRM) & (refs.to >= 0) & ~_across_rollbacks(found, refs)
+    other = ~usual & ((kinds == CONFIRM) | (kinds == ROLLBACK) | (refs.to < 0))
+    summary.confirmed = int(before[-1])
+    summary.decided = int(usual.sum())
+    summary.records = [
+        _record(found, refs, before, place) for place in np.flatnonzero(other).tolist()
+    ]
+    summary.reached = _reached(found, refs, usual & (found.index[refs.at] <= upto))
+    asked = np.searchsorted(found.index, np.array(sorted(points), dtype=np.int64))
+    rollbacks = refs.at[kinds == ROLLBACK]
+    targets = refs.to[(kinds == ROLLBACK) & (refs.to >= 0)]
+    marks = np.union1d(targets, asked[asked < len(found)])
+    summary.marks = [[int(found.index[each]), int(before[each])] for each in marks]
+    kept = found.index > before[-1]
+    for place in np.union1d(rollbacks, marks):
+        kept[: place + 1] |= found.index[: place + 1] > before[place]
+    summary.runs = _runs(found, kept)
+
+
+def _across_rollbacks(found: Slice, refs: Named) -> Flags:
+    """Whether a ROLLBACK stands between a control entry and what it names."""
+    count = np.concatenate(([0], np.cumsum(found.kind == ROLLBACK)))
+    there: Flags = count[refs.at] != count[np.maximum(refs.to, 0)]
+    return there
+
+
+def _record(found: Slice, refs: Named, before: Numbers, number: int) -> list[int]:
+    at, to = int(refs.at[number]), int(refs.to[number])
+    known = bool(found.ref.known[at])
+    return [
+        int(found.index[at]),
+        int(found.term[at]),
+        int(found.kind[at]),
+        int(found.ref.owner[at]) if known else -1,
+        int(found.ref.lsn[at]),
+        int(found.index[to]) if to >= 0 else 0,
+        int(before[at]),
+    ]
+
+
+def _reached(found: Slice, refs: Named, which: Flags) -> list[list[int]]:
+    term, index = found.term[refs.at[which]], found.index[refs.to[which]]
+    reached = []
+    for era in np.unique(term):
+        last = int(index[term == era].max())
+        at = int(np.searchsorted(found.index, last, side="right")) - 1
+        reached.append([int(era), last, int(found.term[at])])
+    return reached
+
+
+def _runs(found: Slice, kept: Flags) -> list[list[int]]:
+    """Entries of the same sort that follow one another."""
+    at = np.flatnonzero(kept)
+    if not len(at):
+        return []
+    kind, index, term = found.kind[at], found.index[at], found.term[at]
+    waits = (kind == PROMOTE) | ((kind == TXN) & (found.flags[at] & WAIT_ACK == WAIT_ACK))
+    bits = (
+        waits * WAITS
+        + ((kind != TXN) & (kind != PROMOTE)) * CONTROL
+        + (found.request.session[at] != NOBODY) * ASKED
+    )
+    new = (np.diff(index) != 1) | (np.diff(bits) != 0) | (np.diff(term) != 0)
+    starts = np.concatenate(([0], np.flatnonzero(new) + 1))
+    ends = np.append(starts[1:], len(at)) - 1
+    columns = (index[starts], index[ends], bits[starts], term[starts])
+    return np.stack(columns, axis=1).tolist()  # type: ignore[no-any-return]  # numbers, all of them

@@ -1,0 +1,83 @@
+"""The scan: one task reads a range of all logs of a run at once and says what it found.
+
+Nothing goes through the JVM but the plan and what was found: tasks read the files themselves.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from admin.checker.spark.asked import requests
+from admin.checker.spark.columns import PROMOTE, TXN, Slice, Whose, slices
+from admin.checker.spark.compared import compare
+from admin.checker.spark.controls import tell
+from admin.checker.spark.found import ENTRY, PROMOTED, SLICE, Found
+from admin.checker.spark.scanning import Asked, Batches, Given, batch
+from admin.checker.spark.shapes import facts, outline, shape
+from admin.checker.spark.units import Unit, tables
+
+
+def scan(units: Sequence[Unit], given: Given) -> Callable[[Batches], Batches]:
+    """For rows of one number each: which unit."""
+
+    def run(batches: Batches) -> Batches:
+        for each in batches:
+            for number in each.column(0).to_pylist():
+                yield batch(look(units[number], given))
+
+    return run
+
+
+def asks(
+    units: Sequence[Unit], given: Given, asked: Mapping[Whose, Asked]
+) -> Callable[[Batches], Batches]:
+    """The same, only to answer what the first look left open."""
+
+    def run(batches: Batches) -> Batches:
+        for each in batches:
+            for number in each.column(0).to_pylist():
+                yield batch(_answers(units[number], given, asked))
+
+    return run
+
+
+def look(unit: Unit, given: Given) -> Iterator[Found]:
+    """Everything about the logs in one range."""
+    logs = slices(unit.run_id, tables(unit))
+    if not logs:
+        return
+    yield from compare(logs, given)
+    for log in logs:
+        yield from shape(log)
+        yield from _marks(log, given)
+        yield _told(log, given, Asked())
+
+
+def _answers(unit: Unit, given: Given, asked: Mapping[Whose, Asked]) -> Iterator[Found]:
+    for log in slices(unit.run_id, tables(unit)):
+        if log.whose in asked:
+            yield _told(log, given, asked[log.whose])
+
+
+def _told(log: Slice, given: Given, asked: Asked) -> Found:
+    run, node, generation = log.whose
+    upto = given.confirmed.get(log.whose, 0)
+    summary = outline(log)
+    tell(log, summary, upto, asked.points)
+    failed = given.failed.get(run, frozenset())
+    summary.requests = requests(log, upto, failed, asked.spans)
+    first, rows = int(log.index[0]), len(log)
+    return Found(run, SLICE, "", node, generation, first, 0, rows, summary.text())
+
+
+def _marks(log: Slice, given: Given) -> Iterator[Found]:
+    """Control entries, PROMOTEs, and the entry that is wanted."""
+    yield facts(log, "log-controls", int((log.kind != TXN).sum()))
+    run, node, generation = log.whose
+    for at in np.flatnonzero(log.kind == PROMOTE).tolist():
+        place = (int(log.index[at]), int(log.term[at]), int(log.origin[at]))
+        yield Found(run, PROMOTED, "", node, generation, *place)
+    wanted = given.wanted.get(run, 0)
+    for at in np.flatnonzero(log.index == wanted).tolist():
+        place = (wanted, int(log.term[at]), int(log.crc[at]))
+        yield Found(run, ENTRY, "", node, generation, *place)

@@ -1,0 +1,115 @@
+"""The shape of a slice of a log, and what its neighbours must know of it; no Python a row."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from admin.checker.spark.columns import Numbers, Slice
+from admin.checker.spark.controls import breaks
+from admin.checker.spark.crc import Sealed, checksums
+from admin.checker.spark.found import BREACH, FACTS, Found
+from admin.checker.spark.summary import Summary
+
+
+def shape(found: Slice) -> Iterator[Found]:
+    """Dense index, terms that never fall, lsns that grow by one, checksums; within the slice."""
+    for name in ("log-dense", "log-terms", "log-lsns"):
+        yield facts(found, name, len(found))
+    for at in (np.flatnonzero(np.diff(found.index) != 1) + 1).tolist():
+        text = f"index {found.index[at]} follows {found.index[at - 1]}"
+        yield breach(found, "log-dense", at, text)
+    for at in (np.flatnonzero(np.diff(found.term) < 0) + 1).tolist():
+        text = f"term {found.term[at]} follows {found.term[at - 1]}"
+        yield breach(found, "log-terms", at, text)
+    for at, before in _odd_lsns(found):
+        text = f"lsn {found.lsn[at]} of origin {found.origin[at]} follows {before}"
+        yield breach(found, "log-lsns", at, text)
+    yield from _chain(found)
+
+
+def outline(found: Slice) -> Summary:
+    """What joins it to its neighbours."""
+    head = [found.index[0], found.term[0], found.crc[0]]
+    if found.body.known[0]:
+        head += [found.origin[0], found.lsn[0], found.kind[0], found.flags[0]]
+        head += [found.body.time[0], found.body.crc[0], found.body.length[0]]
+    starts = breaks(found)
+    ends = np.append(starts[1:], len(found)) - 1
+    firsts, index = np.unique(found.origin, return_index=True)
+    columns = (found.index[starts], found.index[ends], found.origin[starts])
+    return Summary(
+        head=[each.item() for each in head],
+        tail=[int(found.index[-1]), int(found.term[-1]), int(found.crc[-1])],
+        segments=np.stack((*columns, found.lsn[starts], found.term[starts]), axis=1).tolist(),
+        firsts=np.stack((firsts, found.lsn[index], found.index[index]), axis=1).tolist(),
+    )
+
+
+def facts(found: Slice, invariant: str, amount: int) -> Found:
+    """How many of them were examined."""
+    return Found(found.whose[0], FACTS, invariant, *found.whose[1:], amount=int(amount))
+
+
+def breach(found: Slice, invariant: str, at: int, text: str) -> Found:
+    """What is wrong with an entry of the slice."""
+    run, node, generation = found.whose
+    message = f"node {node}: {text}"
+    index = int(found.index[at])
+    return Found(run, BREACH, invariant, node, generation, index, message=message)
+
+
+def _odd_lsns(found: Slice) -> Iterator[tuple[int, int]]:
+    """Places where the lsn is not one more than the last of its origin, with that one."""
+    changed = np.flatnonzero(np.diff(found.origin) != 0) + 1
+    inside = np.diff(found.lsn) != 1
+    inside[changed - 1] = False
+    for at in (np.flatnonzero(inside) + 1).tolist():
+        yield at, int(found.lsn[at - 1])
+    last: dict[int, int] = {}
+    start = 0
+    for at in changed.tolist():
+        last[int(found.origin[start])] = int(found.lsn[at - 1])
+        before = last.get(int(found.origin[at]))
+        if before is not None and int(found.lsn[at]) != before + 1:
+            yield at, before
+        start = at
+
+
+def _chain(found: Slice) -> Iterator[Found]:
+    previous = np.concatenate(([0], found.crc[:-1]))
+    follows = np.concatenate(([found.index[0] == 1], np.diff(found.index) == 1))
+    at = np.flatnonzero(follows & found.body.known)
+    if not len(at):
+        return
+    yield facts(found, "log-chain", len(at))
+    wanted = checksums(_sealed(found, at, previous[at]))
+    for place in at[wanted != found.crc[at]].tolist():
+        yield breach(found, "log-chain", place, f"the checksum of {found.index[place]} is wrong")
+
+
+def _sealed(found: Slice, at: Numbers, previous: Numbers) -> Sealed:
+    index, term, origin, lsn, kind, flags, body_crc, body_len = (
+        column if len(at) == len(found) else column[at]
+        for column in (
+            found.index,
+            found.term,
+            found.origin,
+            found.lsn,
+            found.kind,
+            found.flags,
+            found.body.crc,
+            found.body.length,
+        )
+    )
+    return Sealed(
+        index=index,
+        term=term,
+        origin=origin,
+        lsn=lsn,
+        kind=kind,
+        flags=flags,
+        time=found.body.time[at],
+        body_crc=body_crc,
+        body_len=body_len,
+        previous=previous,
+    )

@@ -1,0 +1,165 @@
+"""What one task looks at: the same range of indexes of the logs of all nodes of a run.
+
+Planned from the names of files, or from the statistics in Parquet files, without reading rows.
+A run of which neither tells is one unit.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+import pyarrow.parquet as pq
+
+from admin.checker.parquet import TYPES
+from admin.evidence.bundle import PARQUET, Bundle, Part
+from admin.evidence.manifest import Manifest, NoEvidence
+from admin.evidence.tables import WAL
+
+COLUMNS = (
+    "node",
+    "generation",
+    "index",
+    "term",
+    "kind",
+    "origin",
+    "lsn",
+    "flags",
+    "crc",
+    "ref_owner",
+    "ref_lsn",
+    "session",
+    "seq",
+    "time",
+    "body_crc",
+    "body_len",
+)
+"""Of a log, what invariants look at."""
+_SCHEMA = pa.schema([(name, TYPES[WAL.columns[name]]) for name in COLUMNS])
+_WORDS = ("kind", "session")
+FOREVER = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A file, or some row groups of it, that hold entries `first..last` and no others."""
+
+    path: Path
+    groups: tuple[int, ...] | None = None
+    first: int = 0
+    last: int = FOREVER
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Everything of a run with an index in `first..last`."""
+
+    run_id: str
+    first: int
+    last: int
+    pieces: tuple[Piece, ...]
+
+
+def plan(paths: Sequence[Path], span: int | None = None) -> list[Unit]:
+    """All units of all runs, those of a run in order; `span` entries of each log, if given."""
+    units = []
+    for path in paths:
+        bundle = Bundle.open(path)
+        pieces = [one for part in bundle.parts("wal") for one in _pieces(part)]
+        units += list(_units(bundle.manifest, pieces, span))
+    return units
+
+
+def tables(unit: Unit) -> list[pa.Table]:
+    """The entries of a unit, a table a file, in no order; texts are dictionaries.
+
+    Raises NoEvidence.
+    """
+    found = []
+    for piece in unit.pieces:
+        table = _parquet(piece) if piece.path.suffix == PARQUET else _lines(piece)
+        if piece.first < unit.first or piece.last > unit.last:
+            index = table.column("index")
+            inside = pc.and_(pc.greater_equal(index, unit.first), pc.less_equal(index, unit.last))
+            table = table.filter(inside)
+        if table.num_rows:
+            found.append(table)
+    return found
+
+
+def _pieces(part: Part) -> Iterator[Piece]:
+    if part.first is not None and part.last is not None:
+        yield Piece(part.path, None, part.first, part.last)
+        return
+    if not part.is_parquet:
+        yield Piece(part.path)
+        return
+    footer = pq.read_metadata(part.path)
+    at = footer.schema.names.index("index")
+    for group in range(footer.num_row_groups):
+        known = footer.row_group(group).column(at).statistics
+        if known is not None and known.has_min_max:
+            yield Piece(part.path, (group,), known.min, known.max)
+        elif footer.row_group(group).num_rows:
+            yield Piece(part.path, (group,))
+
+
+def _units(manifest: Manifest, pieces: Sequence[Piece], wanted: int | None) -> Iterator[Unit]:
+    """Ranges as wide as the widest piece, in whole parts; one if some piece may hold anything."""
+    if not pieces:
+        return
+    if any(piece.last == FOREVER for piece in pieces):
+        yield Unit(manifest.run_id, 0, FOREVER, tuple(pieces))
+        return
+    size = manifest.part_entries
+    widest = max(piece.last - piece.first for piece in pieces)
+    span = wanted or (widest // size + 1) * size
+    ranges: dict[int, list[Piece]] = defaultdict(list)
+    for piece in pieces:
+        for number in range((piece.first - 1) // span, (piece.last - 1) // span + 1):
+            ranges[number].append(piece)
+    for number, inside in sorted(ranges.items()):
+        first = number * span + 1
+        yield Unit(manifest.run_id, first, first + span - 1, tuple(inside))
+
+
+def _parquet(piece: Piece) -> pa.Table:
+    file = pq.ParquetFile(piece.path, read_dictionary=list(_WORDS))
+    there = [name for name in COLUMNS if name in file.schema_arrow.names]
+    groups = range(file.num_row_groups) if piece.groups is None else piece.groups
+    found = file.read_row_groups(list(groups), columns=there, use_threads=False)
+    return _known(found, piece)
+
+
+def _lines(piece: Piece) -> pa.Table:
+    options = pj.ParseOptions(explicit_schema=_SCHEMA, unexpected_field_behavior="ignore")
+    if not piece.path.stat().st_size:
+        return _known(_SCHEMA.empty_table(), piece)
+    try:
+        found = pj.read_json(piece.path, pj.ReadOptions(use_threads=False), options)
+    except pa.ArrowInvalid as error:
+        raise NoEvidence(f"{piece.path} holds what is no row: {error}") from error
+    return _known(found, piece)
+
+
+def _known(found: pa.Table, piece: Piece) -> pa.Table:
+    """Every column there, those that are needed without holes. Raises NoEvidence."""
+    columns = []
+    for name in COLUMNS:
+        if name not in found.schema.names:
+            column = pa.chunked_array([pa.nulls(found.num_rows, _SCHEMA.field(name).type)])
+        else:
+            column = found.column(name)
+        if name in WAL.needed and column.null_count:
+            raise NoEvidence(f"{piece.path} has rows without {name}")
+        if name in _WORDS and not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        columns.append(column)
+    if found.num_rows:
+        held = pc.min_max(found.column("index")).as_py()
+        if held["min"] < piece.first or held["max"] > piece.last:
+            raise NoEvidence(f"{piece.path} holds entries {held['min']}..{held['max']}")
+    return pa.table(columns, names=list(COLUMNS))
