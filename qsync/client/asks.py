@@ -1,9 +1,13 @@
 """One question of a caller, from the moment it is asked until its answer or error is known."""
 
 from enum import Enum
+from typing import Final
 
 from qsync.errors import QsyncError
-from qsync.wire.verbs import Request
+from qsync.wire.verbs import Changes, Request, Watch
+
+ANSWER_PATIENCE_S: Final = 1.0
+"""How long a node may be silent before another one is asked (the same write, the same number)."""
 
 
 class Kind(Enum):
@@ -24,6 +28,7 @@ class Kind(Enum):
 class Ask:
     """`answer` or `error` is set once, together with `settled_at`.
 
+    `patience`: seconds without a word of the node until another one is asked.
     `doubts`: replicas that may have an attempt of which nobody knows what became (0: one that said
     itself that it does not know). `refusal`: the last definite "not now". `wake` belongs to the
     shell.
@@ -37,6 +42,7 @@ class Ask:
         "error",
         "frame",
         "kind",
+        "patience",
         "refusal",
         "request",
         "sent_at",
@@ -53,6 +59,7 @@ class Ask:
         self.deadline = deadline
         self.frame = frame
         self.sent_at = 0.0
+        self.patience = ANSWER_PATIENCE_S + _wait(request)
         self.settled_at: float | None = None
         self.answer: list[object] | None = None
         self.error: QsyncError | None = None
@@ -66,6 +73,11 @@ class Ask:
         return self.request.id
 
     @property
+    def wants_leader(self) -> bool:
+        """Is a node that does not lead of no use to it?"""
+        return self.kind in _LEADERS and not _wait(self.request)
+
+    @property
     def settled(self) -> bool:
         """Is it answered, one way or the other?"""
         return self.settled_at is not None
@@ -74,3 +86,11 @@ class Ask:
     def seconds(self) -> float:
         """How long it took."""
         return 0.0 if self.settled_at is None else self.settled_at - self.asked_at
+
+
+_LEADERS: Final = frozenset({Kind.READ, Kind.WRITE, Kind.OPEN})
+
+
+def _wait(request: Request) -> float:
+    """How long the node was asked to wait for news."""
+    return request.wait if isinstance(request, Watch | Changes) else 0.0

@@ -230,10 +230,14 @@ class Core:
     def _welcomed(self, link: Link, now: float) -> None:
         self.wires.welcomed(link)
         if not self.wires.direct:
-            self._number += 1
-            status = Plain(self._number, Verb.STATUS)
-            frame, deadline = requests.encode(status), now + OWN_DEADLINE_S
-            self._begin(Ask(Kind.STATUS, status, frame, now=now, deadline=deadline), link=link)
+            self._probe(link, now)
+
+    def _probe(self, link: Link, now: float) -> None:
+        """Are you there, do you lead, who else is there?"""
+        self._number += 1
+        status = Plain(self._number, Verb.STATUS)
+        frame, deadline = requests.encode(status), now + OWN_DEADLINE_S
+        self._begin(Ask(Kind.STATUS, status, frame, now=now, deadline=deadline), link=link)
 
     def _broken(self, link: Link, error: QsyncError, now: float) -> None:
         if isinstance(error, AccessDenied | WrongVersion):
@@ -295,6 +299,8 @@ class Core:
         wires = self.wires
         for link, why in list(wires.overdue(now)):
             self._lose(link, why, now)
+        for link in wires.doubted(now):
+            self._probe(link, now)
         late = [ask for ask in self._asks.values() if now >= ask.deadline]
         for ask in late:
             flown = [link.inflight.pop(ask.id, None) for link in wires.links()]

@@ -18,7 +18,11 @@ class Phase(Enum):
 
 
 class Link:
-    """`inflight`: asks by id, in the order in which they were sent. `out`: bytes to be sent."""
+    """`inflight`: asks by id, in the order in which they were sent. `out`: bytes to be sent.
+
+    `probed_at`: when the node was last asked whether it is there and leads. `vouched_at`: when it
+    last said so. `deposed`: the last it said was that it does not lead.
+    """
 
     def __init__(self, id: int, address: str, hello: Hello, *, until: float) -> None:
         self.id = id
@@ -27,6 +31,8 @@ class Link:
         self.until = until
         self.inflight: dict[int, Ask] = {}
         self.out: list[bytes] = []
+        self.probed_at = self.vouched_at = 0.0
+        self.deposed = False
         self._dialer = Dialer(hello)
         self._frames = Frames(limits.HANDSHAKE_BYTES_MAX)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from qsync.client import verdicts
-from qsync.client.asks import Ask
+from qsync.client.asks import ANSWER_PATIENCE_S, Ask
 from qsync.client.effects import Close, Dial, Effect, Send
 from qsync.client.link import Link, Phase
 from qsync.client.route import Pace, Route
@@ -15,8 +15,8 @@ from qsync.wire.session import Hello, Party
 
 DIAL_PATIENCE_S: Final = 1.0
 """How long a node may take to accept a connection, and again to finish the handshake."""
-ANSWER_PATIENCE_S: Final = 1.0
-"""How long an answer may take before another node is asked (the same write, the same number)."""
+PROBE_S: Final = 0.5
+"""So long before its patience ends, a client asks the node whether it is there and leads."""
 FAR: Final = float("inf")
 
 
@@ -83,7 +83,7 @@ class Wires:
         link.inflight[ask.id] = ask
         link.out.append(ask.frame)
         if len(link.inflight) == 1:
-            self.soon(now + ANSWER_PATIENCE_S)
+            self.soon(now + ask.patience - PROBE_S)
 
     def steer(self, link: Link, error: QsyncError, now: float) -> None:
         """Home said "not now" or "not me": stay and wait, follow the hint, or try the next."""
@@ -108,6 +108,10 @@ class Wires:
         nodes, leader, address = verdicts.read_nodes(answer)
         for node in nodes:
             self.route.learn(node)
+        link.vouched_at = now
+        link.deposed = leader != link.replica
+        if link.deposed and link.inflight:
+            self.soon(now)
         if link is self.home and leader and leader != link.replica and address:
             self.route.prefer(address)
             self.leave(link)
@@ -147,6 +151,13 @@ class Wires:
             elif now >= self._patient_until(link):
                 yield link, f"no answer within {ANSWER_PATIENCE_S:g} s"
 
+    def doubted(self, now: float) -> list[Link]:
+        """Connections on which an answer takes long: is the node there, does it lead?"""
+        found = [link for link in self._links.values() if now >= self._probe_at(link)]
+        for link in found:
+            link.probed_at = now
+        return found
+
     def collect(self) -> list[Effect]:
         """What is to be done now; drained by the call."""
         for link in self._links.values():
@@ -164,11 +175,30 @@ class Wires:
     def times(self, now: float) -> Iterator[float]:
         """When something of ours becomes due."""
         for link in self._links.values():
-            yield self._patient_until(link) if link.phase is Phase.READY else link.until
+            if link.phase is Phase.READY:
+                yield self._patient_until(link)
+                yield self._probe_at(link)
+            else:
+                yield link.until
         if self._pace.resume_at > now:
             yield self._pace.resume_at
 
     def _patient_until(self, link: Link) -> float:
-        if self.direct or not self.route.alternatives or not link.inflight:
+        """Not to leave a slow node: under load, everything would be sent once more elsewhere."""
+        if self.direct or not self.route.alternatives:
             return FAR
-        return next(iter(link.inflight.values())).sent_at + ANSWER_PATIENCE_S
+        times = [
+            ask.patience
+            + (
+                ask.sent_at
+                if link.deposed and ask.wants_leader
+                else max(ask.sent_at, link.vouched_at)
+            )
+            for ask in link.inflight.values()
+        ]
+        return min(times, default=FAR)
+
+    def _probe_at(self, link: Link) -> float:
+        if link.phase is not Phase.READY:
+            return FAR
+        return max(self._patient_until(link), link.probed_at + 2 * PROBE_S) - PROBE_S

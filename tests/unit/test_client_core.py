@@ -7,7 +7,7 @@ import cbor2
 import pytest
 
 from election.messages import Index, Position, Replica, Term
-from qsync.client import calls, operations, targets
+from qsync.client import calls, operations, questions, targets
 from qsync.client.asks import Ask, Kind
 from qsync.client.calls import Call
 from qsync.client.core import INFLIGHT_MAX, Core
@@ -539,6 +539,46 @@ def test_a_node_that_is_silent_is_given_up_for_another_with_the_same_number() ->
     assert link not in stage.open
     other = stage.accept("b:1", replica=2)
     assert write_of(stage.heard(other)).seq == first.seq
+
+
+def test_a_slow_leader_is_not_left_as_long_as_it_says_that_it_leads() -> None:
+    stage = Stage("a:1", "b:1")
+    link = stage.opened()
+    ask = stage.put(timeout=60.0)
+    write = write_of(stage.heard(link))
+    for _ in range(10):
+        stage.pass_time(0.6)
+        stage.status(link, {"leader": 1})
+    assert link in stage.open
+    stage.commit(link, write)
+    assert ask.settled
+    assert ask.error is None
+
+
+def test_a_slow_node_that_leads_no_longer_is_left_with_what_it_was_asked() -> None:
+    stage = Stage("a:1", "b:1")
+    link = stage.opened()
+    stage.put(timeout=60.0)
+    first = write_of(stage.heard(link))
+    stage.pass_time(0.6)
+    stage.status(link, {"leader": 0})
+    assert link in stage.open
+    stage.pass_time(0.5)
+    assert link not in stage.open
+    other = stage.accept("b:1", replica=2)
+    assert write_of(stage.heard(other)).seq == first.seq
+
+
+def test_a_node_that_was_asked_to_wait_for_news_is_not_silent_meanwhile() -> None:
+    stage = Stage("a:1", "b:1")
+    link = stage.opened()
+    ask = stage.ask(questions.changes(None, None, [], 5.0), timeout=60.0)
+    stage.heard(link)
+    stage.pass_time(5.4)
+    assert link in stage.open
+    stage.pass_time(0.7)
+    assert link not in stage.open
+    assert not ask.settled
 
 
 def test_a_node_that_does_not_finish_the_handshake_is_given_up() -> None:
