@@ -7,8 +7,10 @@ from enum import StrEnum
 from admin.checker.exhibit import Exhibit
 from admin.checker.operation import Operation, describe
 
-EXAMPLES_MAX = 10
+KEPT_MAX = 1000
 """So many violations are kept with their proof; all of them are counted."""
+EXAMPLES_MAX = 10
+"""So many of them are shown at once."""
 
 
 class Result(StrEnum):
@@ -27,6 +29,7 @@ class Violation:
     `witness`: the few operations that prove it, by time. `opening`: what must be known of the
     time before them, when they do not prove it alone. `stuck`: the one without an explanation.
     `names`: what the message calls them, if anything. `rows`: rows of other tables that prove it.
+    `node`, `index`, `term`: where, as far as that has one; else 0.
     """
 
     invariant: str
@@ -37,6 +40,9 @@ class Violation:
     opening: str = ""
     names: tuple[str, ...] = ()
     rows: tuple[Exhibit, ...] = ()
+    node: int = 0
+    index: int = 0
+    term: int = 0
 
     def describe(self) -> list[str]:
         """In words, a line for each operation."""
@@ -75,7 +81,7 @@ class Verdict:
         """In words: the result, then every violation that was kept."""
         note = f" ({self.note})" if self.note else ""
         said = [f"{self.invariant}: {self.result}, {self.facts} facts{note}"]
-        for each in self.violations:
+        for each in self.violations[:EXAMPLES_MAX]:
             said += [f"  {line}" for line in each.describe()]
         return said
 
@@ -95,7 +101,7 @@ def conclude(
         invariant=invariant,
         result=result,
         facts=facts,
-        violations=found[:EXAMPLES_MAX],
+        violations=found[:KEPT_MAX],
         count=len(found),
         steps=steps,
         note=note,
@@ -128,7 +134,7 @@ def merge(invariant: str, verdicts: Iterable[Verdict]) -> Verdict:
         invariant=invariant,
         result=result,
         facts=facts,
-        violations=tuple(one for each in found for one in each.violations)[:EXAMPLES_MAX],
+        violations=tuple(one for each in found for one in each.violations)[:KEPT_MAX],
         count=count,
         steps=sum(each.steps for each in found),
         note=note,

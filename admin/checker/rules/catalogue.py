@@ -48,7 +48,14 @@ def verdict_of(rule: Rule, finding: Finding) -> Verdict:
         rule.id,
         facts=finding.facts,
         violations=[
-            Violation(invariant=rule.id, message=each.message, rows=each.witness)
+            Violation(
+                invariant=rule.id,
+                message=each.message,
+                rows=each.witness,
+                node=each.node,
+                index=each.index,
+                term=each.term,
+            )
             for each in finding.breaches
         ],
         note=finding.doubt,

@@ -1,0 +1,153 @@
+"""A check as one HTML file: the verdict, every invariant, what happened when, and the proofs."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from admin import sheet
+from admin.checker.quick import Checked, Report
+from admin.checker.report import timeline, witness
+from admin.checker.report.places import Placed, placed
+from admin.checker.report.sentence import sentence, summed
+from admin.checker.report.story import Story, tell
+from admin.checker.verdict import EXAMPLES_MAX, Result, overall
+from admin.evidence.bundle import Bundle, is_bundle
+
+RUNS_MAX = 20
+"""So many runs are shown in full, those that break something first; all are in the list."""
+WITNESSES_MAX = 60
+"""So many violations of a run have a section; the table of violations has all that were kept."""
+_SIGNS = {
+    Result.PASS: '<span class="good">&#10003;&nbsp;holds</span>',
+    Result.FAIL: '<span class="bad">&#10007;&nbsp;broken</span>',
+    Result.UNKNOWN: '<span class="doubt">?&nbsp;undecided</span>',
+    Result.SKIPPED: '<span class="muted">&ndash;&nbsp;skipped</span>',
+}
+_BANNERS = {Result.PASS: " passed", Result.FAIL: "", Result.UNKNOWN: " doubtful"}
+_BANNERS[Result.SKIPPED] = " doubtful"
+_WORST = (Result.FAIL, Result.UNKNOWN, Result.SKIPPED, Result.PASS)
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """How the check was made, in words."""
+
+    engine: str
+    seconds: float
+    version: str
+
+
+def render(reports: Sequence[Report], how: Circumstances) -> str:
+    """The whole file."""
+    ordered = sorted(reports, key=lambda each: _WORST.index(each.result))
+    result = overall(each.result for each in reports)
+    made = f"qsync {escape(how.version)}, {escape(how.engine)}, {how.seconds:.1f} s"
+    body = [
+        "<h1>Consistency check</h1>",
+        f'<p class="verdict{_BANNERS[result]}">{escape(summed(reports))}</p>',
+        f'<p class="muted small">{made}</p>',
+    ]
+    if len(reports) > 1:
+        body.append(_runs(ordered))
+    for place, report in enumerate(ordered[:RUNS_MAX], start=1):
+        body += _run(report, anchor=f"run{place}", alone=len(reports) == 1)
+    return sheet.whole("Consistency check", body, style=timeline.STYLE + witness.STYLE + _STYLE)
+
+
+_STYLE = """
+.facts { display: flex; flex-wrap: wrap; gap: .2rem 1.6rem; margin: .6rem 0; padding: 0; }
+.facts li { list-style: none; } .facts b { font-weight: 500; color: var(--muted); }
+td .says { color: var(--muted); font-size: .87rem; margin-left: .7rem; }
+@media (max-width: 46rem) { td .says { display: block; margin: 0; }
+  .invariants :is(td, th):nth-child(n+4) { display: none; } }
+"""
+
+
+def _runs(ordered: Sequence[Report]) -> str:
+    rows = []
+    for place, each in enumerate(ordered, start=1):
+        name = escape(each.file)
+        linked = f'<a href="#run{place}">{name}</a>' if place <= RUNS_MAX else name
+        rows.append((_SIGNS[each.result], linked, escape(sentence(each))))
+    return sheet.table(("", "run", ""), rows)
+
+
+def _run(report: Report, *, anchor: str, alone: bool) -> Iterable[str]:
+    yield f'<h2 id="{anchor}">{escape(report.file)}</h2>'
+    if not alone:
+        banner = _BANNERS[report.result]
+        yield f'<p class="verdict{banner}">{escape(sentence(report))}</p>'
+    path = Path(report.file)
+    bundle = Bundle.open(path) if is_bundle(path) else None
+    if bundle is not None:
+        yield _facts(bundle, report)
+    yield "<h3>Invariants</h3>"
+    yield _invariants(report.checked)
+    kept = [each.verdict.violations[:EXAMPLES_MAX] for each in report.checked]
+    found = [Placed(violation) for some in kept for violation in some]
+    if bundle is not None:
+        story = tell(bundle)
+        found = placed(bundle, story, report, each_max=EXAMPLES_MAX)
+        yield from _timeline(story, found, anchor)
+    if found:
+        yield "<h3>Proofs</h3>"
+    titles = {each.verdict.invariant: each.title for each in report.checked}
+    for place, each in enumerate(found[:WITNESSES_MAX], start=1):
+        title = titles[each.violation.invariant]
+        yield from witness.section(place, each, anchor=anchor, title=title)
+    count = sum(each.verdict.count for each in report.checked)
+    if count > min(len(found), WITNESSES_MAX):
+        hidden = count - min(len(found), WITNESSES_MAX)
+        yield f'<p class="muted">and {hidden:,} more</p>'
+
+
+def _facts(bundle: Bundle, report: Report) -> str:
+    known = bundle.manifest
+    nodes = ", ".join(each.name or f"node {each.node}" for each in known.nodes)
+    told = {
+        "run": known.run_id,
+        "from": known.source,
+        "cluster": known.cluster,
+        "nodes": nodes,
+        "quorum": f"{known.quorum} of {known.voters}" if known.quorum else "",
+        "operations": f"{len(report.operations):,}" if report.operations else "",
+        "again with": known.command,
+    }
+    items = "".join(
+        f"<li><b>{name}</b> {escape(value)}</li>" for name, value in told.items() if value
+    )
+    return f'<ul class="facts small">{items}</ul>'
+
+
+def _invariants(checked: Sequence[Checked]) -> str:
+    rows = []
+    for each in sorted(checked, key=lambda one: _WORST.index(one.verdict.result)):
+        verdict = each.verdict
+        note = f"{each.title} ({verdict.note})" if verdict.note else each.title
+        name = f'{escape(verdict.invariant)}<span class="says">{escape(note)}</span>'
+        facts = f"{verdict.facts:,}" if verdict.facts else ""
+        violations = f"{verdict.count:,}" if verdict.count else ""
+        rows.append((_SIGNS[verdict.result], name, facts, violations, f"{each.seconds:.3f}"))
+    heads = ("verdict", "invariant", "facts", "violations", "seconds")
+    shown = sheet.table(heads, rows, numbers=frozenset({2, 3, 4}))
+    return f'<div class="invariants">{shown}</div>'
+
+
+def _timeline(story: Story, found: Sequence[Placed], anchor: str) -> Iterable[str]:
+    yield "<h3>Timeline</h3>"
+    if story.length:
+        marks = found[:WITNESSES_MAX]
+        yield timeline.leaders(story, marks, anchor=anchor)
+        yield timeline.confirmed(story, marks)
+        clock = "by the clocks of the leaders, from a log" if story.walls else "since it began"
+        yield f'<p class="muted small">Seconds, {clock}.{_cut(story)}</p>'
+    else:
+        yield '<p class="muted">Nothing in the evidence says when anything was.</p>'
+    untimed = ", ".join(each.text for each in story.faults if each.begun is None)
+    if untimed:
+        yield f'<p class="small">Faults, at times that nobody noted: {escape(untimed)}.</p>'
+
+
+def _cut(story: Story) -> str:
+    return " There was more than is drawn." if story.cut else ""

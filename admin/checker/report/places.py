@@ -1,0 +1,95 @@
+"""Where in a run violations are: rows that prove them if nobody gave any, and the moment."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from admin.checker.exhibit import EXHIBITS_MAX, Exhibit, exhibit
+from admin.checker.quick import Report
+from admin.checker.report.scan import entries, scan
+from admin.checker.report.story import Story
+from admin.checker.rules.catalogue import BY_ID
+from admin.checker.verdict import KEPT_MAX, Violation
+from admin.evidence.bundle import Bundle
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A violation with its rows, and when it was, in seconds of the story, where that is known."""
+
+    violation: Violation
+    at: float | None = None
+
+
+def proven(bundle: Bundle, violations: Sequence[Violation]) -> list[Violation]:
+    """With rows of evidence, where none came with them: entries around, or rows of the term."""
+    bare = [each for each in violations if not each.rows and not each.witness]
+    around = {
+        index
+        for each in bare
+        if each.index and "wal" in _needs(each)
+        for index in range(max(1, each.index - 1), each.index + 2)
+    }
+    logs = [exhibit("wal", row) for row in entries(bundle, around)]
+    terms = {each.term for each in bare if each.term and "wal" not in _needs(each)}
+    others = [
+        exhibit(table, row)
+        for table in ("status", "events")
+        for row in (scan(bundle, table) if terms else ())
+        if row.get("term") in terms
+    ]
+    return [_with_rows(each, logs, others) if each in bare else each for each in violations]
+
+
+def _with_rows(
+    violation: Violation, logs: Iterable[Exhibit], others: Iterable[Exhibit]
+) -> Violation:
+    if "wal" in _needs(violation):
+        here = [e for e in logs if abs(_int(e, "index") - violation.index) <= 1]
+        here.sort(key=lambda e: (abs(_int(e, "index") - violation.index), _int(e, "node")))
+    else:
+        needs = _needs(violation)
+        here = [e for e in others if e.table in needs and e.row.get("term") == violation.term]
+        here = [e for e in here if violation.node in {0, e.row.get("node")}]
+    return replace(violation, rows=tuple(here[:EXHIBITS_MAX]))
+
+
+def _needs(violation: Violation) -> tuple[str, ...]:
+    rule = BY_ID.get(violation.invariant)
+    return () if rule is None else rule.needs
+
+
+def placed(
+    bundle: Bundle, story: Story, report: Report, *, each_max: int = KEPT_MAX
+) -> list[Placed]:
+    """The first violations of every invariant, in the order of the report."""
+    kept = [each.verdict.violations[:each_max] for each in report.checked]
+    found = proven(bundle, [violation for some in kept for violation in some])
+    wanted = {each.number for violation in found for each in violation.witness}
+    times: dict[int, float] = {}
+    if wanted and not story.walls:
+        for row in scan(bundle, "ops"):
+            number, clock = row["index"], row["time"]
+            if isinstance(number, int) and isinstance(clock, int) and number in wanted:
+                times[number] = story.since(clock)
+    return [Placed(each, _moment(story, each, times)) for each in found]
+
+
+def _moment(story: Story, violation: Violation, times: dict[int, float]) -> float | None:
+    """The last of its operations, the last row with a time, its place in the log, its term."""
+    operations = [times[each.number] for each in violation.witness if each.number in times]
+    if operations:
+        return max(operations)
+    clocks = [each.row.get("time_mono") for each in violation.rows]
+    known = [story.since(each) for each in clocks if isinstance(each, int)]
+    if known and not story.walls and max(known) <= story.length:
+        return max(known)
+    indexes = [_int(each, "index") for each in violation.rows if each.table == "wal"]
+    place = violation.index or max(indexes, default=0)
+    if place and (not _needs(violation) or "wal" in _needs(violation)):
+        return story.reached(place)
+    return story.led(violation.term) if violation.term else None
+
+
+def _int(found: Exhibit, name: str) -> int:
+    value = found.row.get(name)
+    return value if isinstance(value, int) else 0

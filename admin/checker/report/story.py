@@ -1,0 +1,174 @@
+"""What happened in a run, small enough to draw: who led, faults, confirmed indexes, answers."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from admin.checker.operation import LOOKS
+from admin.checker.report.scan import sampled, scan
+from admin.checker.report.thin import Counted, Thinned
+from admin.evidence.bundle import Bundle
+from admin.evidence.tables import Row
+
+NANOS = 1_000_000_000
+BANDS_MAX = 1500
+"""Of all nodes together; after these, leaders are not drawn any more, and the page says so."""
+STARTS_MAX = 500
+FAULTS_MAX = 500
+ENTRIES_MAX = 5000
+_AFTERWARDS = frozenset({"nodes", "directories"})
+"""Of these sources the status is of the moment of the dump: it tells nothing of the run."""
+
+
+@dataclass(slots=True)
+class Band:
+    """A node led a term."""
+
+    node: int
+    term: int
+    begun: float
+    ended: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something was broken on purpose; `begun` is None where nobody noted when."""
+
+    text: str
+    begun: float | None
+    ended: float | None
+
+
+@dataclass(slots=True)
+class Story:
+    """Times are seconds since `origin`, in ns on the clock of the run; `walls`: wall clock."""
+
+    nodes: dict[int, str]
+    origin: int = 0
+    length: float = 0.0
+    walls: bool = False
+    bands: list[Band] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    starts: list[tuple[int, float]] = field(default_factory=list)
+    curves: dict[int, Thinned] = field(default_factory=dict)
+    acks: Counted = field(default_factory=Counted)
+    cut: bool = False
+
+    def reached(self, index: int) -> float | None:
+        """When some node had first confirmed an index."""
+        found = [at for each in self.curves.values() for at, value in each.points if value >= index]
+        return min(found, default=None)
+
+    def led(self, term: int) -> float | None:
+        """When a term was first led."""
+        return min((each.begun for each in self.bands if each.term == term), default=None)
+
+    def since(self, clock: int) -> float:
+        """A time of the run's clock as seconds."""
+        return (clock - self.origin) / NANOS
+
+
+def tell(bundle: Bundle) -> Story:
+    """One pass over each table; of logs, which are read where nothing else has times, a sample."""
+    nodes = {each.node: each.name or f"node {each.node}" for each in bundle.manifest.nodes}
+    story = Story(nodes)
+    times = [_first(bundle, table) for table in ("status", "nemesis", "ops")]
+    known = [each for each in times if each is not None]
+    timed = bool(known) and bundle.manifest.clock == "one"
+    if timed and bundle.manifest.source not in _AFTERWARDS:
+        story.origin = min(known)
+        _statuses(story, scan(bundle, "status"))
+        _ops(story, scan(bundle, "ops"))
+    _faults(story, scan(bundle, "nemesis"), timed=timed)
+    if not story.length and bundle.manifest.nodes:
+        longest = max(bundle.manifest.nodes, key=lambda each: each.last)
+        _log(story, sampled(bundle, longest.node, ENTRIES_MAX))
+    return story
+
+
+def _first(bundle: Bundle, table: str) -> int | None:
+    name = "time" if table == "ops" else "time_mono"
+    found = (row.get(name) for row in scan(bundle, table))
+    return next((each for each in found if isinstance(each, int)), None)
+
+
+def _statuses(story: Story, rows: Iterable[Row]) -> None:
+    leading: dict[int, Band] = {}
+    lives: dict[int, object] = {}
+    for row in rows:
+        node, clock = _int(row, "node"), _int(row, "time_mono")
+        at = story.since(clock)
+        story.length = max(story.length, at)
+        story.nodes.setdefault(node, str(row.get("name") or f"node {node}"))
+        if row.get("confirmed") is not None:
+            story.curves.setdefault(node, Thinned()).add(at, _int(row, "confirmed"))
+        life = (row.get("generation"), row.get("life"))
+        if lives.setdefault(node, life) != life and len(story.starts) < STARTS_MAX:
+            story.starts.append((node, at))
+        band = leading.get(node)
+        if band is not None and lives[node] == life:
+            band.ended = max(band.ended, at)
+        lives[node] = life
+        if row.get("role") != "leader":
+            leading.pop(node, None)
+        elif band is None or band.term != _int(row, "term"):
+            leading[node] = _led(story, Band(node, _int(row, "term"), at, at))
+
+
+def _led(story: Story, band: Band) -> Band:
+    if len(story.bands) < BANDS_MAX:
+        story.bands.append(band)
+    else:
+        story.cut = True
+    return band
+
+
+def _ops(story: Story, rows: Iterable[Row]) -> None:
+    for row in rows:
+        at = story.since(_int(row, "time"))
+        story.length = max(story.length, at)
+        if row.get("type") == "ok" and str(row.get("f")) not in LOOKS and at >= 0:
+            story.acks.add(at)
+
+
+def _faults(story: Story, rows: Iterable[Row], *, timed: bool) -> None:
+    """`value` may say more: the `text` for people, and when it `ended`."""
+    for row in rows:
+        if len(story.faults) == FAULTS_MAX:
+            story.cut = True
+            return
+        clock = row.get("time_mono")
+        at = story.since(clock) if isinstance(clock, int) and timed else None
+        value = row.get("value")
+        members = value if isinstance(value, dict) else {}
+        ended = members.get("ended")
+        until = story.since(ended) if at is not None and isinstance(ended, int) else at
+        if until is not None:
+            story.length = max(story.length, until)
+        said = str(members.get("text") or row.get("f"))
+        story.faults.append(Fault(said, at, until))
+
+
+def _log(story: Story, rows: Iterable[Row]) -> None:
+    """By the times that leaders have written into their entries, on the wall clock."""
+    origin: float | None = None
+    leading: Band | None = None
+    terms: dict[int, Band] = {}
+    for row in rows:
+        found = row.get("time")
+        if not isinstance(found, int | float):
+            continue
+        story.walls, origin = True, found if origin is None else origin
+        at = max(0.0, found - origin)
+        story.length = max(story.length, at)
+        node, term = _int(row, "node"), _int(row, "term")
+        story.curves.setdefault(node, Thinned()).add(at, _int(row, "index"))
+        leading = terms.get(term)
+        if leading is None:
+            terms[term] = _led(story, Band(_int(row, "origin"), term, at, at))
+        else:
+            leading.ended = max(leading.ended, at)
+
+
+def _int(row: Row, name: str) -> int:
+    found = row.get(name)
+    return found if isinstance(found, int) else 0

@@ -1,0 +1,119 @@
+"""A violation as a section of a page: what is wrong, and the rows or operations that prove it."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from admin import sheet
+from admin.checker.exhibit import Exhibit
+from admin.checker.operation import FOREVER, NOBODY, Operation
+from admin.checker.report.places import Placed
+from admin.checker.verdict import Violation
+from admin.drawing import LEFT, ROW, Scale, svg
+
+STYLE = """
+.op { fill: var(--good); opacity: .85; } .op.unknown { opacity: .35; } .op.stuck { fill: var(--bad);
+  opacity: 1; } .opword { fill: var(--ink); } section.witness { border-top: 1px solid var(--soft); }
+section.witness:target { background: var(--faint); } code.odd { color: var(--bad); }
+.rows td { padding-right: 1.1rem; }
+"""
+DRAWN_MAX = 60
+"""Of more operations than that the list alone says more than a drawing."""
+_LETTER = 6.4
+
+
+def section(place: int, placed: Placed, *, anchor: str, title: str) -> Iterable[str]:
+    """With its own address, so that one can be pointed at."""
+    found = placed.violation
+    where = "" if found.key is None else f"key {found.key!r}: "
+    when = "" if placed.at is None else f' <span class="muted small">{placed.at:.2f} s</span>'
+    yield f'<section class="witness" id="{anchor}-{place}">'
+    yield f"<h3>{place}. {escape(found.invariant)}{when}</h3>"
+    yield f'<p class="muted small">Promised: {escape(title)}.</p>'
+    yield f"<p>{escape(where + found.message)}</p>"
+    if found.opening:
+        yield f'<p class="muted">Before: {escape(found.opening)}</p>'
+    if found.witness:
+        yield from _operations(found)
+    for table in dict.fromkeys(each.table for each in found.rows):
+        yield _rows(table, [each for each in found.rows if each.table == table])
+    yield "</section>"
+
+
+def _rows(table: str, rows: Sequence[Exhibit]) -> str:
+    names = list(dict.fromkeys(name for each in rows for name in each.row))
+    odd = {name for name in names if len({str(each.row.get(name)) for each in rows}) > 1}
+    cells = [[_cell(each.row.get(name), odd=name in odd) for name in names] for each in rows]
+    heads = [escape(name) for name in names]
+    return f'<div class="rows small"><p class="muted">{table}</p>{sheet.table(heads, cells)}</div>'
+
+
+def _cell(value: object, *, odd: bool) -> str:
+    """What is not the same in all rows stands out."""
+    kind = ' class="odd"' if odd else ""
+    return "" if value is None else f"<code{kind}>{escape(str(value))}</code>"
+
+
+def _operations(found: Violation) -> Iterable[str]:
+    if len(found.witness) <= DRAWN_MAX:
+        yield _drawing(found)
+    names = list(found.names) or [""] * len(found.witness)
+    rows = []
+    for name, each in zip(names, found.witness, strict=True):
+        stuck = '<span class="bad">no order explains this</span>'
+        mark = stuck if each.number == found.stuck else ""
+        rows.append((escape(name), _who(each), _did(each), f"{each.begun}", _until(each), mark))
+    yield sheet.table(("", "who", "what", "from", "to", ""), rows)
+
+
+def _drawing(found: Violation) -> str:
+    """A row a process; places in the history from left to right."""
+    who = list(dict.fromkeys(_who(each) for each in found.witness))
+    ends = [each.ended for each in found.witness if each.ended and each.ended < FOREVER]
+    places = sorted({*(each.begun for each in found.witness), *ends})
+    at = {place: float(rank) for rank, place in enumerate(places)}
+    scale = Scale(len(places) + 0.5)
+    parts = []
+    for row, name in enumerate(who):
+        parts.append(f'<text x="0" y="{row * 2 * ROW + 30:.1f}">{name}</text>')
+        mine = [each for each in found.witness if _who(each) == name]
+        for each in mine:
+            known = each.ended is not None and each.ended in at
+            ended = at[each.ended] if known and each.ended is not None else scale.length
+            parts += _op(each, scale, row, (at[each.begun], ended), found)
+    return svg(max(1, len(who)) * 2 * ROW + 8, "the operations that prove it", parts)
+
+
+def _op(
+    each: Operation, scale: Scale, row: int, span: tuple[float, float], found: Violation
+) -> Iterable[str]:
+    left, right = scale.x(span[0]), max(scale.x(span[1]), scale.x(span[0]) + 4)
+    kinds = "op" + (" stuck" if each.number == found.stuck else "")
+    kinds += "" if each.ended is not None else " unknown"
+    top = row * 2 * ROW
+    said = _did(each)
+    yield (
+        f'<rect class="{kinds}" x="{left:.1f}" y="{top + 20:.1f}" height="12" rx="2" '
+        f'width="{right - left:.1f}"><title>{_who(each)}: {said}</title></rect>'
+    )
+    room = max(4, int((scale.right - left + LEFT) / _LETTER))
+    short = escape(_plain(each)[:room])
+    yield f'<text class="opword" x="{left:.1f}" y="{top + 15:.1f}">{short}</text>'
+
+
+def _who(each: Operation) -> str:
+    return "" if each.process == NOBODY else f"process {each.process}"
+
+
+def _plain(each: Operation) -> str:
+    failed = " (failed)" if each.kind.value == "fail" else ""
+    return f"{each.f} {each.value!r}{failed}"
+
+
+def _did(each: Operation) -> str:
+    return escape(_plain(each))
+
+
+def _until(each: Operation) -> str:
+    if each.ended is None:
+        return "?"
+    return "it did happen" if each.ended >= FOREVER else f"{each.ended}"

@@ -1,0 +1,274 @@
+"""What a check leaves behind: a page for people, a story that stays small, proofs with places."""
+
+import dataclasses
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from typing_extensions import override
+
+from admin.checker.bundles import check_bundle
+from admin.checker.quick import Report, check_file
+from admin.checker.report import page, story
+from admin.checker.report.page import Circumstances, render
+from admin.checker.report.places import placed, proven
+from admin.checker.report.sentence import sentence, summed
+from admin.checker.report.story import tell
+from admin.checker.report.thin import Counted, Thinned
+from admin.checker.verdict import EXAMPLES_MAX, KEPT_MAX, Result, Verdict, Violation, conclude
+from admin.evidence.bundle import Bundle, write
+from admin.evidence.manifest import Manifest, NodeFacts
+from admin.evidence.tables import Row
+
+HOW = Circumstances("quick", 1.5, "1.2.3")
+VOID = {"meta", "br", "rect", "line"}
+
+
+class Tree(HTMLParser):
+    """Checks that every tag is closed, and keeps the words and the addresses within the page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.words = ""
+        self.ids: list[str] = []
+        self.links: list[str] = []
+
+    @override
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.ids += [given["id"] or ""] if "id" in given else []
+        self.links += [given["href"] or ""] if "href" in given else []
+        if tag not in VOID or tag == "rect":
+            self.open.append(tag)
+
+    @override
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        pass
+
+    @override
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    @override
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+def parsed(text: str) -> Tree:
+    tree = Tree()
+    tree.feed(text)
+    assert tree.open == []
+    assert len(set(tree.ids)) == len(tree.ids)
+    assert {each.removeprefix("#") for each in tree.links} <= set(tree.ids)
+    return tree
+
+
+def sample(number: int, node: int, at: float, **members: object) -> Row:
+    known: Row = {"node": node, "generation": 1, "life": 1, "sample": number, "term": 1}
+    known |= {"time_mono": int(at * 1e9), "role": "follower", "ro": True}
+    return known | members
+
+
+def entry(node: int, index: int, term: int = 1, **members: object) -> Row:
+    known: Row = {"node": node, "generation": 1, "index": index, "term": term, "kind": "TXN"}
+    known |= {"origin": 1, "lsn": index, "flags": 0, "crc": index * 7 + term}
+    return known | members
+
+
+def bundle(folder: Path, source: str = "drill", **tables: list[Row]) -> Bundle:
+    nodes = tuple(NodeFacts(node=node, name=f"n{node}", last=3) for node in (1, 2))
+    manifest = Manifest(
+        run_id=folder.name, source=source, quorum=2, voters=2, nodes=nodes, faults=True
+    )
+    return write(folder, manifest, dict(tables))
+
+
+def two_reigns(folder: Path) -> Bundle:
+    """n1 leads term 1 for five seconds, is killed, and comes back; n2 leads term 2."""
+    status = [
+        sample(0, 1, 10.0, role="leader", confirmed=0),
+        sample(1, 1, 15.0, role="leader", confirmed=2),
+        sample(2, 2, 16.0, role="leader", term=2, confirmed=2),
+        sample(3, 1, 18.0, life=2, term=2, confirmed=3),
+        sample(4, 2, 20.0, role="leader", term=2, confirmed=3),
+    ]
+    kill: Row = {"number": 1, "f": "kill", "time_mono": int(15e9)}
+    kill["value"] = {"text": "kill <n1>", "ended": int(15.5e9)}
+    lines: list[Row] = [
+        {"index": at, "time": int((10 + at) * 1e9), "process": 0, "type": type_, "f": "write"}
+        for at, type_ in enumerate(("invoke", "ok"))
+    ]
+    logs = [entry(node, index) for node in (1, 2) for index in (1, 2, 3)]
+    return bundle(folder, status=status, nemesis=[kill], ops=lines, wal=logs)
+
+
+def broken(folder: Path) -> Report:
+    """The same, with another entry at 2 on one of the nodes."""
+    found = two_reigns(folder)
+    logs = [entry(node, index) for node in (1, 2) for index in (1, 2, 3)]
+    logs[4]["crc"] = 4711
+    write(folder, found.manifest, {"wal": logs})
+    return check_bundle(folder)
+
+
+def test_the_story_has_reigns_faults_restarts_and_answers(tmp_path: Path) -> None:
+    found = tell(two_reigns(tmp_path / "run"))
+    reigns = [(each.node, each.term, each.begun, each.ended) for each in found.bands]
+    assert reigns == [(1, 1, 0.0, 5.0), (2, 2, 6.0, 10.0)]
+    assert [(each.text, each.begun, each.ended) for each in found.faults] == [
+        ("kill <n1>", 5.0, 5.5)
+    ]
+    assert found.starts == [(1, 8.0)]
+    assert found.curves[1].points == ((0.0, 0), (5.0, 2), (8.0, 3))
+    assert sum(count for _, _, count in found.acks.stretches) == 1
+    assert (found.reached(3), found.reached(4), found.led(2)) == (8.0, None, 6.0)
+
+
+def test_a_dump_is_told_by_the_times_in_its_logs(tmp_path: Path) -> None:
+    logs = [
+        entry(1, 1, kind="PROMOTE", time=100.0),
+        entry(1, 2, time=103.0),
+        entry(1, 3, 2, kind="PROMOTE", origin=2, time=104.0),
+    ]
+    status = [sample(0, 1, 50.0, role="leader", term=2), sample(1, 1, 51.0, role="leader", term=2)]
+    found = tell(bundle(tmp_path / "dump", "nodes", status=status, wal=logs))
+    assert found.walls
+    assert [(each.node, each.begun, each.ended) for each in found.bands] == [
+        (1, 0.0, 3.0),
+        (2, 4.0, 4.0),
+    ]
+
+
+def test_a_long_series_keeps_its_shape_in_few_points() -> None:
+    curve, answers = Thinned(points_max=50), Counted(points_max=50)
+    for number in range(100_000):
+        curve.add(number / 100, number)
+        answers.add(number / 100)
+    assert len(curve.points) <= 50
+    assert curve.points[-1] == (999.99, 99_999)
+    assert all(value == pytest.approx(at * 100) for at, value in curve.points)
+    assert sum(count for _, _, count in answers.stretches) == 100_000
+    assert len(answers.stretches) <= 50
+
+
+def test_a_page_of_a_very_long_run_is_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(story, "BANDS_MAX", 100)
+    rows = [
+        sample(at, 1 + at // 10 % 2, at * 1.0, role="leader", term=at // 10, confirmed=at)
+        for at in range(20_000)
+    ]
+    found = bundle(tmp_path / "run", status=rows)
+    text = render([check_bundle(found.path)], HOW)
+    assert len(text) < 120_000
+    assert "There was more than is drawn." in parsed(text).words
+
+
+def test_violations_are_shown_with_rows_and_at_their_moment(tmp_path: Path) -> None:
+    report = broken(tmp_path / "run")
+    found = Bundle.open(tmp_path / "run")
+    (mark,) = [
+        each
+        for each in placed(found, tell(found), report)
+        if each.violation.invariant == "log-matching"
+    ]
+    assert mark.at == 5.0
+    assert {each.row["crc"] for each in mark.violation.rows} >= {15, 4711}
+
+
+def test_what_has_no_rows_is_given_those_around_it(tmp_path: Path) -> None:
+    found = two_reigns(tmp_path / "run")
+    bare = [
+        Violation(invariant="log-matching", message="", index=2),
+        Violation(invariant="one-writable", message="", term=2),
+    ]
+    entries, samples = proven(found, bare)
+    assert [each.row["index"] for each in entries.rows] == [2, 2, 1, 3, 1, 3]
+    assert [each.row["sample"] for each in samples.rows] == [2, 3, 4]
+
+
+def test_the_page_has_the_verdict_every_invariant_and_a_section_a_proof(tmp_path: Path) -> None:
+    report = broken(tmp_path / "run")
+    text = render([report], HOW)
+    tree = parsed(text)
+    assert sentence(report) in tree.words
+    assert all(each.verdict.invariant in tree.words for each in report.checked)
+    shown = sum(min(each.verdict.count, EXAMPLES_MAX) for each in report.checked)
+    assert sum(bool(re.fullmatch(r"run1-\d+", each)) for each in tree.ids) == shown > 0
+    assert "kill <n1>" in tree.words, "what a name holds is text, not HTML"
+    assert "4711" in tree.words
+
+
+def test_the_page_needs_nothing_from_outside(tmp_path: Path) -> None:
+    text = render([broken(tmp_path / "run")], HOW)
+    for odd in ("http", "src=", "<link", "<script", "@import", "url("):
+        assert odd not in text, odd
+    assert "prefers-color-scheme: dark" in text
+    assert 'name="viewport"' in text
+
+
+def test_the_proof_of_a_history_is_drawn(tmp_path: Path) -> None:
+    path = tmp_path / "history.edn"
+    lines = [
+        "{:process 0 :type :invoke :f :write :value 1}",
+        "{:process 0 :type :ok :f :write :value 1}",
+        "{:process 1 :type :invoke :f :read :value nil}",
+        "{:process 1 :type :ok :f :read :value 2}",
+    ]
+    path.write_text("\n".join(lines))
+    text = render([check_file(path)], HOW)
+    assert "no order explains this" in parsed(text).words
+    assert 'class="op stuck"' in text
+
+
+def renamed(report: Report, number: int) -> Report:
+    return dataclasses.replace(report, file=f"{report.file}-{number}")
+
+
+def test_of_many_runs_the_broken_come_first_and_the_others_are_listed(tmp_path: Path) -> None:
+    bad = broken(tmp_path / "bad")
+    holds = [each for each in bad.checked if each.verdict.result is Result.PASS]
+    fine = dataclasses.replace(bad, file="fine-run", checked=tuple(holds))
+    reports = [*(renamed(fine, number) for number in range(page.RUNS_MAX + 5)), bad]
+    text = render(reports, HOW)
+    tree = parsed(text)
+    assert summed(reports) in tree.words
+    assert text.index(bad.file) < text.index(fine.file)
+    assert all(each.file in tree.words for each in reports)
+    assert f"run{page.RUNS_MAX}" in tree.ids
+    assert f"run{page.RUNS_MAX + 1}" not in tree.ids
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: conclude("a", facts=3, violations=[]), "All 1 invariants"),
+        (lambda: conclude("a", facts=0, violations=[]), "Nothing is known to be broken, but a"),
+        (
+            lambda: conclude("a", facts=1, violations=[Violation(invariant="a", message="")]),
+            "1 of 1 invariants does not hold: a.",
+        ),
+    ],
+)
+def test_the_sentence_says_what_is_known(
+    make: Callable[[], Verdict], said: str, tmp_path: Path
+) -> None:
+    report = broken(tmp_path / "run")
+    (first, *_) = report.checked
+    only = dataclasses.replace(first, verdict=make())
+    assert sentence(dataclasses.replace(report, checked=(only,))).startswith(said)
+
+
+def test_violations_are_counted_beyond_those_that_are_kept() -> None:
+    each = Violation(invariant="a", message="broken")
+    found = conclude("a", facts=1, violations=[each] * (KEPT_MAX + 1))
+    assert (found.result, found.count, len(found.violations)) == (
+        Result.FAIL,
+        KEPT_MAX + 1,
+        KEPT_MAX,
+    )
+    assert len(found.describe()) == 1 + EXAMPLES_MAX
