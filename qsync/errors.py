@@ -48,6 +48,17 @@ class NotLeader(QsyncError):
     retryable = True
     hint = "send it to the leader; clients of this library do so by themselves"
 
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        leader: str | None = None,
+        details: dict[str, object] | None = None,
+    ) -> None:
+        nobody = "" if leader else "`qsync status` shows who leads, or what an election lacks"
+        super().__init__(message, hint=hint or nobody, leader=leader, details=details)
+
 
 class ReadOnly(QsyncError):
     """The node leads or would, but may not write now. `details["reasons"]` says why."""

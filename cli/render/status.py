@@ -1,5 +1,6 @@
 """The table of nodes and the sentence under it."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -16,6 +17,7 @@ from admin.sample import NodeSample
 NARROW = 60
 """Below this many columns a node is one line of text."""
 _COLOURS = {Health.HEALTHY: "green", Health.DEGRADED: "yellow", Health.DOWN: "red"}
+_ERRNO = re.compile(r"\A\[Errno \d+\] ")
 _LEADER, _DOWN, _WARNING, _FINE = "*", "x", "!", " "
 
 
@@ -29,7 +31,21 @@ def status(found: Survey, verdict: Verdict, *, width: int, plain: bool = False) 
         parts.append(table(found, width=width, plain=plain))
     parts += [Text(line, style="dim") for line in details(found)]
     parts.append(Text(verdict.sentence, style=f"bold {_COLOURS[verdict.health]}"))
+    if verdict.health is not Health.HEALTHY:
+        parts += [Text(line) for line in advice(found)]
     return Group(*parts)
+
+
+def advice(found: Survey) -> list[str]:
+    """The cure of the worst that the doctor finds, and where there is more."""
+    from admin.doctor import checks  # noqa: PLC0415 - only where something is wrong
+    from admin.doctor.facts import Facts  # noqa: PLC0415 - the same
+
+    wrong = checks.wrong(checks.run(Facts(survey=found)))
+    if not wrong:
+        return []
+    more = f" (`qsync doctor` has {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+    return [f"-> {wrong[0].subject}: {wrong[0].cure}{more}"]
 
 
 def table(found: Survey, *, width: int, plain: bool = False) -> Table:
@@ -51,7 +67,7 @@ def table(found: Survey, *, width: int, plain: bool = False) -> Table:
 
 def details(found: Survey) -> list[str]:
     """What the table has no room for: why nodes are silent, refuse writes, or wait."""
-    lines = [f"{each.name} {each.address}: {_short(each.why)}" for each in found.silent]
+    lines = [f"{each.name} {each.address} is silent: {_short(each.why)}" for each in found.silent]
     for node in found.samples:
         lines += [f"{node.name} is read-only: {reason}" for reason in _odd_reasons(node)]
         lines += [
@@ -156,4 +172,4 @@ def _odd_reasons(node: NodeSample) -> list[str]:
 
 
 def _short(why: str) -> str:
-    return why.rpartition(": ")[2] or why
+    return _ERRNO.sub("", why.rpartition(": ")[2] or why)

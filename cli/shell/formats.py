@@ -108,14 +108,11 @@ def _vertical(value: object, look: Look) -> Iterator[str]:
 
 
 def _yaml(value: object, look: Look) -> Iterator[str]:
-    import yaml  # noqa: PLC0415 - slow to import, and seldom needed
+    from cli.shell.blocks import dumped  # noqa: PLC0415 - yaml is slow to import
 
     whole = _rounded(plain(value)) if look.people else plain(value)
     shown = whole[: look.rows_max] if isinstance(whole, list) and look.people else whole
-    text = yaml.safe_dump(
-        shown, allow_unicode=True, sort_keys=False, default_flow_style=None, width=look.width
-    )
-    yield from text.removesuffix("\n...\n").rstrip("\n").split("\n")
+    yield from dumped(shown, look.width)
     if isinstance(whole, list) and isinstance(shown, list) and len(shown) < len(whole):
         yield _counted(len(whole), len(shown))
 

@@ -8,6 +8,8 @@ from rich.text import Text
 GOOD, UNEASY, BAD, DIM, HEAD = "cyan", "yellow", "bold red", "dim", "bold"
 """No pair of red and green. Whatever a colour says, a sign or a word says too."""
 Lines = list[Text]
+Part = str | tuple[str, str]
+"""Text, or text with a style."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ UNICODE = Signs(rule="─", divide="│", sparks=" ▁▂▃▄▅▆▇█")
 ASCII = Signs(rule="-", divide="|", sparks=" .:-=+*#@")
 
 
-def line(*parts: str | tuple[str, str]) -> Text:
+def line(*parts: Part) -> Text:
     """One line from texts and (text, style) pairs."""
     return Text.assemble(*parts, no_wrap=True)
 
@@ -32,6 +34,17 @@ def fit(text: Text, width: int) -> Text:
     """Exactly so wide: cut with an ellipsis, or filled up."""
     text.truncate(max(width, 0), overflow="ellipsis", pad=True)
     return text
+
+
+def fitting(width: int, *parts: Part) -> Text:
+    """One line of the parts that have room, in their order; no word of it is cut."""
+    made = Text(no_wrap=True)
+    for each in parts:
+        more = line(each)
+        if made and len(made) + len(more.plain.rstrip()) > width:
+            break
+        made.append_text(more)
+    return fit(made, width)
 
 
 def rule(title: str, width: int, signs: Signs) -> Text:

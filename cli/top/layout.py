@@ -14,6 +14,8 @@ from cli.top.view import Page, View
 
 WIDE = (160, 40)
 """From this width and height on everything is shown at once."""
+ROOMY = 24
+"""Lines from which on the advice may take one more."""
 KEYS = "Enter detail  p promote  d demote  c clear  Space freeze  / find  ? help  q quit"
 HELP = (
     "j k, arrows   select a node              Enter   its detail",
@@ -67,7 +69,7 @@ def _narrow(picture: Picture, view: View, on: Screen) -> Lines:
     """Header, sentences, three lines on the cluster, nodes, and one page below."""
     width, height = on.width, on.height - 1
     body = panels.header(picture, on.mode, width)
-    body += panels.verdict(picture, width, 3)
+    body += panels.verdict(picture, width, 4 if on.height >= ROOMY else 3)
     body += panels.leader(picture, width)
     body += panels.limbo(picture, width)
     body += panels.work(picture, width, on.signs)

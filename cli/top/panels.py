@@ -65,15 +65,17 @@ def leader(picture: Picture, width: int, *, wide: bool = False) -> Lines:
     style = GOOD if not node.ro else BAD
     access = "takes writes" if not node.ro else f"READ-ONLY: {node.ro_reason}"
     more = f"  fencing {node.fencing}  mode {node.mode}" if wide else ""
-    parts = draw.line(
-        ("LEADER  ", HEAD),
-        (f"* {node.name}", style),
-        f"  term {node.term}{held}",
-        agreed,
-        (f"  {access}", style),
-        more,
-    )
-    return [draw.fit(parts, width)]
+    return [
+        draw.fitting(
+            width,
+            ("LEADER  ", HEAD),
+            (f"* {node.name}", style),
+            f"  term {node.term}{held}",
+            agreed,
+            (f"  {access}", style),
+            more,
+        )
+    ]
 
 
 def _disagreement(picture: Picture, odd: list[NodeSample]) -> str:
@@ -94,15 +96,13 @@ def limbo(picture: Picture, width: int) -> Lines:
     age = f"{seconds(queue.age)} of {queue.timeout:g}s " if queue.len else ""
     waits = _waits_for(picture, node)
     return [
-        draw.fit(
-            draw.line(
-                ("LIMBO   ", HEAD),
-                f"{draw.amount(queue.len)} pending {draw.size(queue.size)}  ",
-                (f"oldest {age}{draw.bar(share, 10)}" if queue.len else "nothing waits", style),
-                (f"  waits for {waits}" if waits else "", UNEASY),
-                f"  confirmed {node.confirmed} head {node.last}",
-            ),
+        draw.fitting(
             width,
+            ("LIMBO   ", HEAD),
+            f"{draw.amount(queue.len)} pending {draw.size(queue.size)}  ",
+            (f"oldest {age}{draw.bar(share, 10)}" if queue.len else "nothing waits", style),
+            (f"  waits for {waits}" if waits else "", UNEASY),
+            f"  confirmed {node.confirmed} head {node.last}",
         )
     ]
 
@@ -142,15 +142,13 @@ def work(picture: Picture, width: int, signs: Signs) -> Lines:
     alarm = UNEASY if rates.unknown or rates.lost_async else ""
     longest = f" max {_time(most)}" if width >= _ROOMY else ""
     return [
-        draw.fit(
-            draw.line(
-                ("WRITE   ", HEAD),
-                f"{draw.amount(rates.writes)}/s {draw.spark(picture.sparks, 8, signs)}  ",
-                f"p50 {_time(half)} p99 {_time(slow)}{longest}  ",
-                f"read {draw.amount(rates.reads)}/s  ",
-                (f"unknown {rates.unknown} lost {rates.lost_async}", alarm),
-            ),
+        draw.fitting(
             width,
+            ("WRITE   ", HEAD),
+            f"{draw.amount(rates.writes)}/s {draw.spark(picture.sparks, 8, signs)}  ",
+            f"p50 {_time(half)} p99 {_time(slow)}{longest}  ",
+            f"read {draw.amount(rates.reads)}/s  ",
+            (f"unknown {rates.unknown} lost {rates.lost_async}", alarm),
         )
     ]
 
@@ -243,6 +241,8 @@ def history(picture: Picture) -> Lines:
         draw.line((f"{'term':>5} {'leader':<8} {'from':<9}{'held':>7}  {'took':>6}  reason", HEAD))
     ]
     until = picture.moment.time
+    if picture.leader is None and picture.leaderships:
+        until = picture.leaderships[0].ended or until
     for each in picture.leaderships:
         took = "-" if each.took is None else seconds(max(each.took, 0.0))
         held = draw.lasting(max(until - each.since, 0.0))

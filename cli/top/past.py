@@ -1,7 +1,7 @@
 """What the nodes' timelines say about the past: events merged by time, and who led when and why."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from admin import fields
@@ -29,13 +29,17 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leadership:
-    """One term with a leader. `took`: seconds from the first sign of trouble to the election."""
+    """One term with a leader. `took`: seconds from the first sign of trouble to the election.
+
+    `ended`: when the leader was missed or gave up; None while it is not.
+    """
 
     term: int
     leader: str
     since: float
     reason: str
     took: float | None
+    ended: float | None = None
 
 
 def merged(events: Mapping[int, Iterable[Answer]], names: Mapping[int, str]) -> list[Event]:
@@ -52,12 +56,44 @@ def merged(events: Mapping[int, Iterable[Answer]], names: Mapping[int, str]) -> 
 def leaderships(
     events: Mapping[int, Iterable[Answer]], names: Mapping[int, str]
 ) -> list[Leadership]:
-    """Every term that a node says it won, newest first."""
+    """Every term that a node says it won, or that others say it led; newest first."""
+    accounts = {id: list(told) for id, told in events.items()}
     found: dict[int, Leadership] = {}
-    for id, told in events.items():
-        for each in _won(list(told), names.get(id, str(id))):
+    for told in accounts.values():
+        for each in _followed(told, names):
+            earlier = found.get(each.term)
+            found[each.term] = each if earlier is None or each.since < earlier.since else earlier
+    for id, told in accounts.items():
+        for each in _won(told, names.get(id, str(id))):
             found[each.term] = each
-    return [found[term] for term in sorted(found, reverse=True)]
+    last = _ends(event for told in accounts.values() for event in told)
+    return [replace(found[term], ended=last.get(term)) for term in sorted(found, reverse=True)]
+
+
+def _followed(told: list[Answer], names: Mapping[int, str]) -> Iterable[Leadership]:
+    """What a follower knows of it: the leader itself may be silent now."""
+    for each in told:
+        leader, term = fields.integer(each, "leader"), fields.integer(each, "term")
+        if fields.text(each, "event") == "follows" and leader and term:
+            yield Leadership(
+                term=term,
+                leader=names.get(leader, str(leader)),
+                since=_time(each),
+                reason="its followers say so",
+                took=None,
+            )
+
+
+def _ends(told: Iterable[Answer]) -> dict[int, float]:
+    """When the leader of a term was missed for the last time, unless it was seen again since."""
+    ends: dict[int, float] = {}
+    for each in sorted(told, key=_time):
+        what, term = fields.text(each, "event"), fields.integer(each, "term")
+        if what in {"leader_gone", "leader_silent", "stepped_down"}:
+            ends[term] = _time(each)
+        elif what in {"follows", "elected"}:
+            ends.pop(term, None)
+    return ends
 
 
 def _won(told: list[Answer], name: str) -> Iterable[Leadership]:

@@ -175,6 +175,23 @@ def test_who_led_when_and_why() -> None:
     assert found[0].took == pytest.approx(0.4)
 
 
+def test_a_dead_leader_is_known_from_those_that_followed_it() -> None:
+    told = (
+        cast.event(90.0, "follows", term=4, leader=3),
+        cast.event(60.0, "follows", term=5, leader=1),
+        cast.event(50.0, "leader_silent", term=5, leader=1),
+        cast.event(49.0, "follows", term=5, leader=1),
+        cast.event(20.0, "leader_gone", term=5, leader=1),
+    )
+    found = leaderships({2: told, 4: (cast.event(61.0, "follows", term=5, leader=1),)}, cast.NAMES)
+    assert [(each.term, each.leader, each.took) for each in found] == [
+        (5, "n1", None),
+        (4, "n3", None),
+    ]
+    assert found[0].since == cast.NOON - 61.0
+    assert (found[0].ended, found[1].ended) == (cast.NOON - 20.0, None)
+
+
 @pytest.mark.parametrize(
     ("signs", "reason"),
     [

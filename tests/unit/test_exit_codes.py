@@ -106,3 +106,10 @@ def test_explain_knows_errors_and_exit_codes(capsys: pytest.CaptureFixture[str])
     assert command.run(["explain", "4", "--json"]) == 0
     assert "READONLY" in json.loads(capsys.readouterr().out)["codes"]
     assert command.run(["explain", "NO_SUCH"]) == 2
+
+
+def test_without_a_leader_nobody_is_told_to_send_it_to_the_leader() -> None:
+    assert "send it to the leader" in str(errors.NotLeader("x", leader="127.0.0.1:3301"))
+    nobody = str(errors.NotLeader("x"))
+    assert "send it to the leader" not in nobody
+    assert "`qsync status` shows who leads" in nobody

@@ -106,3 +106,18 @@ def test_print_writes_lua_but_bare_text() -> None:
     assert one_line("text") == "text"
     assert one_line({"a": [1, "b", None]}) == '{a = {1, "b", nil}}'
     assert one_line(None) == "nil"
+
+
+@pytest.mark.parametrize("width", [40, 60, 70])
+def test_what_has_no_room_on_a_line_takes_more_of_them_and_is_the_same(width: int) -> None:
+    peer = {"status": "disconnected", "message": "it has no connection to this node"}
+    tree: dict[str, object] = {
+        "far": {"peer": peer},
+        "counts": {"x": 1, "y": 2},
+        "many": {"numbers": list(range(60))},
+    }
+    lines = list(render([tree], Look(Format.YAML, people=True, width=width)))
+    assert yaml.safe_load("\n".join(lines)) == tree
+    assert max(len(line) for line in lines) <= width
+    assert "counts: {x: 1, y: 2}" in lines
+    assert "    status: disconnected" in lines

@@ -98,6 +98,14 @@ def test_a_promotion_is_told_in_numbers_with_every_candidate() -> None:
     assert answer.facts[2] == "n3 (term 4, last 4): 6 entries behind the longest log"
 
 
+def test_a_promotion_without_a_majority_is_not_told_as_if_it_would_happen() -> None:
+    found = Survey(samples=(sample(1),), silent=silent(2, 3))
+    plan: dict[str, object] = {"term": 4, "term_after": 5}
+    answer = why.promotion("promote", found.samples[0], found, plan)
+    assert answer.sentence.startswith("promote of n1 would fail: no majority answers; with one: ")
+    assert answer.next == ("bring back 1 of n2 or n3: no majority answers",)
+
+
 def test_a_refused_promotion_names_whom_to_promote_instead() -> None:
     found = Survey(samples=(sample(1, leads=True), sample(2, mode="voter"), sample(3)))
     plan: dict[str, object] = {"term": 4, "term_after": 4, "refused": "election mode is voter"}
