@@ -1,13 +1,17 @@
 """`qsync check`: whether recorded histories hold what was promised, with the proof if not."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+import qsync
 from cli.exits import Exit
-from cli.options import json_option
-from cli.output import document, say, style, text
+from cli.options import json_option, set_options
+from cli.output import WIDTH_ELSEWHERE, console, document, say, style, text
+from cli.render.waiting import waiting
 
 if TYPE_CHECKING:
     from admin.checker.elle import Level
@@ -26,10 +30,20 @@ _LEVELS = (
     "strong-session-serializable",
     "strict-serializable",
 )
+_NEEDS_EXTRA = "this needs `pip install 'qsync-cluster[spark]'`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """What the check is to leave behind."""
+
+    html: Path | None
+    violations: Path | None
 
 
 @click.command(
     epilog="Example: qsync check --quick run/history.jsonl; "
+    "qsync check evidence --html report.html; "
     "qsync check --quick --labels corpora/labels.csv"
 )
 @click.argument("sources", nargs=-1, metavar="[FILE]...", type=click.Path(path_type=Path))
@@ -54,7 +68,32 @@ _LEVELS = (
     type=click.IntRange(1),
     help="How far to search a key before giving up.  [default: a million configurations]",
 )
-@click.option("--master", "spark", metavar="URL", help="Another Spark than this machine's own.")
+@click.option(
+    "--master",
+    "spark",
+    metavar="URL",
+    help="Another Spark than this machine's own: spark://host:port, yarn, k8s://..., or the "
+    "Connect server sc://host:port.",
+)
+@click.option(
+    "--conf",
+    "conf",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting of Spark's; may be given many times.",
+)
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Also leave a report for people there: one file.",
+)
+@click.option(
+    "--violations",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Also leave all violations with their proofs there, as Parquet.",
+)
 @json_option
 def check(
     *,
@@ -66,6 +105,9 @@ def check(
     level: str,
     steps: int | None,
     spark: str | None,
+    conf: tuple[str, ...],
+    html: Path | None,
+    violations: Path | None,
 ) -> int:
     """Check histories of clients: is every answer explained, and nothing lost or shown twice?
 
@@ -76,85 +118,136 @@ def check(
 
     Without --quick bundles are judged on Spark: the same, for very large ones and many at once.
     """
+    left = Left(html=html, violations=violations)
     if labels is not None:
-        if sources or format_ or model or not quick:
+        if sources or format_ or model or html or violations or not quick:
             raise click.UsageError("--labels goes with --quick, and names its files and formats")
         return _compare(labels)
     if not sources:
         raise click.UsageError("name a history, or --labels CSV")
-    from admin.checker import bundles  # noqa: PLC0415 - only here, slow to import
-    from admin.checker import quick as checks  # noqa: PLC0415 - only here, slow to import
-    from admin.checker.elle import Level  # noqa: PLC0415 - the same
+    if quick and (spark or conf):
+        raise click.UsageError("--master and --conf are for Spark, which --quick does without")
+    from admin.checker.elle import Level  # noqa: PLC0415 - only here, slow to import
     from admin.checker.kinds import Hints, Kind  # noqa: PLC0415 - the same
     from admin.checker.linear import STEPS_MAX  # noqa: PLC0415 - the same
     from admin.checker.readers import Format  # noqa: PLC0415 - the same
-    from admin.evidence.bundle import is_bundle  # noqa: PLC0415 - the same
 
     hints = Hints(
         format=None if format_ is None else Format(format_),
         kind=None if model is None else Kind(model),
     )
-    if not quick:
-        return _conclude(_on_spark(sources, hints, Level(level), steps, spark), engine="spark")
-    reports: list[Report] = []
-    for source in sources:
-        try:
-            judge = bundles.check_bundle if is_bundle(source) else checks.check_file
-            reports.append(judge(source, hints, level=Level(level), steps_max=steps or STEPS_MAX))
-        except (OSError, ValueError) as error:
-            raise click.UsageError(f"{source}: {error}") from error
-    return _conclude(reports)
+    how = Asked(hints, Level(level), steps or STEPS_MAX)
+    if quick:
+        return _conclude([_in_process(each, how) for each in sources], left, engine="quick")
+    return _conclude(_on_spark(sources, how, spark, set_options(conf)), left, engine="spark")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How to judge histories."""
+
+    hints: "Hints"
+    level: "Level"
+    steps: int
+
+
+def _in_process(source: Path, how: Asked) -> "Report":
+    from admin.checker import bundles  # noqa: PLC0415 - only here, slow to import
+    from admin.checker import quick as checks  # noqa: PLC0415 - the same
+    from admin.evidence.bundle import is_bundle  # noqa: PLC0415 - the same
+
+    judge = bundles.check_bundle if is_bundle(source) else checks.check_file
+    try:
+        return judge(source, how.hints, level=how.level, steps_max=how.steps)
+    except (OSError, ValueError) as error:
+        raise click.UsageError(f"{source}: {error}") from error
 
 
 def _on_spark(
-    sources: tuple[Path, ...],
-    hints: "Hints",
-    level: "Level",
-    steps: int | None,
-    spark: str | None,
+    sources: tuple[Path, ...], how: Asked, spark: str | None, settings: dict[str, str]
 ) -> "list[Report]":
-    from admin.checker.linear import STEPS_MAX  # noqa: PLC0415 - only here, slow to import
-    from admin.evidence.bundle import is_bundle  # noqa: PLC0415 - the same
+    from admin.evidence.bundle import is_bundle  # noqa: PLC0415 - only here, slow to import
 
     odd = [str(each) for each in sources if not is_bundle(each)]
     if odd:
         raise click.UsageError(f"no bundle of evidence: {', '.join(odd)}; add --quick")
     try:
-        from admin.checker.spark.reports import check_bundles  # noqa: PLC0415 - needs the extra
-        from admin.checker.spark.session import LOCAL  # noqa: PLC0415 - the same
+        from admin.checker.spark.progress import silent  # noqa: PLC0415 - needs the extra
+        from admin.checker.spark.reports import check_bundles  # noqa: PLC0415 - the same
     except ImportError as error:
-        raise click.UsageError(
-            f"without --quick this needs `pip install 'qsync-cluster[spark]'`: {error}"
-        ) from None
-    say("starting Spark, which takes a while; --quick does without")
+        raise click.UsageError(f"without --quick {_NEEDS_EXTRA}: {error}") from None
     try:
-        return check_bundles(
-            sources, hints, level=level, steps_max=steps or STEPS_MAX, spark=spark or LOCAL
-        )
+        with waiting(plain=style().plain) as tell:
+            return check_bundles(
+                sources,
+                how.hints,
+                level=how.level,
+                steps_max=how.steps,
+                spark=spark,
+                settings=settings,
+                tell=tell or silent,
+            )
     except ValueError as error:
         raise click.UsageError(str(error)) from error
 
 
-def _conclude(reports: "list[Report]", *, engine: str = "quick") -> int:
+def _conclude(reports: "list[Report]", left: Left, *, engine: str) -> int:
     from admin.checker.quick import summary  # noqa: PLC0415 - only here, slow to import
+    from admin.checker.report.sentence import summed  # noqa: PLC0415 - the same
     from admin.checker.verdict import Result, overall  # noqa: PLC0415 - the same
     from cli.render import check as render  # noqa: PLC0415 - the same
 
     result = overall(each.result for each in reports)
+    seconds = sum(each.seconds for each in reports)
+    _leave(reports, left, engine=engine, seconds=seconds)
     if style().as_json:
         document(
             "check",
             verdict=result.value,
+            sentence=summed(reports),
             invariants=[render.members(each) for each in summary(reports)],
-            seconds=round(sum(each.seconds for each in reports), 6),
+            seconds=round(seconds, 6),
             engine=engine,
             files=[render.report_members(each) for each in reports],
         )
     else:
-        for report in reports:
-            for line in render.report_lines(report):
-                text(line)
+        _show(reports)
     return Exit.DONE if result is Result.PASS else Exit.CHECK_FAILED
+
+
+def _show(reports: "Sequence[Report]") -> None:
+    """What is asked about, the table of invariants, the proofs, and the sentence at the end."""
+    from admin.checker.quick import summary  # noqa: PLC0415 - only here, slow to import
+    from admin.checker.report.sentence import summed  # noqa: PLC0415 - the same
+    from cli.render import check as render  # noqa: PLC0415 - the same
+
+    screen = console()
+    screen.width = screen.width if screen.is_terminal else WIDTH_ELSEWHERE
+    for report in reports:
+        text(render.heading(report))
+    screen.print(render.table(summary(reports), width=screen.width, plain=style().plain))
+    for report in reports:
+        lines = render.proofs(report)
+        for line in ([f"{report.file}:"] if lines and len(reports) > 1 else []) + lines:
+            text(line)
+    text(summed(reports))
+
+
+def _leave(reports: "list[Report]", left: Left, *, engine: str, seconds: float) -> None:
+    if left.html is not None:
+        from admin.checker.report.page import Circumstances, render  # noqa: PLC0415 - only here
+
+        page = render(reports, Circumstances(engine, seconds, qsync.__version__))
+        left.html.parent.mkdir(parents=True, exist_ok=True)
+        left.html.write_text(page, encoding="utf-8")
+        say(f"report: {left.html}")
+    if left.violations is not None:
+        try:
+            from admin.checker.report.violations import write  # noqa: PLC0415 - needs the extra
+        except ImportError as error:
+            raise click.UsageError(f"for --violations {_NEEDS_EXTRA}: {error}") from None
+        count = write(reports, left.violations)
+        say(f"violations: {left.violations}, {count} rows")
 
 
 def _compare(path: Path) -> int:

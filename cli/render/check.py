@@ -1,26 +1,64 @@
 """What `qsync check` shows: verdicts as lines of text, or as members of the JSON document."""
 
+from collections.abc import Sequence
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
 from admin.checker.operation import FOREVER, Operation
 from admin.checker.quick import Checked, Report
-from admin.checker.verdict import Result, Violation
+from admin.checker.verdict import EXAMPLES_MAX, Result, Violation
 
-_MARKS = {Result.PASS: "ok  ", Result.FAIL: "FAIL", Result.UNKNOWN: "?   ", Result.SKIPPED: "-   "}
+WIDE = 100
+"""From so many columns on, a row also tells what its invariant says."""
+_MARKS = {
+    Result.PASS: ("ok", ""),
+    Result.FAIL: ("FAIL", "bold red"),
+    Result.UNKNOWN: ("?", "yellow"),
+    Result.SKIPPED: ("-", "dim"),
+}
 
 
-def report_lines(report: Report) -> list[str]:
-    """A history: its invariants, and the proof of what does not hold."""
+def heading(report: Report) -> str:
+    """Which history or bundle it is, and its verdict."""
     kinds = ", ".join(report.kinds) or "nothing known"
     size = f"{len(report.operations)} operations, {report.seconds:.3f} s"
-    lines = [f"{report.file}: {report.result}  ({report.format}, {kinds}, {size})"]
+    return f"{report.file}: {report.result}  ({report.format}, {kinds}, {size})"
+
+
+def table(checked: Sequence[Checked], *, width: int, plain: bool) -> Table:
+    """A row an invariant."""
+    made = Table(box=None if plain else box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    made.add_column("")
+    made.add_column("invariant", no_wrap=True)
+    made.add_column("facts", justify="right", no_wrap=True)
+    made.add_column("seconds", justify="right", no_wrap=True)
+    if width >= WIDE:
+        made.add_column("says")
+    for each in checked:
+        mark, colour = _MARKS[each.verdict.result]
+        row = [mark, each.verdict.invariant, f"{each.verdict.facts:,}", f"{each.seconds:.3f}"]
+        if width >= WIDE:
+            row.append(f"{each.title} ({each.verdict.note})" if each.verdict.note else each.title)
+        made.add_row(*(Text(cell) for cell in row), style=colour)
+    return made
+
+
+def proofs(report: Report) -> list[str]:
+    """The first violations of everything that does not hold, with what proves them."""
+    lines = []
     for each in report.checked:
         verdict = each.verdict
-        note = f"  ({verdict.note})" if verdict.note else ""
-        lines.append(f"  {_MARKS[verdict.result]}  {verdict.invariant}: {each.title}{note}")
-        for violation in verdict.violations:
-            lines += [f"          {line}" for line in violation.describe()]
-        hidden = verdict.count - len(verdict.violations)
-        if hidden > 0:
-            lines.append(f"          and {hidden} more")
+        shown = verdict.violations[:EXAMPLES_MAX]
+        if verdict.result is Result.FAIL:
+            lines.append(f"{verdict.invariant}: {each.title}")
+        if verdict.result is Result.UNKNOWN:
+            lines.append(f"{verdict.invariant} is undecided: {verdict.note}")
+        for violation in shown:
+            lines += [f"  {line}" for line in violation.describe()]
+        if verdict.count > len(shown):
+            lines.append(f"  and {verdict.count - len(shown)} more")
     return lines
 
 
@@ -34,7 +72,7 @@ def report_members(report: Report) -> dict[str, object]:
         "operations": len(report.operations),
         "seconds": round(report.seconds, 6),
         "invariants": [
-            members(each) | {"examples": [_violation(one) for one in each.verdict.violations]}
+            members(each) | {"examples": [_violation(one) for one in _shown(each)]}
             for each in report.checked
         ],
     }
@@ -51,6 +89,10 @@ def members(checked: Checked) -> dict[str, object]:
         "seconds": round(checked.seconds, 6),
         "note": checked.verdict.note,
     }
+
+
+def _shown(checked: Checked) -> Sequence[Violation]:
+    return checked.verdict.violations[:EXAMPLES_MAX]
 
 
 def _violation(violation: Violation) -> dict[str, object]:

@@ -1,18 +1,28 @@
 """`qsync check`: what it prints, and which exit code a script gets."""
 
+import io
 import json
+import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
 from admin.checker.elle import Level
 from admin.checker.kinds import Kind
-from admin.checker.quick import TITLES
+from admin.checker.quick import TITLES, Checked
 from admin.checker.readers import Format
+from admin.checker.report.violations import SCHEMA
+from admin.checker.spark.progress import Moment
+from admin.checker.verdict import conclude
 from admin.history import History, Type, save
 from cli.commands import check as command
 from cli.main import run
+from cli.render.check import table
+from cli.render.waiting import describe
 
+WITH_THE_EXTRA = ("admin.checker.spark.", "admin.checker.report.violations")
 GOOD = (
     "{:process 0 :type :invoke :f :write :value 1}\n{:process 0 :type :ok :f :write :value 1}\n"
     "{:process 0 :type :invoke :f :read :value nil}\n{:process 0 :type :ok :f :read :value 1}\n"
@@ -146,3 +156,68 @@ def test_the_choices_of_the_command_are_all_that_there_are() -> None:
     for name, wanted in (("format_", Format), ("model", Kind), ("level", Level)):
         assert list(getattr(options[name], "choices", ())) == [each.value for each in wanted]
     assert all(level.value in TITLES for level in Level)
+
+
+def test_a_report_and_the_violations_are_left_behind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    html, folder = tmp_path / "out" / "report.html", tmp_path / "violations"
+    bad = file(tmp_path, "b", BAD)
+    for _ in range(2):  # what is there from a former check is replaced
+        args = ["--html", str(html), "--violations", str(folder)]
+        assert run(["check", "--quick", bad, *args]) == 6
+    said = capsys.readouterr()
+    assert said.out.endswith("1 of 1 invariants does not hold: linearizable.\n")
+    assert f"report: {html}" in said.err
+    assert "no order explains this" in html.read_text()
+    (row,) = pq.read_table(folder).to_pylist()
+    assert (row["invariant"], row["count"], row["run_id"]) == ("linearizable", 1, "b")
+    (witness,) = row["witness"]
+    assert json.loads(witness["row"])["value"] == 2
+
+
+def test_no_violation_is_an_empty_table(tmp_path: Path) -> None:
+    good, folder = file(tmp_path, "a", GOOD), tmp_path / "violations"
+    assert run(["check", "--quick", good, "--violations", str(folder)]) == 0
+    found = pq.read_table(folder)
+    assert (found.num_rows, found.column_names) == (0, SCHEMA.names)
+
+
+def test_what_is_for_spark_does_not_go_with_quick(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = file(tmp_path, "a", GOOD)
+    for args in (["--master", "local"], ["--conf", "spark.ui.enabled=true"]):
+        assert run(["check", "--quick", good, *args]) == 2
+    assert "which --quick does without" in capsys.readouterr().err
+
+
+def test_without_the_extra_it_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("pyspark", "pyarrow"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for name in [each for each in sys.modules if each.startswith(WITH_THE_EXTRA)]:
+        monkeypatch.delitem(sys.modules, name)
+    (tmp_path / "manifest.json").write_text("{}")
+    assert run(["check", str(tmp_path)]) == 2
+    assert "pip install 'qsync-cluster[spark]'" in capsys.readouterr().err
+    good = file(tmp_path, "a", GOOD)
+    assert run(["check", "--quick", good, "--violations", str(tmp_path / "v")]) == 2
+    assert "pip install 'qsync-cluster[spark]'" in capsys.readouterr().err
+
+
+def test_a_narrow_screen_has_a_narrow_table() -> None:
+    verdict = conclude("log-dense", facts=1234, violations=[])
+    checked = [Checked(verdict=verdict, seconds=0.5, says="the index of a log has no holes")]
+    for width, says in ((40, False), (120, True)):
+        screen = Console(width=width, record=True, file=io.StringIO())
+        screen.print(table(checked, width=width, plain=True))
+        shown = screen.export_text()
+        assert "log-dense 1,234   0.500" in shown
+        assert ("has no holes" in shown) is says
+
+
+def test_progress_is_told_in_words() -> None:
+    assert describe(Moment("judging", 12, 40)) == "judging: 12 of 40 tasks"
+    assert describe(Moment("starting Spark")) == "starting Spark ..."

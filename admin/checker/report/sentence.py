@@ -23,7 +23,10 @@ def sentence(report: Report) -> str:
         return f"Nothing is known to be broken, but {first.invariant} is undecided: {first.note}."
     if not by[Result.PASS]:
         return "There was nothing to examine."
-    return f"All {len(by[Result.PASS])} invariants that could be examined hold, on {facts:,} facts."
+    held = len(by[Result.PASS])
+    what = "The one invariant that could be examined holds"
+    what = what if held == 1 else f"All {held} invariants that could be examined hold"
+    return f"{what}, on {facts:,} facts."
 
 
 def _examined(report: Report) -> int:

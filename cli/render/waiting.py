@@ -1,0 +1,39 @@
+"""What Spark is at, in one line of stderr that goes away; nothing where nobody looks."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from admin.checker.spark.progress import Moment
+
+
+@contextlib.contextmanager
+def waiting(*, plain: bool) -> "Iterator[Callable[[Moment], None] | None]":
+    """Gives what wants to be told, or None where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console  # noqa: PLC0415 - slow to import, and seldom needed
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415 - the same
+
+    # While Java starts, our stderr is a file; the line goes to the terminal all the same.
+    with os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8") as own:
+        columns = (SpinnerColumn("line"), TextColumn("{task.description}"), TimeElapsedColumn())
+        screen = Console(file=own, force_terminal=True, no_color=True if plain else None)
+        with Progress(*columns, console=screen, transient=True, redirect_stderr=False) as line:
+            task = line.add_task("")
+
+            def told(moment: "Moment") -> None:
+                line.update(task, description=describe(moment))
+
+            yield told
+
+
+def describe(moment: "Moment") -> str:
+    """In words: `judging: 12 of 40 tasks`."""
+    if not moment.tasks:
+        return f"{moment.phase} ..."
+    return f"{moment.phase}: {moment.done} of {moment.tasks} tasks"
