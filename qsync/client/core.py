@@ -207,6 +207,9 @@ class Core:
         verdict = verdicts.judge(ask, error, replica=link.replica, direct=self.wires.direct)
         if verdict is None:
             ask.refusal = error
+            if ask.kind is Kind.OPEN:
+                for held in self._waiting.held:  # they wait for the same, and were never sent
+                    held.refusal = error
             self._waiting.put(ask, self.numbering.id)
             self.wires.steer(link, error, now)
             return

@@ -337,6 +337,19 @@ def test_the_deadline_after_nothing_but_refusals_is_that_refusal_and_definite() 
     assert refused > 4
 
 
+def test_a_write_whose_session_could_not_be_opened_has_the_refusal_of_that() -> None:
+    stage = Stage("a:1")
+    ask = stage.put(timeout=1.0)
+    link = stage.accept("a:1")
+    for _ in range(30):
+        for request in stage.heard(link):
+            stage.refuse(link, request, NotLeader("nobody leads"))
+        stage.pass_time(0.05)
+    error = error_of(ask)
+    assert isinstance(error, NotLeader)
+    assert error.outcome is Outcome.ROLLED_BACK
+
+
 def test_waits_between_attempts_grow_and_stay_below_a_fifth_of_a_second() -> None:
     stage = Stage("a:1")
     link = stage.opened()
