@@ -4,7 +4,7 @@ import resource
 import time
 from collections.abc import Callable
 
-from admin import cluster
+from admin import cluster, faulting
 from admin.drills.failures import DrillNotHealed, DrillRuns
 from admin.drills.journal import Debt, Journal
 from admin.drills.words import Undo
@@ -91,6 +91,12 @@ def _room(lab: Lab, debt: Debt) -> None:
     limit_files(lab.node(debt.node), None)
 
 
+def _disarm(lab: Lab, debt: Debt) -> None:
+    node = lab.node(debt.node)
+    if node.process is not None:  # what was armed went with its process
+        faulting.disarm(node.address)
+
+
 def limit_files(node: LabNode, size: int | None) -> None:
     """No file of the live process may grow beyond `size`; None lifts the limit."""
     process = node.process
@@ -106,4 +112,5 @@ _UNDO: dict[Undo, Callable[[Lab, Debt], None]] = {
     Undo.RESUME: _resume,
     Undo.MEND: _mend,
     Undo.ROOM: _room,
+    Undo.DISARM: _disarm,
 }

@@ -9,7 +9,7 @@ from admin.drills import targets
 from admin.drills.failures import DrillStopped
 from admin.drills.model import Drill, Step
 from admin.drills.targets import Names
-from admin.drills.words import VERBS
+from admin.drills.words import PROBES, VERBS
 from admin.lab import Lab, LabNode
 
 _BACK = {"start": "kill", "resume": "pause", "feed": "starve"}
@@ -59,6 +59,11 @@ def allow(drill: Drill, lab: Lab, names: Names, found: Survey) -> None:
             f"the cluster.tag of {lab.name} is {tag!r}; the drill wants {wanted}",
             hint="set cluster.tag on all nodes if it may be broken on purpose",
         )
+    if _needs_points(drill) and not all(_breakable(node) for node in lab.nodes):
+        raise DrillStopped(
+            f"{lab.name} does not let its fault points be armed",
+            hint="set `node.faults: true` on all nodes if they may be broken on purpose",
+        )
     if len(lab.nodes) < guards.min_voters:
         raise DrillStopped(f"{len(lab.nodes)} voters; the drill wants {guards.min_voters}")
     touched = {name for step in drill.method for word in step.on for name in names.get(word, ())}
@@ -96,6 +101,15 @@ def tag_of(node: LabNode) -> str:
     return str(cluster.get("tag") or "")
 
 
+def _breakable(node: LabNode) -> bool:
+    found = yaml.safe_load(node.config.read_text("utf-8")) or {}
+    return str((found.get("node") or {}).get("faults", "")).lower() == "true"
+
+
+def _needs_points(drill: Drill) -> bool:
+    return any(VERBS[step.verb].points for step in drill.method)
+
+
 def _nodes(step: Step, names: Names) -> set[str]:
     return {name for word in step.on for name in names.get(word, (word,))}
 
@@ -112,7 +126,20 @@ def needs(drill: Drill) -> list[str]:
     wanted = [f"{drill.guards.min_voters} voters"]
     if any(VERBS[step.verb].links for step in drill.method):
         wanted.append("links")
+    if _needs_points(drill):
+        wanted.append("fault points")
     return wanted
+
+
+def not_simulated(drill: Drill) -> list[str]:
+    """What of its method the simulator does not have."""
+    verbs = {step.verb for step in drill.method if not VERBS[step.verb].simulated}
+    probes = {
+        step.condition.probe
+        for step in drill.method
+        if step.condition is not None and not PROBES[step.condition.probe].simulated
+    }
+    return sorted(verbs | probes)
 
 
 def preview(drill: Drill, lab: Lab | None, nodes: int, leader: str | None) -> Names:

@@ -126,6 +126,7 @@ _OF_NODES: Mapping[str, Callable[[Survey, NodeSample | None], bool]] = {
     "leads": lambda _, node: node is not None and node.leads and not node.ro,
     "read_only": lambda _, node: node is not None and node.ro,
     "caught_up": _caught_up,
+    "struck": lambda _, node: node is not None and any(each.struck for each in node.faults),
 }
 _MEASURED: Mapping[str, Callable[[Probes], float | None]] = {
     "nodes_reachable": lambda self: float(len(self.watch.survey.samples)),

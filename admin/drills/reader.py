@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from admin.drills import conditions, steps
@@ -19,6 +20,7 @@ from admin.drills.model import (
     Step,
     Target,
 )
+from admin.drills.overriding import override
 from admin.drills.values import number, truth
 from admin.drills.words import MEASURES, Scale
 from admin.drills.yamls import Complaints, Spot, compose
@@ -28,6 +30,8 @@ from qsync.errors import ConfigError
 
 VERSION = 1
 SUFFIX = ".yaml"
+PLUGINS = "qsync.drills"
+"""Entry points of this group name folders (`pathlib.Path`) with drill files."""
 CATALOGUE = Path(__file__).parent / "catalogue"
 _SECTIONS = (
     "drill",
@@ -49,34 +53,53 @@ _NEEDED = ("drill", "title", "hypothesis", "method")
 
 
 def names() -> list[str]:
+    """The drills that come with the package, and those of plugins."""
+    return sorted(_catalogue())
+
+
+def own_names() -> list[str]:
     """The drills that come with the package."""
     return sorted(path.stem for path in CATALOGUE.glob(f"*{SUFFIX}"))
+
+
+def _catalogue() -> dict[str, Path]:
+    """Files by name. A plugin cannot replace a drill of ours."""
+    found: dict[str, Path] = {}
+    for plugin in entry_points(group=PLUGINS):
+        folder = plugin.load()
+        if not isinstance(folder, Path):
+            raise ConfigError(f"the plugin {plugin.name} of {PLUGINS} names no folder: {folder!r}")
+        found |= {path.stem: path for path in folder.glob(f"*{SUFFIX}")}
+    return found | {name: CATALOGUE / f"{name}{SUFFIX}" for name in own_names()}
 
 
 def find(word: str) -> Path:
     """The file of a drill: a path, or a name of the catalogue. Raises ConfigError."""
     if word.endswith((SUFFIX, ".yml")) or "/" in word:
         return Path(word)
-    if word not in names():
+    known = _catalogue()
+    if word not in known:
         raise ConfigError(
             f"there is no drill {word!r}", hint="`qsync drill list` shows them; or give a file"
         )
-    return CATALOGUE / f"{word}{SUFFIX}"
+    return known[word]
 
 
-def load(path: Path) -> Drill:
-    """Read a file. Raises ConfigError with every problem in it."""
+def load(path: Path, given: Mapping[str, str] | None = None) -> Drill:
+    """Read a file, with some values `given` otherwise. Raises ConfigError with every problem."""
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
-    return parse(text, where=str(path))
+    return parse(text, where=str(path), given=given)
 
 
-def parse(text: str, *, where: str) -> Drill:
+def parse(text: str, *, where: str, given: Mapping[str, str] | None = None) -> Drill:
     """Read YAML text. Raises ConfigError with every problem in it."""
     complaints = Complaints(where)
     root = compose(text, complaints)
+    if root is not None:
+        override(root, given or {})
     drill = None if root is None else _drill(root)
     if complaints.found:
         raise refusal(complaints.found)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from admin.drills import acts_links, acts_operators
+from admin.drills import acts_faults, acts_links, acts_operators
 from admin.drills.acts import Act, Acts
 
 REPERTOIRE: Mapping[str, Act] = {
@@ -25,6 +25,11 @@ REPERTOIRE: Mapping[str, Act] = {
     "bridge": acts_links.bridge,
     "reset": acts_links.reset,
     "mend": acts_links.mend,
+    "stall_fsync": acts_faults.stall_fsync,
+    "fail_fsync": acts_faults.fail_fsync,
+    "jump_clock": acts_faults.jump_clock,
+    "lose": acts_faults.lose,
+    "disarm": acts_faults.disarm,
     "promote": acts_operators.promote,
     "demote": acts_operators.demote,
 }

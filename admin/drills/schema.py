@@ -3,6 +3,7 @@
 from admin.drills.model import ALL, CHECKS, LEADER, Pick, Role
 from admin.drills.reader import VERSION
 from admin.drills.words import (
+    LOSSES,
     MEASURES,
     PROBES,
     SIGNALS,
@@ -33,6 +34,7 @@ _KINDS: dict[Kind, Schema] = {
     Kind.TARGET: _TEXT,
     Kind.WAY: {"enum": list(WAYS)},
     Kind.SIGNAL: {"enum": list(SIGNALS)},
+    Kind.LOSS: {"enum": list(LOSSES)},
 }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from admin.drills.model import Value
-from admin.drills.words import SIGNALS, WAYS, Kind
+from admin.drills.words import LOSSES, SIGNALS, WAYS, Kind
 from qsync import units
 
 
@@ -66,4 +66,5 @@ PARSERS: Mapping[Kind, Callable[[str], Value]] = {
     Kind.TARGET: _target,
     Kind.WAY: _one_of(WAYS),
     Kind.SIGNAL: _one_of(SIGNALS),
+    Kind.LOSS: _one_of(LOSSES),
 }

@@ -25,6 +25,7 @@ class Kind(StrEnum):
     TARGET = "target"
     WAY = "way"
     SIGNAL = "signal"
+    LOSS = "loss"
 
 
 class Undo(StrEnum):
@@ -34,6 +35,7 @@ class Undo(StrEnum):
     RESUME = "resume"
     MEND = "mend"
     ROOM = "room"
+    DISARM = "disarm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,10 @@ class Verb:
     """The node does not take part while it lasts."""
     links: bool = False
     """It needs a lab whose links go through the proxy."""
+    points: bool = False
+    """It needs nodes that let their fault points be armed."""
+    simulated: bool = True
+    """The simulator has it, too."""
 
 
 _ACROSS = {"with": Kind.TARGET, "way": Kind.WAY}
@@ -64,7 +70,8 @@ VERBS: Mapping[str, Verb] = {
     "pause": Verb(about="stop the process with SIGSTOP", undo=Undo.RESUME, downs=True),
     "resume": Verb(about="let it go on with SIGCONT"),
     "start": Verb(about="start the process again"),
-    "wipe": Verb(about="delete the data of a stopped node"),
+    # The simulator holds that what was on a quorum of disks stays there.
+    "wipe": Verb(about="delete the data of a stopped node", simulated=False),
     "tear": Verb(about="cut the file of a stopped node's log short"),
     "flip": Verb(about="flip one bit in the last batch of a stopped node's log"),
     "cut": Verb(
@@ -110,6 +117,31 @@ VERBS: Mapping[str, Verb] = {
         undo=Undo.RESUME,
     ),
     "feed": Verb(about="end of `starve`"),
+    "stall_fsync": Verb(
+        about="every commit of its log takes `delay` longer",
+        options={"delay": Kind.DURATION, "times": Kind.NUMBER},
+        undo=Undo.DISARM,
+        points=True,
+    ),
+    "fail_fsync": Verb(
+        about="commits of its log fail, so many `times`, or until `disarm`",
+        options={"times": Kind.NUMBER},
+        undo=Undo.DISARM,
+        points=True,
+    ),
+    "jump_clock": Verb(
+        about="its wall clock is `ahead` or `behind` from now on",
+        options={"ahead": Kind.DURATION, "behind": Kind.DURATION},
+        undo=Undo.DISARM,
+        points=True,
+    ),
+    "lose": Verb(
+        about="messages to peers with a later confirm or rollback (`what`) are not sent",
+        options={"what": Kind.LOSS, "times": Kind.NUMBER},
+        undo=Undo.DISARM,
+        points=True,
+    ),
+    "disarm": Verb(about="end of all four", points=True),
     "promote": Verb(about="make it the leader; all of several at once"),
     "demote": Verb(about="make it step down"),
     "heal": Verb(about="undo every fault so far", takes=Takes.NOTHING),
@@ -117,6 +149,7 @@ VERBS: Mapping[str, Verb] = {
 
 WAYS = ("both", "out", "in")
 SIGNALS = ("KILL", "TERM", "INT")
+LOSSES = ("confirm", "rollback")
 
 
 class Scale(StrEnum):
@@ -134,17 +167,27 @@ class Probe:
     about: str
     scale: Scale = Scale.TRUTH
     node: bool = False
+    simulated: bool = False
 
 
 PROBES: Mapping[str, Probe] = {
-    "leader_exists": Probe(about="a node says that it leads (`not`: another than this one)"),
-    "writable": Probe(about="a leader takes writes (`not`: another than this one)"),
-    "healthy": Probe(about="all nodes are in touch with a leader that takes writes"),
-    "answers": Probe(about="the node answers", node=True),
-    "leads": Probe(about="the node leads and takes writes", node=True),
-    "read_only": Probe(about="the node answers and takes no writes", node=True),
-    "caught_up": Probe(about="the node has on disk what the leader had confirmed", node=True),
-    "acked_again": Probe(about="a write was acknowledged that began after this step"),
+    "leader_exists": Probe(
+        about="a node says that it leads (`not`: another than this one)", simulated=True
+    ),
+    "writable": Probe(about="a leader takes writes (`not`: another than this one)", simulated=True),
+    "healthy": Probe(
+        about="all nodes are in touch with a leader that takes writes", simulated=True
+    ),
+    "answers": Probe(about="the node answers", simulated=True, node=True),
+    "leads": Probe(about="the node leads and takes writes", simulated=True, node=True),
+    "read_only": Probe(about="the node answers and takes no writes", simulated=True, node=True),
+    "caught_up": Probe(
+        about="the node has on disk what the leader had confirmed", simulated=True, node=True
+    ),
+    "struck": Probe(about="an armed fault point of the node has struck", simulated=True, node=True),
+    "acked_again": Probe(
+        about="a write was acknowledged that began after this step", simulated=True
+    ),
     "nodes_reachable": Probe(about="nodes that answer", scale=Scale.COUNT),
     "terms": Probe(about="terms that had a leader since the drill began", scale=Scale.COUNT),
     "limbo_len": Probe(about="pending transactions", scale=Scale.COUNT),

@@ -15,7 +15,7 @@ from admin.drills.failures import DrillNotHealed, DrillStopped
 from admin.drills.model import Drill
 from admin.lab import Lab
 from cli.exits import CheckFailed
-from cli.options import json_option
+from cli.options import json_option, set_options
 from cli.output import document, say, style, text
 
 if TYPE_CHECKING:
@@ -36,13 +36,20 @@ def list_() -> None:
     found = [reader.load(reader.find(name)) for name in reader.names()]
     if style().as_json:
         rows = [
-            {"name": each.name, "title": each.title, "needs": planning.needs(each)}
+            {
+                "name": each.name,
+                "title": each.title,
+                "needs": planning.needs(each),
+                "not_simulated": planning.not_simulated(each),
+            }
             for each in found
         ]
         document("drills", drills=rows)
         return
     for each in found:
-        text(f"{each.name:<24} {each.title}  [{', '.join(planning.needs(each))}]")
+        real = planning.not_simulated(each)
+        needs = planning.needs(each) + ([f"no --simulate: {', '.join(real)}"] if real else [])
+        text(f"{each.name:<28} {each.title}  [{', '.join(needs)}]")
 
 
 @drill.command(epilog="Example: qsync drill show leader-kill > mine.yaml")
@@ -91,6 +98,14 @@ def lint(*, files: tuple[str, ...], schema: bool) -> None:
 @click.option("--seed", type=int, help="For all choices of targets and clients.")
 @click.option("--dry-run", is_flag=True, help="Only show the resolved targets and the timeline.")
 @click.option("--simulate", is_flag=True, help="In the simulator: virtual time, exact, fast.")
+@click.option("--mutant", metavar="NAME", help="With --simulate: a safety rule switched off.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A value of the file for this run, such as expect.rto.below=3s. Repeatable.",
+)
 @click.option("--repeat", type=click.IntRange(1, 1000), default=1, help="So many runs.")
 @click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
 @click.option("--keep", is_flag=True, help="Leave the lab that was made for it.")
@@ -104,6 +119,8 @@ def run(
     seed: int | None,
     dry_run: bool,
     simulate: bool,
+    mutant: str | None,
+    settings: tuple[str, ...],
     repeat: int,
     junit: Path | None,
     keep: bool,
@@ -111,11 +128,13 @@ def run(
     """Run a drill; exits with 0, or 6 when an expectation was missed, 7 stopped, 8 not healed."""
     from admin.drills import session  # noqa: PLC0415 - client and checker, only needed here
 
-    found = reader.load(reader.find(drill))
+    found = reader.load(reader.find(drill), set_options(settings))
+    if mutant is not None and not simulate:
+        raise click.UsageError("--mutant needs --simulate: real nodes obey all rules")
     if seed is not None:
         found = replace(found, seed=seed)
     if simulate:
-        _simulate(found, nodes, repeat)
+        _simulate(found, nodes, repeat, mutant)
         return
     there = None if target is None else _lab(target)
     if dry_run:
@@ -195,12 +214,14 @@ def _dry_run(found: Drill, there: Lab | None, nodes: int) -> None:
         text(line)
 
 
-def _simulate(found: Drill, nodes: int, repeat: int) -> None:
+def _simulate(found: Drill, nodes: int, repeat: int, mutant: str | None) -> None:
     from admin.drills import simulating  # noqa: PLC0415 - the simulator, only needed here
     from admin.drills.record import End  # noqa: PLC0415 - only here
 
     seeds = range(found.seed, found.seed + repeat)
-    runs = [simulating.simulate(replace(found, seed=seed), nodes=nodes) for seed in seeds]
+    runs = [
+        simulating.simulate(replace(found, seed=seed), nodes=nodes, mutant=mutant) for seed in seeds
+    ]
     if style().as_json:
         document("drill-simulation", drill=found.name, runs=[asdict(each) for each in runs])
     else:

@@ -1,6 +1,6 @@
 """Links between replicas: delay, loss, duplicates, reordering, partitions and connection epochs."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from election.messages import Replica, Term
@@ -10,6 +10,7 @@ from qsync.sim.dice import Dice
 from qsync.sim.swarm import Weather
 
 Pair = tuple[int, int]
+Loses = Callable[[Message], bool]
 
 GONE_AFTER_BEATS = 20
 """A peer that vanished without a word is noticed after about so many mean delays and dials."""
@@ -59,11 +60,17 @@ class Link:
 
 
 class Network:
-    """All links. `blocked` holds the directed pairs over which nothing passes now."""
+    """All links. `blocked` holds the directed pairs over which nothing passes now.
+
+    `held_up`: pairs whose messages are later, each by what is asked then. `loses`: nodes that do
+    not send all that they want to.
+    """
 
     def __init__(self, clockwork: Clockwork, weather: Weather) -> None:
         self.weather = weather
         self.blocked: dict[Pair, int] = {}
+        self.held_up: dict[Pair, Callable[[], float]] = {}
+        self.loses: dict[int, Loses] = {}
         self.calm = False
         self.lost = 0
         self._clockwork = clockwork
@@ -114,9 +121,18 @@ class Network:
             else:
                 self.blocked.pop(pair, None)
 
+    def reset(self, pairs: Iterable[Pair]) -> None:
+        """The connections of these directed pairs break once."""
+        for pair in pairs:
+            link = self._links.get(pair)
+            if link is not None:
+                self._break(link, 0.0, refused=False)
+
     def heal(self) -> None:
         """From now on the network is a good one."""
         self.blocked.clear()
+        self.held_up.clear()
+        self.loses.clear()
         self.calm = True
 
     # -- messages
@@ -124,11 +140,13 @@ class Network:
     def send(self, src: int, dst: int, message: Message) -> None:
         """Over the connection that stands now, if any: lost, late, doubled, overtaken."""
         link = self._links.get((src, dst))
-        if link is None or not link.up or (src, dst) in self.blocked:
+        if link is None or not link.up or (src, dst) in self.blocked or self._lost(src, message):
             self.lost += 1
             return
         weather, clockwork, dice = self.weather, self._clockwork, link.dice
         delay = weather.delay_min + dice.about(weather.delay_mean)
+        if (src, dst) in self.held_up:
+            delay += self.held_up[src, dst]()
         if not self.calm:
             if dice.chance(weather.loss):
                 self.lost += 1
@@ -141,6 +159,10 @@ class Network:
             link.arrival = max(link.arrival, clockwork.now + delay) + 1e-9
             delay = link.arrival - clockwork.now
         clockwork.after(delay, self._arrive, link, message)
+
+    def _lost(self, src: int, message: Message) -> bool:
+        loses = self.loses.get(src)
+        return loses is not None and loses(message)
 
     def _arrive(self, link: Link, message: Message) -> None:
         end = self._ends[link.dst]

@@ -150,6 +150,59 @@ def test_an_unknown_name_is_no_drill_and_a_path_is_read(tmp_path: Path) -> None:
         reader.load(tmp_path / "none.yaml")
 
 
+def test_single_values_may_be_given_otherwise_for_a_run() -> None:
+    given = {
+        "expect.rto.below": "7s",
+        "expect.gap.below": "9s",
+        "method.2.signal": "INT",
+        "method.1": "{wait: 4s}",
+        "options.election.timeout": "2s",
+        "seed": "5",
+    }
+    drill = reader.parse(GOOD, where="mine.yaml", given=given)
+    assert drill.expect.limits == {"rto": 7.0, "gap": 9.0, "back": 2.0, "unknown": 4.0}
+    assert [step.options for step in drill.method[:2]] == [{"for": 4.0}, {"signal": "INT"}]
+    assert (drill.options, drill.seed) == ({"election.timeout": "2s"}, 5)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("method.9.signal", "INT", "--set 9.signal: there are 4, named by number from 1"),
+        ("title.x", "1", "--set x: there is nothing inside of a single value"),
+        ("guards.max", "1", "there is no such guard"),
+        ("method.2.signal", "HUP", "is none of KILL, TERM, INT"),
+        ("seed", "{", "--set:1:2: the file: is not YAML"),
+    ],
+)
+def test_what_cannot_be_given_is_refused(key: str, value: str, words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        reader.parse(GOOD, where="mine.yaml", given={key: value})
+    assert words in caught.value.message
+
+
+def test_plugins_bring_drills_and_replace_none_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.yaml").write_text(GOOD)
+    (tmp_path / "leader-kill.yaml").write_text(GOOD)
+    folders: list[object] = [tmp_path]
+
+    class Plugin:
+        name = "theirs"
+
+        def load(self) -> object:
+            return folders[0]
+
+    monkeypatch.setattr(reader, "entry_points", lambda group: [Plugin()])
+    assert set(reader.names()) - set(reader.own_names()) == {"mine"}
+    assert reader.find("mine") == tmp_path / "mine.yaml"
+    assert reader.find("leader-kill").parent == reader.CATALOGUE
+    folders[0] = "text"
+    with pytest.raises(ConfigError, match="names no folder"):
+        reader.names()
+
+
 def test_steps_are_limited_in_number() -> None:
     assert "at most 200" in refused(GOOD.replace("  - {wait: 1s}\n", "  - {wait: 1s}\n" * 200))
 

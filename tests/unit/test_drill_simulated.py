@@ -4,32 +4,31 @@ from dataclasses import replace
 
 import pytest
 
-from admin.drills import reader, simulating
-from admin.drills.model import Condition, Step
+from admin.drills import playing, reader, simulated_acts, simulating
+from admin.drills.model import Condition, Drill, Step
 from admin.drills.record import End
+from admin.drills.words import PROBES, VERBS
 from qsync.errors import ConfigError
 
-NOT_SIMULATED = {
-    "chaos",
-    "cpu-starvation",
-    "flapping-link",
-    "log-bit-flip",
-    "lossy-link",
-    "rejoin-empty",
-    "slow-link",
-    "torn-tail",
-}
+NOT_SIMULATED = {"rejoin-empty"}
 
 
 def test_the_catalogue_runs_in_the_simulator_but_for_what_needs_real_processes() -> None:
     refused = set()
-    for name in reader.names():
+    for name in reader.own_names():
         drill = reader.load(reader.find(name))
         try:
             simulating.refuse_what_cannot_be(drill)
         except ConfigError:
             refused.add(name)
     assert refused == NOT_SIMULATED
+
+
+def test_the_words_say_what_the_simulator_has() -> None:
+    assert simulated_acts.ACTS.keys() | {"wait", "until"} == {
+        name for name, verb in VERBS.items() if verb.simulated
+    }
+    assert playing.PROBES.keys() == {name for name, probe in PROBES.items() if probe.simulated}
 
 
 @pytest.mark.parametrize("nodes", [3, 5])
@@ -42,7 +41,7 @@ def test_a_simulated_drill_is_the_same_again_from_the_same_seed(nodes: int) -> N
     assert simulating.simulate(replace(drill, seed=2), nodes=nodes).digest != first.digest
 
 
-@pytest.mark.parametrize("name", ["stale-leader-return", "planned-switchover", "lose-quorum"])
+@pytest.mark.parametrize("name", sorted(set(reader.own_names()) - NOT_SIMULATED))
 def test_drills_of_the_catalogue_pass_in_the_simulator(name: str) -> None:
     run = simulating.simulate(reader.load(reader.find(name)), nodes=3)
     assert run.end is End.PASSED, run.why
@@ -66,3 +65,32 @@ def test_a_step_that_took_too_long_fails_a_simulated_drill() -> None:
     assert run.end is End.FAILED
     assert run.why is not None
     assert run.why.startswith("writable took")
+
+
+def without_fault(name: str, verb: str) -> Drill:
+    """The same drill, but that step is left out."""
+    drill = reader.load(reader.find(name))
+    return replace(drill, method=tuple(step for step in drill.method if step.verb != verb))
+
+
+@pytest.mark.parametrize(
+    ("name", "verb"),
+    [("confirm-lost", "lose"), ("rollback-lost", "lose"), ("fsync-fails", "fail_fsync")],
+)
+def test_a_fault_point_strikes_in_the_simulator_because_it_is_armed(name: str, verb: str) -> None:
+    run = simulating.simulate(without_fault(name, verb), nodes=3)
+    assert run.end is End.FAILED
+    assert run.why is not None
+    assert "struck of" in run.why
+
+
+def test_slow_links_make_simulated_writes_late() -> None:
+    slow = Step(verb="slow", on=("all",), options={"with": "all", "delay": 0.2})
+    acked = []
+    for method in ((), (slow,)):
+        wait = Step(verb="wait", options={"for": 10.0})
+        drill = reader.load(reader.find("slow-link"))
+        run = simulating.simulate(replace(drill, method=(*method, wait)), nodes=3)
+        assert run.end is End.PASSED, run.why
+        acked.append(run.acked)
+    assert acked[1] < acked[0] * 0.7

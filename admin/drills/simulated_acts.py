@@ -1,0 +1,226 @@
+"""What each verb of a drill does to a simulated cluster."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from admin.drills import links
+from admin.drills.acts import FLAP_S, OFF_S, ON_S
+from admin.drills.acts_faults import FSYNC_S
+from admin.drills.model import Step
+from admin.drills.playing import FLAP, Do, Play, pairs, resume, seconds, start
+from qsync.core.inputs import DemoteAsked, PromoteAsked
+from qsync.core.messages import Append, Heartbeat, Message
+from qsync.record import Kind
+from qsync.sim.node import Node
+
+STALL_S = 0.2
+"""How long a piece is held back that counts as lost, as by the proxy."""
+_ROLLBACK = int(Kind.ROLLBACK)
+_FLIPPED_BIT = 8 * 20
+
+
+def _stop(node: Node) -> None:
+    if node.up:
+        node.stop(power=False)
+
+
+def _pause(node: Node) -> None:
+    if node.reachable:
+        node.pause()
+
+
+def _fill(node: Node) -> None:
+    node.disk.broken = True
+
+
+def _promote(node: Node) -> None:
+    if node.reachable:
+        node.operate("promote", lambda ticket: PromoteAsked(ticket=ticket))
+
+
+def _demote(node: Node) -> None:
+    if node.reachable:
+        node.operate("demote", lambda ticket: DemoteAsked(ticket=ticket, to=None))
+
+
+# -- disks of stopped nodes
+
+
+def _tear(node: Node) -> None:
+    """In memory nothing is half there: the last entry is gone, though it was durable."""
+    log = node.disk.log
+    if log.last:
+        log.lose_tail(above=type(log.last)(log.last - 1))
+    _open(node)
+
+
+def _flip(node: Node) -> None:
+    log = node.disk.log
+    if log.last:
+        log.damage(log.last, bit=_FLIPPED_BIT)
+    _open(node)
+
+
+def _open(node: Node) -> None:
+    """As a node opens its directory: a damaged log is set aside."""
+    log = node.disk.log
+    why = log.recover().quarantined
+    if why is not None:
+        log.start_over(why=why)
+        log.recover()
+    if node.disk.spaces.folded > log.last:
+        node.disk.spaces.wipe()
+
+
+# -- processes
+
+
+def _starve(play: Play, step: Step, nodes: list[Node]) -> None:
+    on, off = seconds(step.options, "on", ON_S), seconds(step.options, "off", OFF_S)
+    for node in nodes:
+        phases = [(partial(_pause, node), off), (partial(resume, node), on)]
+        play.in_turn(f"starve {node.me}", phases)
+
+
+def _feed(play: Play, _: Step, nodes: list[Node]) -> None:
+    for node in nodes:
+        play.end(f"starve {node.me}")
+        resume(node)
+
+
+# -- links
+
+
+def _slow(play: Play, step: Step, nodes: list[Node]) -> None:
+    delay, jitter = seconds(step.options, "delay", 0.0), seconds(step.options, "jitter", 0.0)
+    stall = seconds(step.options, "stall", 0.0)
+    dice = play.world.clockwork.dice("slow links")
+
+    def late() -> float:
+        lost = STALL_S if stall and dice.chance(stall) else 0.0
+        return delay + jitter * dice.random() + lost
+
+    play.world.network.held_up |= dict.fromkeys(pairs(play.across(step, nodes)), late)
+
+
+def _flap(play: Play, step: Step, nodes: list[Node]) -> None:
+    every, network = seconds(step.options, "every", FLAP_S), play.world.network
+    wanted = pairs(play.across(step, nodes))
+    phases = [
+        (partial(network.block, wanted, tear=False), every),
+        (partial(network.unblock, wanted), every),
+    ]
+    play.in_turn(f"{FLAP}{wanted}", phases)
+
+
+def _ring(play: Play, _: Step, __: list[Node]) -> None:
+    play.cut(links.ring(play.everybody))
+
+
+def _bridge(play: Play, _: Step, nodes: list[Node]) -> None:
+    play.cut(links.bridge(play.everybody, f"n{nodes[0].me}"))
+
+
+# -- fault points
+
+
+def _stall_fsync(play: Play, step: Step, nodes: list[Node]) -> None:
+    delay = seconds(step.options, "delay", FSYNC_S)
+    for node in nodes:
+        node.disk.slowness = 1.0 + delay / play.world.swarm.platter.write_delay
+        _count(play, step, node)
+
+
+def _fail_fsync(play: Play, step: Step, nodes: list[Node]) -> None:
+    for node in nodes:
+        node.disk.broken = True
+        _count(play, step, node)
+
+
+def _count(play: Play, step: Step, node: Node) -> None:
+    """So many writes strike; without `times` all of them."""
+    left = seconds(step.options, "times", 0.0) or float("inf")
+
+    def told() -> None:
+        nonlocal left
+        play.struck.add(node.me)
+        left -= 1
+        if left == 0:
+            node.disk.heal()
+
+    node.disk.told = told
+
+
+def _jump_clock(_: Play, step: Step, nodes: list[Node]) -> None:
+    ahead = seconds(step.options, "ahead", 0.0) - seconds(step.options, "behind", 0.0)
+    for node in nodes:
+        node.clocks.wall_ahead = ahead
+
+
+def _lose(play: Play, step: Step, nodes: list[Node]) -> None:
+    lost = _rollback_lost if step.options.get("what") == "rollback" else _confirm_lost
+    for node in nodes:
+        ledger = node.core.machine.ledger
+        loses = lost(int(ledger.confirmed), int(ledger.log.last))
+        play.world.network.loses[node.me] = partial(_struck, play, node, loses)
+
+
+def _disarm(play: Play, _: Step, nodes: list[Node]) -> None:
+    for node in nodes:
+        play.disarm(node)
+
+
+def _struck(play: Play, node: Node, loses: Callable[[Message], bool], message: Message) -> bool:
+    if not loses(message):
+        return False
+    play.struck.add(node.me)
+    return True
+
+
+def _confirm_lost(confirmed: int, _: int) -> Callable[[Message], bool]:
+    return lambda it: isinstance(it, Append | Heartbeat) and it.confirmed > confirmed
+
+
+def _rollback_lost(_: int, last: int) -> Callable[[Message], bool]:
+    return lambda it: (
+        isinstance(it, Append)
+        and any(each.kind == _ROLLBACK and each.index > last for each in it.entries)
+    )
+
+
+def _each(do: Callable[[Node], None]) -> Do:
+    def all_of_them(_: Play, __: Step, nodes: list[Node]) -> None:
+        for node in nodes:
+            do(node)
+
+    return all_of_them
+
+
+ACTS: Mapping[str, Do] = {
+    "kill": _each(_stop),
+    "start": _each(start),
+    "pause": _each(_pause),
+    "resume": _each(resume),
+    "tear": _each(_tear),
+    "flip": _each(_flip),
+    "fill": _each(_fill),
+    "free": _each(lambda node: node.disk.heal()),
+    "starve": _starve,
+    "feed": _feed,
+    "promote": _each(_promote),
+    "demote": _each(_demote),
+    "cut": lambda play, step, nodes: play.cut(play.across(step, nodes)),
+    "slow": _slow,
+    "flap": _flap,
+    "ring": _ring,
+    "bridge": _bridge,
+    "reset": lambda play, step, nodes: play.world.network.reset(pairs(play.across(step, nodes))),
+    "mend": lambda play, _, __: play.mend(),
+    "stall_fsync": _stall_fsync,
+    "fail_fsync": _fail_fsync,
+    "jump_clock": _jump_clock,
+    "lose": _lose,
+    "disarm": _disarm,
+    "heal": lambda play, _, __: play.heal(),
+}
+"""Every verb that does something; of `slow` the `rate` has no meaning here."""

@@ -1,0 +1,19 @@
+"""Arms and disarms the fault points of a running node."""
+
+from admin import ask
+from qsync.faultpoints import DELAY_S_MAX, Point
+from qsync.wire.verbs import Fault
+
+PATIENCE_S = 10.0
+"""Beyond the longest delay of a commit: a node that commits in place answers only after it."""
+
+
+def arm(address: str, point: Point, *, seconds: float = 0.0, times: int = 0) -> None:
+    """So many times; 0: until it is disarmed. Raises AccessDenied where that is not allowed."""
+    ask.value(address, Fault(1, point, True, seconds, times), timeout=PATIENCE_S)  # noqa: FBT003 - its fields in order
+
+
+def disarm(address: str, point: Point | None = None) -> None:
+    """One, or all. A node that is slow by an armed point is waited for."""
+    name = "" if point is None else point
+    ask.value(address, Fault(1, name, False), timeout=DELAY_S_MAX + PATIENCE_S)  # noqa: FBT003 - the same
