@@ -46,8 +46,16 @@ class Line:
 
     def ask(self, request: Request, *, timeout: float | None = None) -> list[object]:
         """The values of the answer. Raises the error that was answered, or Unavailable."""
-        self._deadline = time.monotonic() + (self._timeout if timeout is None else timeout)
+        self.post(request)
+        return self.take(request, timeout=timeout)
+
+    def post(self, request: Request) -> None:
+        """Send a question whose answer is taken later. Raises Unavailable."""
         self._send(requests.encode(request))
+
+    def take(self, request: Request, *, timeout: float | None = None) -> list[object]:
+        """The values of the answer to a question that was sent. Raises as `ask` does."""
+        self._deadline = time.monotonic() + (self._timeout if timeout is None else timeout)
         while True:
             number, answer = replies.decode(self._payload())
             if number != request.id:

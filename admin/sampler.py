@@ -2,7 +2,7 @@
 
 import os
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -41,8 +41,16 @@ class Sighting:
 class Sampler:
     """One task a node. `moment()` may be called at any time and never waits."""
 
-    def __init__(self, seeds: Sequence[str], *, period: float) -> None:
+    def __init__(
+        self,
+        seeds: Sequence[str],
+        *,
+        period: float,
+        heard: Callable[[NodeSample], None] | None = None,
+    ) -> None:
+        """`heard` is called with every answer, as it comes."""
         self.period = period
+        self._heard = heard
         self._sightings = {address: Sighting(address) for address in seeds}
         self._nursery: trio.Nursery | None = None
         self._answered = trio.Event()
@@ -116,6 +124,8 @@ class Sampler:
                     sample = NodeSample.read(answer)
                     if self._is_followed(sighting, sample):
                         return False
+                    if self._heard is not None:
+                        self._heard(sample)
                     if sample.events != known_events:
                         known_events = sample.events
                         sighting.events = _maps(await line.ask(Info(0, "events")))

@@ -1,131 +1,37 @@
-"""Evidence from the nodes of a cluster, running or stopped: their logs, status and digests."""
+"""Evidence from the nodes of a cluster, running or stopped, into one folder, part by part."""
 
-import contextlib
-import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
 
-from admin import logs
-from admin.ask import Line
-from admin.evidence import rows
-from admin.evidence.bundle import Bundle, is_bundle, log_part, write_part
+from admin.evidence import parts, rows
+from admin.evidence.bundle import LINES, PARQUET, Bundle, is_bundle, log_part, rows_of, write_part
+from admin.evidence.generations import Generations
 from admin.evidence.manifest import PART_ENTRIES, Manifest, NodeFacts, NoEvidence
 from admin.evidence.tables import Row
-from admin.sample import NodeSample
-from election.messages import Index
-from qsync.errors import ProtocolError
-from qsync.record import Entry
-from qsync.wire import replies
-from qsync.wire.verbs import Digest, Plain, Verb
+from admin.evidence.witnesses import Account, LogCut, Running, Witness, witnesses
 
-TIMEOUT_S = 30.0
+CUTS_MAX = 10
+"""So often a log may be cut while it is read; then it is left for quieter times."""
 
 Progress = Callable[[str, int, int], None]
 """The name of a node, how many of its entries are written, and how many there are."""
+Sampling = Callable[[Generations, int], list[Row]]
+"""Samples of status taken over some time; the number is that of the first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
-    """What a node is and says of itself, before its log is read."""
+class Kept(StrEnum):
+    """How the parts of logs are kept; the other tables are small, and always lines."""
 
-    facts: NodeFacts
-    cluster: str = ""
-    cluster_uuid: str = ""
-    quorum: int = 0
-    sample: NodeSample | None = None
+    JSONL = "jsonl"
+    PARQUET = "parquet"
 
-
-class Witness(Protocol):
-    """A node that can be asked for evidence."""
-
-    def account(self) -> Account:
-        """Who it is, and how far it has confirmed now."""
-        ...
-
-    def batches(self, first: int) -> Iterator[bytes]:
-        """Its log from `first` on, as stored."""
-        ...
-
-    def digests(self, node: int) -> list[Row]:
-        """Hashes of its spaces, if it can tell."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    """A node that answers."""
-
-    line: Line
-
-    def account(self) -> Account:
-        """From STATUS."""
-        sample = NodeSample.read(replies.read_map(self.line.ask(Plain(1, Verb.STATUS))))
-        facts = NodeFacts(
-            node=sample.id,
-            name=sample.name,
-            uuid=sample.uuid,
-            address=sample.address,
-            voter=not sample.recruit,
-            confirmed=sample.confirmed,
-            last=sample.written,
-        )
-        return Account(
-            facts=facts,
-            cluster=sample.cluster,
-            cluster_uuid=sample.cluster_uuid,
-            quorum=sample.limbo.quorum,
-            sample=sample,
-        )
-
-    def batches(self, first: int) -> Iterator[bytes]:
-        """By LOG."""
-        return logs.Online(self.line).batches(first, None)
-
-    def digests(self, node: int) -> list[Row]:
-        """By DIGEST: of what is visible, with the index at which it was."""
-        index, _folded, found = self.line.ask(Digest(1))
-        if not isinstance(index, int) or not isinstance(found, dict):
-            raise ProtocolError("the answer to DIGEST is none")
-        return rows.digest_rows(node, index, {str(k): str(v) for k, v in found.items()})
-
-
-@dataclass(frozen=True, slots=True)
-class Stopped:
-    """The directory of a node, taken while no process runs on it."""
-
-    path: Path
-
-    def account(self) -> Account:
-        """From its identity, and from what its log has recorded as confirmed."""
-        from qsync.store.directory import Directory  # noqa: PLC0415 - LMDB is slow to import
-        from qsync.store.log import LmdbLog  # noqa: PLC0415 - the same
-
-        identity = logs.identity_of(self.path)
-        with (
-            Directory(self.path, wanted=identity) as directory,
-            contextlib.closing(LmdbLog(directory.log, identity=identity)) as log,
-        ):
-            found = log.recover()
-        facts = NodeFacts(
-            node=int(identity.replica),
-            name=identity.name,
-            uuid=identity.instance,
-            confirmed=int(found.confirmed),
-            last=int(found.last),
-            problem=found.quarantined or "",
-        )
-        return Account(facts=facts, cluster_uuid=identity.cluster)
-
-    def batches(self, first: int) -> Iterator[bytes]:
-        """From LMDB."""
-        return logs.Stopped(self.path).batches(Index(first), None)
-
-    def digests(self, node: int) -> list[Row]:  # noqa: ARG002 - a directory cannot tell
-        """Only a running node has folded all that it shows."""
-        return []
+    @property
+    def suffix(self) -> str:
+        """Of a file."""
+        return PARQUET if self is Kept.PARQUET else LINES
 
 
 @dataclass(slots=True)
@@ -135,59 +41,114 @@ class Dump:
     folder: Path
     run_id: str = ""
     part_entries: int = PART_ENTRIES
+    kept: Kept = Kept.JSONL
     progress: Progress = lambda _name, _done, _all: None
+    sampling: Sampling | None = None
     clock: Callable[[], int] = time.monotonic_ns
-    _before: dict[int, NodeFacts] = field(default_factory=dict)
+    _before: Manifest | None = None
+    _generations: Generations = field(default_factory=Generations)
+    _status: list[Row] = field(default_factory=list)
 
-    def collect(self, witnesses: Iterable[Witness], *, source: str) -> Bundle:
-        """First what all say of themselves, then their logs, then their digests."""
-        known = list(witnesses)
+    def collect(self, known: Sequence[Witness], *, source: str) -> Bundle:
+        """What all say of themselves, over some time; their digests; and then their logs.
+
+        In this order everything that was said to be confirmed has to be in the logs.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
-        if is_bundle(self.folder):
-            former = Manifest.load(self.folder)
-            if former.part_entries == self.part_entries:
-                self._before = {each.node: each for each in former.nodes}
-        status: list[Row] = []
-        accounts = [self._account(each, status) for each in known]
+        accounts = [self._account(each) for each in known]
+        self._go_on(accounts)
+        if self.sampling is not None:
+            self._status += self.sampling(self._generations, len(self._status))
+        digests = [
+            row | {"generation": self._generations.of(account.facts)}
+            for witness, account in zip(known, accounts, strict=True)
+            for row in witness.digests(account.facts.node)
+        ]
+        accounts = [self._account(each) for each in known]
         manifest = self._manifest(accounts, source)
-        kept = [self._kept(each.facts) for each in accounts]
+        beginnings = [self._cleared(each) for each in manifest.nodes]
         manifest.save(self.folder)
-        written = 0
-        facts: list[NodeFacts] = []
-        digests: list[Row] = []
-        for witness, account, last in zip(known, accounts, kept, strict=True):
-            count, found = self._log(witness, account.facts, last)
-            written += count
-            facts.append(found)
-        for witness, account in zip(known, accounts, strict=True):
-            digests += witness.digests(account.facts.node)
-            self._account(witness, status)
+        found = [
+            self._log(witness, facts, last)
+            for witness, facts, last in zip(known, manifest.nodes, beginnings, strict=True)
+        ]
+        there = {(each.node, each.generation) for each in found}
+        # Of a directory that is gone there is no log any more to compare with.
+        status = [row for row in self._status if (row["node"], row["generation"]) in there]
         counted = {
-            "wal": written,
-            "status": write_part(self.folder / "status.jsonl", status),
-            "digests": write_part(self.folder / "digests.jsonl", digests),
+            "wal": sum(each.last - each.first + 1 for each in found),
+            "status": write_part(self.folder / f"status{LINES}", status),
+            "digests": write_part(self.folder / f"digests{LINES}", digests),
         }
-        manifest = replace(manifest, nodes=tuple(facts), rows=counted)
+        manifest = replace(manifest, nodes=tuple(found), rows=counted)
         manifest.save(self.folder)
         return Bundle(self.folder, manifest)
 
-    def _account(self, witness: Witness, status: list[Row]) -> Account:
+    # -- what was there before
+
+    def _go_on(self, accounts: list[Account]) -> None:
+        """Use what a former dump of these nodes left; of others nothing may stay."""
+        if not is_bundle(self.folder):
+            return
+        former = Bundle.open(self.folder)
+        old = {(each.node, each.uuid) for each in former.manifest.nodes}
+        if not old & {(each.facts.node, each.facts.uuid) for each in accounts}:
+            for table in ("wal", "status", "digests"):
+                for part in former.parts(table):
+                    part.path.unlink()
+            return
+        self._before = former.manifest
+        self._generations.take(former.manifest.nodes)
+        status = [
+            row for part in former.parts("status") for row in rows_of(part, former.manifest.run_id)
+        ]
+        first = len(status)
+        for number, row in enumerate(self._status):
+            known = next(a.facts for a in accounts if a.facts.node == row["node"])
+            row |= {"sample": first + number, "generation": self._generations.of(known)}
+        self._status = status + self._status
+
+    def _cleared(self, facts: NodeFacts) -> int:
+        """Up to where whole parts are there that can have changed no more: all was confirmed.
+
+        The others go before the manifest says anything new, so that nobody takes them for those.
+        """
+        size, last = self.part_entries, 0
+        before = self._before.nodes if self._before is not None else ()
+        same = [e for e in before if (e.node, e.uuid) == (facts.node, facts.uuid)]
+        if same and self._before is not None and self._before.part_entries == size:
+            while last + size <= same[0].confirmed and self._place(facts, last).is_file():
+                last += size
+        for folder in self._place(facts, 0).parent.parent.glob(f"{facts.node}.*"):
+            mine = folder == self._place(facts, 0).parent
+            for each in folder.glob("*-*"):
+                whole = each.suffix == self.kept.suffix
+                if not mine or not whole or int(each.stem.split("-")[0]) > last:
+                    each.unlink()
+        return last
+
+    # -- what they say
+
+    def _account(self, witness: Witness) -> Account:
         account = witness.account()
         if account.sample is not None:
             row = rows.status_row(
                 account.sample,
-                number=len(status),
+                number=len(self._status),
                 life=account.sample.pid,
                 time_mono=self.clock(),
+                generation=self._generations.of(account.facts),
             )
-            status.append(row)
+            self._status.append(row)
         return account
 
     def _manifest(self, accounts: list[Account], source: str) -> Manifest:
         clusters = {each.cluster_uuid for each in accounts if each.cluster_uuid}
         if len(clusters) > 1:
             raise NoEvidence(f"the nodes are of {len(clusters)} clusters: {sorted(clusters)}")
-        nodes = [each.facts for each in accounts]
+        nodes = [
+            replace(each.facts, generation=self._generations.of(each.facts)) for each in accounts
+        ]
         if len({each.node for each in nodes}) < len(nodes):
             raise NoEvidence(f"a node was named twice: {sorted(each.name for each in nodes)}")
         majority = len(nodes) // 2 + 1
@@ -198,65 +159,60 @@ class Dump:
             quorum=max((each.quorum for each in accounts), default=0) or majority,
             voters=sum(each.voter for each in nodes),
             part_entries=self.part_entries,
+            settings=next((each.settings for each in accounts if each.settings), {}),
             nodes=tuple(nodes),
         )
 
-    def _log(self, witness: Witness, facts: NodeFacts, kept: int) -> tuple[int, NodeFacts]:
-        """Write what is not there yet, part by part; returns how many rows there are."""
-        size, first = self.part_entries, kept + 1
-        beginning, last = 0, kept
-        for number, entries in _parts(witness.batches(first), size):
-            write_part(
-                self._place(facts, number * size),
-                [rows.wal_row(each, node=facts.node) for each in entries],
+    # -- their logs
+
+    def _log(self, witness: Witness, facts: NodeFacts, kept: int) -> NodeFacts:
+        """Write what is not there yet, part by part."""
+        first, last = min(kept, 1), kept
+        opening = parts.opening_of(self.kept is Kept.PARQUET)
+        for _ in range(CUTS_MAX):
+            try:
+                for part in self._parts(witness, facts, last, opening):
+                    first, last = first or part.first, part.last
+                    self.progress(facts.name, last, max(last, facts.last))
+            except LogCut:
+                # Only what is not confirmed is ever cut: those parts are read again.
+                last = kept
+            except parts.TooShort:
+                opening = parts.LONG
+            else:
+                break
+        else:
+            raise NoEvidence(
+                f"the log of {facts.name} is being cut again and again",
+                hint="wait until a leader stays, and dump into this folder again",
             )
-            beginning, last = beginning or int(entries[0].index), int(entries[-1].index)
-            self.progress(facts.name, last, max(last, facts.last))
-        start = 1 if first > 1 else beginning or 1
-        return last - start + 1, replace(facts, first=start, last=last)
+        return replace(facts, first=first or 1, last=last)
 
-    def _kept(self, facts: NodeFacts) -> int:
-        """Up to where whole parts are there that can have changed no more: all was confirmed.
-
-        The others go before the manifest says anything new, so that nobody takes them for those.
-        """
-        before, size, last = self._before.get(facts.node), self.part_entries, 0
-        parts = self._place(facts, 0).parent
-        if before is not None and before.uuid == facts.uuid:
-            while last + size <= before.confirmed and self._place(facts, last).is_file():
-                last += size
-        stale = {each for each in parts.glob("*-*") if int(each.stem.split("-")[0]) > last}
-        for each in stale:
-            each.unlink()
-        return last
+    def _parts(
+        self, witness: Witness, facts: NodeFacts, after: int, opening: int
+    ) -> Iterator[parts.Part]:
+        # Not only up to what it had when it was asked: what another one had confirmed by the time
+        # that it was asked has to be found in the logs of a quorum.
+        stretches = witness.stretches(after + 1, None, opening)
+        for part in parts.split(stretches, size=self.part_entries):
+            place = self._place(facts, (part.first - 1) // self.part_entries * self.part_entries)
+            whose = parts.Whose(self.run_id or self.folder.name, facts.node, facts.generation)
+            parts.write(place, part, whose)
+            yield part
 
     def _place(self, facts: NodeFacts, after: int) -> Path:
-        return log_part(
+        whole = log_part(
             self.folder, facts.node, facts.generation, after + 1, after + self.part_entries
         )
-
-
-def _parts(batches: Iterator[bytes], size: int) -> Iterator[tuple[int, list[Entry]]]:
-    entries = (each for batch in batches for each in rows.entries_of(batch))
-    for number, found in itertools.groupby(entries, key=lambda each: (each.index - 1) // size):
-        yield number, list(found)
-
-
-@contextlib.contextmanager
-def witnesses(targets: Iterable[str]) -> Iterator[list[Witness]]:
-    """Nodes by address (`host:port`) or by directory; hangs up at the end."""
-    with contextlib.ExitStack() as lines:
-        found: list[Witness] = []
-        for target in targets:
-            if (Path(target) / "identity.json").is_file():
-                found.append(Stopped(Path(target)))
-            else:
-                found.append(Running(lines.enter_context(Line(target, timeout=TIMEOUT_S))))
-        yield found
+        return whole.with_suffix(self.kept.suffix)
 
 
 def dump(targets: Iterable[str], folder: Path) -> Bundle:
     """All of it in one call, for programs."""
     with witnesses(targets) as found:
-        source = "nodes" if any(isinstance(each, Running) for each in found) else "directories"
-        return Dump(folder).collect(found, source=source)
+        return Dump(folder).collect(found, source=source_of(found))
+
+
+def source_of(found: Iterable[Witness]) -> str:
+    """What the manifest calls where it comes from."""
+    return "nodes" if any(isinstance(each, Running) for each in found) else "directories"

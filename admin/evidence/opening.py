@@ -39,10 +39,13 @@ class Opening(NamedTuple):
     key_hash: int | None
 
 
-def read(body: bytes) -> Opening | None:
-    """The opening of a body, None where it is damaged."""
+def read(body: bytes, size: int | None = None) -> Opening | None:
+    """What a body tells, None where it is damaged.
+
+    `size`: of all of it, where `body` is only its first `BYTES_MAX` bytes.
+    """
     try:
-        return _read(body)
+        return _read(body, len(body) if size is None else size)
     except _Damaged:
         return None
 
@@ -63,7 +66,7 @@ class _Damaged(Exception):
     """It is not what a transaction looks like."""
 
 
-def _read(body: bytes) -> Opening:
+def _read(body: bytes, whole: int) -> Opening:
     if body[:1] == b"" or body[0] not in _TRANSACTION:
         raise _Damaged
     size, at = _head(body, 1, _BYTES)
@@ -79,7 +82,7 @@ def _read(body: bytes) -> Opening:
         raise _Damaged
     space, at = _head(body, at + 1, _UINT)
     length, at = _head(body, at, _BYTES)
-    if at + length > len(body):
+    if at + length > whole:
         raise _Damaged
     key = body[at : at + min(length, KEY_BYTES_MAX)]
     return Opening(session, seq, effects, space, key_hash(space, key, length))

@@ -1,20 +1,23 @@
 """Rows of the tables of evidence, made from what the product itself deals in."""
 
 import json
+import struct
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from admin.evidence import opening
 from admin.evidence.tables import Row
 from admin.history import Line
 from admin.sample import NodeSample
 from qsync import record
-from qsync.record import HEADER_SIZE, Entry, Kind, RecordDamage, read_ref
+from qsync.record import HEADER, HEADER_SIZE, Entry, Kind
+from qsync.wire.packed import Rows
 
 
 def wal_row(entry: Entry, *, node: int, generation: int = 1) -> Row:
     """An entry of a node's log. What cannot be read of a damaged body is left out."""
     body = entry.body
+    size = len(entry.raw) - HEADER_SIZE
     row: Row = {
         "node": node,
         "generation": generation,
@@ -27,9 +30,34 @@ def wal_row(entry: Entry, *, node: int, generation: int = 1) -> Row:
         "time": entry.time,
         "crc": int(entry.crc),
         "body_crc": zlib.crc32(body),
-        "body_len": len(entry.raw) - HEADER_SIZE,
+        "body_len": size,
     }
-    return row | (_request(body) if entry.kind == Kind.TXN else _named(entry))
+    return row | (_request(body, size) if entry.kind == Kind.TXN else _named(body, size))
+
+
+def packed_rows(rows: Rows, *, node: int, generation: int = 1) -> Iterator[Row]:
+    """Packed entries of a node's log, whose openings are `opening.BYTES_MAX` long."""
+    assert rows.width == HEADER_SIZE + opening.BYTES_MAX, rows.width
+    crcs = struct.unpack(f"<{rows.entries}I", rows.crcs)
+    for at, crc in zip(range(0, len(rows.slab), rows.width), crcs, strict=True):
+        index, term, origin, lsn, kind, flags, size, time, chain = HEADER.unpack_from(rows.slab, at)
+        some = at + HEADER_SIZE
+        body = rows.slab[some : some + min(size, opening.BYTES_MAX)]
+        row: Row = {
+            "node": node,
+            "generation": generation,
+            "index": index,
+            "term": term,
+            "kind": kind_name(kind),
+            "origin": origin,
+            "lsn": lsn,
+            "flags": flags,
+            "time": time,
+            "crc": chain,
+            "body_crc": crc,
+            "body_len": size,
+        }
+        yield row | (_request(body, size) if kind == Kind.TXN else _named(body, size))
 
 
 def entries_of(batch: bytes) -> Iterable[Entry]:
@@ -93,8 +121,8 @@ def digest_rows(node: int, index: int, digests: Mapping[str, str]) -> list[Row]:
     ]
 
 
-def _request(body: bytes) -> Row:
-    found = opening.read(body)
+def _request(body: bytes, size: int) -> Row:
+    found = opening.read(body, size)
     if found is None:
         return {}
     row: Row = {
@@ -107,14 +135,15 @@ def _request(body: bytes) -> Row:
     return row
 
 
-def _named(entry: Entry) -> Row:
-    try:
-        ref = read_ref(entry)
-    except RecordDamage:
+def _named(body: bytes, size: int) -> Row:
+    if size != _REF.size:
         return {}
-    if max(ref.owner, ref.lsn) > opening.INT_MAX:
+    owner, lsn = _REF.unpack_from(body)
+    if max(owner, lsn) > opening.INT_MAX:
         return {}
-    return {"ref_owner": int(ref.owner), "ref_lsn": int(ref.lsn)}
+    return {"ref_owner": owner, "ref_lsn": lsn}
 
 
+_REF = struct.Struct(">xxQxQ")
+"""The body of a control entry: the heads of an array and two numbers are passed over."""
 _KINDS = {int(kind): kind.name for kind in Kind}

@@ -1,8 +1,9 @@
 """`qsync dump`: evidence from nodes, running or stopped, into one folder for the checkers."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +11,10 @@ from admin import lab
 from cli import targets
 from cli.options import json_option
 from cli.output import console, document, say, style
+
+if TYPE_CHECKING:
+    from admin.evidence.collect import Sampling
+    from admin.evidence.witnesses import Witness
 
 _BAR_ENTRIES_MIN = 10_000
 """Shorter logs are there before a bar could be read."""
@@ -28,20 +33,58 @@ _BAR_ENTRIES_MIN = 10_000
     help="The bundle; an interrupted or former dump there is continued.",
 )
 @click.option("--run", "run_id", default="", metavar="NAME", help="Its name; the folder's if none.")
+@click.option(
+    "--format",
+    "kept",
+    type=click.Choice(["jsonl", "parquet"]),
+    default="jsonl",
+    show_default=True,
+    help="Of the logs; parquet is smaller and faster, and needs pyarrow.",
+)
+@click.option(
+    "--sample",
+    "seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="First watch for so long what the nodes say of themselves.",
+)
+@click.option(
+    "--every",
+    type=click.FloatRange(min=0.01),
+    default=0.2,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --sample: how often each is asked.",
+)
 @json_option
-def dump(*, sources: tuple[str, ...], out: Path, run_id: str) -> None:
+def dump(
+    *,
+    sources: tuple[str, ...],
+    out: Path,
+    run_id: str,
+    kept: str,
+    seconds: float | None,
+    every: float,
+) -> None:
     """Collect logs, status and digests of nodes as a bundle of evidence.
 
-    TARGET is an address, a running lab, or the directory of a stopped node or lab. Name all
-    members, or the checks that need a quorum of them are skipped.
+    TARGET is an address, a running lab, the directory of a stopped node or lab, or ID=DIR, a copy
+    of the log of the node with that id. Name all members, or the checks that need a quorum of them
+    are skipped.
     """
-    from admin.evidence import collect  # noqa: PLC0415 - only here
+    from admin.evidence import collect, parts, witnesses  # noqa: PLC0415 - only here
 
+    if kept == "parquet":
+        parts.check_parquet()
     places = [place for source in sources for place in _places(source)]
-    with collect.witnesses(places) as found, _bar() as progress:
-        running = any(isinstance(each, collect.Running) for each in found)
-        source = "nodes" if running else "directories"
-        bundle = collect.Dump(out, run_id=run_id, progress=progress).collect(found, source=source)
+    with witnesses.witnesses(places) as found, _bar() as progress:
+        bundle = collect.Dump(
+            out,
+            run_id=run_id,
+            kept=collect.Kept(kept),
+            progress=progress,
+            sampling=None if seconds is None else _sampling(found, seconds, every),
+        ).collect(found, source=collect.source_of(found))
     manifest = bundle.manifest
     if style().as_json:
         document(
@@ -56,9 +99,26 @@ def dump(*, sources: tuple[str, ...], out: Path, run_id: str) -> None:
         say(f"{out}: {len(manifest.nodes)} nodes, rows: {counted}")
 
 
+def _sampling(found: "Sequence[Witness]", seconds: float, every: float) -> "Sampling":
+    """Of the nodes that run."""
+    from admin.evidence.sampling import sample  # noqa: PLC0415 - only here
+    from admin.evidence.witnesses import Running  # noqa: PLC0415 - the same
+
+    addresses = [each.line.address for each in found if isinstance(each, Running)]
+    if not addresses:
+        raise click.UsageError("--sample watches nodes that run, and none was named")
+    say(f"watching {len(addresses)} nodes for {seconds:g} s")
+    return lambda generations, first: sample(
+        addresses, generations, first, seconds=seconds, period=every
+    )
+
+
 def _places(source: str) -> list[str]:
+    number, is_copy, copy = source.partition("=")
+    if is_copy and number.isdecimal() and Path(copy).is_dir():
+        return [source]
     path = Path(source)
-    if (path / "identity.json").is_file():
+    if (path / "identity.json").is_file() or (path / "data.mdb").is_file():
         return [source]
     known = _lab(source)
     if known is not None and not any(node.process for node in known.nodes):

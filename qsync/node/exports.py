@@ -141,5 +141,5 @@ class _Export:
             reached=self._next - 1,
             durable=int(ledger.written),
             before=int(log.crc_at(first - 1)) if first - 1 <= log.last else 0,
-            rows=packed.join(self._parts, self._opening),
+            rows=packed.join(self._parts or [packed.none(self._opening)]),
         )

@@ -9,7 +9,7 @@ from election.messages import Index, Replica
 from qsync import record
 from qsync.core.ready import Write
 from qsync.errors import Damaged, StoreError
-from qsync.record import CHAIN_SEED, Crc, Entry
+from qsync.record import CHAIN_SEED, Entry
 from qsync.store import chain, meta, recovery
 from qsync.store.contract import NO_BALLOT, Batch, Fold, Identity, Recovered, Tail
 from qsync.store.digest import digest
@@ -183,10 +183,8 @@ class MemoryLog:
         if kept:
             self._rows.append((first, kept))
         self.last = above
-        self._crc = self._crc_at(above)
-
-    def _crc_at(self, index: Index) -> Crc:
-        return chain.crc_at(self._rows[self._at(index)][1], index) if index else CHAIN_SEED
+        here = self._rows[self._at(above)][1] if above else b""
+        self._crc = chain.crc_at(here, above) if above else CHAIN_SEED
 
     def _drop(self, checked: chain.Verified) -> int:
         at = bisect_left(self._rows, (checked.at, b""))

@@ -14,16 +14,15 @@ from typing import Final, NamedTuple
 
 from qsync.errors import ProtocolError
 from qsync.record import HEADER_SIZE, RecordDamage
-from qsync.wire import cbor
 
 FEATURE: Final = "packed-1"
 """In the greeting of a node that answers PACKED in this form."""
-ENTRIES_MAX: Final = 65_536
+ENTRIES_MAX: Final = 8192
 """Rows in one answer."""
 OPENING_BYTES_MAX: Final = 4096
 """How much of every body may be asked for."""
-ANSWER_BYTES_MAX: Final = 8 << 20
-"""Size of one answer; fewer rows where they are wide."""
+ANSWER_BYTES_MAX: Final = 512 << 10
+"""Size of one answer: sending a larger one holds up everybody else. Wide rows are fewer."""
 _CRC_SIZE: Final = 4
 _INDEX = struct.Struct(">Q")
 _LENGTH = struct.Struct(">I")
@@ -76,6 +75,19 @@ def first_index(batch: bytes) -> int:
     return int(_INDEX.unpack_from(batch)[0])
 
 
+def last_crc(rows: Rows) -> int:
+    """The chain checksum of the last of some rows."""
+    at = len(rows.slab) - rows.width + HEADER_SIZE - _CRC_SIZE
+    return int(_LENGTH.unpack_from(rows.slab, at)[0])
+
+
+def follows(batch: bytes, crc: int) -> bool:
+    """The first entry of a batch is chained to an entry of this checksum."""
+    stop, sealed = _after(batch, 0), HEADER_SIZE - _CRC_SIZE
+    chained = zlib.crc32(batch[HEADER_SIZE:stop], zlib.crc32(batch[:sealed], crc))
+    return bool(chained == _LENGTH.unpack_from(batch, sealed)[0])
+
+
 def skip(batch: bytes, count: int) -> int:
     """Where in a batch the entry after so many others begins. Raises RecordDamage."""
     at = 0
@@ -89,18 +101,19 @@ def pack(
     *,
     opening: int,
     at: int = 0,
-    entries_max: int = ENTRIES_MAX,
-    bytes_max: int = ANSWER_BYTES_MAX,
+    entries_max: int | None = None,
+    bytes_max: int | None = None,
 ) -> Packed:
-    """Pack entries of a batch from the byte `at` on, as many as the limits allow, at least one.
+    """Pack entries of a batch from the byte `at` on: all, or what limits allow, but at least one.
 
     Raises RecordDamage where it is torn.
     """
     starts: list[int] = []
     stops: list[int] = []
     end, unpack = len(batch), _LENGTH.unpack_from
-    last_head, enough = end - HEADER_SIZE, at + bytes_max
-    while at <= last_head and at < enough and len(starts) < entries_max:
+    last_head, enough = end - HEADER_SIZE, end if bytes_max is None else at + bytes_max
+    most = end if entries_max is None else entries_max
+    while at <= last_head and at < enough and len(starts) < most:
         starts.append(at)
         at += HEADER_SIZE + unpack(batch, at + _LENGTH_AT)[0]
         stops.append(at)
@@ -118,13 +131,28 @@ def pack(
     return Packed(at, Rows(width, slab, crcs.tobytes()))
 
 
-def join(parts: list[Rows], opening: int) -> Rows:
+def none(opening: int) -> Rows:
+    """No rows."""
+    return Rows(HEADER_SIZE + opening, b"", b"")
+
+
+def join(parts: list[Rows]) -> Rows:
     """Rows of one width, one after the other."""
-    width = HEADER_SIZE + opening
-    assert all(each.width == width for each in parts)
+    (width,) = {each.width for each in parts}
+    if len(parts) == 1:
+        return parts[0]
     return Rows(
         width, b"".join([each.slab for each in parts]), b"".join([each.crcs for each in parts])
     )
+
+
+def cut(rows: Rows, start: int, stop: int) -> Rows:
+    """Some of them."""
+    width, slab, crcs = rows
+    if stop - start == rows.entries:
+        return rows
+    size = _CRC_SIZE
+    return Rows(width, slab[start * width : stop * width], crcs[start * size : stop * size])
 
 
 def values(answer: Answer) -> list[object]:
@@ -135,6 +163,9 @@ def values(answer: Answer) -> list[object]:
 
 def read(reply: list[object]) -> Answer:
     """The answer in a reply. Raises ProtocolError when its parts do not fit together."""
+    # Whoever only packs or opens rows need not have cbor2: Spark's executors do just that.
+    from qsync.wire import cbor  # noqa: PLC0415
+
     fields = cbor.Fields(reply, "reply to packed")
     first, reached, durable, before = (fields.uint() for _ in range(4))
     rows = Rows(fields.uint(), fields.raw(), fields.raw())

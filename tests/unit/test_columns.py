@@ -73,6 +73,13 @@ def test_columns_tell_what_rows_tell(found: list[tuple[int, bytes]]) -> None:
     assert batch.to_pylist() == one_by_one(entries)
 
 
+@given(logs)
+def test_packed_rows_tell_what_entries_tell(found: list[tuple[int, bytes]]) -> None:
+    entries = log(found)
+    long = packed.pack(record.encode(entries), opening=opening.BYTES_MAX).rows
+    assert list(rows.packed_rows(long, node=7)) == [rows.wal_row(each, node=7) for each in entries]
+
+
 @given(logs, st.integers(0, opening.BYTES_MAX))
 def test_a_short_opening_is_either_enough_or_says_so(
     found: list[tuple[int, bytes]], size: int

@@ -9,13 +9,20 @@ import pytest
 
 from admin.evidence import rows
 from admin.evidence.bundle import Bundle, is_bundle, write
-from admin.evidence.collect import Account, Dump
+from admin.evidence.collect import Dump, Kept
 from admin.evidence.manifest import Manifest, NodeFacts, NoEvidence
 from admin.evidence.simulated import Wipe, record
 from admin.evidence.tables import TABLES, Row
+from admin.evidence.witnesses import Account, Copied, LogCut, Stretch, witnesses
 from qsync import record as records
+from qsync.data import body
 from qsync.record import Entry, Kind, Ref, ref_body
 from qsync.sim.plan import Plan
+from qsync.store.log import LmdbLog
+from qsync.store.memory import NOBODY
+from qsync.wire import packed
+from tests.unit.logs import some
+from tests.unit.logs import write as write_of
 
 
 def log(count: int, *, term: int = 1) -> list[Entry]:
@@ -43,16 +50,18 @@ class Scripted:
 
     def __init__(self, entries: list[Entry], *, confirmed: int, uuid: str = "u1") -> None:
         self.entries = entries
-        self.facts = NodeFacts(node=1, name="n1", uuid=uuid, confirmed=confirmed)
+        self.facts = NodeFacts(node=1, name="n1", uuid=uuid, confirmed=confirmed, last=len(entries))
         self.asked: list[int] = []
 
     def account(self) -> Account:
         return Account(facts=self.facts, cluster_uuid="c")
 
-    def batches(self, first: int) -> Iterator[bytes]:
+    def stretches(self, first: int, last: int | None, opening: int) -> Iterator[Stretch]:
         self.asked.append(first)
-        for at in range(first - 1, len(self.entries), 100):
-            yield records.encode(self.entries[at : at + 100])
+        wanted = self.entries[first - 1 : last]
+        for at in range(0, len(wanted), 7):
+            raw = records.encode(wanted[at : at + 7])
+            yield Stretch(first + at, packed.pack(raw, opening=opening).rows)
 
     def digests(self, node: int) -> list[Row]:
         return rows.digest_rows(node, 1, {"s": "d"})
@@ -110,6 +119,124 @@ def test_a_dump_of_another_directory_begins_anew(tmp_path: Path) -> None:
     assert again.asked == [1]
     assert {row["term"] for row in bundle.rows("wal")} == {2}
     assert bundle.manifest.rows["wal"] == 12
+
+
+def test_a_wiped_node_is_of_the_next_generation(tmp_path: Path) -> None:
+    def node(number: int, uuid: str) -> Scripted:
+        found = Scripted(log(12), confirmed=12, uuid=uuid)
+        found.facts = replace(found.facts, node=number, name=f"n{number}")
+        return found
+
+    Dump(tmp_path, part_entries=10).collect([node(1, "u1"), node(2, "u2")], source="nodes")
+    again = [node(1, "u1"), node(2, "u3")]
+    bundle = Dump(tmp_path, part_entries=10).collect(again, source="nodes")
+    assert [each.generation for each in bundle.manifest.nodes] == [1, 2]
+    assert again[1].asked == [1]
+    found = {(row["node"], row["generation"], row["index"]) for row in bundle.rows("wal")}
+    assert found == {(node, node, index) for node in (1, 2) for index in range(1, 13)}
+
+
+def test_an_interrupted_dump_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    class Unplugged(Scripted):
+        def stretches(self, first: int, last: int | None, opening: int) -> Iterator[Stretch]:
+            for each in super().stretches(first, last, opening):
+                if each.first > 30:
+                    raise OSError("unplugged")
+                yield each
+
+    with pytest.raises(OSError, match="unplugged"):
+        Dump(tmp_path, part_entries=10).collect([Unplugged(log(52), confirmed=52)], source="nodes")
+    again = Scripted(log(52), confirmed=52)
+    bundle = Dump(tmp_path, part_entries=10).collect([again], source="nodes")
+    assert again.asked == [31]
+    assert [row["index"] for row in bundle.rows("wal")] == list(range(1, 53))
+
+
+def test_a_log_that_is_cut_while_it_is_read_is_read_again(tmp_path: Path) -> None:
+    class Cut(Scripted):
+        def stretches(self, first: int, last: int | None, opening: int) -> Iterator[Stretch]:
+            begun = len(self.asked)
+            for each in super().stretches(first, last, opening):
+                if each.first > 30 and not begun:
+                    self.entries = self.entries[:20] + log(40, term=2)[20:]
+                    raise LogCut
+                yield each
+
+    node = Cut(log(52), confirmed=20)
+    bundle = Dump(tmp_path, part_entries=10).collect([node], source="nodes")
+    terms = [row["term"] for row in bundle.rows("wal")]
+    assert terms == [1] * 20 + [2] * 20
+
+
+def test_a_log_that_is_always_being_cut_is_given_up(tmp_path: Path) -> None:
+    class Restless(Scripted):
+        def stretches(self, first: int, last: int | None, opening: int) -> Iterator[Stretch]:
+            yield from super().stretches(first, 5, opening)
+            raise LogCut
+
+    with pytest.raises(NoEvidence, match="again and again"):
+        Dump(tmp_path).collect([Restless(log(9), confirmed=0)], source="nodes")
+
+
+def test_parquet_holds_what_lines_hold(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="needs the [spark] extra")
+    from admin.checker.parquet import rows_of_parquet  # noqa: PLC0415 - needs the extra
+
+    entries = log(25)
+    lines = Dump(tmp_path / "a", run_id="r", part_entries=10)
+    columns = Dump(tmp_path / "b", run_id="r", part_entries=10, kept=Kept.PARQUET)
+    found = list(lines.collect([Scripted(entries, confirmed=25)], source="nodes").rows("wal"))
+    bundle = columns.collect([Scripted(entries, confirmed=25)], source="nodes")
+    parts = bundle.parts("wal")
+    assert [each.path.suffix for each in parts] == [".parquet"] * 3
+    assert [row for part in parts for row in rows_of_parquet(part, "r")] == found
+
+
+def test_openings_that_are_too_short_are_asked_for_again(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="needs the [spark] extra")
+    content = body.encode((bytes(16), 7, 1), [[512, b"k" * 200, b"v"]], [])
+    entry = records.make(
+        index=1, term=1, origin=1, lsn=1, kind=1, flags=1, time=0.0, body=content, previous=0
+    )
+    openings: list[int] = []
+
+    class Long(Scripted):
+        def stretches(self, first: int, last: int | None, opening: int) -> Iterator[Stretch]:
+            openings.append(opening)
+            return super().stretches(first, last, opening)
+
+    dump = Dump(tmp_path, kept=Kept.PARQUET)
+    bundle = dump.collect([Long([entry], confirmed=1)], source="nodes")
+    assert openings == [64, 384]
+    assert bundle.manifest.rows["wal"] == 1
+
+
+def test_a_copy_of_a_log_is_evidence_and_stays_as_it_is(tmp_path: Path) -> None:
+    made = some(9)
+    stored = LmdbLog(tmp_path / "log", identity=NOBODY)
+    stored.recover()
+    stored.write(write_of(made[:4], confirmed=0))
+    stored.write(write_of(made[4:], confirmed=7))
+    stored.close()
+    copy = tmp_path / "log"
+    before = (copy / "data.mdb").read_bytes()
+    with pytest.raises(NoEvidence, match="is the log of some node"), witnesses([str(copy)]):
+        pass
+    with witnesses([f"3={copy}"]) as found:
+        assert found == [Copied(copy, 3)]
+        bundle = Dump(tmp_path / "out", part_entries=5).collect(found, source="directories")
+    (node,) = bundle.manifest.nodes
+    assert (node.node, node.confirmed, node.last) == (3, 7, 9)
+    assert [row["crc"] for row in bundle.rows("wal")] == [each.crc for each in made]
+    again = [each.rows.entries for each in Copied(copy, 3).stretches(6, None, 8)]
+    assert sum(again) == 4
+    assert (copy / "data.mdb").read_bytes() == before
+
+
+def test_what_is_no_log_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "data.mdb").write_bytes(b"nonsense" * 4096)
+    with pytest.raises(NoEvidence, match="cannot be opened"):
+        Copied(tmp_path, 1).account()
 
 
 def test_nodes_of_two_clusters_are_no_evidence_of_one(tmp_path: Path) -> None:

@@ -1,0 +1,102 @@
+"""Parts of logs: stretches sorted into files of a fixed number of entries each."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from admin.evidence import opening, rows
+from admin.evidence.bundle import PARQUET, write_part
+from admin.evidence.manifest import NoEvidence
+from admin.evidence.witnesses import Stretch
+from qsync.wire import packed
+from qsync.wire.packed import Rows
+
+SHORT: Final = 64
+"""Bytes of every body that mostly tell all."""
+LONG: Final = opening.BYTES_MAX
+
+
+class TooShort(Exception):
+    """The openings of some bodies were not long enough: ask for `LONG` ones."""
+
+
+class Whose(NamedTuple):
+    """Whose log it is, and of which run."""
+
+    run_id: str
+    node: int
+    generation: int
+
+
+class Part(NamedTuple):
+    """Entries from `first` on that go into one file."""
+
+    first: int
+    rows: Rows
+
+    @property
+    def last(self) -> int:
+        """The last of them."""
+        return self.first + self.rows.entries - 1
+
+
+def opening_of(columns: bool) -> int:  # noqa: FBT001 - there are two ways
+    """How much of every body to ask for at first: columns say when it was not enough."""
+    return SHORT if columns else LONG
+
+
+def split(stretches: Iterable[Stretch], *, size: int) -> Iterator[Part]:
+    """Stretches as they come, cut at every multiple of `size`."""
+    some: list[Rows] = []
+    begun = 0
+    for stretch in stretches:
+        at, count = 0, stretch.rows.entries
+        while at < count:
+            index = stretch.first + at
+            stop = min(count, at + size - (index - 1) % size)
+            begun = begun or index
+            some.append(packed.cut(stretch.rows, at, stop))
+            at = stop
+            if (stretch.first + at - 1) % size == 0:
+                yield Part(begun, packed.join(some))
+                some, begun = [], 0
+    if some:
+        yield Part(begun, packed.join(some))
+
+
+def write(place: Path, part: Part, whose: Whose) -> None:
+    """Write a part in one step. Raises TooShort."""
+    if place.suffix == PARQUET:
+        _write_parquet(place, part.rows, whose)
+        return
+    found = rows.packed_rows(part.rows, node=whose.node, generation=whose.generation)
+    write_part(place, found)
+
+
+def _write_parquet(place: Path, found: Rows, whose: Whose) -> None:
+    import pyarrow as pa  # noqa: PLC0415 - comes with the extra
+    import pyarrow.parquet as pq  # noqa: PLC0415 - the same
+
+    from admin.evidence import arrow  # noqa: PLC0415 - the same
+    from admin.evidence.columns import columns  # noqa: PLC0415 - the same
+
+    opened = columns(found)
+    if not opened.whole:
+        raise TooShort
+    batch = arrow.wal(opened, run_id=whose.run_id, node=whose.node, generation=whose.generation)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    fresh = place.with_name(f".{place.name}.new")
+    pq.write_table(pa.Table.from_batches([batch]), fresh, compression="zstd")
+    fresh.replace(place)
+
+
+def check_parquet() -> None:
+    """Raises NoEvidence where Parquet cannot be written."""
+    try:
+        import numpy  # noqa: F401, ICN001, PLC0415 - is it there?
+        import pyarrow  # noqa: F401, ICN001, PLC0415 - the same
+    except ImportError as error:
+        raise NoEvidence(
+            f"--format parquet needs pyarrow: {error}",
+            hint="pip install 'qsync-cluster[spark]', or leave it at jsonl",
+        ) from None

@@ -1,0 +1,243 @@
+"""Whom evidence is taken from: nodes that run, directories of stopped ones, copies of logs."""
+
+import contextlib
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from admin import logs
+from admin.ask import Line
+from admin.evidence import rows
+from admin.evidence.manifest import NodeFacts, NoEvidence
+from admin.evidence.tables import Row
+from admin.sample import NodeSample
+from election.messages import Index
+from qsync.errors import ProtocolError
+from qsync.wire import packed, replies
+from qsync.wire.packed import Rows
+from qsync.wire.verbs import Digest, Info, Packed, Plain, Verb
+
+TIMEOUT_S = 30.0
+STRETCH_ENTRIES = packed.ENTRIES_MAX
+"""Asked for at once: while one stretch is looked at, the node packs the next."""
+
+
+class LogCut(Exception):
+    """What was read of a log last is not in it any more: a leader cut its tail meanwhile."""
+
+
+class Stretch(NamedTuple):
+    """Entries of a log back to back, from `first` on."""
+
+    first: int
+    rows: Rows
+
+    @property
+    def last(self) -> int:
+        """The last of them."""
+        return self.first + self.rows.entries - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What a node is and says of itself, before its log is read."""
+
+    facts: NodeFacts
+    cluster: str = ""
+    cluster_uuid: str = ""
+    quorum: int = 0
+    sample: NodeSample | None = None
+    settings: dict[str, object] = field(default_factory=dict)
+
+
+class Witness(Protocol):
+    """A node that can be asked for evidence."""
+
+    def account(self) -> Account:
+        """Who it is, and how far it has confirmed now."""
+        ...
+
+    def stretches(self, first: int, last: int | None, opening: int) -> Iterator[Stretch]:
+        """Its log `first..last`, or up to what is durable when asked first. Raises LogCut."""
+        ...
+
+    def digests(self, node: int) -> list[Row]:
+        """Hashes of its spaces, if it can tell."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A node that answers."""
+
+    line: Line
+
+    def account(self) -> Account:
+        """From STATUS."""
+        sample = NodeSample.read(replies.read_map(self.line.ask(Plain(1, Verb.STATUS))))
+        return Account(
+            facts=facts_of(sample),
+            cluster=sample.cluster,
+            cluster_uuid=sample.cluster_uuid,
+            quorum=sample.limbo.quorum,
+            sample=sample,
+            settings=replies.read_map(self.line.ask(Info(1, "settings"))),
+        )
+
+    def stretches(self, first: int, last: int | None, opening: int) -> Iterator[Stretch]:
+        """By PACKED, the next one asked for before one is given; of older nodes by LOG."""
+        if packed.FEATURE not in self.line.greeting.features:
+            source = logs.Online(self.line)
+            yield from _packed(source.batches(first, last), opening, last)
+            return
+        ids = itertools.count(1)
+        crc: int | None = None
+        ask: Packed | None = self._post(next(ids), first, last, opening)
+        while ask is not None:
+            answer = packed.read(self.line.take(ask))
+            if crc is not None and answer.before != crc:
+                raise LogCut
+            rows, ask = answer.rows, None
+            if not rows.entries:
+                return
+            # Else a log that grows as fast as it is read would never end.
+            last = answer.durable if last is None else last
+            if answer.reached < min(answer.durable, last):
+                ask = self._post(next(ids), answer.reached + 1, last, opening)
+            crc = packed.last_crc(rows)
+            yield Stretch(answer.first, rows)
+
+    def _post(self, number: int, first: int, last: int | None, opening: int) -> Packed:
+        count = STRETCH_ENTRIES if last is None else min(STRETCH_ENTRIES, last - first + 1)
+        ask = Packed(number, Index(first), max(0, count), opening)
+        self.line.post(ask)
+        return ask
+
+    def digests(self, node: int) -> list[Row]:
+        """By DIGEST: of what is visible, with the index at which it was."""
+        index, _folded, found = self.line.ask(Digest(1))
+        if not isinstance(index, int) or not isinstance(found, dict):
+            raise ProtocolError("the answer to DIGEST is none")
+        return rows.digest_rows(node, index, {str(k): str(v) for k, v in found.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The directory of a node, taken while no process runs on it."""
+
+    path: Path
+
+    def account(self) -> Account:
+        """From its identity, and from what its log has recorded as confirmed."""
+        from qsync.store.directory import Directory  # noqa: PLC0415 - LMDB is slow to import
+        from qsync.store.log import LmdbLog  # noqa: PLC0415 - the same
+
+        identity = logs.identity_of(self.path)
+        with (
+            Directory(self.path, wanted=identity) as directory,
+            contextlib.closing(LmdbLog(directory.log, identity=identity)) as log,
+        ):
+            found = log.recover()
+        facts = NodeFacts(
+            node=int(identity.replica),
+            name=identity.name,
+            uuid=identity.instance,
+            confirmed=int(found.confirmed),
+            last=int(found.last),
+            problem=found.quarantined or "",
+        )
+        return Account(facts=facts, cluster_uuid=identity.cluster)
+
+    def stretches(self, first: int, last: int | None, opening: int) -> Iterator[Stretch]:
+        """From LMDB."""
+        yield from _packed(logs.Stopped(self.path).batches(Index(first), last), opening, last)
+
+    def digests(self, node: int) -> list[Row]:  # noqa: ARG002 - a directory cannot tell
+        """Only a running node has folded all that it shows."""
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """A copy of a log's LMDB environment, made while its node may have been running."""
+
+    path: Path
+    node: int
+
+    def account(self) -> Account:
+        """Who it is was said by whoever made the copy; the rest stands in it."""
+        from admin.evidence.copies import Copy  # noqa: PLC0415 - LMDB is slow to import
+
+        with contextlib.closing(Copy(self.path)) as copy:
+            facts = NodeFacts(
+                node=self.node,
+                name=f"n{self.node}",
+                confirmed=copy.confirmed,
+                last=copy.durable,
+            )
+        return Account(facts=facts)
+
+    def stretches(self, first: int, last: int | None, opening: int) -> Iterator[Stretch]:
+        """From the copy, which is not changed."""
+        from admin.evidence.copies import Copy  # noqa: PLC0415 - LMDB is slow to import
+
+        with contextlib.closing(Copy(self.path)) as copy:
+            yield from _packed(copy.batches(first), opening, last)
+
+    def digests(self, node: int) -> list[Row]:  # noqa: ARG002 - a log alone cannot tell
+        """Only a running node has folded all that it shows."""
+        return []
+
+
+def facts_of(sample: NodeSample) -> NodeFacts:
+    """What the manifest says of a node that answers."""
+    return NodeFacts(
+        node=sample.id,
+        name=sample.name,
+        uuid=sample.uuid,
+        address=sample.address,
+        voter=not sample.recruit,
+        confirmed=sample.confirmed,
+        last=sample.written,
+    )
+
+
+def _packed(batches: Iterable[bytes], opening: int, last: int | None) -> Iterator[Stretch]:
+    """Batches as stored, which may begin before what was asked for, as stretches."""
+    crc: int | None = None
+    for raw in batches:
+        first = packed.first_index(raw)
+        if crc is not None and not packed.follows(raw, crc):
+            raise LogCut
+        left = None if last is None else last - first + 1
+        if left is not None and left <= 0:
+            return
+        found = packed.pack(raw, opening=opening, entries_max=left).rows
+        crc = packed.last_crc(found)
+        yield Stretch(first, found)
+
+
+@contextlib.contextmanager
+def witnesses(targets: Iterable[str]) -> Iterator[list[Witness]]:
+    """Nodes by address (`host:port`), directory, or copy of a log (`ID=DIR`); hangs up at the end.
+
+    Raises Unavailable for an address where nobody answers.
+    """
+    with contextlib.ExitStack() as lines:
+        found: list[Witness] = []
+        for target in targets:
+            number, is_copy, path = target.partition("=")
+            if is_copy and number.isdecimal():
+                found.append(Copied(Path(path), int(number)))
+            elif (Path(target) / "identity.json").is_file():
+                found.append(Stopped(Path(target)))
+            elif (Path(target) / "data.mdb").is_file():
+                raise NoEvidence(
+                    f"{target} is the log of some node",
+                    hint=f"say which: ID={target}, with the id of its node",
+                )
+            else:
+                found.append(Running(lines.enter_context(Line(target, timeout=TIMEOUT_S))))
+        yield found

@@ -1,0 +1,157 @@
+"""Evidence from real nodes: what is dumped under load holds, however it is taken and kept."""
+
+import contextlib
+import json
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from admin import ask, lab
+from admin.ask import Line
+from admin.checker.rules.catalogue import judge, load
+from admin.checker.verdict import Result
+from admin.evidence import witnesses
+from admin.evidence.bundle import Bundle
+from admin.evidence.collect import Dump
+from admin.evidence.generations import Generations
+from admin.evidence.sampling import sample
+from election.messages import Index
+from qsync.wire import packed
+from qsync.wire.verbs import Packed
+from tests.live.real import Writer, running, until
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Lab]:
+    with running(tmp_path_factory.mktemp("dump") / "three", nodes=3) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def load_on(found: lab.Lab, number: int) -> Iterator[Writer]:
+    """Somebody writes all the time."""
+    done = threading.Event()
+    writer = Writer(found, number, done)
+    writer.start()
+    try:
+        until(lambda: len(writer.acked) > 20 or writer.error, "20 rows are acknowledged")
+        yield writer
+    finally:
+        done.set()
+        writer.join()
+    assert writer.error is None, writer.error
+
+
+def failed(path: Path) -> list[str]:
+    """Every invariant that the logs, status and digests of a bundle break."""
+    checked = judge(load(path))
+    assert {each.verdict.result for each in checked} & {Result.PASS}
+    return [
+        line
+        for each in checked
+        if each.verdict.result is Result.FAIL
+        for line in each.verdict.describe()
+    ]
+
+
+def test_a_dump_under_load_breaks_nothing_and_has_what_was_acknowledged(
+    three: lab.Lab, tmp_path: Path
+) -> None:
+    with load_on(three, 1) as writer:
+        acked = len(writer.acked)
+        with witnesses.witnesses(three.addresses) as found:
+            bundle = Dump(tmp_path / "out").collect(found, source="nodes")
+    assert failed(bundle.path) == []
+    for node in bundle.manifest.nodes:
+        assert node.last >= node.confirmed > 0
+    rows = [row for row in bundle.rows("wal") if row["seq"] is not None]
+    assert len({row["key_hash"] for row in rows}) >= acked
+
+
+def test_a_command_watches_and_keeps_columns(three: lab.Lab, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="needs the [spark] extra")
+    out = tmp_path / "out"
+    with load_on(three, 2):
+        command = [sys.executable, "-m", "qsync", "dump", *three.addresses, "--out", str(out)]
+        command += ["--format", "parquet", "--sample", "1", "--every", "0.1", "--json"]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=120, cwd=ROOT, check=False
+        )
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    assert rows["status"] > 6
+    bundle = Bundle.open(out)
+    assert {each.path.suffix for each in bundle.parts("wal")} == {".parquet"}
+    assert failed(out) == []
+    series = [row["sample"] for row in bundle.rows("status")]
+    assert series == sorted(set(series), key=lambda number: int(str(number)))
+
+
+def test_samples_come_from_every_member_with_both_clocks(three: lab.Lab) -> None:
+    rows = sample(three.addresses[:1], Generations(), 5, seconds=1.0, period=0.05)
+    assert {row["node"] for row in rows} == {1, 2, 3}
+    assert [row["sample"] for row in rows] == list(range(5, 5 + len(rows)))
+    for row in rows:
+        assert isinstance(row["time_wall"], float)
+        assert isinstance(row["time_mono"], int)
+
+
+def test_directories_and_copies_tell_what_the_nodes_told(
+    tmp_path: Path,
+) -> None:
+    with running(tmp_path / "lab", nodes=3) as found:
+        with load_on(found, 3):
+            pass
+        until(lambda: _quiet(found), "all nodes have the same log")
+        with witnesses.witnesses(found.addresses) as nodes:
+            online = Dump(tmp_path / "online").collect(nodes, source="nodes")
+        found.stop_all()
+        directories = [str(node.dir) for node in found.nodes]
+        with witnesses.witnesses(directories) as nodes:
+            offline = Dump(tmp_path / "offline").collect(nodes, source="directories")
+        copies = []
+        for number, node in enumerate(found.nodes, start=1):
+            copy = tmp_path / f"copy{number}"
+            shutil.copytree(node.dir / "log", copy)
+            copies.append(f"{number}={copy}")
+        with witnesses.witnesses(copies) as nodes:
+            copied = Dump(tmp_path / "copied").collect(nodes, source="directories")
+
+    def log(bundle: Bundle) -> list[tuple[object, ...]]:
+        names = [name for name in next(bundle.rows("wal")) if name != "run_id"]
+        return sorted(tuple(row[name] for name in names) for row in bundle.rows("wal"))
+
+    assert len(log(online)) > 20
+    assert log(offline) == log(online)
+    assert log(copied) == log(online)
+    assert failed(offline.path) == []
+
+
+def _quiet(found: lab.Lab) -> bool:
+    said = [ask.status(address) for address in found.addresses]
+    keys = ("last", "written", "confirmed")
+    return len({each[key] for each in said for key in keys}) == 1
+
+
+def test_nodes_say_that_they_pack_and_an_older_one_is_asked_for_entries(three: lab.Lab) -> None:
+    with Line(three.addresses[0], timeout=20) as line:
+        assert packed.FEATURE in line.greeting.features
+        answer = packed.read(line.ask(Packed(1, Index(1), 3, 64)))
+        assert (answer.first, answer.reached, answer.before) == (1, 3, 0)
+        new = list(witnesses.Running(line).stretches(2, 9, 64))
+        line.greeting = type(line.greeting)(
+            cluster="", instance="", replica=line.greeting.replica, name="", empty=False
+        )
+        old = list(witnesses.Running(line).stretches(2, 9, 64))
+    rows = packed.join([each.rows for each in new])
+    assert (new[0].first, rows.entries) == (2, 8)
+    assert packed.join([each.rows for each in old]).crcs == rows.crcs
