@@ -72,7 +72,7 @@ def conclude(
 ) -> dict[str, Finding]:
     """From all that was found of this run."""
     run = manifest.run_id
-    _fates(own, run, given)
+    _fates(own, run, given, places)
     _claims(own, run)
     _leaders(own, run, places)
     _kept(own, manifest, given)
@@ -101,17 +101,17 @@ def conclude(
     return found
 
 
-def _fates(own: Brought, run: str, given: Given) -> None:
+def _fates(own: Brought, run: str, given: Given, places: Mapping[Whose, Places]) -> None:
     """What is rolled back in one log must be in all that have confirmed so far."""
     rolled: dict[int, set[Whose]] = defaultdict(set)
     for each in own.rows[ROLLED]:
         rolled[each.index].add(whose(each))
-    logs = {whose(each): (each.term, each.index) for each in own.rows[LOG]}
+    logs = [whose(each) for each in own.rows[LOG]]
     for index, gone in rolled.items():
         have = {
             log
-            for log, (first, last) in logs.items()
-            if first <= index <= min(last, given.confirmed.get(log, 0))
+            for log in logs
+            if index <= given.confirmed.get(log, 0) and places[log].term(index) is not None
         }
         if have - gone and have & gone:
             text = f"entry {index} is rolled back on some nodes only"

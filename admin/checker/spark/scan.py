@@ -6,6 +6,7 @@ Nothing goes through the JVM but the plan and what was found: tasks read the fil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
+import pyarrow as pa
 
 from admin.checker.spark.asked import requests
 from admin.checker.spark.columns import PROMOTE, TXN, Slice, Whose, slices
@@ -23,7 +24,8 @@ def scan(units: Sequence[Unit], given: Given) -> Callable[[Batches], Batches]:
     def run(batches: Batches) -> Batches:
         for each in batches:
             for number in each.column(0).to_pylist():
-                yield batch(look(units[number], given))
+                unit = units[number]
+                yield batch(look(unit.run_id, tables(unit), given))
 
     return run
 
@@ -36,14 +38,15 @@ def asks(
     def run(batches: Batches) -> Batches:
         for each in batches:
             for number in each.column(0).to_pylist():
-                yield batch(_answers(units[number], given, asked))
+                unit = units[number]
+                yield batch(answers(unit.run_id, tables(unit), given, asked))
 
     return run
 
 
-def look(unit: Unit, given: Given) -> Iterator[Found]:
+def look(run_id: str, tables: Sequence[pa.Table], given: Given) -> Iterator[Found]:
     """Everything about the logs in one range."""
-    logs = slices(unit.run_id, tables(unit))
+    logs = slices(run_id, tables)
     if not logs:
         return
     yield from compare(logs, given)
@@ -53,8 +56,11 @@ def look(unit: Unit, given: Given) -> Iterator[Found]:
         yield _told(log, given, Asked())
 
 
-def _answers(unit: Unit, given: Given, asked: Mapping[Whose, Asked]) -> Iterator[Found]:
-    for log in slices(unit.run_id, tables(unit)):
+def answers(
+    run_id: str, tables: Sequence[pa.Table], given: Given, asked: Mapping[Whose, Asked]
+) -> Iterator[Found]:
+    """New summaries of the slices of logs that were asked about."""
+    for log in slices(run_id, tables):
         if log.whose in asked:
             yield _told(log, given, asked[log.whose])
 

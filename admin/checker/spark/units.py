@@ -131,21 +131,21 @@ def _parquet(piece: Piece) -> pa.Table:
     there = [name for name in COLUMNS if name in file.schema_arrow.names]
     groups = range(file.num_row_groups) if piece.groups is None else piece.groups
     found = file.read_row_groups(list(groups), columns=there, use_threads=False)
-    return _known(found, piece)
+    return _checked(found, piece)
 
 
 def _lines(piece: Piece) -> pa.Table:
     options = pj.ParseOptions(explicit_schema=_SCHEMA, unexpected_field_behavior="ignore")
     if not piece.path.stat().st_size:
-        return _known(_SCHEMA.empty_table(), piece)
+        return _checked(_SCHEMA.empty_table(), piece)
     try:
         found = pj.read_json(piece.path, pj.ReadOptions(use_threads=False), options)
     except pa.ArrowInvalid as error:
         raise NoEvidence(f"{piece.path} holds what is no row: {error}") from error
-    return _known(found, piece)
+    return _checked(found, piece)
 
 
-def _known(found: pa.Table, piece: Piece) -> pa.Table:
+def known_columns(found: pa.Table, where: object = "it") -> pa.Table:
     """Every column there, those that are needed without holes. Raises NoEvidence."""
     columns = []
     for name in COLUMNS:
@@ -154,12 +154,18 @@ def _known(found: pa.Table, piece: Piece) -> pa.Table:
         else:
             column = found.column(name)
         if name in WAL.needed and column.null_count:
-            raise NoEvidence(f"{piece.path} has rows without {name}")
+            raise NoEvidence(f"{where} has rows without {name}")
         if name in _WORDS and not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         columns.append(column)
-    if found.num_rows:
-        held = pc.min_max(found.column("index")).as_py()
+    return pa.table(columns, names=list(COLUMNS))
+
+
+def _checked(found: pa.Table, piece: Piece) -> pa.Table:
+    """It is what the plan was made from."""
+    table = known_columns(found, piece.path)
+    if table.num_rows:
+        held = pc.min_max(table.column("index")).as_py()
         if held["min"] < piece.first or held["max"] > piece.last:
             raise NoEvidence(f"{piece.path} holds entries {held['min']}..{held['max']}")
-    return pa.table(columns, names=list(COLUMNS))
+    return table

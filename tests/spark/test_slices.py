@@ -1,0 +1,253 @@
+"""Logs in slices give the same verdicts as whole logs, wherever they are cut; no Spark needed."""
+
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow", reason="needs the [spark] extra")
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from admin.checker.parquet import to_parquet
+from admin.checker.rules.catalogue import RULES, load
+from admin.checker.rules.run import Run, build
+from admin.checker.rules.sealing import checksum
+from admin.checker.spark.columns import Whose
+from admin.checker.spark.concluding import Brought, conclude, whose
+from admin.checker.spark.crc import Sealed, checksums
+from admin.checker.spark.found import SLICE
+from admin.checker.spark.joining import Joined
+from admin.checker.spark.scan import answers, look
+from admin.checker.spark.scanning import Given
+from admin.checker.spark.summary import Summary
+from admin.checker.spark.units import known_columns, plan
+from admin.checker.spark.units import tables as tables_of
+from admin.evidence.arrow import batch
+from admin.evidence.bundle import Bundle
+from admin.evidence.manifest import Manifest, NodeFacts, NoEvidence
+from admin.evidence.tables import TABLES, Row
+from tests.spark.planted import cases
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+OF_LOGS = (
+    "log-dense",
+    "log-terms",
+    "log-chain",
+    "log-lsns",
+    "log-controls",
+    "log-fates",
+    "log-matching",
+    "confirmed-agree",
+    "leader-complete",
+    "once",
+    "failures-gone",
+)
+"""Invariants that only need the logs, and who failed."""
+SPANS = (3, 11, 1000)
+WIDE = (15, 1000)
+SEEDS = range(60)
+
+
+@pytest.fixture(scope="module")
+def bundles(tmp_path_factory: pytest.TempPathFactory) -> list[Bundle]:
+    return [bundle for _, bundle, _ in cases(tmp_path_factory.mktemp("planted"))]
+
+
+@pytest.mark.parametrize("span", WIDE)
+def test_slices_of_any_width_break_what_whole_logs_break(bundles: list[Bundle], span: int) -> None:
+    for bundle in bundles:
+        run = load(bundle.path)
+        tables = [table for unit in plan([bundle.path]) for table in tables_of(unit)]
+        assert _in_slices(tables, run, span)[0] == _whole(run), bundle.manifest.run_id
+
+
+def test_slices_examine_as_many_facts_as_whole_logs(bundles: list[Bundle]) -> None:
+    run = load(bundles[0].path)
+    tables = [table for unit in plan([bundles[0].path]) for table in tables_of(unit)]
+    counted = {rule.id: rule.find(run).facts for rule in RULES if rule.id in OF_LOGS}
+    for span in SPANS:
+        _, facts = _in_slices(tables, run, span)
+        assert {name: facts[name] for name in counted} == counted
+
+
+def test_slices_judge_logs_of_any_nonsense_as_whole_logs_are_judged() -> None:
+    """CONFIRMs and ROLLBACKs of anything, retries, holes: dice decide."""
+    seen = Counter[str]()
+    for seed in SEEDS:
+        run, rows = _nonsense(Random(seed))
+        table = known_columns(pa.Table.from_batches([batch("wal", rows)]))
+        whole = _whole(run)
+        seen.update(each[0] for each in whole)
+        for span in SPANS:
+            assert _in_slices([table], run, span)[0] == whole, (seed, span)
+    assert set(OF_LOGS) - set(seen) <= {"log-chain"}, "dice that never show it prove nothing"
+
+
+def test_a_part_that_holds_other_entries_than_its_name_says_is_refused(
+    bundles: list[Bundle], tmp_path: Path
+) -> None:
+    folder = tmp_path / "renamed"
+    shutil.copytree(bundles[0].path, folder)
+    place = folder / "wal" / "1.1" / f"{1:012d}-{5:012d}.jsonl"
+    place.parent.mkdir(parents=True)
+    (folder / "wal.jsonl").rename(place)
+    with pytest.raises(NoEvidence, match="holds entries"):
+        tables_of(plan([folder])[0])
+
+
+def test_statistics_in_parquet_say_what_one_task_reads(
+    bundles: list[Bundle], tmp_path: Path
+) -> None:
+    kept = to_parquet(bundles[0], tmp_path / "parquet")
+    whole = plan([kept.path])
+    assert [(unit.first, unit.last) for unit in whole] == [(1, kept.manifest.part_entries)]
+    cut = plan([kept.path], 10)
+    assert len(cut) > 1
+    rows = [sum(table.num_rows for table in tables_of(unit)) for unit in cut]
+    assert sum(rows) == kept.manifest.rows["wal"]
+    held = {i for t in tables_of(cut[1]) for i in t.column("index").to_pylist()}
+    assert held == set(range(11, 21))
+
+
+def test_checksums_of_columns_are_those_of_entries() -> None:
+    dice = np.random.default_rng(7)
+    size = 2000
+    sealed = Sealed(
+        index=np.arange(size) + 5_000_000_000,
+        term=dice.integers(1, 1 << 40, size),
+        origin=dice.integers(1, 1 << 31, size),
+        lsn=dice.integers(1, 1 << 50, size),
+        kind=dice.integers(1, 6, size),
+        flags=dice.integers(0, 4, size),
+        time=1.7e9 + dice.random(size),
+        body_crc=dice.integers(0, 1 << 32, size),
+        body_len=dice.integers(0, 5000, size),
+        previous=dice.integers(0, 1 << 32, size),
+    )
+    rows = zip(
+        *(getattr(sealed, name).tolist() for name in Sealed.__dataclass_fields__), strict=True
+    )
+    wanted = [checksum(row[:6], (row[6], row[7], row[8]), row[9]) for row in rows]
+    assert checksums(sealed).tolist() == wanted
+
+
+def _whole(run: Run) -> set[tuple[str, int, int, int]]:
+    return {each.where for rule in RULES if rule.id in OF_LOGS for each in rule.find(run).breaches}
+
+
+def _in_slices(
+    tables: list[pa.Table], run: Run, span: int
+) -> tuple[set[tuple[str, int, int, int]], dict[str, int]]:
+    given, name = _given(run), run.manifest.run_id
+    ranges = list(_cut(tables, span))
+    brought = Brought()
+    slices: dict[Whose, dict[int, Summary]] = defaultdict(dict)
+    for each in ranges:
+        brought.take(look(name, each, given))
+    for row in brought.rows.pop(SLICE):
+        slices[whose(row)][row.index] = Summary.parse(row.message)
+    logs = {log: Joined(log, list(found.values()), given) for log, found in slices.items()}
+    asked = {log: each.open for log, each in logs.items() if each.open.anything}
+    for each in ranges:
+        for row in answers(name, each, given, asked):
+            slices[whose(row)][row.index] = Summary.parse(row.message)
+    for log in asked:
+        logs[log] = Joined(log, list(slices[log].values()), given)
+        assert logs[log].open.points == set()
+    for joined in logs.values():
+        brought.take(joined.out)
+    places = {log: each.places for log, each in logs.items()}
+    found = conclude(run.manifest, brought, given, places)
+    breaches = {breach.where for finding in found.values() for breach in finding.breaches}
+    facts = {id_: finding.facts for id_, finding in found.items()}
+    return {each for each in breaches if each[0] in OF_LOGS}, facts
+
+
+def _cut(tables: list[pa.Table], span: int) -> Iterator[list[pa.Table]]:
+    """Ranges of all logs, as one task would see them."""
+    last = max(pc.max(table.column("index")).as_py() for table in tables)
+    for first in range(0, last + 1, span):
+        inside = [
+            table.filter((pc.field("index") >= first) & (pc.field("index") < first + span))
+            for table in tables
+        ]
+        yield [table for table in inside if table.num_rows]
+
+
+def _nonsense(dice: Random) -> tuple[Run, list[Row]]:
+    """Two logs that share a beginning, of controls that name whatever they like."""
+    size = dice.randrange(10, 60)
+    one = _log(dice, size)
+    other = [dict(row) for row in one]
+    fork = dice.randrange(size)
+    other[fork:] = [dict(row) for row in _log(dice, size)[fork:]]
+    rows = [row | {"node": node} for node, log in ((1, one), (2, other)) for row in log]
+    rows = [row for row in rows if dice.random() > 0.01 or row["index"] == 1]
+    rows += [dict(row) for row in rows if dice.random() < 0.01]
+    nodes = tuple(
+        NodeFacts(node=node, confirmed=dice.randrange(size // 2, size + 1), last=size)
+        for node in (1, 2)
+    )
+    manifest = Manifest(run_id="dice", source="dice", voters=2, quorum=1, nodes=nodes)
+    failed = [
+        {
+            "index": n,
+            "time": n,
+            "process": n,
+            "type": "fail",
+            "f": "write",
+            "session": "s",
+            "seq": n,
+        }
+        for n in range(1, 4)
+    ]
+    whole = [dict.fromkeys(TABLES["wal"].columns) | row for row in rows]
+    ops = [dict.fromkeys(TABLES["ops"].columns) | row for row in failed]
+    return build(manifest, {"wal": whole, "ops": ops}), whole
+
+
+def _log(dice: Random, size: int) -> list[Row]:
+    term, lsns = 1, {1: 0, 2: 0, 3: 0}
+    kinds = dice.choice(("TTTTC", "TTTTCR", "TCR", "TTTTTTTTR"))
+    log: list[Row] = []
+    for index in range(1, size + 1):
+        term += dice.random() < 0.06
+        if dice.random() < 0.01:
+            term -= 1
+        origin = term % 3 + 1
+        lsns[origin] += 1 + (dice.random() < 0.01)
+        kind = {"T": "TXN", "C": "CONFIRM", "R": "ROLLBACK"}[dice.choice(kinds)]
+        kind = "PROMOTE" if dice.random() < 0.04 else kind
+        row: Row = {"generation": 1, "index": index, "term": term, "kind": kind, "origin": origin}
+        row |= {"lsn": lsns[origin], "flags": 0, "crc": dice.randrange(1 << 32)}
+        if kind == "TXN":
+            row["flags"] = int(dice.random() < 0.6)
+            row |= {"session": dice.choice("st"), "seq": index if dice.random() < 0.9 else 2}
+        elif dice.random() < 0.95:
+            back = dice.randrange(1, 10)
+            named = log[-back] if len(log) >= back else {"origin": 0, "lsn": dice.randrange(2)}
+            row |= {"ref_owner": named["origin"], "ref_lsn": named["lsn"]}
+        log.append(row)
+    return log
+
+
+def _given(run: Run) -> Given:
+    name = run.manifest.run_id
+    told: dict[tuple[str, int], set[str]] = defaultdict(set)
+    for row in run.ops:
+        if row.get("session") is not None and row.get("seq") is not None:
+            told[str(row["session"]), int(str(row["seq"]))].add(str(row["type"]))
+    failed = {request for request, types in told.items() if types - {"invoke", "info"} == {"fail"}}
+    return Given(
+        confirmed={(name, *log): upto for log, upto in run.confirmed.items()},
+        failed={name: frozenset(failed)},
+        quorum={name: run.manifest.quorum},
+        wanted={name: max(each.confirmed for each in run.manifest.nodes)},
+    )
