@@ -14,7 +14,8 @@ from admin.cluster import Survey
 from admin.history import History, save
 from admin.lab import Lab, LabNode
 from admin.proof import Proof
-from admin.workload import Tally, Workload
+from admin.tally import Tally
+from admin.workload import Workload
 from qsync.client.blocking import connect
 from qsync.errors import Unavailable
 

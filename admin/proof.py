@@ -1,34 +1,45 @@
 """What must hold after a run, looked up in the healed cluster and in the history."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from admin import ask
-from admin.checker.linear import Bank, CasRegister, Model, check
+from admin.checker.elle import check_appends
+from admin.checker.linear import Bank, CasRegister, GrowingSet, Model, check
 from admin.checker.operation import operations
 from admin.checker.verdict import Result, Verdict
 from admin.history import History, Line, Type
-from admin.workload import (
+from admin.loads import Kind
+from admin.tally import Tally
+from admin.workloads import (
     ACCOUNTS,
     BALANCE,
     BANK,
     JOURNAL,
     KEYS,
     LEFT,
+    LISTS,
+    LOADS,
+    QUEUE,
     REGISTERS,
     RIGHT,
-    Tally,
+    SETS,
     balances_of,
     integer,
+    register,
+    set_name,
+    set_of,
 )
 from qsync.client.blocking import Client
+from qsync.client.rows import Row
 from qsync.errors import QsyncError, Unavailable
 from qsync.wire.verbs import Digest
 
 AGAIN_S = 0.1
 PAGE = 10_000
 EXAMPLES_MAX = 10
+_TOTAL = 2 * ACCOUNTS * BALANCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +57,8 @@ class Proof:
     @property
     def total_conserved(self) -> bool:
         """Every transfer in the journal was made exactly once, so no money appeared or went."""
-        return (
-            self.balances == self.balances_expected
-            and sum(self.balances.values()) == 2 * ACCOUNTS * BALANCE
+        return self.balances == self.balances_expected and (
+            not self.balances or sum(self.balances.values()) == _TOTAL
         )
 
     @property
@@ -79,19 +89,50 @@ class Proof:
         return said
 
 
-def read_back(client: Client, history: History) -> tuple[set[int], dict[str, int]]:
-    """Read everything linearizably: the numbers in the journal, and the balances."""
+def read_back(
+    client: Client, history: History, kind: Kind = Kind.MIXED
+) -> tuple[set[int], dict[str, int]]:
+    """Read everything linearizably: numbers of the writes that are there, and the balances."""
+    spaces = LOADS[kind].spaces
     process = history.new_process()
+    for space, look in _LOOKS.items():
+        if space in spaces:
+            look(client, history, process)
+    written = {integer(row[0]) for row in _rows(client, JOURNAL)}
+    if QUEUE in spaces:
+        # What is asynchronous is in no journal; the queue is looked at once, when all is over.
+        written |= {integer(row[0]) for row in _rows(client, QUEUE)}
+        history.invoke(process, "read", key=QUEUE)
+        history.complete(process, Type.OK, value=sorted(written))
+    return written, balances_of(client) if LEFT in spaces else {}
+
+
+def _rows(client: Client, space: str) -> Iterator[Row]:
+    after: list[object] | None = None
+    while rows := client.space(space).select(limit=PAGE, after=after, iterator="all"):
+        yield from rows
+        after = rows[-1]
+
+
+def _registers(client: Client, history: History, process: int) -> None:
     for key in range(KEYS):
-        history.invoke(process, "read", key=f"register {key}")
+        history.invoke(process, "read", key=register(key))
         found = client.space(REGISTERS).get([key])
         history.complete(process, Type.OK, value=None if found is None else found[1])
-    journal: set[int] = set()
-    after: list[object] | None = None
-    while rows := client.space(JOURNAL).select(limit=PAGE, after=after, iterator="all"):
-        journal.update(integer(row[0]) for row in rows)
-        after = rows[-1]
-    return journal, balances_of(client)
+
+
+def _lists(client: Client, history: History, process: int) -> None:
+    keys = [integer(row[0]) for row in _rows(client, LISTS)]
+    for key in keys:
+        history.invoke(process, "txn", key=None, value=[["r", key, None]])
+        (row,) = client.space(LISTS).select([key])
+        history.complete(process, Type.OK, value=[["r", key, row[1]]])
+
+
+def _sets(client: Client, history: History, process: int) -> None:
+    for which in sorted({integer(row[0]) for row in _rows(client, SETS)}):
+        history.invoke(process, "read", key=set_name(which))
+        history.complete(process, Type.OK, value=set_of(client, which))
 
 
 def prove(
@@ -104,11 +145,11 @@ def prove(
 ) -> Proof:
     """Hold what was told against what is there."""
     return Proof(
-        lost=tuple(sorted(set(tally.acked) - journal)),
+        lost=tuple(sorted((set(tally.acked) | _kept(tally)) - journal)),
         rolled_back_visible=tuple(sorted(tally.undone & journal)),
         balances=balances,
-        balances_expected=_expected(lines, journal),
-        linearity=check(operations(lines), _model_of),
+        balances_expected=_expected(lines, journal) if balances else {},
+        linearity=_linearity(lines),
         replicas_identical=len({str(sorted(each.items())) for each in digests.values()}) == 1,
         digests=digests,
     )
@@ -152,12 +193,38 @@ def _opening() -> dict[str, int]:
     return {f"{name}/{account}": BALANCE for name in (LEFT, RIGHT) for account in range(ACCOUNTS)}
 
 
+def _linearity(lines: Sequence[Line]) -> Verdict:
+    """By the dependencies of transactions on lists, else object by object."""
+    known = operations(lines)
+    if any(each.f == "txn" for each in known):
+        return check_appends(known)
+    return check(known, _model_of)
+
+
 def _model_of(key: object) -> Model | None:
     if key == BANK:
         return Bank.of(_opening(), overdraft=True)
+    if isinstance(key, str) and (key == QUEUE or key.startswith(set_name(0)[:-1])):
+        return GrowingSet()
     return CasRegister()
+
+
+def _kept(tally: Tally) -> set[int]:
+    """Asynchronous writes that may not be lost: one behind them in their term was acknowledged."""
+    return {
+        number
+        for number, place in tally.spontaneous.items()
+        if place.index < tally.reach.get(place.term, 0)
+    }
 
 
 def _some(numbers: Sequence[int]) -> str:
     shown = ", ".join(map(str, numbers[:EXAMPLES_MAX]))
     return shown + (" ..." if len(numbers) > EXAMPLES_MAX else "")
+
+
+_LOOKS: Mapping[str, Callable[[Client, History, int], None]] = {
+    REGISTERS: _registers,
+    LISTS: _lists,
+    SETS: _sets,
+}

@@ -1,178 +1,95 @@
-"""Clients that move money and set registers, retry, and write down what they were told.
-
-Every write also inserts a row with a number of its own into a journal, in the same transaction:
-afterwards the journal says which writes took effect.
-"""
+"""Clients that do one kind of load, retry, and write down what they were told."""
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 
 from admin.history import History, Told, Type
+from admin.loads import Kind
+from admin.tally import Place, Tally, Unresolved
+from admin.workloads import ACCOUNTS, BALANCE, FULL, JOURNAL, LEFT, LOADS, RIGHT, SPACES, Act
 from qsync.client.blocking import Client, connect
 from qsync.client.rows import Receipt
-from qsync.client.transaction import Transaction
 from qsync.errors import Conflict, Outcome, OutcomeUnknown, QsyncError
 
-LEFT, RIGHT = "bank_left", "bank_right"
-REGISTERS, JOURNAL = "registers", "journal"
-BANK = "bank"
-ACCOUNTS = 4
-"""In each of the two spaces."""
-BALANCE = 100
-KEYS = 6
-MIX = (35, 30, 10, 10, 15)
-"""Shares of transfers, writes, exchanges, reads of the bank, reads of a register."""
 THINK_S = 0.01
 """A client waits so long between operations: the demo shows safety, the benchmark speed."""
 TIMEOUT_S = 3.0
-RECENT_MAX = 4096
 NUMBERS_EACH = 1_000_000_000
 """Numbers of the journal that each client has for itself."""
-
-
-@dataclass(slots=True)
-class Tally:
-    """What was told so far; one for all clients."""
-
-    acked: dict[int, int] = field(default_factory=dict)
-    undone: set[int] = field(default_factory=set)
-    unknown: dict[int, "Unresolved"] = field(default_factory=dict)
-    met_unknown: int = 0
-    reads: int = 0
-    conflicts: int = 0
-    gap: float = 0.0
-    latencies: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT_MAX))
-    _last_ack: float | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def ack(self, number: int, term: int, seconds: float) -> None:
-        """A write was acknowledged."""
-        now = time.monotonic()
-        with self._lock:
-            if self._last_ack is not None:
-                self.gap = max(self.gap, now - self._last_ack)
-            self._last_ack = now
-            self.acked[number] = term
-            self.latencies.append(seconds)
-
-    def waiting(self) -> float:
-        """How long ago the last acknowledgement was."""
-        return 0.0 if self._last_ack is None else time.monotonic() - self._last_ack
-
-    @property
-    def terms(self) -> list[int]:
-        """The terms in which something was acknowledged."""
-        return sorted(set(self.acked.values()))
+MAY_GO = "asynchronous: it was answered, and may still be lost"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unresolved:
-    """A write of which nobody could say what became of it, and how to ask again."""
+class Orders:
+    """What a client is told to do. `think`: its pause between two operations, in seconds."""
 
-    process: int
+    seeds: Sequence[str]
     number: int
-    token: str
-    client: Client
+    seed: int
+    think: float
+    acts: tuple[tuple[Act, int], ...]
 
 
 class Worker:
     """One client in a thread of its own. It never stops on an error that a user may meet."""
 
     def __init__(
-        self,
-        seeds: Sequence[str],
-        *,
-        history: History,
-        tally: Tally,
-        stop: threading.Event,
-        number: int,
-        seed: int,
-        think: float,
+        self, orders: Orders, *, history: History, tally: Tally, stop: threading.Event
     ) -> None:
-        self._seeds = seeds
-        self._think = think
+        self.dice = Random(f"{orders.seed} {orders.number}")  # noqa: S311 - replays, hides nothing
+        self.clients: list[Client] = []
+        self.crash: BaseException | None = None
+        self._orders = orders
         self._history = history
         self._tally = tally
         self._stop = stop
-        self._random = Random(f"{seed} {number}")  # noqa: S311 - replays, hides nothing
         self._process = history.new_process()
-        self._next = number * NUMBERS_EACH
-        self.clients: list[Client] = []
-        self.crash: BaseException | None = None
-        self.thread = threading.Thread(target=self._run, name=f"client {number}", daemon=True)
+        self._next = orders.number * NUMBERS_EACH
+        name = f"client {orders.number}"
+        self.thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    @property
+    def number(self) -> int:
+        """Which of the clients it is."""
+        return self._orders.number
+
+    @property
+    def chapter(self) -> int:
+        """Which lists and sets are in use: checking and reading take longer as they grow."""
+        return len(self._tally.acked) // FULL
 
     def _run(self) -> None:
+        acts = [act for act, _ in self._orders.acts]
+        shares = [share for _, share in self._orders.acts]
         try:
-            client = connect(self._seeds, timeout=TIMEOUT_S)
+            client = connect(self._orders.seeds, timeout=TIMEOUT_S)
             self.clients.append(client)
-            while not self._stop.wait(self._think):
-                self._one(client)
+            while not self._stop.wait(self._orders.think):
+                (act,) = self.dice.choices(acts, shares)
+                act(self, client)
         except BaseException as error:  # noqa: BLE001 - handed to the thread that judges
             self.crash = error
 
-    def _one(self, client: Client) -> None:
-        (do,) = self._random.choices(
-            (self._transfer, self._write, self._exchange, self._read_bank, self._read),
-            MIX,
-        )
-        do(client)
-
-    def _transfer(self, client: Client) -> None:
-        source = self._random.randrange(ACCOUNTS)
-        target = self._random.randrange(ACCOUNTS)
-        amount = self._random.randint(1, 9)
-        there, back = self._random.sample((LEFT, RIGHT), 2)
-        value = [f"{there}/{source}", f"{back}/{target}", amount]
-
-        def change(number: int) -> Receipt:
-            with client.transaction() as tx:
-                tx.space(there).update([source], [("-", "balance", amount)])
-                tx.space(back).update([target], [("+", "balance", amount)])
-                tx.space(JOURNAL).insert([number, "transfer"])
-            return _receipt(tx)
-
-        self._change(client, "transfer", BANK, value, change)
-
-    def _write(self, client: Client) -> None:
-        key = self._random.randrange(KEYS)
-
-        def change(number: int) -> Receipt:
-            with client.transaction() as tx:
-                tx.space(REGISTERS).replace([key, number])
-                tx.space(JOURNAL).insert([number, "write"])
-            return _receipt(tx)
-
-        self._change(client, "write", f"register {key}", None, change)
-
-    def _exchange(self, client: Client) -> None:
-        key = self._random.randrange(KEYS)
-        old = self._read_register(client, key)
-        if old is None:
-            return
-
-        def change(number: int) -> Receipt:
-            with client.transaction() as tx:
-                found = tx.space(REGISTERS).get([key])
-                if found is None or found[1] != old:
-                    raise Conflict("the register holds something else")
-                tx.space(REGISTERS).replace([key, number])
-                tx.space(JOURNAL).insert([number, "cas"])
-            return _receipt(tx)
-
-        self._change(client, "cas", f"register {key}", old, change)
-
-    def _change(
-        self, client: Client, f: str, key: str, value: object, change: Callable[[int], Receipt]
+    def change(
+        self,
+        client: Client,
+        f: str,
+        key: str | None,
+        value: Callable[[int], object],
+        change: Callable[[int], Receipt],
+        *,
+        sync: bool = True,
     ) -> None:
-        """Do one write and note what was told; an unknown outcome costs the process its name."""
+        """Do one write and note what was told; an unknown outcome costs the process its name.
+
+        `value`: what the history says of a write by its number, asked before and after it.
+        """
         self._next += 1
         number, process = self._next, self._process
-        asked = _asked(f, value, number)
-        self._history.invoke(process, f, key=key, value=asked)
+        self._history.invoke(process, f, key=key, value=value(number))
         begun = time.monotonic()
         try:
             receipt = change(number)
@@ -185,9 +102,13 @@ class Worker:
         except QsyncError as error:
             self._undone(process, number, error)
         else:
-            self._tally.ack(number, receipt.term, time.monotonic() - begun)
-            told = Told(term=receipt.term, lsn=receipt.lsn)
-            self._history.complete(process, Type.OK, told=told)
+            place = Place(client=self.number, term=receipt.term, index=receipt.index)
+            self._tally.ack(number, place, time.monotonic() - begun, sync=sync)
+            told = Told(term=receipt.term, lsn=receipt.lsn, error=None if sync else MAY_GO)
+            kind = Type.OK if sync else Type.INFO
+            self._history.complete(process, kind, value=value(number), told=told)
+            if not sync:
+                self._process = self._history.new_process()
 
     def _undone(self, process: int, number: int, error: QsyncError) -> None:
         if error.outcome is Outcome.UNKNOWN:
@@ -199,33 +120,17 @@ class Worker:
         self._tally.undone.add(number)
         self._history.complete(process, Type.FAIL, told=Told(error=error.code))
 
-    def _read_bank(self, client: Client) -> None:
-        """All balances at one moment: two selects that are validated together."""
+    def look(self, f: str, key: str, look: Callable[[], object]) -> object:
+        """Do one read and note what was told; None also when there was no answer."""
         process = self._process
-        self._history.invoke(process, "read", key=BANK)
+        self._history.invoke(process, f, key=key)
         try:
-            with client.transaction() as tx:
-                balances = balances_of(tx)
+            value = look()
         except QsyncError as error:
             self._tally.conflicts += isinstance(error, Conflict)
             self._history.complete(process, Type.FAIL, told=Told(error=error.code))
-        else:
-            self._tally.reads += 1
-            self._history.complete(process, Type.OK, value=balances)
-
-    def _read(self, client: Client) -> None:
-        self._read_register(client, self._random.randrange(KEYS))
-
-    def _read_register(self, client: Client, key: int) -> object:
-        process = self._process
-        self._history.invoke(process, "read", key=f"register {key}")
-        try:
-            found = client.space(REGISTERS).get([key])
-        except QsyncError as error:
-            self._history.complete(process, Type.FAIL, told=Told(error=error.code))
             return None
         self._tally.reads += 1
-        value = None if found is None else found[1]
         self._history.complete(process, Type.OK, value=value)
         return value
 
@@ -241,19 +146,18 @@ class Workload:
         clients: int,
         seed: int,
         think: float = THINK_S,
+        kind: Kind = Kind.MIXED,
     ) -> None:
+        self.kind = kind
         self.tally = Tally()
         self.history = history
         self._stop = threading.Event()
         self._workers = [
             Worker(
-                seeds,
+                Orders(seeds=seeds, number=number, seed=seed, think=think, acts=LOADS[kind].acts),
                 history=history,
                 tally=self.tally,
                 stop=self._stop,
-                number=number,
-                seed=seed,
-                think=think,
             )
             for number in range(1, clients + 1)
         ]
@@ -304,54 +208,19 @@ class Workload:
                 client.close()
 
 
-def balances_of(source: Client | Transaction) -> dict[str, int]:
-    """All balances, by space and account."""
-    return {
-        f"{name}/{row[0]}": integer(row[1])
-        for name in (LEFT, RIGHT)
-        for row in source.space(name).select()
-    }
-
-
-def integer(value: object) -> int:
-    """A field that the format says is a number."""
-    assert isinstance(value, int)
-    return value
-
-
-def prepare(client: Client) -> None:
+def prepare(client: Client, kind: Kind = Kind.MIXED) -> None:
     """Make the spaces and open the accounts."""
-    for name in (LEFT, RIGHT):
-        fields = [("id", "unsigned"), ("balance", "integer")]
-        client.schema.create_space(name, is_sync=True, format=fields)
-        for account in range(ACCOUNTS):
-            client.space(name).replace([account, BALANCE])
-    client.schema.create_space(
-        REGISTERS, is_sync=True, format=[("id", "unsigned"), ("value", "unsigned")]
-    )
-    client.schema.create_space(
-        JOURNAL, is_sync=True, format=[("id", "unsigned"), ("what", "string")]
-    )
+    load = LOADS[kind]
+    for name in (*load.spaces, JOURNAL):
+        format_, sync, primary = SPACES[name]
+        client.schema.create_space(name, is_sync=sync, format=format_, primary=primary)
+    if load.has_bank:
+        for name in (LEFT, RIGHT):
+            for account in range(ACCOUNTS):
+                client.space(name).replace([account, BALANCE])
 
 
 def drop(client: Client) -> None:
     """Remove the spaces that an earlier run left, if any."""
-    for name in {LEFT, RIGHT, REGISTERS, JOURNAL} & client.schema.spaces().keys():
+    for name in SPACES.keys() & client.schema.spaces().keys():
         client.schema.drop_space(name)
-
-
-def _asked(f: str, value: object, number: int) -> object:
-    """What the history says was asked for. Every written value is the write's own number."""
-    match f:
-        case "transfer":
-            assert isinstance(value, list)
-            return [*value, number]
-        case "cas":
-            return [value, number]
-        case _:
-            return number
-
-
-def _receipt(tx: Transaction) -> Receipt:
-    assert tx.receipt is not None
-    return tx.receipt

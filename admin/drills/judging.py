@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from admin.checker.verdict import Result
 from admin.drills import measure
-from admin.drills.model import CHECKS
+from admin.drills.model import CHECKS, Drill
 from admin.drills.record import End, Recorded
 from admin.drills.words import MEASURES, Scale
+from admin.workloads import LOADS
 
 MEASURE = "measure"
 
@@ -64,6 +65,12 @@ def judge(run: Recorded) -> Judged:
     return Judged(run=run, end=end, measures=measured, findings=findings)
 
 
+def checks(drill: Drill) -> list[str]:
+    """What is checked: `total_conserved` only where there is money."""
+    bank = LOADS[drill.load.kind].has_bank
+    return [name for name in drill.expect.checks if bank or name != "total_conserved"]
+
+
 def show(value: float | None, scale: Scale) -> str:
     """For people."""
     if value is None:
@@ -89,7 +96,7 @@ def _limits(run: Recorded, measured: Mapping[str, float | None]) -> list[Finding
 
 
 def _checks(run: Recorded) -> list[Finding]:
-    return [_check(run, name) for name in run.drill.expect.checks]
+    return [_check(run, name) for name in checks(run.drill)]
 
 
 def _check(run: Recorded, name: str) -> Finding:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from admin.loads import Kind
+
 Value = str | float | bool
 """What an option of a step may hold. Durations are seconds."""
 
@@ -105,8 +107,9 @@ class Guards:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """How many clients work, each with so long a pause between two operations."""
+    """How many clients do which kind of work, with so long a pause between two operations."""
 
+    kind: Kind = Kind.MIXED
     clients: int = 6
     think: float = 0.01
 

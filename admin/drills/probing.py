@@ -11,7 +11,7 @@ from admin.cluster import Survey
 from admin.drills.model import Condition
 from admin.drills.watch import Watch
 from admin.sample import NodeSample
-from admin.workload import Tally
+from admin.tally import Tally
 
 EXTERNAL_S_MAX = 10.0
 """A command that is asked as a probe has so long to end."""

@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 from importlib.metadata import entry_points
 from pathlib import Path
 
+from admin import loads
 from admin.drills import conditions, steps
 from admin.drills.model import (
     ALL,
@@ -193,6 +194,9 @@ def _guards(spot: Spot) -> Guards:
 def _load(spot: Spot) -> Load:
     parts = spot.known([each.name for each in fields(Load)], "option of the workload")
     load = Load()
+    if "kind" in parts:
+        word = parts["kind"].word([*map(str, loads.Kind)], "kind of load")
+        load = replace(load, kind=loads.Kind(word or loads.Kind.MIXED))
     if "clients" in parts:
         load = replace(load, clients=parts["clients"].read(int) or load.clients)
     if "think" in parts:

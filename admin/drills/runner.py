@@ -68,6 +68,7 @@ class Runner:
             clients=self.drill.load.clients,
             seed=self.drill.seed,
             think=self.drill.load.think,
+            kind=self.drill.load.kind,
         )
         try:
             with Watch(self.lab.addresses) as watch:
@@ -83,7 +84,7 @@ class Runner:
         watch = probes.watch
         with connect(self.lab.addresses, timeout=UP_S_MAX) as client:
             workload.drop(client)
-            workload.prepare(client)
+            workload.prepare(client, load.kind)
         begun = time.monotonic()
         acts = Acts(self.lab, journal, probes.names, lambda: _leader(watch), REPERTOIRE)
         end, why = self._play(acts, load, probes)
@@ -248,7 +249,7 @@ class Runner:
     def _prove(self, load: Workload) -> Proof:
         self.tell("checking")
         with connect(self.lab.addresses, timeout=UP_S_MAX) as client:
-            found, balances = proof.read_back(client, self.history)
+            found, balances = proof.read_back(client, self.history, load.kind)
         self.history.give_up("the run ended and nobody could say")
         digests = proof.same_digests(self.lab.addresses, timeout=MEET_S_MAX)
         return proof.prove(

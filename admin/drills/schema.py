@@ -1,5 +1,6 @@
 """The JSON Schema of drill files, for editors."""
 
+from admin import loads
 from admin.drills.model import ALL, CHECKS, LEADER, Pick, Role
 from admin.drills.reader import VERSION
 from admin.drills.words import (
@@ -53,7 +54,13 @@ def schema() -> Schema:
                 "targets": {"type": "object", "additionalProperties": _target()},
                 "guards": _guards(),
                 "stop_when": {"type": "array", "items": condition},
-                "workload": _table({"clients": {"type": "integer"}, "think": _DURATION}),
+                "workload": _table(
+                    {
+                        "kind": {"enum": list(map(str, loads.Kind))},
+                        "clients": {"type": "integer"},
+                        "think": _DURATION,
+                    }
+                ),
                 "steady_state": {"type": "array", "items": condition},
                 "options": {
                     "type": "object",

@@ -1,0 +1,15 @@
+"""Kinds of load that clients can put on a cluster, by name."""
+
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What it is, and does: `admin.workloads`."""
+
+    MIXED = "mixed"
+    REGISTER = "register"
+    CAS = "cas"
+    APPEND = "append"
+    BANK = "bank"
+    SET = "set"
+    QUEUE = "queue"

@@ -1,0 +1,76 @@
+"""What the clients of a run were told so far: acknowledged, undone, unknown, and how quickly."""
+
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+
+from qsync.client.blocking import Client
+
+RECENT_MAX = 4096
+"""So many of the latest latencies are kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unresolved:
+    """A write of which nobody could say what became of it, and how to ask again."""
+
+    process: int
+    number: int
+    token: str
+    client: Client
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where in the log a write of a client is. `client`: its number."""
+
+    client: int
+    term: int
+    index: int
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was told so far; one for all clients."""
+
+    acked: dict[int, int] = field(default_factory=dict)
+    undone: set[int] = field(default_factory=set)
+    unknown: dict[int, Unresolved] = field(default_factory=dict)
+    met_unknown: int = 0
+    reads: int = 0
+    conflicts: int = 0
+    gap: float = 0.0
+    latencies: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT_MAX))
+    spontaneous: dict[int, Place] = field(default_factory=dict)
+    """Asynchronous writes that were answered: promised only to those behind them."""
+    reach: dict[int, int] = field(default_factory=dict)
+    """The highest acknowledged index of each term: below it everything of the term stays."""
+    _last_ack: float | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def ack(self, number: int, place: Place, seconds: float, *, sync: bool = True) -> None:
+        """A write was acknowledged. One that is not `sync` may still be lost."""
+        with self._lock:
+            self._acknowledged(seconds)
+            if sync:
+                self.acked[number] = place.term
+                self.reach[place.term] = max(self.reach.get(place.term, 0), place.index)
+            else:
+                self.spontaneous[number] = place
+
+    def _acknowledged(self, seconds: float) -> None:
+        now = time.monotonic()
+        if self._last_ack is not None:
+            self.gap = max(self.gap, now - self._last_ack)
+        self._last_ack = now
+        self.latencies.append(seconds)
+
+    def waiting(self) -> float:
+        """How long ago the last acknowledgement was."""
+        return 0.0 if self._last_ack is None else time.monotonic() - self._last_ack
+
+    @property
+    def terms(self) -> list[int]:
+        """The terms in which something was acknowledged."""
+        return sorted(set(self.acked.values()))

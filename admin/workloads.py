@@ -1,0 +1,285 @@
+"""What the clients of a run do: kinds of load, each with its spaces and the checks that judge it.
+
+Every synchronous write also inserts a row with a number of its own into a journal, in the same
+transaction: afterwards the journal says which writes took effect.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from admin.loads import Kind
+from qsync.client.blocking import Client
+from qsync.client.rows import Receipt
+from qsync.client.transaction import Transaction
+from qsync.errors import Conflict
+
+if TYPE_CHECKING:
+    from admin.workload import Worker
+
+LEFT, RIGHT = "bank_left", "bank_right"
+REGISTERS, JOURNAL = "registers", "journal"
+LISTS, SETS, QUEUE = "lists", "sets", "queue"
+BANK = "bank"
+ACCOUNTS = 4
+"""In each of the two spaces."""
+BALANCE = 100
+KEYS = 6
+FULL = 100
+"""After so many acknowledged writes of all clients new lists and sets are begun."""
+
+Act: TypeAlias = Callable[["Worker", Client], None]
+SPACES: Mapping[str, tuple[Sequence[tuple[str, str]], bool, Sequence[str] | None]] = {
+    LEFT: ([("id", "unsigned"), ("balance", "integer")], True, None),
+    RIGHT: ([("id", "unsigned"), ("balance", "integer")], True, None),
+    REGISTERS: ([("id", "unsigned"), ("value", "unsigned")], True, None),
+    JOURNAL: ([("id", "unsigned"), ("what", "string")], True, None),
+    LISTS: ([("id", "unsigned"), ("items", "array")], True, None),
+    SETS: ([("set", "unsigned"), ("number", "unsigned")], True, ("set", "number")),
+    QUEUE: ([("number", "unsigned"), ("client", "unsigned")], False, None),
+}
+"""Format, synchronous or not, and the parts of the primary key where it is not the first field."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """`acts` with their shares. `spaces` beside the journal."""
+
+    about: str
+    acts: tuple[tuple[Act, int], ...]
+    spaces: tuple[str, ...]
+
+    @property
+    def has_bank(self) -> bool:
+        """There is money, whose sum is looked at."""
+        return LEFT in self.spaces
+
+
+# -- the bank
+
+
+def transfer(worker: "Worker", client: Client) -> None:
+    """Money goes from one space to the other."""
+    dice = worker.dice
+    source, target = dice.randrange(ACCOUNTS), dice.randrange(ACCOUNTS)
+    amount = dice.randint(1, 9)
+    there, back = dice.sample((LEFT, RIGHT), 2)
+
+    def change(number: int) -> Receipt:
+        with client.transaction() as tx:
+            tx.space(there).update([source], [("-", "balance", amount)])
+            tx.space(back).update([target], [("+", "balance", amount)])
+            tx.space(JOURNAL).insert([number, "transfer"])
+        return receipt_of(tx)
+
+    names = [f"{there}/{source}", f"{back}/{target}", amount]
+    worker.change(client, "transfer", BANK, lambda number: [*names, number], change)
+
+
+def read_bank(worker: "Worker", client: Client) -> None:
+    """All balances at one moment: two selects that are validated together."""
+
+    def look() -> object:
+        with client.transaction() as tx:
+            return balances_of(tx)
+
+    worker.look("read", BANK, look)
+
+
+def balances_of(source: Client | Transaction) -> dict[str, int]:
+    """All balances, by space and account."""
+    return {
+        f"{name}/{row[0]}": integer(row[1])
+        for name in (LEFT, RIGHT)
+        for row in source.space(name).select()
+    }
+
+
+# -- registers
+
+
+def write(worker: "Worker", client: Client) -> None:
+    """A register gets the write's own number."""
+    key = worker.dice.randrange(KEYS)
+
+    def change(number: int) -> Receipt:
+        with client.transaction() as tx:
+            tx.space(REGISTERS).replace([key, number])
+            tx.space(JOURNAL).insert([number, "write"])
+        return receipt_of(tx)
+
+    worker.change(client, "write", register(key), _itself, change)
+
+
+def exchange(worker: "Worker", client: Client) -> None:
+    """Compare and set, by a transaction that reads first."""
+    key = worker.dice.randrange(KEYS)
+    old = read_register(worker, client, key)
+    if old is None:
+        return
+
+    def change(number: int) -> Receipt:
+        with client.transaction() as tx:
+            found = tx.space(REGISTERS).get([key])
+            if found is None or found[1] != old:
+                raise Conflict("the register holds something else")
+            tx.space(REGISTERS).replace([key, number])
+            tx.space(JOURNAL).insert([number, "cas"])
+        return receipt_of(tx)
+
+    worker.change(client, "cas", register(key), lambda number: [old, number], change)
+
+
+def read(worker: "Worker", client: Client) -> None:
+    """Of any register."""
+    read_register(worker, client, worker.dice.randrange(KEYS))
+
+
+def read_register(worker: "Worker", client: Client, key: int) -> object:
+    """Its value; None also when it could not be read."""
+
+    def look() -> object:
+        found = client.space(REGISTERS).get([key])
+        return None if found is None else found[1]
+
+    return worker.look("read", register(key), look)
+
+
+def register(key: int) -> str:
+    """What a history calls it."""
+    return f"register {key}"
+
+
+# -- lists
+
+
+def append(worker: "Worker", client: Client) -> None:
+    """A transaction reads one or two lists, and appends to one or two."""
+    dice = worker.dice
+    first = KEYS * worker.chapter
+    keys = [first + key for key in dice.sample(range(KEYS), 2)]
+    reads, appends = keys[: dice.randint(0, 2)], keys[dice.randint(0, 1) :]
+    seen: dict[int, list[object]] = {}
+
+    def change(number: int) -> Receipt:
+        with client.transaction() as tx:
+            seen.update({key: list_of(tx, key) for key in reads})
+            for key in appends:
+                tx.space(LISTS).replace([key, [*list_of(tx, key), number]])
+            tx.space(JOURNAL).insert([number, "append"])
+        return receipt_of(tx)
+
+    def steps(number: int) -> object:
+        """What was asked for; once it is done, with what was read."""
+        looked: list[list[object]] = [["r", key, seen.get(key)] for key in reads]
+        return looked + [["append", key, number] for key in appends]
+
+    worker.change(client, "txn", None, steps, change)
+
+
+def list_of(source: Client | Transaction, key: int) -> list[object]:
+    """A list; an empty one when nobody appended yet."""
+    found = source.space(LISTS).get([key])
+    items = [] if found is None else found[1]
+    assert isinstance(items, list | tuple)
+    return list(items)
+
+
+# -- sets
+
+
+def add(worker: "Worker", client: Client) -> None:
+    """A new element."""
+    which = worker.chapter
+
+    def change(number: int) -> Receipt:
+        with client.transaction() as tx:
+            tx.space(SETS).insert([which, number])
+            tx.space(JOURNAL).insert([number, "add"])
+        return receipt_of(tx)
+
+    worker.change(client, "add", set_name(which), _itself, change)
+
+
+def read_set(worker: "Worker", client: Client) -> None:
+    """All elements."""
+    which = worker.chapter
+    worker.look("read", set_name(which), lambda: set_of(client, which))
+
+
+def set_of(client: Client, which: int) -> list[object]:
+    """The elements of a set."""
+    return [row[1] for row in client.space(SETS).select([which])]
+
+
+def set_name(which: int) -> str:
+    """What a history calls it."""
+    return f"set {which}"
+
+
+# -- the queue
+
+
+def offer(worker: "Worker", client: Client) -> None:
+    """A row of an asynchronous space, half of the time in a synchronous transaction."""
+    sync = worker.dice.random() < 0.5  # noqa: PLR2004 - half
+
+    def change(number: int) -> Receipt:
+        with client.transaction() as tx:
+            tx.space(QUEUE).insert([number, worker.number])
+            if sync:
+                tx.space(JOURNAL).insert([number, "offer"])
+        return receipt_of(tx)
+
+    worker.change(client, "add", QUEUE, _itself, change, sync=sync)
+
+
+def integer(value: object) -> int:
+    """A field that the format says is a number."""
+    assert isinstance(value, int)
+    return value
+
+
+def receipt_of(tx: Transaction) -> Receipt:
+    """Of a transaction that was committed."""
+    assert tx.receipt is not None
+    return tx.receipt
+
+
+def _itself(number: int) -> object:
+    """Every written value is the write's own number."""
+    return number
+
+
+LOADS: Mapping[Kind, Load] = {
+    Kind.MIXED: Load(
+        about="transfers in a bank of two spaces, registers that are set, compared and read",
+        acts=((transfer, 35), (write, 30), (exchange, 10), (read_bank, 10), (read, 15)),
+        spaces=(LEFT, RIGHT, REGISTERS),
+    ),
+    Kind.REGISTER: Load(
+        about="registers that are set and read", acts=((write, 1), (read, 1)), spaces=(REGISTERS,)
+    ),
+    Kind.CAS: Load(
+        about="registers that are compared and set by transactions",
+        acts=((write, 1), (exchange, 4), (read, 1)),
+        spaces=(REGISTERS,),
+    ),
+    Kind.APPEND: Load(
+        about="transactions that append to lists and read them",
+        acts=((append, 1),),
+        spaces=(LISTS,),
+    ),
+    Kind.BANK: Load(
+        about="transfers in a bank of two spaces, and reads of all of it",
+        acts=((transfer, 4), (read_bank, 1)),
+        spaces=(LEFT, RIGHT),
+    ),
+    Kind.SET: Load(about="sets that only grow", acts=((add, 3), (read_set, 1)), spaces=(SETS,)),
+    Kind.QUEUE: Load(
+        about="synchronous and asynchronous transactions in one queue",
+        acts=((offer, 1),),
+        spaces=(QUEUE,),
+    ),
+}
+"""By kind."""

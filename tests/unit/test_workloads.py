@@ -1,0 +1,90 @@
+"""Kinds of load: what was told is held against what is there, by the checks of each kind."""
+
+import pytest
+
+from admin import proof
+from admin.checker.verdict import Result
+from admin.drills import judging, reader
+from admin.history import History, Type
+from admin.loads import Kind
+from admin.proof import Proof
+from admin.tally import Place, Tally
+from admin.workloads import JOURNAL, LOADS, QUEUE, SPACES
+
+SAME = {"n1": {"s": "d"}, "n2": {"s": "d"}}
+
+
+def place(term: int, index: int) -> Place:
+    return Place(client=1, term=term, index=index)
+
+
+def prove(tally: Tally, history: History, journal: set[int]) -> Proof:
+    return proof.prove(tally, history.lines, journal=journal, balances={}, digests=SAME)
+
+
+def did(history: History, f: str, key: str | None, value: object, kind: Type = Type.OK) -> None:
+    process = history.new_process()
+    history.invoke(process, f, key=key, value=value)
+    history.complete(process, kind, value=value)
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_every_kind_of_load_has_something_to_do_and_spaces_that_are_known(kind: Kind) -> None:
+    load = LOADS[kind]
+    assert load.about
+    assert all(share > 0 for _, share in load.acts)
+    assert {*load.spaces, JOURNAL} <= SPACES.keys()
+
+
+def test_an_asynchronous_write_may_be_lost_unless_one_behind_it_was_acknowledged() -> None:
+    tally, history = Tally(), History()
+    tally.ack(1, place(3, 10), 0.01, sync=False)
+    tally.ack(2, place(3, 11), 0.01)
+    tally.ack(3, place(3, 12), 0.01, sync=False)
+    tally.ack(4, place(2, 5), 0.01, sync=False)
+    did(history, "add", QUEUE, 2)
+    did(history, "read", QUEUE, [2])
+    assert prove(tally, history, {2}).lost == (1,)
+    assert prove(tally, history, {1, 2}).lost == ()
+    assert prove(tally, history, {1}).lost == (2,)
+
+
+def test_a_set_that_lost_an_element_is_not_linearizable() -> None:
+    history = History()
+    did(history, "add", "set 0", 1)
+    did(history, "add", "set 0", 2)
+    did(history, "read", "set 0", [1])
+    assert prove(Tally(), history, set()).linearity.result is Result.FAIL
+    history = History()
+    did(history, "add", "set 0", 1)
+    did(history, "add", "set 0", 2, Type.INFO)
+    did(history, "read", "set 0", [1])
+    assert prove(Tally(), history, set()).linearity.result is Result.PASS
+
+
+def test_a_list_that_lost_what_somebody_appended_is_found_by_its_dependencies() -> None:
+    def history(last: list[int]) -> History:
+        made = History()
+        did(made, "txn", None, [["append", 1, 10]])
+        did(made, "txn", None, [["r", 1, [10]], ["append", 1, 11]])
+        did(made, "txn", None, [["r", 1, last]])
+        return made
+
+    assert prove(Tally(), history([10, 11]), set()).linearity.result is Result.PASS
+    assert prove(Tally(), history([11]), set()).linearity.result is Result.FAIL
+    assert prove(Tally(), history([10]), set()).linearity.result is Result.FAIL
+
+
+def test_money_is_counted_only_where_there_is_a_bank() -> None:
+    assert prove(Tally(), History(), set()).total_conserved
+    path = reader.find("leader-kill")
+    drill = reader.load(path, {"workload.kind": "set"})
+    assert drill.load.kind is Kind.SET
+    assert not LOADS[drill.load.kind].has_bank
+    assert judging.checks(drill) == [
+        "linearizable",
+        "replicas_identical",
+        "rolled_back_invisible",
+        "one_leader_per_term",
+    ]
+    assert "total_conserved" in judging.checks(reader.load(path))
