@@ -28,7 +28,6 @@ class Kind(Enum):
 class Ask:
     """`answer` or `error` is set once, together with `settled_at`.
 
-    `patience`: seconds without a word of the node until another one is asked.
     `doubts`: replicas that may have an attempt of which nobody knows what became (0: one that said
     itself that it does not know). `refusal`: the last definite "not now". `wake` belongs to the
     shell.
@@ -42,7 +41,6 @@ class Ask:
         "error",
         "frame",
         "kind",
-        "patience",
         "refusal",
         "request",
         "sent_at",
@@ -59,7 +57,6 @@ class Ask:
         self.deadline = deadline
         self.frame = frame
         self.sent_at = 0.0
-        self.patience = ANSWER_PATIENCE_S + _wait(request)
         self.settled_at: float | None = None
         self.answer: list[object] | None = None
         self.error: QsyncError | None = None
@@ -71,6 +68,11 @@ class Ask:
     def id(self) -> int:
         """The number that its reply will carry."""
         return self.request.id
+
+    @property
+    def patience(self) -> float:
+        """Seconds without a word of the node until another one is asked."""
+        return ANSWER_PATIENCE_S + _wait(self.request)
 
     @property
     def wants_leader(self) -> bool:

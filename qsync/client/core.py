@@ -120,7 +120,8 @@ class Core:
         try:
             payloads = link.received(data)
             if shaking and link.phase is Phase.READY:
-                self._welcomed(link, now)
+                self.wires.welcomed(link)
+                self._probe(link, now)
             for payload in payloads:
                 number, answer = replies.decode(payload)
                 ask = link.inflight.pop(number, None)
@@ -230,13 +231,10 @@ class Core:
 
     # -- connections
 
-    def _welcomed(self, link: Link, now: float) -> None:
-        self.wires.welcomed(link)
-        if not self.wires.direct:
-            self._probe(link, now)
-
     def _probe(self, link: Link, now: float) -> None:
         """Are you there, do you lead, who else is there?"""
+        if self.wires.direct:
+            return
         self._number += 1
         status = Plain(self._number, Verb.STATUS)
         frame, deadline = requests.encode(status), now + OWN_DEADLINE_S
