@@ -54,12 +54,16 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What came back with an answer: the node that gave it, and the receipt."""
+    """What came back with an answer: the node that gave it, and the receipt.
+
+    `log_index`: where in the log the write is.
+    """
 
     node: str | None = None
     term: int | None = None
     lsn: int | None = None
     error: str | None = None
+    log_index: int | None = None
 
 
 NOTHING_TOLD = Told()
@@ -140,6 +144,7 @@ class History:
             term=told.term,
             lsn=told.lsn,
             error=told.error,
+            log_index=told.log_index,
         )
         self._lines.append(line)
         if self._sink is not None:

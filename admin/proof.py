@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from admin import ask
 from admin.checker.elle import check_appends
-from admin.checker.linear import Bank, CasRegister, GrowingSet, Model, check
+from admin.checker.linear import LINEARIZABLE, Bank, CasRegister, GrowingSet, Model, check
 from admin.checker.operation import operations
-from admin.checker.verdict import Result, Verdict
+from admin.checker.verdict import Result, Verdict, merge
 from admin.history import History, Line, Type
 from admin.loads import Kind
 from admin.tally import Tally
@@ -194,11 +194,13 @@ def _opening() -> dict[str, int]:
 
 
 def _linearity(lines: Sequence[Line]) -> Verdict:
-    """By the dependencies of transactions on lists, else object by object."""
+    """Object by object, and transactions on lists by their dependencies."""
     known = operations(lines)
-    if any(each.f == "txn" for each in known):
-        return check_appends(known)
-    return check(known, _model_of)
+    on_lists = [each for each in known if each.f == "txn"]
+    rest = [each for each in known if each.f != "txn"]
+    found = [check(rest, _model_of)] if rest or not on_lists else []
+    found += [check_appends(on_lists)] if on_lists else []
+    return merge(LINEARIZABLE, found)
 
 
 def _model_of(key: object) -> Model | None:

@@ -104,7 +104,12 @@ class Worker:
         else:
             place = Place(client=self.number, term=receipt.term, index=receipt.index)
             self._tally.ack(number, place, time.monotonic() - begun, sync=sync)
-            told = Told(term=receipt.term, lsn=receipt.lsn, error=None if sync else MAY_GO)
+            told = Told(
+                term=receipt.term,
+                lsn=receipt.lsn,
+                log_index=receipt.index,
+                error=None if sync else MAY_GO,
+            )
             kind = Type.OK if sync else Type.INFO
             self._history.complete(process, kind, value=value(number), told=told)
             if not sync:
@@ -194,7 +199,7 @@ class Workload:
                 self.history.complete(each.process, Type.FAIL, told=Told(error=error.code))
             else:
                 self.tally.acked[number] = receipt.term
-                told = Told(term=receipt.term, lsn=receipt.lsn)
+                told = Told(term=receipt.term, lsn=receipt.lsn, log_index=receipt.index)
                 self.history.complete(each.process, Type.OK, told=told)
             del self.tally.unknown[number]
             known += 1

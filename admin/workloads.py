@@ -266,9 +266,9 @@ LOADS: Mapping[Kind, Load] = {
         spaces=(REGISTERS,),
     ),
     Kind.APPEND: Load(
-        about="transactions that append to lists and read them",
-        acts=((append, 1),),
-        spaces=(LISTS,),
+        about="transactions that append to lists and read them, and some registers",
+        acts=((append, 8), (write, 1), (read, 1)),
+        spaces=(LISTS, REGISTERS),
     ),
     Kind.BANK: Load(
         about="transfers in a bank of two spaces, and reads of all of it",

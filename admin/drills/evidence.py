@@ -1,25 +1,29 @@
-"""The evidence of a run in one directory: history, samples, events, faults, logs, digests."""
+"""The evidence of a run in one directory: a bundle that `qsync check` judges, and more to read."""
 
 import json
 import shutil
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 
-from admin import logs
 from admin.ask import Line
-from admin.drills.record import Event, Recorded
+from admin.drills.measure import faults
+from admin.drills.record import Event, Mark, Recorded
+from admin.evidence.bundle import Bundle, write_part
+from admin.evidence.collect import Dump
+from admin.evidence.manifest import NodeFacts
+from admin.evidence.rows import status_row
+from admin.evidence.tables import Row
+from admin.evidence.witnesses import Running, Witness
 from admin.history import save
-from admin.lab import Lab, LabNode
+from admin.lab import Lab
 from qsync.errors import QsyncError
 
-SCHEMA = "qsync/evidence/1"
-LOG_ENTRIES_MAX = 100_000
-"""Of each node's log, from its begin; a longer one is cut off here, and the manifest says so."""
 _ASK_S = 10.0
+_NS = 1_000_000_000
 _TIMELINES = ("timeline.1.jsonl", "timeline.jsonl")
 
 
@@ -38,60 +42,82 @@ def events(lab: Lab, *, since: float) -> tuple[Event, ...]:
 
 
 def save_all(run: Recorded, lab: Lab, out: Path) -> None:
-    """Write everything but the reports."""
+    """Write everything but the reports: a bundle that can be checked, and logs for people."""
     save(run.lines, out / "history.jsonl")
-    _write(out / "status.jsonl", (sight.as_json() for sight in run.sights))
-    _write(out / "events.jsonl", (_of_event(event) for event in run.events))
-    _write(out / "nemesis.jsonl", (asdict(mark) for mark in run.marks))
-    digests = {} if run.proof is None else run.proof.digests
-    _write(
-        out / "digests.jsonl",
-        (
-            {"node": node, "space": space, "digest": digest}
-            for node, spaces in digests.items()
-            for space, digest in spaces.items()
-        ),
-    )
-    wal = {node.name: _log(node, out / "wal") for node in lab.nodes}
+    bundle = _dump(run, lab, out)
+    counted = {
+        "status": write_part(out / "status.jsonl", _status(run, bundle)),
+        "nemesis": write_part(out / "nemesis.jsonl", _nemesis(run.marks)),
+        "ops": len(run.lines),
+    }
+    replace(
+        bundle.manifest,
+        seed=run.drill.seed,
+        command=f"qsync drill run {run.drill.name} --nodes {len(lab.nodes)}",
+        whole=run.proof is not None,
+        faults=True,
+        rows={**bundle.manifest.rows, **counted},
+    ).save(out)
+    _write(out / "timeline.jsonl", (_of_event(event) for event in run.events))
     _write(out / "drill.json", [asdict(run.drill)])
     for node in lab.nodes:
         if node.log.exists():
             (out / "logs").mkdir(exist_ok=True)
             shutil.copyfile(node.log, out / "logs" / f"{node.name}.log")
-    manifest = {
-        "schema": SCHEMA,
-        "run_id": f"{run.drill.name}-{run.began_at}",
-        "kind": "drill",
-        "cluster": run.cluster,
-        "version": run.version,
-        "nodes": [{"name": node.name, "id": node.id} for node in lab.nodes],
-        "clock": "monotonic of the runner; seconds, in the history nanoseconds",
-        "tables": {
-            "ops": "history.jsonl",
-            "status": "status.jsonl",
-            "events": "events.jsonl",
-            "nemesis": "nemesis.jsonl",
-            "digests": "digests.jsonl",
-            "wal": wal,
-        },
-    }
-    (out / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")
 
 
-def _log(node: LabNode, directory: Path) -> dict[str, object]:
-    """The log of one node as JSON lines, asked while it runs."""
-    directory.mkdir(exist_ok=True)
-    path = directory / f"{node.name}.jsonl"
-    count = 0
-    try:
-        with Line(node.address, timeout=_ASK_S) as line, path.open("w", encoding="utf-8") as file:
-            for entry in islice(logs.entries(logs.Online(line)), LOG_ENTRIES_MAX):
-                file.write(json.dumps(logs.as_members(entry), default=_plain) + "\n")
-                count += 1
-    except QsyncError as error:
-        return {"file": f"wal/{path.name}", "entries": count, "incomplete": str(error)}
-    found: dict[str, object] = {"file": f"wal/{path.name}", "entries": count}
-    return found | ({"incomplete": "too long"} if count == LOG_ENTRIES_MAX else {})
+def _dump(run: Recorded, lab: Lab, out: Path) -> Bundle:
+    """Logs, digests and a last look at the nodes that answer; the manifest names the others."""
+    run_id = f"{run.drill.name}-{run.began_at}"
+    with ExitStack() as lines:
+        known: list[Witness] = []
+        silent: list[NodeFacts] = []
+        for node in lab.nodes:
+            try:
+                known.append(Running(lines.enter_context(Line(node.address, timeout=_ASK_S))))
+            except QsyncError as error:
+                silent.append(NodeFacts(node=node.id, name=node.name, problem=error.message))
+        bundle = Dump(out, run_id=run_id).collect(known, source="drill")
+    voters = {each.node for each in silent} | {e.node for e in bundle.manifest.nodes if e.voter}
+    nodes = (*bundle.manifest.nodes, *silent)
+    return Bundle(out, replace(bundle.manifest, nodes=nodes, voters=len(voters)))
+
+
+def _status(run: Recorded, bundle: Bundle) -> list[Row]:
+    """What was seen all the time, and what the nodes said last.
+
+    Of a directory that is gone, or whose log was set aside, there is nothing to compare with.
+    """
+    present = {each.uuid: each for each in bundle.manifest.nodes}
+    begun = {each.node: each.time for each in run.events if each.name == "admitted"}
+    seen = [
+        status_row(
+            sight.sample,
+            number=0,
+            life=sight.sample.pid,
+            time_mono=int(sight.time * _NS),
+            generation=present[sight.sample.uuid].generation,
+        )
+        for sight in run.sights
+        if sight.sample is not None
+        and sight.sample.uuid in present
+        and sight.time >= begun.get(sight.node, 0.0)
+    ]
+    return [row | {"sample": at} for at, row in enumerate([*seen, *bundle.rows("status")])]
+
+
+def _nemesis(marks: Sequence[Mark]) -> list[Row]:
+    """The steps that did something, each with its end."""
+    return [
+        {
+            "number": number,
+            "f": mark.verb,
+            "type": "info",
+            "time_mono": int(mark.begun * _NS),
+            "value": {"text": mark.text, "nodes": list(mark.nodes), "seconds": mark.seconds},
+        }
+        for number, mark in enumerate(faults(marks), start=1)
+    ]
 
 
 def _event(node: str, found: Mapping[str, object], ahead: float) -> Event:

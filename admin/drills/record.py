@@ -32,6 +32,11 @@ class Mark:
     label: str | None = None
     error: str | None = None
 
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return self.ended - self.begun
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:

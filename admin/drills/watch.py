@@ -3,13 +3,14 @@
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
 import trio
 
 from admin.cluster import Survey
+from admin.sample import NodeSample
 from admin.sampler import Sampler
 
 PERIOD_S = 0.05
@@ -29,10 +30,8 @@ class Sight:
     written: int = 0
     confirmed: int = 0
     limbo: int = 0
-
-    def as_json(self) -> dict[str, object]:
-        """A line of `status.jsonl`."""
-        return asdict(self)
+    sample: NodeSample | None = None
+    """All that it said."""
 
 
 class Watch:
@@ -100,6 +99,7 @@ class Watch:
                 written=each.written,
                 confirmed=each.confirmed,
                 limbo=each.limbo.len,
+                sample=each,
             )
             for each in survey.samples
         ]

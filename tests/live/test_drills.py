@@ -1,6 +1,7 @@
 """Drills on real processes: verdict, evidence, and what is left when the runner dies."""
 
 import json
+import resource
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 from admin import cluster, lab
 from admin.drills.journal import Journal
+from admin.evidence.manifest import Manifest
 from tests.live import real
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -41,8 +43,10 @@ hypothesis: It is mended by somebody else.
 targets:
   dead: {role: follower}
   asleep: {role: leader}
-workload: {clients: 2}
+workload: {kind: append, clients: 2}
 method:
+  - {stall_fsync: asleep, delay: 1s}
+  - {fill: asleep}
   - {cut: asleep, way: out}
   - {kill: dead}
   - {pause: asleep}
@@ -64,10 +68,10 @@ method:
 
 
 def words(*args: str | Path) -> list[str]:
-    return [sys.executable, "-m", "qsync", "drill", *map(str, args)]
+    return [sys.executable, "-m", "qsync", *map(str, args)]
 
 
-def drill(*args: str | Path, code: int = 0) -> str:
+def qsync(*args: str | Path, code: int = 0) -> str:
     done = subprocess.run(
         words(*args), capture_output=True, text=True, timeout=150, cwd=real.ROOT, check=False
     )
@@ -75,11 +79,16 @@ def drill(*args: str | Path, code: int = 0) -> str:
     return done.stdout
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Iterator[lab.Lab]:
-    """A lab that may be broken."""
+def drill(*args: str | Path, code: int = 0) -> str:
+    return qsync("drill", *args, code=code)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Lab]:
+    """A lab that may be broken, and that every test leaves whole."""
     options = {"cluster.tag": "drills-allowed"}
-    made = lab.create(tmp_path / "lab", name="l", nodes=3, options=options, links=True)
+    where = tmp_path_factory.mktemp("home") / "lab"
+    made = lab.create(where, name="l", nodes=3, options=options, links=True)
     try:
         made.start_all()
         cluster.wait_writable(made.addresses, timeout=30)
@@ -108,10 +117,15 @@ def test_a_killed_leader_is_replaced_and_the_evidence_is_there(tmp_path: Path) -
     assert report["outcomes"]["acknowledged"] > 0
     assert len(report["terms"]) >= 2
     assert 'failures="0"' in junit.read_text()
-    tables = json.loads((out / "manifest.json").read_text())["tables"]
-    for name in ("report.md", "report.html", tables["ops"], tables["status"], tables["nemesis"]):
+    for name in ("report.md", "report.html", "status.jsonl", "nemesis.jsonl", "digests.jsonl"):
         assert (out / name).stat().st_size > 0, name
-    assert all(each["entries"] > 0 for each in tables["wal"].values())
+    manifest = Manifest.load(out)
+    assert (manifest.source, manifest.whole, manifest.faults) == ("drill", True, True)
+    assert all(each.last > 0 for each in manifest.nodes)
+    checked = json.loads(qsync("check", "--quick", out, "--json"))
+    examined = {each["id"] for each in checked["invariants"] if each["status"] == "pass"}
+    assert checked["verdict"] == "pass"
+    assert {"receipts-kept", "confirmed-agree", "one-leader", "lives-forward"} <= examined
     assert not (out / "lab").exists()
     drill("compare", out, out)
 
@@ -122,13 +136,13 @@ def test_a_cluster_that_a_dead_runner_left_broken_is_brought_back(
     file = write(tmp_path, HANG)
     with (tmp_path / "said").open("w") as said:
         runner = subprocess.Popen(
-            words("run", file, "--target", home.dir, "--out", tmp_path / "run"),
+            words("drill", "run", file, "--target", home.dir, "--out", tmp_path / "run"),
             cwd=real.ROOT,
             stdout=said,
             stderr=said,
         )
     try:
-        real.until(lambda: _debts(home) == 3 and _is_paused(home), "everything is broken")
+        real.until(lambda: _debts(home) == 5 and _is_paused(home), "everything is broken")
         drill("heal", home.dir, code=4)  # it runs, so it will heal by itself
         runner.send_signal(signal.SIGKILL)
     finally:
@@ -139,6 +153,8 @@ def test_a_cluster_that_a_dead_runner_left_broken_is_brought_back(
     assert healthy(home)
     assert Journal.read(home.dir) is None
     assert all(each.rule.whole for each in home.control.show())
+    assert not any(each.faults for each in cluster.survey(home.addresses).samples)
+    assert not any(_is_limited(node) for node in home.nodes)
 
 
 def test_a_stop_condition_ends_a_drill_healed_and_a_guard_keeps_it_from_beginning(
@@ -162,6 +178,12 @@ def _debts(home: lab.Lab) -> int:
 
 def _is_paused(home: lab.Lab) -> bool:
     return any(node.process is not None and node.process.paused for node in home.nodes)
+
+
+def _is_limited(node: lab.LabNode) -> bool:
+    assert node.process is not None
+    soft, hard = resource.prlimit(node.process.pid, resource.RLIMIT_FSIZE)
+    return soft != hard
 
 
 def _pids(home: lab.Lab) -> list[int]:
