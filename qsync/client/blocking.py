@@ -25,11 +25,12 @@ from qsync.client.node import Node
 from qsync.client.numbering import parse_token
 from qsync.client.options import WriteOptions
 from qsync.client.pipeline import Pipeline
+from qsync.client.route import DIAL_PATIENCE_S
 from qsync.client.rows import Key, Receipt
 from qsync.client.schema import Schema
 from qsync.client.space import WINDOW, Space
 from qsync.client.transaction import Transaction
-from qsync.client.wires import DIAL_PATIENCE_S, FAR
+from qsync.client.wires import FAR
 from qsync.errors import OutcomeUnknown, QsyncError
 from qsync.wire.verbs import Name
 

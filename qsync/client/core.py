@@ -299,6 +299,7 @@ class Core:
         """Everything whose time is over; then find out when to look again."""
         wires = self.wires
         for link, why in list(wires.overdue(now)):
+            wires.route.silent(link.address)
             self._lose(link, why, now)
         for link in wires.doubted(now):
             self._probe(link, now)

@@ -11,13 +11,21 @@ DELAY_MIN_S: Final = 0.005
 DELAY_MAX_S: Final = 0.2
 _DOUBLINGS_MAX: Final = 10
 ADDRESSES_MAX: Final = 64
+DIAL_PATIENCE_S: Final = 1.0
+"""How long a node may take to accept a connection, and again to finish the handshake."""
+AGAIN_PATIENCE_S: Final = 0.15
+"""The same for one that was silent a moment ago; each time it is silent doubles it."""
 
 
 class Route:
-    """Known addresses in order; `met` says what went wrong at each, for people."""
+    """Known addresses in order; `met` says what went wrong at each, for people.
+
+    Others may call a node the leader for as long as their election timeout although it is silent.
+    """
 
     def __init__(self, addresses: Iterable[str]) -> None:
         self.met: dict[str, str] = {}
+        self._silences: dict[str, int] = {}
         self._addresses = list(addresses)
         self._at = 0
         self._preferred: str | None = None
@@ -45,6 +53,23 @@ class Route:
         """That address belongs to somebody else. The last one is kept."""
         if address in self._addresses and self.alternatives:
             self._addresses.remove(address)
+
+    def silent(self, address: str) -> None:
+        """Nothing was heard of it for too long."""
+        self._silences[address] = self._silences.get(address, 0) + 1
+
+    def answered(self, address: str) -> None:
+        """It is there."""
+        self.met.pop(address, None)
+        self._silences.pop(address, None)
+
+    def patience(self, address: str) -> float:
+        """How long it may take to accept a connection now."""
+        silences = self._silences.get(address, 0)
+        if not silences:
+            return DIAL_PATIENCE_S
+        doubled = AGAIN_PATIENCE_S * float(2 ** min(silences - 1, _DOUBLINGS_MAX))
+        return min(DIAL_PATIENCE_S, doubled)
 
     def prefer(self, address: str) -> None:
         """Try this one next: somebody said it leads."""

@@ -13,8 +13,6 @@ from qsync.client.targets import Target
 from qsync.errors import Overloaded, QsyncError
 from qsync.wire.session import Hello, Party
 
-DIAL_PATIENCE_S: Final = 1.0
-"""How long a node may take to accept a connection, and again to finish the handshake."""
 PROBE_S: Final = 0.5
 """So long before its patience ends, a client asks the node whether it is there and leads."""
 FAR: Final = float("inf")
@@ -59,7 +57,8 @@ class Wires:
                 self.home = link
                 return
         self._dialled += 1
-        link = Link(self._dialled, address, self._hello, until=now + DIAL_PATIENCE_S)
+        until = now + self.route.patience(address)
+        link = Link(self._dialled, address, self._hello, until=until)
         self._links[link.id] = self.home = link
         self.effects.append(Dial(link.id, address))
         self.soon(link.until)
@@ -69,13 +68,13 @@ class Wires:
         link = self._links.get(id)
         if link is not None:
             link.phase = Phase.SHAKING
-            link.until = now + DIAL_PATIENCE_S
+            link.until = now + self.route.patience(link.address)
             self.soon(link.until)
 
     def welcomed(self, link: Link) -> None:
         """The handshake is over: from now on we belong to that cluster."""
         self._hello = Hello(party=Party.CLIENT, user=self._hello.user, cluster=link.cluster)
-        self.route.met.pop(link.address, None)
+        self.route.answered(link.address)
 
     def send(self, link: Link, ask: Ask, now: float) -> None:
         """Send an ask."""
@@ -147,7 +146,8 @@ class Wires:
         """Connections that took too long, and why."""
         for link in self.links():
             if link.phase is not Phase.READY and now >= link.until:
-                yield link, f"{link.phase.value} took more than {DIAL_PATIENCE_S:g} s"
+                patience = self.route.patience(link.address)
+                yield link, f"{link.phase.value} took more than {patience:g} s"
             elif now >= self._patient_until(link):
                 yield link, f"no answer within {ANSWER_PATIENCE_S:g} s"
 

@@ -548,10 +548,33 @@ def test_a_node_that_is_silent_is_given_up_for_another_with_the_same_number() ->
     link = stage.opened()
     stage.put(timeout=60.0)
     first = write_of(stage.heard(link))
-    stage.pass_time(3.3)
+    stage.pass_time(1.3)
     assert link not in stage.open
     other = stage.accept("b:1", replica=2)
     assert write_of(stage.heard(other)).seq == first.seq
+
+
+def test_a_leader_that_is_silent_is_asked_again_only_briefly_when_others_still_name_it() -> None:
+    stage = Stage("a:1", "b:1")
+    link = stage.opened()
+    stage.put(timeout=60.0)
+    first = write_of(stage.heard(link))
+    stage.pass_time(1.1)
+    other = stage.accept("b:1", replica=2)
+    for _ in range(3):  # it has not noticed yet
+        (write,) = stage.heard(other)
+        stage.refuse(other, write, NotLeader("follow", leader="a:1"))
+        stage.pass_time(0.95)
+        assert stage.dialled[-2:] == ["a:1", "b:1"]
+        other = stage.accept("b:1", replica=2)
+    assert write_of(stage.heard(other)).seq == first.seq
+    # Far away everything takes longer: in the end it gets all the time that it had at first.
+    patience = [stage.core.wires.route.patience("a:1")]
+    for _ in range(5):
+        stage.core.wires.route.silent("a:1")
+        patience.append(stage.core.wires.route.patience("a:1"))
+    assert patience[-1] == 1.0
+    assert patience == sorted(patience)
 
 
 def test_a_slow_leader_is_not_left_as_long_as_it_says_that_it_leads() -> None:
