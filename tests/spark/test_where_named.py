@@ -18,6 +18,7 @@ from admin.checker.spark.session import open_session
 def test_a_url_says_how_to_get_there() -> None:
     ways = {
         "local[2]": Way.LOCAL,
+        "local-cluster[2,1,1024]": Way.CLUSTER,
         "spark://a:7077": Way.CLUSTER,
         "yarn": Way.CLUSTER,
         "k8s://https://a:6443": Way.CLUSTER,
@@ -37,6 +38,7 @@ def test_without_a_url_it_is_this_machine_or_what_submitted_us(
 
 def test_a_cluster_elsewhere_is_not_told_to_call_back_on_loopback() -> None:
     assert Place.of("local[2]").listens_on_loopback
+    assert Place.of("local-cluster[2,1,1024]").listens_on_loopback
     assert Place.of("spark://127.0.0.1:7077,localhost:7078").listens_on_loopback
     for url in ("spark://10.1.2.3:7077", "spark://127.0.0.1:1,10.1.2.3:2", "yarn"):
         assert not Place.of(url).listens_on_loopback, url

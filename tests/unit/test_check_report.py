@@ -96,13 +96,15 @@ def two_reigns(folder: Path) -> Bundle:
         sample(4, 2, 20.0, role="leader", term=2, confirmed=3),
     ]
     kill: Row = {"number": 1, "f": "kill", "time_mono": int(15e9)}
-    kill["value"] = {"text": "kill <n1>", "ended": int(15.5e9)}
+    kill["value"] = {"text": "kill <n1>", "nodes": ["n1"], "seconds": 0.02}
+    start: Row = {"number": 2, "f": "start", "time_mono": int(17e9)}
+    start["value"] = {"text": "start <n1>", "nodes": ["n1"], "seconds": 0.5}
     lines: list[Row] = [
         {"index": at, "time": int((10 + at) * 1e9), "process": 0, "type": type_, "f": "write"}
         for at, type_ in enumerate(("invoke", "ok"))
     ]
     logs = [entry(node, index) for node in (1, 2) for index in (1, 2, 3)]
-    return bundle(folder, status=status, nemesis=[kill], ops=lines, wal=logs)
+    return bundle(folder, status=status, nemesis=[kill, start], ops=lines, wal=logs)
 
 
 def broken(folder: Path) -> Report:
@@ -119,7 +121,7 @@ def test_the_story_has_reigns_faults_restarts_and_answers(tmp_path: Path) -> Non
     reigns = [(each.node, each.term, each.begun, each.ended) for each in found.bands]
     assert reigns == [(1, 1, 0.0, 5.0), (2, 2, 6.0, 10.0)]
     assert [(each.text, each.begun, each.ended) for each in found.faults] == [
-        ("kill <n1>", 5.0, 5.5)
+        ("kill <n1>", 5.0, 7.5)
     ]
     assert found.starts == [(1, 8.0)]
     assert found.curves[1].points == ((0.0, 0), (5.0, 2), (8.0, 3))
@@ -246,7 +248,10 @@ def test_of_many_runs_the_broken_come_first_and_the_others_are_listed(tmp_path: 
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: conclude("a", facts=3, violations=[]), "The one invariant that could be examined holds"),
+        (
+            lambda: conclude("a", facts=3, violations=[]),
+            "The one invariant that could be examined holds",
+        ),
         (lambda: conclude("a", facts=0, violations=[]), "Nothing is known to be broken, but a"),
         (
             lambda: conclude("a", facts=1, violations=[Violation(invariant="a", message="")]),

@@ -26,7 +26,7 @@ _SIGNS = {
 }
 _BANNERS = {Result.PASS: " passed", Result.FAIL: "", Result.UNKNOWN: " doubtful"}
 _BANNERS[Result.SKIPPED] = " doubtful"
-_WORST = (Result.FAIL, Result.UNKNOWN, Result.SKIPPED, Result.PASS)
+_WORST = (Result.FAIL, Result.UNKNOWN, Result.PASS, Result.SKIPPED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,8 @@ def render(reports: Sequence[Report], how: Circumstances) -> str:
 _STYLE = """
 .facts { display: flex; flex-wrap: wrap; gap: .2rem 1.6rem; margin: .6rem 0; padding: 0; }
 .facts li { list-style: none; } .facts b { font-weight: 500; color: var(--muted); }
+summary { cursor: pointer; color: var(--muted); padding: .5rem 0; }
+.invariants td:first-child { white-space: nowrap; }
 td .says { color: var(--muted); font-size: .87rem; margin-left: .7rem; }
 @media (max-width: 46rem) { td .says { display: block; margin: 0; }
   .invariants :is(td, th):nth-child(n+4) { display: none; } }
@@ -121,8 +123,19 @@ def _facts(bundle: Bundle, report: Report) -> str:
 
 
 def _invariants(checked: Sequence[Checked]) -> str:
+    """What was skipped is folded away."""
+    ordered = sorted(checked, key=lambda one: _WORST.index(one.verdict.result))
+    skipped = [each for each in ordered if each.verdict.result is Result.SKIPPED]
+    shown = _rows([each for each in ordered if each not in skipped])
+    if not skipped:
+        return shown
+    words = f"{len(skipped)} skipped: the evidence does not have what they need"
+    return f"{shown}<details><summary>{words}</summary>{_rows(skipped)}</details>"
+
+
+def _rows(checked: Sequence[Checked]) -> str:
     rows = []
-    for each in sorted(checked, key=lambda one: _WORST.index(one.verdict.result)):
+    for each in checked:
         verdict = each.verdict
         note = f"{each.title} ({verdict.note})" if verdict.note else each.title
         name = f'{escape(verdict.invariant)}<span class="says">{escape(note)}</span>'

@@ -15,6 +15,16 @@ BANDS_MAX = 1500
 STARTS_MAX = 500
 FAULTS_MAX = 500
 ENTRIES_MAX = 5000
+_LINKS = frozenset({"cut", "slow", "flap", "ring", "bridge"})
+MENDS = {
+    "start": frozenset({"kill"}),
+    "resume": frozenset({"pause"}),
+    "mend": _LINKS,
+    "free": frozenset({"fill"}),
+    "feed": frozenset({"starve"}),
+    "heal": frozenset(),
+}
+"""What puts which faults right; `heal` all of them. Other faults are over when they are done."""
 _AFTERWARDS = frozenset({"nodes", "directories"})
 """Of these sources the status is of the moment of the dump: it tells nothing of the run."""
 
@@ -29,13 +39,15 @@ class Band:
     ended: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Fault:
     """Something was broken on purpose; `begun` is None where nobody noted when."""
 
     text: str
     begun: float | None
     ended: float | None
+    name: str = ""
+    nodes: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -131,21 +143,43 @@ def _ops(story: Story, rows: Iterable[Row]) -> None:
 
 
 def _faults(story: Story, rows: Iterable[Row], *, timed: bool) -> None:
-    """`value` may say more: the `text` for people, and when it `ended`."""
+    """`value` may say more: the `text` for people, which `nodes`, and how many `seconds`."""
+    still: list[Fault] = []
     for row in rows:
         if len(story.faults) == FAULTS_MAX:
             story.cut = True
-            return
-        clock = row.get("time_mono")
-        at = story.since(clock) if isinstance(clock, int) and timed else None
-        value = row.get("value")
-        members = value if isinstance(value, dict) else {}
-        ended = members.get("ended")
-        until = story.since(ended) if at is not None and isinstance(ended, int) else at
-        if until is not None:
-            story.length = max(story.length, until)
-        said = str(members.get("text") or row.get("f"))
-        story.faults.append(Fault(said, at, until))
+            break
+        fault = _fault(story, row, timed=timed)
+        story.length = max(story.length, fault.ended or 0.0)
+        if fault.name in MENDS:
+            mended = [each for each in still if _mends(fault, each)]
+            still = [each for each in still if each not in mended]
+            for each in mended:
+                each.ended = fault.ended
+            continue
+        story.faults.append(fault)
+        if timed and any(fault.name in lasting for lasting in MENDS.values()):
+            still.append(fault)
+    for fault in still:
+        fault.ended = story.length
+
+
+def _fault(story: Story, row: Row, *, timed: bool) -> Fault:
+    clock, value = row.get("time_mono"), row.get("value")
+    more = value if isinstance(value, dict) else {}
+    begun = story.since(clock) if isinstance(clock, int) and timed else None
+    took, nodes = more.get("seconds"), more.get("nodes")
+    ended = begun
+    if begun is not None and isinstance(took, int | float):
+        ended = begun + took
+    named = frozenset(map(str, nodes)) if isinstance(nodes, list) else frozenset()
+    return Fault(str(more.get("text") or row["f"]), begun, ended, str(row["f"]), named)
+
+
+def _mends(mending: Fault, fault: Fault) -> bool:
+    if mending.name != "heal" and fault.name not in MENDS[mending.name]:
+        return False
+    return not mending.nodes or not fault.nodes or bool(mending.nodes & fault.nodes)
 
 
 def _log(story: Story, rows: Iterable[Row]) -> None:

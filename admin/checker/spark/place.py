@@ -39,7 +39,8 @@ class Place:
             return cls(Way.SUBMITTED) if SUBMITTED in os.environ else cls(Way.LOCAL, LOCAL)
         if url.startswith("sc://"):
             return cls(Way.CONNECT, url)
-        return cls(Way.LOCAL if url.startswith("local") else Way.CLUSTER, url)
+        here = url == "local" or url.startswith("local[")
+        return cls(Way.LOCAL if here else Way.CLUSTER, url)
 
     @property
     def is_here(self) -> bool:
@@ -50,7 +51,8 @@ class Place:
     def listens_on_loopback(self) -> bool:
         """Nobody has to reach the driver from elsewhere."""
         addresses = self._addresses()
-        return self.is_here or (bool(addresses) and {host for host, _ in addresses} <= _HERE)
+        named = bool(addresses) and {host for host, _ in addresses} <= _HERE
+        return self.is_here or named or self.url.startswith("local-cluster[")
 
     def describe(self) -> str:
         """For people."""
