@@ -81,6 +81,13 @@ class Route:
         preferred, self._preferred = self._preferred, None
         if preferred is not None:
             return preferred
+        for _ in self._addresses:
+            address = self._next()
+            if address not in self._silences:
+                return address
+        return self._next()
+
+    def _next(self) -> str:
         address = self._addresses[self._at % len(self._addresses)]
         self._at += 1
         return address
