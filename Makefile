@@ -15,7 +15,7 @@ UV := $(firstword $(shell command -v uv 2>/dev/null) $(wildcard $(BIN)/uv))
 export PYTHONSAFEPATH := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo bench drills test format-check format lint imports tidy types unit sim live repo \
+.PHONY: help env demo bench bench-spark drills test format-check format lint imports tidy types unit sim live repo \
         wheel spark coverage soak explore fuzz news clean
 
 help: ## this list
@@ -51,6 +51,9 @@ demo: $(VENV)/.installed ## three real nodes, a killed leader, a checked history
 
 bench: $(VENV)/.installed ## load and latency on this machine (ARGS='--workload put --pipeline 256')
 	@$(BIN)/qsync bench $(ARGS)
+
+bench-spark: $(VENV)/.installed ## rows and operations a second of the checker on Spark (ROWS='1000000 3000000')
+	@$(BIN)/python -m tests.bench.spark_speed $(ROWS)
 
 drills: $(VENV)/.installed ## the whole catalogue on real processes, 3 and 5 nodes (OUT=/tmp/drills DRILLS='chaos')
 	@for nodes in 3 5; do for drill in $(DRILLS); do \

@@ -1,0 +1,110 @@
+"""A large bundle of evidence, made column by column: what a long run of a healthy cluster leaves.
+
+`.venv/bin/python -m tests.bench.big_bundle FOLDER ROWS`: rows of all logs of three nodes together.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from admin.checker.spark.columns import Numbers
+from admin.checker.spark.crc import Sealed, checksums
+from admin.evidence.arrow import schema
+from admin.evidence.bundle import PARQUET, log_part
+from admin.evidence.manifest import PART_ENTRIES, Manifest, NodeFacts
+
+NODES = 3
+TERM_ENTRIES = 700_000
+"""A new leader after so many entries."""
+CONFIRM_EVERY = 64
+CLIENTS = 256
+TXN, CONFIRM, PROMOTE = 0, 1, 2
+KINDS = pa.array(["TXN", "CONFIRM", "PROMOTE"])
+
+
+def make(folder: Path, rows: int) -> Path:
+    """Write the bundle and return its folder."""
+    size = rows // NODES
+    nodes = tuple(NodeFacts(node=n, confirmed=size, last=size) for n in range(1, NODES + 1))
+    counts = {"wal": size * NODES}
+    manifest = Manifest(
+        run_id=f"big-{rows}", source="bench", quorum=2, voters=NODES, nodes=nodes, rows=counts
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    for first, last, table in _parts(size):
+        for node in range(1, NODES + 1):
+            place = log_part(folder, node, 1, first, last).with_suffix(PARQUET)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            column = pa.array(np.full(table.num_rows, node, dtype=np.int64))
+            at = table.schema.get_field_index("node")
+            pq.write_table(table.set_column(at, "node", column), place, compression="zstd")
+    manifest.save(folder)
+    return folder
+
+
+def _parts(size: int) -> Iterator[tuple[int, int, pa.Table]]:
+    """All parts of one log; the checksums chain, since whatever body they need is made up."""
+    dice = np.random.default_rng(1)
+    previous = 0
+    for first in range(1, size + 1, PART_ENTRIES):
+        last = min(first + PART_ENTRIES - 1, size)
+        index = np.arange(first, last + 1, dtype=np.int64)
+        crc = dice.integers(0, 1 << 32, len(index))
+        yield first, last, _table(dice, index, crc, previous)
+        previous = int(crc[-1])
+
+
+def _table(dice: np.random.Generator, index: Numbers, crc: Numbers, previous: int) -> pa.Table:
+    term = (index - 1) // TERM_ENTRIES + 1
+    first = (term - 1) * TERM_ENTRIES + 1
+    origin = term % NODES + 1
+    # An origin leads every third term, all of them as long.
+    lsn = index - first + 1 + (term - 1) // NODES * TERM_ENTRIES
+    kind = np.where(index % CONFIRM_EVERY == 0, CONFIRM, TXN)
+    kind = np.where(index == first, PROMOTE, kind)
+    length = dice.integers(80, 240, len(index))
+    time = 1.8e9 + index / 20_000
+    sealed = Sealed(
+        index=index,
+        term=term,
+        origin=origin,
+        lsn=lsn,
+        kind=np.array([1, 2, 4])[kind],
+        flags=(kind != CONFIRM).astype(np.int64),
+        time=time,
+        body_crc=np.zeros(len(index), dtype=np.int64),
+        body_len=length,
+        previous=np.concatenate(([previous], crc[:-1])),
+    )
+    control = kind != TXN
+    known = {
+        "generation": pa.array(np.ones(len(index), dtype=np.int64)),
+        "index": pa.array(index),
+        "term": pa.array(term),
+        "kind": pa.DictionaryArray.from_arrays(pa.array(kind), KINDS).cast(pa.string()),
+        "origin": pa.array(origin),
+        "lsn": pa.array(lsn),
+        "flags": pa.array(sealed.flags),
+        "crc": pa.array(crc),
+        "ref_owner": pa.array(np.where(kind == PROMOTE, 0, origin), mask=~control),
+        "ref_lsn": pa.array(np.where(kind == PROMOTE, 0, lsn - 1), mask=~control),
+        "session": pa.array([f"{n:032x}" for n in range(CLIENTS)]).take(
+            pa.array(index % CLIENTS, mask=control)
+        ),
+        "seq": pa.array(index // CLIENTS + 1, mask=control),
+        "time": pa.array(time),
+        "body_crc": pa.array(checksums(sealed) ^ crc),
+        "body_len": pa.array(length),
+    }
+    wanted = schema("wal")
+    columns = [known.get(f.name, pa.nulls(len(index), f.type)) for f in wanted]
+    return pa.table(columns, schema=wanted)
+
+
+if __name__ == "__main__":
+    print(json.dumps({"bundle": str(make(Path(sys.argv[1]), int(sys.argv[2])))}))

@@ -1,0 +1,219 @@
+"""How many rows and operations a second the checker judges on Spark, beside DuckDB.
+
+`make bench-spark`, or `.venv/bin/python -m tests.bench.spark_speed [ROWS]...`. On a busy machine
+look at the second figure: of a second of CPU, Java and Python together.
+"""
+
+import argparse
+import contextlib
+import functools
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from admin.checker.spark.columns import Body, Ref, Request, Slice, slices
+from admin.checker.spark.compared import compare
+from admin.checker.spark.found import BREACH, DDL, Found
+from admin.checker.spark.judge import judge
+from admin.checker.spark.scan import look
+from admin.checker.spark.scanning import Batches, Given, batch
+from admin.checker.spark.session import open_session
+from admin.checker.spark.shapes import outline, shape
+from admin.checker.spark.units import Unit, plan, tables
+from tests.bench.big_bundle import make
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROWS = (1_000_000, 3_000_000, 10_000_000, 30_000_000)
+CORES = 2
+TRIES = 3
+FOREVER = 1 << 62
+
+
+class Bench:
+    """A warm session. Figures are of the best of some tries."""
+
+    def __init__(self, session: "SparkSession") -> None:
+        self.session = session
+        java = session.sparkContext._jvm
+        assert java is not None
+        self._pid = int(java.java.lang.ProcessHandle.current().pid())
+
+    def told(self, what: str, amount: int, unit: str, work: Callable[[], object]) -> None:
+        """Time some tries of it, and print the best."""
+        walls, spent = [], []
+        for _ in range(TRIES):
+            begun, before = time.perf_counter(), self._cpu()
+            work()
+            walls.append(time.perf_counter() - begun)
+            spent.append(self._cpu() - before)
+        wall, cpu, load = min(walls), min(spent), os.getloadavg()[0]
+        rates = f"{amount / wall:12,.0f} {unit}/s {amount / cpu:12,.0f} a CPU second"
+        print(f"  {what:46} {rates} {wall:7.2f} s  load {load:.1f}", flush=True)
+
+    def run(self, units: Sequence[Unit], task: Callable[[Unit], Iterator[Found]]) -> list[str]:
+        """A task over all units; returns what is broken."""
+
+        def look_at(batches: Batches) -> Batches:
+            for each in batches:
+                for number in each.column(0).to_pylist():
+                    yield batch(task(units[number]))
+
+        frame = self.session.range(0, len(units), 1, len(units)).mapInArrow(look_at, DDL)
+        return [row["message"] for row in frame.collect() if row["what"] == BREACH]
+
+    def memory(self) -> str:
+        """The most that Java, and that any of its Python processes, ever had."""
+        java = _peak_mb(self._pid)
+        python = max((_peak_mb(pid) for pid in _below(self._pid)), default=0)
+        return f"Java at most {java} MB; Python tasks at most {python} MB each"
+
+    def _cpu(self) -> float:
+        """Of this process, Java, and all that it started, ended ones included."""
+        ticks = 0
+        for pid in (os.getpid(), self._pid, *_below(self._pid)):
+            with contextlib.suppress(OSError):
+                fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2]
+                ticks += sum(int(each) for each in fields.split()[11:15])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _below(pid: int) -> list[int]:
+    """All processes that it started, and that these started."""
+    found = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in path.read_text(encoding="utf-8").split():
+                found += [int(child), *_below(int(child))]
+    return found
+
+
+def _peak_mb(pid: int) -> int:
+    with contextlib.suppress(OSError):
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+        return next((int(x.split()[1]) >> 10 for x in lines if x.startswith("VmHWM")), 0)
+    return 0
+
+
+def logs(bench: Bench, folder: Path, rows: int, *, whole: bool) -> None:
+    """The invariants of logs on a bundle of so many rows; `whole`: and everything else there is."""
+    path = folder / f"big-{rows}"
+    if not (path / "manifest.json").exists():
+        make(path, rows)
+    units = plan([path])
+    run = units[0].run_id
+    given = Given({(run, node, 1): FOREVER for node in (1, 2, 3)}, {}, {})
+    print(
+        f"{rows:,} rows of the logs of 3 nodes, {len(units)} tasks, {_size(path):,} MB of Parquet"
+    )
+
+    def everything(unit: Unit) -> Iterator[Found]:
+        yield from look(unit.run_id, tables(unit), given)
+
+    for what, task in (
+        ("log matching, aligned, alone", functools.partial(_matching, given=given)),
+        ("contiguity: index, term, lsn, chain, alone", _contiguity),
+        ("all invariants of logs in one scan", everything),
+    ):
+        odd = bench.run(units, task)
+        assert not odd, odd[:3]
+        bench.told(what, rows, "rows", functools.partial(bench.run, units, task))
+
+    def verdicts() -> None:
+        found = judge(bench.session, [path])[run]
+        assert not any(each.breaches for each in found.values()), found
+
+    if whole:
+        bench.told("the whole judgement, from plan to verdicts", rows, "rows", verdicts)
+    print(f"  {bench.memory()}")
+    _duck(bench, path, rows)
+
+
+def _matching(unit: Unit, *, given: Given) -> Iterator[Found]:
+    none = np.empty(0, dtype=np.int64)
+    flags = np.empty(0, dtype=np.bool_)
+    found = []
+    for piece in unit.pieces:
+        table = pq.read_table(piece.path, columns=["index", "term", "crc"], use_threads=False)
+        index, term, crc = (table.column(name).to_numpy() for name in ("index", "term", "crc"))
+        found.append(
+            Slice(
+                whose=(unit.run_id, int(piece.path.parent.name.split(".")[0]), 1),
+                index=index,
+                term=term,
+                crc=crc,
+                kind=none,
+                origin=none,
+                lsn=none,
+                flags=none,
+                body=Body(none.astype(np.float64), none, none, flags),
+                ref=Ref(none, none, flags),
+                request=Request(none, none, ()),
+            )
+        )
+    yield from compare(found, given)
+
+
+def _contiguity(unit: Unit) -> Iterator[Found]:
+    for each in slices(unit.run_id, tables(unit)):
+        yield from shape(each)
+        outline(each).text()
+
+
+def _duck(bench: Bench, path: Path, rows: int) -> None:
+    try:
+        import duckdb  # noqa: PLC0415 - not needed for anything else
+    except ImportError:
+        print("  DuckDB is not installed (`pip install duckdb`), so it is left out")
+        return
+    files = f"read_parquet('{path}/wal/*/*.parquet')"
+    matching = f"""
+        select count(*) from (select index, term from {files} group by index, term
+                              having min(crc) != max(crc))"""
+    shapes = f"""
+        select count(*) from (
+            select index - lag(index) over w di, term - lag(term) over w dt,
+                   lsn - lag(lsn) over (partition by node, origin order by index) dl
+            from {files} window w as (partition by node order by index))
+        where di != 1 or dt < 0 or dl != 1"""
+    known = duckdb.connect(config={"threads": CORES})
+    for what, query in (("log matching", matching), ("contiguity, no chain", shapes)):
+
+        def ask(query: str = query) -> None:
+            assert known.execute(query).fetchall() == [(0,)]
+
+        bench.told(f"DuckDB {duckdb.__version__}, {CORES} threads: {what}", rows, "rows", ask)
+    print(f"  this process, with DuckDB, at most {_peak_mb(os.getpid())} MB")
+
+
+def _size(path: Path) -> int:
+    return sum(each.stat().st_size for each in path.rglob("*.parquet")) >> 20
+
+
+def main() -> None:
+    """Print a line for each figure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rows", nargs="*", type=int, default=list(ROWS))
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "qsync-bench")
+    parser.add_argument("--whole", action="store_true", help="time the whole judgement, too")
+    given = parser.parse_args()
+    begun = time.perf_counter()
+    session = open_session(spark=f"local[{CORES}]")
+    print(f"session in {time.perf_counter() - begun:.1f} s, {CORES} cores of {os.cpu_count()}")
+    try:
+        bench = Bench(session)
+        for rows in given.rows:
+            logs(bench, given.folder, rows, whole=given.whole)
+    finally:
+        session.stop()
+
+
+if __name__ == "__main__":
+    main()
