@@ -17,6 +17,11 @@ class Generations:
         self._known = {(each.node, each.uuid): each.generation for each in nodes}
         self._last = {each.node: each.generation for each in nodes}
 
+    def meet(self, node: int, uuid: str, generation: int) -> None:
+        """One that was met before."""
+        self._known[node, uuid] = generation
+        self._last[node] = max(self._last.get(node, 0), generation)
+
     def of(self, facts: NodeFacts) -> int:
         """The generation of a directory that was met now."""
         return self.number(facts.node, facts.uuid)

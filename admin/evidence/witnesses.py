@@ -24,6 +24,10 @@ STRETCH_ENTRIES = packed.ENTRIES_MAX
 """Asked for at once: while one stretch is looked at, the node packs the next."""
 
 
+IDS = itertools.count(1)
+"""Of questions: an answer that is late by then must not be taken for the next one's."""
+
+
 class LogCut(Exception):
     """What was read of a log last is not in it any more: a leader cut its tail meanwhile."""
 
@@ -92,9 +96,8 @@ class Running:
             source = logs.Online(self.line)
             yield from _packed(source.batches(first, last), opening, last)
             return
-        ids = itertools.count(1)
         crc: int | None = None
-        ask: Packed | None = self._post(next(ids), first, last, opening)
+        ask: Packed | None = self._post(first, last, opening)
         while ask is not None:
             answer = packed.read(self.line.take(ask))
             if crc is not None and answer.before != crc:
@@ -105,13 +108,13 @@ class Running:
             # Else a log that grows as fast as it is read would never end.
             last = answer.durable if last is None else last
             if answer.reached < min(answer.durable, last):
-                ask = self._post(next(ids), answer.reached + 1, last, opening)
+                ask = self._post(answer.reached + 1, last, opening)
             crc = packed.last_crc(rows)
             yield Stretch(answer.first, rows)
 
-    def _post(self, number: int, first: int, last: int | None, opening: int) -> Packed:
+    def _post(self, first: int, last: int | None, opening: int) -> Packed:
         count = STRETCH_ENTRIES if last is None else min(STRETCH_ENTRIES, last - first + 1)
-        ask = Packed(number, Index(first), max(0, count), opening)
+        ask = Packed(next(IDS), Index(first), max(0, count), opening)
         self.line.post(ask)
         return ask
 

@@ -9,7 +9,7 @@ import click
 
 import qsync
 from cli.exits import Exit
-from cli.options import json_option, set_options
+from cli.options import Duration, json_option, set_options
 from cli.output import WIDTH_ELSEWHERE, console, document, say, style, text
 from cli.render.waiting import waiting
 
@@ -94,6 +94,16 @@ class Left:
     metavar="DIR",
     help="Also leave all violations with their proofs there, as Parquet.",
 )
+@click.option(
+    "--follow", "follows", is_flag=True, help="FILE is a running cluster: judge it as it goes on."
+)
+@click.option(
+    "--for",
+    "seconds",
+    type=Duration(),
+    metavar="TIME",
+    help="With --follow: for so long; without it until Ctrl-C.",
+)
 @json_option
 def check(
     *,
@@ -108,6 +118,8 @@ def check(
     conf: tuple[str, ...],
     html: Path | None,
     violations: Path | None,
+    follows: bool,
+    seconds: float | None,
 ) -> int:
     """Check histories of clients: is every answer explained, and nothing lost or shown twice?
 
@@ -117,7 +129,21 @@ def check(
     only if everything passed; what could not be decided, or examined nothing, is no pass: 6.
 
     Without --quick bundles are judged on Spark: the same, for very large ones and many at once.
+    With --follow FILE is an address or a lab: Spark judges what its nodes say and confirm, a second
+    or two behind, tells events, and raises violations.
     """
+    if follows:
+        odd = (quick, labels, format_, model, html, violations, steps)
+        if any(odd) or not sources:
+            raise click.UsageError(
+                "--follow names a cluster, and goes with --for, --master, --conf"
+            )
+        from cli.commands.follow import follow  # noqa: PLC0415 - only here
+
+        named = [str(each) for each in sources]
+        return follow(named, seconds=seconds, spark=spark, settings=set_options(conf))
+    if seconds is not None:
+        raise click.UsageError("--for goes with --follow")
     left = Left(html=html, violations=violations)
     if labels is not None:
         if sources or format_ or model or html or violations or not quick:

@@ -8,8 +8,8 @@ import pytest
 from admin.checker.parquet import to_parquet
 from admin.checker.rules.catalogue import RULES, load, verdict_of
 from admin.checker.rules.rule import Finding
+from admin.checker.spark.bounds import Bounds
 from admin.checker.spark.judge import judge, verdicts
-from admin.checker.spark.source import Bounds
 from admin.checker.verdict import Result
 from admin.evidence.bundle import Bundle, Part
 from tests.spark.planted import cases

@@ -1,10 +1,11 @@
-"""The Spark data source `qsync`: the tables of bundles of evidence, in partitions, as Arrow."""
+"""The Spark data source `qsync`: the tables of bundles and of running nodes, as Arrow."""
 
 import itertools
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,18 +13,19 @@ import pyarrow.parquet as pq
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
-    EqualTo,
+    DataSourceStreamReader,
     Filter,
-    GreaterThan,
-    GreaterThanOrEqual,
     InputPartition,
-    LessThan,
-    LessThanOrEqual,
+    SimpleDataSourceStreamReader,
 )
 
+from admin.checker.spark.bounds import Bounds
 from admin.evidence.arrow import batch, schema
 from admin.evidence.bundle import Bundle, Part, rows_of
 from admin.evidence.tables import RUN, TABLES, Type
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
 BATCH_ROWS = 16_384
 PARTITION_BYTES = 16 << 20
@@ -44,43 +46,12 @@ class Files(InputPartition):
     parts: list[tuple[str, Part]]
 
 
-@dataclass(slots=True)
-class Bounds:
-    """What pushed filters leave of the parts of logs; the names of the files tell."""
-
-    node: int | None = None
-    run_id: str | None = None
-    first: int = 0
-    last: int = 1 << 62
-
-    def take(self, filter_: Filter) -> None:
-        """Narrow by one filter, if it is of use."""
-        match filter_:
-            case EqualTo(("node",), int(value)):
-                self.node = value
-            case EqualTo(("run_id",), str(value)):
-                self.run_id = value
-            case EqualTo(("index",), int(value)):
-                self.first, self.last = max(self.first, value), min(self.last, value)
-            case GreaterThan(("index",), int(value)) | GreaterThanOrEqual(("index",), int(value)):
-                self.first = max(self.first, value)
-            case LessThan(("index",), int(value)) | LessThanOrEqual(("index",), int(value)):
-                self.last = min(self.last, value)
-            case _:
-                pass
-
-    def admit(self, run_id: str, part: Part) -> bool:
-        """The part may hold rows that are wanted."""
-        if self.run_id not in {None, run_id}:
-            return False
-        if part.node is None or part.first is None or part.last is None:
-            return True
-        asked = self.node in {None, part.node}
-        return asked and part.first <= self.last and part.last >= self.first
-
-
 class QsyncSource(DataSource):
-    """Options: `table`; `path` (or `paths`, a JSON list); `align`: one range of all nodes."""
+    """Options: `table`; `path` (or `paths`, a JSON list), or `nodes`: addresses, by commas.
+
+    `align`: one range of all nodes in one partition. Of nodes: `run` names the run, `span` is how
+    many entries a task fetches, and a stream begins behind the index `begin`.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -92,16 +63,53 @@ class QsyncSource(DataSource):
         columns = TABLES[self._table].columns
         return ", ".join(f"`{name}` {_SQL[type_]}" for name, type_ in columns.items())
 
-    def reader(self, schema: object) -> "Reader":  # noqa: ARG002 - it is always ours
+    def reader(self, schema: object) -> DataSourceReader:  # noqa: ARG002 - it is always ours
         """For a batch."""
+        aligned = self.options.get("align", "false").lower() == "true"
+        if self._nodes:
+            # Only who reads from nodes needs what talks to them.
+            from admin.checker.spark.source_live import SPAN, LiveReader  # noqa: PLC0415
+
+            span = int(self.options.get("span", SPAN))
+            return LiveReader(
+                self._table, self._nodes, run_id=self._run, aligned=aligned, span=span
+            )
         given = self.options.get("paths")
         paths = json.loads(given) if given else [self.options["path"]]
-        aligned = self.options.get("align", "false").lower() == "true"
         return Reader(self._table, [str(each) for each in paths], aligned=aligned)
+
+    def streamReader(self, schema: "StructType") -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """Of what running nodes confirm."""
+        if self._table != "wal" or not self._nodes:
+            # Spark asks for the simple one then.
+            return super().streamReader(schema)
+        from admin.checker.spark.stream import WalStream  # noqa: PLC0415 - talks to nodes
+
+        begin = int(self.options.get("begin", "0"))
+        return WalStream(self._nodes, run_id=self._run, begin=begin)
+
+    def simpleStreamReader(  # noqa: N802 - Spark's name
+        self, schema: "StructType"
+    ) -> SimpleDataSourceStreamReader:
+        """Of what running nodes say of themselves."""
+        if self._table != "status" or not self._nodes:
+            return super().simpleStreamReader(schema)
+        from admin.checker.spark.stream import StatusStream  # noqa: PLC0415 - talks to nodes
+
+        return StatusStream(self._nodes, run_id=self._run)
 
     @property
     def _table(self) -> str:
         return str(self.options.get("table", "wal"))
+
+    @property
+    def _nodes(self) -> list[str]:
+        given = str(self.options.get("nodes", ""))
+        return [each.strip() for each in given.split(",") if each.strip()]
+
+    @property
+    def _run(self) -> str:
+        return str(self.options.get("run", "live"))
 
 
 class Reader(DataSourceReader):

@@ -1,0 +1,109 @@
+"""What is part of a cluster's life: who came, went, began anew, leads. None of it is an alarm."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from admin.evidence.tables import Row
+
+
+class What(StrEnum):
+    """An event is part of life; a violation is a broken promise."""
+
+    EVENT = "event"
+    VIOLATION = "violation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """One line of what is told. `seconds` since the beginning."""
+
+    what: What
+    message: str
+    seconds: float
+    invariant: str = ""
+    node: int = 0
+    index: int = 0
+    term: int = 0
+
+
+@dataclass(slots=True)
+class _Node:
+    """What is remembered of a node."""
+
+    name: str
+    row: Row
+    life: int
+    generation: int
+    silent: bool = False
+
+
+class Events:
+    """Remembers one status a node."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._begun = now()
+        self._nodes: dict[int, _Node] = {}
+        self._leader = (0, 0)
+
+    @property
+    def seconds(self) -> float:
+        """Since the beginning."""
+        return self._now() - self._begun
+
+    @property
+    def rows(self) -> list[Row]:
+        """What each node said last."""
+        return [node.row for node in self._nodes.values()]
+
+    def take(self, status: Sequence[Row]) -> Iterator[Note]:
+        """What all nodes that answer said now."""
+        yield from self._met(status)
+        yield from self._led(status)
+
+    def note(self, message: str, *, node: int = 0, term: int = 0) -> Note:
+        """An event."""
+        return Note(what=What.EVENT, message=message, seconds=self.seconds, node=node, term=term)
+
+    def _met(self, status: Sequence[Row]) -> Iterator[Note]:
+        """Who came, went, began anew."""
+        here = {_int(row["node"]): row for row in status}
+        for number, row in sorted(here.items()):
+            node = self._nodes.get(number)
+            name = str(row["name"] or f"n{number}")
+            life, generation = _int(row["life"]), _int(row["generation"])
+            if node is None:
+                self._nodes[number] = _Node(name, row, life, generation)
+                yield self.note(f"{name} is {row['role']} in term {row['term']}", node=number)
+                continue
+            if generation != node.generation:
+                yield self.note(f"{name} has a new directory", node=number)
+            elif life != node.life:
+                yield self.note(f"{name} runs again, as a new process", node=number)
+            elif node.silent:
+                yield self.note(f"{name} answers again", node=number)
+            self._nodes[number] = _Node(name, row, life, generation)
+        for number, node in self._nodes.items():
+            if number not in here and not node.silent:
+                node.silent = True
+                yield self.note(f"{node.name} does not answer", node=number)
+
+    def _led(self, status: Sequence[Row]) -> Iterator[Note]:
+        """Who leads, when that changes."""
+        leaders = [row for row in status if row["role"] == "leader"]
+        if leaders:
+            row = max(leaders, key=lambda each: _int(each["term"]))
+            found = _int(row["node"]), _int(row["term"])
+            if found != self._leader and found[1] >= self._leader[1]:
+                self._leader = found
+                text = f"{row['name']} leads in term {row['term']}"
+                yield self.note(text, node=found[0], term=found[1])
+        elif self._leader[0] and status:
+            self._leader = 0, self._leader[1]
+            yield self.note("nobody leads")
+
+
+def _int(value: object) -> int:
+    assert isinstance(value, int), value
+    return value

@@ -1,0 +1,157 @@
+"""A running cluster followed by Spark: micro-batches of what its nodes say and confirm."""
+
+import json
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from admin.checker.follow import Follow
+from admin.checker.follow_events import Note
+from admin.checker.follow_window import WINDOW
+from admin.checker.spark.failures import NoSpark
+from admin.checker.spark.source import QsyncSource
+from admin.evidence.live import FETCH_S_MAX, Poll
+from admin.evidence.tables import TABLES, Row
+from qsync.errors import Unavailable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+TRIGGER_S: Final = 0.5
+"""A micro-batch begins no sooner after the one before it."""
+LOOK_BACK: Final = 1024
+"""Entries before the present that are read, too, so that there is something to compare."""
+_LOOK_S: Final = 0.25
+_NUMBERS: Final = ("node", "generation", "index", "term", "origin", "lsn", "crc", "promote")
+_STATUS: Final = dict.fromkeys(TABLES["status"].columns)
+
+Told = Callable[[list[Note]], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What to follow. `seconds`: how long after the first look; None is until `stop` is set."""
+
+    addresses: Sequence[str]
+    seconds: float | None = None
+    window: int = WINDOW
+
+
+def follow(session: "SparkSession", wanted: Wanted, *, told: Told, stop: threading.Event) -> Follow:
+    """Tell what happens until it is time to stop. Raises Unavailable when nobody answers at first.
+
+    `told` is called from another thread, one call after the other.
+    """
+    from pyspark.sql import is_remote  # noqa: PLC0415 - comes with the extra
+
+    if is_remote():
+        raise NoSpark(
+            "--follow keeps its state where Spark is driven, which with Connect is not here",
+            hint="use a master's URL, or none",
+        )
+    addresses, begin = _beginning(wanted.addresses)
+    state = Follow(window=wanted.window)
+
+    def took(frame: "DataFrame", _number: int) -> None:
+        notes = take(state, frame.toArrow())
+        if notes:
+            told(notes)
+
+    session.dataSource.register(QsyncSource)
+    with tempfile.TemporaryDirectory(prefix="qsync-follow-") as folder:
+        query = (
+            _stream(session, addresses, begin)
+            .writeStream.foreachBatch(took)
+            .trigger(processingTime=f"{TRIGGER_S} seconds")
+            .option("checkpointLocation", str(Path(folder) / "checkpoint"))
+            .start()
+        )
+        try:
+            _wait(query, wanted.seconds, stop, begun=lambda: state.batches > 0)
+        finally:
+            query.stop()
+    return state
+
+
+def take(state: Follow, found: "pa.Table") -> list[Note]:
+    """One micro-batch."""
+    said = found.column("said")
+    status: list[Row] = [_STATUS | json.loads(each) for each in said.drop_null().to_pylist()]
+    status.sort(key=lambda row: int(str(row["sample"])))
+    now = time.monotonic_ns()
+    state.delays.extend((now - int(str(row["time_mono"]))) / 1e9 for row in status)
+    log = found.filter(said.is_null())
+    return state.take(status, {name: log.column(name).to_numpy() for name in _NUMBERS})
+
+
+def _beginning(addresses: Sequence[str]) -> tuple[list[str], int]:
+    """All members, and the index behind which their logs are read."""
+    poll = Poll(addresses, timeout=FETCH_S_MAX)
+    try:
+        samples = poll.statuses()
+        if not samples:
+            raise Unavailable(
+                f"none of {', '.join(addresses)} answers", details={"nodes": dict(poll.silent)}
+            )
+        confirmed = min(min(each.confirmed, each.written) for each in samples.values())
+        return list(poll.addresses), max(0, confirmed - LOOK_BACK)
+    finally:
+        poll.close()
+
+
+def _stream(session: "SparkSession", addresses: Sequence[str], begin: int) -> "DataFrame":
+    """Both tables as one stream, so that one query follows both."""
+    source = (
+        session.readStream.format("qsync")
+        .option("nodes", ",".join(addresses))
+        .option("run", "follow")
+    )
+    log = (
+        source.option("table", "wal")
+        .option("begin", str(begin))
+        .load()
+        .selectExpr(
+            "node",
+            "generation",
+            "`index`",
+            "term",
+            "origin",
+            "lsn",
+            "crc",
+            "bigint(kind = 'PROMOTE') as promote",
+            "string(null) as said",
+        )
+    )
+    nothing = [f"0L as `{name}`" for name in _NUMBERS[2:]]
+    status = (
+        source.option("table", "status")
+        .load()
+        .selectExpr("node", "generation", *nothing, "to_json(struct(*)) as said")
+    )
+    return log.union(status)
+
+
+def _wait(
+    query: "StreamingQuery",
+    seconds: float | None,
+    stop: threading.Event,
+    *,
+    begun: Callable[[], bool],
+) -> None:
+    """Until so long after the first micro-batch, or somebody wants it, or Spark fails."""
+    until: float | None = None
+    while not stop.wait(_LOOK_S):
+        if until is None and seconds is not None and begun():
+            until = time.monotonic() + seconds
+        failed = query.exception()
+        if failed is not None:
+            first = (str(failed).strip().splitlines() or ["no reason given"])[0]
+            raise NoSpark(f"following ended: {first}")
+        if until is not None and time.monotonic() >= until:
+            return

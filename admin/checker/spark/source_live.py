@@ -1,0 +1,128 @@
+"""The tables of running nodes for Spark: fetched by the tasks, each its range, over packed rows."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+
+from admin.checker.spark.bounds import Bounds
+from admin.evidence import live
+from admin.evidence.arrow import batch
+from admin.evidence.generations import Generations
+from admin.evidence.live import Piece, Poll
+from admin.evidence.manifest import NoEvidence
+from admin.evidence.sampling import Recorder
+from admin.evidence.witnesses import LogCut, Running
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SPAN: Final = 262_144
+"""Entries that one task fetches from a node."""
+CUTS_MAX: Final = 10
+TOLD = ("wal", "status", "digests")
+"""What nodes can tell; the others are written down by clients, simulators and drills."""
+
+
+@dataclass
+class Pieces(InputPartition):
+    """What one task fetches."""
+
+    pieces: list[Piece]
+
+
+class LiveReader(DataSourceReader):
+    """The logs as far as they are durable when the query is planned."""
+
+    def __init__(
+        self, table: str, addresses: Sequence[str], *, run_id: str, aligned: bool, span: int = SPAN
+    ) -> None:
+        if table not in TOLD:
+            raise NoEvidence(f"nodes tell of {', '.join(TOLD)}, not of {table}")
+        self._table = table
+        self._addresses = list(addresses)
+        self._run_id = run_id
+        self._aligned = aligned
+        self._span = span
+        self._bounds = Bounds()
+
+    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802 - Spark's name
+        """Leaves out nodes and entries; Spark still filters the rows."""
+        for each in filters:
+            self._bounds.take(each)
+            yield each
+
+    def partitions(self) -> list[InputPartition]:
+        """By node and range; aligned, the same range of all nodes."""
+        if self._table != "wal" or self._bounds.run_id not in {None, self._run_id}:
+            return [Pieces([])]
+        poll = Poll(self._addresses, timeout=live.FETCH_S_MAX)
+        try:
+            samples = poll.statuses()
+            silent = dict(poll.silent)
+        finally:
+            poll.close()
+        if silent:
+            told = "; ".join(f"{address}: {why}" for address, why in silent.items())
+            raise NoEvidence(f"not all nodes answer: {told}", hint="name only those that do")
+        pieces = [
+            Piece(
+                address=address,
+                node=sample.id,
+                uuid=sample.uuid,
+                generation=1,
+                first=max(first, self._bounds.first),
+                last=min(first + self._span - 1, sample.written, self._bounds.last),
+            )
+            for address, sample in samples.items()
+            if self._bounds.node in {None, sample.id}
+            for first in range(1, sample.written + 1, self._span)
+        ]
+        wanted = sorted(
+            (each for each in pieces if each.first <= each.last),
+            key=lambda each: ((each.first - 1) // self._span, each.node),
+        )
+        return list(self._together(wanted)) or [Pieces([])]
+
+    def _together(self, wanted: list[Piece]) -> Iterator[Pieces]:
+        if not self._aligned:
+            yield from (Pieces([each]) for each in wanted)
+            return
+        ranges: dict[int, list[Piece]] = {}
+        for each in wanted:
+            ranges.setdefault((each.first - 1) // self._span, []).append(each)
+        yield from map(Pieces, ranges.values())
+
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
+        """The rows, in batches."""
+        assert isinstance(partition, Pieces)
+        if self._table == "wal":
+            for piece in partition.pieces:
+                yield from whole(piece, self._run_id)
+        else:
+            yield self._small()
+
+    def _small(self) -> "pa.RecordBatch":
+        poll = Poll(self._addresses, timeout=live.FETCH_S_MAX)
+        try:
+            samples = poll.statuses()
+            if self._table == "status":
+                recorder = Recorder(Generations())
+                rows = [recorder.heard(each) for each in samples.values()]
+            else:
+                told = poll.each(lambda line: Running(line).digests(live.status_of(line).id))
+                rows = [row for each in told.values() for row in each]
+        finally:
+            poll.close()
+        return batch(self._table, [{"run_id": self._run_id, **row} for row in rows])
+
+
+def whole(piece: Piece, run_id: str) -> "list[pa.RecordBatch]":
+    """All of a piece, from one log: where that is cut meanwhile, it is fetched again."""
+    for _ in range(CUTS_MAX):
+        try:
+            return list(live.batches(piece, run_id))
+        except LogCut:
+            continue
+    raise NoEvidence(f"the log at {piece.address} is being cut again and again")

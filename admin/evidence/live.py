@@ -1,0 +1,122 @@
+"""The nodes of a running cluster, asked side by side over connections that stay."""
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from admin.ask import Line
+from admin.evidence.parts import LONG, SHORT
+from admin.evidence.witnesses import Running
+from admin.sample import NodeSample
+from qsync.errors import QsyncError, Unavailable
+from qsync.wire import replies
+from qsync.wire.verbs import Plain, Verb
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ANSWER_S_MAX = 1.0
+"""A node that takes longer counts as silent for now."""
+FETCH_S_MAX = 30.0
+"""For a stretch of a log."""
+NODES_MAX = 31
+
+T = TypeVar("T")
+
+
+class Replaced(Unavailable):
+    """Another directory answers at this address than the one that was asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Entries `first..last` of a node's log, and where they are to be had."""
+
+    address: str
+    node: int
+    uuid: str
+    generation: int
+    first: int
+    last: int
+
+
+class Poll:
+    """Whoever does not answer is asked again on a new connection the next time."""
+
+    def __init__(self, addresses: Iterable[str], *, timeout: float = ANSWER_S_MAX) -> None:
+        self.addresses = list(dict.fromkeys(addresses))
+        self.silent: dict[str, str] = {}
+        self._timeout = timeout
+        self._lines: dict[str, Line] = {}
+        self._threads = ThreadPoolExecutor(NODES_MAX, thread_name_prefix="poll")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Spark carries readers to its tasks: connections stay here."""
+        return partial(Poll, timeout=self._timeout), (self.addresses,)
+
+    def each(self, ask: Callable[[Line], T]) -> dict[str, T]:
+        """What each node that answers says, by address; the others are in `silent`."""
+        self.silent = {}
+        asked = {each: self._threads.submit(self._ask, each, ask) for each in self.addresses}
+        found = {}
+        for address, answer in asked.items():
+            try:
+                found[address] = answer.result()
+            except QsyncError as error:
+                self.silent[address] = error.message
+        return found
+
+    def statuses(self) -> dict[str, NodeSample]:
+        """What they say of themselves; members that are named there are asked from now on."""
+        found = self.each(status_of)
+        known = {each.id for each in found.values()}
+        for sample in list(found.values()):
+            for member, _, address in sample.nodes:
+                if member not in known and address not in self.addresses:
+                    self.addresses.append(address)
+        return found
+
+    def close(self) -> None:
+        """Hang up."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        for line in self._lines.values():
+            line.close()
+        self._lines.clear()
+
+    def _ask(self, address: str, ask: Callable[[Line], T]) -> T:
+        line = self._lines.get(address)
+        if line is None:
+            line = self._lines[address] = Line(address, timeout=self._timeout)
+        try:
+            return ask(line)
+        except QsyncError:
+            self._lines.pop(address).close()
+            raise
+
+
+def status_of(line: Line) -> NodeSample:
+    """STATUS, as a record."""
+    return NodeSample.read(replies.read_map(line.ask(Plain(1, Verb.STATUS))))
+
+
+def batches(piece: Piece, run_id: str) -> Iterator["pa.RecordBatch"]:
+    """The entries as rows of `wal`. Raises Unavailable, Replaced, and LogCut."""
+    from admin.evidence import arrow  # noqa: PLC0415 - comes with the extra
+    from admin.evidence.columns import columns  # noqa: PLC0415 - the same
+
+    first, opening = piece.first, SHORT
+    with Line(piece.address, timeout=FETCH_S_MAX) as line:
+        if line.greeting.instance != piece.uuid:
+            raise Replaced(f"{piece.address} has another directory than {piece.uuid}")
+        while first <= piece.last:
+            for stretch in Running(line).stretches(first, piece.last, opening):
+                opened = columns(stretch.rows)
+                if not opened.whole:
+                    opening = LONG
+                    break
+                yield arrow.wal(opened, run_id=run_id, node=piece.node, generation=piece.generation)
+                first = stretch.last + 1
+            else:
+                return
