@@ -34,9 +34,7 @@ GRACE = 1.0
 # Plain integers: arithmetic on flag enums costs more than the rest of the request.
 _SYNC = int(WriteFlags.SYNC)
 _FORCED = int(WriteFlags.SYNC | WriteFlags.ASYNC)
-_FOR_DESK = (
-    verbs.Watch | verbs.Changes | verbs.Options | verbs.Trace | verbs.Fault | verbs.Packed
-)
+_FOR_DESK = verbs.Watch | verbs.Changes | verbs.Options | verbs.Trace | verbs.Fault | verbs.Packed
 _AT_ONCE = int(WriteFlags.SUBMIT | WriteFlags.NO_WAIT)
 
 
