@@ -566,9 +566,11 @@ def test_a_leader_that_is_silent_is_asked_again_only_briefly_when_others_still_n
         write = write_of(stage.heard(other))
         assert write.seq == first.seq
         stage.refuse(other, write, NotLeader("follow", leader="a:1"))
-        stage.pass_time(0.5)
+        stage.pass_time(0.6)
         assert stage.dialled.count("a:1") == dials
         assert "a:1" not in stage.open.values()
+        other = stage.accept("b:1", replica=2)
+        stage.status(other, {})
     assert write_of(stage.heard(other)).seq == first.seq
     # Far away everything takes longer: in the end it gets all the time that it had at first.
     patience = [stage.core.wires.route.patience("a:1")]
