@@ -53,7 +53,7 @@ def table(found: Survey, *, width: int, plain: bool = False) -> Table:
     columns = [each for each in _COLUMNS if width >= each.from_width]
     made = Table(box=None if plain else box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for each in columns:
-        made.add_column(each.title, justify=each.justify, no_wrap=True)
+        made.add_column(each.title, justify=each.justify, min_width=each.min_width, no_wrap=True)
     rows: dict[int, list[str]] = {
         node.id: [escape(each.of(found, node)) for each in columns] for node in found.samples
     }
@@ -97,6 +97,7 @@ class _Column:
     of: Callable[[Survey, NodeSample], str]
     from_width: int = 0
     justify: Literal["left", "right"] = "left"
+    min_width: int | None = None
 
 
 def _mark(found: Survey, node: NodeSample) -> str:
@@ -140,10 +141,10 @@ _COLUMNS = (
     _Column("confirmed", lambda _, node: str(node.confirmed), justify="right"),
     _Column("lag", _behind, justify="right"),
     _Column("limbo", lambda _, node: str(node.limbo.len), justify="right"),
-    _Column("idle", _idle, from_width=76, justify="right"),
+    _Column("idle", _idle, from_width=76, justify="right", min_width=5),
     _Column("peer", _upstream, from_width=76),
     _Column("vclock", _vclock, from_width=100),
-    _Column("fsync", _fsync, from_width=100, justify="right"),
+    _Column("fsync", _fsync, from_width=100, justify="right", min_width=5),
     _Column("address", lambda _, node: node.address, from_width=116),
 )
 

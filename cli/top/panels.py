@@ -17,6 +17,8 @@ HEALTH = {
     Health.DEGRADED: ("! DEGRADED", UNEASY),
     Health.DOWN: ("x DOWN", BAD),
 }
+BAR_ENTRIES_MIN = 20
+"""What a bar of acks shows at least: who lacks one entry is not shown as if it had nothing."""
 _LEVELS = {"E": BAD, "W": UNEASY, "I": ""}
 _MARKS = {Severity.CRITICAL: ("x", BAD), Severity.WARNING: ("!", UNEASY)}
 
@@ -196,10 +198,9 @@ def acks(picture: Picture, width: int) -> Lines:
         draw.line(("missing " + missing, UNEASY) if missing else "no ack is missing"),
         draw.line(("durable up to", HEAD), f"    confirmed {node.confirmed}, head {node.last}"),
     ]
-    base = min([node.confirmed, *reached.values()])
-    span = max(node.last - base, 1)
+    span = max(node.last - min([node.confirmed, *reached.values()]), BAR_ENTRIES_MIN)
     for name, index in sorted(reached.items()):
-        full = draw.bar((index - base) / span if node.last > base else 1.0, max(8, width - 28))
+        full = draw.bar(1 - (node.last - index) / span, max(8, width - 28))
         lines.append(draw.line(f"{name[:8]:<8} {index:>10} {full}"))
     return lines
 

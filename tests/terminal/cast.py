@@ -1,5 +1,6 @@
 """Clusters to look at: healthy, degraded, leaderless; and a terminal to look at them with."""
 
+import difflib
 import io
 from collections.abc import Mapping
 from pathlib import Path
@@ -230,4 +231,6 @@ def compare(name: str, text: str, *, rewrite: bool) -> None:
         path.write_text(text, encoding="utf-8")
     else:
         assert path.exists(), "record it with --rewrite, then read it"
-        assert text == path.read_text(encoding="utf-8")
+        approved = path.read_text(encoding="utf-8").splitlines()
+        told = "\n".join(difflib.unified_diff(approved, text.splitlines(), "approved", "seen"))
+        assert not told, f"{path.name}:\n{told}"

@@ -4,7 +4,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,6 +13,8 @@ import pyte
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 40.0
+AT_REST = 15
+"""Looks without a change after which a screen is taken for finished."""
 _ASKED_WHERE = b"\x1b[6n"
 
 
@@ -46,6 +48,26 @@ class Screen:
             assert self.alive, f"no {pattern!r} before the end:\n{self.text}"
             self._watch()
         return self.text
+
+    def becomes(self, expected: str | None, of: Callable[[str], str]) -> str:
+        """Watch until the screen, seen through `of`, is that; without it, until it is at rest.
+
+        Gives back what it came to, which is something else if it has not become so in time.
+        """
+        deadline, rest = time.monotonic() + PATIENCE_S / 2, 0
+        seen = of(self.text)
+        while seen != expected and time.monotonic() < deadline and self.alive:
+            self._watch()
+            former, seen = seen, of(self.text)
+            rest = rest + 1 if seen == former else 0
+            if expected is None and rest > AT_REST:
+                break
+        return seen
+
+    def resize(self, columns: int, rows: int) -> None:
+        """The user pulls at the corner of the window."""
+        self._screen.resize(rows, columns)
+        self.process.setwinsize(rows, columns)
 
     def clear(self) -> None:
         """Begin a fresh screen, so that what is old is not found again."""

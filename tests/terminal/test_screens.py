@@ -19,11 +19,6 @@ from cli.top.view import Ask, Page, Verb, View
 from tests.terminal import cast
 
 
-@pytest.fixture
-def rewrite(request: pytest.FixtureRequest) -> bool:
-    return bool(request.config.getoption("--rewrite"))
-
-
 class Still:
     """A source that always shows the same."""
 

@@ -65,16 +65,16 @@ def screen(found: Survey, width: int) -> str:
 
 
 WIDE = """\
-    node  role      rw  term  confirmed  lag  limbo  idle  peer  vclock     fsync  address
+    node  role      rw  term  confirmed  lag  limbo   idle  peer  vclock     fsync  address
  RULE
- *  n1    leader    rw     3          7    -      0     -  -     {1:5 2:2}  240us  A:3301
-    n2    follower  ro     3          7    0      0  20ms  up    {1:5 2:2}  240us  A:3302
-    n3    follower  ro     3          5    2      0  20ms  up    {1:5 2:2}  240us  A:3303
+ *  n1    leader    rw     3          7    -      0      -  -     {1:5 2:2}  240us  A:3301
+    n2    follower  ro     3          7    0      0   20ms  up    {1:5 2:2}  240us  A:3302
+    n3    follower  ro     3          5    2      0   20ms  up    {1:5 2:2}  240us  A:3303
 Healthy: n1 leads term 3 and commits with 3 of 3 voters (quorum 2); 1 more may go."""
 
 
 def test_a_healthy_cluster_at_120_columns() -> None:
-    said = screen(HEALTHY, 120).replace("127.0.0.1", "A").replace("─" * 96, "RULE")
+    said = screen(HEALTHY, 120).replace("127.0.0.1", "A").replace("─" * 97, "RULE")
     assert said == WIDE
 
 
