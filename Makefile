@@ -16,10 +16,10 @@ export PYTHONSAFEPATH := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help env demo bench bench-spark drills test format-check format lint imports tidy types unit sim live repo \
-        wheel spark coverage soak explore fuzz news clean
+        wheel spark spark-anywhere coverage soak explore fuzz news clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
 # ------------------------------------------------------------------------------ environment
 
@@ -112,6 +112,9 @@ wheel: $(VENV)/.developed ## build the wheel and try it in a fresh environment
 
 spark: $(VENV)/.developed ## the checker on Spark (Java comes with it, where there is none)
 	@$(BIN)/python -m pytest tests/spark -q -m "not soak" $(ARGS)
+
+spark-anywhere: $(VENV)/.developed ## the checker on a cluster of its own and behind Connect, in minutes
+	@$(BIN)/python -m pytest tests/spark -q -m soak $(ARGS)
 
 coverage: $(VENV)/.developed ## branch coverage: all of election and qsync.core, nine tenths overall
 	@$(BIN)/coverage erase

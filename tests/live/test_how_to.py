@@ -1,0 +1,93 @@
+"""The pages of docs/how-to: their commands are run as they stand."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from admin.playground import Playground
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
+BLOCK = re.compile(r"(?ms)^```sh\n(.*?)^```$")
+
+
+def shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run by bash, where the first failing command ends it."""
+    beside = Path(sys.executable).parent
+    return subprocess.run(
+        ["bash", "-e", "-o", "pipefail", "-c", script],
+        cwd=folder,
+        env=os.environ | {"PATH": f"{beside}{os.pathsep}{os.environ['PATH']}"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+
+
+def commands(page: str) -> list[str]:
+    """The blocks of a page, without the `$ ` that marks what is typed."""
+    blocks = BLOCK.findall((HOW_TO / page).read_text("utf-8"))
+    return [re.sub(r"(?m)^\$ ", "", block) for block in blocks]
+
+
+def test_from_a_drill_to_a_report_goes_as_it_is_told(tmp_path: Path) -> None:
+    said = ""
+    blocks = commands("drill-to-report.md")
+    assert len(blocks) == 5
+    for block in blocks:
+        done = shell(block, tmp_path)
+        assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
+        said += done.stdout
+    assert "invariants that could be examined hold" in said
+    assert "['pass', 'fail']" in said
+    rows = pq.read_table(tmp_path / "violations").to_pylist()
+    assert "log-dense" in {row["invariant"] for row in rows}
+    page = (tmp_path / "run/check.html").read_text()
+    assert "kill victim" in page, "the fault is drawn"
+
+
+def test_the_scheduled_check_exits_with_what_happened(
+    qsync_cluster: Playground, tmp_path: Path
+) -> None:
+    with qsync_cluster.connect() as db:
+        db.schema.create_space("numbers", is_sync=True)
+        for number in range(20):
+            db.space("numbers").replace([number])
+    script = f"{HOW_TO / 'scheduled-check.sh'} {{}} kept --quick"
+    for _ in range(2):  # the second time the dump is continued
+        done = shell(script.format(",".join(qsync_cluster.addresses)), tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "kept/latest.html").exists()
+    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == [
+        "evidence",
+        "latest.html",
+        "latest.json",
+    ]
+    unreachable = shell(script.format("127.0.0.1:1"), tmp_path)
+    assert unreachable.returncode == 3, unreachable.stderr
+    assert shell(str(HOW_TO / "scheduled-check.sh"), tmp_path).returncode != 0
+
+
+def test_the_scheduled_check_keeps_what_it_found(tmp_path: Path) -> None:
+    """`qsync` here is a stand-in that says that something is broken."""
+    stand_in = tmp_path / "bin" / "qsync"
+    stand_in.parent.mkdir()
+    stand_in.write_text(
+        '#!/bin/sh\n[ "$1" = dump ] && { mkdir -p kept/evidence; exit 0; }\n'
+        "echo page > kept/latest.html; exit 6\n"
+    )
+    stand_in.chmod(0o700)
+    script = f"PATH={stand_in.parent}:$PATH {HOW_TO / 'scheduled-check.sh'} cluster kept"
+    done = shell(script, tmp_path)
+    assert done.returncode == 6
+    kept = {path.name.partition("-")[0] for path in (tmp_path / "kept").glob("*-*Z*")}
+    assert kept == {"evidence", "report"}
+    assert "qsync check ended with 6" in done.stderr
