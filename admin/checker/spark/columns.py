@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from admin.evidence.rows import kind_number
 from qsync.record import Kind
 
-Numbers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+Numbers: TypeAlias = NDArray[np.int64]
+Flags: TypeAlias = NDArray[np.bool_]
 Whose = tuple[str, int, int]
 """Run, node, generation."""
 

@@ -7,12 +7,13 @@ change cost next to nothing: what is the same in all rows is looked up once.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-Numbers = NDArray[np.int64]
-Words = NDArray[np.uint32]
+Numbers: TypeAlias = NDArray[np.int64]
+Words: TypeAlias = NDArray[np.uint32]
 
 _POLYNOMIAL = 0xEDB88320
 _ONES = np.uint32(0xFFFFFFFF)
