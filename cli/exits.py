@@ -2,7 +2,6 @@
 
 from enum import IntEnum
 
-from admin.lab import NotRunning, StillRunning
 from qsync.errors import (
     AccessDenied,
     ConfigError,
@@ -72,13 +71,14 @@ _KINDS: tuple[tuple[tuple[type[QsyncError], ...], Exit], ...] = (
     ((ConfigError,), Exit.USAGE),
     ((Unavailable,), Exit.NO_NODE),
     ((NotLeader, ReadOnly, AccessDenied, Conflict, Overloaded, SplitBrain), Exit.REFUSED),
-    ((NotRunning, StillRunning), Exit.REFUSED),
     ((CheckFailed,), Exit.CHECK_FAILED),
     ((Stopped,), Exit.STOPPED),
     ((NotHealed,), Exit.NOT_HEALED),
 )
 
 _CODES = {
+    "NOT_RUNNING": Exit.REFUSED,
+    "STILL_RUNNING": Exit.REFUSED,
     "TIMED_OUT": Exit.STOPPED,
     "DRILL_STOPPED": Exit.STOPPED,
     "DRILL_NOT_HEALED": Exit.NOT_HEALED,

@@ -1,5 +1,6 @@
 """`qsync init`, `qsync node` and `qsync start`: one node, in the foreground."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -58,8 +59,11 @@ def start(*, directory: Path) -> int:
 
 
 def _run(config: NodeConfig) -> int:
-    # Trio, LMDB and HTTP are slow to import, and only a node needs them
-    from admin.metrics.server import open_metrics  # noqa: PLC0415 - see above
+    # Trio and LMDB are slow to import, and only a node needs them; HTTP, if it serves any
     from qsync.node.run import run  # noqa: PLC0415 - see above
+
+    if config.metrics.listen is None:
+        return run(config, lambda _: nullcontext())
+    from admin.metrics.server import open_metrics  # noqa: PLC0415 - see above
 
     return run(config, open_metrics)
