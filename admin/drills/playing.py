@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from admin.drills import links, targets
+from admin.drills import targets
 from admin.drills.model import Condition, Drill, Step, Value
 from admin.drills.targets import Names
 from admin.links.rules import Link
@@ -45,9 +45,9 @@ class Play:
         """Raises Violation or Missed."""
         world = self.world
         world.start()
-        self._until(lambda: self._leader() is not None and self.acked > 0, BEGIN_S_MAX, "a leader")
+        self._until(lambda: self.leader() is not None and self.acked > 0, BEGIN_S_MAX, "a leader")
         known = [f"n{node.me}" for node in world.nodes]
-        self.names = targets.resolve(self.drill, known, self._leader())
+        self.names = targets.resolve(self.drill, known, self.leader())
         fault = world.clockwork.now
         for step in self.drill.method:
             begun, self.acked_then = world.clockwork.now, self.acked
@@ -81,7 +81,7 @@ class Play:
             limit = seconds(step.options, "within", UNTIL_S)
             self._until(lambda: self._holds(condition), limit, condition.describe())
         else:
-            names = [n for word in step.on for n in targets.now(self.names, word, self._leader())]
+            names = [n for word in step.on for n in targets.now(self.names, word, self.leader())]
             self.acts[step.verb](self, step, [self._node(name) for name in names])
 
     def _pass(self, seconds: float) -> None:
@@ -103,7 +103,8 @@ class Play:
     def _holds(self, condition: Condition) -> bool:
         return PROBES[condition.probe](self, condition) is condition.holds
 
-    def _leader(self) -> str | None:
+    def leader(self) -> str | None:
+        """Who leads now, by name."""
         return next((f"n{node.me}" for node in self._leading(())), None)
 
     def _leading(self, but: tuple[str, ...]) -> list[Node]:
@@ -143,17 +144,6 @@ class Play:
     def everybody(self) -> list[str]:
         """The names of all nodes."""
         return [f"n{node.me}" for node in self.world.nodes]
-
-    def cut(self, wanted: list[Link]) -> None:
-        """Nothing passes over these links."""
-        self.world.network.block(pairs(wanted), tear=False)
-
-    def across(self, step: Step, nodes: list[Node]) -> list[Link]:
-        """The links that a step means."""
-        word = step.options.get("with")
-        beside = () if word is None else targets.now(self.names, str(word), self._leader())
-        inside = [f"n{node.me}" for node in nodes]
-        return links.across(self.everybody, inside, beside, str(step.options.get("way", "both")))
 
     def in_turn(self, what: str, phases: Sequence[tuple[Callable[[], None], float]]) -> None:
         """Each phase for its seconds, over and over, until `what` is ended or begun anew."""

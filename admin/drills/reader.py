@@ -244,8 +244,3 @@ def _limit(name: str, value: Spot) -> float | None:
         value.complain("is measured, so it needs a limit: `{below: 5s}`")
         return None
     return value.read(parse)
-
-
-def limits_given(found: Mapping[str, float]) -> list[str]:
-    """Limits for people: `rto below 5`."""
-    return [f"{name} at most {limit:g}" for name, limit in found.items()]

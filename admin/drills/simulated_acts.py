@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from admin.drills import links
+from admin.drills import links, targets
 from admin.drills.acts import FLAP_S, OFF_S, ON_S
 from admin.drills.acts_faults import FSYNC_S
 from admin.drills.model import Step
 from admin.drills.playing import FLAP, Do, Play, pairs, resume, seconds, start
+from admin.links.rules import Link
 from qsync.core.inputs import DemoteAsked, PromoteAsked
 from qsync.core.messages import Append, Heartbeat, Message
 from qsync.record import Kind
@@ -91,6 +92,17 @@ def _feed(play: Play, _: Step, nodes: list[Node]) -> None:
 # -- links
 
 
+def _block(play: Play, wanted: list[Link]) -> None:
+    play.world.network.block(pairs(wanted), tear=False)
+
+
+def _across(play: Play, step: Step, nodes: list[Node]) -> list[Link]:
+    word = step.options.get("with")
+    beside = () if word is None else targets.now(play.names, str(word), play.leader())
+    inside = [f"n{node.me}" for node in nodes]
+    return links.across(play.everybody, inside, beside, str(step.options.get("way", "both")))
+
+
 def _slow(play: Play, step: Step, nodes: list[Node]) -> None:
     delay, jitter = seconds(step.options, "delay", 0.0), seconds(step.options, "jitter", 0.0)
     stall = seconds(step.options, "stall", 0.0)
@@ -100,12 +112,12 @@ def _slow(play: Play, step: Step, nodes: list[Node]) -> None:
         lost = STALL_S if stall and dice.chance(stall) else 0.0
         return delay + jitter * dice.random() + lost
 
-    play.world.network.held_up |= dict.fromkeys(pairs(play.across(step, nodes)), late)
+    play.world.network.held_up |= dict.fromkeys(pairs(_across(play, step, nodes)), late)
 
 
 def _flap(play: Play, step: Step, nodes: list[Node]) -> None:
     every, network = seconds(step.options, "every", FLAP_S), play.world.network
-    wanted = pairs(play.across(step, nodes))
+    wanted = pairs(_across(play, step, nodes))
     phases = [
         (partial(network.block, wanted, tear=False), every),
         (partial(network.unblock, wanted), every),
@@ -114,11 +126,11 @@ def _flap(play: Play, step: Step, nodes: list[Node]) -> None:
 
 
 def _ring(play: Play, _: Step, __: list[Node]) -> None:
-    play.cut(links.ring(play.everybody))
+    _block(play, links.ring(play.everybody))
 
 
 def _bridge(play: Play, _: Step, nodes: list[Node]) -> None:
-    play.cut(links.bridge(play.everybody, f"n{nodes[0].me}"))
+    _block(play, links.bridge(play.everybody, f"n{nodes[0].me}"))
 
 
 # -- fault points
@@ -209,12 +221,12 @@ ACTS: Mapping[str, Do] = {
     "feed": _feed,
     "promote": _each(_promote),
     "demote": _each(_demote),
-    "cut": lambda play, step, nodes: play.cut(play.across(step, nodes)),
+    "cut": lambda play, step, nodes: _block(play, _across(play, step, nodes)),
     "slow": _slow,
     "flap": _flap,
     "ring": _ring,
     "bridge": _bridge,
-    "reset": lambda play, step, nodes: play.world.network.reset(pairs(play.across(step, nodes))),
+    "reset": lambda play, step, nodes: play.world.network.reset(pairs(_across(play, step, nodes))),
     "mend": lambda play, _, __: play.mend(),
     "stall_fsync": _stall_fsync,
     "fail_fsync": _fail_fsync,

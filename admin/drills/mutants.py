@@ -1,0 +1,43 @@
+"""A broken rule for every drill, to see that it would be noticed: which mutant each one catches.
+
+All are caught from the drill's own seed. Those of `BY_THE_LOAD` are caught by the clients alone;
+the others only by what the drill breaks.
+"""
+
+from collections.abc import Mapping
+
+BY_THE_LOAD = frozenset({"ack_before_durable", "quorum_minus_one"})
+
+CAUGHT: Mapping[str, str] = {
+    "chaos": "rollback_inherited",
+    "clock-jump": "quorum_minus_one",
+    "confirm-lost": "confirm_older_term",
+    "cpu-starvation": "confirm_older_term",
+    "disk-full-follower": "ack_before_durable",
+    "disk-full-leader": "rollback_inherited",
+    "flapping-link": "rollback_inherited",
+    "fsync-fails": "confirm_older_term",
+    "fsync-stall": "rollback_inherited",
+    "leader-kill": "retry_applies_twice",
+    "leader-kill-twice": "sessions_forgotten",
+    "leader-pause": "retry_applies_twice",
+    "log-bit-flip": "ack_before_durable",
+    "lose-quorum": "rollback_inherited",
+    "lossy-link": "stretch_rule_carried",
+    "partition-asymmetric": "rollback_inherited",
+    "partition-asymmetric-reverse": "confirm_older_term",
+    "partition-bridge": "stretch_rule_leader",
+    "partition-leader": "confirm_older_term",
+    "partition-majority": "confirm_older_term",
+    "partition-minority": "stretch_rule_leader",
+    "partition-ring": "stretch_rule_leader",
+    "planned-switchover": "confirm_older_term",
+    "promote-storm": "confirm_older_term",
+    "rollback-lost": "sessions_forgotten",
+    "rolling-restart": "sessions_forgotten",
+    "slow-link": "stretch_rule_leader",
+    "stale-leader-return": "confirm_older_term",
+    "sync-timeout-rollback": "confirm_older_term",
+    "torn-tail": "ack_before_durable",
+}
+"""By drill, all that the simulator can run."""

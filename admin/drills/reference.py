@@ -1,0 +1,163 @@
+"""The pages of the drills: what each does, from its file, and what it measured last.
+
+`python -m admin.drills.reference --from DIR` takes the runs below a directory, such as the one of
+`make drills OUT=DIR`, into the pages; without `--from` it only writes them anew.
+"""
+
+import argparse
+import json
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from admin.drills import planning, reader, report
+from admin.drills.model import Drill
+from admin.drills.mutants import BY_THE_LOAD, CAUGHT
+
+ROOT = Path(__file__).parents[2]
+PAGES = ROOT / "docs" / "reference" / "drills"
+RESULTS = "measured.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """All runs of a drill on so many nodes that were taken together. Times in seconds."""
+
+    drill: str
+    nodes: int
+    date: str
+    version: str
+    runs: int
+    passed: int
+    rto_median: float
+    rto_max: float
+    gap_max: float
+
+
+def collect(directory: Path) -> list[Measured]:
+    """What the reports below a directory say, by drill and number of nodes."""
+    runs: dict[tuple[str, int], list[dict[str, object]]] = {}
+    for path in sorted(directory.rglob(report.FILE)):
+        found = report.load(path)
+        nodes = found["nodes"]
+        assert isinstance(nodes, list), path
+        runs.setdefault((str(found["drill"]), len(nodes)), []).append(found)
+    return [_together(*key, found) for key, found in sorted(runs.items())]
+
+
+def read_results(pages: Path) -> list[Measured]:
+    """What was measured last."""
+    path = pages / RESULTS
+    if not path.exists():
+        return []
+    return [Measured(**each) for each in json.loads(path.read_text("utf-8"))]
+
+
+def merged(before: Iterable[Measured], now: Iterable[Measured]) -> list[Measured]:
+    """The later one of each."""
+    found = {(each.drill, each.nodes): each for each in (*before, *now)}
+    return [found[key] for key in sorted(found)]
+
+
+def pages_of(measured: Sequence[Measured]) -> dict[str, str]:
+    """The text of every page, by file name."""
+    made: dict[str, str] = {}
+    for name in reader.own_names():
+        drill = reader.load(reader.find(name))
+        made[f"{name}.md"] = page(drill, [each for each in measured if each.drill == name])
+    return made
+
+
+def page(drill: Drill, measured: Sequence[Measured]) -> str:
+    """One page."""
+    needs = f"Needs {', '.join(planning.needs(drill))}. {_mutant(drill)}"
+    here = "`python -m admin.drills.reference`"
+    parts = [
+        f"# {drill.name}",
+        f"{drill.title}. {drill.hypothesis}",
+        f"```\nqsync drill run {drill.name} --out ./run{_simulated(drill)}\n```",
+        needs,
+        "## Measured last",
+        _table(measured),
+        "## The file",
+        f"```yaml\n{reader.find(drill.name).read_text('utf-8')}```",
+        f"What its words mean is said in [drills](../drills.md). This page is written by {here}.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def write(pages: Path, measured: Sequence[Measured]) -> None:
+    """All pages, and the numbers they are made of."""
+    pages.mkdir(parents=True, exist_ok=True)
+    text = json.dumps([asdict(each) for each in measured], indent=1)
+    (pages / RESULTS).write_text(text + "\n", "utf-8")
+    for name, content in pages_of(measured).items():
+        (pages / name).write_text(content, "utf-8")
+
+
+def _together(drill: str, nodes: int, runs: Sequence[Mapping[str, object]]) -> Measured:
+    measures = [each["measures"] for each in runs]
+    rto = [_seconds(each, "rto") for each in measures]
+    newest = max(runs, key=lambda each: str(each["began_at"]))
+    return Measured(
+        drill=drill,
+        nodes=nodes,
+        date=str(newest["began_at"])[:10],
+        version=str(newest["version"]),
+        runs=len(runs),
+        passed=sum(each["verdict"] == "passed" for each in runs),
+        rto_median=round(statistics.median(rto), 3),
+        rto_max=round(max(rto), 3),
+        gap_max=round(max(_seconds(each, "gap") for each in measures), 3),
+    )
+
+
+def _seconds(measures: object, name: str) -> float:
+    assert isinstance(measures, dict), measures
+    return float(measures[name] or 0.0)
+
+
+def _simulated(drill: Drill) -> str:
+    missing = planning.not_simulated(drill)
+    line = f"qsync drill run {drill.name} --simulate --repeat 100"
+    return "" if missing else f"\n{line}"
+
+
+def _mutant(drill: Drill) -> str:
+    missing = planning.not_simulated(drill)
+    if missing:
+        return f"The simulator has no {', '.join(missing)}, so it runs on real processes only."
+    mutant = CAUGHT[drill.name]
+    how = "by its load" if mutant in BY_THE_LOAD else "by what it breaks"
+    return f"`--simulate --mutant {mutant}` shows that it fails when that rule is broken, {how}."
+
+
+def _table(measured: Sequence[Measured]) -> str:
+    if not measured:
+        return "Not yet."
+    rows = [
+        "| nodes | runs | passed | RTO, median | RTO, longest | longest gap | date | version |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    rows += [
+        f"| {each.nodes} | {each.runs} | {each.passed} | {each.rto_median:.3f} s "
+        f"| {each.rto_max:.3f} s | {each.gap_max:.3f} s | {each.date} | {each.version} |"
+        for each in measured
+    ]
+    return "\n".join(rows)
+
+
+def main() -> None:
+    """Write the pages."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--from", dest="runs", type=Path, help="a directory with runs below it")
+    given = parser.parse_args()
+    now = [] if given.runs is None else collect(given.runs)
+    if given.runs is not None and not now:
+        parser.error(f"there is no run below {given.runs}")
+    write(PAGES, merged(read_results(PAGES), now))
+
+
+if __name__ == "__main__":
+    main()
