@@ -41,9 +41,14 @@ def document(schema: str, **members: object) -> None:
     _print_document(schema, members)
 
 
-def _print_document(schema: str, members: Mapping[str, object]) -> None:
+def as_document(schema: str, members: Mapping[str, object]) -> str:
+    """What `document` prints."""
     whole = {"schema": f"qsync/{schema}/1", **members}
-    click.echo(json.dumps(whole, ensure_ascii=False, default=_plain))
+    return json.dumps(whole, ensure_ascii=False, default=_plain)
+
+
+def _print_document(schema: str, members: Mapping[str, object]) -> None:
+    click.echo(as_document(schema, members))
 
 
 def value(data: object) -> None:

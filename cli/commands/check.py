@@ -10,7 +10,7 @@ import click
 import qsync
 from cli.exits import Exit
 from cli.options import Duration, json_option, set_options
-from cli.output import WIDTH_ELSEWHERE, console, document, say, style, text
+from cli.output import WIDTH_ELSEWHERE, as_document, console, document, say, style, text
 from cli.render.waiting import waiting
 
 if TYPE_CHECKING:
@@ -39,6 +39,18 @@ class Left:
 
     html: Path | None
     violations: Path | None
+    json: Path | None = None
+
+    @classmethod
+    def asked(cls, html: Path | None, violations: Path | None, out: Path | None) -> "Left":
+        """`out` takes everything that has no place of its own."""
+        if out is None:
+            return cls(html=html, violations=violations)
+        return cls(
+            html=html or out / "report.html",
+            violations=violations or out / "violations",
+            json=out / "report.json",
+        )
 
 
 @click.command(
@@ -104,6 +116,12 @@ class Left:
     metavar="TIME",
     help="With --follow: for so long; without it until Ctrl-C.",
 )
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="All of it: DIR/report.html, DIR/violations, and DIR/report.json as --json prints it.",
+)
 @json_option
 def check(
     *,
@@ -120,6 +138,7 @@ def check(
     violations: Path | None,
     follows: bool,
     seconds: float | None,
+    out: Path | None,
 ) -> int:
     """Check histories of clients: is every answer explained, and nothing lost or shown twice?
 
@@ -133,7 +152,7 @@ def check(
     or two behind, tells events, and raises violations.
     """
     if follows:
-        odd = (quick, labels, format_, model, html, violations, steps)
+        odd = (quick, labels, format_, model, html, violations, out, steps)
         if any(odd) or not sources:
             raise click.UsageError(
                 "--follow names a cluster, and goes with --for, --master, --conf"
@@ -144,9 +163,9 @@ def check(
         return follow(named, seconds=seconds, spark=spark, settings=set_options(conf))
     if seconds is not None:
         raise click.UsageError("--for goes with --follow")
-    left = Left(html=html, violations=violations)
+    left = Left.asked(html, violations, out)
     if labels is not None:
-        if sources or format_ or model or html or violations or not quick:
+        if sources or format_ or model or html or violations or out or not quick:
             raise click.UsageError("--labels goes with --quick, and names its files and formats")
         return _compare(labels)
     if not sources:
@@ -225,17 +244,20 @@ def _conclude(reports: "list[Report]", left: Left, *, engine: str) -> int:
 
     result = overall(each.result for each in reports)
     seconds = sum(each.seconds for each in reports)
+    members = {
+        "verdict": result.value,
+        "sentence": summed(reports),
+        "invariants": [render.members(each) for each in summary(reports)],
+        "seconds": round(seconds, 6),
+        "engine": engine,
+        "files": [render.report_members(each) for each in reports],
+    }
     _leave(reports, left, engine=engine, seconds=seconds)
+    if left.json is not None:
+        left.json.write_text(as_document("check", members) + "\n", encoding="utf-8")
+        say(f"document: {left.json}")
     if style().as_json:
-        document(
-            "check",
-            verdict=result.value,
-            sentence=summed(reports),
-            invariants=[render.members(each) for each in summary(reports)],
-            seconds=round(seconds, 6),
-            engine=engine,
-            files=[render.report_members(each) for each in reports],
-        )
+        document("check", **members)
     else:
         _show(reports)
     return Exit.DONE if result is Result.PASS else Exit.CHECK_FAILED

@@ -176,6 +176,17 @@ def test_a_report_and_the_violations_are_left_behind(
     assert json.loads(witness["row"])["value"] == 2
 
 
+def test_everything_may_be_left_in_one_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    bad = file(tmp_path, "b", BAD)
+    assert run(["check", "--quick", bad, "--out", str(out), "--json"]) == 6
+    assert json.loads((out / "report.json").read_text()) == document(capsys)
+    assert "no order explains this" in (out / "report.html").read_text()
+    assert pq.read_table(out / "violations").num_rows == 1
+
+
 def test_no_violation_is_an_empty_table(tmp_path: Path) -> None:
     good, folder = file(tmp_path, "a", GOOD), tmp_path / "violations"
     assert run(["check", "--quick", good, "--violations", str(folder)]) == 0
