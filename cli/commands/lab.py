@@ -11,6 +11,7 @@ from admin import cluster
 from admin import lab as labs
 from admin.cluster import Survey
 from admin.lab import Lab, LabNode
+from cli.commands.faults import fault
 from cli.commands.links import cut, heal, links, slow
 from cli.options import Duration, json_option, set_options
 from cli.output import document, say, style, text
@@ -175,9 +176,9 @@ def wipe(*, node: str, name: str, directory: Path | None) -> None:
     _told(found, found.node(node), "wiped")
 
 
-for _command in (cut, slow, heal, links):
+for _command in (cut, slow, heal, links, fault):
     lab.add_command(_command)
-for _command in (up, down, ps, kill, start, pause, resume, wipe, cut, slow, heal, links):
+for _command in (up, down, ps, kill, start, pause, resume, wipe, cut, slow, heal, links, fault):
     _options(_command)
 
 

@@ -171,6 +171,18 @@ def test_a_stop_condition_ends_a_drill_healed_and_a_guard_keeps_it_from_beginnin
     assert list((tmp_path / "no").iterdir()) == []
 
 
+def test_a_fault_point_is_armed_by_hand_seen_in_status_and_disarmed(home: lab.Lab) -> None:
+    where = ("--dir", home.dir)
+    qsync("lab", "fault", "n1", "slow_fsync", "--seconds", "1ms", *where)
+    armed = json.loads(qsync("lab", "fault", "n1", "--json", *where))["armed"]
+    assert [each["point"] for each in armed] == ["slow_fsync"]
+    status = json.loads(qsync("status", home.dir, "--json"))
+    assert status["verdict"] == "degraded"
+    assert "n1 is broken on purpose (slow_fsync)" in status["sentence"]
+    qsync("lab", "fault", "n1", "--clear", *where)
+    real.until(lambda: healthy(home), "it is whole again")
+
+
 def _debts(home: lab.Lab) -> int:
     found = Journal.read(home.dir)
     return 0 if found is None else len(found.debts)

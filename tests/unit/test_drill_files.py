@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from admin import lab
+from admin.cluster import Survey
 from admin.drills import planning, reader, targets
 from admin.drills.failures import DrillStopped
 from admin.drills.model import Condition, Drill, Pick, Role, Step, Target
 from admin.drills.schema import schema
 from admin.drills.words import VERBS
+from qsync.config import NodeConfig
 from qsync.errors import ConfigError
 
 GOOD = """\
@@ -201,6 +204,22 @@ def test_plugins_bring_drills_and_replace_none_of_ours(
     folders[0] = "text"
     with pytest.raises(ConfigError, match="names no folder"):
         reader.names()
+
+
+def test_nodes_that_may_not_be_broken_at_their_fault_points_are_left_alone(tmp_path: Path) -> None:
+    tagged = lab.create(tmp_path / "a", name="a", nodes=3, options={"cluster.tag": "lab"})
+    options = {"cluster.tag": "lab", "node.faults": "false"}
+    forbidden = lab.create(tmp_path / "b", name="b", nodes=3, options=options)
+    plain = lab.create(tmp_path / "c", name="c", nodes=3)
+    allowed = [NodeConfig.load(each.nodes[0].config, {}).node.faults for each in (tagged, plain)]
+    assert allowed == [True, False]
+    drill = reader.load(reader.find("fsync-fails"))
+    assert "fault points" in planning.needs(drill)
+    names = targets.resolve(drill, ["n1", "n2", "n3"], "n1")
+    with pytest.raises(DrillStopped, match="does not let its fault points be armed"):
+        planning.allow(drill, forbidden, names, Survey(samples=()))
+    with pytest.raises(DrillStopped, match="healthy"):
+        planning.allow(drill, tagged, names, Survey(samples=()))
 
 
 def test_steps_are_limited_in_number() -> None:

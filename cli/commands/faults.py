@@ -1,0 +1,58 @@
+"""`qsync lab fault`: break a node at one of its fault points."""
+
+from pathlib import Path
+
+import click
+
+from admin import faulting
+from admin import lab as labs
+from admin.ask import only, value
+from cli.options import Duration
+from cli.output import document, say, style, text
+from qsync.faultpoints import ABOUT, Point
+from qsync.wire.verbs import Info
+
+
+@click.command(
+    epilog="Example: qsync lab fault n1 fail_fsync --times 1; or qsync lab fault n1 slow_fsync "
+    "--seconds 200ms, then qsync lab fault n1 --clear"
+)
+@click.argument("node")
+@click.argument(
+    "point", required=False, metavar="[POINT]", type=click.Choice(list(map(str, Point)))
+)
+@click.option("--seconds", type=Duration(), default="0s", help="How much slower, or ahead.")
+@click.option("--behind", is_flag=True, help="Of clock_jump: back instead of ahead.")
+@click.option("--times", type=click.IntRange(0), default=0, help="So often.  [default: no end]")
+@click.option("--clear", is_flag=True, help="Disarm it, or all without POINT.")
+def fault(
+    *,
+    node: str,
+    point: str | None,
+    seconds: float,
+    behind: bool,
+    times: int,
+    clear: bool,
+    name: str,
+    directory: Path | None,
+) -> None:
+    """Arm or disarm a fault point of a node; without POINT show what is armed.
+
+    The nodes of a lab allow it when the lab was made with `--set cluster.tag=lab`.
+    """
+    address = labs.load(labs.place(name, directory)).node(node).address
+    known = None if point is None else Point(point)
+    if clear:
+        faulting.disarm(address, known)
+    elif known is not None:
+        faulting.arm(address, known, seconds=-seconds if behind else seconds, times=times)
+    armed = only(value(address, Info(1, "faults"), timeout=faulting.PATIENCE_S))
+    assert isinstance(armed, list)
+    if style().as_json:
+        document("faults", node=node, armed=armed)
+        return
+    for each in armed:
+        left = "" if each["left"] is None else f", {each['left']} times to go"
+        about = ABOUT[Point(each["point"])].replace("`seconds`", f"{each['seconds']:g} s")
+        text(f"{each['point']}: {about}; struck {each['struck']} times{left}")
+    say(f"{node}: {len(armed)} fault points are armed")
