@@ -26,7 +26,7 @@ TITLES: dict[str, str] = {
 HISTORY = "history.jsonl"
 """The history in a folder of evidence."""
 
-_OF_OBJECTS = frozenset({"write", "cas", "cas-unequal", "put", "get", "add", "transfer"})
+OF_OBJECTS = frozenset({"write", "cas", "cas-unequal", "put", "get", "add", "transfer"})
 """Operations that nobody does to a list."""
 
 OF_NO_KIND = "no kind of object has all of these operations: "
@@ -120,7 +120,7 @@ def check_operations(
     by_list = hints.kind is Kind.LIST_APPEND
     if by_list or (hints.kind is None and is_list_append(operations)):
         others = [] if by_list else [each for each in operations if each.f != "txn"]
-        if not others or is_list_append(others) or not {each.f for each in others} & _OF_OBJECTS:
+        if not others or is_list_append(others) or not {each.f for each in others} & OF_OBJECTS:
             return (Kind.LIST_APPEND,), (_appends(operations, level),)
         # Transactions on lists, and beside them operations on other things.
         txns = [each for each in operations if each.f == "txn"]

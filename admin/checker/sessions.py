@@ -1,7 +1,7 @@
 """What one client may rely on: it sees its own writes, nothing goes back, nothing happens twice."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from admin.checker.operation import Frozen, Kind, Operation, freeze, happened
@@ -10,6 +10,8 @@ from admin.checker.verdict import Verdict, Violation, conclude, skipped
 READ_YOUR_WRITES = "read-your-writes"
 MONOTONIC_READS = "monotonic-reads"
 AT_MOST_ONCE = "at-most-once"
+
+Date = Callable[[Operation], int | None]
 
 _WRITES = frozenset({"write", "put"})
 _READS = frozenset({"read", "get"})
@@ -55,19 +57,28 @@ def check_read_your_writes(operations: Iterable[Operation]) -> Verdict:
     return conclude(READ_YOUR_WRITES, facts=facts, violations=violations)
 
 
-def check_monotonic_reads(operations: Iterable[Operation]) -> Verdict:
-    """What a session was shown never goes back: neither the place in the log, nor any value."""
+def dates(operations: Iterable[Operation]) -> Date:
+    """The place of the write of what an operation read, for values that were written once."""
+    known = _dates(happened(operations))
+    return lambda read: _date(read, known)
+
+
+def check_monotonic_reads(operations: Iterable[Operation], date: Date | None = None) -> Verdict:
+    """What a session was shown never goes back: neither the place in the log, nor any value.
+
+    `date` says of which place a value is; else the operations do.
+    """
     known = happened(operations)
-    dates = _dates(known)
+    date = date or dates(known)
     facts, violations = 0, []
     for reads in _by_session(known):
         newest: dict[Frozen, tuple[int, Operation]] = {}
         for each, ended in _after_what(reads):
             for earlier in ended:
-                for what, place in _shown(earlier, dates):
+                for what, place in _shown(earlier, date):
                     if what not in newest or place > newest[what][0]:
                         newest[what] = (place, earlier)
-            for what, place in _shown(each, dates):
+            for what, place in _shown(each, date):
                 before = newest.get(what)
                 facts += before is not None
                 if before is not None and place < before[0]:
@@ -178,12 +189,10 @@ def _after_what(reads: list[Operation]) -> Iterator[tuple[Operation, list[Operat
         yield each, ended
 
 
-def _shown(
-    read: Operation, dates: dict[tuple[Frozen, Frozen], int]
-) -> Iterator[tuple[Frozen, int]]:
+def _shown(read: Operation, date: Date) -> Iterator[tuple[Frozen, int]]:
     if read.index is not None:
         yield None, read.index
-    place = _date(read, dates)
+    place = date(read)
     if place is not None:
         yield ("key", freeze(read.key)), place
 

@@ -24,7 +24,7 @@ from admin.checker.spark.crc import Sealed, checksums
 from admin.checker.spark.found import SLICE
 from admin.checker.spark.joining import Joined
 from admin.checker.spark.scan import answers, look
-from admin.checker.spark.scanning import Given
+from admin.checker.spark.scanning import Given, by_session
 from admin.checker.spark.summary import Summary
 from admin.checker.spark.units import known_columns, plan
 from admin.checker.spark.units import tables as tables_of
@@ -250,4 +250,5 @@ def _given(run: Run) -> Given:
         failed={name: frozenset(failed)},
         quorum={name: run.manifest.quorum},
         wanted={name: max(each.confirmed for each in run.manifest.nodes)},
+        requests={name: by_session(failed)},
     )

@@ -1,5 +1,7 @@
 """Numbered requests of a slice: proof that none came twice, or the few that may have."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from admin.checker.spark.columns import NOBODY, Numbers, Slice
@@ -10,9 +12,9 @@ Spans = dict[str, tuple[int, int]]
 
 
 def requests(
-    found: Slice, upto: int, failed: frozenset[tuple[str, int]], spans: Spans | None = None
+    found: Slice, upto: int, wanted: Mapping[str, Numbers], spans: Spans | None = None
 ) -> Requests:
-    """Of the entries up to `upto`."""
+    """Of the entries up to `upto`. `wanted`: by session, the numbers to be told of, in order."""
     end = int(np.searchsorted(found.index, upto, side="right"))
     at = np.flatnonzero(found.request.session[:end] != NOBODY)
     if not len(at):
@@ -29,11 +31,11 @@ def requests(
     if spans:
         odd = np.union1d(odd, _inside(found, session, seq, spans))
     summary.twice = _told(found, at[odd])
-    if failed:
-        wanted = {name for name, _ in failed}
-        places = np.flatnonzero(np.isin(session, _codes(found, wanted)))
-        told = _told(found, at[places])
-        summary.failed = [each for each in told if each[1:] in failed]
+    ends = np.append(starts[1:], len(seq))
+    for name, start, end in zip(names, starts.tolist(), ends.tolist(), strict=True):
+        if name in wanted:
+            there = np.isin(seq[start:end], _between(wanted[name], *summary.spans[name]))
+            summary.wanted += _told(found, at[start:end][there])
     return summary
 
 
@@ -61,6 +63,11 @@ def _inside(found: Slice, session: Numbers, seq: Numbers, spans: Spans) -> Numbe
         for code in _codes(found, {name}):
             inside |= (session == code) & (seq >= low) & (seq <= high)
     return np.flatnonzero(inside)
+
+
+def _between(numbers: Numbers, low: int, high: int) -> Numbers:
+    first, last = np.searchsorted(numbers, (low, high + 1)).tolist()
+    return numbers[first:last]
 
 
 def _codes(found: Slice, names: set[str]) -> Numbers:

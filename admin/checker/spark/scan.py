@@ -70,8 +70,7 @@ def _told(log: Slice, given: Given, asked: Asked) -> Found:
     upto = given.confirmed.get(log.whose, 0)
     summary = outline(log)
     tell(log, summary, upto, asked.points)
-    failed = given.failed.get(run, frozenset())
-    summary.requests = requests(log, upto, failed, asked.spans)
+    summary.requests = requests(log, upto, given.requests.get(run, {}), asked.spans)
     first, rows = int(log.index[0]), len(log)
     return Found(run, SLICE, "", node, generation, first, 0, rows, summary.text())
 

@@ -1,11 +1,13 @@
 """What tasks are given and asked, and how found rows travel home as Arrow."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 
-from admin.checker.spark.columns import Whose
+from admin.checker.spark.columns import Numbers, Whose
 from admin.checker.spark.found import Found
 
 Batches = Iterator[pa.RecordBatch]
@@ -29,13 +31,15 @@ _SCHEMA = pa.schema(
 class Given:
     """What is known before logs are looked at: confirmed by log, failed requests, and quorums.
 
-    `wanted`: by run, the index of the entry whose checksums decide about a quorum.
+    `wanted`: by run, the index of the entry whose checksums decide about a quorum. `requests`: by
+    run and session the numbers, in order, that somebody asks for: failed and unknown ones.
     """
 
     confirmed: dict[Whose, int]
     failed: dict[str, frozenset[tuple[str, int]]]
     quorum: dict[str, int]
     wanted: dict[str, int] = field(default_factory=dict)
+    requests: dict[str, dict[str, Numbers]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -49,6 +53,14 @@ class Asked:
     def anything(self) -> bool:
         """It is worth another look."""
         return bool(self.points or self.spans)
+
+
+def by_session(requests: Iterable[tuple[str, int]]) -> dict[str, Numbers]:
+    """Numbers by session, in order."""
+    found: dict[str, set[int]] = defaultdict(set)
+    for session, seq in requests:
+        found[session].add(seq)
+    return {name: np.array(sorted(seqs), dtype=np.int64) for name, seqs in found.items()}
 
 
 def batch(found: Iterable[Found]) -> pa.RecordBatch:

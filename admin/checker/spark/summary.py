@@ -11,13 +11,13 @@ WAITS, CONTROL, ASKED = 1, 2, 4
 class Requests:
     """Numbered requests: how many, and by session the lowest and highest number.
 
-    `twice` and `failed` are `(index, session, seq)`: of one number, or told to have failed.
+    `twice` and `wanted` are `(index, session, seq)`: of one number, or asked for.
     """
 
     count: int = 0
     spans: dict[str, tuple[int, int]] = field(default_factory=dict)
     twice: list[tuple[int, str, int]] = field(default_factory=list)
-    failed: list[tuple[int, str, int]] = field(default_factory=list)
+    wanted: list[tuple[int, str, int]] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,0 +1,1 @@
+"""Histories of clients at scale: operations are paired, spread by key, and judged key by key."""

@@ -1,0 +1,138 @@
+"""The histories of any number of bundles in two Spark jobs: an outline of each, then verdicts."""
+
+import pickle  # noqa: TID251 - between tasks of one Spark job, as Spark itself does
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from admin.checker.kinds import Kind
+from admin.checker.linear import LINEARIZABLE
+from admin.checker.sessions import check_monotonic_reads
+from admin.checker.spark.clients.histories import Decided, Outline, outline, spread
+from admin.checker.spark.clients.keys import COLUMNS, Terms, Told, operations_of
+from admin.checker.spark.clients.pairing import DDL, SCHEMA
+from admin.checker.spark.clients.partitions import judge_partition
+from admin.checker.spark.columns import Whose
+from admin.checker.spark.joining import Joined
+from admin.checker.spark.scanning import Batches
+from admin.checker.verdict import Verdict, merge
+from admin.evidence.manifest import Manifest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_OUTLINE = pa.schema([("run_id", pa.string()), ("said", pa.binary())])
+PARTITION_OPERATIONS = 250_000
+"""About so many operations are judged together."""
+
+
+def outlines(session: "SparkSession", paths: Sequence[Path]) -> dict[str, Outline]:
+    """By run; only of those that have a history. Raises ValueError if one is none."""
+
+    def run(batches: Batches) -> Batches:
+        for each in batches:
+            for number in each.column(0).to_pylist():
+                name = Manifest.load(paths[number]).run_id
+                rows = [{"run_id": name, "said": pickle.dumps(outline(paths[number]))}]
+                yield pa.RecordBatch.from_pylist(rows, schema=_OUTLINE)
+
+    frame = session.range(0, len(paths), 1, len(paths))
+    found = frame.mapInArrow(run, "run_id string, said binary").collect()
+    known = {row["run_id"]: pickle.loads(row["said"]) for row in found}  # noqa: S301 - our own
+    return {name: each for name, each in known.items() if each.count}
+
+
+def decide(
+    manifests: Mapping[str, Manifest],
+    outlined: Mapping[str, Outline],
+    logs: Mapping[Whose, Joined],
+) -> dict[str, Decided]:
+    """What the longest confirmed log of each run says of its unknown requests."""
+    best: dict[str, tuple[int, Whose]] = {}
+    for whose, log in logs.items():
+        if log.first == 1:
+            reach = (min(log.upto, log.last), whose)
+            best[whose[0]] = max(best.get(whose[0], reach), reach)
+    decided = {}
+    for run, known in outlined.items():
+        applied = logs[best[run][1]].applied if run in best else set()
+        complete = run in best and manifests[run].whole and not known.unnamed
+        decided[run] = Decided(frozenset(known.unknown), frozenset(applied), complete)
+    return decided
+
+
+def judge_histories(
+    session: "SparkSession",
+    paths: Sequence[Path],
+    outlined: Mapping[str, Outline],
+    decided: Mapping[str, Decided],
+    terms: Terms,
+) -> dict[str, Told]:
+    """The verdicts on the history of every run that has one."""
+    if not outlined:
+        return {}
+    own = [path for path in paths if Manifest.load(path).run_id in outlined]
+    sessioned = frozenset(run for run, each in outlined.items() if each.sessioned)
+    count = sum(each.count for each in outlined.values())
+    partitions = max(4, count // PARTITION_OPERATIONS + 1)
+    rows = session.range(0, len(own), 1, len(own)).mapInArrow(spread(own, outlined, decided), DDL)
+    judged = rows.repartition(partitions, "run_id", "part").mapInArrow(
+        judge_partition(terms, sessioned), DDL
+    )
+    if sessioned:
+        judged = judged.repartition(partitions, "run_id", "session").mapInArrow(sessions, DDL)
+    found: dict[str, list[Told]] = defaultdict(list)
+    for row in judged.select("run_id", "said").collect():
+        found[row["run_id"]].append(Told.unpacked(bytes(row["said"])))
+    return {run: together(found[run]) for run in outlined}
+
+
+def together(told: Iterable[Told]) -> Told:
+    """What was said of the keys of one run, as of all of it."""
+    kinds: set[Kind] = set()
+    verdicts: dict[str, list[Verdict]] = defaultdict(list)
+    for each in told:
+        kinds.update(each.kinds)
+        for verdict in each.verdicts:
+            verdicts[verdict.invariant].append(verdict)
+    if kinds != {Kind.LIST_APPEND}:
+        verdicts.setdefault(LINEARIZABLE, [])
+    merged = tuple(merge(name, each) for name, each in sorted(verdicts.items(), key=_order))
+    return Told(tuple(sorted(kinds)), merged)
+
+
+def _order(item: tuple[str, list[Verdict]]) -> tuple[bool, str]:
+    return item[0] != LINEARIZABLE, item[0]
+
+
+def sessions(batches: Batches) -> Batches:
+    """Reads of whole sessions, with the dates of what they saw; verdicts pass through."""
+    sessions: dict[tuple[str, str], list[pa.Table]] = defaultdict(list)
+    for each in batches:
+        table = pa.Table.from_batches([each])
+        is_said = table.column("said").is_valid()
+        yield from table.filter(is_said).to_batches()
+        reads = table.filter(pc.invert(is_said))
+        names = zip(*(reads.column(c).to_pylist() for c in ("run_id", "session")), strict=True)
+        places: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for at, name in enumerate(names):
+            places[name].append(at)
+        for name, mine in places.items():
+            sessions[name].append(reads.take(pa.array(mine)))
+    for (run, _), tables in sessions.items():
+        verdict = _monotonic(pa.concat_tables(tables))
+        rows = [{"run_id": run, "said": Told((), (verdict,)).packed()}]
+        yield pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
+
+
+def _monotonic(reads: pa.Table) -> Verdict:
+    """Whether what one session was shown goes back."""
+    columns = [reads.column(name).to_pylist() for name in COLUMNS]
+    operations = operations_of(zip(*columns, strict=True))
+    pairs = zip(reads.column("number").to_pylist(), reads.column("date").to_pylist(), strict=True)
+    dated = dict(pairs)
+    return check_monotonic_reads(operations, lambda read: dated[read.number])

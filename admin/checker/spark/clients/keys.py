@@ -1,0 +1,123 @@
+"""One key of a history, judged exactly as in one process: what the quick test does not decide."""
+
+import json
+import pickle  # noqa: TID251 - between tasks of one Spark job, as Spark itself does
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from admin.checker.elle import Level
+from admin.checker.kinds import Hints, Kind, kind_of
+from admin.checker.linear import LINEARIZABLE, STEPS_MAX
+from admin.checker.operation import Kind as Ended
+from admin.checker.operation import Operation, freeze, happened
+from admin.checker.quick import OF_NO_KIND, check_operations
+from admin.checker.sessions import MONOTONIC_READS
+from admin.checker.verdict import Result, Verdict
+
+Row = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How histories are judged."""
+
+    hints: Hints = field(default_factory=Hints)
+    level: Level = Level.STRICT_SERIALIZABLE
+    steps_max: int = STEPS_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Verdicts on some keys of one run, and the kinds of objects that these are."""
+
+    kinds: tuple[Kind, ...]
+    verdicts: tuple[Verdict, ...]
+
+    def packed(self) -> bytes:
+        """To travel."""
+        return pickle.dumps(self)
+
+    @classmethod
+    def unpacked(cls, packed: bytes) -> "Told":
+        """The inverse. It was packed by a task of this very job."""
+        found = pickle.loads(packed)  # noqa: S301 - by ourselves
+        assert isinstance(found, cls), found
+        return found
+
+
+def judge_key(operations: Sequence[Operation], terms: Terms) -> Told:
+    """All that can be said of one key by itself."""
+    kind = terms.hints.kind or kind_of(operations)
+    if kind is None:
+        fs = ", ".join(sorted({each.f for each in operations}))
+        note = f"{OF_NO_KIND}{fs} (key {operations[0].key!r})"
+        odd = Verdict(invariant=LINEARIZABLE, result=Result.UNKNOWN, facts=0, note=note)
+        return Told((), (odd,))
+    kinds, checked = check_operations(
+        operations, replace(terms.hints, kind=kind), terms.level, terms.steps_max
+    )
+    nothing = not happened(operations)
+    verdicts = [
+        each.verdict
+        for each in checked
+        if each.verdict.invariant != MONOTONIC_READS
+        and not (nothing and each.verdict.invariant == LINEARIZABLE)
+    ]
+    return Told(kinds, tuple(verdicts))
+
+
+def judge_appends(operations: Sequence[Operation], terms: Terms) -> Told:
+    """Transactions of one run, all together."""
+    hints = replace(terms.hints, kind=Kind.LIST_APPEND)
+    kinds, checked = check_operations(operations, hints, terms.level, terms.steps_max)
+    return Told(kinds, tuple(each.verdict for each in checked))
+
+
+def operations_of(rows: Iterable[Row]) -> list[Operation]:
+    """From columns `key number process f value ended kind session seq place floor`."""
+    found = []
+    for key, number, process, f, value, ended, kind, session, seq, place, floor in rows:
+        assert isinstance(number, int)
+        assert isinstance(process, int)
+        found.append(
+            Operation(
+                number=number,
+                process=process,
+                f=str(f),
+                value=_json(value),
+                begun=number,
+                ended=_number(ended),
+                key=freeze(_json(key)),
+                kind=Ended(str(kind)),
+                session=_json(session),
+                seq=_number(seq),
+                index=_number(place),
+                floor=_number(floor),
+            )
+        )
+    return found
+
+
+COLUMNS = (
+    "key",
+    "number",
+    "process",
+    "f",
+    "value",
+    "ended",
+    "kind",
+    "session",
+    "seq",
+    "place",
+    "floor",
+)
+"""What `operations_of` wants."""
+
+
+def _json(text: object) -> object:
+    return None if text is None else json.loads(str(text))
+
+
+def _number(value: object) -> int | None:
+    assert value is None or isinstance(value, int)
+    return value

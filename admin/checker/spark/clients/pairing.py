@@ -1,0 +1,114 @@
+"""Lines of a history become operations, thousands at a time: who began what, and how it ended."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from admin.checker.operation import ANSWERS
+from admin.checker.spark.columns import Numbers
+
+SCHEMA = pa.schema(
+    [
+        ("run_id", pa.string()),
+        ("part", pa.string()),
+        ("key", pa.string()),
+        ("number", pa.int64()),
+        ("process", pa.int64()),
+        ("f", pa.string()),
+        ("value", pa.string()),
+        ("ended", pa.int64()),
+        ("kind", pa.string()),
+        ("session", pa.string()),
+        ("seq", pa.int64()),
+        ("place", pa.int64()),
+        ("floor", pa.int64()),
+        ("date", pa.int64()),
+        ("said", pa.binary()),
+    ]
+)
+"""An operation: `number` is where it began, `place` its place in the log. JSON is its text.
+
+`part` is judged together. `date` is the place of the write of what was read; `said` are verdicts
+that travel along.
+"""
+DDL = (
+    "run_id string, part string, key string, number bigint, process bigint, f string, "
+    "value string, ended bigint, kind string, session string, seq bigint, place bigint, "
+    "floor bigint, date bigint, said binary"
+)
+APPENDS = "appends"
+"""The part of transactions that append to lists; it is no JSON, so no key is like it."""
+_TERM = 1 << 48
+"""A term has one origin, and the lsn of an origin only grows: together they order the log."""
+
+
+def paired(tables: Iterable[pa.Table], *, logged: bool) -> Iterator[pa.Table]:
+    """Operations of one history whose lines come in order. What nobody ended is unknown.
+
+    `logged`: lines name places in the log; else terms and lsns do. Raises ValueError when a
+    process begins something before its last operation ended.
+    """
+    waiting: pa.Table | None = None
+    for table in tables:
+        whole = table if waiting is None else pa.concat_tables([waiting, table])
+        whole = whole.combine_chunks()
+        begun, ended, open_ = _pairs(whole)
+        yield _operations(whole.take(begun), whole.take(ended), logged=logged)
+        waiting = whole.take(open_)
+    if waiting is not None and waiting.num_rows:
+        yield _operations(waiting, None, logged=logged)
+
+
+def _pairs(table: pa.Table) -> tuple[Numbers, Numbers, Numbers]:
+    """Places of beginnings, of their ends, and of beginnings without one."""
+    process = table.column("process").to_numpy()
+    starts = pc.equal(table.column("type"), "invoke").to_numpy()
+    order = np.argsort(process, kind="stable")
+    same = np.diff(process[order]) == 0
+    first = starts[order]
+    _refuse(table, order[1:][same & first[1:] & first[:-1]], "begins twice")
+    before = np.concatenate(([False], same & first[:-1]))
+    _refuse(table, order[~first & ~before], "ends what it never began")
+    at = np.flatnonzero(same & first[:-1])
+    last = np.concatenate((~same, [True])) if len(order) else np.empty(0, dtype=np.bool_)
+    return order[at], order[at + 1], np.sort(order[first & last])
+
+
+def _refuse(table: pa.Table, at: Numbers, what: str) -> None:
+    if len(at):
+        process, line = (table.column(name)[int(at[0])] for name in ("process", "index"))
+        raise ValueError(f"process {process} {what}, at line {line}")
+
+
+def _operations(begun: pa.Table, ended: pa.Table | None, *, logged: bool) -> pa.Table:
+    size = begun.num_rows
+    numbers = pa.nulls(size, pa.int64())
+    columns = {
+        name: begun.column(name)
+        for name in ("run_id", "key", "process", "f", "value", "session", "seq", "floor")
+    }
+    columns |= {"number": begun.column("index"), "ended": numbers, "place": numbers}
+    columns |= {"part": begun.column("key"), "date": numbers, "said": pa.nulls(size, pa.binary())}
+    if ended is None:
+        columns["kind"] = pa.array(["info"] * size, pa.string())
+    else:
+        type_ = ended.column("type")
+        ok = pc.equal(type_, "ok")
+        told = pc.or_(
+            pc.is_in(begun.column("f"), pa.array(sorted(ANSWERS))),
+            pc.is_null(begun.column("value")),
+        )
+        columns["kind"] = type_
+        columns["value"] = pc.if_else(
+            pc.and_(ok, told), ended.column("value"), begun.column("value")
+        )
+        columns["ended"] = pc.if_else(pc.equal(type_, "info"), numbers, ended.column("index"))
+        place = ended.column("log_index") if logged else _by_lsn(ended)
+        columns["place"] = pc.if_else(ok, place, numbers)
+    return pa.table([columns[each.name] for each in SCHEMA], schema=SCHEMA)
+
+
+def _by_lsn(ended: pa.Table) -> pa.ChunkedArray:
+    return pc.add(pc.multiply(ended.column("term"), _TERM), ended.column("lsn"))

@@ -1,0 +1,185 @@
+"""Histories spread by key are judged as in one process; no Spark needed: tasks are functions."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow", reason="needs the [spark] extra")
+pytest.importorskip("pyspark", reason="needs the [spark] extra")
+
+import pyarrow as pa
+
+from admin.checker.bundles import history_of
+from admin.checker.elle import Level
+from admin.checker.facts import FAILURES
+from admin.checker.kinds import Hints
+from admin.checker.linear import STEPS_MAX, zones
+from admin.checker.operation import Kind, Operation, happened
+from admin.checker.parquet import to_parquet
+from admin.checker.quick import check_operations
+from admin.checker.rules.catalogue import load
+from admin.checker.spark.clients.histories import Decided, outline, spread
+from admin.checker.spark.clients.jobs import sessions, together
+from admin.checker.spark.clients.keys import Terms, Told
+from admin.checker.spark.clients.pairing import SCHEMA
+from admin.checker.spark.clients.partitions import judge_partition
+from admin.checker.spark.clients.zones import decided
+from admin.checker.verdict import Result
+from admin.evidence.bundle import Bundle, write
+from admin.evidence.manifest import Manifest
+from admin.evidence.simulated import record
+from admin.evidence.tables import Row
+from qsync.sim.plan import Plan
+from tests.unit import histories
+
+SEEDS = range(300)
+"""Of histories of a register."""
+RUNS = (2, 3, 9, 14, 24)
+"""Of simulated clusters."""
+
+
+def test_all_keys_at_once_are_decided_as_one_by_one() -> None:
+    """A key passes exactly if the zones of one key do; whatever is no such register is left."""
+    keys: list[list[Operation]] = []
+    for seed in SEEDS:
+        dice = Random(seed)
+        apply = histories.register(values=dice.choice((None, None, 5)), cas=dice.random() < 0.1)
+        clients = histories.Clients(unknown=0.1, spread=dice.choice((3, 12)))
+        lived = histories.lived(dice, 30, apply, clients)
+        keys.append(_spoiled(dice, lived) if seed % 2 else lived)
+    table = pa.concat_tables([_table(each, key) for key, each in enumerate(keys)])
+    sizes = [len(each) for each in keys]
+    passes, counts = decided(table, np.repeat(np.arange(len(keys)), sizes), len(keys))
+    for at, operations in enumerate(keys):
+        known = happened(operations)
+        assert counts[at] == len(known)
+        simple = {each.f for each in operations} <= {"read", "write"}
+        wanted = simple and zones.applies(known) and zones.clash(known) is None
+        assert bool(passes[at]) == wanted, at
+    assert 0.2 < passes.mean() < 0.8
+
+
+@pytest.fixture(scope="module")
+def bundles(tmp_path_factory: pytest.TempPathFactory) -> list[Bundle]:
+    """Clean ones, and each once more with reads that nothing explains."""
+    folder = tmp_path_factory.mktemp("histories")
+    found = []
+    for seed in RUNS:
+        _, bundle = record(Plan(seed=seed, events=1500), folder / f"seed-{seed}")
+        rows = list(bundle.rows("ops"))
+        for row in rows[len(rows) // 2 :]:
+            if (
+                row["f"] == "read"
+                and row["type"] == "ok"
+                and isinstance(row["value"], int)
+                and row["key"] is not None
+            ):
+                row["value"] += 1
+        spoiled = replace(bundle.manifest, run_id=f"spoiled-{seed}")
+        kept = {"wal": bundle.rows("wal"), "status": bundle.rows("status"), "ops": rows}
+        tables = {name: [_bare(row) for row in some] for name, some in kept.items()}
+        lying = write(folder / f"spoiled-{seed}", spoiled, {**tables})
+        found += [bundle, to_parquet(lying, folder / f"parquet-{seed}")]
+    return found
+
+
+def test_histories_spread_by_key_get_the_verdicts_of_one_process(bundles: list[Bundle]) -> None:
+    results: set[Result] = set()
+    for bundle in bundles:
+        run = load(bundle.path)
+        operations = history_of(run)
+        _, checked = check_operations(operations, Hints(), Level.STRICT_SERIALIZABLE, STEPS_MAX)
+        wanted = {each.verdict.invariant: each.verdict.result for each in checked}
+        told = _spread(bundle)
+        assert {each.invariant: each.result for each in told.verdicts} == wanted
+        facts = {each.verdict.invariant: each.verdict.facts for each in checked}
+        found = {each.invariant: each.facts for each in told.verdicts}
+        # Of failures only those keys are counted in which something failed.
+        assert found.pop(FAILURES, 0) <= facts.pop(FAILURES, 0)
+        assert found == facts
+        results.update(wanted.values())
+    assert {Result.PASS, Result.FAIL} <= results
+
+
+def test_a_process_that_begins_twice_is_no_history(tmp_path: Path) -> None:
+    line = {"time": 0, "process": 1, "type": "invoke", "f": "read"}
+    manifest = Manifest(run_id="twice", source="test")
+    bundle = write(tmp_path, manifest, {"ops": [{"index": n, **line} for n in (0, 1)]})
+    with pytest.raises(ValueError, match="process 1 begins twice, at line 1"):
+        outline(bundle.path)
+
+
+def test_lines_in_any_order_are_the_same_history(bundles: list[Bundle], tmp_path: Path) -> None:
+    bundle = bundles[0]
+    rows = [_bare(row) for row in bundle.rows("ops")]
+    Random(1).shuffle(rows)
+    mixed = write(tmp_path, bundle.manifest, {"ops": rows})
+    assert not outline(mixed.path).ordered
+    assert _spread(mixed) == _spread(bundle)
+
+
+def _spread(bundle: Bundle) -> Told:
+    """What the jobs do, in this process; the log decides as it does in one process."""
+    name, known = bundle.manifest.run_id, outline(bundle.path)
+    run = load(bundle.path)
+    settled = {each.number: each for each in history_of(run)}
+    raw = {each.number: each for each in _unsettled(bundle)}
+    applied, complete = set(), False
+    for number, each in raw.items():
+        if each.kind is Kind.INFO and each.seq is not None:
+            if settled[number].kind is Kind.OK:
+                applied.add((str(each.session), each.seq))
+            complete |= settled[number].kind is Kind.FAIL
+    fates = {name: Decided(frozenset(known.unknown), frozenset(applied), complete)}
+    terms = Terms()
+    numbers = pa.RecordBatch.from_pydict({"id": [0]})
+    rows = list(spread([bundle.path], {name: known}, fates)(iter([numbers])))
+    sessioned = frozenset({name} if known.sessioned else ())
+    judged = judge_partition(terms, sessioned)(iter(rows))
+    told = sessions(judged) if sessioned else judged
+    packed = [each for batch in told for each in batch.column("said").to_pylist()]
+    return together([Told.unpacked(each) for each in packed])
+
+
+def _bare(row: Row) -> Row:
+    return {name: value for name, value in row.items() if name != "run_id"}
+
+
+def _unsettled(bundle: Bundle) -> list[Operation]:
+    run = load(bundle.path)
+    run.logs.clear()
+    run.manifest = replace(run.manifest, whole=False)
+    return history_of(run)
+
+
+def _spoiled(dice: Random, operations: list[Operation]) -> list[Operation]:
+    """One read answers what some other one did."""
+    reads = [at for at, each in enumerate(operations) if each.f == "read"]
+    if len(reads) < 2:
+        return operations
+    one, other = dice.sample(reads, 2)
+    fresh = list(operations)
+    fresh[one] = replace(fresh[one], value=operations[other].value)
+    return fresh
+
+
+def _table(operations: list[Operation], key: int) -> pa.Table:
+    rows = [
+        {
+            "run_id": "r",
+            "part": json.dumps(key),
+            "key": json.dumps(key),
+            "number": each.number,
+            "process": each.process,
+            "f": each.f,
+            "value": None if each.value is None else json.dumps(each.value),
+            "ended": each.ended,
+            "kind": each.kind.value,
+        }
+        for each in operations
+    ]
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
