@@ -46,7 +46,7 @@ class Screen:
         while not re.search(pattern, self.text):
             assert time.monotonic() < deadline, f"no {pattern!r} within {patience} s:\n{self.text}"
             assert self.alive, f"no {pattern!r} before the end:\n{self.text}"
-            self._watch()
+            self.watch()
         return self.text
 
     def becomes(self, expected: str | None, of: Callable[[str], str]) -> str:
@@ -57,7 +57,7 @@ class Screen:
         deadline, rest = time.monotonic() + PATIENCE_S / 2, 0
         seen = of(self.text)
         while seen != expected and time.monotonic() < deadline and self.alive:
-            self._watch()
+            self.watch()
             former, seen = seen, of(self.text)
             rest = rest + 1 if seen == former else 0
             if expected is None and rest > AT_REST:
@@ -79,12 +79,13 @@ class Screen:
         deadline = time.monotonic() + PATIENCE_S
         while self.alive:
             assert time.monotonic() < deadline, f"it does not end:\n{self.text}"
-            self._watch()
+            self.watch()
         self.process.close()
         status: int | None = self.process.exitstatus
         return status
 
-    def _watch(self) -> None:
+    def watch(self) -> None:
+        """Take in what the process writes within a moment."""
         try:
             data = self.process.read_nonblocking(65536, timeout=0.2)
         except pexpect.TIMEOUT:
