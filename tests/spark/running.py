@@ -32,7 +32,7 @@ def environment(folder: Path, *, java_hidden: bool = False) -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith(("SPARK", "PYSPARK", "PYTHONPATH", "JAVA"))
     }
-    known |= {"SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": "127.0.0.1", "TERM": "xterm"}
+    known |= {"SPARK_LOCAL_IP": "127.0.0.1", "TERM": "xterm"}
     known["XDG_CACHE_HOME"] = str(folder / "cache")
     if java_hidden:
         return known | {"PATH": str(_without_java(folder / "tools"))}
@@ -75,7 +75,7 @@ class Daemons:
         with log.open("wb") as file:
             process = subprocess.Popen(
                 [SPARK_HOME / "bin" / tool, *arguments],
-                env=self.env,
+                env=self.env | {"SPARK_HOME": str(SPARK_HOME)},
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=file,

@@ -1,8 +1,11 @@
 """`qsync check` as users run it: on a terminal, on clusters, behind Connect, by spark-submit."""
 
 import json
+import os
 import re
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SPARK_SAYS = re.compile(r"WARN|INFO|ERROR|log4j|Exception|Picked up|incubator|Setting default")
+ROOT = Path(__file__).parents[2]
 LINES, COLUMNS = 200, 130
 JOB = "from qsync.__main__ import main\n\nmain()\n"
 
@@ -71,10 +75,12 @@ def verdict_of(done: subprocess.CompletedProcess[str]) -> dict[str, object]:
     return found
 
 
-def run(*command: "str | Path", folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+def run(
+    *command: "str | Path", folder: Path, java_hidden: bool = False, **more: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command,
-        env=environment(folder) | more,
+        env=environment(folder, java_hidden=java_hidden) | more,
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -172,3 +178,24 @@ def test_a_connect_server_judges_without_java_on_this_side(bundle: Bundle, tmp_p
         done = run(QSYNC, *command, folder=tmp_path, JAVA_HOME=str(tmp_path / "nowhere"))
         verdict_of(done)
         assert SPARK_SAYS.search(done.stderr) is None, done.stderr
+
+
+@pytest.mark.soak
+def test_the_extra_alone_is_enough(bundle: Bundle, tmp_path: Path) -> None:
+    """A fresh environment, no system Java: nothing but what the package brings."""
+    python = tmp_path / "fresh" / "bin" / "python"
+    wanted = f"{ROOT}[spark]"
+    uv = shutil.which("uv", path=f"{QSYNC.parent}{os.pathsep}{os.environ['PATH']}")
+    if uv is not None:
+        made = run(uv, "venv", "--python", sys.executable, tmp_path / "fresh", folder=tmp_path)
+        assert made.returncode == 0, made.stderr
+        done = run(uv, "pip", "install", "--python", python, wanted, folder=tmp_path)
+    else:
+        made = run(sys.executable, "-m", "venv", tmp_path / "fresh", folder=tmp_path)
+        assert made.returncode == 0, made.stderr
+        done = run(python, "-m", "pip", "install", wanted, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    command = (python.with_name("qsync"), "check", bundle.path, "--json")
+    done = run(*command, folder=tmp_path, java_hidden=True)
+    verdict_of(done)
+    assert done.stderr == ""

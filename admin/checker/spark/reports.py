@@ -86,8 +86,8 @@ def _judged(
 
 
 _HINT = (
-    "executors need the Python and the packages of docs/reference/check.md, and must see the "
-    "bundles at the same path"
+    "elsewhere than here executors need a Python with pyarrow and pandas, and must see the bundles "
+    "at the same path: docs/how-to/check-anywhere.md"
 )
 
 
