@@ -43,10 +43,18 @@ def _settled(operation: Operation, decided: Decided, once: set[Hashable]) -> Ope
     if name not in once:
         return operation
     if name in decided.applied:
-        return replace(operation, kind=Kind.OK, ended=FOREVER)
+        return replace(operation, kind=Kind.OK, ended=FOREVER, value=_told(operation))
     if decided.complete:
         return replace(operation, kind=Kind.FAIL)
     return operation
+
+
+def _told(operation: Operation) -> object:
+    """Without the reads of a transaction that was never answered: nobody knows what they saw."""
+    steps = operation.value
+    if operation.f != "txn" or not isinstance(steps, list):
+        return steps
+    return [step for step in steps if step[0] != "r"]
 
 
 def _once(names: list[Hashable]) -> set[Hashable]:

@@ -8,6 +8,7 @@ from typing_extensions import override
 from admin.evidence.tables import Row
 from election.messages import Replica, Vote
 from election.roles import Role
+from qsync.core.inputs import Consistency
 from qsync.core.messages import Appended, Message
 from qsync.core.ready import Settled, Write
 from qsync.node import feed
@@ -35,6 +36,7 @@ class Recorder(Invariants):
         self.status: list[Row] = []
         self.feeds: list[Row] = []
         self.world: World | None = None
+        self.lease_checked = lease_checked
         self.generations: Counter[Replica] = Counter()
         self._places = [0 for _ in PACES]
         self._lives: Counter[Replica] = Counter()
@@ -114,6 +116,9 @@ class Recorder(Invariants):
 
     def served(self, me: Replica, core: Core, call: ReadCall, value: object) -> None:
         """A client is about to be shown."""
+        fresh = call.consistency is Consistency.LEASE and self.lease_checked
+        if fresh or call.consistency is Consistency.LINEARIZABLE:
+            self._note(me, "served", index=int(core.machine.ledger.visible), floor=int(call.floor))
         honest = super().served
         self.judge(lambda: honest(me, core, call, value))
 

@@ -27,6 +27,8 @@ What is done to a list is a transaction, so that it is not taken for a register.
 """
 _FIRST = Index(1)
 _WIPE_TRIES = 400
+_SETTLE_EVENTS = 500
+"""So long a run that has come to rest may take until its disks have, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,9 @@ def record(
     if wipe is not None:
         world.clockwork.after(wipe.after, _wipe, world, wipe, wiped)
     report = play(world)
+    for _ in range(_SETTLE_EVENTS if report.held else 0):
+        if _settled(world) or not world.step():
+            break
     return report, keep(world, report, folder, wiped)
 
 
@@ -75,6 +80,12 @@ def keep(world: World, report: Report, folder: Path, wiped: Iterable[Row] = ()) 
     return write(folder, _manifest(world, report), tables)
 
 
+def _settled(world: World) -> bool:
+    """Everything is on every disk, and is decided."""
+    ledgers = [node.core.machine.ledger for node in world.nodes]
+    return all(each.written == each.log.last == each.confirmed for each in ledgers)
+
+
 def _recorder(world: World) -> Recorder:
     recorder = world.invariants
     assert isinstance(recorder, Recorder)
@@ -87,7 +98,7 @@ def _wipe(world: World, wipe: Wipe, wiped: list[Row], tries: int = _WIPE_TRIES) 
         return
     node = world.nodes[wipe.node - 1]
     last = int(node.disk.log.last)
-    if not node.reachable or not all(_has(each, last, world) for each in world.nodes):
+    if not all(_has(each, last, world) for each in world.nodes):
         again = partial(_wipe, world, wipe, wiped, tries - 1)
         world.clockwork.after(world.swarm.timing.replication_timeout, again)
         return
@@ -100,14 +111,17 @@ def _wipe(world: World, wipe: Wipe, wiped: list[Row], tries: int = _WIPE_TRIES) 
 
 
 def _has(node: Node, last: int, world: World) -> bool:
-    """It has on its disk all that is confirmed, and all that acks under way may speak of."""
-    return node.reachable and node.disk.log.last >= max(last, world.invariants.canon.last)
+    """It votes, and has on its disk all that is confirmed, and all that acks may speak of."""
+    votes = node.reachable and node.core.machine.raft.ballot.member
+    return votes and node.disk.log.last >= max(last, world.invariants.canon.last)
 
 
 def _manifest(world: World, report: Report) -> Manifest:
     nodes = []
     for node in world.nodes:
-        confirmed = int(node.core.machine.ledger.confirmed) if node.up else 0
+        ledger = node.core.machine.ledger if node.up else None
+        # The log of the bundle is that of the disk, which may lag behind.
+        confirmed = 0 if ledger is None else int(min(ledger.confirmed, ledger.written))
         facts = NodeFacts(
             node=int(node.me),
             generation=_recorder(world).generations[node.me],
@@ -160,10 +174,10 @@ def _ops(world: World) -> Iterable[Row]:
             continue
         first = begun.pop(line.process)
         if line.consistency in good:
-            known = replace(first, session=line.session, seq=line.seq)
+            known = replace(first, session=line.session, seq=line.seq, floor=line.floor)
             # What a compare-and-set compares with, it reads on its way.
             known = replace(known, value=line.value) if line.f == "cas" else known
-            kept += [known if line.f != "read" else first, line]
+            kept += [known, line]
     kept += [line for line in begun.values() if line.consistency in good]
     for line in sorted(kept, key=lambda each: each.index):
         yield rows.ops_row(_line(line))

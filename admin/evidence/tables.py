@@ -76,7 +76,7 @@ OPS = _table(
 EVENTS = _table(
     "events",
     "node generation life number time_mono name",
-    int="node generation life number time_mono term index peer crc",
+    int="node generation life number time_mono term index peer crc floor",
     text="name",
 )
 """What happened inside of nodes, numbered in one order: see EVENT_NAMES."""
@@ -89,6 +89,7 @@ EVENT_NAMES = {
     "vote": "it granted `peer` its vote in `term`",
     "ack": "it told `peer` in `term` that it has everything up to `index`, of checksum `crc`",
     "leads": "it leads `term`",
+    "served": "it answered a read with its state at `index`, that had to show at least `floor`",
     "confirmed": "its confirmed index is `index`, an entry of `term` and `crc`",
 }
 

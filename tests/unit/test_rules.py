@@ -5,52 +5,67 @@ from pathlib import Path
 
 import pytest
 
-from admin.checker.rules.catalogue import BY_ID, RULES, judge, load, verdict_of
+from admin.checker.quick import TITLES
+from admin.checker.rules.catalogue import BY_ID, RULES, verdict_of
 from admin.checker.rules.run import Run
-from admin.checker.verdict import Result
-from admin.evidence.bundle import write
+from admin.checker.verdict import Result, Verdict
 from admin.evidence.manifest import Manifest
 from admin.evidence.tables import TABLES
 from cli.main import run
-from tests.spark.planted import PLANTED, cases
+from tests.spark.planted import (
+    CLEAN_SEEDS,
+    FAULTS,
+    built,
+    clean_runs,
+    page,
+    planted,
+    save,
+    verdicts,
+)
+from tests.spark.spoiling import PLANTED, Fault
+
+PAGE = Path(__file__).parents[2] / "docs/reference/planted-faults.md"
+NAMES = [each.name for each in FAULTS]
 
 
-@pytest.fixture(scope="module")
-def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, frozenset[str]]]:
-    folder = tmp_path_factory.mktemp("planted")
-    return {name: (bundle.path, ids) for name, bundle, ids in cases(folder)}
+def named(found: list[Verdict], result: Result) -> set[str]:
+    return {each.invariant for each in found if each.result is result}
 
 
-def test_planted_faults_break_exactly_what_they_should(
-    bundles: dict[str, tuple[Path, frozenset[str]]],
-) -> None:
-    assert len(bundles) > len(PLANTED) > 15
-    raised = {}
-    for name, (path, _) in bundles.items():
-        verdicts = [each.verdict for each in judge(load(path))]
-        raised[name] = {each.invariant for each in verdicts if each.result is Result.FAIL}
-    assert raised == {name: set(ids) for name, (_, ids) in bundles.items()}
+@pytest.mark.parametrize("fault", FAULTS, ids=NAMES)
+def test_a_planted_fault_breaks_exactly_what_it_should(fault: Fault) -> None:
+    found = verdicts(built(planted(fault)))
+    assert named(found, Result.FAIL) == fault.fails
+    assert fault.doubts <= named(found, Result.UNKNOWN)
 
 
-def test_every_breach_shows_the_rows_that_prove_it(
-    bundles: dict[str, tuple[Path, frozenset[str]]],
-) -> None:
-    for path, ids in bundles.values():
-        run_ = load(path)
-        shown = [each for rule in RULES if rule.id in ids for each in rule.find(run_).breaches]
-        bare = [each.message for each in shown if not each.witness]
-        assert not bare
-        tables = {row.table for each in shown for row in each.witness}
-        assert tables <= TABLES.keys()
+@pytest.mark.parametrize("number", range(len(CLEAN_SEEDS)))
+def test_a_clean_run_breaks_nothing(number: int) -> None:
+    assert not named(verdicts(built(clean_runs()[number])), Result.FAIL)
 
 
-def test_every_planted_fault_names_invariants_that_exist() -> None:
-    named = set().union(*(ids for _, ids in PLANTED.values()))
-    assert named <= BY_ID.keys()
+@pytest.mark.parametrize("fault", FAULTS, ids=NAMES)
+def test_every_breach_shows_the_rows_that_prove_it(fault: Fault) -> None:
+    spoiled = built(planted(fault))
+    for rule in (BY_ID[id_] for id_ in fault.fails & BY_ID.keys()):
+        for each in rule.find(spoiled).breaches:
+            assert each.witness, each.message
+            assert {row.table for row in each.witness} <= TABLES.keys()
 
 
-def test_nothing_to_look_at_is_no_pass(tmp_path: Path) -> None:
-    empty = load(write(tmp_path, Manifest(run_id="empty", source="nodes"), {}).path)
+def test_every_invariant_of_evidence_has_a_fault_that_it_notices() -> None:
+    assert len(PLANTED) == len(FAULTS) > 50
+    noticed = frozenset().union(*(fault.fails | fault.doubts for fault in FAULTS))
+    assert BY_ID.keys() <= noticed <= BY_ID.keys() | TITLES.keys()
+
+
+def test_the_page_about_planted_faults_is_the_matrix() -> None:
+    text = PAGE.read_text(encoding="utf-8").split("## Rules switched off")[0]
+    assert [line for line in text.splitlines() if line.startswith("| `")] == page()
+
+
+def test_nothing_to_look_at_is_no_pass() -> None:
+    empty = Run(Manifest(run_id="empty", source="nodes"))
     assert {verdict_of(rule, rule.find(empty)).result for rule in RULES} == {Result.SKIPPED}
 
 
@@ -62,19 +77,20 @@ def test_a_run_in_which_nothing_broke_is_inconclusive() -> None:
 
 
 def test_the_command_judges_a_bundle_and_names_what_is_broken(
-    bundles: dict[str, tuple[Path, frozenset[str]]], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    clean = [path for path, ids in bundles.values() if not ids][-1]
+    clean = save(clean_runs()[-1], tmp_path).path
     assert run(["check", "--quick", str(clean), "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)["invariants"]
     assert {each["id"]: each["title"] for each in listed}.items() >= {
         rule.id: rule.title for rule in RULES
     }.items()
-    assert run(["check", "--quick", str(bundles["voted_twice"][0])]) == 6
+    spoiled = str(save(planted(PLANTED["voted_twice"]), tmp_path).path)
+    assert run(["check", "--quick", spoiled]) == 6
     shown = capsys.readouterr().out
     assert "FAIL  one-vote" in shown
     assert "events: node=" in shown
-    assert run(["check", "--quick", str(bundles["voted_twice"][0]), "--json"]) == 6
+    assert run(["check", "--quick", spoiled, "--json"]) == 6
     (file,) = json.loads(capsys.readouterr().out)["files"]
     (vote,) = [each for each in file["invariants"] if each["id"] == "one-vote"]
     rows = vote["examples"][0]["rows"]

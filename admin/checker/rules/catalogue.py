@@ -4,7 +4,30 @@ import time
 from pathlib import Path
 
 from admin.checker.quick import Checked
-from admin.checker.rules import across, inside, promised, shape, shown
+from admin.checker.rules import (
+    acks,
+    across,
+    confirms,
+    feeds,
+    fenced,
+    flags,
+    fresh,
+    hidden,
+    inside,
+    lives,
+    owner,
+    promised,
+    promotes,
+    receipts,
+    replayed,
+    rest,
+    rollbacks,
+    shape,
+    shown,
+    stretches,
+    times,
+    votes,
+)
 from admin.checker.rules.parts import rows
 from admin.checker.rules.rule import Breach, Finding, Rule
 from admin.checker.rules.run import Run, build
@@ -14,10 +37,27 @@ from admin.evidence.tables import TABLES
 
 RULES: tuple[Rule, ...] = (
     *shape.RULES,
+    owner.RULE,
+    promotes.RULE,
+    confirms.RULE,
+    rollbacks.RULE,
+    flags.RULE,
     *across.RULES,
+    stretches.RULE,
     *inside.RULES,
+    *votes.RULES,
+    acks.RULE,
     *shown.RULES,
+    lives.RULE,
+    replayed.RULE,
+    fenced.RULE,
+    rest.RULE,
     *promised.RULES,
+    receipts.RULE,
+    fresh.RULE,
+    hidden.RULE,
+    feeds.RULE,
+    times.RULE,
 )
 BY_ID = {each.id: each for each in RULES}
 

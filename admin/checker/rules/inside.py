@@ -1,6 +1,7 @@
 """What happened inside of nodes: votes, ballots on disk, and a quorum before every confirm."""
 
 from admin.checker.exhibit import Exhibit
+from admin.checker.rules.disks import Disks
 from admin.checker.rules.rule import Finding, Rule
 from admin.checker.rules.run import Event, Run, Whose
 
@@ -51,24 +52,13 @@ def quorums(run: Run) -> Finding:
 
 def _by_events(run: Run) -> Finding:
     found = Finding(lacks="" if run.manifest.quorum else "the quorum is not known")
-    disks: dict[int, list[int]] = {}
-    highest = 0
+    disks, highest = Disks(), 0
     for each in run.events if not found.lacks else ():
-        disk = disks.setdefault(each.node, [0])
-        if each.name == "durable":
-            del disk[each.index :]
-            disk.extend([-1] * (each.index - len(disk)))
-            disk.append(each.crc)
-        elif each.name in {"cut", "started"}:
-            del disk[each.index + 1 :]
-        elif each.name == "confirmed" and each.index > highest:
+        disks.take(each)
+        if each.name == "confirmed" and each.index > highest:
             highest = each.index
             found.facts += 1
-            have = sorted(
-                node
-                for node, d in disks.items()
-                if each.index < len(d) and d[each.index] == each.crc
-            )
+            have = [node for node in sorted(disks.held) if disks.holds(node, each.index, each.crc)]
             if len(have) < run.manifest.quorum:
                 message = (
                     f"node {each.node} confirmed {each.index}, which is on the disks of "

@@ -8,7 +8,8 @@ from admin.evidence.manifest import Manifest
 from admin.evidence.tables import Row
 
 CONFIRM, ROLLBACK, PROMOTE, TXN = "CONFIRM", "ROLLBACK", "PROMOTE", "TXN"
-WAIT_ACK = 1
+DEMOTE = "DEMOTE"
+WAIT_ACK, WAIT_SYNC = 1, 2
 
 Whose = tuple[int, int]
 """A node and its generation."""
@@ -135,6 +136,7 @@ class Event:
     index: int
     peer: int | None
     crc: int
+    floor: int | None = None
 
     @property
     def whose(self) -> Whose:
@@ -161,11 +163,12 @@ class Run:
 
     @property
     def confirmed(self) -> dict[Whose, int]:
-        """How far each node is known to have confirmed."""
+        """How far each log is known to be confirmed: a disk may lag behind what its node knows."""
         found = {(each.node, each.generation): each.confirmed for each in self.manifest.nodes}
         for each in self.status:
-            whose = (each.node, each.generation)
-            found[whose] = max(found.get(whose, 0), each.confirmed or 0)
+            confirmed = each.confirmed or 0
+            upto = confirmed if each.written is None else min(confirmed, each.written)
+            found[each.whose] = max(found.get(each.whose, 0), upto)
         return found
 
     @property
@@ -268,4 +271,5 @@ def _event(row: Mapping[str, object]) -> Event:
         index=number(row, "index"),
         peer=_known(row, "peer"),
         crc=number(row, "crc"),
+        floor=_known(row, "floor"),
     )

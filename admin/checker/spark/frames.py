@@ -16,7 +16,8 @@ def beforehand(tables: Tables) -> "DataFrame":
     """Small facts that others need: what nodes have confirmed, and what clients were told."""
     return _sql(
         """
-        select run_id, 'confirmed' what, '' invariant, node, generation, max(confirmed) `index`,
+        select run_id, 'confirmed' what, '' invariant, node, generation,
+               max(least(confirmed, coalesce(written, confirmed))) `index`,
                max(least(confirmed, coalesce(written, 0))) term, 0L amount, '' message
         from {status} group by run_id, node, generation
         union all

@@ -3,11 +3,12 @@
 import functools
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from admin.checker.rules.catalogue import RULES, verdict_of
+from admin.checker.rules.fenced import SETTING
 from admin.checker.rules.rule import Finding
 from admin.checker.spark import frames, invariants
 from admin.checker.spark.columns import Whose
@@ -17,7 +18,7 @@ from admin.checker.spark.found import DDL, LOG, ROLLED, SLICE, Found
 from admin.checker.spark.joining import Joined
 from admin.checker.spark.receipts import receipts
 from admin.checker.spark.scan import asks, scan
-from admin.checker.spark.scanning import Given, by_session
+from admin.checker.spark.scanning import Given
 from admin.checker.spark.source import QsyncSource
 from admin.checker.spark.summary import Summary
 from admin.checker.spark.units import Unit, plan
@@ -33,22 +34,19 @@ TASKS_MAX = 512
 _KNOWN = (
     "run_id string, node bigint, generation bigint, first bigint, last bigint, confirmed bigint"
 )
-_ROLLED = "run_id string, node bigint, generation bigint, `index` bigint"
-_RUNS = "run_id string, voters bigint, quorum bigint"
+_ROLLED = "run_id string, node bigint, generation bigint, `index` bigint, by bigint"
+_RUNS = (
+    "run_id string, voters bigint, quorum bigint, nodes array<bigint>, whole boolean, "
+    "one_clock boolean, fence double"
+)
 
 
 def judge(
-    session: "SparkSession",
-    paths: Sequence[Path],
-    *,
-    span: int | None = None,
-    unknown: Mapping[str, Collection[tuple[str, int]]] | None = None,
-    keep: dict[Whose, Joined] | None = None,
+    session: "SparkSession", paths: Sequence[Path], *, span: int | None = None
 ) -> dict[str, dict[str, Finding]]:
     """By run and invariant. Runs are told apart by the names in their manifests.
 
     `span`: how many entries of each log a task sees beside one another; else what files hold.
-    `unknown`: by run the requests that nobody heard the end of; `keep` takes the logs, which know.
     """
     manifests = {each.run_id: each for each in map(Manifest.load, paths)}
     assert len(manifests) == len(paths), "two bundles have one name"
@@ -58,7 +56,7 @@ def judge(
     small = [tables[name].persist() for name in TABLES if name != "wal"]
     brought = Brought()
     brought.take(_collect(frames.beforehand(tables)))
-    given = _given(brought, manifests, unknown or {})
+    given = _given(brought, manifests)
     units = plan(paths, span)
     first = [frames.elections(tables), frames.statuses(tables), _disks(tables["events"], given)]
     if units:
@@ -67,11 +65,11 @@ def judge(
     logs = _join(session, units, given, brought)
     for each in logs.values():
         brought.take(each.out)
-    if keep is not None:
-        keep.update(logs)
     _tell(session, tables, brought, given)
-    runs = [(run, each.voters, each.quorum) for run, each in manifests.items()]
+    runs = [(run, *_facts(each)) for run, each in manifests.items()]
     tables["runs"] = session.createDataFrame(runs, _RUNS)
+    tables["wal"] = invariants.entries(tables["wal"]).persist()
+    small.append(tables["wal"])
     last = [frames.digests(tables), *invariants.frames(tables)]
     last.append(tables["ops"].mapInArrow(receipts(logs, given), DDL))
     brought.take(_collect(functools.reduce(_union, last)))
@@ -87,6 +85,16 @@ def judge(
 def verdicts(found: dict[str, Finding]) -> list[Verdict]:
     """Of one run, in the order of the catalogue."""
     return [verdict_of(rule, found[rule.id]) for rule in RULES]
+
+
+def _facts(manifest: Manifest) -> tuple[object, ...]:
+    """What queries may know of a manifest."""
+    nodes = sorted({each.node for each in manifest.nodes if each.voter})
+    limit = manifest.settings.get(SETTING)
+    fence = float(limit) if isinstance(limit, int | float) else None
+    clock = manifest.clock == "one"
+    whole = manifest.whole and not any(each.problem for each in manifest.nodes)
+    return (manifest.voters, manifest.quorum, nodes, whole, clock, fence)
 
 
 def _table(session: "SparkSession", name: str, paths: Sequence[Path]) -> "DataFrame":
@@ -127,7 +135,7 @@ def _tell(
         for each in brought.rows[LOG]
     ]
     tables["known"] = session.createDataFrame(known, _KNOWN)
-    rolled = [(*whose(each), each.index) for each in brought.rows[ROLLED]]
+    rolled = [(*whose(each), each.index, each.term) for each in brought.rows[ROLLED]]
     tables["rolled"] = session.createDataFrame(rolled, _ROLLED)
 
 
@@ -155,11 +163,7 @@ def _collect(frame: "DataFrame") -> Iterable[Found]:
         )
 
 
-def _given(
-    brought: Brought,
-    manifests: dict[str, Manifest],
-    unknown: Mapping[str, Collection[tuple[str, int]]],
-) -> Given:
+def _given(brought: Brought, manifests: dict[str, Manifest]) -> Given:
     confirmed = {
         (run, node.node, node.generation): node.confirmed
         for run, manifest in manifests.items()
@@ -181,5 +185,4 @@ def _given(
         failed={run: frozenset(found) for run, found in failed.items()},
         quorum={run: manifest.quorum for run, manifest in manifests.items()},
         wanted=ahead,
-        requests={run: by_session({*failed[run], *unknown.get(run, ())}) for run in manifests},
     )

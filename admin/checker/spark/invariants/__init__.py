@@ -1,22 +1,72 @@
 """The registry of invariants that are whole Spark queries of their own, a file or a few each.
 
-Each is a function from tables to a DataFrame of `found.DDL`. Beside the tables of evidence there
-are `known` (a row a log: run_id, node, generation, first, last, confirmed), `rolled` (run_id, node,
-generation, index of what is rolled back there) and `runs` (run_id, voters, quorum).
+Each is a function from tables to a DataFrame: of `found.DDL` if it is one of the `WALKS`, else of
+every fact that it examined (see `queries.query`), which are counted for all of them together.
+
+Beside the tables of evidence there are `known` (a row a log: run_id, node, generation, first, last,
+confirmed), `rolled` (run_id, node, generation, index of what is rolled back there, and `by` which
+record) and `runs` (of each manifest: run_id, voters, quorum, `nodes` that vote, `whole`,
+`one_clock`, and `fence` in seconds).
 """
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
+
+from admin.checker.spark.invariants.acks import durable as acks
+from admin.checker.spark.invariants.answers import hidden, receipts
+from admin.checker.spark.invariants.feeds import feeds
+from admin.checker.spark.invariants.fenced import fenced
+from admin.checker.spark.invariants.fresh import fresh
+from admin.checker.spark.invariants.lives import ballots, restarts
+from admin.checker.spark.invariants.queries import told
+from admin.checker.spark.invariants.rest import rest
+from admin.checker.spark.invariants.stretches import stretches
+from admin.checker.spark.invariants.times import times
+from admin.checker.spark.invariants.votes import durable, suffice
+from admin.checker.spark.invariants.walking import walk
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     Frame = Callable[[Mapping[str, DataFrame]], DataFrame]
 
-REGISTRY: "tuple[Frame, ...]" = ()
+WALKS: "tuple[Frame, ...]" = (walk, acks)
 """Add yours here: what it returns is judged with everything else, in the same job."""
+
+REGISTRY: "tuple[Frame, ...]" = (
+    stretches,
+    durable,
+    suffice,
+    restarts,
+    ballots,
+    fenced,
+    fresh,
+    rest,
+    receipts,
+    hidden,
+    feeds,
+    times,
+)
+"""Or here."""
+
+_ENTRIES = (
+    *("run_id", "node", "generation", "index", "term", "kind", "origin", "lsn", "flags", "crc"),
+    *("ref_owner", "ref_lsn", "space", "session", "seq"),
+)
+"""What any of them asks of an entry."""
+
+
+def entries(wal: "DataFrame") -> "DataFrame":
+    """Logs as they need them. Decoding them once is cheaper than a scan for each; persist it."""
+    return wal.select(*_ENTRIES)
 
 
 def frames(tables: "Mapping[str, DataFrame]") -> "list[DataFrame]":
     """What all of them look for."""
-    return [each(tables) for each in REGISTRY]
+    rows = functools.reduce(_union, [each(tables) for each in REGISTRY])
+    return [*(each(tables) for each in WALKS), told(rows)]
+
+
+def _union(one: "DataFrame", other: "DataFrame") -> "DataFrame":
+    return one.unionByName(other)

@@ -1,0 +1,44 @@
+"""CONFIRM records go forward, and a leader confirms by entries of its own term."""
+
+from admin.checker.rules.queue import Queue
+from admin.checker.rules.rule import Finding, Rule
+from admin.checker.rules.run import CONFIRM, Log, Run
+
+FORWARD = "confirms-forward"
+
+
+def find(run: Run) -> Finding:
+    """A CONFIRM names a synchronous entry of its own term, above what any before it named."""
+    found = Finding()
+    for log in run.logs.values():
+        _follow(log, found)
+    return found
+
+
+def _follow(log: Log, found: Finding) -> None:
+    queue, former, record = Queue(log), -1, -1
+    for place, kind in enumerate(log.kind):
+        named = queue.named(place) if kind == CONFIRM else None
+        queue.take(place)
+        if named is None:
+            continue
+        found.facts += 1
+        why = ""
+        if log.term[named] != log.term[place]:
+            why = f"of term {log.term[named]}; entries of older terms decide nothing"
+        elif not queue.is_sync(named):
+            why = "which waits for no quorum"
+        elif former >= named:
+            why = f"after {log.index[former]} was confirmed at {log.index[record]}"
+        if why:
+            message = (
+                f"the CONFIRM at {log.index[place]} of term {log.term[place]} on node {log.node} "
+                f"names {log.index[named]}, {why}"
+            )
+            rows = log.shows(named, record, place)
+            found.broken(FORWARD, message, rows, node=log.node, index=log.index[place])
+        if named > former:
+            former, record = named, place
+
+
+RULE = Rule(FORWARD, "CONFIRMs go forward, by entries of their own term", ("wal",), find)

@@ -1,0 +1,39 @@
+"""A leader that was replaced stops taking writes, at the latest when its fence says so."""
+
+from admin.checker.rules.rule import Finding, Rule
+from admin.checker.rules.run import Run, Status
+
+FENCED = "fenced"
+SETTING = "fence_seconds"
+"""In the manifest: how long a leader may go on that hears no quorum."""
+NANOS = 1_000_000_000
+
+
+def find(run: Run) -> Finding:
+    """Once a node takes writes in a term, nobody does in a lower one for longer than the fence."""
+    limit = run.manifest.settings.get(SETTING)
+    if not isinstance(limit, int | float) or run.manifest.clock != "one":
+        return Finding(lacks=f"no setting `{SETTING}`, or clocks that cannot be compared")
+    writable = [each for each in run.status if each.ro is False]
+    first: dict[int, Status] = {}
+    for each in sorted(writable, key=lambda sample: sample.time_mono):
+        first.setdefault(each.term, each)
+    terms = sorted(first)
+    found = Finding(lacks="" if len(terms) > 1 else "nobody was replaced")
+    for each in writable if not found.lacks else ():
+        newer = next((first[term] for term in terms if term > each.term), None)
+        if newer is None:
+            continue
+        found.facts += 1
+        late = each.time_mono - newer.time_mono - int(limit * NANOS)
+        if newer.node != each.node and late > 0:
+            message = (
+                f"node {each.node} takes writes in term {each.term}, {late / NANOS:.3f} s after "
+                f"node {newer.node} did in term {newer.term} and the fence of {limit:g} s"
+            )
+            where = {"node": each.node, "index": each.sample, "term": each.term}
+            found.broken(FENCED, message, (newer.shows(), each.shows()), **where)
+    return found
+
+
+RULE = Rule(FENCED, "a leader that was replaced stops in time", ("status",), find)

@@ -1,0 +1,44 @@
+"""An asynchronous transaction behind a pending one shares its fate; others are shown at once."""
+
+from admin.checker.rules.queue import Queue
+from admin.checker.rules.rule import Finding, Rule
+from admin.checker.rules.run import ROLLBACK, TXN, WAIT_ACK, WAIT_SYNC, Log, Run
+
+SHARED = "fates-shared"
+
+
+def find(run: Run) -> Finding:
+    """Nothing waits behind nothing, and what did not wait is never rolled back."""
+    found = Finding()
+    for log in run.logs.values():
+        if log.first == 1:
+            _follow(log, found)
+    return found
+
+
+def _follow(log: Log, found: Finding) -> None:
+    queue = Queue(log)
+    for place, kind in enumerate(log.kind):
+        alone = not queue.pending
+        gone = queue.take(place)
+        flags = log.flags[place]
+        if kind == TXN and not flags & WAIT_ACK:
+            found.facts += 1
+            if flags & WAIT_SYNC and alone:
+                message = (
+                    f"the asynchronous entry {log.index[place]} of node {log.node} waits, and "
+                    "nothing before it was pending"
+                )
+                index = log.index[place]
+                found.broken(SHARED, message, log.shows(place), node=log.node, index=index)
+        for each, _ in gone if kind == ROLLBACK else ():
+            if log.flags[each] == 0:
+                message = (
+                    f"the asynchronous entry {log.index[each]} of node {log.node} was shown at "
+                    f"once, and rolled back at {log.index[place]}"
+                )
+                rows = log.shows(gone[0][0], each, place)
+                found.broken(SHARED, message, rows, node=log.node, index=log.index[each])
+
+
+RULE = Rule(SHARED, "who waits behind another shares its fate", ("wal",), find)

@@ -1,0 +1,24 @@
+"""A read shows at least what had been answered to anybody before it was asked."""
+
+from admin.checker.rules.rule import Finding, Rule
+from admin.checker.rules.run import Run
+
+FRESH = "reads-fresh"
+
+
+def find(run: Run) -> Finding:
+    """The state that a read was served from is not older than it had to be."""
+    served = [each for each in run.events if each.name == "served" and each.floor is not None]
+    found = Finding(facts=len(served), lacks="" if served else "no event `served`")
+    for each in served:
+        if each.index < (each.floor or 0):
+            message = (
+                f"node {each.node} served a read at {each.index}, though {each.floor} had been "
+                "answered before it was asked"
+            )
+            where = {"node": each.node, "index": each.number}
+            found.broken(FRESH, message, (each.shows(),), **where)
+    return found
+
+
+RULE = Rule(FRESH, "reads show what was answered before", ("events",), find)

@@ -1,0 +1,70 @@
+"""What was rolled back is read by nobody."""
+
+from admin.checker.exhibit import exhibit
+from admin.checker.rules.fates import replay
+from admin.checker.rules.rule import Finding, Rule
+from admin.checker.rules.run import Log, Run, number
+from admin.evidence.tables import Row
+
+HIDDEN = "rolled-back-hidden"
+_WRITES = frozenset({"write", "cas", "put"})
+Request = tuple[str, int]
+
+
+def find(run: Run) -> Finding:
+    """No read shows a value whose only writes were rolled back for good."""
+    found = Finding()
+    gone = _gone(run)
+    written: dict[tuple[str, str], list[tuple[Row, tuple[Log, int] | None]]] = {}
+    for line in run.ops:
+        if line["f"] in _WRITES and line["type"] != "invoke":
+            place = gone.get((str(line.get("session")), number(line, "seq")))
+            written.setdefault((repr(line.get("key")), repr(_value(line))), []).append(
+                (line, place)
+            )
+    lost = {
+        what: (writers[0][0], place)
+        for what, writers in written.items()
+        if len(writers) == 1 and (place := writers[0][1]) is not None
+    }
+    reads = [line for line in run.ops if line["f"] == "read" and line["type"] == "ok"]
+    found.facts = len(lost) and len(reads)
+    for line in reads:
+        writer = lost.get((repr(line.get("key")), repr(line.get("value"))))
+        if writer is None:
+            continue
+        log, at = writer[1]
+        index = log.index[at]
+        message = (
+            f"line {line['index']} of the history read {line.get('value')!r} of {line.get('key')}, "
+            f"which was written at {index} and rolled back"
+        )
+        rows = (exhibit("ops", writer[0]), *log.shows(at), exhibit("ops", line))
+        found.broken(HIDDEN, message, rows, index=number(line, "index"))
+    return found
+
+
+def _value(line: Row) -> object:
+    value = line.get("value")
+    return value[-1] if line["f"] == "cas" and isinstance(value, list) else value
+
+
+def _gone(run: Run) -> dict[Request, tuple[Log, int]]:
+    """Requests that some log rolled back for good, and that are in no log in any other way."""
+    gone: dict[Request, tuple[Log, int]] = {}
+    there: set[Request] = set()
+    confirmed = run.confirmed
+    for whose, log in run.logs.items():
+        upto = confirmed.get(whose, 0)
+        rolled = replay(log, upto).rolled_back_by if log.first == 1 else {}
+        for place, request in enumerate(log.request):
+            if request is None:
+                continue
+            if log.index[place] <= upto and log.index[place] in rolled:
+                gone.setdefault(request, (log, place))
+            else:
+                there.add(request)
+    return {request: place for request, place in gone.items() if request not in there}
+
+
+RULE = Rule(HIDDEN, "what was rolled back is never read", ("wal", "ops"), find)

@@ -1,0 +1,84 @@
+"""The limbo that nodes reported is the one that their logs make."""
+
+from bisect import bisect_right
+
+from admin.checker.rules.rule import Finding, Rule
+from admin.checker.rules.run import (
+    CONFIRM,
+    DEMOTE,
+    PROMOTE,
+    ROLLBACK,
+    TXN,
+    WAIT_ACK,
+    Log,
+    Run,
+    Status,
+)
+
+REPLAY = "limbo-replay"
+Limbo = tuple[int, int, int, int]
+"""Owner, its term, how many wait, and the index before the first of them (or the last)."""
+
+
+def find(run: Run) -> Finding:
+    """A sample whose last entry is still in the log says what the log up to there makes."""
+    known = any(each.crc is not None for each in run.status)
+    found = Finding(lacks="" if known else "no sample has the checksum of its last entry")
+    by_log: dict[tuple[int, int], list[Status]] = {}
+    for each in run.status:
+        if each.crc is not None and each.last and each.limbo_len is not None:
+            by_log.setdefault(each.whose, []).append(each)
+    for whose, samples in by_log.items():
+        log = run.logs.get(whose)
+        if log is not None and log.first == 1 and log.last == len(log.index):
+            _compare(log, samples, found)
+    return found
+
+
+def _compare(log: Log, samples: list[Status], found: Finding) -> None:
+    owners = [i for i, kind in enumerate(log.kind) if kind in {PROMOTE, DEMOTE}]
+    places = {(o, n): i for i, (o, n) in enumerate(zip(log.origin, log.lsn, strict=True))}
+    for each in samples:
+        last, confirmed = each.last or 0, each.confirmed or 0
+        if last > log.last or log.crc[last - 1] != each.crc or confirmed > last:
+            continue
+        found.facts += 1
+        owned = bisect_right(owners, last - 1) - 1
+        if owned < 0:
+            continue
+        owner = owners[owned]
+        term = log.term[owner]
+        limbo, early = _limbo(log, places, confirmed, last)
+        wants = (log.origin[owner] if log.kind[owner] == PROMOTE else 0, term, *limbo)
+        visible = max(confirmed, min(wants[3], each.written if each.written is not None else last))
+        says = (each.limbo_owner, each.limbo_term, each.limbo_len, each.visible)
+        if early is None and says == (*wants[:3], visible):
+            continue
+        message = f"node {each.node} at {last}, confirmed {confirmed}: "
+        if early is not None:
+            message += f"the CONFIRM at {log.index[early]} confirms more"
+        else:
+            message += f"owner, term, waiting, visible are {says}; its log makes "
+            message += f"{(*wants[:3], visible)}"
+        rows = [each.shows(), *log.shows(owner, last - 1 if early is None else early)]
+        found.broken(REPLAY, message, rows, node=each.node, index=each.sample, term=each.term)
+
+
+def _limbo(
+    log: Log, places: dict[tuple[int, int], int], confirmed: int, last: int
+) -> tuple[tuple[int, int], int | None]:
+    """How many wait between, what is before them; and a CONFIRM that says more, if any."""
+    queue: list[int] = []
+    for place in range(confirmed, last):
+        kind, ref = log.kind[place], log.ref[place]
+        named = None if ref is None else places.get(ref)
+        if kind == PROMOTE or (kind == TXN and (log.flags[place] & WAIT_ACK or queue)):
+            queue.append(place)
+        elif kind == ROLLBACK and named is not None:
+            queue = [each for each in queue if each < named]
+        elif kind == CONFIRM and named is not None and named >= confirmed:
+            return (len(queue), 0), place
+    return (len(queue), queue[0] if queue else last), None
+
+
+RULE = Rule(REPLAY, "the limbo is what the log makes of it", ("wal", "status"), find)

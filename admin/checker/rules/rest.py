@@ -1,0 +1,32 @@
+"""A healed cluster comes to rest: it has one leader, and nothing is left pending."""
+
+from admin.checker.rules.rule import Finding, Rule
+from admin.checker.rules.run import Run, Status
+
+REST = "comes-to-rest"
+
+
+def find(run: Run) -> Finding:
+    """By the last sample of every node, where the run was given the time to come to rest."""
+    if not run.manifest.whole:
+        return Finding(lacks="the run was not given the time to come to rest")
+    if any(each.problem for each in run.manifest.nodes):
+        return Finding(lacks="some nodes did not answer at the end")
+    last: dict[int, Status] = {each.node: each for each in run.status}
+    voters = {each.node for each in run.manifest.nodes if each.voter}
+    if not last or not voters <= last.keys():
+        return Finding(lacks="some nodes never said how they are")
+    found = Finding(facts=len(last))
+    leaders = [each for each in last.values() if each.ro is False]
+    if len(leaders) != 1:
+        message = f"at the end {len(leaders)} nodes take writes: {[e.node for e in leaders]}"
+        found.broken(REST, message, [each.shows() for each in last.values()])
+    for each in last.values():
+        if each.limbo_len:
+            message = f"at the end {each.limbo_len} are still pending on node {each.node}"
+            where = {"node": each.node, "index": each.sample, "term": each.term}
+            found.broken(REST, message, (each.shows(),), **where)
+    return found
+
+
+RULE = Rule(REST, "after healing one leads and nothing is pending", ("status",), find)

@@ -1,0 +1,46 @@
+"""A ROLLBACK takes what was pending, and never the PROMOTE that its leader stands on."""
+
+from admin.checker.rules.queue import Queue
+from admin.checker.rules.rule import Finding, Rule
+from admin.checker.rules.run import PROMOTE, ROLLBACK, Log, Run
+
+LEGAL = "rollback-legal"
+
+
+def find(run: Run) -> Finding:
+    """It names a transaction that was pending; what was confirmed before is another invariant's."""
+    found = Finding()
+    for log in run.logs.values():
+        if log.first == 1:
+            _follow(log, found)
+    return found
+
+
+def _follow(log: Log, found: Finding) -> None:
+    queue = Queue(log)
+    by: dict[int, int] = {}
+    for place, kind in enumerate(log.kind):
+        named = queue.named(place) if kind == ROLLBACK else None
+        waiting = {each for each, _ in queue.pending}
+        gone = [each for each, _ in queue.take(place)]
+        if named is None:
+            continue
+        found.facts += 1
+        promote = next((each for each in gone if log.kind[each] == PROMOTE), None)
+        why, rows = "", [named, place]
+        if promote is not None:
+            why = f"rolls back the PROMOTE at {log.index[promote]}"
+            rows = [promote, place]
+        elif named in by:
+            why = f"rolls back {log.index[named]}, rolled back at {log.index[by[named]]} before"
+            rows = [named, by[named], place]
+        elif named not in waiting and not queue.is_sync(named):
+            why = f"names {log.index[named]}, which never waited"
+        if why:
+            message = f"the ROLLBACK at {log.index[place]} of node {log.node} {why}"
+            index = log.index[place]
+            found.broken(LEGAL, message, log.shows(*rows), node=log.node, index=index)
+        by |= dict.fromkeys(gone, place)
+
+
+RULE = Rule(LEGAL, "a ROLLBACK takes what was pending", ("wal",), find)

@@ -1,0 +1,36 @@
+"""Times that go back prove nothing: whoever compares them must know."""
+
+from collections.abc import Iterable
+
+from admin.checker.rules.rule import Finding, Rule
+from admin.checker.rules.run import Run, number
+
+TIMES = "times-usable"
+_NANOS = 1_000_000_000
+
+
+def find(run: Run) -> Finding:
+    """Within every series that is written in order, the monotonic clock does not go back."""
+    found = Finding()
+    lines = sorted(run.ops, key=lambda line: number(line, "index"))
+    _follow("the clients", [number(line, "time") for line in lines], found)
+    series: dict[tuple[int, int, int], list[int]] = {}
+    for each in run.status:
+        series.setdefault((each.node, each.generation, each.life), []).append(each.time_mono)
+    for (node, _, _), times in series.items():
+        _follow(f"node {node}", times, found)
+    return found
+
+
+def _follow(whose: str, times: Iterable[int], found: Finding) -> None:
+    before = None
+    for each in times:
+        if before is not None:
+            found.facts += 1
+            if each < before and not found.doubt:
+                back = (before - each) / _NANOS
+                found.doubt = f"the clock of {whose} went back by {back:g} s: times prove nothing"
+        before = each
+
+
+RULE = Rule(TIMES, "no clock goes back while it is read", (), find)

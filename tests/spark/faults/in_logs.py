@@ -1,0 +1,342 @@
+"""Faults in the log of a node, or in what logs have in common."""
+
+import itertools
+from dataclasses import replace
+
+from admin.evidence.tables import Row
+from tests.spark.spoiling import Case, Lacks, first, middle, num, plants
+
+# -- damage
+
+
+@plants("log-chain", "log-matching")
+def checksum_flipped(case: Case) -> None:
+    """A bit of a checksum flips"""
+    row = middle(_of_clients(case))
+    row["crc"] = num(row, "crc") ^ 1
+
+
+@plants("log-chain")
+def body_damaged(case: Case) -> None:
+    """A bit of a body flips"""
+    row = middle(_of_clients(case))
+    row["body_crc"] = num(row, "body_crc") ^ 1
+
+
+@plants("log-chain")
+def transaction_torn(case: Case) -> None:
+    """A transaction lost its second half"""
+    row = middle(_of_clients(case))
+    row |= {"body_len": num(row, "body_len") // 2, "body_crc": 7}
+
+
+@plants("log-dense", "log-lsns", "receipts-kept")
+def row_missing(case: Case) -> None:
+    """An acknowledged entry is missing in one log"""
+    receipts = {row["log_index"] for row in case.receipts()}
+    named = _named(case, 2)
+    row = first(row for row in case.log(2) if row["index"] in receipts and _place(row) not in named)
+    case.drop("wal", lambda each: each["node"] == 2 and each["index"] == row["index"])
+
+
+@plants("log-dense", "log-lsns")
+def row_twice(case: Case) -> None:
+    """An entry is twice in one log"""
+    case.tables["wal"].append(dict(middle(_of_clients(case))))
+
+
+@plants("log-chain", "log-lsns", "log-matching")
+def rows_swapped(case: Case) -> None:
+    """Two entries that no client was told of changed places"""
+    told = {row.get("log_index") for row in case.tables["ops"]}
+    log, named = case.log(1), _named(case, 1)
+    for one, two in itertools.pairwise(log):
+        same = all(one[each] == two[each] for each in ("kind", "term", "origin", "flags"))
+        free = not {_place(one), _place(two)} & named and not {one["index"], two["index"]} & told
+        if same and free and one["kind"] == "TXN" and one["flags"]:
+            one["index"], two["index"] = two["index"], one["index"]
+            return
+    raise Lacks("two alike in a row")
+
+
+@plants("log-chain", "log-lsns")
+def lsn_skipped(case: Case) -> None:
+    """An lsn is skipped"""
+    named = _named(case, 1)
+    row = first(
+        row for row in _of_clients(case) if _place(row) not in named and num(row, "index") > 10
+    )
+    row["lsn"] = num(row, "lsn") + 1000
+
+
+@plants("log-lsns")
+def lsn_given_twice(case: Case) -> None:
+    """An lsn is given twice"""
+    case.append("TXN", lsn=case.last()["lsn"])
+
+
+@plants("log-terms", "log-owner")
+def written_by_a_fenced_leader(case: Case) -> None:
+    """A leader that was replaced writes on, in its own term"""
+    old = first(row for row in case.kinds(1, "PROMOTE") if row["origin"] != case.last()["origin"])
+    case.append("TXN", term=old["term"], origin=old["origin"])
+
+
+@plants("log-owner")
+def written_by_a_stranger(case: Case) -> None:
+    """Somebody writes in the term of another"""
+    other = next(node for node in case.nodes if node != case.last()["origin"])
+    case.append("TXN", origin=other)
+
+
+@plants("log-owner")
+def written_after_the_demote(case: Case) -> None:
+    """A leader that has given the limbo up writes on"""
+    last = case.last()
+    case.append("DEMOTE", ref_owner=last["origin"], ref_lsn=last["lsn"])
+    case.append("TXN")
+
+
+# -- CONFIRM and ROLLBACK
+
+
+@plants("log-controls")
+def confirm_beyond_the_log(case: Case) -> None:
+    """A CONFIRM names an lsn that is not there yet"""
+    last = case.last()
+    case.append("CONFIRM", ref_owner=last["origin"], ref_lsn=num(last, "lsn") + 10)
+
+
+@plants("confirms-forward")
+def confirm_goes_back(case: Case) -> None:
+    """A CONFIRM names less than the one before it"""
+    last = case.last()
+    mine = [row for row in case.kinds(1, "CONFIRM") if row["term"] == last["term"]]
+    if len(mine) < 2:
+        raise Lacks("two CONFIRMs of the last term")
+    case.append("CONFIRM", ref_owner=mine[0]["ref_owner"], ref_lsn=mine[0]["ref_lsn"])
+
+
+@plants("confirms-forward")
+def confirm_of_an_older_term(case: Case) -> None:
+    """A new leader confirms by an entry of its predecessor"""
+    row = case.append("TXN")
+    promoted = case.append("PROMOTE", **case.follows())
+    ref = {"ref_owner": row["origin"], "ref_lsn": row["lsn"]}
+    case.append("CONFIRM", term=promoted["term"], **ref)
+
+
+@plants("log-fates")
+def confirmed_after_rollback(case: Case) -> None:
+    """A CONFIRM names what was rolled back before"""
+    row = case.append("TXN")
+    ref = {"ref_owner": row["origin"], "ref_lsn": row["lsn"]}
+    case.append("ROLLBACK", **ref)
+    case.append("CONFIRM", **ref)
+
+
+@plants("log-fates")
+def rolled_back_after_confirm(case: Case) -> None:
+    """A ROLLBACK names what was confirmed before"""
+    row = case.append("TXN")
+    ref = {"ref_owner": row["origin"], "ref_lsn": row["lsn"]}
+    case.append("CONFIRM", **ref)
+    case.append("ROLLBACK", **ref)
+
+
+@plants("log-fates", "rollback-legal")
+def inherited_rolled_back(case: Case) -> None:
+    """A new leader rolls back what its predecessor left pending, and its own PROMOTE with it"""
+    row = case.append("TXN")
+    case.append("PROMOTE", **case.follows())
+    case.append("ROLLBACK", ref_owner=row["origin"], ref_lsn=row["lsn"])
+
+
+@plants("rollback-legal")
+def rolled_back_twice(case: Case) -> None:
+    """A ROLLBACK names what was rolled back before"""
+    row = case.append("TXN")
+    ref = {"ref_owner": row["origin"], "ref_lsn": row["lsn"]}
+    case.append("ROLLBACK", **ref)
+    case.append("ROLLBACK", **ref)
+
+
+@plants("rollback-legal")
+def promote_rolled_back(case: Case) -> None:
+    """A leader rolls back the PROMOTE that it stands on"""
+    row = case.append("PROMOTE", **case.follows())
+    case.append("ROLLBACK", ref_owner=row["origin"], ref_lsn=row["lsn"])
+
+
+@plants("fates-shared")
+def waits_for_nothing(case: Case) -> None:
+    """An asynchronous transaction waits, though nothing is pending"""
+    if case.queue().pending:
+        raise Lacks("an empty limbo")
+    case.append("TXN", flags=2)
+
+
+@plants("fates-shared")
+def asynchronous_rolled_back(case: Case) -> None:
+    """An asynchronous transaction behind another is shown at once, and rolled back with it"""
+    row = case.append("TXN")
+    case.append("TXN", flags=0)
+    case.append("ROLLBACK", ref_owner=row["origin"], ref_lsn=row["lsn"])
+
+
+# -- PROMOTE: split brain
+
+
+@plants("promote-fits")
+def promote_of_an_old_term(case: Case) -> None:
+    """A PROMOTE of a term that is not newer"""
+    case.append("PROMOTE", **case.follows() | {"term": case.last()["term"]})
+
+
+@plants("promote-fits")
+def promote_below_the_confirmed(case: Case) -> None:
+    """A PROMOTE names an lsn below what was confirmed"""
+    queue = case.queue()
+    confirmed = queue.confirmed.get(queue.owner, 0)
+    if confirmed < 2:
+        raise Lacks("an owner that has confirmed")
+    case.append("PROMOTE", **case.follows() | {"ref_lsn": confirmed - 1})
+
+
+@plants("promote-fits", "log-controls")
+def promote_of_the_future(case: Case) -> None:
+    """A PROMOTE names an lsn to come, though nothing is pending"""
+    if case.queue().pending:
+        raise Lacks("an empty limbo")
+    case.append("PROMOTE", **case.follows() | {"ref_lsn": num(case.last(), "lsn") + 7})
+
+
+@plants("promote-fits")
+def promote_beside_the_queue(case: Case) -> None:
+    """A PROMOTE names an lsn that is neither confirmed nor the last that is pending"""
+    if case.queue().pending:
+        raise Lacks("an empty limbo")
+    case.append("TXN")
+    row = case.append("TXN")
+    case.append("PROMOTE", **case.follows() | {"ref_lsn": num(row, "lsn") - 1})
+
+
+@plants("promote-fits")
+def promote_of_another_owner(case: Case) -> None:
+    """A PROMOTE takes over from somebody who owned nothing"""
+    follows = case.follows()
+    row = first(row for row in case.log(1) if row["origin"] != follows["ref_owner"])
+    case.append("PROMOTE", **follows | {"ref_owner": row["origin"], "ref_lsn": row["lsn"]})
+
+
+# -- across
+
+
+@plants("log-matching")
+def another_entry_at_the_same_place(case: Case) -> None:
+    """Two logs differ at one place, and both are in order"""
+    row = case.last(2)
+    row |= {"crc": num(row, "crc") ^ 5, "body_crc": num(row, "body_crc") ^ 5}
+
+
+@plants("one-leader")
+def two_promotes_in_a_term(case: Case) -> None:
+    """Two nodes wrote a PROMOTE of the same term"""
+    follows = case.follows()
+    one, two, *rest = case.nodes
+    case.append("PROMOTE", [one, *rest], **follows, origin=one)
+    row = case.append("TXN", [two])
+    owns = {"ref_lsn": row["lsn"]} if follows["ref_owner"] == row["origin"] else {}
+    case.append("PROMOTE", [two], **follows | owns, origin=two)
+
+
+@plants("confirmed-agree", "stretches-whole")
+def rolled_back_elsewhere(case: Case) -> None:
+    """What is confirmed on one node is rolled back on another"""
+    row = case.append("TXN")
+    ref = {"ref_owner": row["origin"], "ref_lsn": row["lsn"]}
+    case.append("CONFIRM", [1], **ref, crc=1)
+    case.append("ROLLBACK", case.nodes[1:], **ref)
+    for node in case.nodes:
+        case.entry(node, num(row, "index") + 1)["crc"] = 1
+    case.confirm_all()
+    case.sample(1, last=num(row, "index") + 1, confirmed=row["index"], visible=row["index"])
+
+
+@plants("confirmed-agree", "receipts-kept")
+def tail_not_cut(case: Case) -> None:
+    """After a failover a node keeps the tail of the leader before"""
+    promote = case.kinds(3, "PROMOTE")[-1]
+    since = [row for row in case.receipts() if num(row, "log_index") > num(promote, "index")]
+    before = case.entry(3, num(promote, "index") - 1) if num(promote, "index") > 1 else None
+    if not since or before is None or before["kind"] == "DEMOTE":
+        raise Lacks("receipts of the last term")
+    case.drop("wal", lambda row: row["node"] == 3 and num(row, "index") >= num(promote, "index"))
+    while num(case.last(3), "index") < num(case.last(1), "index"):
+        case.append("TXN", [3])
+
+
+@plants("leader-complete", "confirmed-agree", "confirmed-kept")
+def leader_without_what_was_confirmed(case: Case) -> None:
+    """A leader lacks what was confirmed in an earlier term"""
+    receipts = {row["log_index"] for row in case.receipts()}
+    half = num(case.last(3), "index") // 2
+    cut = max((each for each in range(2, half) if each not in receipts), default=0)
+    if not cut:
+        raise Lacks("a long log")
+    case.drop("wal", lambda row: row["node"] == 3 and num(row, "index") >= cut)
+    term = num(case.last(1), "term") + 1
+    lsns: dict[int, int] = {}
+    owner = 0
+    for row in case.log(3):
+        lsns[num(row, "origin")] = num(row, "lsn")
+        owner = {"PROMOTE": num(row, "origin"), "DEMOTE": 0}.get(str(row["kind"]), owner)
+    ref = {"ref_owner": owner, "ref_lsn": lsns.get(owner, 0)}
+    case.append("PROMOTE", [3], term=term, origin=3, **ref)
+
+
+@plants("confirmed-kept")
+def confirmed_tail_lost(case: Case) -> None:
+    """A node lost what it had confirmed"""
+    _lose_tail(case)
+
+
+@plants("confirmed-kept")
+def confirmed_lost_with_a_second_directory(case: Case) -> None:
+    """A node whose directory was new lost what it had confirmed since"""
+    nodes = [replace(each, generation=1 + (each.node == 3)) for each in case.manifest.nodes]
+    case.manifest = replace(case.manifest, nodes=tuple(nodes))
+    for table in ("wal", "status", "events", "digests"):
+        for row in case.tables[table]:
+            if row["node"] == 3:
+                row["generation"] = 2
+    _lose_tail(case)
+
+
+def _lose_tail(case: Case) -> None:
+    pairs = [(row.get("confirmed"), row.get("written")) for row in case.samples(3)]
+    had = max(min(a, b) for a, b in pairs if isinstance(a, int) and isinstance(b, int))
+    case.drop("wal", lambda row: row["node"] == 3 and num(row, "index") >= had)
+
+
+@plants("stretches-whole")
+def stopped_inside_of_a_stretch(case: Case) -> None:
+    """A confirmed index stops between what was rolled back and its ROLLBACK"""
+    row = case.append("TXN")
+    case.append("ROLLBACK", ref_owner=row["origin"], ref_lsn=row["lsn"])
+    case.confirm_all()
+    index = num(row, "index")
+    case.sample(case.follower, last=index + 1, confirmed=index, visible=index)
+
+
+def _of_clients(case: Case) -> list[Row]:
+    """Synchronous entries of node 1 that a client asked for."""
+    return [row for row in case.kinds(1, "TXN") if row.get("seq") and row["flags"] == 3]
+
+
+def _place(row: Row) -> tuple[object, object]:
+    return (row["origin"], row["lsn"])
+
+
+def _named(case: Case, node: int) -> set[tuple[object, object]]:
+    return {(row.get("ref_owner"), row.get("ref_lsn")) for row in case.log(node)}

@@ -1,0 +1,222 @@
+"""Faults in what nodes did and said of themselves."""
+
+from admin.evidence.tables import Row
+from tests.spark.spoiling import Case, Lacks, first, middle, num, plants
+
+# -- events
+
+
+@plants("one-vote")
+def voted_twice(case: Case) -> None:
+    """A node votes for two candidates in a term"""
+    row = first(case.events("vote"))
+    other = 1 + num(row, "peer") % len(case.nodes)
+    number = max(num(each, "number") for each in case.tables["events"]) + 1
+    case.tables["events"].append({**row, "peer": other, "number": number})
+
+
+@plants("ballot-kept")
+def ballot_forgotten(case: Case) -> None:
+    """A disk forgets the term"""
+    row = [row for row in case.events("ballot") if row["node"] == 1][-1]
+    case.event("ballot", 1, term=num(row, "term") - 1, peer=None)
+
+
+@plants("vote-durable")
+def vote_not_on_disk(case: Case) -> None:
+    """A node tells its vote before the disk has it"""
+    term = max(num(row, "term") for row in case.events("ballot")) + 1
+    case.event("vote", 2, term=term, peer=1)
+
+
+@plants("votes-suffice")
+def elected_by_too_few(case: Case) -> None:
+    """A node leads without the votes of a majority"""
+    row = case.events("leads")[-1]
+    case.drop(
+        "events",
+        lambda e: e["name"] == "vote" and (e["term"], e["peer"]) == (row["term"], row["node"]),
+    )
+
+
+@plants("ack-durable")
+def acked_before_the_disk(case: Case) -> None:
+    """A node acks what it has only in memory"""
+    row = case.events("ack")[-1]
+    known = {"term": row["term"], "peer": row["peer"]}
+    case.event("ack", num(row, "node"), index=num(row, "index") + 9, crc=77, **known)
+
+
+@plants("reads-fresh")
+def read_by_a_deposed_leader(case: Case) -> None:
+    """A node serves a read from a state older than what was answered elsewhere"""
+    last = max(num(row, "index") for row in case.events("confirmed"))
+    case.event("served", 1, index=last - 1, floor=last)
+
+
+@plants("quorum-before-confirm")
+def acked_by_too_few(case: Case) -> None:
+    """The last entry is confirmed, and was on one disk"""
+    rows = case.events("confirmed")
+    last = max(num(row, "index") for row in rows)
+    owner = next(row for row in rows if row["index"] == last)["node"]
+    case.drop(
+        "events",
+        lambda row: (
+            row["name"] in {"durable", "ack"}
+            and row["index"] == last
+            and (row["node"] != owner or row["name"] == "ack")
+        ),
+    )
+
+
+# -- samples
+
+
+@plants("one-leader")
+def second_leader(case: Case) -> None:
+    """Two nodes say that they lead the same term"""
+    case.sample(case.follower, role="leader")
+
+
+@plants("one-leader", "one-writable", "comes-to-rest")
+def two_writable(case: Case) -> None:
+    """Two nodes take writes in the same term"""
+    case.sample(case.follower, role="leader", ro=False)
+
+
+@plants("fenced")
+def fence_that_does_not_fall(case: Case) -> None:
+    """A leader that was cut off takes writes long after another does"""
+    limit = case.manifest.settings["fence_seconds"]
+    assert isinstance(limit, float)
+    writable = [row for row in case.tables["status"] if row["ro"] is False]
+    for row in reversed(writable):
+        newer = [
+            num(each, "time_mono")
+            for each in writable
+            if num(each, "term") > num(row, "term") and each["node"] != row["node"]
+        ]
+        time = min(newer, default=0) + int(limit * 1e9) + 1
+        knows = _higher(case, row)
+        if newer and knows > time and _life_at(case, row, time):
+            for each in case.tables["status"]:
+                each["sample"] = 2 * num(each, "sample")
+            mine = [e for e in case.samples(num(row, "node")) if num(e, "time_mono") < time]
+            late = {"time_mono": time, "crc": None, "sample": num(mine[-1], "sample") + 1}
+            case.tables["status"].append({**row, **late})
+            return
+    raise Lacks("a leader that was cut off for long")
+
+
+def _higher(case: Case, row: Row) -> int:
+    """When this node first had a higher term on its disk, or said so."""
+    rows = [*case.samples(num(row, "node")), *case.events("ballot")]
+    times = [
+        num(each, "time_mono")
+        for each in rows
+        if each["node"] == row["node"] and num(each, "term") > num(row, "term")
+    ]
+    return min(times, default=0)
+
+
+def _life_at(case: Case, row: Row, time: int) -> bool:
+    """The process still runs at that time, and has confirmed nothing more."""
+    before = [e for e in case.samples(num(row, "node")) if num(e, "time_mono") < time]
+    return all(before[-1][name] == row[name] for name in ("life", "term", "confirmed"))
+
+
+@plants("status-monotone", "lives-forward")
+def term_goes_back(case: Case) -> None:
+    """The term of a running node goes back, below what its disk has"""
+    node = case.follower
+    case.sample(node, term=num(case.samples(node)[-1], "term") - 1)
+
+
+@plants("status-monotone")
+def confirmed_goes_back(case: Case) -> None:
+    """The confirmed index of a running node goes back"""
+    node = case.follower
+    last = case.samples(node)[-1]
+    if case.entry(1, num(last, "confirmed"))["kind"] == "ROLLBACK":
+        raise Lacks("something but a ROLLBACK at the end")
+    back = num(last, "confirmed") - 1
+    case.sample(node, confirmed=back, visible=back)
+
+
+@plants("lives-forward")
+def term_lost_in_a_restart(case: Case) -> None:
+    """A node starts in an older term than its disk had: its vote is lost"""
+    node = case.follower
+    last = case.samples(node)[-1]
+    case.sample(node, term=num(last, "term") - 1, life=num(last, "life") + 1)
+
+
+@plants("lives-forward")
+def log_lost_in_a_restart(case: Case) -> None:
+    """A node starts with less than it had confirmed on its disk"""
+    node = case.follower
+    nothing = dict.fromkeys(("last", "written", "confirmed", "visible", "limbo_len"), 0)
+    case.sample(node, life=num(case.samples(node)[-1], "life") + 1, **nothing)
+
+
+@plants("status-coherent", "confirmed-kept")
+def confirmed_beyond_the_log(case: Case) -> None:
+    """A node says it has confirmed more than it has"""
+    far = num(case.last(), "index") + 50
+    case.sample(case.follower, confirmed=far, written=far)
+
+
+@plants("limbo-replay")
+def limbo_miscounted(case: Case) -> None:
+    """A node reports one more pending than its log makes"""
+    row = middle([row for row in _of_the_log(case) if _between(row) > num(row, "limbo_len")])
+    row["limbo_len"] = num(row, "limbo_len") + 1
+
+
+@plants("limbo-replay")
+def limbo_of_another(case: Case) -> None:
+    """A node reports another owner of the limbo than its log says"""
+    row = middle(_of_the_log(case))
+    row["limbo_owner"] = 1 + num(row, "limbo_owner") % len(case.nodes)
+
+
+@plants("limbo-replay")
+def pending_is_shown(case: Case) -> None:
+    """A node shows what is pending"""
+    row = middle([r for r in _of_the_log(case) if r["limbo_len"] and r["last"] == r["written"]])
+    row["visible"] = row["last"]
+
+
+@plants("comes-to-rest")
+def limbo_never_drains(case: Case) -> None:
+    """After healing a transaction stays pending for ever"""
+    for node in case.nodes:
+        case.sample(node, limbo_len=1, last=num(case.last(), "index") + 1)
+
+
+@plants("comes-to-rest")
+def nobody_leads(case: Case) -> None:
+    """After healing nobody takes writes"""
+    case.sample(case.leader, ro=True, role="follower")
+
+
+@plants("digests-equal")
+def digest_differs(case: Case) -> None:
+    """At the same place two nodes show different rows"""
+    row = first(row for row in case.tables["digests"] if row["node"] == 2)
+    row["digest"] = "0" * len(str(row["digest"]))
+
+
+def _of_the_log(case: Case) -> list[Row]:
+    """Samples that speak of entries that are still in the log."""
+    crcs = {(row["node"], row["index"]): row["crc"] for row in case.tables["wal"]}
+    return [
+        row
+        for row in case.tables["status"]
+        if row["crc"] is not None and crcs.get((row["node"], row["last"])) == row["crc"]
+    ]
+
+
+def _between(row: Row) -> int:
+    return num(row, "last") - num(row, "confirmed")
