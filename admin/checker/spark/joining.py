@@ -17,7 +17,10 @@ _KINDS = {CONFIRM: "CONFIRM", ROLLBACK: "ROLLBACK"}
 
 
 class Joined:
-    """One log. `out` is what was found, `open` what the slices must still be asked."""
+    """One log. `out` is what was found, `open` what the slices must still be asked.
+
+    `applied` are requests that somebody asks for, and that took effect for good.
+    """
 
     def __init__(self, whose: Whose, slices: Sequence[Summary], given: Given) -> None:
         self.whose = whose
@@ -31,6 +34,7 @@ class Joined:
         self.open = Asked()
         self.out: list[Found] = []
         self.facts: Counter[str] = Counter()
+        self.applied: set[tuple[str, int]] = set()
         self._join()
 
     def is_rolled_back(self, index: int) -> bool:
@@ -128,8 +132,10 @@ class Joined:
                 if before != index:
                     text = f"request {seq} of session {session} took effect at {before} too"
                     self._breach("once", index, text)
-        for index, session, seq in (each for s in self.slices for each in s.requests.failed):
+        for index, session, seq in (each for s in self.slices for each in s.requests.wanted):
             if not self.is_rolled_back(index):
+                self.applied.add((session, seq))
+            if (session, seq) in failed and not self.is_rolled_back(index):
                 text = f"request {seq} of session {session} was told that it failed"
                 self._breach("failures-gone", index, text)
 

@@ -3,7 +3,7 @@
 import functools
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from admin.checker.spark.found import DDL, LOG, ROLLED, SLICE, Found
 from admin.checker.spark.joining import Joined
 from admin.checker.spark.receipts import receipts
 from admin.checker.spark.scan import asks, scan
-from admin.checker.spark.scanning import Given
+from admin.checker.spark.scanning import Given, by_session
 from admin.checker.spark.source import QsyncSource
 from admin.checker.spark.summary import Summary
 from admin.checker.spark.units import Unit, plan
@@ -42,11 +42,17 @@ _RUNS = (
 
 
 def judge(
-    session: "SparkSession", paths: Sequence[Path], *, span: int | None = None
+    session: "SparkSession",
+    paths: Sequence[Path],
+    *,
+    span: int | None = None,
+    unknown: Mapping[str, Collection[tuple[str, int]]] | None = None,
+    keep: dict[Whose, Joined] | None = None,
 ) -> dict[str, dict[str, Finding]]:
     """By run and invariant. Runs are told apart by the names in their manifests.
 
     `span`: how many entries of each log a task sees beside one another; else what files hold.
+    `unknown`: by run the requests that nobody heard the end of; `keep` takes the logs, which know.
     """
     manifests = {each.run_id: each for each in map(Manifest.load, paths)}
     assert len(manifests) == len(paths), "two bundles have one name"
@@ -56,7 +62,7 @@ def judge(
     small = [tables[name].persist() for name in TABLES if name != "wal"]
     brought = Brought()
     brought.take(_collect(frames.beforehand(tables)))
-    given = _given(brought, manifests)
+    given = _given(brought, manifests, unknown or {})
     units = plan(paths, span)
     first = [frames.elections(tables), frames.statuses(tables), _disks(tables["events"], given)]
     if units:
@@ -65,6 +71,8 @@ def judge(
     logs = _join(session, units, given, brought)
     for each in logs.values():
         brought.take(each.out)
+    if keep is not None:
+        keep.update(logs)
     _tell(session, tables, brought, given)
     runs = [(run, *_facts(each)) for run, each in manifests.items()]
     tables["runs"] = session.createDataFrame(runs, _RUNS)
@@ -163,7 +171,11 @@ def _collect(frame: "DataFrame") -> Iterable[Found]:
         )
 
 
-def _given(brought: Brought, manifests: dict[str, Manifest]) -> Given:
+def _given(
+    brought: Brought,
+    manifests: dict[str, Manifest],
+    unknown: Mapping[str, Collection[tuple[str, int]]],
+) -> Given:
     confirmed = {
         (run, node.node, node.generation): node.confirmed
         for run, manifest in manifests.items()
@@ -185,4 +197,5 @@ def _given(brought: Brought, manifests: dict[str, Manifest]) -> Given:
         failed={run: frozenset(found) for run, found in failed.items()},
         quorum={run: manifest.quorum for run, manifest in manifests.items()},
         wanted=ahead,
+        requests={run: by_session({*failed[run], *unknown.get(run, ())}) for run in manifests},
     )
