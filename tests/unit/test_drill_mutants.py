@@ -1,6 +1,9 @@
 """A node with a broken rule does not pass: every drill of the catalogue catches a mutant."""
 
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +12,8 @@ from admin.drills.model import Step
 from admin.drills.mutants import BY_THE_LOAD, CAUGHT
 from admin.drills.record import End
 from qsync.errors import ConfigError
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_every_drill_that_can_be_simulated_has_a_mutant_that_it_catches() -> None:
@@ -34,3 +39,17 @@ def test_without_the_faults_of_a_drill_the_mutant_is_not_noticed(mutant: str) ->
 def test_an_unknown_mutant_is_refused() -> None:
     with pytest.raises(ConfigError, match="there is no mutant 'kind_one'"):
         simulating.simulate(reader.load(reader.find("leader-kill")), nodes=3, mutant="kind_one")
+
+
+def test_the_command_exits_with_6_when_a_mutant_is_caught_and_0_without_it() -> None:
+    command = [sys.executable, "-m", "qsync", "drill", "run", "confirm-lost", "--simulate"]
+    done = {
+        mutant: subprocess.run(
+            [*command, *mutant], capture_output=True, text=True, timeout=120, cwd=ROOT, check=False
+        )
+        for mutant in ((), ("--mutant", CAUGHT["confirm-lost"]), ("--mutant", "nobody"))
+    }
+    assert [each.returncode for each in done.values()] == [0, 6, 2], done
+    _, caught, unknown = done.values()
+    assert "property 7" in caught.stdout
+    assert "qsync sim --mutant list" in unknown.stderr
