@@ -34,18 +34,15 @@ def follow(
     try:
         from admin.checker.spark.follow import Wanted  # noqa: PLC0415 - needs the extra
         from admin.checker.spark.follow import follow as run  # noqa: PLC0415 - the same
-        from admin.checker.spark.session import open_session  # noqa: PLC0415 - the same
+        from admin.checker.spark.session import using_session  # noqa: PLC0415 - the same
     except ImportError as error:
         raise click.UsageError(f"{_NEEDS_EXTRA}: {error}") from None
     with _until_interrupted() as stop:
         say("starting Spark, which takes a while")
-        session = open_session(spark=spark, settings=settings)
-        try:
+        with using_session(spark, settings=settings) as session:
             say("following; the first look takes a while; Ctrl-C ends it")
             wanted = Wanted(addresses=addresses, seconds=seconds)
             state = run(session, wanted, told=_teller(), stop=stop)
-        finally:
-            session.stop()
     return _conclude(state)
 
 
