@@ -80,7 +80,7 @@ class Events:
             if generation != node.generation:
                 yield self.note(f"{name} has a new directory", node=number)
             elif life != node.life:
-                yield self.note(f"{name} runs again, as a new process", node=number)
+                yield self.note(f"{name} runs again, {_as(node.row, row)}", node=number)
             elif node.silent:
                 yield self.note(f"{name} answers again", node=number)
             self._nodes[number] = _Node(name, row, life, generation)
@@ -102,6 +102,13 @@ class Events:
         elif self._leader[0] and status:
             self._leader = 0, self._leader[1]
             yield self.note("nobody leads")
+
+
+def _as(before: Row, row: Row) -> str:
+    """What became of it. A disk may be lost: the others still have what is confirmed."""
+    had = min(_int(before["confirmed"] or 0), _int(before["written"] or 0))
+    has = _int(row["written"] or 0)
+    return "as a new process" if has >= had else f"without what it had above {has}"
 
 
 def _int(value: object) -> int:

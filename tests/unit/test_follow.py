@@ -100,6 +100,9 @@ def test_restarts_new_leaders_and_silence_are_life() -> None:
     back[0]["life"] = 999
     back[0]["confirmed"] = 3
     assert events(follow.take(back, NOTHING)) == ["n1 runs again, as a new process"]
+    emptied = three(leader=2, term=2)
+    emptied[0] |= {"life": 1001, "written": 2, "confirmed": 2}
+    assert events(follow.take(emptied, NOTHING)) == ["n1 runs again, without what it had above 2"]
     wiped = three(leader=2, term=2)
     wiped[0] |= {"life": 1000, "generation": 2}
     assert events(follow.take(wiped, NOTHING)) == ["n1 has a new directory"]
