@@ -11,6 +11,7 @@ from pathlib import Path
 
 from admin import cluster, lab, proof, workload
 from admin.cluster import Survey
+from admin.demo_bundle import Diary
 from admin.history import History, save
 from admin.lab import Lab, LabNode
 from admin.proof import Proof
@@ -123,6 +124,7 @@ class _Demo:
     began: float = field(default_factory=time.monotonic)
     phase: str = "starting"
     victim: LabNode | None = None
+    diary: Diary = field(default_factory=Diary)
     _seen: tuple[float, int] = (0.0, 0)
     _leader: str | None = None
 
@@ -178,6 +180,7 @@ class _Demo:
         leader = found.leader or found.samples[0]
         self.victim = self.lab.node(leader.name)
         self.lab.kill(self.victim)
+        self.diary.struck("kill", leader.id)
         self.phase = f"{leader.name} is dead"
         self._say(f"{leader.name}, leader of term {leader.term}, killed with SIGKILL")
 
@@ -210,6 +213,7 @@ class _Demo:
         lines = self.history.lines
         if self.plan.keep is not None:
             save(lines, self.plan.keep / "history.jsonl")
+            self.diary.save(self.lab, self.plan.keep, seed=self.plan.seed, lines=len(lines))
         found = proof.prove(self.tally, lines, journal=journal, balances=balances, digests=digests)
         return Result(
             acked=len(self.tally.acked),
@@ -229,6 +233,7 @@ class _Demo:
         with contextlib.suppress(Unavailable):
             found = cluster.survey(self.lab.addresses, timeout=ASK_TIMEOUT_S)
             self._note_leader(found)
+            self.diary.saw(found)
         self.watch(self._picture(found))
         return found
 

@@ -26,7 +26,7 @@ _LINE_EVERY_S = 1.0
     "--keep",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Leave data, logs and history in DIR.",
+    help="Leave data, logs and a bundle of evidence in DIR, for `qsync check --quick DIR`.",
 )
 @click.option("--clients", type=click.IntRange(1, 100), default=6, show_default=True)
 @click.option("--seed", type=int, default=1, show_default=True, help="For the clients' choices.")

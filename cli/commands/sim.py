@@ -1,6 +1,8 @@
 """`qsync sim`: a whole cluster in one thread, from one seed, with everything that can go wrong."""
 
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -22,7 +24,8 @@ _SAY_EVERY = 20
 
 @click.command(
     epilog="Example: qsync sim --seeds 1-200; qsync sim --replay 17; qsync sim --mutant list; "
-    "qsync sim --mutant validation_skipped --seeds 1-400; qsync sim --explore quick"
+    "qsync sim --mutant validation_skipped --seeds 1-400; qsync sim --replay 17 --bundle runs; "
+    "qsync sim --explore quick"
 )
 @click.option("--seeds", default=_SEEDS, show_default=True, metavar="A-B", help="Which seeds.")
 @plan_options
@@ -31,6 +34,12 @@ _SAY_EVERY = 20
     "--check/--no-check", default=True, show_default=True, help="Judge what clients saw, too."
 )
 @click.option("--replay", "seed", type=int, metavar="SEED", help="Run one seed, print its trace.")
+@click.option(
+    "--bundle",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Leave the evidence of every run in DIR/seed-N, for `qsync check`.",
+)
 @click.option("--last", type=click.IntRange(1), default=_LAST_LINES, help="Lines of the trace.")
 @click.option(
     "--explore",
@@ -50,6 +59,7 @@ def sim(
     check: bool,
     seed: int | None,
     last: int,
+    bundle: Path | None,
     **given: Unpack[Given],
 ) -> None:
     """Run seeds of the deterministic simulator; exit with 6 when a property breaks.
@@ -62,21 +72,29 @@ def sim(
     if scope is not None:
         explore(scope, mutant=given["mutant"], states_max=states_max)
         return
-    from admin.soak.judge import glance, judge  # noqa: PLC0415 - imports the whole database
-
     plan = plan_of(given)
     if seed is not None:
-        _conclude([_replay(replace(plan, seed=seed), last, check=check)])
+        _conclude([_replay(replace(plan, seed=seed), last, bundle, check=check)])
     else:
-        _conclude(_run(plans_of(plan, seeds), judge if check else glance, jobs))
+        _conclude(_run(plans_of(plan, seeds), _judge(bundle, check=check), jobs))
 
 
-def _replay(plan: "Plan", last: int, *, check: bool) -> "Judged":
+def _judge(bundle: Path | None, *, check: bool) -> "Judge":
+    from admin.soak.judge import glance, judge  # noqa: PLC0415 - imports the whole database
+    from admin.soak.keep import kept  # noqa: PLC0415 - the same
+
+    if bundle is not None:
+        return partial(kept, folder=bundle, check=check)
+    return judge if check else glance
+
+
+def _replay(plan: "Plan", last: int, bundle: Path | None, *, check: bool) -> "Judged":
     from admin.soak.judge import asserted, look  # noqa: PLC0415 - imports the whole database
+    from admin.soak.keep import played  # noqa: PLC0415 - the same
     from qsync.sim.run import run  # noqa: PLC0415 - the same
     from qsync.sim.trace import HEADING  # noqa: PLC0415 - the same
 
-    done = run(plan)
+    done = run(plan) if bundle is None else played(plan, bundle)
     if not style().as_json:
         text(HEADING)
         for line in done.trace.lines(last):

@@ -100,7 +100,11 @@ class Run:
 def run(plan: Plan) -> Run:
     """Run the plan to its end, or to the first property that breaks."""
     world = World(plan)
-    report = play(world)
+    return told(world, play(world))
+
+
+def told(world: World, report: Report) -> Run:
+    """What there is to say of a world that has come to its end."""
     return Run(
         report=report,
         trace=world.trace,

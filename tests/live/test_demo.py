@@ -37,3 +37,15 @@ def test_a_leader_killed_under_load_costs_no_acknowledged_write(tmp_path: Path) 
     assert isinstance(terms, list)
     assert len(terms) >= 2, "the leader was killed, so a second term must have acknowledged writes"
     assert (tmp_path / "kept" / "history.jsonl").stat().st_size > 0
+
+
+def test_what_a_demo_keeps_is_a_bundle_that_holds(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    demo("--seconds", "4", "--keep", str(kept))
+    command = [sys.executable, "-m", "qsync", "check", "--quick", "--json", str(kept)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (file,) = json.loads(done.stdout)["files"]
+    facts = {each["id"]: each["facts"] for each in file["invariants"]}
+    wanted = ("log-chain", "log-owner", "promote-fits", "comes-to-rest", "eventful", "linearizable")
+    assert all(facts[each] for each in wanted), facts

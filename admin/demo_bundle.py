@@ -1,0 +1,52 @@
+"""What a demo that is kept leaves behind: a bundle of evidence that the checker judges."""
+
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from admin.cluster import Survey
+from admin.evidence.bundle import write_part
+from admin.evidence.collect import Dump
+from admin.evidence.sampling import Recorder
+from admin.evidence.tables import Row
+from admin.evidence.witnesses import witnesses
+from admin.lab import Lab
+
+
+@dataclass(slots=True)
+class Diary:
+    """What was seen while it ran."""
+
+    samples: Recorder = field(default_factory=Recorder)
+    nemesis: list[Row] = field(default_factory=list)
+
+    def saw(self, found: Survey) -> None:
+        """What the nodes said of themselves."""
+        for each in found.samples:
+            self.samples.heard(each)
+
+    def struck(self, what: str, node: int) -> None:
+        """A fault was made."""
+        number, now = len(self.nemesis) + 1, time.monotonic_ns()
+        row: Row = {"number": number, "f": what, "type": "info", "time_mono": now, "value": node}
+        self.nemesis.append(row)
+
+    def save(self, lab: Lab, folder: Path, *, seed: int, lines: int) -> None:
+        """Beside the history: logs, digests, samples and faults of a cluster that is healed."""
+        with witnesses(lab.addresses) as known:
+            bundle = Dump(folder, run_id=f"demo-{seed}").collect(known, source="demo")
+        last = bundle.rows("status")
+        status = [row | {"sample": at} for at, row in enumerate([*self.samples.rows, *last])]
+        counted = {
+            "status": write_part(folder / "status.jsonl", status),
+            "nemesis": write_part(folder / "nemesis.jsonl", self.nemesis),
+            "ops": lines,
+        }
+        replace(
+            bundle.manifest,
+            seed=seed,
+            command=f"qsync demo --seed {seed}",
+            whole=True,
+            faults=bool(self.nemesis),
+            rows={**bundle.manifest.rows, **counted},
+        ).save(folder)
