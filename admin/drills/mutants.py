@@ -33,7 +33,7 @@ CAUGHT: Mapping[str, str] = {
     "partition-ring": "stretch_rule_leader",
     "planned-switchover": "confirm_older_term",
     "promote-storm": "confirm_older_term",
-    "rollback-lost": "sessions_forgotten",
+    "rollback-lost": "rollback_inherited",
     "rolling-restart": "sessions_forgotten",
     "slow-link": "stretch_rule_leader",
     "stale-leader-return": "confirm_older_term",

@@ -110,7 +110,7 @@ def refuse_what_cannot_be(drill: Drill) -> None:
 
 def _configure(world: World, drill: Drill) -> None:
     """As the drill's options say; times in the run's own measure: a seed draws the heartbeat."""
-    beat = units.duration(DEFAULTS["replication.timeout"])
+    beat = units.duration((DEFAULTS | dict(drill.options))["replication.timeout"])
     share = world.swarm.timing.replication_timeout / beat
     text = drill.options.get("replication.synchro_timeout")
     for node in world.nodes:
