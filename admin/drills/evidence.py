@@ -53,7 +53,9 @@ def save_all(run: Recorded, lab: Lab, out: Path) -> None:
     replace(
         bundle.manifest,
         seed=run.drill.seed,
-        command=f"qsync drill run {run.drill.name} --nodes {len(lab.nodes)}",
+        command=(
+            f"qsync drill run {run.drill.name} --nodes {len(lab.nodes)} --seed {run.drill.seed}"
+        ),
         whole=run.proof is not None,
         faults=True,
         rows={**bundle.manifest.rows, **counted},

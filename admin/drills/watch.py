@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
 
@@ -14,6 +14,8 @@ from admin.sample import NodeSample
 from admin.sampler import Sampler
 
 PERIOD_S = 0.05
+KEPT_S = 0.2
+"""So often all that a node says is kept for the evidence, unless its role changes."""
 FIRST_S_MAX = 20.0
 
 
@@ -31,7 +33,23 @@ class Sight:
     confirmed: int = 0
     limbo: int = 0
     sample: NodeSample | None = None
-    """All that it said."""
+    """All that it said, where that is kept: a few times a second, and when its role changed."""
+
+
+class Thinned:
+    """What is kept of samples: not all of a long drill would fit into memory."""
+
+    def __init__(self) -> None:
+        self._last: dict[int, tuple[float, NodeSample]] = {}
+
+    def take(self, sample: NodeSample, now: float) -> NodeSample | None:
+        """The sample, a few times a second and when its role changed; else nothing."""
+        at, last = self._last.get(sample.id, (float("-inf"), sample))
+        same = (sample.role, sample.term, sample.ro) == (last.role, last.term, last.ro)
+        if same and sample.pid == last.pid and now - at < KEPT_S:
+            return None
+        self._last[sample.id] = now, sample
+        return replace(sample, whole={})
 
 
 class Watch:
@@ -42,6 +60,7 @@ class Watch:
         self.survey = Survey(samples=())
         self.crash: BaseException | None = None
         self._addresses = addresses
+        self._thinned = Thinned()
         self._ready = threading.Event()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, name="drill watch", daemon=True)
@@ -99,7 +118,7 @@ class Watch:
                 written=each.written,
                 confirmed=each.confirmed,
                 limbo=each.limbo.len,
-                sample=each,
+                sample=self._thinned.take(each, now),
             )
             for each in survey.samples
         ]

@@ -17,11 +17,12 @@ from admin.drills.junit import render
 from admin.drills.measure import measures
 from admin.drills.model import Drill, Expectations, Step
 from admin.drills.record import End, Event, Mark, Recorded
-from admin.drills.watch import Sight
+from admin.drills.watch import Sight, Thinned
 from admin.drills.words import Undo
 from admin.history import Line, Type
 from admin.links.rules import Link
 from admin.proof import Proof
+from admin.sample import NodeSample
 from qsync.errors import ConfigError
 
 NS = 1_000_000_000
@@ -104,6 +105,26 @@ def test_the_time_without_writes_is_measured_from_the_fault_and_split() -> None:
     assert found["client"] == pytest.approx(0.3)
     assert found["back"] == pytest.approx(1.2)
     assert found["terms"] == 2
+
+
+def test_of_what_nodes_say_little_is_kept_and_every_change_of_role() -> None:
+    thinned = Thinned()
+    one = NodeSample(id=1, name="n1", uuid="u", address="a:1", role="follower", whole={"x": 1})
+    two = replace(one, id=2)
+    leads, again = replace(one, role="leader"), replace(one, role="leader", pid=8)
+    seen = [(one, 0.0), (two, 0.01), (one, 0.05), (one, 0.1), (leads, 0.15), (again, 0.16)]
+    kept = [thinned.take(sample, at) for sample, at in [*seen, (again, 0.2), (again, 0.4)]]
+    assert [sample is not None for sample in kept] == [
+        True,
+        True,
+        False,
+        False,
+        True,
+        True,
+        False,
+        True,
+    ]
+    assert all(sample.whole == {} for sample in kept if sample is not None)
 
 
 def test_a_gap_up_to_the_end_counts_though_no_write_ends_it() -> None:
