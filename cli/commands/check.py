@@ -16,6 +16,7 @@ from cli.render.waiting import waiting
 if TYPE_CHECKING:
     from admin.checker.elle import Level
     from admin.checker.kinds import Hints
+    from admin.checker.labels import Compared, Labelled
     from admin.checker.quick import Report
 
 _FORMATS = ("history", "jepsen-edn", "jepsen-text", "porcupine-kv")
@@ -165,9 +166,9 @@ def check(
         raise click.UsageError("--for goes with --follow")
     left = Left.asked(html, violations, out)
     if labels is not None:
-        if sources or format_ or model or html or violations or out or not quick:
-            raise click.UsageError("--labels goes with --quick, and names its files and formats")
-        return _compare(labels)
+        if sources or format_ or model or html or violations or out:
+            raise click.UsageError("--labels names its files and formats")
+        return _compare(labels, None if quick else (spark, set_options(conf)))
     if not sources:
         raise click.UsageError("name a history, or --labels CSV")
     if quick and (spark or conf):
@@ -285,7 +286,8 @@ def _leave(reports: "list[Report]", left: Left, *, engine: str, seconds: float) 
     if left.html is not None:
         from admin.checker.report.page import Circumstances, render  # noqa: PLC0415 - only here
 
-        page = render(reports, Circumstances(engine, seconds, qsync.__version__))
+        where = "judged in one process" if engine == "quick" else "judged on Spark"
+        page = render(reports, Circumstances(where, seconds, qsync.__version__))
         left.html.parent.mkdir(parents=True, exist_ok=True)
         left.html.write_text(page, encoding="utf-8")
         say(f"report: {left.html}")
@@ -298,14 +300,17 @@ def _leave(reports: "list[Report]", left: Left, *, engine: str, seconds: float) 
         say(f"violations: {left.violations}, {count} rows")
 
 
-def _compare(path: Path) -> int:
+def _compare(path: Path, on_spark: tuple[str | None, dict[str, str]] | None) -> int:
     from admin.checker import labels as published  # noqa: PLC0415 - only here, slow to import
 
     try:
         listed = published.load(path)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    compared = [published.compare(each) for each in listed]
+    if on_spark is None:
+        compared = [published.compare(each) for each in listed]
+    else:
+        compared = _compared_on_spark(listed, *on_spark)
     differing = [each for each in compared if not each.agrees]
     if style().as_json:
         document(
@@ -324,3 +329,17 @@ def _compare(path: Path) -> int:
     if not compared:
         say("the list is empty")
     return Exit.DONE if compared and not differing else Exit.CHECK_FAILED
+
+
+def _compared_on_spark(
+    listed: "list[Labelled]", spark: str | None, settings: dict[str, str]
+) -> "list[Compared]":
+    try:
+        from admin.checker.spark.clients.published import (  # noqa: PLC0415 - needs the extra
+            compare_all,
+        )
+        from admin.checker.spark.progress import silent  # noqa: PLC0415 - the same
+    except ImportError as error:
+        raise click.UsageError(f"without --quick {_NEEDS_EXTRA}: {error}") from None
+    with waiting(plain=style().plain) as tell:
+        return compare_all(listed, spark=spark, settings=settings, tell=tell or silent)

@@ -1,19 +1,29 @@
-"""Reads tables of a bundle row by row, whatever they are kept as, and only what is asked for."""
+"""Reads tables of a bundle row by row, whatever they are kept as: only what a report needs."""
 
 import json
 import re
 from collections.abc import Collection, Iterator
 
-from admin.evidence.bundle import Bundle, Part, rows_of
+import msgspec
+
+from admin.evidence.bundle import Bundle, Part
+from admin.evidence.manifest import NoEvidence
 from admin.evidence.tables import TABLES, Row, Type
 
+_DRAWN = {
+    "status": "node generation life sample time_mono time_wall name role term ro confirmed last",
+    "ops": "index time type f",
+    "wal": "node generation index term kind origin lsn flags crc time ref_owner ref_lsn",
+}
+"""Of long tables these columns; rows that are kept as JSON have all of theirs."""
 _INDEX = re.compile(r'"index": ?(\d+)')
+_decode = msgspec.json.Decoder(dict).decode
 
 
 def scan(bundle: Bundle, table: str) -> Iterator[Row]:
-    """All rows of a table."""
+    """All rows of a table, without columns that nobody gave. Raises NoEvidence."""
     for part in bundle.parts(table):
-        yield from _rows(part, bundle.manifest.run_id)
+        yield from _columns(part) if part.is_parquet else _lines(part)
 
 
 def entries(bundle: Bundle, indexes: Collection[int]) -> Iterator[Row]:
@@ -25,13 +35,13 @@ def entries(bundle: Bundle, indexes: Collection[int]) -> Iterator[Row]:
         if not any(first <= each <= last for each in indexes):
             continue
         if part.is_parquet:
-            yield from _chosen(part, bundle.manifest.run_id, indexes)
+            yield from _chosen(part, indexes)
             continue
         with part.path.open(encoding="utf-8") as file:
             for line in file:
                 named = _INDEX.search(line)
                 if named and int(named[1]) in indexes:
-                    yield json.loads(line)
+                    yield _decode(line)
 
 
 def sampled(bundle: Bundle, node: int, entries_max: int) -> Iterator[Row]:
@@ -41,13 +51,12 @@ def sampled(bundle: Bundle, node: int, entries_max: int) -> Iterator[Row]:
     step = max(1, (facts.last if facts else 0) // entries_max)
     for part in parts:
         if part.is_parquet:
-            found: Iterator[Row] = _rows(part, bundle.manifest.run_id)
-            yield from (row for at, row in enumerate(found) if _told(row, at, step, node))
+            yield from (row for at, row in enumerate(_columns(part)) if _told(row, at, step, node))
             continue
         with part.path.open(encoding="utf-8") as file:
             for at, line in enumerate(file):
                 if at % step == 0 or '"PROMOTE"' in line:
-                    row = json.loads(line)
+                    row = _decode(line)
                     if row.get("node") == node:
                         yield row
 
@@ -56,21 +65,31 @@ def _told(row: Row, at: int, step: int, node: int) -> bool:
     return row["node"] == node and (at % step == 0 or row["kind"] == "PROMOTE")
 
 
-def _rows(part: Part, run_id: str) -> Iterator[Row]:
-    if not part.is_parquet:
-        yield from rows_of(part, run_id)
-        return
-    from admin.checker.parquet import rows_of_parquet  # noqa: PLC0415 - needs the extra
+def _lines(part: Part) -> Iterator[Row]:
+    with part.path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                yield _decode(line)
+            except msgspec.DecodeError as error:
+                raise NoEvidence(f"{part.path}:{number} is no row: {error}") from error
 
-    yield from rows_of_parquet(part, run_id)
+
+def _columns(part: Part) -> Iterator[Row]:
+    import pyarrow.parquet as pq  # noqa: PLC0415 - comes with the extra
+
+    file = pq.ParquetFile(part.path)
+    known = TABLES[part.table].columns
+    wanted = _DRAWN[part.table].split() if part.table in _DRAWN else list(known)
+    there = [name for name in wanted if name in file.schema_arrow.names]
+    jsons = [name for name in there if known[name] is Type.JSON]
+    for batch in file.iter_batches(columns=there):
+        for row in batch.to_pylist():
+            yield row | {name: json.loads(row[name]) for name in jsons if row[name] is not None}
 
 
-def _chosen(part: Part, run_id: str, indexes: Collection[int]) -> Iterator[Row]:
+def _chosen(part: Part, indexes: Collection[int]) -> Iterator[Row]:
     """By the statistics of the file, so that most of it is not decoded."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - comes with the extra
 
     found = pq.read_table(part.path, filters=[("index", "in", list(indexes))])
-    jsons = [name for name, type_ in TABLES["wal"].columns.items() if type_ is Type.JSON]
-    assert not jsons, "the wal has no columns of JSON"
-    for row in found.to_pylist():
-        yield {**row, "run_id": row.get("run_id") or run_id}
+    yield from found.to_pylist()

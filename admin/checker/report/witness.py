@@ -19,6 +19,8 @@ section.witness:target { background: var(--faint); } code.odd { color: var(--bad
 DRAWN_MAX = 60
 """Of more operations than that the list alone says more than a drawing."""
 _LETTER = 6.4
+_NAMES = frozenset({"node", "generation", "life", "index", "lsn", "sample", "number", "time_mono"})
+"""Columns that say which row it is: that they differ tells nothing."""
 
 
 def section(place: int, placed: Placed, *, anchor: str, title: str) -> Iterable[str]:
@@ -41,7 +43,7 @@ def section(place: int, placed: Placed, *, anchor: str, title: str) -> Iterable[
 
 def _rows(table: str, rows: Sequence[Exhibit]) -> str:
     names = list(dict.fromkeys(name for each in rows for name in each.row))
-    odd = {name for name in names if len({str(each.row.get(name)) for each in rows}) > 1}
+    odd = {name for name in names if len({str(each.row.get(name)) for each in rows}) > 1} - _NAMES
     cells = [[_cell(each.row.get(name), odd=name in odd) for name in names] for each in rows]
     heads = [escape(name) for name in names]
     return f'<div class="rows small"><p class="muted">{table}</p>{sheet.table(heads, cells)}</div>'
