@@ -70,7 +70,17 @@ def compare(labelled: Labelled) -> Compared:
     try:
         report = check_file(labelled.file, hints(labelled.format))
     except (OSError, ValueError) as error:
-        return _compared(labelled, "unreadable", str(error))
+        return unreadable(labelled, error)
+    return held(labelled, report)
+
+
+def unreadable(labelled: Labelled, error: Exception) -> Compared:
+    """Of a file that is no history."""
+    return _compared(labelled, "unreadable", str(error))
+
+
+def held(labelled: Labelled, report: Report) -> Compared:
+    """What was found, against the label."""
     found = _found(report)
     try:
         wrong = next(_differences(labelled.label, report), "")

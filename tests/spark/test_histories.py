@@ -22,12 +22,20 @@ from admin.checker.operation import Kind, Operation, happened
 from admin.checker.parquet import to_parquet
 from admin.checker.quick import check_operations
 from admin.checker.rules.catalogue import load
-from admin.checker.spark.clients.histories import Decided, outline, spread
-from admin.checker.spark.clients.jobs import sessions, together
+from admin.checker.spark.clients.histories import Outline, outline, spread
+from admin.checker.spark.clients.jobs import decide, sessions, together
 from admin.checker.spark.clients.keys import Terms, Told
 from admin.checker.spark.clients.pairing import SCHEMA
 from admin.checker.spark.clients.partitions import judge_partition
 from admin.checker.spark.clients.zones import decided
+from admin.checker.spark.columns import Whose
+from admin.checker.spark.concluding import whose
+from admin.checker.spark.found import SLICE
+from admin.checker.spark.joining import Joined
+from admin.checker.spark.scan import look
+from admin.checker.spark.scanning import Given, by_session
+from admin.checker.spark.summary import Summary
+from admin.checker.spark.units import plan, tables
 from admin.checker.verdict import Result
 from admin.evidence.bundle import Bundle, write
 from admin.evidence.manifest import Manifest
@@ -105,6 +113,19 @@ def test_histories_spread_by_key_get_the_verdicts_of_one_process(bundles: list[B
     assert {Result.PASS, Result.FAIL} <= results
 
 
+def test_the_log_settles_what_nobody_heard_of(bundles: list[Bundle]) -> None:
+    unknown = applied = 0
+    for bundle in bundles:
+        name, known = bundle.manifest.run_id, outline(bundle.path)
+        found = decide({name: bundle.manifest}, {name: known}, _logs(bundle, known))[name]
+        settled = {(str(e.session), e.seq): e.kind for e in history_of(load(bundle.path))}
+        for request in found.unknown:
+            assert (settled[request] is Kind.OK) == (request in found.applied), (name, request)
+        unknown += len(found.unknown)
+        applied += len(found.applied & found.unknown)
+    assert 0 < applied < unknown
+
+
 def test_a_process_that_begins_twice_is_no_history(tmp_path: Path) -> None:
     line = {"time": 0, "process": 1, "type": "invoke", "f": "read"}
     manifest = Manifest(run_id="twice", source="test")
@@ -123,37 +144,38 @@ def test_lines_in_any_order_are_the_same_history(bundles: list[Bundle], tmp_path
 
 
 def _spread(bundle: Bundle) -> Told:
-    """What the jobs do, in this process; the log decides as it does in one process."""
+    """What the jobs do, in this process."""
     name, known = bundle.manifest.run_id, outline(bundle.path)
-    run = load(bundle.path)
-    settled = {each.number: each for each in history_of(run)}
-    raw = {each.number: each for each in _unsettled(bundle)}
-    applied, complete = set(), False
-    for number, each in raw.items():
-        if each.kind is Kind.INFO and each.seq is not None:
-            if settled[number].kind is Kind.OK:
-                applied.add((str(each.session), each.seq))
-            complete |= settled[number].kind is Kind.FAIL
-    fates = {name: Decided(frozenset(known.unknown), frozenset(applied), complete)}
-    terms = Terms()
+    logs = _logs(bundle, known)
+    fates = decide({name: bundle.manifest}, {name: known}, logs)
     numbers = pa.RecordBatch.from_pydict({"id": [0]})
     rows = list(spread([bundle.path], {name: known}, fates)(iter([numbers])))
     sessioned = frozenset({name} if known.sessioned else ())
-    judged = judge_partition(terms, sessioned)(iter(rows))
+    judged = judge_partition(Terms(), sessioned)(iter(rows))
     told = sessions(judged) if sessioned else judged
     packed = [each for batch in told for each in batch.column("said").to_pylist()]
     return together([Told.unpacked(each) for each in packed])
 
 
+def _logs(bundle: Bundle, known: Outline) -> dict[Whose, Joined]:
+    run = load(bundle.path)
+    name = run.manifest.run_id
+    given = Given(
+        {(name, *log): upto for log, upto in run.confirmed.items()},
+        failed={},
+        quorum={},
+        requests={name: by_session(known.unknown)},
+    )
+    slices: dict[Whose, list[Summary]] = {}
+    for unit in plan([bundle.path]):
+        for row in look(name, tables(unit), given):
+            if row.what == SLICE:
+                slices.setdefault(whose(row), []).append(Summary.parse(row.message))
+    return {log: Joined(log, found, given) for log, found in slices.items()}
+
+
 def _bare(row: Row) -> Row:
     return {name: value for name, value in row.items() if name != "run_id"}
-
-
-def _unsettled(bundle: Bundle) -> list[Operation]:
-    run = load(bundle.path)
-    run.logs.clear()
-    run.manifest = replace(run.manifest, whole=False)
-    return history_of(run)
 
 
 def _spoiled(dice: Random, operations: list[Operation]) -> list[Operation]:

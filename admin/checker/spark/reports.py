@@ -1,27 +1,37 @@
 """Bundles judged on Spark, as the reports that the other way of judging gives, too."""
 
+import contextlib
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, overload
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from typing_extensions import override
 
-from admin.checker import kinds as objects
-from admin.checker.bundles import history_of
 from admin.checker.elle import Level
 from admin.checker.kinds import Hints
 from admin.checker.linear import STEPS_MAX
-from admin.checker.quick import Checked, Report, check_operations
+from admin.checker.operation import Operation
+from admin.checker.quick import Checked, Report
 from admin.checker.readers import Format
-from admin.checker.rules.catalogue import BY_ID, load
+from admin.checker.rules.catalogue import BY_ID
 from admin.checker.rules.rule import Finding
+from admin.checker.spark.clients.jobs import decide, judge_histories, outlines
+from admin.checker.spark.clients.keys import Terms, Told
+from admin.checker.spark.columns import Whose
 from admin.checker.spark.failures import NoSpark
+from admin.checker.spark.joining import Joined
 from admin.checker.spark.judge import judge, verdicts
 from admin.checker.spark.progress import Moment, Tell, silent, watched
 from admin.checker.spark.session import using_session
 from admin.evidence.manifest import Manifest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _CAUSE = re.compile(r"(?m)^([A-Za-z_][\w.]*(?:Error|Exception|NoEvidence)): (.+)$")
 """The last line of a Python traceback; Spark shows one among many lines of Java's."""
@@ -37,52 +47,92 @@ def check_bundles(
     settings: Mapping[str, str] | None = None,
     tell: Tell = silent,
 ) -> list[Report]:
-    """All of them in the same few jobs; histories are judged in this process.
+    """All of them in the same few jobs, logs and histories.
 
     `spark` says where (see `open_session`); without it, in the session that there is, if any.
-    Raises NoEvidence, NoJava, NoSpark, ValueError if a history is none.
+    Raises NoEvidence, NoJava, NoSpark (also if a history is none), ValueError.
     """
     runs = [Manifest.load(path).run_id for path in paths]
     if len(set(runs)) < len(runs):
         raise ValueError(f"bundles of one name cannot be told apart: {', '.join(sorted(runs))}")
-    found, seconds = _judged(paths, spark, settings or {}, tell)
-    share = seconds / (len(BY_ID) * len(paths))
+    terms = Terms(hints or Hints(), level, steps_max)
+    tell(Moment("starting Spark"))
+    with (
+        using_session(spark, settings=settings) as session,
+        ended_well(),
+        watched(session, tell, "judging"),
+    ):
+        judged = _judge(session, paths, terms)
+    share = judged.seconds / (len(BY_ID) * len(paths))
     reports = []
     for path, run in zip(paths, runs, strict=True):
-        tell(Moment(f"checking what the clients of {run} were told"))
+        told = judged.told.get(run, Told((), ()))
         logs = [
             Checked(verdict=verdict, seconds=share, says=BY_ID[verdict.invariant].title)
-            for verdict in verdicts(found[run])
+            for verdict in verdicts(judged.found[run])
         ]
-        operations = history_of(load(path))
-        kinds: tuple[objects.Kind, ...] = ()
-        clients: tuple[Checked, ...] = ()
-        if operations:
-            kinds, clients = check_operations(operations, hints or Hints(), level, steps_max)
         report = Report(
             file=str(path),
             format=Format.OURS,
-            kinds=kinds,
-            operations=operations,
-            checked=(*logs, *clients),
+            kinds=told.kinds,
+            operations=Counted(judged.counts.get(run, 0)),
+            checked=(*logs, *(Checked(verdict=each, seconds=share) for each in told.verdicts)),
         )
         reports.append(report)
     return reports
 
 
-def _judged(
-    paths: Sequence[Path], spark: str | None, settings: Mapping[str, str], tell: Tell
-) -> tuple[dict[str, dict[str, Finding]], float]:
-    """By run and invariant; and the seconds that it took once Spark was there."""
-    tell(Moment("starting Spark"))
-    with using_session(spark, settings=settings) as session:
-        begun = time.perf_counter()
-        try:
-            with watched(session, tell, "judging"):
-                found = judge(session, paths)
-        except (PySparkException, Py4JError) as error:
-            raise NoSpark(_told(error), hint=_HINT) from error
-        return found, time.perf_counter() - begun
+class Counted(Sequence[Operation]):
+    """Operations that nobody brought here: how many there are is all that is known."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    @override
+    def __len__(self) -> int:
+        return self._size
+
+    @overload
+    def __getitem__(self, at: int) -> Operation: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Operation]: ...
+
+    @override
+    def __getitem__(self, at: int | slice) -> Operation | Sequence[Operation]:
+        raise LookupError("the operations were judged where they are; read the bundle for them")
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """By run: findings about logs, verdicts on histories, and how many operations these have."""
+
+    found: dict[str, dict[str, Finding]]
+    told: dict[str, Told]
+    counts: dict[str, int]
+    seconds: float
+
+
+def _judge(session: "SparkSession", paths: Sequence[Path], terms: Terms) -> _Judged:
+    begun = time.perf_counter()
+    known = outlines(session, paths)
+    logs: dict[Whose, Joined] = {}
+    unknown = {run: each.unknown for run, each in known.items()}
+    found = judge(session, paths, unknown=unknown, keep=logs)
+    manifests = {each.run_id: each for each in map(Manifest.load, paths)}
+    decided = decide(manifests, known, logs)
+    told = judge_histories(session, paths, known, decided, terms)
+    counts = {run: each.count for run, each in known.items()}
+    return _Judged(found, told, counts, time.perf_counter() - begun)
+
+
+@contextlib.contextmanager
+def ended_well() -> Iterator[None]:
+    """What Spark says of a job that failed becomes one line. Raises NoSpark."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise NoSpark(_told(error), hint=_HINT) from error
 
 
 _HINT = (

@@ -1,0 +1,117 @@
+"""Histories with published verdicts, all in one Spark job: files are read and judged there."""
+
+import pickle  # noqa: TID251 - between tasks of one Spark job, as Spark itself does
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from admin.checker.kinds import Kind, hints, is_list_append
+from admin.checker.labels import Compared, Labelled, held, unreadable
+from admin.checker.operation import Operation, by_key, happened
+from admin.checker.quick import Checked, Report, check_file
+from admin.checker.readers import Format, read
+from admin.checker.spark.clients.jobs import together
+from admin.checker.spark.clients.keys import Terms, Told, judge_key
+from admin.checker.spark.progress import Moment, Tell, silent, watched
+from admin.checker.spark.reports import ended_well
+from admin.checker.spark.scanning import Batches
+from admin.checker.spark.session import using_session
+
+TASKS = 32
+_SCHEMA = pa.schema([("file", pa.int64()), ("part", pa.int64()), ("said", pa.binary())])
+_DDL = "file bigint, part bigint, said binary"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """What a file holds: `some` is an operation, one that happened if any did."""
+
+    format: Format
+    some: Operation | None
+
+
+def compare_all(
+    listed: Sequence[Labelled],
+    *,
+    spark: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    tell: Tell = silent,
+) -> list[Compared]:
+    """Every file against its label. Raises NoJava, NoSpark."""
+
+    def open_(batches: Batches) -> Batches:
+        for each in batches:
+            for number in each.column(0).to_pylist():
+                yield from _batches(number, _opened(listed[number]))
+
+    def judge(batches: Batches) -> Batches:
+        for each in batches:
+            for row in each.to_pylist():
+                said = pickle.loads(row["said"])  # noqa: S301 - of our own tasks
+                if isinstance(said, list):
+                    said = _judged(listed[row["file"]], said)
+                yield from _batches(row["file"], [(row["part"], said)])
+
+    tell(Moment("starting Spark"))
+    with (
+        using_session(spark, settings=settings or {}) as session,
+        ended_well(),
+        watched(session, tell, "comparing"),
+    ):
+        files = session.range(0, len(listed), 1, min(len(listed), TASKS))
+        keys = files.mapInArrow(open_, _DDL).repartition(TASKS, "file", "part")
+        rows = keys.mapInArrow(judge, _DDL).collect()
+    said: dict[int, list[object]] = defaultdict(list)
+    for row in rows:
+        said[row["file"]].append(pickle.loads(bytes(row["said"])))  # noqa: S301 - of our own tasks
+    return [_compared(each, said[number]) for number, each in enumerate(listed)]
+
+
+def _opened(labelled: Labelled) -> Iterator[tuple[int, object]]:
+    """The keys of a file; or all about it, where only the whole of it tells."""
+    known = hints(labelled.format)
+    try:
+        history = read(labelled.file.read_text(encoding="utf-8"), known.format)
+        operations = history.operations
+        whole = known.kind is Kind.LIST_APPEND or (
+            known.kind is None and is_list_append(operations)
+        )
+        if whole:
+            yield 0, held(labelled, check_file(labelled.file, known))
+            return
+    except (OSError, ValueError) as error:
+        yield 0, unreadable(labelled, error)
+        return
+    yield 0, File(history.format, next(iter((*happened(operations), *operations)), None))
+    yield from enumerate(by_key(operations).values(), start=1)
+
+
+def _judged(labelled: Labelled, operations: list[Operation]) -> Told | Compared:
+    try:
+        return judge_key(operations, Terms(hints(labelled.format)))
+    except (TypeError, ValueError) as error:
+        return unreadable(labelled, error)
+
+
+def _batches(file: int, parts: Iterator[tuple[int, object]] | list[tuple[int, object]]) -> Batches:
+    rows = [{"file": file, "part": part, "said": pickle.dumps(said)} for part, said in parts]
+    yield pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
+
+
+def _compared(labelled: Labelled, said: Sequence[object]) -> Compared:
+    """From what was said of a file and of its keys."""
+    whole = next((each for each in said if isinstance(each, Compared)), None)
+    if whole is not None:
+        return whole
+    file = next(each for each in said if isinstance(each, File))
+    told = together(each for each in said if isinstance(each, Told))
+    report = Report(
+        file=str(labelled.file),
+        format=file.format,
+        kinds=told.kinds,
+        operations=[] if file.some is None else [file.some],
+        checked=tuple(Checked(verdict=each, seconds=0.0) for each in told.verdicts),
+    )
+    return held(labelled, report)
