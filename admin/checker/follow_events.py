@@ -16,7 +16,7 @@ class What(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """One line of what is told. `seconds` since the beginning."""
+    """One line of what is told. `seconds` since the first look."""
 
     what: What
     message: str
@@ -43,14 +43,14 @@ class Events:
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._begun = now()
+        self._begun: float | None = None
         self._nodes: dict[int, _Node] = {}
         self._leader = (0, 0)
 
     @property
     def seconds(self) -> float:
-        """Since the beginning."""
-        return self._now() - self._begun
+        """Since the first look."""
+        return 0.0 if self._begun is None else self._now() - self._begun
 
     @property
     def rows(self) -> list[Row]:
@@ -59,6 +59,7 @@ class Events:
 
     def take(self, status: Sequence[Row]) -> Iterator[Note]:
         """What all nodes that answer said now."""
+        self._begun = self._now() if self._begun is None else self._begun
         yield from self._met(status)
         yield from self._led(status)
 

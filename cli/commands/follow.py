@@ -37,12 +37,12 @@ def follow(
         from admin.checker.spark.session import using_session  # noqa: PLC0415 - the same
     except ImportError as error:
         raise click.UsageError(f"{_NEEDS_EXTRA}: {error}") from None
-    with _until_interrupted() as stop:
-        say("starting Spark, which takes a while")
-        with using_session(spark, settings=settings) as session:
-            say("following; the first look takes a while; Ctrl-C ends it")
-            wanted = Wanted(addresses=addresses, seconds=seconds)
-            state = run(session, wanted, told=_teller(), stop=stop)
+    say("starting Spark, which takes a while")
+    # In this order: Spark, when it starts, takes Ctrl-C for itself.
+    with using_session(spark, settings=settings) as session, _until_interrupted() as stop:
+        say("following; the first look takes a while; Ctrl-C ends it")
+        wanted = Wanted(addresses=addresses, seconds=seconds)
+        state = run(session, wanted, told=_teller(), stop=stop)
     return _conclude(state)
 
 

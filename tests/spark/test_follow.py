@@ -16,7 +16,6 @@ from admin import ask, lab
 from admin.checker import verdict
 from admin.checker.follow import Follow
 from admin.checker.follow_events import Note, What
-from admin.checker.spark import session as sessions
 from admin.checker.spark.follow import Wanted, follow
 from admin.checker.spark.source import QsyncSource
 from cli.main import run
@@ -197,34 +196,14 @@ def test_nobody_to_follow_is_said_at_once(session: "SparkSession", nodes: list[P
         follow(session, wanted, told=lambda _: None, stop=threading.Event())
 
 
-class Shared:
-    """The session of all tests, which the command may not stop."""
-
-    def __init__(self, session: "SparkSession") -> None:
-        self._session = session
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._session, name)
-
-    def stop(self) -> None:
-        pass
-
-
-def command(monkeypatch: pytest.MonkeyPatch, session: "SparkSession", *arguments: str) -> int:
-    monkeypatch.setattr(sessions, "open_session", lambda **_: Shared(session))
-    return run(["check", "--follow", *arguments])
-
-
 def test_the_command_ends_in_time_with_a_summary(
-    session: "SparkSession",
-    nodes: list[Pretender],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    session: "SparkSession", nodes: list[Pretender], capsys: pytest.CaptureFixture[str]
 ) -> None:
     for each in nodes:
         each.log = entries(20)
     nodes[0].known = {"role": "leader", "ro": False, "term": 1}
-    code = command(monkeypatch, session, nodes[0].address, "--for", "3s", "--json")
+    # It takes the session that this process has, and leaves it.
+    code = run(["check", "--follow", nodes[0].address, "--for", "3s", "--json"])
     said = capsys.readouterr()
     assert code == 0, said
     lines = [json.loads(line) for line in said.out.splitlines()]
@@ -250,7 +229,7 @@ def test_an_interrupt_ends_the_command_with_what_was_found(
         return note.message
 
     monkeypatch.setattr("cli.commands.follow._as_text", told)
-    code = command(monkeypatch, session, nodes[0].address)
+    code = run(["check", "--follow", nodes[0].address])
     said = capsys.readouterr().out.splitlines()
     assert interrupted.is_set()
     assert code == 6, said

@@ -1,0 +1,146 @@
+"""`qsync check --follow` without Spark: what it asks for, prints, and ends with."""
+
+import contextlib
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the [spark] extra")
+
+from admin.checker.follow import Follow
+from admin.checker.spark import follow as spark_follow
+from admin.checker.spark import session as sessions
+from cli.main import run
+from tests.unit.test_follow import logs, said, three
+
+if TYPE_CHECKING:
+    from admin.checker.spark.follow import Told, Wanted
+
+Play = Callable[[Follow, "Told", threading.Event], None]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list["Wanted"]:
+    """What the command wanted to follow."""
+    found: list[Wanted] = []
+    play(monkeypatch, lambda *_: None, found)
+    return found
+
+
+def play(monkeypatch: pytest.MonkeyPatch, act: Play, asked: "list[Wanted] | None" = None) -> None:
+    """Instead of a cluster."""
+
+    def follow(
+        _session: object, wanted: "Wanted", *, told: "Told", stop: threading.Event
+    ) -> Follow:
+        if asked is not None:
+            asked.append(wanted)
+        state = Follow()
+        act(state, told, stop)
+        return state
+
+    @contextlib.contextmanager
+    def session(*_: object, **__: object) -> Iterator[None]:
+        """As Spark does, which takes Ctrl-C for itself when it starts."""
+
+        def rude(_number: int, _frame: FrameType | None) -> None:
+            raise KeyboardInterrupt
+
+        former = signal.signal(signal.SIGINT, rude)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, former)
+
+    monkeypatch.setattr(spark_follow, "follow", follow)
+    monkeypatch.setattr(sessions, "using_session", session)
+
+
+def healthy(state: Follow, told: "Told", _stop: threading.Event) -> None:
+    told(state.take(three(), logs(1, 9)))
+
+
+def test_a_healthy_cluster_ends_with_0_and_objects_on_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    play(monkeypatch, healthy)
+    assert run(["check", "--follow", "127.0.0.1:1", "--json"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["what"] for line in lines] == ["event"] * 4 + ["summary"]
+    assert lines[-1]["verdict"] == "pass"
+    assert lines[-1]["window"] == 65536
+
+
+def test_a_violation_is_printed_at_once_and_ends_with_6(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(state: Follow, told: "Told", stop: threading.Event) -> None:
+        healthy(state, told, stop)
+        told(state.take([said(2, role="leader", term=1)], logs(10, 12)))
+        assert "VIOLATION one-leader: term 1 has two leaders" in capsys.readouterr().out
+
+    play(monkeypatch, broken)
+    assert run(["check", "--follow", "127.0.0.1:1"]) == 6
+    assert capsys.readouterr().out.splitlines()[-1].startswith("fail: ")
+
+
+def test_nothing_seen_is_no_pass(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    play(monkeypatch, lambda *_: None)
+    assert run(["check", "--follow", "127.0.0.1:1"]) == 6
+    assert capsys.readouterr().out.splitlines()[-1].startswith("unknown: ")
+
+
+def test_ctrl_c_ends_it_with_a_summary_though_spark_wanted_it_for_itself(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(state: Follow, told: "Told", stop: threading.Event) -> None:
+        healthy(state, told, stop)
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stop.wait(10)
+
+    play(monkeypatch, interrupted)
+    before = signal.getsignal(signal.SIGINT)
+    assert run(["check", "--follow", "127.0.0.1:1"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("pass: ")
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_second_ctrl_c_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stuck(_state: Follow, _told: "Told", stop: threading.Event) -> None:
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+            stop.wait(10)
+
+    play(monkeypatch, stuck)
+    assert run(["check", "--follow", "127.0.0.1:1"]) == 130
+
+
+def test_what_is_followed_and_for_how_long_is_passed_on(asked: "list[Wanted]") -> None:
+    run(["check", "--follow", "127.0.0.1:1", "qsync://127.0.0.1:2,127.0.0.1:3/", "--for", "10s"])
+    assert list(asked[0].addresses) == ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"]
+    assert asked[0].seconds == 10
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--follow"],
+        ["--follow", "--quick", "127.0.0.1:1"],
+        ["--follow", "no such place"],
+        ["--for", "3s", "127.0.0.1:1"],
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    asked: "list[Wanted]", arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["check", *arguments]) == 2
+    assert "--follow" in capsys.readouterr().err
+    assert asked == []
