@@ -25,10 +25,12 @@ def detail(picture: Picture, id: int, width: int) -> Lines:
             draw.line((f"it does not answer: {silent.why}", UNEASY)),
         ]
     lines = [
-        draw.line(
+        draw.fitting(
+            width,
             (node.name, HEAD),
             f"  id {node.id}  {node.address}  {node.status}  pid {node.pid}",
-            f"  up {draw.lasting(node.uptime)}  {node.version}  uuid {node.uuid}",
+            f"  up {draw.lasting(node.uptime)}  {node.version}",
+            f"  uuid {node.uuid}",
         ),
     ]
     lines += [_pair("read-only", reason, UNEASY) for reason in node.ro_reasons]

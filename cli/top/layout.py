@@ -17,12 +17,14 @@ WIDE = (160, 40)
 ROOMY = 24
 """Lines from which on the advice may take one more."""
 KEYS = "Enter detail  p promote  d demote  c clear  Space freeze  / find  ? help  q quit"
+KEYS_READ_ONLY = "Enter detail  s SVG  r record  Space freeze  / find  e l x h w pages  ? help  q"
+KEYS_REPLAY = "Space play, stop  left right PageUp PageDown Home End  Enter detail  ? help  q"
 HELP = (
     "j k, arrows   select a node              Enter   its detail",
     "e events      l limbo and acks           x       who reaches whom",
     "h history     w what is wrong, and the cures     /  filter the events",
     "p promote the selected node    d demote the leader    c clear the synchro queue:",
-    "              each says in numbers what it would do, and waits for the node's name",
+    "              each says in numbers what it would do, and waits for its name",
     "Space freeze  s save the screen as SVG   r record to a file",
     "in a replay: Space play and stop, left right, PageUp PageDown, Home End",
     "signs: * leads  ! in trouble  x down or silent  > selected",
@@ -48,21 +50,29 @@ def screen(picture: Picture, view: View, on: Screen) -> RenderableType:
 def lines(picture: Picture, view: View, on: Screen) -> Lines:
     """Exactly `height` lines of exactly `width` columns."""
     made = _wide if on.width >= WIDE[0] and on.height >= WIDE[1] else _narrow
-    body = made(picture, view, on)
-    return [*draw.block(body, on.width, on.height - 1), footer(view, on.width)]
+    last = footer(view, on.width)
+    return [*draw.block(made(picture, view, on), on.width, on.height - len(last)), *last]
 
 
-def footer(view: View, width: int) -> Text:
-    """What the keys do, or a question, or what happened."""
+def footer(view: View, width: int) -> Lines:
+    """What the keys do, or what happened; a question has a line above it that says what it does."""
     if view.ask is not None:
         ask = view.ask
-        asks = f"{ask.verb} {ask.node}? type its name: {ask.typed}_   ({ask.consequence})"
-        return draw.fit(draw.line((asks, f"bold {UNEASY}")), width)
+        style = f"bold {UNEASY}"
+        about = draw.line((f"{ask.verb} {ask.node}: {ask.consequence}", style))
+        asks = draw.line((f"{ask.verb} {ask.node}? type its name: {ask.typed}_", style))
+        return [draw.fit(about, width), draw.fit(asks, width)]
+    return [_last(view, width)]
+
+
+def _last(view: View, width: int) -> Text:
+    """What is typed, else what happened, else the keys."""
     if view.typing:
         return draw.fit(draw.line((f"/{view.filter}_", "bold")), width)
     if view.message:
         return draw.fit(draw.line((view.message, "bold")), width)
-    return draw.fit(draw.line((KEYS, DIM)), width)
+    keys = KEYS_REPLAY if view.replaying else KEYS_READ_ONLY if view.read_only else KEYS
+    return draw.fit(draw.line((keys, DIM)), width)
 
 
 def _narrow(picture: Picture, view: View, on: Screen) -> Lines:

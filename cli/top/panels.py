@@ -242,9 +242,9 @@ def history(picture: Picture) -> Lines:
         draw.line((f"{'term':>5} {'leader':<8} {'from':<9}{'held':>7}  {'took':>6}  reason", HEAD))
     ]
     until = picture.moment.time
-    if picture.leader is None and picture.leaderships:
-        until = picture.leaderships[0].ended or until
     for each in picture.leaderships:
+        if picture.leader is None or each.term != picture.leader.term:
+            until = min(until, each.ended or until)
         took = "-" if each.took is None else seconds(max(each.took, 0.0))
         held = draw.lasting(max(until - each.since, 0.0))
         until = each.since

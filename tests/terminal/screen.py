@@ -10,12 +10,24 @@ from pathlib import Path
 
 import pexpect
 import pyte
+from typing_extensions import override
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 40.0
 AT_REST = 15
 """Looks without a change after which a screen is taken for finished."""
-_ASKED_WHERE = b"\x1b[6n"
+
+
+class _Answering(pyte.Screen):
+    """Tells the process where its cursor is, at the very place where it asks."""
+
+    def __init__(self, process: "pexpect.spawn[bytes]", columns: int, rows: int) -> None:
+        super().__init__(columns, rows)
+        self._process = process
+
+    @override
+    def write_process_input(self, data: str) -> None:
+        self._process.send(data)
 
 
 class Screen:
@@ -24,13 +36,22 @@ class Screen:
     def __init__(self, process: "pexpect.spawn[bytes]", rows: int, columns: int) -> None:
         self.process = process
         self.alive = True
-        self._screen = pyte.HistoryScreen(columns, rows, history=2000)
+        self._screen = _Answering(process, columns, rows)
         self._stream = pyte.ByteStream(self._screen)
 
     @property
     def text(self) -> str:
         """The lines on the screen."""
         return "\n".join(line.rstrip() for line in self._screen.display)
+
+    @property
+    def colours(self) -> set[str]:
+        """Those of all letters on the screen, and of what is behind them."""
+        lines = self._screen.buffer.values()
+        found = {
+            colour for line in lines for char in line.values() for colour in (char.fg, char.bg)
+        }
+        return found - {"default"}
 
     def type(self, text: str) -> None:
         """Press keys."""
@@ -94,9 +115,6 @@ class Screen:
             self.alive = False
             return
         self._stream.feed(data)
-        if _ASKED_WHERE in data:
-            cursor = self._screen.cursor
-            self.type(f"\x1b[{cursor.y + 1};{cursor.x + 1}R")
 
 
 @contextmanager

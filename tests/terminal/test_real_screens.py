@@ -142,6 +142,20 @@ def test_the_shell_on_a_real_cluster(
     approved.check()
 
 
+def test_no_color_is_heeded_by_all_of_them(stage: Stage, tmp_path: Path) -> None:
+    here = stage("degraded")
+    seen: dict[tuple[str, str], set[str]] = {}
+    for command, sign in (("status", "Degraded"), ("top", "DEGRADED"), ("shell", PROMPT)):
+        for plain in ("", "1"):
+            with screen.running(command, here.dir, home=tmp_path, NO_COLOR=plain) as shown:
+                shown.until(sign)
+                if command == "shell":
+                    shown.type("box.info.ro == true")
+                    shown.until("ro == true")
+                seen[command, plain] = shown.colours
+    assert all(bool(colours) != bool(plain) for (_, plain), colours in seen.items()), seen
+
+
 def _look_around(shown: screen.Screen) -> None:
     shown.until(PROMPT)
     shown.enter(r"\set timing off")

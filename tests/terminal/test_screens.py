@@ -13,7 +13,7 @@ from admin.moment import Moment
 from cli.render.status import status
 from cli.top.app import App
 from cli.top.draw import ASCII
-from cli.top.layout import KEYS, Screen, lines, screen
+from cli.top.layout import KEYS, KEYS_READ_ONLY, KEYS_REPLAY, Screen, lines, screen
 from cli.top.picture import Model, Picture
 from cli.top.view import Ask, Page, Verb, View
 from tests.terminal import cast
@@ -124,10 +124,17 @@ def test_plain_signs_need_no_more_than_ascii() -> None:
 
 
 def test_the_keys_fit_into_80_columns_and_a_question_shows_what_is_typed() -> None:
-    assert plain(cast.picture("healthy"), View(), 80, 24)[-1].rstrip() == KEYS
+    for view, keys in (
+        (View(), KEYS),
+        (View(read_only=True), KEYS_READ_ONLY),
+        (View(replaying=True), KEYS_REPLAY),
+    ):
+        assert plain(cast.picture("healthy"), view, 80, 24)[-1].rstrip() == keys
     ask = Ask(verb=Verb.PROMOTE, node="n2", consequence="term 7 -> 8, 4 pending", typed="n")
-    asked = plain(cast.picture("healthy"), View(ask=ask), 80, 24)[-1]
-    assert asked.startswith("promote n2? type its name: n_   (term 7 -> 8")
+    asked = plain(cast.picture("healthy"), View(ask=ask), 80, 24)
+    assert len(asked) == 24
+    assert asked[-2].rstrip() == "promote n2: term 7 -> 8, 4 pending"
+    assert asked[-1].rstrip() == "promote n2? type its name: n_"
     assert plain(cast.picture("healthy"), View(message="done"), 80, 24)[-1].rstrip() == "done"
     assert (
         plain(cast.picture("healthy"), View(typing=True, filter="ro"), 80, 24)[-1].strip() == "/ro_"
