@@ -86,7 +86,7 @@ def run(
         capture_output=True,
         text=True,
         check=False,
-        timeout=550,
+        timeout=900,
     )
 
 
@@ -110,7 +110,7 @@ def test_a_terminal_shows_progress_and_the_verdict_and_nothing_of_spark(
         env=environment(tmp_path, java_hidden=True),
         cwd=str(tmp_path),
         encoding="utf-8",
-        timeout=550,
+        timeout=900,
         dimensions=(LINES, COLUMNS),
     )
     with child:
@@ -152,6 +152,7 @@ def test_what_ends_a_job_is_told_in_a_line(session: "SparkSession", bundle: Bund
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1800)
 def test_a_standalone_cluster_judges_by_url_and_by_submission(
     bundle: Bundle, tmp_path: Path
 ) -> None:
@@ -172,6 +173,7 @@ def test_a_standalone_cluster_judges_by_url_and_by_submission(
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1800)
 def test_a_connect_server_judges_without_java_on_this_side(bundle: Bundle, tmp_path: Path) -> None:
     with connect_server(tmp_path) as url:
         command = ("check", str(bundle.path), "--json", "--master", url)
@@ -181,6 +183,7 @@ def test_a_connect_server_judges_without_java_on_this_side(bundle: Bundle, tmp_p
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1800)
 def test_the_extra_alone_is_enough(bundle: Bundle, tmp_path: Path) -> None:
     """A fresh environment, no system Java: nothing but what the package brings."""
     python = tmp_path / "fresh" / "bin" / "python"
