@@ -14,7 +14,8 @@ from admin.evidence.manifest import NodeFacts, NoEvidence
 from admin.evidence.tables import Row
 from admin.sample import NodeSample
 from election.messages import Index
-from qsync.errors import ProtocolError
+from qsync.errors import ProtocolError, Unavailable
+from qsync.record import RecordDamage
 from qsync.wire import packed, replies
 from qsync.wire.packed import Rows
 from qsync.wire.verbs import Digest, Info, Packed, Plain, Verb
@@ -155,7 +156,8 @@ class Stopped:
 
     def stretches(self, first: int, last: int | None, opening: int) -> Iterator[Stretch]:
         """From LMDB."""
-        yield from _packed(logs.Stopped(self.path).batches(Index(first), last), opening, last)
+        with _told_of(self.path):
+            yield from _packed(logs.Stopped(self.path).batches(Index(first), last), opening, last)
 
     def digests(self, node: int) -> list[Row]:  # noqa: ARG002 - a directory cannot tell
         """Only a running node has folded all that it shows."""
@@ -186,7 +188,7 @@ class Copied:
         """From the copy, which is not changed."""
         from admin.evidence.copies import Copy  # noqa: PLC0415 - LMDB is slow to import
 
-        with contextlib.closing(Copy(self.path)) as copy:
+        with contextlib.closing(Copy(self.path)) as copy, _told_of(self.path):
             yield from _packed(copy.batches(first), opening, last)
 
     def digests(self, node: int) -> list[Row]:  # noqa: ARG002 - a log alone cannot tell
@@ -222,6 +224,23 @@ def _packed(batches: Iterable[bytes], opening: int, last: int | None) -> Iterato
         yield Stretch(first, found)
 
 
+def _dial(address: str) -> Line:
+    try:
+        return Line(address, timeout=TIMEOUT_S)
+    except Unavailable as error:
+        error.hint = "of a node that does not run name the directory instead"
+        raise
+
+
+@contextlib.contextmanager
+def _told_of(path: Path) -> Iterator[None]:
+    """Damage is told with its place."""
+    try:
+        yield
+    except RecordDamage as damage:
+        raise NoEvidence(f"{path} is damaged: {damage}") from damage
+
+
 @contextlib.contextmanager
 def witnesses(targets: Iterable[str]) -> Iterator[list[Witness]]:
     """Nodes by address (`host:port`), directory, or copy of a log (`ID=DIR`); hangs up at the end.
@@ -242,5 +261,5 @@ def witnesses(targets: Iterable[str]) -> Iterator[list[Witness]]:
                     hint=f"say which: ID={target}, with the id of its node",
                 )
             else:
-                found.append(Running(lines.enter_context(Line(target, timeout=TIMEOUT_S))))
+                found.append(Running(lines.enter_context(_dial(target))))
         yield found

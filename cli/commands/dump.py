@@ -68,9 +68,9 @@ def dump(
 ) -> None:
     """Collect logs, status and digests of nodes as a bundle of evidence.
 
-    TARGET is an address, a running lab, the directory of a stopped node or lab, or ID=DIR, a copy
-    of the log of the node with that id. Name all members, or the checks that need a quorum of them
-    are skipped.
+    TARGET is an address, a lab (of nodes that do not run the directory is read), the directory of a
+    stopped node, or ID=DIR, a copy of the log of the node with that id. Name all members, or the
+    checks that need a quorum of them are skipped.
     """
     from admin.evidence import collect, parts, witnesses  # noqa: PLC0415 - only here
 
@@ -121,8 +121,8 @@ def _places(source: str) -> list[str]:
     if (path / "identity.json").is_file() or (path / "data.mdb").is_file():
         return [source]
     known = _lab(source)
-    if known is not None and not any(node.process for node in known.nodes):
-        return [str(node.dir) for node in known.nodes]
+    if known is not None:
+        return [node.address if node.process else str(node.dir) for node in known.nodes]
     try:
         return targets.resolve(source)
     except ValueError as error:

@@ -23,7 +23,7 @@ from admin.evidence.sampling import sample
 from election.messages import Index
 from qsync.wire import packed
 from qsync.wire.verbs import Packed
-from tests.live.real import Writer, running, until
+from tests.live.real import Writer, put, running, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -134,6 +134,22 @@ def test_directories_and_copies_tell_what_the_nodes_told(
     assert log(offline) == log(online)
     assert log(copied) == log(online)
     assert failed(offline.path) == []
+
+
+def test_of_a_lab_with_a_dead_node_its_directory_is_read(tmp_path: Path) -> None:
+    with running(tmp_path / "lab", nodes=3) as found:
+        put(found, [1, "one"])
+        found.kill(found.nodes[2])
+        out = tmp_path / "out"
+        command = [sys.executable, "-m", "qsync", "dump", str(found.dir), "--out", str(out)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=120, cwd=ROOT, check=False
+        )
+    assert done.returncode == 0, done.stderr
+    bundle = Bundle.open(out)
+    assert [bool(each.address) for each in bundle.manifest.nodes] == [True, True, False]
+    assert {row["node"] for row in bundle.rows("wal")} == {1, 2, 3}
+    assert failed(out) == []
 
 
 def _quiet(found: lab.Lab) -> bool:

@@ -1,6 +1,7 @@
 """Bundles of evidence: what is written is what is read, and an interrupted dump is continued."""
 
 import json
+import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from admin.evidence.tables import TABLES, Row
 from admin.evidence.witnesses import Account, Copied, LogCut, Stretch, witnesses
 from qsync import record as records
 from qsync.data import body
+from qsync.errors import Unavailable
 from qsync.record import Entry, Kind, Ref, ref_body
 from qsync.sim.plan import Plan
 from qsync.store.log import LmdbLog
@@ -231,6 +233,28 @@ def test_a_copy_of_a_log_is_evidence_and_stays_as_it_is(tmp_path: Path) -> None:
     again = [each.rows.entries for each in Copied(copy, 3).stretches(6, None, 8)]
     assert sum(again) == 4
     assert (copy / "data.mdb").read_bytes() == before
+
+
+def test_damage_is_told_with_its_place(tmp_path: Path) -> None:
+    stored = LmdbLog(tmp_path / "log", identity=NOBODY)
+    stored.recover()
+    stored.write(write_of(some(9)))
+    stored.close()
+    file = tmp_path / "log" / "data.mdb"
+    # The length of the last body: it seems to be longer than there is.
+    raw = file.read_bytes()
+    at = raw.rindex(some(9)[8].raw) + 30
+    file.write_bytes(raw[:at] + bytes((127,)) + raw[at + 1 :])
+    with pytest.raises(NoEvidence, match="log is damaged: torn entry"):
+        list(Copied(tmp_path / "log", 1).stretches(1, None, 8))
+
+
+def test_who_does_not_answer_is_named_with_what_to_do() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+    with pytest.raises(Unavailable, match=address) as found, witnesses([address]):
+        pass
+    assert "name the directory" in str(found.value.hint)
 
 
 def test_what_is_no_log_is_refused(tmp_path: Path) -> None:
