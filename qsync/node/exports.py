@@ -79,7 +79,7 @@ class Exports:
                 self._asked.append(export)
                 return
             answer = export.answer(self._ledger)
-            self._send(export.connection, replies.reply(export.id, *packed.values(answer)))
+            self._send(export.connection, packed.reply(export.id, answer))
         self._flush()
 
 

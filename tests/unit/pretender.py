@@ -132,7 +132,7 @@ class Pretender:
                 rows = packed.pack(record.encode(some), opening=opening).rows
                 before = log[first - 2].crc if 1 < first <= len(log) + 1 else 0
                 answer = packed.Answer(first, first + len(some) - 1, len(log), before, rows)
-                return replies.reply(number, *packed.values(answer))
+                return packed.reply(number, answer)
             case _:
                 raise AssertionError(request)
 

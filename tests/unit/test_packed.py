@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from qsync import record
 from qsync.errors import ProtocolError
 from qsync.record import HEADER, HEADER_SIZE, Entry, RecordDamage
-from qsync.wire import packed
+from qsync.wire import packed, replies
+from qsync.wire.frames import Frames
 from qsync.wire.packed import Answer, Rows
 
 bodies = st.lists(st.binary(max_size=80), max_size=12)
@@ -71,8 +72,12 @@ def test_rows_hold_every_header_and_the_beginning_of_every_body(
 @given(bodies.filter(bool), openings)
 def test_an_answer_comes_back_as_it_was(found: list[bytes], opening: int) -> None:
     rows = packed.pack(record.encode(log(found)), opening=opening).rows
-    answer = Answer(first=5, reached=4 + rows.entries, durable=99, before=7, rows=rows)
-    assert packed.read(packed.values(answer)) == answer
+    answer = Answer(first=5, reached=4 + rows.entries, durable=1 << 40, before=7, rows=rows)
+    (payload,) = Frames().feed(packed.reply(3, answer))
+    number, found_again = replies.decode(payload)
+    assert number == 3
+    assert isinstance(found_again, list)
+    assert packed.read(found_again) == answer
 
 
 @given(bodies.filter(bool), st.data())
