@@ -1,16 +1,22 @@
 """Arms and disarms the fault points of a running node."""
 
 from admin import ask
-from qsync.faultpoints import DELAY_S_MAX, Point
+from qsync.faultpoints import DELAY_S_MAX, LASTS_S, Point
 from qsync.wire.verbs import Fault
 
 PATIENCE_S = 10.0
 """Beyond the longest delay of a commit: a node that commits in place answers only after it."""
 
 
-def arm(address: str, point: Point, *, seconds: float = 0.0, times: int = 0) -> None:
-    """So many times; 0: until it is disarmed. Raises AccessDenied where that is not allowed."""
-    ask.value(address, Fault(1, point, True, seconds, times), timeout=PATIENCE_S)  # noqa: FBT003 - its fields in order
+def arm(
+    address: str, point: Point, *, seconds: float = 0.0, times: int = 0, lasts: float = LASTS_S
+) -> None:
+    """So many times; 0: until it is disarmed, or as long as it `lasts`.
+
+    Raises AccessDenied where that is not allowed.
+    """
+    request = Fault(1, point, True, seconds, times, lasts)  # noqa: FBT003 - its fields in order
+    ask.value(address, request, timeout=PATIENCE_S)
 
 
 def disarm(address: str, point: Point | None = None) -> None:

@@ -31,13 +31,16 @@ ABOUT: Mapping[Point, str] = {
 DELAY_S_MAX = 60.0
 JUMP_S_MAX = 366 * 86_400.0
 TIMES_MAX = 1_000_000
+LASTS_S, LASTS_S_MAX = 3600.0, 86_400.0
+"""A point that nobody disarms is disarmed after so long: whoever armed it may be gone."""
 
 
 @dataclass(slots=True)
 class Armed:
-    """One point. `left`: how often it still strikes; None until it is disarmed."""
+    """One point. `left`: how often it still strikes; None until it is disarmed, or `until` then."""
 
     point: Point
+    until: float
     seconds: float = 0.0
     left: int | None = None
     struck: int = 0
@@ -53,15 +56,22 @@ class Armed:
 
 
 class FaultPoints:
-    """What is armed. `changed` is called after every change."""
+    """What is armed. `changed` is called after every change; `now` is a clock that never jumps."""
 
-    def __init__(self, *, allowed: bool, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, *, allowed: bool, changed: Callable[[], None], now: Callable[[], float]
+    ) -> None:
         self.allowed = allowed
         self._changed = changed
+        self._now = now
         self._armed: dict[Point, Armed] = {}
 
-    def arm(self, name: str, *, seconds: float = 0.0, times: int = 0) -> None:
+    def arm(
+        self, name: str, *, seconds: float = 0.0, times: int = 0, lasts: float = LASTS_S
+    ) -> None:
         """Arm one for so many `times` (0: until it is disarmed). One that is armed begins anew.
+
+        `lasts`: it is disarmed by itself after so many seconds.
 
         Raises AccessDenied where that is not allowed, ConfigError for what cannot be.
         """
@@ -72,7 +82,9 @@ class FaultPoints:
             )
         point = _known(name)
         _check(point, seconds, times)
-        self._armed[point] = Armed(point, seconds, times or None)
+        if not 0 < lasts <= LASTS_S_MAX:
+            raise ConfigError(f"{point}: lasting {lasts:g} s; at most {LASTS_S_MAX:g}, and not 0")
+        self._armed[point] = Armed(point, self._now() + lasts, seconds, times or None)
         self._changed()
 
     def disarm(self, name: str = "") -> None:
@@ -82,6 +94,14 @@ class FaultPoints:
         else:
             self._armed.clear()
         self._changed()
+
+    def expire(self) -> None:
+        """Disarm what has been armed for as long as it was to be."""
+        late = [each.point for each in self._armed.values() if each.until <= self._now()]
+        for point in late:
+            del self._armed[point]
+        if late:
+            self._changed()
 
     def seconds(self, point: Point) -> float | None:
         """Of an armed point; None when it is not armed or has struck as often as it was to."""

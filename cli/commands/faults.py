@@ -24,6 +24,9 @@ from qsync.wire.verbs import Info
 @click.option("--seconds", type=Duration(), default="0s", help="How much slower, or ahead.")
 @click.option("--behind", is_flag=True, help="Of clock_jump: back instead of ahead.")
 @click.option("--times", type=click.IntRange(0), default=0, help="So often.  [default: no end]")
+@click.option(
+    "--lasts", type=Duration(), default="1h", show_default=True, help="Then it is disarmed anyway."
+)
 @click.option("--clear", is_flag=True, help="Disarm it, or all without POINT.")
 def fault(
     *,
@@ -32,6 +35,7 @@ def fault(
     seconds: float,
     behind: bool,
     times: int,
+    lasts: float,
     clear: bool,
     name: str,
     directory: Path | None,
@@ -45,7 +49,8 @@ def fault(
     if clear:
         faulting.disarm(address, known)
     elif known is not None:
-        faulting.arm(address, known, seconds=-seconds if behind else seconds, times=times)
+        amount = -seconds if behind else seconds
+        faulting.arm(address, known, seconds=amount, times=times, lasts=lasts)
     armed = only(value(address, Info(1, "faults"), timeout=faulting.PATIENCE_S))
     assert isinstance(armed, list)
     if style().as_json:

@@ -26,7 +26,7 @@ class Desk:
             node.replica, broadcast.values(node), send=node.reactor.send, now=now
         )
         self.tracing = Tracing(node.replica.machine, now=now, wall=node.loop.timers.wall)
-        self.seams = Seams(node)
+        self.seams = Seams(node, now=now)
         self.exports = Exports(
             node.replica.machine.ledger,
             node.storage.log.read,
@@ -75,6 +75,7 @@ class Desk:
         """Time has passed."""
         self.watching.tick()
         self.tracing.tick()
+        self.seams.points.expire()
         if self._snapshots:
             self._snapshots = [each for each in self._snapshots if not self._folded(*each)]
 
@@ -91,7 +92,12 @@ class Desk:
     def _fault(self, connection: Connection, request: verbs.Fault) -> None:
         points = self.seams.points
         if request.arm:
-            points.arm(request.point, seconds=request.seconds, times=request.times)
+            points.arm(
+                request.point,
+                seconds=request.seconds,
+                times=request.times,
+                lasts=request.lasts,
+            )
         else:
             points.disarm(request.point)
         armed = points.describe()

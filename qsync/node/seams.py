@@ -23,9 +23,9 @@ _ROLLBACK: Final = int(Kind.ROLLBACK)
 class Seams:
     """The fault points of one node, and what of it they reach."""
 
-    def __init__(self, node: "Node") -> None:
+    def __init__(self, node: "Node", *, now: Callable[[], float]) -> None:
         self._node = node
-        self.points = FaultPoints(allowed=node.config.node.faults, changed=self._settle)
+        self.points = FaultPoints(allowed=node.config.node.faults, changed=self._settle, now=now)
         self._healed = threading.Event()
 
     def _settle(self) -> None:

@@ -163,8 +163,8 @@ def _fields_of(request: Request) -> list[object]:
             return [id, 6, space, by, iterator, key, *_level(level), *([ops] if ops else [])]
         case TxGet(id, ops, space, by, key, level):
             return [id, 17, ops, space, by, key, *_level(level)]
-        case Fault(id, point, arm, seconds, times):
-            return [id, int(Verb.FAULT), point, arm, seconds < 0, abs(seconds), times]
+        case Fault(id, point, arm, seconds, times, lasts):
+            return [id, int(Verb.FAULT), point, arm, seconds < 0, abs(seconds), times, lasts]
         case _:
             return [request[0], int(_VERBS[type(request)]), *request[1:]]
 
@@ -293,8 +293,8 @@ def _changes(id: int, fields: cbor.Fields) -> Changes:
 def _fault(id: int, fields: cbor.Fields) -> Fault:
     point, arm = fields.text(limits.NAME_CHARS_MAX), fields.flag()
     back = fields.flag()
-    seconds = fields.seconds()
-    return Fault(id, point, arm, -seconds if back else seconds, fields.uint(limits.U32_MAX))
+    seconds, times = fields.seconds(), fields.uint(limits.U32_MAX)
+    return Fault(id, point, arm, -seconds if back else seconds, times, fields.seconds())
 
 
 def _log(id: int, fields: cbor.Fields) -> Log:

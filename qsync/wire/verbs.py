@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from election.messages import Index, Replica, Term
 from qsync.core.inputs import Consistency
+from qsync.faultpoints import LASTS_S
 
 Name = str | int
 """A space or an index, by name or number."""
@@ -185,6 +186,7 @@ class Fault(NamedTuple):
     arm: bool
     seconds: float = 0.0
     times: int = 0
+    lasts: float = LASTS_S
 
 
 class Info(NamedTuple):

@@ -21,6 +21,7 @@ from qsync.errors import AccessDenied
 from qsync.node.node import Node, open_node
 from qsync.record import Crc
 from qsync.wire.verbs import Fault, Info
+from tests.live import real
 
 T = TypeVar("T")
 HOUR_S = 3600.0
@@ -84,6 +85,19 @@ async def test_a_slow_fsync_delays_writes_is_visible_and_ends_when_it_is_disarme
         assert told[0]["point"] == "slow_fsync"
         await fault(node, "", arm=False)
         assert (await sample(node)).faults == ()
+        assert node.storage.log.before_commit is None
+
+
+async def test_a_point_that_is_forgotten_is_disarmed_by_the_node_itself(tmp_path: Path) -> None:
+    async with running(tmp_path) as node:
+        request = Fault(1, "slow_fsync", True, 0.001, 0, 0.2)
+        await aside(lambda: ask.value(node.address, request, timeout=10))
+        assert node.storage.log.before_commit is not None
+
+        def disarmed() -> bool:
+            return not NodeSample.read(ask.status(node.address, timeout=10)).faults
+
+        await aside(lambda: real.until(disarmed, "the point is disarmed"))
         assert node.storage.log.before_commit is None
 
 

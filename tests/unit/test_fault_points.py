@@ -6,14 +6,22 @@ from pathlib import Path
 import pytest
 
 from qsync.errors import AccessDenied, ConfigError, StoreError
-from qsync.faultpoints import ABOUT, DELAY_S_MAX, JUMP_S_MAX, TIMES_MAX, FaultPoints, Point
+from qsync.faultpoints import (
+    ABOUT,
+    DELAY_S_MAX,
+    JUMP_S_MAX,
+    LASTS_S_MAX,
+    TIMES_MAX,
+    FaultPoints,
+    Point,
+)
 from tests.unit.logs import recovered, some, write
 
 
 def points(*, allowed: bool = True) -> tuple[FaultPoints, list[int]]:
     """With a note of every change."""
     changes: list[int] = []
-    return FaultPoints(allowed=allowed, changed=lambda: changes.append(1)), changes
+    return FaultPoints(allowed=allowed, changed=lambda: changes.append(1), now=lambda: 0.0), changes
 
 
 def test_a_node_that_may_not_be_broken_arms_nothing() -> None:
@@ -44,6 +52,27 @@ def test_without_a_number_of_times_a_point_strikes_until_all_are_disarmed() -> N
     assert found.strike(Point.LOSE_CONFIRM) is None
     found.disarm()
     assert found.strike(Point.SLOW_FSYNC) is None
+
+
+def test_what_nobody_disarms_is_disarmed_when_its_time_is_over() -> None:
+    now, changes = [100.0], [0]
+
+    def changed() -> None:
+        changes[0] += 1
+
+    found = FaultPoints(allowed=True, changed=changed, now=lambda: now[0])
+    found.arm(Point.SLOW_FSYNC, seconds=1.0, lasts=60.0)
+    found.arm(Point.CLOCK_JUMP, seconds=1.0, lasts=LASTS_S_MAX)
+    now[0] = 159.0
+    found.expire()
+    assert changes == [2]
+    now[0] = 160.0
+    found.expire()
+    assert [each["point"] for each in found.describe()] == ["clock_jump"]
+    assert changes == [3]
+    for lasts in (0.0, LASTS_S_MAX + 1):
+        with pytest.raises(ConfigError, match="lasting"):
+            found.arm(Point.SLOW_FSYNC, lasts=lasts)
 
 
 @pytest.mark.parametrize(

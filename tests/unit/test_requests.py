@@ -100,7 +100,7 @@ asked: st.SearchStrategy[Request] = st.one_of(
     st.builds(Options, u64, st.dictionaries(st.text(max_size=5), values)),
     st.builds(Trace, u64, u64, seconds),
     st.builds(Packed, u64, u64.map(Index), u64, st.integers(0, 4096)),
-    st.builds(Fault, u64, st.text(max_size=10), st.booleans(), signed_seconds, u32),
+    st.builds(Fault, u64, st.text(max_size=10), st.booleans(), signed_seconds, u32, seconds),
 )
 
 
