@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow.parquet as pq
 
+from admin.checker.spark.clients.histories import Decided
+from admin.checker.spark.clients.jobs import judge_histories, outlines
+from admin.checker.spark.clients.keys import Terms
 from admin.checker.spark.columns import Body, Ref, Request, Slice, slices
 from admin.checker.spark.compared import compare
 from admin.checker.spark.found import BREACH, DDL, Found
@@ -26,12 +29,15 @@ from admin.checker.spark.scanning import Batches, Given, batch
 from admin.checker.spark.session import open_session
 from admin.checker.spark.shapes import outline, shape
 from admin.checker.spark.units import Unit, plan, tables
+from admin.checker.verdict import Result
 from tests.bench.big_bundle import make
+from tests.bench.big_history import make as make_history
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROWS = (1_000_000, 3_000_000, 10_000_000, 30_000_000)
+OPERATIONS = (1_000_000, 3_000_000)
 CORES = 2
 TRIES = 3
 FOREVER = 1 << 62
@@ -136,6 +142,24 @@ def logs(bench: Bench, folder: Path, rows: int, *, whole: bool) -> None:
     _duck(bench, path, rows)
 
 
+def clients(bench: Bench, folder: Path, operations: int) -> None:
+    """Linearizability of a history of registers of unique values."""
+    path = folder / f"history-{operations}"
+    if not (path / "manifest.json").exists():
+        make_history(path, operations)
+    print(f"{operations:,} operations on registers, 5 clients a key, 2 % unknown")
+
+    def work() -> None:
+        known = outlines(bench.session, [path])
+        fates = {run: Decided(frozenset(), frozenset(), False) for run in known}
+        (told,) = judge_histories(bench.session, [path], known, fates, Terms()).values()
+        assert told.verdicts[0].result is Result.PASS, told
+        assert told.verdicts[0].facts == operations, told
+
+    bench.told("zones, from files to the verdict", operations, "ops", work)
+    print(f"  {bench.memory()}")
+
+
 def _matching(unit: Unit, *, given: Given) -> Iterator[Found]:
     none = np.empty(0, dtype=np.int64)
     flags = np.empty(0, dtype=np.bool_)
@@ -200,7 +224,8 @@ def _size(path: Path) -> int:
 def main() -> None:
     """Print a line for each figure."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("rows", nargs="*", type=int, default=list(ROWS))
+    parser.add_argument("rows", nargs="*", type=int, default=list(ROWS), help="of logs; 0 for none")
+    parser.add_argument("--operations", nargs="*", type=int, default=list(OPERATIONS))
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "qsync-bench")
     parser.add_argument("--whole", action="store_true", help="time the whole judgement, too")
     given = parser.parse_args()
@@ -209,8 +234,10 @@ def main() -> None:
     print(f"session in {time.perf_counter() - begun:.1f} s, {CORES} cores of {os.cpu_count()}")
     try:
         bench = Bench(session)
-        for rows in given.rows:
+        for rows in filter(None, given.rows):
             logs(bench, given.folder, rows, whole=given.whole)
+        for operations in given.operations:
+            clients(bench, given.folder, operations)
     finally:
         session.stop()
 

@@ -149,7 +149,7 @@ def _spread(bundle: Bundle) -> Told:
     logs = _logs(bundle, known)
     fates = decide({name: bundle.manifest}, {name: known}, logs)
     numbers = pa.RecordBatch.from_pydict({"id": [0]})
-    rows = list(spread([bundle.path], {name: known}, fates)(iter([numbers])))
+    rows = list(spread([bundle.path], {name: known}, fates, 3)(iter([numbers])))
     sessioned = frozenset({name} if known.sessioned else ())
     judged = judge_partition(Terms(), sessioned)(iter(rows))
     told = sessions(judged) if sessioned else judged

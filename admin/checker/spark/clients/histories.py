@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from admin.checker.operation import FOREVER, LOOKS
 from admin.checker.quick import OF_OBJECTS
+from admin.checker.spark.clients.boxes import boxed
 from admin.checker.spark.clients.pairing import APPENDS, SCHEMA, paired
 from admin.checker.spark.columns import Numbers
 from admin.checker.spark.scanning import Batches
@@ -22,6 +23,9 @@ from admin.evidence.bundle import Bundle, rows_of
 from admin.evidence.tables import Row
 
 BATCH = 131_072
+_LIGHT = ("index", "process", "type", "f", "session", "seq")
+LINE = (*_LIGHT, "key", "value", "floor", "term", "lsn", "log_index")
+"""What an operation is made of; and what an outline needs of it."""
 _SHIFT = 40
 _SEQ = (1 << _SHIFT) - 1
 Request = tuple[str, int]
@@ -82,7 +86,7 @@ def outline(path: Path) -> Outline:
     sessions: dict[str, int] = {}
     numbers: list[Numbers] = []
     open_: dict[int, Request] = {}
-    for table in paired(lines(path, found), logged=found.logged):
+    for table in paired(lines(path, found, _LIGHT), logged=found.logged):
         found.count += table.num_rows
         found.fs.update(pc.unique(table.column("f")).to_pylist())
         reads = pc.is_in(table.column("f"), pa.array(["read", "get"]))
@@ -122,9 +126,12 @@ def _numbered(table: pa.Table, sessions: dict[str, int]) -> Numbers:
 
 
 def spread(
-    paths: Sequence[Path], outlines: Mapping[str, Outline], decided: Mapping[str, Decided]
+    paths: Sequence[Path],
+    outlines: Mapping[str, Outline],
+    decided: Mapping[str, Decided],
+    boxes: int,
 ) -> Callable[[Batches], Batches]:
-    """For rows of one number each, which bundle: the operations of its history."""
+    """For rows of one number each, which bundle: the operations of its history, in boxes."""
 
     def run(batches: Batches) -> Batches:
         for each in batches:
@@ -134,21 +141,22 @@ def spread(
                 known = lines(paths[number], outlines[name])
                 for table in paired(known, logged=logged):
                     settled = _settled(table, decided[name])
-                    yield from _parted(settled, lists).to_batches()
+                    yield from boxed(_parted(settled, lists), boxes)
 
     return run
 
 
-def lines(path: Path, known: Outline) -> Iterator[pa.Table]:
-    """The lines of the history in a bundle, in order."""
+def lines(path: Path, known: Outline, names: Sequence[str] = LINE) -> Iterator[pa.Table]:
+    """The lines of the history in a bundle, in order; `names` are the columns that are read."""
     bundle = Bundle.open(path)
-    tables: Iterable[pa.Table] = _tables(bundle, schema("ops"))
+    wanted = pa.schema([schema("ops").field(name) for name in names])
+    tables: Iterable[pa.Table] = _tables(bundle, wanted)
     if not known.ordered:
         whole = pa.concat_tables(tables).sort_by("index")
         tables = (whole.slice(at, BATCH) for at in range(0, whole.num_rows, BATCH))
     for table in tables:
-        run = pa.array([bundle.manifest.run_id] * table.num_rows, pa.string())
-        yield table.set_column(table.schema.get_field_index("run_id"), "run_id", run)
+        run = pa.repeat(pa.scalar(bundle.manifest.run_id), table.num_rows)
+        yield table.append_column("run_id", run)
 
 
 def _first_look(path: Path) -> Outline:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from admin.checker.kinds import Kind
 from admin.checker.linear import LINEARIZABLE
 from admin.checker.sessions import check_monotonic_reads
+from admin.checker.spark.clients.boxes import BOX_DDL
 from admin.checker.spark.clients.histories import Decided, Outline, outline, spread
 from admin.checker.spark.clients.keys import COLUMNS, Terms, Told, operations_of
 from admin.checker.spark.clients.pairing import DDL, SCHEMA
@@ -79,10 +80,10 @@ def judge_histories(
     sessioned = frozenset(run for run, each in outlined.items() if each.sessioned)
     count = sum(each.count for each in outlined.values())
     partitions = max(4, count // PARTITION_OPERATIONS + 1)
-    rows = session.range(0, len(own), 1, len(own)).mapInArrow(spread(own, outlined, decided), DDL)
-    judged = rows.repartition(partitions, "run_id", "part").mapInArrow(
-        judge_partition(terms, sessioned), DDL
+    boxes = session.range(0, len(own), 1, len(own)).mapInArrow(
+        spread(own, outlined, decided, partitions), BOX_DDL
     )
+    judged = boxes.repartition(partitions, "box").mapInArrow(judge_partition(terms, sessioned), DDL)
     if sessioned:
         judged = judged.repartition(partitions, "run_id", "session").mapInArrow(sessions, DDL)
     found: dict[str, list[Told]] = defaultdict(list)

@@ -40,6 +40,9 @@ DDL = (
 )
 APPENDS = "appends"
 """The part of transactions that append to lists; it is no JSON, so no key is like it."""
+_STARTS = ("run_id", "index", "key", "process", "f", "value", "session", "seq", "floor")
+_ENDS = ("index", "type", "value", "term", "lsn", "log_index")
+_KEPT = ("run_id", "key", "process", "f", "value", "session", "seq", "floor")
 _TERM = 1 << 48
 """A term has one origin, and the lsn of an origin only grows: together they order the log."""
 
@@ -55,7 +58,9 @@ def paired(tables: Iterable[pa.Table], *, logged: bool) -> Iterator[pa.Table]:
         whole = table if waiting is None else pa.concat_tables([waiting, table])
         whole = whole.combine_chunks()
         begun, ended, open_ = _pairs(whole)
-        yield _operations(whole.take(begun), whole.take(ended), logged=logged)
+        ends = whole.select([name for name in _ENDS if name in whole.schema.names])
+        starts = whole.select([name for name in _STARTS if name in whole.schema.names])
+        yield _operations(starts.take(begun), ends.take(ended), logged=logged)
         waiting = whole.take(open_)
     if waiting is not None and waiting.num_rows:
         yield _operations(waiting, None, logged=logged)
@@ -84,30 +89,32 @@ def _refuse(table: pa.Table, at: Numbers, what: str) -> None:
 
 def _operations(begun: pa.Table, ended: pa.Table | None, *, logged: bool) -> pa.Table:
     size = begun.num_rows
-    numbers = pa.nulls(size, pa.int64())
-    columns = {
-        name: begun.column(name)
-        for name in ("run_id", "key", "process", "f", "value", "session", "seq", "floor")
-    }
-    columns |= {"number": begun.column("index"), "ended": numbers, "place": numbers}
-    columns |= {"part": begun.column("key"), "date": numbers, "said": pa.nulls(size, pa.binary())}
+    there = begun.schema.names
+    columns = {name: begun.column(name) for name in _KEPT if name in there}
+    columns |= {"number": begun.column("index")}
+    if "key" in there:
+        columns["part"] = begun.column("key")
     if ended is None:
-        columns["kind"] = pa.array(["info"] * size, pa.string())
+        columns["kind"] = pa.repeat(pa.scalar("info"), size)
     else:
-        type_ = ended.column("type")
-        ok = pc.equal(type_, "ok")
-        told = pc.or_(
-            pc.is_in(begun.column("f"), pa.array(sorted(ANSWERS))),
-            pc.is_null(begun.column("value")),
-        )
-        columns["kind"] = type_
-        columns["value"] = pc.if_else(
-            pc.and_(ok, told), ended.column("value"), begun.column("value")
-        )
-        columns["ended"] = pc.if_else(pc.equal(type_, "info"), numbers, ended.column("index"))
-        place = ended.column("log_index") if logged else _by_lsn(ended)
-        columns["place"] = pc.if_else(ok, place, numbers)
-    return pa.table([columns[each.name] for each in SCHEMA], schema=SCHEMA)
+        columns["kind"] = ended.column("type")
+        columns |= _told(begun, ended, logged=logged) if "value" in there else {}
+    filled = [columns.get(each.name, pa.nulls(size, each.type)) for each in SCHEMA]
+    return pa.table(filled, schema=SCHEMA)
+
+
+def _told(begun: pa.Table, ended: pa.Table, *, logged: bool) -> dict[str, pa.ChunkedArray]:
+    """What an end says: the value, when, and the place in the log."""
+    type_, numbers = ended.column("type"), pa.nulls(ended.num_rows, pa.int64())
+    ok = pc.equal(type_, "ok")
+    answers = pc.is_in(begun.column("f"), pa.array(sorted(ANSWERS)))
+    told = pc.and_(ok, pc.or_(answers, pc.is_null(begun.column("value"))))
+    place = ended.column("log_index") if logged else _by_lsn(ended)
+    return {
+        "value": pc.if_else(told, ended.column("value"), begun.column("value")),
+        "ended": pc.if_else(pc.equal(type_, "info"), numbers, ended.column("index")),
+        "place": pc.if_else(ok, place, numbers),
+    }
 
 
 def _by_lsn(ended: pa.Table) -> pa.ChunkedArray:

@@ -1,5 +1,6 @@
 """A partition of keys judged: all registers at once first, then key by key what that left open."""
 
+import itertools
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -11,6 +12,7 @@ from admin.checker.kinds import Kind
 from admin.checker.linear import LINEARIZABLE
 from admin.checker.operation import Operation
 from admin.checker.sessions import dates
+from admin.checker.spark.clients.boxes import unboxed
 from admin.checker.spark.clients.keys import (
     COLUMNS,
     Terms,
@@ -29,13 +31,12 @@ READS = ("read", "get")
 
 
 def judge_partition(terms: Terms, sessioned: frozenset[str]) -> Callable[[Batches], Batches]:
-    """For operations, every key whole. Of `sessioned` runs reads that name theirs go on."""
+    """For boxes of operations, keys whole. Of `sessioned` runs reads that name theirs go on."""
 
     def run(batches: Batches) -> Batches:
-        found = [each for each in batches if each.num_rows]
-        if found:
-            for table in _judged(pa.Table.from_batches(found), terms, sessioned):
-                yield from table.to_batches()
+        for table in unboxed(batches):
+            for found in _judged(table, terms, sessioned):
+                yield from found.to_batches()
 
     return run
 
@@ -45,11 +46,10 @@ def _judged(table: pa.Table, terms: Terms, sessioned: frozenset[str]) -> Iterato
         table.column("run_id"), pc.fill_null(table.column("part"), ""), "\n"
     )
     coded = names.combine_chunks().dictionary_encode()
-    order = np.lexsort((table.column("number").to_numpy(), coded.indices.to_numpy()))
-    table, key = table.take(pa.array(order)), coded.indices.to_numpy().astype(np.int64)[order]
-    starts = np.concatenate(([0], np.flatnonzero(np.diff(key)) + 1))
-    key = np.cumsum(np.concatenate(([0], np.diff(key) != 0)))
-    firsts = table.take(pa.array(starts))
+    key = coded.indices.to_numpy().astype(np.int64)
+    first = np.empty(len(coded.dictionary), dtype=np.int64)
+    first[key[::-1]] = np.arange(len(key))[::-1]
+    firsts = table.select(["run_id", "part"]).take(pa.array(first))
     runs = firsts.column("run_id").to_pylist()
     lists = pc.fill_null(pc.equal(firsts.column("part"), APPENDS), False)  # noqa: FBT003 - Arrow's
     appends = lists.to_numpy()
@@ -61,9 +61,7 @@ def _judged(table: pa.Table, terms: Terms, sessioned: frozenset[str]) -> Iterato
     if sessioned:
         kept = passes[key]
         yield _dated(table.filter(pa.array(kept)), key[kept], sessioned)
-    ends = np.append(starts[1:], len(key))
-    for at in np.flatnonzero(~passes).tolist():
-        rows = table.slice(int(starts[at]), int(ends[at] - starts[at]))
+    for at, rows in _left(table, key, passes):
         operations = operations_of(zip(*(rows.column(c).to_pylist() for c in COLUMNS), strict=True))
         if appends[at]:
             yield _said([(runs[at], judge_appends(operations, terms))])
@@ -71,6 +69,19 @@ def _judged(table: pa.Table, terms: Terms, sessioned: frozenset[str]) -> Iterato
         yield _said([(runs[at], judge_key(operations, terms))])
         if runs[at] in sessioned:
             yield _exactly_dated(rows, operations)
+
+
+def _left(table: pa.Table, key: Numbers, passes: Flags) -> Iterator[tuple[int, pa.Table]]:
+    """Keys that are not decided, each with its operations in order."""
+    at = np.flatnonzero(~passes[key])
+    if not len(at):
+        return
+    number = table.column("number").take(pa.array(at)).to_numpy()
+    at = at[np.lexsort((number, key[at]))]
+    rows, whose = table.take(pa.array(at)), key[at]
+    starts = np.concatenate(([0], np.flatnonzero(np.diff(whose)) + 1, [len(at)]))
+    for start, end in itertools.pairwise(starts.tolist()):
+        yield int(whose[start]), rows.slice(start, end - start)
 
 
 def _passed(
