@@ -36,11 +36,13 @@ _HEADER = (
     ("crc", ">u4"),
 )
 _REF_SIZE: Final = 19
-_PADDING: Final = 32
+_PADDING: Final = SESSION_BYTES_MAX
+"""What lies behind the last row: whatever is read from within it ends in there."""
 _INFOS: Final = 28
 _FAR: Final = 1 << 40
 _SIZES = np.array([*[0] * 24, 1, 2, 4, 8, *[0] * 4], dtype=np.int64)
-_HEX = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
+_HEX = np.frombuffer(bytes(range(256)).hex().encode(), dtype=np.uint16)
+"""The two digits of every byte."""
 
 
 @dataclass(slots=True)
@@ -201,9 +203,14 @@ class _Bodies:
         longest = int(sizes.max(initial=0))
         if not longest:
             return np.zeros(0, dtype=np.uint8)
-        place = np.arange(longest)
-        raw = self._flat[np.minimum(at[:, None] + place, self._last)]
-        digits = np.stack((_HEX[raw >> 4], _HEX[raw & 15]), axis=2).reshape(self._count, -1)
+        # A window that begins at every byte: so many bytes of a row are one element of it.
+        windows: npt.NDArray[np.void] = np.ndarray(
+            (self._last + 1,), dtype=f"V{longest}", buffer=self._flat, strides=(1,)
+        )
+        raw = windows[np.minimum(at, self._last)].view(np.uint8)
+        digits = _HEX[raw].view(np.uint8).reshape(self._count, 2 * longest)
+        if int(sizes.min()) == longest:
+            return digits.reshape(-1)
         used: Bytes = digits[np.arange(2 * longest) < 2 * sizes[:, None]]
         return used
 
