@@ -40,6 +40,15 @@ ROOT = Path(__file__).parents[2]
 LINES, COLUMNS = 200, 130
 JOB = "from qsync.__main__ import main\n\nmain()\n"
 
+NOTEBOOK = """
+from pathlib import Path
+from pyspark.sql import SparkSession
+from admin.checker.spark.reports import check_bundles
+spark = SparkSession.builder.remote({url!r}).getOrCreate()
+(report,) = check_bundles([Path({bundle!r})])
+print(report.result.value, spark.range(3).count())
+"""
+
 
 def entry(node: int, index: int) -> Row:
     known: Row = {"node": node, "generation": 1, "index": index, "term": 1, "kind": "TXN"}
@@ -180,6 +189,10 @@ def test_a_connect_server_judges_without_java_on_this_side(bundle: Bundle, tmp_p
         done = run(QSYNC, *command, folder=tmp_path, JAVA_HOME=str(tmp_path / "nowhere"))
         verdict_of(done)
         assert SPARK_SAYS.search(done.stderr) is None, done.stderr
+        # What a program of one's own has connected to is used, and sent what it lacks.
+        program = NOTEBOOK.format(url=url, bundle=str(bundle.path))
+        said = run(sys.executable, "-c", program, folder=tmp_path, PYTHONPATH=str(ROOT))
+        assert said.stdout.split() == ["fail", "3"], said.stderr
 
 
 @pytest.mark.soak

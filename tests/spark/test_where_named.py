@@ -77,16 +77,18 @@ def test_the_packages_are_the_same_zip_every_time(tmp_path: Path) -> None:
 
 
 def test_executors_need_no_package_but_those_that_spark_needs_too(tmp_path: Path) -> None:
-    """What they import is imported here from the zip, where nothing else of ours can be found."""
+    """To judge bundles: what they import is imported here, from the zip."""
     archive = shipping.pack(tmp_path)
     code = (
         f"import sys; sys.path.insert(0, {str(archive)!r})\n"
-        "for name in ('cbor2', 'trio', 'lmdb', 'click', 'msgspec', 'anyio'):\n"
+        "for name in ('cbor2', 'trio', 'lmdb', 'click', 'msgspec', 'anyio', 'yaml'):\n"
         "    sys.modules[name] = None\n"
-        "import admin.checker.spark.source, admin.checker.spark.walk\n"
-        "print(admin.checker.spark.walk.__file__)\n"
+        "import admin.checker.spark.source, admin.checker.spark.judge\n"
+        "import admin.checker.spark.clients.histories\n"
+        "print(admin.checker.spark.judge.__file__)\n"
     )
     done = subprocess.run(
         [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=False, timeout=120
     )
-    assert done.stdout.strip() == f"{archive}/admin/checker/spark/walk.py", done.stderr
+    assert done.stdout.strip() == f"{archive}/admin/checker/spark/judge.py", done.stderr
+    assert done.returncode == 0, done.stderr

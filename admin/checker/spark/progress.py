@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
+from admin.checker.spark.shipping import is_connected
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -53,8 +55,8 @@ def watched(session: "SparkSession", tell: Tell, phase: str) -> Iterator[None]:
     if tell is silent:
         yield
         return
-    on_connect = type(session).__module__.startswith("pyspark.sql.connect")
-    with _connect(session, tell, phase) if on_connect else _classic(session, tell, phase):
+    way = _connect if is_connected(session) else _classic
+    with way(session, tell, phase):
         yield
 
 

@@ -34,13 +34,14 @@ def using_session(
 ) -> "Iterator[SparkSession]":
     """The session that this process has already (a notebook's), or one until the end of the block.
 
-    Without `folder` what Spark wrote goes at the end, if all went well. Raises what `open_session`
-    does.
+    What a session that was there already is sent of ours, it keeps until it ends. Without `folder`
+    what Spark wrote goes at the end, if all went well. Raises what `open_session` does.
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - comes with the extra
 
     found = SparkSession.getActiveSession() if url is None else None
     if found is not None:
+        _shipped(found)
         yield found
         return
     kept = folder or _fresh()
@@ -76,6 +77,13 @@ def open_session(
     if not place.is_here:
         shipping.ship(opened, kept, connected=place.way is Way.CONNECT)
     return opened
+
+
+def _shipped(session: "SparkSession") -> None:
+    """A session that somebody else has opened may have executors that lack our packages."""
+    connected = shipping.is_connected(session)
+    if connected or not Place.of(session.sparkContext.master).is_here:
+        shipping.ship(session, _fresh(), connected=connected)
 
 
 def _fresh() -> Path:

@@ -27,6 +27,11 @@ def pack(folder: Path) -> Path:
     return archive
 
 
+def is_connected(session: "SparkSession") -> bool:
+    """It is of Connect, which has neither Java nor a context on this side."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
+
+
 def ship(session: "SparkSession", folder: Path, *, connected: bool) -> None:
     """Every executor, and the server behind Connect, imports from the zip."""
     archive = str(pack(folder))
