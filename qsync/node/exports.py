@@ -13,9 +13,9 @@ from qsync.node.connection import Connection
 from qsync.record import RecordDamage
 from qsync.wire import packed, replies, verbs
 
-STEP_ENTRIES: Final = 1024
-STEP_BYTES: Final = 512 << 10
-"""What is read and packed at once, while everybody else waits: well below a millisecond's work."""
+STEP_ENTRIES: Final = 512
+STEP_BYTES: Final = 256 << 10
+"""What is read and packed at once, while everybody else waits: less than half a millisecond."""
 ASKED_MAX: Final = 16
 """Answers that may be under way on one node."""
 

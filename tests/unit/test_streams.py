@@ -9,10 +9,11 @@ pytest.importorskip("pyspark", reason="needs the [spark] extra")
 from pyspark.sql.datasource import EqualTo, GreaterThan
 
 from admin.checker.spark import stream
-from admin.checker.spark.source_live import LiveReader, Pieces
+from admin.checker.spark.source_live import CUTS_MAX, LiveReader, Pieces
 from admin.checker.spark.stream import Offset, StatusStream, WalStream
-from admin.evidence.live import Poll
+from admin.evidence.live import Piece, Poll
 from admin.evidence.manifest import NoEvidence
+from admin.evidence.witnesses import LogCut
 from tests.unit.pretender import Pretender, entries, pretending
 
 
@@ -210,6 +211,24 @@ def test_nodes_that_do_not_answer_and_tables_they_do_not_have_are_refused(
     reader = LiveReader("wal", [nodes[1].address], run_id="r", aligned=False)
     with pytest.raises(NoEvidence, match="not all nodes answer"):
         reader.partitions()
+
+
+def test_a_log_that_is_always_being_cut_is_given_up(
+    nodes: list[Pretender], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut(_piece: Piece, _run_id: str) -> Iterator[object]:
+        tries.append(1)
+        yield from ()
+        raise LogCut
+
+    tries: list[int] = []
+    monkeypatch.setattr("admin.evidence.live.batches", cut)
+    nodes[0].log = entries(3)
+    nodes[0].members = []
+    reader = LiveReader("wal", [nodes[0].address], run_id="r", aligned=False)
+    with pytest.raises(NoEvidence, match="cut again and again"):
+        rows(reader, *reader.partitions())
+    assert len(tries) == CUTS_MAX
 
 
 def test_status_and_digests_are_read_from_all_members(nodes: list[Pretender]) -> None:
