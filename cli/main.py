@@ -50,6 +50,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """Where each command lives, and what the list of commands says of it. Loaded when it is called."""
 
 
+LATER = {
+    "backup": " Backups are not supported yet: stop the members, copy the whole directory of each, "
+    "and start them again (docs/reference/box.md).",
+}
+"""What people look for and what is not there yet: what to do instead."""
 EXECUTE = "-e"
 """`qsync -e LUA` is short for `qsync shell -e LUA`."""
 
@@ -83,8 +88,8 @@ class LazyGroup(click.Group):
             import difflib  # noqa: PLC0415 - only for a typing error
 
             near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            meant = f" Did you mean {near[0]!r}?" if near else ""
-            ctx.fail(f"There is no command {args[0]!r}.{meant}")
+            meant = f" Did you mean {near[0]!r}?" if near else " `qsync --help` lists them."
+            ctx.fail(f"There is no command {args[0]!r}.{LATER.get(args[0], meant)}")
         return super().resolve_command(ctx, args)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 import click
+from click.core import ParameterSource
 from typing_extensions import override
 
 from cli import targets
@@ -12,6 +13,7 @@ from qsync import units
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_NAMED = "qsync.named"
 
 
 class Duration(click.ParamType[float]):
@@ -83,10 +85,25 @@ def timeout_option(default: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def target_argument(command: Callable[P, R]) -> Callable[P, R]:
-    """`[TARGET]` as an argument."""
-    return click.argument(
-        "target", type=Target(), default=targets.default, envvar="QSYNC_TARGET", metavar="[TARGET]"
+    """`[TARGET]` as an argument; where other commands want `--target`, that is understood too."""
+    wrapped = click.argument(
+        "target",
+        type=Target(),
+        default=targets.default,
+        envvar="QSYNC_TARGET",
+        metavar="[TARGET]",
+        callback=_either,
     )(command)
+    return click.option(
+        "--target",
+        "-t",
+        "named",
+        type=Target(),
+        is_eager=True,
+        expose_value=False,
+        callback=_keep_named,
+        help="The same as TARGET.",
+    )(wrapped)
 
 
 def target_option(command: Callable[P, R]) -> Callable[P, R]:
@@ -107,6 +124,22 @@ def set_options(settings: tuple[str, ...]) -> dict[str, str]:
     if not all(equals for _, equals, _ in pairs):
         raise click.UsageError("--set wants OPTION=VALUE")
     return {key: value for key, _, value in pairs}
+
+
+def _keep_named(
+    ctx: click.Context, _: click.Parameter, value: list[str] | None
+) -> list[str] | None:
+    ctx.meta[_NAMED] = value
+    return value
+
+
+def _either(ctx: click.Context, param: click.Parameter, value: list[str]) -> list[str]:
+    named: list[str] | None = ctx.meta.get(_NAMED)
+    if named is None:
+        return value
+    if ctx.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE:
+        raise click.UsageError("the target is given twice: as TARGET and with --target")
+    return named
 
 
 def _style(ctx: click.Context) -> Style:

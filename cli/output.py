@@ -1,6 +1,7 @@
 """What goes where: one JSON document or the asked-for data to stdout, all prose to stderr."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -8,12 +9,17 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.exits import exit_of
-from qsync.errors import QsyncError
+from qsync.errors import QsyncError, Unavailable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 
+_LOST = (
+    "  do the nodes run, and is the address right? `qsync lab ps` lists those of a lab,\n"
+    "  `qsync lab up` starts a cluster to try things on"
+)
+_REPEATED = re.compile(r"\A\[Errno \d+\] ")
 WIDTH_ELSEWHERE = 120
 """Where there is no terminal there is room."""
 
@@ -86,6 +92,8 @@ def complain(error: QsyncError, how: Style) -> None:
         click.echo(f"  {place}: {why}", err=True)
     if error.leader:
         click.echo(f"  the leader is {error.leader}", err=True)
+    if isinstance(error, Unavailable) and not error.hint and "nodes" in error.details:
+        click.echo(_LOST, err=True)
     if not how.as_json or how.documents:
         return
     members: dict[str, object] = {
@@ -105,7 +113,8 @@ def _attempts(error: QsyncError) -> list[tuple[str, str]]:
     nodes = error.details.get("nodes")
     if not isinstance(nodes, dict):
         return []
-    return [(str(place), str(why)) for place, why in nodes.items() if str(why) not in error.message]
+    told = [(str(place), str(why)) for place, why in nodes.items() if str(why) not in error.message]
+    return [(place, _REPEATED.sub("", why.rpartition(f"{place}: ")[2])) for place, why in told]
 
 
 def _plain(value: object) -> object:

@@ -31,7 +31,15 @@ def resolve(text: str) -> list[str]:
     known = _contexts()
     if text in known:
         return resolve(known[text]) if known[text] != text else [text]
-    raise ValueError(f"{text!r} is no address, lab or context; an address is host:port")
+    raise ValueError(f"{text!r} is no address, lab or context; {_there_is(known)}")
+
+
+def _there_is(contexts: dict[str, str]) -> str:
+    """What could have been meant, for who is lost."""
+    labs = ", ".join(sorted(lab.names()))
+    known = f"there are the labs {labs}" if labs else "`qsync lab up` makes a lab"
+    named = f" and the contexts {', '.join(sorted(contexts))}" if contexts else ""
+    return f"an address is host:port; {known}{named}"
 
 
 def single(addresses: list[str]) -> str | None:

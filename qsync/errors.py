@@ -159,6 +159,7 @@ class NoSuchSpace(QsyncError):
 
     code = "NO_SUCH_SPACE"
     number = 20
+    hint = "`\\spaces` in `qsync shell` lists those there are"
 
 
 class NoSuchIndex(QsyncError):

@@ -47,7 +47,10 @@ class Json(click.ParamType[object]):
 
 
 class JsonList(Json):
-    """A JSON array."""
+    """A JSON array, such as `such`."""
+
+    def __init__(self, such: str) -> None:
+        self._such = such
 
     @override
     def convert(
@@ -57,13 +60,13 @@ class JsonList(Json):
         found = super().convert(value, param, ctx)
         if isinstance(found, list):
             return found
-        return self.fail(f"{value!r} is no JSON array", param, ctx)
+        return self.fail(f"{value!r} is no JSON array, such as '{self._such}'", param, ctx)
 
 
 _SPACE = click.argument("space")
 _KEY = click.argument("key", type=Json())
-_TUPLE = click.argument("row", type=JsonList(), metavar="TUPLE")
-_CHANGES = click.argument("changes", type=JsonList(), metavar="OPERATIONS")
+_TUPLE = click.argument("row", type=JsonList('[1, "ann"]'), metavar="TUPLE")
+_CHANGES = click.argument("changes", type=JsonList('[["+", 2, 10]]'), metavar="OPERATIONS")
 
 
 def _common(command: Callable[P, R]) -> Callable[P, R]:
@@ -124,7 +127,10 @@ def get(
 @click.option("--limit", type=click.IntRange(0), default=LIMIT, show_default=True)
 @click.option("--offset", type=click.IntRange(0), default=0)
 @click.option(
-    "--after", type=JsonList(), metavar="TUPLE", help="The last tuple of the page before."
+    "--after",
+    type=JsonList('[1, "ann"]'),
+    metavar="TUPLE",
+    help="The last tuple of the page before.",
 )
 @_reads
 def select(

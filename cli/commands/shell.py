@@ -31,7 +31,14 @@ FORMATS = ("auto", "table", "vertical", "yaml", "json", "jsonl", "lua", "csv")
     help="Run a file of Lua; - is stdin.",
 )
 @click.option("--node", metavar="NODE", help="Whose box.info, box.cfg and box.ctl are meant.")
-@click.option("--format", "-o", "format", type=click.Choice(FORMATS), default="auto")
+@click.option(
+    "--format",
+    "-o",
+    "format",
+    type=click.Choice(FORMATS),
+    default="auto",
+    help="How results are shown; auto is a table or YAML on a terminal, JSON elsewhere.",
+)
 @click.option("--read-only", is_flag=True, help="Send nothing that changes anything.")
 @click.option("--yes", is_flag=True, help="Do dangerous things on a production cluster.")
 @timeout_option("10s")

@@ -23,6 +23,7 @@ from qsync.client.core import Core
 from qsync.client.database import AsyncDatabase
 from qsync.client.effects import Close, Dial, Send
 from qsync.client.numbering import parse_token
+from qsync.client.reasons import reason
 from qsync.client.rows import Receipt
 from qsync.client.space import WINDOW
 from qsync.client.wires import FAR
@@ -190,7 +191,7 @@ class Shell:
                         await self._read(link, stream)
                         pair.cancel_scope.cancel()
             except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
-                why = str(error) or type(error).__name__
+                why = reason(error)
         if self._lines.pop(link, None) is not None:
             self.core.lost(link, why, time.monotonic())
             self.perform()

@@ -25,6 +25,7 @@ from qsync.client.node import Node
 from qsync.client.numbering import parse_token
 from qsync.client.options import WriteOptions
 from qsync.client.pipeline import Pipeline
+from qsync.client.reasons import reason
 from qsync.client.route import DIAL_PATIENCE_S
 from qsync.client.rows import Key, Receipt
 from qsync.client.schema import Schema
@@ -234,7 +235,7 @@ class Pump:
             made = socket.create_connection(targets.split(address), timeout=DIAL_PATIENCE_S)
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError as error:
-            self.core.lost(link, str(error), time.monotonic())
+            self.core.lost(link, reason(error), time.monotonic())
             return
         made.settimeout(0)
         self._sockets[link] = made
@@ -300,7 +301,7 @@ class Pump:
 
     def _fail(self, link: int, error: OSError) -> None:
         self._close(link)
-        self.core.lost(link, str(error), time.monotonic())
+        self.core.lost(link, reason(error), time.monotonic())
 
     def _close(self, link: int) -> None:
         made = self._sockets.pop(link, None)

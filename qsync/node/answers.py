@@ -121,7 +121,8 @@ class Answers:
                 value = value[number - 1]
             else:
                 known = sorted(map(str, value)) if isinstance(value, dict) else []
-                raise WrongKey(f"there is no {part!r} in {request.path!r}", hint=f"one of {known}")
+                hint = f"there are {', '.join(known)}" if known else "it has no members"
+                raise WrongKey(f"there is no {part!r} in {request.path!r}", hint=hint)
         return replies.reply(request.id, value)
 
     def log(self, request: verbs.Log) -> bytes:

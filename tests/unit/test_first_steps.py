@@ -1,0 +1,93 @@
+"""What the command line tells somebody who is new to it: what is wrong, where, what to do next."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from admin import lab
+from cli import main
+from qsync.client.reasons import reason
+from qsync.errors import NoSuchSpace
+
+NOBODY = "127.0.0.1:1"
+
+
+@pytest.fixture(autouse=True)
+def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine on which there is nothing yet."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.delenv("QSYNC_TARGET", raising=False)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["status", NOBODY],
+        ["info", "-t", NOBODY],
+        ["get", "-t", NOBODY, "--timeout", "200ms", "pets", "1"],
+        ["top", NOBODY, "--once"],
+        ["promote", "-t", NOBODY, "n1"],
+        ["doctor", NOBODY],
+    ],
+    ids=lambda args: args[0],
+)
+def test_where_nobody_answers_it_says_why_and_how_to_have_a_cluster(
+    args: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.run(args) == 3
+    told = capsys.readouterr().err
+    assert f"{NOBODY}: Connection refused" in told
+    assert told.count("Connection refused") == told.count(f"{NOBODY}: ") == 1
+    assert "Errno" not in told
+    assert "`qsync lab up` starts a cluster" in told
+
+
+def test_a_name_that_is_none_is_told_with_those_there_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main.run(["status", "nix"]) == 2
+    assert "an address is host:port; `qsync lab up` makes a lab" in capsys.readouterr().err
+    lab.create(lab.place("pets"), name="pets", nodes=1)
+    assert main.run(["status", "nix"]) == 2
+    assert "there are the labs pets" in capsys.readouterr().err
+
+
+def test_a_target_may_be_named_either_way_but_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["status", "--target", NOBODY]) == 3
+    assert NOBODY in capsys.readouterr().err
+    assert main.run(["status", "--target", NOBODY, "127.0.0.1:2"]) == 2
+    assert "the target is given twice" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["insert", "pets", "1"], "such as '[1, \"ann\"]'"),
+        (["update", "pets", "1", "+"], "such as '[[\"+\", 2, 10]]'"),
+        (["stauts"], "Did you mean 'status'?"),
+        (["frobnicate"], "`qsync --help` lists them"),
+        (["backup", "create"], "copy the whole directory of each"),
+    ],
+)
+def test_what_cannot_be_understood_is_answered_with_what_can(
+    args: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.run(args) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_space_that_is_not_there_is_told_with_how_to_list_them() -> None:
+    assert r"`\spaces` in `qsync shell`" in str(NoSuchSpace("there is no space 'nix'"))
+
+
+def test_the_reason_of_a_broken_connection_is_the_system_s_in_words() -> None:
+    refused = OSError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
+    assert reason(refused) == "Connection refused"
+    several = OSError("All connection attempts failed")
+    several.__cause__ = ExceptionGroup("many", [refused, refused])
+    assert reason(several) == "Connection refused"
+    assert reason(ConnectionError("it hung up")) == "it hung up"
+    assert reason(TimeoutError()) == "TimeoutError"
