@@ -26,10 +26,6 @@ NODES_MAX = 31
 T = TypeVar("T")
 
 
-class Replaced(Unavailable):
-    """Another directory answers at this address than the one that was asked for."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
     """Entries `first..last` of a node's log, and where they are to be had."""
@@ -102,14 +98,14 @@ def status_of(line: Line) -> NodeSample:
 
 
 def batches(piece: Piece, run_id: str) -> Iterator["pa.RecordBatch"]:
-    """The entries as rows of `wal`. Raises Unavailable, Replaced, and LogCut."""
+    """The entries as rows of `wal`. Raises Unavailable and LogCut."""
     from admin.evidence import arrow  # noqa: PLC0415 - comes with the extra
     from admin.evidence.columns import columns  # noqa: PLC0415 - the same
 
     first, opening = piece.first, SHORT
     with Line(piece.address, timeout=FETCH_S_MAX) as line:
         if line.greeting.instance != piece.uuid:
-            raise Replaced(f"{piece.address} has another directory than {piece.uuid}")
+            raise Unavailable(f"{piece.address} has another directory than {piece.uuid}")
         while first <= piece.last:
             for stretch in Running(line).stretches(first, piece.last, opening):
                 opened = columns(stretch.rows)
