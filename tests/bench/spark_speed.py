@@ -52,10 +52,12 @@ class Bench:
         assert java is not None
         self._pid = int(java.java.lang.ProcessHandle.current().pid())
 
-    def told(self, what: str, amount: int, unit: str, work: Callable[[], object]) -> None:
+    def told(
+        self, what: str, amount: int, unit: str, work: Callable[[], object], *, tries: int = TRIES
+    ) -> None:
         """Time some tries of it, and print the best."""
         walls, spent = [], []
-        for _ in range(TRIES):
+        for _ in range(tries):
             begun, before = time.perf_counter(), self._cpu()
             work()
             walls.append(time.perf_counter() - begun)
@@ -137,7 +139,7 @@ def logs(bench: Bench, folder: Path, rows: int, *, whole: bool) -> None:
         assert not any(each.breaches for each in found.values()), found
 
     if whole:
-        bench.told("the whole judgement, from plan to verdicts", rows, "rows", verdicts)
+        bench.told("the whole judgement, from plan to verdicts", rows, "rows", verdicts, tries=1)
     print(f"  {bench.memory()}")
     _duck(bench, path, rows)
 

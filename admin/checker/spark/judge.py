@@ -16,6 +16,7 @@ from admin.checker.spark.concluding import Brought, conclude, whose
 from admin.checker.spark.disks import disks
 from admin.checker.spark.found import DDL, LOG, ROLLED, SLICE, Found
 from admin.checker.spark.joining import Joined
+from admin.checker.spark.loading import is_large, load
 from admin.checker.spark.receipts import receipts
 from admin.checker.spark.scan import asks, scan
 from admin.checker.spark.scanning import Given, by_session
@@ -57,8 +58,8 @@ def judge(
     manifests = {each.run_id: each for each in map(Manifest.load, paths)}
     assert len(manifests) == len(paths), "two bundles have one name"
     session.dataSource.register(QsyncSource)
-    # The small tables are looked at several times; decoding them once is cheaper.
-    tables = {name: _table(session, name, paths) for name in TABLES}
+    # Small tables are looked at several times; decoding them once is cheaper.
+    tables = {name: load(session, name, paths) for name in TABLES}
     small = [tables[name].persist() for name in TABLES if name != "wal"]
     brought = Brought()
     brought.take(_collect(frames.beforehand(tables)))
@@ -76,8 +77,9 @@ def judge(
     _tell(session, tables, brought, given)
     runs = [(run, *_facts(each)) for run, each in manifests.items()]
     tables["runs"] = session.createDataFrame(runs, _RUNS)
-    tables["wal"] = invariants.entries(tables["wal"]).persist()
-    small.append(tables["wal"])
+    tables["wal"] = invariants.entries(tables["wal"])
+    if not any(is_large(path, "wal") for path in paths):
+        small.append(tables["wal"].persist())
     last = [frames.digests(tables), *invariants.frames(tables)]
     last.append(tables["ops"].mapInArrow(receipts(logs, given), DDL))
     brought.take(_collect(functools.reduce(_union, last)))
@@ -103,11 +105,6 @@ def _facts(manifest: Manifest) -> tuple[object, ...]:
     clock = manifest.clock == "one"
     whole = manifest.whole and not any(each.problem for each in manifest.nodes)
     return (manifest.voters, manifest.quorum, nodes, whole, clock, fence)
-
-
-def _table(session: "SparkSession", name: str, paths: Sequence[Path]) -> "DataFrame":
-    given = json.dumps([str(each.absolute()) for each in paths])
-    return session.read.format("qsync").option("table", name).option("paths", given).load()
 
 
 def _over(session: "SparkSession", units: Sequence[Unit]) -> "DataFrame":
