@@ -33,6 +33,7 @@ CAUGHT: Mapping[str, str] = {
     "partition-ring": "stretch_rule_leader",
     "planned-switchover": "confirm_older_term",
     "promote-storm": "confirm_older_term",
+    "rejoin-empty": "ack_before_durable",
     "rollback-lost": "rollback_inherited",
     "rolling-restart": "sessions_forgotten",
     "slow-link": "stretch_rule_leader",
@@ -40,4 +41,4 @@ CAUGHT: Mapping[str, str] = {
     "sync-timeout-rollback": "confirm_older_term",
     "torn-tail": "ack_before_durable",
 }
-"""By drill, all that the simulator can run."""
+"""By drill."""

@@ -45,7 +45,7 @@ class Play:
         """Raises Violation or Missed."""
         world = self.world
         world.start()
-        self._until(lambda: self.leader() is not None and self.acked > 0, BEGIN_S_MAX, "a leader")
+        self.until(lambda: self.leader() is not None and self.acked > 0, BEGIN_S_MAX, "a leader")
         known = [f"n{node.me}" for node in world.nodes]
         self.names = targets.resolve(self.drill, known, self.leader())
         fault = world.clockwork.now
@@ -59,7 +59,7 @@ class Play:
         self.heal()
         world.heal()
         patience = REST_TIMEOUTS * world.swarm.timing.election_timeout
-        self._until(lambda: world.unrest() is None, patience, "rest after healing")
+        self.until(lambda: world.unrest() is None, patience, "rest after healing")
         for node in world.nodes:
             world.invariants.check_fold(node)
 
@@ -79,7 +79,7 @@ class Play:
             condition = step.condition
             assert condition is not None
             limit = seconds(step.options, "within", UNTIL_S)
-            self._until(lambda: self._holds(condition), limit, condition.describe())
+            self.until(lambda: self._holds(condition), limit, condition.describe())
         else:
             names = [n for word in step.on for n in targets.now(self.names, word, self.leader())]
             self.acts[step.verb](self, step, [self._node(name) for name in names])
@@ -91,7 +91,8 @@ class Play:
         while clockwork.now < end:
             self.world.step()
 
-    def _until(self, fact: Callable[[], bool], limit: float, what: str) -> None:
+    def until(self, fact: Callable[[], bool], limit: float, what: str) -> None:
+        """Let time pass until it is so. Raises Missed."""
         deadline = self.world.clockwork.now + limit
         while not fact():
             if self.world.clockwork.now > deadline:

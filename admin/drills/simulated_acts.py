@@ -12,8 +12,11 @@ from admin.links.rules import Link
 from qsync.core.inputs import DemoteAsked, PromoteAsked
 from qsync.core.messages import Append, Heartbeat, Message
 from qsync.record import Kind
+from qsync.sim.invariants import Durable
 from qsync.sim.node import Node
+from qsync.store.memory import MemoryLog, MemorySpaces
 
+WIPE_S = 5.0
 STALL_S = 0.2
 """How long a piece is held back that counts as lost, as by the proxy."""
 _ROLLBACK = int(Kind.ROLLBACK)
@@ -60,6 +63,22 @@ def _flip(node: Node) -> None:
     if log.last:
         log.damage(log.last, bit=_FLIPPED_BIT)
     _open(node)
+
+
+def _wipe(play: Play, _: Step, nodes: list[Node]) -> None:
+    """As when a machine is replaced: not while the others cannot do without it."""
+    for node in nodes:
+        others = [each for each in play.world.nodes if each is not node]
+        last = node.disk.log.last
+        play.until(
+            lambda: all(each.disk.log.last >= last for each in others),  # noqa: B023 - called here
+            WIPE_S,
+            f"all others have what n{node.me} had",
+        )
+        node.disk.log, node.disk.spaces = MemoryLog(), MemorySpaces()
+        watch = play.world.invariants
+        watch.durable[node.me] = durable = Durable(node.me, watch.canon)
+        node.disk.looks_on = durable.wrote
 
 
 def _open(node: Node) -> None:
@@ -213,6 +232,7 @@ ACTS: Mapping[str, Do] = {
     "start": _each(start),
     "pause": _each(_pause),
     "resume": _each(resume),
+    "wipe": _wipe,
     "tear": _each(_tear),
     "flip": _each(_flip),
     "fill": _each(_fill),

@@ -70,8 +70,7 @@ VERBS: Mapping[str, Verb] = {
     "pause": Verb(about="stop the process with SIGSTOP", undo=Undo.RESUME, downs=True),
     "resume": Verb(about="let it go on with SIGCONT"),
     "start": Verb(about="start the process again"),
-    # The simulator holds that what was on a quorum of disks stays there.
-    "wipe": Verb(about="delete the data of a stopped node", simulated=False),
+    "wipe": Verb(about="delete the data of a stopped node"),
     "tear": Verb(about="cut the file of a stopped node's log short"),
     "flip": Verb(about="flip one bit in the last batch of a stopped node's log"),
     "cut": Verb(

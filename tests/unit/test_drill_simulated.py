@@ -10,18 +10,12 @@ from admin.drills.record import End
 from admin.drills.words import PROBES, VERBS
 from qsync.errors import ConfigError
 
-NOT_SIMULATED = {"rejoin-empty"}
 
-
-def test_the_catalogue_runs_in_the_simulator_but_for_what_needs_real_processes() -> None:
-    refused = set()
-    for name in reader.own_names():
-        drill = reader.load(reader.find(name))
-        try:
-            simulating.refuse_what_cannot_be(drill)
-        except ConfigError:
-            refused.add(name)
-    assert refused == NOT_SIMULATED
+def test_what_only_real_processes_have_is_refused_by_name() -> None:
+    drill = reader.load(reader.find("leader-kill"))
+    until = Step(verb="until", condition=Condition(probe="limbo_len", below=1.0))
+    with pytest.raises(ConfigError, match="the simulator has no limbo_len"):
+        simulating.simulate(replace(drill, method=(*drill.method, until)), nodes=3)
 
 
 def test_the_words_say_what_the_simulator_has() -> None:
@@ -41,7 +35,7 @@ def test_a_simulated_drill_is_the_same_again_from_the_same_seed(nodes: int) -> N
     assert simulating.simulate(replace(drill, seed=2), nodes=nodes).digest != first.digest
 
 
-@pytest.mark.parametrize("name", sorted(set(reader.own_names()) - NOT_SIMULATED))
+@pytest.mark.parametrize("name", reader.own_names())
 def test_drills_of_the_catalogue_pass_in_the_simulator(name: str) -> None:
     run = simulating.simulate(reader.load(reader.find(name)), nodes=3)
     assert run.end is End.PASSED, run.why
