@@ -90,7 +90,7 @@ async def transaction(shell: Shell, _rest: str) -> None:
     """Say what is open, and what became of the last write."""
     txn, last = shell.box.txn, shell.box.last
     if txn is not None:
-        shell.voices.result(f"open, with {txn.size} operations; box.commit() or box.rollback()")
+        shell.voices.result(f"open, operations so far: {txn.size}; box.commit() or box.rollback()")
     if last is None:
         shell.voices.result("nothing was written yet")
         return
