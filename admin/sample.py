@@ -171,6 +171,7 @@ class NodeSample:
 
     `behind`: entries that a follower lacks on disk. `lost`: entries kept in its archive.
     `latency`: of writes, from asking to the answer. `counters`: since its process began.
+    `crc`: the chain checksum of the entry at `last`.
     """
 
     id: int
@@ -195,6 +196,7 @@ class NodeSample:
     status: str = ""
     vclock: Mapping[int, int] = field(default_factory=dict)
     last: int = 0
+    crc: int | None = None
     written: int = 0
     confirmed: int = 0
     visible: int = 0
@@ -264,6 +266,7 @@ class NodeSample:
             status=fields.text(answer, "status"),
             vclock={int(str(k)): int(str(v)) for k, v in fields.mapping(answer, "vclock").items()},
             last=fields.integer(answer, "last"),
+            crc=fields.integer_or_none(answer, "crc"),
             written=fields.integer(answer, "written"),
             confirmed=fields.integer(answer, "confirmed"),
             visible=fields.integer(answer, "visible"),

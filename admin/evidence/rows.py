@@ -95,6 +95,7 @@ def status_row(
         "ro_reason": sample.ro_reason,
         "state": sample.status,
         "last": sample.last,
+        "crc": sample.crc,
         "written": sample.written,
         "confirmed": sample.confirmed,
         "visible": sample.visible,

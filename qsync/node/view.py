@@ -52,6 +52,7 @@ def status(node: "Node") -> dict[str, object]:
         "vclock": {int(origin): int(lsn) for origin, lsn in ledger.log.vclock().items()},
         "signature": int(ledger.log.last),
         "last": int(ledger.log.last),
+        "crc": int(ledger.log.crc_at(ledger.log.last)),
         "written": int(ledger.written),
         "confirmed": int(ledger.confirmed),
         "visible": int(ledger.visible),

@@ -103,6 +103,7 @@ def test_samples_come_from_every_member_with_both_clocks(three: lab.Lab) -> None
     for row in rows:
         assert isinstance(row["time_wall"], float)
         assert isinstance(row["time_mono"], int)
+        assert isinstance(row["crc"], int)
 
 
 def test_directories_and_copies_tell_what_the_nodes_told(
