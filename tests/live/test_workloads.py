@@ -1,0 +1,57 @@
+"""Every kind of load on real nodes: it does something, and all of it can be accounted for."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from admin import cluster, lab, proof, workload
+from admin.checker.verdict import Result
+from admin.history import History
+from admin.lab import Lab
+from admin.loads import Kind
+from admin.workload import Workload
+from qsync.client.blocking import connect
+from tests.live import real
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+ACKED = 40
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """Three nodes; every test makes its spaces anew."""
+    made = lab.create(tmp_path_factory.mktemp("home") / "lab", name="l", nodes=3)
+    try:
+        made.start_all()
+        cluster.wait_writable(made.addresses, timeout=30)
+        yield made
+    finally:
+        made.remove()
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_what_the_clients_of_a_kind_were_told_is_there(home: Lab, kind: Kind) -> None:
+    history = History()
+    load = Workload(home.addresses, history=history, clients=3, seed=1, think=0.001, kind=kind)
+    with connect(home.addresses, timeout=30) as client:
+        workload.drop(client)
+        workload.prepare(client, kind)
+        load.start()
+        try:
+            real.until(lambda: len(load.tally.acked) >= ACKED, "writes are acknowledged")
+        finally:
+            load.stop()
+        load.resolve()
+        written, balances = proof.read_back(client, history, kind)
+    history.give_up("the run ended")
+    digests = proof.same_digests(home.addresses, timeout=30)
+    found = proof.prove(
+        load.tally, history.lines, journal=written, balances=balances, digests=digests
+    )
+    load.close()
+    assert found.complaints() == []
+    assert found.holds
+    assert found.linearity.result is Result.PASS
+    assert found.linearity.facts >= ACKED
+    assert bool(load.tally.spontaneous) == (kind is Kind.QUEUE)
+    assert bool(balances) == (kind in {Kind.MIXED, Kind.BANK})
