@@ -245,10 +245,16 @@ def _nobody_leads(found: Survey) -> Verdict:
     majority = found.voters // 2 + 1
     term = max(each.term for each in found.samples)
     answer = f"{len(found.samples)} of {found.voters} voters answer"
+    empty = [each.name for each in found.samples if each.recruit]
     if len(found.samples) < majority:
         need = majority - len(found.samples)
         names = _or(each.name for each in found.silent)
         sentence = f"Down: no leader and no majority: {answer}; bring back {need} of {names}."
+    elif len(found.samples) - len(empty) < majority and any(each.last for each in found.samples):
+        sentence = (
+            f"Down: nobody leads term {term}: {answer}, but the data of {', '.join(empty)} is "
+            "gone, and who has not caught up does not vote; bring back a member that has its own."
+        )
     else:
         heard = next((each.leader_name for each in found.samples if each.leader_name), None)
         why = f"{heard} is followed but does not answer here" if heard else "an election is due"

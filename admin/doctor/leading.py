@@ -18,8 +18,8 @@ def leader_writes(facts: Facts) -> Iterator[Finding]:
         yield critical(
             CLUSTER,
             facts.verdict.sentence,
-            "a majority of the voters must run and see each other; `qsync promote NODE` calls an "
-            "election at once",
+            "a majority of the voters, with their data, must see each other; "
+            "`qsync promote NODE` then elects at once",
         )
     elif leader.ro:
         why = "; ".join(leader.ro_reasons) or str(leader.ro_reason)

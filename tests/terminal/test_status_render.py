@@ -138,3 +138,16 @@ def test_durations_are_short() -> None:
         "10m",
         "2h",
     ]
+
+
+def test_members_without_their_data_make_no_majority_and_it_says_so() -> None:
+    def lost(id: int, *, recruit: bool) -> NodeSample:
+        return sample(id, leader=None, leader_name=None, recruit=recruit, last=0 if recruit else 7)
+
+    found = Survey(samples=(lost(1, recruit=True), lost(2, recruit=True), lost(3, recruit=False)))
+    verdict = judge(found)
+    assert verdict.health is Health.DOWN
+    assert "3 of 3 voters answer, but the data of n1, n2 is gone" in verdict.sentence
+    assert "an election is due" not in verdict.sentence
+    one = Survey(samples=(lost(1, recruit=True), lost(2, recruit=False), lost(3, recruit=False)))
+    assert "an election is due" in judge(one).sentence
