@@ -76,6 +76,15 @@ def test_a_run_in_which_nothing_broke_is_inconclusive() -> None:
     assert (verdict.result, verdict.note) == (Result.UNKNOWN, "no fault happened")
 
 
+def test_transactions_that_append_are_work() -> None:
+    op = {"index": 1, "time": 1, "process": 1, "type": "ok", "f": "txn", "key": "lists"}
+    for value, acked in (([["append", 1, 7]], 1), ([["r", 1, [7]]], 0), (None, 0)):
+        seen = Run(
+            Manifest(run_id="lists", source="drill", faults=True), ops=[op | {"value": value}]
+        )
+        assert BY_ID["eventful"].find(seen).facts == acked
+
+
 def test_the_command_judges_a_bundle_and_names_what_is_broken(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -94,7 +94,7 @@ def eventful(run: Run) -> Finding:
     """A run in which nothing was broken, or nothing succeeded, proves nothing."""
     if not run.manifest.faults:
         return Finding(lacks="no faults were meant to happen")
-    acked = sum(each["type"] == "ok" and each["f"] not in _LOOKS for each in run.ops)
+    acked = sum(each["type"] == "ok" and _writes(each) for each in run.ops)
     found = Finding(facts=acked + run.strikes)
     if not acked:
         found.doubt = "no write was acknowledged"
@@ -117,6 +117,13 @@ def _decided(run: Run) -> Iterator[tuple[Log, int, Fates]]:
     for whose, log in run.logs.items():
         upto = confirmed.get(whose, 0)
         yield log, upto, replay(log, upto) if log.first == 1 else Fates()
+
+
+def _writes(row: Row) -> bool:
+    if row["f"] != "txn":
+        return row["f"] not in _LOOKS
+    steps = row.get("value")
+    return isinstance(steps, list) and any(step[0] == "append" for step in steps)
 
 
 def _request(row: Row) -> tuple[str, int]:

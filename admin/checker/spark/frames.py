@@ -26,7 +26,8 @@ def beforehand(tables: Tables) -> "DataFrame":
         group by run_id, session, seq having max(type) = 'fail' and min(type) = 'fail'
         union all
         select run_id, 'acked', '', 0L, 0L, 0L, 0L, count(*), '' from {ops}
-        where type = 'ok' and f not in LOOKS group by run_id
+        where type = 'ok' and (f not in LOOKS
+            or (f = 'txn' and instr(replace(value, ' ', ''), '["append"') > 0)) group by run_id
         union all
         select run_id, 'strikes', '', 0L, 0L, 0L, 0L, count(*), '' from {nemesis} group by run_id
         union all

@@ -27,6 +27,7 @@ from admin.checker.spark.failures import NoSpark
 from admin.checker.spark.joining import Joined
 from admin.checker.spark.judge import judge, verdicts
 from admin.checker.spark.progress import Moment, Tell, silent, watched
+from admin.checker.spark.proofs import prove
 from admin.checker.spark.session import using_session
 from admin.evidence.manifest import Manifest
 
@@ -119,6 +120,7 @@ def _judge(session: "SparkSession", paths: Sequence[Path], terms: Terms) -> _Jud
     logs: dict[Whose, Joined] = {}
     unknown = {run: each.unknown for run, each in known.items()}
     found = judge(session, paths, unknown=unknown, keep=logs)
+    prove(session, paths, found)
     manifests = {each.run_id: each for each in map(Manifest.load, paths)}
     decided = decide(manifests, known, logs)
     told = judge_histories(session, paths, known, decided, terms)
