@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from admin import ask
+from admin.cluster import Survey
 from qsync.errors import Outcome, QsyncError, Unavailable
 from qsync.wire import replies
 from qsync.wire.verbs import DryRun, Request
@@ -25,8 +26,8 @@ def would(address: str, verb: str) -> dict[str, object]:
     return replies.read_map(ask.value(address, DryRun(1, verb)))
 
 
-def in_words(numbers: Mapping[str, object]) -> str:
-    """These numbers as a sentence."""
+def in_words(numbers: Mapping[str, object], found: Survey) -> str:
+    """These numbers as a sentence; members by the names that the cluster knows them by."""
     if numbers.get("refused"):
         return f"refused: {numbers['refused']}"
     words = (
@@ -35,7 +36,9 @@ def in_words(numbers: Mapping[str, object]) -> str:
         f"rolls back {numbers.get('rolls_back')}"
     )
     heir = numbers.get("hands_over_to")
-    return f"{words}, hands over to node {heir}" if heir else words
+    names = {id: name for each in found.samples for id, name, _ in each.nodes}
+    named = names.get(heir, f"node {heir}") if isinstance(heir, int) else None
+    return f"{words}, hands over to {named}" if heir else words
 
 
 def perform(address: str, request: Request, *, timeout: float) -> None:

@@ -28,7 +28,7 @@ def promote(*, node: str, target: list[str], dry_run: bool, timeout: float) -> N
     found = cluster.survey(target)
     address = cluster.node_address(found, node)
     if dry_run:
-        _dry_run(address, node, "promote")
+        _dry_run(found, node, "promote")
     else:
         _do(address, node, Promote(1, timeout), timeout=timeout, target=target)
 
@@ -53,7 +53,7 @@ def demote(
     name, address = _leader_or(found, node)
     to = 0 if heir is None else _id_of(found, heir)
     if dry_run:
-        _dry_run(address, name, "demote")
+        _dry_run(found, name, "demote")
     else:
         _do(address, name, Demote(1, to, timeout), timeout=timeout, target=target)
 
@@ -78,7 +78,7 @@ def clear_synchro_queue(
     found = cluster.survey(target)
     name, address = _leader_or(found, node)
     if dry_run:
-        _dry_run(address, name, "clear_synchro_queue")
+        _dry_run(found, name, "clear_synchro_queue")
     else:
         _do(address, name, Clear(1, timeout), timeout=timeout, target=target)
 
@@ -96,12 +96,13 @@ def _id_of(found: Survey, name: str) -> int:
     return next(id for each in found.samples for id, _, at in each.nodes if at == address)
 
 
-def _dry_run(address: str, name: str, what: str) -> None:
+def _dry_run(found: Survey, name: str, what: str) -> None:
+    address = cluster.node_address(found, name)
     would = leading.would(address, what)
     if style().as_json:
         document("dry-run", verb=what, node=name, would=would)
     else:
-        say(f"{what} {name}: {leading.in_words(would)}")
+        say(f"{what} {name}: {leading.in_words(would, found)}")
 
 
 def _do(address: str, name: str, request: Request, *, timeout: float, target: list[str]) -> None:

@@ -14,6 +14,7 @@ from cli import targets
 from cli.exits import CheckFailed
 from cli.options import json_option, timeout_option
 from cli.output import document, say, style, text, value
+from qsync.errors import DirectoryLocked
 from qsync.record import Entry, Flags, Kind
 
 _SOURCE = click.argument("source", default=targets.default, metavar="[NODE|DIR]")
@@ -74,7 +75,11 @@ def verify(*, source: str, timeout: float) -> None:
 def _open(source: str, timeout: float) -> Iterator[logs.Source]:
     path = Path(source)
     if (path / "identity.json").exists():
-        yield logs.Stopped(path)
+        try:
+            yield logs.Stopped(path)
+        except DirectoryLocked as error:
+            hint = "name the running node by its address instead, or stop it first"
+            raise DirectoryLocked(error.message, hint=hint) from None
         return
     try:
         address = targets.resolve(source)[0]

@@ -134,9 +134,11 @@ class App:
             self._tell(f"{wish.verb} {wish.node}: {error}")
             return
         if would.get("refused"):
-            self._tell(f"{wish.verb} {wish.node}: {leading.in_words(would)}")
+            self._tell(f"{wish.verb} {wish.node}: {leading.in_words(would, self.picture.survey)}")
             return
-        ask = Ask(verb=wish.verb, node=wish.node, consequence=leading.in_words(would))
+        ask = Ask(
+            verb=wish.verb, node=wish.node, consequence=leading.in_words(would, self.picture.survey)
+        )
         self.view = replace(self.view, ask=ask, message="")
         self._wake.set()
 

@@ -120,6 +120,12 @@ def test_the_log_is_whole_online_and_decoded(home: Path, accounts: str) -> None:
     assert (first["index"], first["kind"]) == (1, "PROMOTE")
 
 
+def test_the_directory_of_a_running_node_is_not_read_and_it_says_how_else(home: Path) -> None:
+    refused = answer("log", "cat", home / "n1", code=1)
+    assert refused["code"] == "DIRECTORY_LOCKED"
+    assert "name the running node by its address" in str(refused["hint"])
+
+
 def test_the_doctor_finds_nothing_wrong_with_a_healthy_cluster(home: Path) -> None:
     found = answer("doctor", home)
     assert found["healthy"]

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from admin import lab
+from admin.cluster import Survey
+from admin.leading import in_words
+from admin.sample import NodeSample
 from cli import main
 from qsync.client.reasons import reason
 from qsync.errors import NoSuchSpace
@@ -91,3 +94,13 @@ def test_the_reason_of_a_broken_connection_is_the_system_s_in_words() -> None:
     assert reason(several) == "Connection refused"
     assert reason(ConnectionError("it hung up")) == "it hung up"
     assert reason(TimeoutError()) == "TimeoutError"
+
+
+def test_who_would_be_handed_to_is_told_by_name() -> None:
+    nodes = [[1, "n1", "127.0.0.1:3301"], [2, "n2", "127.0.0.1:3302"]]
+    answer: dict[str, object] = {"id": 1, "name": "n1", "nodes": nodes}
+    found = Survey(samples=(NodeSample.read(answer),))
+    plan = {"term": 4, "term_after": 5, "pending": 0, "confirms": 0, "rolls_back": 0}
+    assert in_words(plan, found).endswith("rolls back 0")
+    assert in_words(plan | {"hands_over_to": 2}, found).endswith("rolls back 0, hands over to n2")
+    assert in_words(plan | {"hands_over_to": 7}, found).endswith("hands over to node 7")
