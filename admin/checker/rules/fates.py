@@ -24,7 +24,15 @@ class Fates:
 
 
 def replay(log: Log, upto: int) -> Fates:
-    """Decide everything that the records up to `upto` decide."""
+    """Decide everything that the records up to `upto` decide. Not to be changed by who asks."""
+    known = log.replays.get(upto)
+    if isinstance(known, Fates):
+        return known
+    fates = log.replays[upto] = _replay(log, upto)
+    return fates
+
+
+def _replay(log: Log, upto: int) -> Fates:
     fates = Fates()
     places: dict[tuple[int, int], int] = {}
     terms: dict[int, int] = {}

@@ -14,7 +14,9 @@ Place = tuple[int, int]
 
 def find(run: Run) -> Finding:
     """Each answer goes on where the last one ended, with all that is in the log between, once."""
-    found = Finding()
+    found = Finding(lacks="" if run.feeds else "no feed was read")
+    if found.lacks:
+        return found
     log, upto = _longest(run)
     if log is None:
         return Finding(lacks="no whole log of which something is confirmed")

@@ -3,7 +3,7 @@
 from admin.checker.exhibit import exhibit
 from admin.checker.rules.fates import replay
 from admin.checker.rules.rule import Finding, Rule
-from admin.checker.rules.run import Log, Run, number
+from admin.checker.rules.run import ROLLBACK, Log, Run, number
 from admin.evidence.tables import Row
 
 HIDDEN = "rolled-back-hidden"
@@ -15,6 +15,8 @@ def find(run: Run) -> Finding:
     """No read shows a value whose only writes were rolled back for good."""
     found = Finding()
     gone = _gone(run)
+    if not gone:
+        return found
     written: dict[tuple[str, str], list[tuple[Row, tuple[Log, int] | None]]] = {}
     for line in run.ops:
         if line["f"] in _WRITES and line["type"] != "invoke":
@@ -54,6 +56,8 @@ def _gone(run: Run) -> dict[Request, tuple[Log, int]]:
     gone: dict[Request, tuple[Log, int]] = {}
     there: set[Request] = set()
     confirmed = run.confirmed
+    if not any(ROLLBACK in log.kind for log in run.logs.values()):
+        return gone
     for whose, log in run.logs.items():
         upto = confirmed.get(whose, 0)
         rolled = replay(log, upto).rolled_back_by if log.first == 1 else {}

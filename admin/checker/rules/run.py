@@ -33,6 +33,8 @@ class Log:
     space: list[int | None] = field(default_factory=list)
     sealed: list[tuple[float, int, int] | None] = field(default_factory=list)
     """Time, CRC and length of the body: what the checksum covers beside the other columns."""
+    replays: dict[int, object] = field(default_factory=dict, repr=False, compare=False)
+    """What `fates.replay` made of it before, which many invariants ask for."""
 
     @property
     def first(self) -> int:
@@ -87,7 +89,7 @@ class Log:
         return row if request is None else row | {"session": request[0], "seq": request[1]}
 
 
-_COLUMNS = tuple(Log.__dataclass_fields__)[2:]
+_COLUMNS = tuple(Log.__dataclass_fields__)[2:-1]
 _PLAIN = ("index", "term", "kind", "origin", "lsn", "flags", "crc")
 
 
