@@ -54,6 +54,7 @@ bench: $(VENV)/.installed ## load and latency on this machine (ARGS='--workload 
 
 bench-spark: $(VENV)/.installed ## rows and operations a second of the checker on Spark (ROWS='1000000 3000000')
 	@$(BIN)/python -m tests.bench.spark_speed $(ROWS)
+	@$(BIN)/python -m tests.bench.fetch_speed
 
 drills: $(VENV)/.installed ## the whole catalogue on real processes, 3 and 5 nodes (OUT=/tmp/drills DRILLS='chaos')
 	@for nodes in 3 5; do for drill in $(DRILLS); do \

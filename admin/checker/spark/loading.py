@@ -1,12 +1,17 @@
-"""Tables of bundles as DataFrames: large ones in Parquet are read by Spark without Python."""
+"""Tables of bundles as DataFrames, each by the cheapest way there is.
+
+What no bundle has is known to be empty, so that queries about it cost nothing. Large tables in
+Parquet are read by Spark without Python. The rest is read by ordinary Python tasks: the data source
+gives the same, but plans in a Python process of its own for every query.
+"""
 
 import functools
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from admin.checker.spark.source import QsyncSource
+from admin.checker.spark.scanning import Batches
+from admin.checker.spark.source import QsyncSource, Reader
 from admin.evidence.bundle import Bundle
 from admin.evidence.tables import RUN
 
@@ -18,14 +23,15 @@ LARGE_BYTES = 16 << 20
 
 
 def load(session: "SparkSession", table: str, paths: Sequence[Path]) -> "DataFrame":
-    """A table of all bundles; the data source must be registered."""
-    large = [path for path in paths if is_large(path, table)]
-    small = [path for path in paths if path not in large]
+    """A table of all bundles."""
+    there = [path for path in paths if Bundle.open(path).parts(table)]
+    large = [path for path in there if is_large(path, table)]
+    small = [path for path in there if path not in large]
     found = [_read(session, table, path) for path in large]
-    if small or not found:
-        given = json.dumps([str(each.absolute()) for each in small])
-        source = session.read.format("qsync").option("table", table).option("paths", given)
-        found.append(source.load())
+    if small:
+        found.append(_in_python(session, table, small))
+    if not found:
+        return session.createDataFrame([], _ddl(table))
     return functools.reduce(lambda one, other: one.unionByName(other), found)
 
 
@@ -36,10 +42,27 @@ def is_large(path: Path, table: str) -> bool:
     return size >= LARGE_BYTES and all(part.is_parquet for part in parts)
 
 
+def _ddl(table: str) -> str:
+    return QsyncSource({"table": table}).schema()
+
+
+def _in_python(session: "SparkSession", table: str, paths: Sequence[Path]) -> "DataFrame":
+    reader = Reader(table, [str(path.absolute()) for path in paths], aligned=False)
+    parts = reader.partitions()
+
+    def read(batches: Batches) -> Batches:
+        for each in batches:
+            for number in each.column(0).to_pylist():
+                yield from reader.read(parts[number])
+
+    numbers = session.range(0, len(parts), 1, len(parts))
+    return numbers.mapInArrow(read, _ddl(table))
+
+
 def _read(session: "SparkSession", table: str, path: Path) -> "DataFrame":
     from pyspark.sql import functions as f  # noqa: PLC0415 - comes with the extra
 
     bundle = Bundle.open(path)
     files = [str(part.path.absolute()) for part in bundle.parts(table)]
-    found = session.read.schema(QsyncSource({"table": table}).schema()).parquet(*files)
+    found = session.read.schema(_ddl(table)).parquet(*files)
     return found.withColumn(RUN, f.coalesce(f.col(RUN), f.lit(bundle.manifest.run_id)))
