@@ -18,6 +18,7 @@ _OPTION: Final = re.compile(r"[{,]\s*(\w*)\Z")
 _QUOTED: Final = re.compile(r"""(?<!\\)(['"]).*?(?<!\\)\1""")
 _NAME: Final = re.compile(r"([A-Za-z_][\w.:]*)\s*\Z")
 _GIVEN: Final = re.compile(r"(\w+)\s*=\s*\Z")
+_MORE: Final = " ..."
 _PAIRS: Final = {"{": "}", "(": ")", "[": "]"}
 
 
@@ -195,6 +196,14 @@ def _split(chain: str) -> tuple[str, str, str]:
     """`box.info.sy` is `box.info`, `.` and `sy`."""
     at = max(chain.rfind("."), chain.rfind(":"))
     return (chain[:at], chain[at], chain[at + 1 :]) if at >= 0 else ("", "", chain)
+
+
+def hint_line(line: str, width: int) -> str:
+    """The same in so many columns, without a word that is cut."""
+    found = hint(line)
+    if len(found) <= width:
+        return found
+    return found[: width - len(_MORE)].rpartition(" ")[0].rstrip() + _MORE
 
 
 def hint(line: str) -> str:

@@ -24,7 +24,7 @@ from typing_extensions import override
 from admin.box.opening import open_box
 from admin.lab import home
 from cli.shell.chunks import unfinished
-from cli.shell.complete import candidates, hint
+from cli.shell.complete import candidates, hint_line
 from cli.shell.oneshot import Job
 from cli.shell.runtime import installed
 from cli.shell.standing import Watcher
@@ -172,7 +172,7 @@ class Editor:
         session = self._session
         assert session is not None
         before = session.default_buffer.document.text_before_cursor
-        found = hint(before)
+        found = hint_line(before, shutil.get_terminal_size().columns - 1)
         return (
             f" {found}" if found else r" Tab completes  Alt-Enter new line  Ctrl-R history  \help"
         )

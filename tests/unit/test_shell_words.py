@@ -8,7 +8,7 @@ import pytest
 
 from cli.shell import hints, standing, tutorial
 from cli.shell.chunks import chunks
-from cli.shell.complete import Names, candidates, hint
+from cli.shell.complete import Names, candidates, hint, hint_line
 from cli.shell.failures import LuaSyntax
 from cli.shell.formats import Format
 from cli.shell.known import BOX, SPACE
@@ -99,6 +99,13 @@ def test_the_hint_line_says_how_a_thing_is_called() -> None:
     assert hint("box.ctl.promote(").startswith("box.ctl.promote()")
     assert hint("box.space.t:update(1, {{").startswith(":update(key,")
     assert hint("1 + 1") == ""
+    whole = hint("box.commit(")
+    assert hint_line("box.commit(", 200) == whole
+    for width in (40, 60, 79):
+        cut = hint_line("box.commit(", width)
+        assert len(cut) <= width
+        assert cut.endswith(" ...")
+        assert whole.startswith(cut.removesuffix("..."))
 
 
 def test_every_page_of_help_says_what_its_thing_does() -> None:
