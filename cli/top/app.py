@@ -1,6 +1,7 @@
 """The running screen: one task paints, one reads keys, and what was asked for is done beside."""
 
 import io
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +21,8 @@ from cli.top.view import Ask, Do, Plan, Record, Save, Seek, Verb, View, Wish, pr
 from qsync.errors import QsyncError
 from qsync.wire.verbs import Clear, Demote, Promote, Request
 
+_FONTS = re.compile(r"@font-face\s*\{.*?\}", re.DOTALL)
+"""A saved screen fetches nothing from anywhere: the viewer's own fixed-width font does."""
 RECORD_S = 1.0
 """A recording has a moment a second."""
 ACT_S = 15.0
@@ -158,7 +161,8 @@ class App:
         paper.print(self._screen())
         path = Path(f"qsync-top-{_stamp()}.svg")
         try:
-            path.write_text(paper.export_svg(title=f"qsync top {self.picture.cluster}"), "utf-8")
+            drawn = paper.export_svg(title=f"qsync top {self.picture.cluster}")
+            path.write_text(_FONTS.sub("", drawn), "utf-8")
         except OSError as error:
             return f"{path} cannot be written: {error.strerror}"
         return f"saved {path.absolute()}"

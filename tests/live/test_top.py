@@ -109,6 +109,7 @@ def test_a_person_sees_the_cluster_promotes_by_name_and_quits(
         assert termios.tcgetattr(screen.far) == screen.before
     (saved,) = tmp_path.glob("*.svg")
     assert "<svg" in saved.read_text()
+    assert 'url("http' not in saved.read_text()
     assert other in saved.read_text()
 
 
