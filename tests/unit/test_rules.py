@@ -7,6 +7,7 @@ import pytest
 
 from admin.checker.quick import TITLES
 from admin.checker.rules.catalogue import BY_ID, RULES, verdict_of
+from admin.checker.rules.fenced import SLACK_S, fence
 from admin.checker.rules.run import Run
 from admin.checker.verdict import Result, Verdict
 from admin.evidence.manifest import Manifest
@@ -74,6 +75,14 @@ def test_a_run_in_which_nothing_broke_is_inconclusive() -> None:
     calm = Run(Manifest(run_id="calm", source="drill", faults=True), ops=[op])
     verdict = verdict_of(BY_ID["eventful"], BY_ID["eventful"].find(calm))
     assert (verdict.result, verdict.note) == (Result.UNKNOWN, "no fault happened")
+
+
+def test_the_fence_of_real_nodes_follows_from_their_settings() -> None:
+    settings: dict[str, object] = {"replication": {"timeout": "250ms"}}
+    assert fence(Manifest(run_id="real", source="drill", settings=settings)) == 4 * 0.25 + SLACK_S
+    assert fence(Manifest(run_id="odd", source="drill", settings={"replication": {}})) is None
+    odd: dict[str, object] = {"replication": {"timeout": "soon"}}
+    assert fence(Manifest(run_id="odd", source="drill", settings=odd)) is None
 
 
 def test_transactions_that_append_are_work() -> None:

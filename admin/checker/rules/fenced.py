@@ -2,18 +2,36 @@
 
 from admin.checker.rules.rule import Finding, Rule
 from admin.checker.rules.run import Run, Status
+from admin.evidence.manifest import Manifest
+from qsync.core.config import DISCONNECT_FACTOR
+from qsync.units import duration
 
 FENCED = "fenced"
 SETTING = "fence_seconds"
 """In the manifest: how long a leader may go on that hears no quorum."""
+SLACK_S = 1.0
+"""Samples of real nodes are dated when they arrive."""
 NANOS = 1_000_000_000
+
+
+def fence(manifest: Manifest) -> float | None:
+    """By the manifest, or by the settings of the nodes that it has; None if it has neither."""
+    given = manifest.settings.get(SETTING)
+    if isinstance(given, int | float):
+        return float(given)
+    known = manifest.settings.get("replication")
+    timeout = known.get("timeout") if isinstance(known, dict) else None
+    try:
+        return None if timeout is None else DISCONNECT_FACTOR * duration(str(timeout)) + SLACK_S
+    except ValueError:
+        return None
 
 
 def find(run: Run) -> Finding:
     """Once a node takes writes in a term, nobody does in a lower one for longer than the fence."""
-    limit = run.manifest.settings.get(SETTING)
-    if not isinstance(limit, int | float) or run.manifest.clock != "one":
-        return Finding(lacks=f"no setting `{SETTING}`, or clocks that cannot be compared")
+    limit = fence(run.manifest)
+    if limit is None or run.manifest.clock != "one":
+        return Finding(lacks="nobody knows when the fence falls, or clocks cannot be compared")
     writable = [each for each in run.status if each.ro is False]
     first: dict[int, Status] = {}
     for each in sorted(writable, key=lambda sample: sample.time_mono):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from admin.checker.rules.catalogue import RULES, verdict_of
-from admin.checker.rules.fenced import SETTING
+from admin.checker.rules.fenced import fence
 from admin.checker.rules.rule import Finding
 from admin.checker.spark import frames, invariants
 from admin.checker.spark.columns import Whose
@@ -100,11 +100,9 @@ def verdicts(found: dict[str, Finding]) -> list[Verdict]:
 def _facts(manifest: Manifest) -> tuple[object, ...]:
     """What queries may know of a manifest."""
     nodes = sorted({each.node for each in manifest.nodes if each.voter})
-    limit = manifest.settings.get(SETTING)
-    fence = float(limit) if isinstance(limit, int | float) else None
     clock = manifest.clock == "one"
     whole = manifest.whole and not any(each.problem for each in manifest.nodes)
-    return (manifest.voters, manifest.quorum, nodes, whole, clock, fence)
+    return (manifest.voters, manifest.quorum, nodes, whole, clock, fence(manifest))
 
 
 def _over(session: "SparkSession", units: Sequence[Unit]) -> "DataFrame":
