@@ -1,5 +1,6 @@
 """Where Spark is to run, as users name it; nothing here starts it."""
 
+import os
 import socket
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from admin.checker.spark import place, shipping
+from admin.checker.spark import java, place, session, shipping
 from admin.checker.spark.failures import NoSpark
 from admin.checker.spark.place import Place, Way
 from admin.checker.spark.progress import Moment, Seen
@@ -42,6 +43,30 @@ def test_a_cluster_elsewhere_is_not_told_to_call_back_on_loopback() -> None:
     assert Place.of("spark://127.0.0.1:7077,localhost:7078").listens_on_loopback
     for url in ("spark://10.1.2.3:7077", "spark://127.0.0.1:1,10.1.2.3:2", "yarn"):
         assert not Place.of(url).listens_on_loopback, url
+
+
+def test_executors_run_the_interpreter_that_is_named_else_one_that_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(java, "home", lambda: Path("/java"))
+    wanted = [
+        ("local[2]", None, "/other", sys.executable),
+        ("local[2]", "/named", "/other", "/named"),
+        ("spark://127.0.0.1:7077", None, None, sys.executable),
+        ("spark://127.0.0.1:7077", None, "/other", "/other"),
+        ("spark://10.1.2.3:7077", None, None, None),
+        ("spark://10.1.2.3:7077", "/named", "/other", "/named"),
+    ]
+    for url, named, before, after in wanted:
+        with monkeypatch.context() as patched:
+            for variable in ("JAVA_HOME", "PYTHONSAFEPATH", "SPARK_LOCAL_IP", "PYSPARK_PYTHON"):
+                patched.setenv(variable, "")
+            patched.setenv("PYSPARK_DRIVER_PYTHON", "")
+            patched.delenv("PYSPARK_PYTHON")
+            if before is not None:
+                patched.setenv("PYSPARK_PYTHON", before)
+            session._environment(Place.of(url), python=named)
+            assert os.environ.get("PYSPARK_PYTHON") == after, url
 
 
 @pytest.mark.parametrize("scheme", ["spark", "sc"])

@@ -23,6 +23,7 @@ SHUFFLE_PARTITIONS = 4
 NOISE = "spark.log"
 _TAIL_LINES = 3
 _NAME = "qsync check"
+_PYTHON = "spark.pyspark.python"
 
 
 @contextlib.contextmanager
@@ -109,7 +110,7 @@ def _started(place: Place, kept: Path, wanted: dict[str, str]) -> "SparkSession"
     from pyspark.sql import SparkSession  # noqa: PLC0415 - the same
 
     if place.way is not Way.SUBMITTED:
-        _environment(place)
+        _environment(place, python=wanted.get(_PYTHON))
     builder = SparkSession.builder.appName(_NAME)
     builder = builder.master(place.url) if place.url else builder
     for name, value in (_settings(place, kept) | wanted).items():
@@ -123,13 +124,18 @@ def _started(place: Place, kept: Path, wanted: dict[str, str]) -> "SparkSession"
     return opened
 
 
-def _environment(place: Place) -> None:
-    """What the Java process and Python workers inherit."""
+def _environment(place: Place, *, python: str | None) -> None:
+    """What the Java process and Python workers inherit. `python`: the executors' own."""
     os.environ["JAVA_HOME"] = str(java.home())
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["PYTHONSAFEPATH"] = "1"
-    if place.is_here:
+    if python is not None:
+        # Only spark-submit heeds the setting; a session that Python begins looks here.
+        os.environ["PYSPARK_PYTHON"] = python
+    elif place.is_here:
         os.environ["PYSPARK_PYTHON"] = sys.executable
+    elif place.listens_on_loopback:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if place.listens_on_loopback:
         os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
 
