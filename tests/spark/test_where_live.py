@@ -161,6 +161,29 @@ def test_what_ends_a_job_is_told_in_a_line(session: "SparkSession", bundle: Bund
 
 
 @pytest.mark.soak
+def test_an_interrupt_ends_it_without_a_trace(bundle: Bundle, tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    child = pexpect.spawn(
+        str(QSYNC),
+        ["check", str(bundle.path)],
+        env=environment(tmp_path) | {"TMPDIR": str(temporary)},
+        cwd=str(tmp_path),
+        encoding="utf-8",
+        timeout=550,
+        dimensions=(LINES, COLUMNS),
+    )
+    with child:
+        child.expect("judging: ")
+        child.sendintr()
+        screen = child.read()
+    assert child.exitstatus == 130, screen
+    assert in_words(screen, columns=COLUMNS).splitlines()[-1] == "interrupted"
+    assert "Traceback" not in screen
+    assert list(temporary.glob("qsync-spark-*")) == []
+
+
+@pytest.mark.soak
 @pytest.mark.timeout(1800)
 def test_a_standalone_cluster_judges_by_url_and_by_submission(
     bundle: Bundle, tmp_path: Path

@@ -1,5 +1,6 @@
 """Where Spark is to run, as users name it; nothing here starts it."""
 
+import logging
 import os
 import socket
 import subprocess
@@ -82,6 +83,12 @@ def test_where_nobody_listens_is_told_at_once(scheme: str, tmp_path: Path) -> No
 def test_what_is_no_address_is_told_so(url: str) -> None:
     with pytest.raises(NoSpark, match="is no address of Spark"):
         Place.of(url).reach()
+
+
+def test_what_is_logged_meanwhile_goes_to_the_file(tmp_path: Path) -> None:
+    with session._logged(tmp_path / "spark.log"):
+        logging.getLogger().error("Exception while sending command.")
+    assert "while sending" in (tmp_path / "spark.log").read_text()
 
 
 def test_progress_only_grows() -> None:

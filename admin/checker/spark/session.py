@@ -1,6 +1,7 @@
 """A Spark session, wherever Spark runs; what Spark says on the way goes to a file."""
 
 import contextlib
+import logging
 import os
 import shutil
 import sys
@@ -36,7 +37,7 @@ def using_session(
     """The session that this process has already (a notebook's), or one until the end of the block.
 
     What a session that was there already is sent of ours, it keeps until it ends. Without `folder`
-    what Spark wrote goes at the end, if all went well. Raises what `open_session` does.
+    what Spark wrote goes at the end. Raises what `open_session` does.
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - comes with the extra
 
@@ -45,14 +46,31 @@ def using_session(
         _shipped(found)
         yield found
         return
-    kept = folder or _fresh()
-    opened = open_session(spark=url, folder=kept, settings=settings)
+    kept, started = folder or _fresh(), False
     try:
-        yield opened
+        with _logged(kept / NOISE):
+            opened = open_session(spark=url, folder=kept, settings=settings)
+            started = True
+            try:
+                yield opened
+            finally:
+                opened.stop()
     finally:
-        opened.stop()
-    if folder is None:
-        shutil.rmtree(kept, ignore_errors=True)
+        if folder is None and started:
+            shutil.rmtree(kept, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _logged(path: Path) -> Iterator[None]:
+    """What its Python half says when it is interrupted, too: a traceback on stderr otherwise."""
+    heard = logging.FileHandler(path, encoding="utf-8", delay=True)
+    root = logging.getLogger()
+    root.addHandler(heard)
+    try:
+        yield
+    finally:
+        root.removeHandler(heard)
+        heard.close()
 
 
 def open_session(
