@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import trio
@@ -73,11 +73,10 @@ async def _converse(job: Job) -> None:
         watcher = Watcher(talk)
         await watcher.look()
         editor.attach(talk, watcher)
-        with patch_stdout(raw=True):
-            nursery.start_soon(watcher.run)
-            _say(_greeting(talk, watcher))
-            await _loop(talk, editor)
-            talk.voices.back()
+        nursery.start_soon(watcher.run)
+        _say(_greeting(talk, watcher))
+        await _loop(talk, editor)
+        talk.voices.back()
         nursery.cancel_scope.cancel()
 
 
@@ -146,7 +145,7 @@ class Editor:
         def read() -> str:
             return session.prompt(default=draft, handle_sigint=False)
 
-        return await trio.to_thread.run_sync(read, abandon_on_cancel=True)
+        return await _aside(read)
 
     async def question(self, words: str) -> str:
         """An answer; an empty one for Ctrl-C and Ctrl-D."""
@@ -158,7 +157,7 @@ class Editor:
             except (KeyboardInterrupt, EOFError):
                 return ""
 
-        return await trio.to_thread.run_sync(read, abandon_on_cancel=True)
+        return await _aside(read)
 
     def _message(self) -> FormattedText:
         talk, watcher = self._talk, self._watcher
@@ -176,6 +175,15 @@ class Editor:
         return (
             f" {found}" if found else r" Tab completes  Alt-Enter new line  Ctrl-R history  \help"
         )
+
+
+async def _aside(read: Callable[[], str]) -> str:
+    """Ask a person, in a thread. What is printed meanwhile appears above the question.
+
+    Only meanwhile: what a chunk prints is on the screen before the next prompt begins.
+    """
+    with patch_stdout(raw=True):
+        return await trio.to_thread.run_sync(read, abandon_on_cancel=True)
 
 
 class Names(Completer):

@@ -63,19 +63,12 @@ class Screen:
 
     def until(self, pattern: str, *, patience: float = PATIENCE_S) -> str:
         """Watch until the screen shows it; the whole screen then."""
-        found = self.shows(pattern, patience=patience)
-        assert found or self.alive, f"no {pattern!r} before the end:\n{self.text}"
-        assert found, f"no {pattern!r} within {patience} s:\n{self.text}"
-        return self.text
-
-    def shows(self, pattern: str, *, patience: float = PATIENCE_S) -> bool:
-        """Watch until the screen shows it; False when it does not in time, or has ended."""
         deadline = time.monotonic() + patience
         while not re.search(pattern, self.text):
-            if time.monotonic() >= deadline or not self.alive:
-                return False
+            assert time.monotonic() < deadline, f"no {pattern!r} within {patience} s:\n{self.text}"
+            assert self.alive, f"no {pattern!r} before the end:\n{self.text}"
             self.watch()
-        return True
+        return self.text
 
     def becomes(self, expected: str | None, of: Callable[[str], str]) -> str:
         """Watch until the screen, seen through `of`, is that; without it, until it is at rest.
