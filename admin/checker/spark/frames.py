@@ -109,12 +109,13 @@ def statuses(tables: Tables) -> "DataFrame":
 
 
 def digests(tables: Tables) -> "DataFrame":
-    """Nodes that have confirmed the same index show the same; needs `known`."""
+    """Nodes that have confirmed the same index, or rest there, show the same; needs `known`."""
     return _sql(
         """
         with shown as (
             select d.*, first(node) over w origin, first(digest) over w wanted from {digests} d
-            join {known} k using (run_id, node, generation) where d.`index` <= k.confirmed
+            join {known} k using (run_id, node, generation) join {runs} r using (run_id)
+            where d.`index` <= k.confirmed or r.whole
             window w as (partition by d.run_id, d.`index`, space, coalesce(bucket, 0)
                          order by node))
         select run_id, 'facts' what, 'digests-equal' invariant, 0L node, 0L generation, 0L `index`,
@@ -126,6 +127,7 @@ def digests(tables: Tables) -> "DataFrame":
         tables,
         "digests",
         "known",
+        "runs",
     )
 
 
