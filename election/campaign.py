@@ -67,6 +67,8 @@ class Campaign(Seat):
         self.position = position
         self.tallies = Tallies()
         """Who asked for votes lately, who said what, and why not."""
+        self.absent: set[Replica] = set()
+        """Peers at whose address nobody listens: their votes are not waited for."""
         self._poll: Poll | None = None
 
     def grew(self, position: Position) -> None:
@@ -244,13 +246,14 @@ class Campaign(Seat):
 
     def _decide(self, poll: Poll) -> None:
         """Won, or cannot be won any more: then it is tried again soon (split votes end early)."""
-        tally, voters = poll.tally, len(self.voters)
+        tally = poll.tally
+        missing = self.absent.intersection(self.voters).difference(tally.answers)
         if tally.ayes() >= self.quorum:
             if tally.pre:
                 self._campaign(promoted=False)
             else:
                 self._lead()
-        elif tally.open(voters) < self.quorum and not poll.hopeless:
+        elif tally.open(len(self.voters)) - len(missing) < self.quorum and not poll.hopeless:
             poll.hopeless = True
             if tally.nays() & PASSING or self.term == 0:
                 self._arm_soon()

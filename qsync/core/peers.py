@@ -121,6 +121,7 @@ def connected(machine: "Machine", event: Connected) -> None:
     progress = machine.peers[event.peer]
     progress.begin(epoch=event.epoch, connected=True, last=ledger.log.last, now=ledger.now)
     progress.empty, progress.term = event.empty, event.term
+    machine.raft.absent.discard(event.peer)
     # An empty cluster may begin only when every member has been seen to be as empty.
     if (
         not machine.raft.ballot.member
@@ -142,5 +143,7 @@ def disconnected(machine: "Machine", event: Disconnected) -> None:
     progress = machine.peers[event.peer]
     if progress.epoch == event.epoch:
         progress.connected = False
+    if event.refused:
+        machine.raft.absent.add(event.peer)
     if event.refused and machine.leader is None and machine.raft.leader == event.peer:
         machine.raft.leader_gone()
