@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -139,4 +140,8 @@ def running(
     try:
         yield Screen(process, rows, columns)
     finally:
-        process.close(force=True)
+        # Not close(force=True): it gives the kernel a tenth of a second.
+        if process.isalive():
+            process.kill(signal.SIGKILL)
+            process.wait()
+        process.close()
