@@ -15,7 +15,7 @@ from pathlib import Path
 _PROC = Path("/proc")
 _DEAD = frozenset("ZXx")
 # Fields of /proc/PID/stat, counted behind the command's closing bracket (proc(5)).
-_STATE, _UTIME, _STIME, _START = 0, 11, 12, 19
+_STATE, _UTIME, _STIME, _THREADS, _START = 0, 11, 12, 17, 19
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,10 +27,12 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        """It runs, or is paused; a zombie does not."""
+        """It runs, or is paused; a zombie does not, unless threads of it still hold its files."""
         _reap(self.pid)
         fields = _stat(self.pid)
-        return fields is not None and self._is(fields) and fields[_STATE] not in _DEAD
+        if fields is None or not self._is(fields):
+            return False
+        return fields[_STATE] not in _DEAD or int(fields[_THREADS]) > 1
 
     @property
     def paused(self) -> bool:

@@ -13,6 +13,7 @@ import yaml
 from admin import lab, ports, processes
 from admin.processes import Process
 from qsync.errors import ConfigError
+from tests.live import real
 
 
 def idle(tmp_path: Path) -> Process:
@@ -149,3 +150,23 @@ def test_wanted_ports_are_given_when_all_of_them_are_free() -> None:
     assert ports.free_ports(1, wanted=range(free, free + 1)) == [free]
     with socket.create_server((ports.LOOPBACK, free)):
         assert ports.free_ports(1, wanted=range(free, free + 1)) != [free]
+
+
+def test_a_process_is_there_as_long_as_one_of_its_threads(tmp_path: Path) -> None:
+    """A killed node may hold its directory for a moment longer than its first thread lives."""
+    program = (
+        "import ctypes, threading\n"
+        "threading.Thread(target=threading.Event().wait).start()\n"
+        "print('begun', flush=True)\n"
+        "ctypes.CDLL(None).pthread_exit(None)\n"
+    )
+    command = [sys.executable, "-c", program]
+    process = processes.start(command, log=tmp_path / "log", env=dict(os.environ))
+    try:
+        stat = Path(f"/proc/{process.pid}/stat")
+        real.until(lambda: stat.read_text("ascii").rpartition(") ")[2][:1] == "Z", "it is a zombie")
+        assert process.alive
+    finally:
+        process.send(signal.SIGKILL)
+        assert process.wait_gone(10)
+    assert not process.alive
