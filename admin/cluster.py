@@ -158,6 +158,21 @@ def wait_writable(seeds: Sequence[str], *, timeout: float) -> Survey:
         time.sleep(ASKED_AGAIN_S)
 
 
+def wait_at_rest(addresses: Sequence[str], *, timeout: float) -> bool:
+    """Wait until all answer and nothing is pending on any of them; whether it came to that.
+
+    Followers hear with the next heartbeat only that what they hold is confirmed.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        found = survey(addresses, timeout=ASKED_AGAIN_S * 10)
+        if not found.silent and not any(each.limbo.len for each in found.samples):
+            return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(ASKED_AGAIN_S)
+
+
 def wait_answers(address: str, *, timeout: float) -> Survey:
     """Ask a node that was just started until it answers, and a moment longer until it has joined.
 

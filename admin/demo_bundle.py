@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from admin import cluster
 from admin.cluster import Survey
 from admin.evidence.bundle import write_part
 from admin.evidence.collect import Dump
@@ -11,6 +12,9 @@ from admin.evidence.sampling import Recorder
 from admin.evidence.tables import Row
 from admin.evidence.witnesses import witnesses
 from admin.lab import Lab
+
+REST_S = 5.0
+"""What a healed cluster is given until nothing is pending any more."""
 
 
 @dataclass(slots=True)
@@ -33,6 +37,7 @@ class Diary:
 
     def save(self, lab: Lab, folder: Path, *, seed: int, lines: int) -> None:
         """Beside the history: logs, digests, samples and faults of a cluster that is healed."""
+        cluster.wait_at_rest(lab.addresses, timeout=REST_S)
         with witnesses(lab.addresses) as known:
             bundle = Dump(folder, run_id=f"demo-{seed}").collect(known, source="demo")
         last = bundle.rows("status")

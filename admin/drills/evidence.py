@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from admin import cluster
 from admin.ask import Line
 from admin.drills.measure import faults
 from admin.drills.record import Event, Mark, Recorded
@@ -23,6 +24,7 @@ from admin.lab import Lab
 from qsync.errors import QsyncError
 
 _ASK_S = 10.0
+_REST_S = 5.0
 _NS = 1_000_000_000
 _TIMELINES = ("timeline.1.jsonl", "timeline.jsonl")
 
@@ -71,6 +73,8 @@ def save_all(run: Recorded, lab: Lab, out: Path) -> None:
 def _dump(run: Recorded, lab: Lab, out: Path) -> Bundle:
     """Logs, digests and a last look at the nodes that answer; the manifest names the others."""
     run_id = f"{run.drill.name}-{run.began_at}"
+    if run.proof is not None:
+        cluster.wait_at_rest(lab.addresses, timeout=_REST_S)
     with ExitStack() as lines:
         known: list[Witness] = []
         silent: list[NodeFacts] = []
