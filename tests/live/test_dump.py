@@ -7,11 +7,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from admin import ask, lab
+from admin import ask, cluster, lab
 from admin.ask import Line
 from admin.checker.rules.catalogue import judge, load
 from admin.checker.verdict import Result
@@ -160,6 +161,10 @@ def _quiet(found: lab.Lab) -> bool:
 
 
 def test_nodes_say_that_they_pack_and_an_older_one_is_asked_for_entries(three: lab.Lab) -> None:
+    for number in range(9):
+        put(three, [number, "x"])
+    known = partial(cluster.survey, three.addresses)
+    until(lambda: min(each.written for each in known().samples) >= 9, "all have as much")
     with Line(three.addresses[0], timeout=20) as line:
         assert packed.FEATURE in line.greeting.features
         answer = packed.read(line.ask(Packed(1, Index(1), 3, 64)))
