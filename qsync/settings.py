@@ -13,26 +13,15 @@ from qsync import units
 Parse = Callable[[str], object]
 
 
-def _duration(low: str, high: str) -> Parse:
-    first, last = units.duration(low), units.duration(high)
+def _quantity(read: Callable[[str], float], low: str, high: str) -> Parse:
+    """Text with a unit, as `read` understands it."""
+    first, last = read(low), read(high)
 
     def parse(text: str) -> object:
-        seconds = units.duration(text)
-        if not first <= seconds <= last:
+        found = read(text)
+        if not first <= found <= last:
             raise ValueError(f"is not between {low} and {high}")
-        return seconds
-
-    return parse
-
-
-def _size(low: str, high: str) -> Parse:
-    first, last = units.size(low), units.size(high)
-
-    def parse(text: str) -> object:
-        bytes_ = units.size(text)
-        if not first <= bytes_ <= last:
-            raise ValueError(f"is not between {low} and {high}")
-        return bytes_
+        return found
 
     return parse
 
@@ -65,14 +54,14 @@ def _fencing(text: str) -> object:
 
 
 SETTINGS: Final[Mapping[str, Parse]] = {
-    "election.timeout": _duration("10ms", "1h"),
+    "election.timeout": _quantity(units.duration, "10ms", "1h"),
     "election.fencing": _fencing,
-    "replication.timeout": _duration("5ms", "1h"),
+    "replication.timeout": _quantity(units.duration, "5ms", "1h"),
     "replication.synchro_quorum": Quorum,
-    "replication.synchro_timeout": _duration("1ms", "24h"),
+    "replication.synchro_timeout": _quantity(units.duration, "1ms", "24h"),
     "replication.synchro_policy": _word("rollback", "detach"),
     "replication.queue_entries_max": _integer(1, 100_000_000),
-    "replication.queue_bytes_max": _size("1KiB", "64GiB"),
+    "replication.queue_bytes_max": _quantity(units.size, "1KiB", "64GiB"),
 }
 """Each by its name in the configuration file; a parser raises ValueError, "the value ..."."""
 TEXT_CHARACTERS_MAX = 200
