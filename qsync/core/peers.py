@@ -145,5 +145,5 @@ def disconnected(machine: "Machine", event: Disconnected) -> None:
         progress.connected = False
     if event.refused:
         machine.raft.absent.add(event.peer)
-    if event.refused and machine.leader is None and machine.raft.leader == event.peer:
-        machine.raft.leader_gone()
+        if machine.leader is None and machine.raft.leader == event.peer:
+            machine.raft.leader_gone()
