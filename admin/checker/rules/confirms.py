@@ -1,7 +1,7 @@
 """CONFIRM records go forward, and a leader confirms by entries of its own term."""
 
 from admin.checker.rules.queue import Queue
-from admin.checker.rules.rule import Finding, Rule
+from admin.checker.rules.rule import Finding, Rule, followed
 from admin.checker.rules.run import CONFIRM, Log, Run
 
 FORWARD = "confirms-forward"
@@ -9,10 +9,7 @@ FORWARD = "confirms-forward"
 
 def find(run: Run) -> Finding:
     """A CONFIRM names a synchronous entry of its own term, above what any before it named."""
-    found = Finding()
-    for log in run.logs.values():
-        _follow(log, found)
-    return found
+    return followed(run, _follow)
 
 
 def _follow(log: Log, found: Finding) -> None:

@@ -1,7 +1,7 @@
 """An asynchronous transaction behind a pending one shares its fate; others are shown at once."""
 
 from admin.checker.rules.queue import Queue
-from admin.checker.rules.rule import Finding, Rule
+from admin.checker.rules.rule import Finding, Rule, followed
 from admin.checker.rules.run import ROLLBACK, TXN, WAIT_ACK, WAIT_SYNC, Log, Run
 
 SHARED = "fates-shared"
@@ -9,11 +9,7 @@ SHARED = "fates-shared"
 
 def find(run: Run) -> Finding:
     """Nothing waits behind nothing, and what did not wait is never rolled back."""
-    found = Finding()
-    for log in run.logs.values():
-        if log.first == 1:
-            _follow(log, found)
-    return found
+    return followed(run, _follow, whole=True)
 
 
 def _follow(log: Log, found: Finding) -> None:

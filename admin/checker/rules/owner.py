@@ -1,6 +1,6 @@
 """Only the owner of the limbo appends: a deposed or fenced leader adds nothing to any log."""
 
-from admin.checker.rules.rule import Finding, Rule
+from admin.checker.rules.rule import Finding, Rule, followed
 from admin.checker.rules.run import DEMOTE, PROMOTE, ROLLBACK, TXN, Log, Run
 
 OWNER = "log-owner"
@@ -8,10 +8,7 @@ OWNER = "log-owner"
 
 def find(run: Run) -> Finding:
     """A term begins with its PROMOTE, all its entries have that origin, and none after a DEMOTE."""
-    found = Finding()
-    for log in run.logs.values():
-        _follow(log, found)
-    return found
+    return followed(run, _follow)
 
 
 def _follow(log: Log, found: Finding) -> None:

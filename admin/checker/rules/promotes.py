@@ -1,7 +1,7 @@
 """A PROMOTE continues the log that it stands in: else two histories were mixed (split brain)."""
 
 from admin.checker.rules.queue import Queue
-from admin.checker.rules.rule import Finding, Rule
+from admin.checker.rules.rule import Finding, Rule, followed
 from admin.checker.rules.run import DEMOTE, PROMOTE, Log, Run
 
 FITS = "promote-fits"
@@ -9,11 +9,7 @@ FITS = "promote-fits"
 
 def find(run: Run) -> Finding:
     """PROMOTE and DEMOTE name the former owner and its last lsn; a PROMOTE has a new term."""
-    found = Finding()
-    for log in run.logs.values():
-        if log.first == 1:
-            _follow(log, found)
-    return found
+    return followed(run, _follow, whole=True)
 
 
 def _follow(log: Log, found: Finding) -> None:

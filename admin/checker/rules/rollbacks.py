@@ -1,7 +1,7 @@
 """A ROLLBACK takes what was pending, and never the PROMOTE that its leader stands on."""
 
 from admin.checker.rules.queue import Queue
-from admin.checker.rules.rule import Finding, Rule
+from admin.checker.rules.rule import Finding, Rule, followed
 from admin.checker.rules.run import PROMOTE, ROLLBACK, Log, Run
 
 LEGAL = "rollback-legal"
@@ -9,11 +9,7 @@ LEGAL = "rollback-legal"
 
 def find(run: Run) -> Finding:
     """It names a transaction that was pending; what was confirmed before is another invariant's."""
-    found = Finding()
-    for log in run.logs.values():
-        if log.first == 1:
-            _follow(log, found)
-    return found
+    return followed(run, _follow, whole=True)
 
 
 def _follow(log: Log, found: Finding) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypedDict, Unpack
 
 from admin.checker.exhibit import EXHIBITS_MAX, Exhibit
-from admin.checker.rules.run import Run
+from admin.checker.rules.run import Log, Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,3 +64,12 @@ class Rule:
     title: str
     needs: tuple[str, ...]
     find: Callable[[Run], Finding]
+
+
+def followed(run: Run, follow: Callable[[Log, Finding], None], *, whole: bool = False) -> Finding:
+    """What `follow` finds in each log; with `whole` in those alone that begin with entry 1."""
+    found = Finding()
+    for log in run.logs.values():
+        if not whole or log.first == 1:
+            follow(log, found)
+    return found

@@ -1,5 +1,6 @@
 """What filters that Spark pushes down leave of runs, nodes and entries."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pyspark.sql.datasource import (
@@ -22,6 +23,12 @@ class Bounds:
     run_id: str | None = None
     first: int = 0
     last: int = 1 << 62
+
+    def pushed(self, filters: Iterable[Filter]) -> Iterator[Filter]:
+        """Narrow by all of them. Gives them back, so that Spark filters the rows."""
+        for each in filters:
+            self.take(each)
+            yield each
 
     def take(self, filter_: Filter) -> None:
         """Narrow by one filter, if it is of use."""

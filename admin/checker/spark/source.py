@@ -123,9 +123,7 @@ class Reader(DataSourceReader):
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
         """Leaves out files; Spark still filters the rows."""
-        for each in filters:
-            self._bounds.take(each)
-            yield each
+        return self._bounds.pushed(filters)
 
     def partitions(self) -> list[InputPartition]:
         """Small files together; aligned, the files of one range of a run."""

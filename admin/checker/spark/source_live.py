@@ -49,9 +49,7 @@ class LiveReader(DataSourceReader):
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802 - Spark's name
         """Leaves out nodes and entries; Spark still filters the rows."""
-        for each in filters:
-            self._bounds.take(each)
-            yield each
+        return self._bounds.pushed(filters)
 
     def partitions(self) -> list[InputPartition]:
         """By node and range; aligned, the same range of all nodes."""
