@@ -15,6 +15,8 @@ ASKED_AT_ONCE_MAX = 31
 ASKED_AGAIN_S = 0.05
 SETTLE_S = 2.0
 """How long the rest of a cluster that takes writes already may take to join."""
+REST_S = 5.0
+"""What a healed cluster is given until nothing is pending any more."""
 _TROUBLED = frozenset({"loading", "split_brain"})
 
 
@@ -158,18 +160,17 @@ def wait_writable(seeds: Sequence[str], *, timeout: float) -> Survey:
         time.sleep(ASKED_AGAIN_S)
 
 
-def wait_at_rest(addresses: Sequence[str], *, timeout: float) -> bool:
-    """Wait until all answer and nothing is pending on any of them; whether it came to that.
+def wait_at_rest(addresses: Sequence[str]) -> None:
+    """Wait, for `REST_S` at the most, until all answer and nothing is pending on any of them.
 
     Followers hear with the next heartbeat only that what they hold is confirmed.
     """
-    deadline = time.monotonic() + timeout
-    while True:
-        found = survey(addresses, timeout=ASKED_AGAIN_S * 10)
-        if not found.silent and not any(each.limbo.len for each in found.samples):
-            return True
-        if time.monotonic() > deadline:
-            return False
+    deadline = time.monotonic() + REST_S
+    while time.monotonic() < deadline:
+        with contextlib.suppress(Unavailable):
+            found = survey(addresses, timeout=ASKED_AGAIN_S * 10)
+            if not found.silent and not any(each.limbo.len for each in found.samples):
+                return
         time.sleep(ASKED_AGAIN_S)
 
 

@@ -13,9 +13,6 @@ from admin.evidence.tables import Row
 from admin.evidence.witnesses import witnesses
 from admin.lab import Lab
 
-REST_S = 5.0
-"""What a healed cluster is given until nothing is pending any more."""
-
 
 @dataclass(slots=True)
 class Diary:
@@ -37,7 +34,7 @@ class Diary:
 
     def save(self, lab: Lab, folder: Path, *, seed: int, lines: int) -> None:
         """Beside the history: logs, digests, samples and faults of a cluster that is healed."""
-        cluster.wait_at_rest(lab.addresses, timeout=REST_S)
+        cluster.wait_at_rest(lab.addresses)
         with witnesses(lab.addresses) as known:
             bundle = Dump(folder, run_id=f"demo-{seed}").collect(known, source="demo")
         last = bundle.rows("status")

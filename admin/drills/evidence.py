@@ -24,7 +24,6 @@ from admin.lab import Lab
 from qsync.errors import QsyncError
 
 _ASK_S = 10.0
-_REST_S = 5.0
 _NS = 1_000_000_000
 _TIMELINES = ("timeline.1.jsonl", "timeline.jsonl")
 
@@ -74,7 +73,7 @@ def _dump(run: Recorded, lab: Lab, out: Path) -> Bundle:
     """Logs, digests and a last look at the nodes that answer; the manifest names the others."""
     run_id = f"{run.drill.name}-{run.began_at}"
     if run.proof is not None:
-        cluster.wait_at_rest(lab.addresses, timeout=_REST_S)
+        cluster.wait_at_rest(lab.addresses)
     with ExitStack() as lines:
         known: list[Witness] = []
         silent: list[NodeFacts] = []
