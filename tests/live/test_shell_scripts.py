@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import qsync
-from admin import lab
 from admin.lab import Lab
 from cli.shell.failures import LuaSyntax
 from cli.shell.pasted import clean
@@ -163,26 +162,12 @@ def test_a_read_only_shell_sends_no_write(here: Lab) -> None:
 
 
 def test_production_wants_to_be_told_that_it_is_meant(tmp_path: Path) -> None:
-    options = {"cluster.tag": "production-eu"}
-    found = lab.create(tmp_path / "prod", name="prod", nodes=1, options=options)
-    try:
-        found.start_all()
-        real.until(lambda: _writable(found), "the one node takes writes")
+    with real.running(tmp_path / "prod", nodes=1, cluster__tag="production-eu") as found:
         with qsync.connect(found.addresses) as db:
             db.schema.create_space("s")
         done = run(found, "-e", "box.space.s:truncate()", code=7)
         assert "Space s loses all its tuples: 0." in done.stderr
         run(found, "--yes", "-e", "box.space.s:drop()")
-    finally:
-        found.stop_all()
-
-
-def _writable(found: Lab) -> bool:
-    try:
-        with qsync.connect(found.addresses, timeout=1) as db:
-            return not db.status()["ro"]
-    except qsync.QsyncError:
-        return False
 
 
 def test_a_transaction_of_lua_is_one_transaction(here: Lab) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from admin import cluster, lab, proof, workload
+from admin import proof, workload
 from admin.checker.verdict import Result
 from admin.history import History
 from admin.lab import Lab
@@ -20,13 +20,8 @@ ACKED = 40
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Three nodes; every test makes its spaces anew."""
-    made = lab.create(tmp_path_factory.mktemp("home") / "lab", name="l", nodes=3)
-    try:
-        made.start_all()
-        cluster.wait_writable(made.addresses, timeout=30)
+    with real.running(tmp_path_factory.mktemp("home") / "lab", nodes=3) as made:
         yield made
-    finally:
-        made.remove()
 
 
 @pytest.mark.parametrize("kind", Kind)

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 import qsync
-from admin import lab
 from admin.lab import Lab
 from tests.live import real
 from tests.terminal import screen
@@ -226,27 +225,15 @@ def test_a_write_that_is_left_waiting_is_unknown_and_told_about_later(
 
 
 def test_a_cluster_in_production_wants_the_name_typed(tmp_path: Path) -> None:
-    options = {"cluster.tag": "production"}
-    found = lab.create(tmp_path / "prod", name="prod", nodes=1, options=options)
-    try:
-        found.start_all()
-        real.until(lambda: _writable(found), "one node takes writes")
-        with screen.running("shell", found.dir, home=tmp_path) as shell:
-            shell.until(r"tagged production(.|\n)*prod/n1\*:\d+>")
-            shell.enter("box.schema.create_space('s'):create_index('pk')")
-            shell.enter("box.space.s:truncate()")
-            shell.until(r"Space s loses all its tuples: 0\.\ntype s to go on:")
-            shell.enter("y")
-            shell.until(r"STOPPED: stopped; nothing was changed")
-            shell.enter("\\set confirm off")
-            shell.until(r"stays on where the cluster is tagged production")
-    finally:
-        found.stop_all()
-
-
-def _writable(found: Lab) -> bool:
-    try:
-        with qsync.connect(found.addresses, timeout=1) as db:
-            return not db.status()["ro"]
-    except qsync.QsyncError:
-        return False
+    with (
+        real.running(tmp_path / "prod", nodes=1, cluster__tag="production") as found,
+        screen.running("shell", found.dir, home=tmp_path) as shell,
+    ):
+        shell.until(r"tagged production(.|\n)*prod/n1\*:\d+>")
+        shell.enter("box.schema.create_space('s'):create_index('pk')")
+        shell.enter("box.space.s:truncate()")
+        shell.until(r"Space s loses all its tuples: 0\.\ntype s to go on:")
+        shell.enter("y")
+        shell.until(r"STOPPED: stopped; nothing was changed")
+        shell.enter("\\set confirm off")
+        shell.until(r"stays on where the cluster is tagged production")
