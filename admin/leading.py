@@ -26,6 +26,33 @@ def would(address: str, verb: str) -> dict[str, object]:
     return replies.read_map(ask.value(address, DryRun(1, verb)))
 
 
+def toward(plan: Mapping[str, object], heir: int, found: Survey) -> dict[str, object]:
+    """The numbers of a demotion, if `heir` is to lead instead of whom the leader would choose."""
+    known = dict(plan)
+    refused = known.get("refused") or _against(heir, found, leader=known.get("node"))
+    if refused:
+        return known | {"refused": refused, "hands_over_to": None, "confirms": 0}
+    return known | {"hands_over_to": heir, "term_after": _next(known.get("term"))}
+
+
+def _against(heir: int, found: Survey, *, leader: object) -> str | None:
+    """What would keep a member from taking over."""
+    sample = next((each for each in found.samples if each.id == heir), None)
+    if heir == leader:
+        return f"node {heir} is the one that leads: name another"
+    if sample is None:
+        return f"node {heir} does not answer, so it would not take over in time"
+    if sample.mode == "voter":
+        return f"node {heir} never leads: its election mode is voter"
+    if sample.recruit:
+        return f"node {heir} has not caught up since its directory was empty"
+    return None
+
+
+def _next(term: object) -> int | None:
+    return term + 1 if isinstance(term, int) else None
+
+
 def in_words(numbers: Mapping[str, object], found: Survey) -> str:
     """These numbers as a sentence; members by the names that the cluster knows them by."""
     if numbers.get("refused"):

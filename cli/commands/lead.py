@@ -53,7 +53,7 @@ def demote(
     name, address = _leader_or(found, node)
     to = 0 if heir is None else _id_of(found, heir)
     if dry_run:
-        _dry_run(found, name, "demote")
+        _dry_run(found, name, "demote", heir=to)
     else:
         _do(address, name, Demote(1, to, timeout), timeout=timeout, target=target)
 
@@ -96,9 +96,11 @@ def _id_of(found: Survey, name: str) -> int:
     return next(id for each in found.samples for id, _, at in each.nodes if at == address)
 
 
-def _dry_run(found: Survey, name: str, what: str) -> None:
+def _dry_run(found: Survey, name: str, what: str, *, heir: int = 0) -> None:
     address = cluster.node_address(found, name)
     would = leading.would(address, what)
+    if heir:
+        would = leading.toward(would, heir, found)
     if style().as_json:
         document("dry-run", verb=what, node=name, would=would)
     else:

@@ -1,0 +1,54 @@
+"""What a demotion would do, in numbers: also when it is said who shall lead instead."""
+
+import pytest
+
+from admin import leading
+from admin.cluster import Silence, Survey
+from admin.sample import NodeSample
+
+PLAN: dict[str, object] = {
+    "node": 1,
+    "term": 4,
+    "term_after": 5,
+    "pending": 2,
+    "confirms": 2,
+    "rolls_back": 0,
+    "refused": None,
+    "hands_over_to": 2,
+}
+
+
+def sample(id: int, **more: object) -> NodeSample:
+    nodes = [[each, f"n{each}", f"h:{each}"] for each in (1, 2, 3, 4, 5)]
+    return NodeSample.read({"id": id, "name": f"n{id}", "nodes": nodes, **more})
+
+
+FOUND = Survey(
+    samples=(sample(1), sample(2), sample(3), sample(4, mode="voter")),
+    silent=(Silence(id=5, name="n5", address="h:5", why="gone"),),
+)
+
+
+def test_a_demotion_goes_to_whom_it_was_asked_for() -> None:
+    plan = leading.toward(PLAN, 3, FOUND)
+    assert (plan["hands_over_to"], plan["term_after"], plan["confirms"]) == (3, 5, 2)
+    assert leading.in_words(plan, FOUND).endswith("hands over to n3")
+    # Also where the leader by itself would hand over to nobody.
+    alone = PLAN | {"hands_over_to": None, "term_after": 4}
+    assert leading.toward(alone, 3, FOUND) == plan
+
+
+@pytest.mark.parametrize(
+    ("heir", "why"),
+    [(1, "is the one that leads"), (4, "election mode is voter"), (5, "does not answer")],
+)
+def test_who_cannot_take_over_is_said_before_anybody_tries(heir: int, why: str) -> None:
+    plan = leading.toward(PLAN, heir, FOUND)
+    assert why in str(plan["refused"])
+    assert plan["hands_over_to"] is None
+    assert leading.in_words(plan, FOUND).startswith("refused: ")
+
+
+def test_a_refusal_of_the_leader_itself_comes_first() -> None:
+    refused = PLAN | {"refused": "node 1 does not lead"}
+    assert leading.toward(refused, 5, FOUND)["refused"] == "node 1 does not lead"
