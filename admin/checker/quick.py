@@ -82,7 +82,7 @@ def check_file(
     """Read a history and check all of it. Raises ValueError if it is none, OSError if not there."""
     known = hints or Hints()
     place = path / HISTORY if path.is_dir() else path
-    history = read(place.read_text(encoding="utf-8"), known.format)
+    history = read(_text_of(place), known.format)
     try:
         kinds, checked = check_operations(history.operations, known, level, steps_max)
     except TypeError as error:
@@ -95,6 +95,13 @@ def check_file(
         operations=history.operations,
         checked=checked,
     )
+
+
+def _text_of(place: Path) -> str:
+    try:
+        return place.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is no text: byte {error.start} is not UTF-8") from error
 
 
 def summary(reports: Iterable[Report]) -> list[Checked]:

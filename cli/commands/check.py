@@ -1,5 +1,6 @@
 """`qsync check`: whether recorded histories hold what was promised, with the proof if not."""
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,7 @@ _LEVELS = (
     "strong-session-serializable",
     "strict-serializable",
 )
+_NARROWEST = 76
 _NEEDS_EXTRA = "this needs `pip install 'qsync-cluster[spark]'`"
 
 
@@ -54,8 +56,24 @@ class Left:
         )
 
 
+def _choices() -> str:
+    """What may be chosen, in lines as wide as any screen; no word is broken."""
+    named = {"FORMAT": _FORMATS, "MODEL": _MODELS, "LEVEL": _LEVELS}
+    rows = [
+        textwrap.fill(
+            ", ".join(choices),
+            width=_NARROWEST,
+            initial_indent=f"{name + ':':8}",
+            subsequent_indent=" " * 8,
+            break_on_hyphens=False,
+        )
+        for name, choices in named.items()
+    ]
+    return "\b\n" + "\n".join(rows) + "\n\n"
+
+
 @click.command(
-    epilog="Example: qsync check --quick run/history.jsonl; "
+    epilog=_choices() + "Example: qsync check --quick run/history.jsonl; "
     "qsync check evidence --html report.html; "
     "qsync check --quick --labels corpora/labels.csv"
 )
@@ -67,11 +85,23 @@ class Left:
     metavar="CSV",
     help="Check the files of a list beside it, and compare with its labels.",
 )
-@click.option("--format", "format_", type=click.Choice(_FORMATS), help="Instead of guessing it.")
-@click.option("--model", type=click.Choice(_MODELS), help="Instead of guessing it, for all keys.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(_FORMATS),
+    metavar="FORMAT",
+    help="Instead of guessing it.",
+)
+@click.option(
+    "--model",
+    type=click.Choice(_MODELS),
+    metavar="MODEL",
+    help="Instead of guessing it, for all keys.",
+)
 @click.option(
     "--level",
     type=click.Choice(_LEVELS),
+    metavar="LEVEL",
     default="strict-serializable",
     show_default=True,
     help="What transactions were promised.",
@@ -143,10 +173,10 @@ def check(
 ) -> int:
     """Check histories of clients: is every answer explained, and nothing lost or shown twice?
 
-    FILE is a bundle of evidence (see `qsync dump`), whose logs, status, events and digests are
-    judged too; our history.jsonl (or a folder with one), a Jepsen history in EDN, the log that
-    Jepsen prints, or Porcupine's log of get, put and append. Its content says which. Exits with 0
-    only if everything passed; what could not be decided, or examined nothing, is no pass: 6.
+    FILE is a bundle of evidence (a folder, see `qsync dump`), whose logs, status, events and
+    digests are judged too; our history.jsonl (or a folder with one), a Jepsen history in EDN, the
+    log that Jepsen prints, or Porcupine's log of get, put and append. Its content says which. Exits
+    with 0 only if everything passed; what could not be decided, or examined nothing, is no pass: 6.
 
     Without --quick bundles are judged on Spark: the same, for very large ones and many at once.
     With --follow FILE is an address or a lab: Spark judges what its nodes say and confirm, a second
@@ -200,23 +230,27 @@ class Asked:
 def _in_process(source: Path, how: Asked) -> "Report":
     from admin.checker import bundles  # noqa: PLC0415 - only here, slow to import
     from admin.checker import quick as checks  # noqa: PLC0415 - the same
-    from admin.evidence.bundle import is_bundle  # noqa: PLC0415 - the same
+    from admin.evidence.manifest import NoEvidence  # noqa: PLC0415 - the same
+    from cli.sources import Source, source_of  # noqa: PLC0415 - the same
 
-    judge = bundles.check_bundle if is_bundle(source) else checks.check_file
+    is_bundle = source_of(source) is Source.BUNDLE
+    judge = bundles.check_bundle if is_bundle else checks.check_file
     try:
         return judge(source, how.hints, level=how.level, steps_max=how.steps)
-    except (OSError, ValueError) as error:
-        raise click.UsageError(f"{source}: {error}") from error
+    except OSError as error:
+        raise NoEvidence(f"{error.filename or source} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise NoEvidence(f"{source}: {error}") from error
 
 
 def _on_spark(
     sources: tuple[Path, ...], how: Asked, spark: str | None, settings: dict[str, str]
 ) -> "list[Report]":
-    from admin.evidence.bundle import is_bundle  # noqa: PLC0415 - only here, slow to import
+    from cli.sources import Source, history_needs_quick, source_of  # noqa: PLC0415 - only here
 
-    odd = [str(each) for each in sources if not is_bundle(each)]
-    if odd:
-        raise click.UsageError(f"no bundle of evidence: {', '.join(odd)}; add --quick")
+    for each in sources:
+        if source_of(each) is Source.HISTORY:
+            raise history_needs_quick(each)
     try:
         from admin.checker.spark.progress import silent  # noqa: PLC0415 - needs the extra
         from admin.checker.spark.reports import check_bundles  # noqa: PLC0415 - the same

@@ -158,6 +158,58 @@ def test_the_choices_of_the_command_are_all_that_there_are() -> None:
     assert all(level.value in TITLES for level in Level)
 
 
+def test_the_help_fits_a_screen_and_breaks_no_choice(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(["check", "--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    words = {word.strip(",") for line in lines for word in line.split()}
+    assert {each.value for kind in (Format, Kind, Level) for each in kind} <= words
+
+
+def test_what_is_nothing_to_check_is_said_with_what_would_be(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "all" / "one" / "wal").mkdir(parents=True)
+    (tmp_path / "all" / "one" / "manifest.json").write_text("{}")
+    (tmp_path / "node").mkdir()
+    (tmp_path / "node" / "identity.json").write_text("{}")
+    file(tmp_path, "history.edn", GOOD)
+    bundle = "a folder with a manifest.json"
+    for source, *wanted in (
+        ("nothing", "there is no file or folder nothing", bundle, "`qsync dump"),
+        ("empty", "it is empty", bundle),
+        (".", "neither manifest.json nor history.jsonl", bundle),
+        ("all", "a folder with bundles in it", "name them: all/one"),
+        ("all/one/wal", "a part of a bundle", "name the folder all/one"),
+        ("all/one/manifest.json", "a part of a bundle", "name the folder all/one"),
+        ("node", "the directory of a node", "`qsync dump node --out DIR`"),
+        ("127.0.0.1:3301", "no file or folder", "`qsync dump 127.0.0.1:3301 --out DIR`"),
+    ):
+        for quick in ([], ["--quick"]):
+            assert run(["check", source, *quick, "--json"]) == 2, source
+            said = capsys.readouterr()
+            assert all(each in said.err for each in wanted), said.err
+            assert json.loads(said.out)["code"] == "NO_EVIDENCE"
+    assert run(["check", "history.edn"]) == 2
+    told = capsys.readouterr().err
+    assert "history.edn is a history" in told
+    assert "add --quick" in told
+
+
+def test_a_history_that_is_no_text_is_said_to_be_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a").write_bytes(b"[{:f \xff}]")
+    assert run(["check", "--quick", str(tmp_path / "a")]) == 2
+    assert "is no text: byte 5 is not UTF-8" in capsys.readouterr().err
+
+
 def test_a_report_and_the_violations_are_left_behind(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,0 +1,77 @@
+"""What somebody named to be checked: a bundle, a history, or neither, and then what to do."""
+
+from enum import Enum, auto
+from pathlib import Path
+
+from admin import lab
+from admin.checker.quick import HISTORY
+from admin.evidence.bundle import is_bundle
+from admin.evidence.manifest import MANIFEST, NoEvidence
+from admin.evidence.tables import TABLES
+
+WANTED = (
+    f"name a history or a bundle of evidence, which is a folder with a {MANIFEST}, as "
+    "`qsync dump lab --out DIR`, `qsync drill run` and `qsync demo --keep DIR` leave it"
+)
+NAMED_MAX = 3
+"""So many bundles below a folder are named."""
+
+
+class Source(Enum):
+    """What can be judged."""
+
+    BUNDLE = auto()
+    HISTORY = auto()
+
+
+def source_of(path: Path) -> Source:
+    """What is there. Raises NoEvidence: it is nothing to check, why, and what to do instead."""
+    if is_bundle(path):
+        return Source.BUNDLE
+    if path.name == MANIFEST and path.is_file():
+        raise NoEvidence(f"{path} is a part of a bundle", hint=f"name the folder {path.parent}")
+    if path.is_file() or (path / HISTORY).is_file():
+        return Source.HISTORY
+    if path.is_dir():
+        message, hint = _of_folder(path)
+        raise NoEvidence(message, hint=hint)
+    if path.exists():
+        raise NoEvidence(f"{path} is neither a file nor a folder", hint=WANTED)
+    raise NoEvidence(f"there is no file or folder {path}", hint=_running(path) or WANTED)
+
+
+def history_needs_quick(path: Path) -> NoEvidence:
+    """Spark is for bundles."""
+    return NoEvidence(
+        f"{path} is a history and no bundle of evidence, which alone are judged on Spark",
+        hint="add --quick",
+    )
+
+
+def _of_folder(path: Path) -> tuple[str, str]:
+    """What a folder lacks, and what to do."""
+    if is_bundle(path.absolute().parent) and path.name in TABLES:
+        return f"{path} is a part of a bundle", f"name the folder {path.parent}"
+    if (path / "identity.json").is_file():
+        return f"{path} is the directory of a node", f"`qsync dump {path} --out DIR` reads it"
+    if lab.exists(path):
+        return f"{path} is a lab", f"`qsync dump {path} --out DIR` takes evidence from its nodes"
+    below = sorted(each for each in path.iterdir() if is_bundle(each))
+    if below:
+        named = " ".join(str(each) for each in below[:NAMED_MAX])
+        more = " ..." if len(below) > NAMED_MAX else ""
+        return f"{path} is a folder with bundles in it", f"name them: {named}{more}"
+    empty = not any(path.iterdir())
+    lacks = "it is empty" if empty else f"it has neither {MANIFEST} nor {HISTORY}"
+    return f"{path} is no bundle of evidence: {lacks}", WANTED
+
+
+def _running(path: Path) -> str | None:
+    """Perhaps it is a cluster."""
+    text = str(path)
+    if text not in lab.names() and not text.rpartition(":")[2].isdecimal():
+        return None
+    return (
+        f"of a cluster that runs, `qsync dump {text} --out DIR` takes evidence to check, and "
+        f"`qsync check --follow {text}` judges it as it goes on"
+    )
