@@ -233,6 +233,10 @@ CURES: Mapping[str, Cure] = {
         "What was checked is not as it should be: degraded, inconsistent, an expectation missed.",
         "The message says what; `qsync doctor` says what to do.",
     ),
+    "NO_FILE": Cure(
+        "It is not there, or belongs to somebody else, or the disk is full.",
+        "Name another place, or make that one readable and writable.",
+    ),
     "STOPPED": Cure(
         "A guard or `--timeout` stopped the command before it changed anything.",
         "Lift the reason that it names, or give more time, and run it again.",

@@ -57,6 +57,13 @@ class NotHealed(QsyncError):
     number = 82
 
 
+class NoFile(QsyncError):
+    """A file or folder that was named cannot be read or written."""
+
+    code = "NO_FILE"
+    number = 98
+
+
 def exit_of(error: QsyncError) -> Exit:
     """The exit code for an error. An unknown outcome outranks everything else."""
     if error.outcome is Outcome.UNKNOWN:

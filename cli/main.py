@@ -7,7 +7,7 @@ from typing import NoReturn
 import click
 from typing_extensions import override
 
-from cli.exits import Exit, exit_of
+from cli.exits import Exit, NoFile, exit_of
 from cli.output import Style, complain
 from qsync import __version__
 from qsync.errors import QsyncError
@@ -130,4 +130,10 @@ def run(args: list[str]) -> int:
         # The reader, such as `head`, has had enough.
         sys.stderr.close()
         return Exit.DONE
+    except OSError as error:
+        if error.filename is None:
+            raise  # Nothing that a user named: a mistake of ours, to be seen whole.
+        named = NoFile(f"{error.filename}: {error.strerror}")
+        complain(named, style)
+        return exit_of(named)
     return int(result) if isinstance(result, int) else Exit.DONE

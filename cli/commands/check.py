@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-import qsync
 from cli.exits import Exit
+from cli.leaving import NEEDS_EXTRA, Left
 from cli.options import Duration, json_option, set_options
 from cli.output import WIDTH_ELSEWHERE, as_document, console, document, say, style, text
 from cli.render.waiting import waiting
@@ -33,27 +33,6 @@ _LEVELS = (
     "strict-serializable",
 )
 _NARROWEST = 76
-_NEEDS_EXTRA = "this needs `pip install 'qsync-cluster[spark]'`"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
-    """What the check is to leave behind."""
-
-    html: Path | None
-    violations: Path | None
-    json: Path | None = None
-
-    @classmethod
-    def asked(cls, html: Path | None, violations: Path | None, out: Path | None) -> "Left":
-        """`out` takes everything that has no place of its own."""
-        if out is None:
-            return cls(html=html, violations=violations)
-        return cls(
-            html=html or out / "report.html",
-            violations=violations or out / "violations",
-            json=out / "report.json",
-        )
 
 
 def _choices() -> str:
@@ -255,7 +234,7 @@ def _on_spark(
         from admin.checker.spark.progress import silent  # noqa: PLC0415 - needs the extra
         from admin.checker.spark.reports import check_bundles  # noqa: PLC0415 - the same
     except ImportError as error:
-        raise click.UsageError(f"without --quick {_NEEDS_EXTRA}: {error}") from None
+        raise click.UsageError(f"without --quick {NEEDS_EXTRA}: {error}") from None
     try:
         with waiting(plain=style().plain) as tell:
             return check_bundles(
@@ -287,14 +266,11 @@ def _conclude(reports: "list[Report]", left: Left, *, engine: str) -> int:
         "engine": engine,
         "files": [render.report_members(each) for each in reports],
     }
-    _leave(reports, left, engine=engine, seconds=seconds)
-    if left.json is not None:
-        left.json.write_text(as_document("check", members) + "\n", encoding="utf-8")
-        say(f"document: {left.json}")
     if style().as_json:
         document("check", **members)
     else:
         _show(reports)
+    left.leave(reports, as_document("check", members), engine=engine, seconds=seconds)
     return Exit.DONE if result is Result.PASS else Exit.CHECK_FAILED
 
 
@@ -314,24 +290,6 @@ def _show(reports: "Sequence[Report]") -> None:
         for line in ([f"{report.file}:"] if lines and len(reports) > 1 else []) + lines:
             text(line)
     text(summed(reports))
-
-
-def _leave(reports: "list[Report]", left: Left, *, engine: str, seconds: float) -> None:
-    if left.html is not None:
-        from admin.checker.report.page import Circumstances, render  # noqa: PLC0415 - only here
-
-        where = "judged in one process" if engine == "quick" else "judged on Spark"
-        page = render(reports, Circumstances(where, seconds, qsync.__version__))
-        left.html.parent.mkdir(parents=True, exist_ok=True)
-        left.html.write_text(page, encoding="utf-8")
-        say(f"report: {left.html}")
-    if left.violations is not None:
-        try:
-            from admin.checker.report.violations import write  # noqa: PLC0415 - needs the extra
-        except ImportError as error:
-            raise click.UsageError(f"for --violations {_NEEDS_EXTRA}: {error}") from None
-        count = write(reports, left.violations)
-        say(f"violations: {left.violations}, {count} rows")
 
 
 def _compare(path: Path, on_spark: tuple[str | None, dict[str, str]] | None) -> int:
@@ -374,6 +332,6 @@ def _compared_on_spark(
         )
         from admin.checker.spark.progress import silent  # noqa: PLC0415 - the same
     except ImportError as error:
-        raise click.UsageError(f"without --quick {_NEEDS_EXTRA}: {error}") from None
+        raise click.UsageError(f"without --quick {NEEDS_EXTRA}: {error}") from None
     with waiting(plain=style().plain) as tell:
         return compare_all(listed, spark=spark, settings=settings, tell=tell or silent)

@@ -23,8 +23,9 @@ _MARKS = {
 def heading(report: Report) -> str:
     """Which history or bundle it is, and its verdict."""
     kinds = ", ".join(report.kinds) or "nothing known"
-    size = f"{len(report.operations)} operations, {report.seconds:.3f} s"
-    return f"{report.file}: {report.result}  ({report.format}, {kinds}, {size})"
+    history = f"{report.format}, {kinds}, {len(report.operations)} operations"
+    known = history if report.operations else "no operations of clients"
+    return f"{report.file}: {report.result}  ({known}, {report.seconds:.3f} s)"
 
 
 def table(checked: Sequence[Checked], *, width: int, plain: bool) -> Table:

@@ -1,7 +1,9 @@
 """`qsync check`: what it prints, and which exit code a script gets."""
 
+import errno
 import io
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -237,6 +239,31 @@ def test_everything_may_be_left_in_one_folder(
     assert json.loads((out / "report.json").read_text()) == document(capsys)
     assert "no order explains this" in (out / "report.html").read_text()
     assert pq.read_table(out / "violations").num_rows == 1
+
+
+def test_what_cannot_be_written_is_said_before_anything_is_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good, odd = file(tmp_path, "a", GOOD), file(tmp_path, "file", "")
+    for option, name in (("--html", "x/y.html"), ("--violations", "x"), ("--out", "x/y")):
+        assert run(["check", "--quick", good, option, f"{odd}/{name}"]) == 2
+        said = capsys.readouterr()
+        assert f"cannot be written: {odd} does not let us" in said.err
+        assert not said.out
+
+
+def test_the_verdict_is_told_even_if_the_report_cannot_be_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, *_: object, **_named: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    good, html = file(tmp_path, "a", GOOD), str(tmp_path / "report.html")
+    monkeypatch.setattr(Path, "write_text", full)
+    assert run(["check", "--quick", good, "--html", html]) == 1
+    said = capsys.readouterr()
+    assert f"{good}: pass" in said.out
+    assert said.err == f"qsync: NO_FILE: {html}: No space left on device\n"
 
 
 def test_no_violation_is_an_empty_table(tmp_path: Path) -> None:
