@@ -1,6 +1,7 @@
 """The limbo that nodes reported is the one that their logs make."""
 
 from bisect import bisect_right
+from collections.abc import Mapping
 
 from admin.checker.rules.rule import Finding, Rule
 from admin.checker.rules.run import (
@@ -30,14 +31,14 @@ def find(run: Run) -> Finding:
             by_log.setdefault(each.whose, []).append(each)
     for whose, samples in by_log.items():
         log = run.logs.get(whose)
-        if log is not None and log.first == 1 and log.last == len(log.index):
+        if log is not None and log.index == list(range(1, len(log.index) + 1)):
             _compare(log, samples, found)
     return found
 
 
 def _compare(log: Log, samples: list[Status], found: Finding) -> None:
     owners = [i for i, kind in enumerate(log.kind) if kind in {PROMOTE, DEMOTE}]
-    places = {(o, n): i for i, (o, n) in enumerate(zip(log.origin, log.lsn, strict=True))}
+    named = names(log)
     for each in samples:
         last, confirmed = each.last or 0, each.confirmed or 0
         if last > log.last or log.crc[last - 1] != each.crc or confirmed > last:
@@ -48,8 +49,8 @@ def _compare(log: Log, samples: list[Status], found: Finding) -> None:
             continue
         owner = owners[owned]
         term = log.term[owner]
-        limbo, early = _limbo(log, places, confirmed, last)
-        wants = (log.origin[owner] if log.kind[owner] == PROMOTE else 0, term, *limbo)
+        waiting, early = limbo(log, named, confirmed, last)
+        wants = (log.origin[owner] if log.kind[owner] == PROMOTE else 0, term, *waiting)
         visible = max(confirmed, min(wants[3], each.written if each.written is not None else last))
         says = (each.limbo_owner, each.limbo_term, each.limbo_len, each.visible)
         if early is None and says == (*wants[:3], visible):
@@ -64,14 +65,24 @@ def _compare(log: Log, samples: list[Status], found: Finding) -> None:
         found.broken(REPLAY, message, rows, node=each.node, index=each.sample, term=each.term)
 
 
-def _limbo(
-    log: Log, places: dict[tuple[int, int], int], confirmed: int, last: int
+def names(log: Log) -> dict[int, int]:
+    """By place of a control entry: the place of the latest entry before it that it names."""
+    known: dict[tuple[int, int], int] = {}
+    found = {}
+    for place, ref in enumerate(log.ref):
+        if ref is not None and ref in known:
+            found[place] = known[ref]
+        known[log.origin[place], log.lsn[place]] = place
+    return found
+
+
+def limbo(
+    log: Log, names: Mapping[int, int], confirmed: int, last: int
 ) -> tuple[tuple[int, int], int | None]:
     """How many wait between, what is before them; and a CONFIRM that says more, if any."""
     queue: list[int] = []
     for place in range(confirmed, last):
-        kind, ref = log.kind[place], log.ref[place]
-        named = None if ref is None else places.get(ref)
+        kind, named = log.kind[place], names.get(place)
         if kind == PROMOTE or (kind == TXN and (log.flags[place] & WAIT_ACK or queue)):
             queue.append(place)
         elif kind == ROLLBACK and named is not None:

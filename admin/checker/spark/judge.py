@@ -23,6 +23,7 @@ from admin.checker.spark.scanning import Given, by_session
 from admin.checker.spark.source import QsyncSource
 from admin.checker.spark.summary import Summary
 from admin.checker.spark.units import Unit, plan
+from admin.checker.spark.walk.trails import follow, trails
 from admin.checker.verdict import Verdict
 from admin.evidence.manifest import Manifest
 from admin.evidence.tables import TABLES
@@ -82,6 +83,9 @@ def judge(
         small.append(tables["wal"].persist())
     last = [frames.digests(tables), *invariants.frames(tables)]
     last.append(tables["ops"].mapInArrow(receipts(logs, given), DDL))
+    if units:
+        walked = trails(dict(zip(manifests, paths, strict=True)), units)
+        last.append(_over(session, walked).mapInArrow(follow(walked), DDL))
     brought.take(_collect(functools.reduce(_union, last)))
     for table in small:
         table.unpersist()
@@ -105,7 +109,7 @@ def _facts(manifest: Manifest) -> tuple[object, ...]:
     return (manifest.voters, manifest.quorum, nodes, whole, clock, fence(manifest))
 
 
-def _over(session: "SparkSession", units: Sequence[Unit]) -> "DataFrame":
+def _over(session: "SparkSession", units: Sequence[object]) -> "DataFrame":
     """Numbers of units, a task a few of them."""
     return session.range(0, len(units), 1, min(len(units), TASKS_MAX))
 

@@ -45,12 +45,16 @@ FOREVER = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A file, or some row groups of it, that hold entries `first..last` and no others."""
+    """A file, or some row groups of it, that hold entries `first..last` and no others.
+
+    `log`: node and generation, if they are known to be all of one log.
+    """
 
     path: Path
     groups: tuple[int, ...] | None = None
     first: int = 0
     last: int = FOREVER
+    log: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +77,14 @@ def plan(paths: Sequence[Path], span: int | None = None) -> list[Unit]:
     return units
 
 
-def tables(unit: Unit) -> list[pa.Table]:
+def tables(unit: Unit, columns: Sequence[str] = COLUMNS) -> list[pa.Table]:
     """The entries of a unit, a table a file, in no order; texts are dictionaries.
 
-    Raises NoEvidence.
+    Columns that nobody wants are empty. Raises NoEvidence.
     """
     found = []
     for piece in unit.pieces:
-        table = _parquet(piece) if piece.path.suffix == PARQUET else _lines(piece)
+        table = _parquet(piece, columns) if piece.path.suffix == PARQUET else _lines(piece)
         if piece.first < unit.first or piece.last > unit.last:
             index = table.column("index")
             inside = pc.and_(pc.greater_equal(index, unit.first), pc.less_equal(index, unit.last))
@@ -92,7 +96,7 @@ def tables(unit: Unit) -> list[pa.Table]:
 
 def _pieces(part: Part) -> Iterator[Piece]:
     if part.first is not None and part.last is not None:
-        yield Piece(part.path, None, part.first, part.last)
+        yield Piece(part.path, None, part.first, part.last, _log(part))
         return
     if not part.is_parquet:
         yield Piece(part.path)
@@ -102,9 +106,15 @@ def _pieces(part: Part) -> Iterator[Piece]:
     for group in range(footer.num_row_groups):
         known = footer.row_group(group).column(at).statistics
         if known is not None and known.has_min_max:
-            yield Piece(part.path, (group,), known.min, known.max)
+            yield Piece(part.path, (group,), known.min, known.max, _log(part))
         elif footer.row_group(group).num_rows:
             yield Piece(part.path, (group,))
+
+
+def _log(part: Part) -> tuple[int, int] | None:
+    if part.node is None or part.generation is None:
+        return None
+    return part.node, part.generation
 
 
 def _units(manifest: Manifest, pieces: Sequence[Piece], wanted: int | None) -> Iterator[Unit]:
@@ -126,9 +136,9 @@ def _units(manifest: Manifest, pieces: Sequence[Piece], wanted: int | None) -> I
         yield Unit(manifest.run_id, first, first + span - 1, tuple(inside))
 
 
-def _parquet(piece: Piece) -> pa.Table:
+def _parquet(piece: Piece, columns: Sequence[str]) -> pa.Table:
     file = pq.ParquetFile(piece.path, read_dictionary=list(_WORDS))
-    there = [name for name in COLUMNS if name in file.schema_arrow.names]
+    there = [name for name in columns if name in file.schema_arrow.names]
     groups = range(file.num_row_groups) if piece.groups is None else piece.groups
     found = file.read_row_groups(list(groups), columns=there, use_threads=False)
     return _checked(found, piece)
