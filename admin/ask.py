@@ -104,9 +104,10 @@ class Line:
 
 
 def status(address: str, *, timeout: float = TIMEOUT_S) -> dict[str, object]:
-    """The STATUS map of one node. Raises Unavailable or the node's error."""
+    """The STATUS map of one node, and when it was asked. Raises Unavailable or its error."""
     with Line(address, timeout=timeout) as line:
-        return replies.read_map(line.ask(Plain(1, Verb.STATUS)))
+        asked = {"asked": time.monotonic_ns()}
+        return replies.read_map(line.ask(Plain(1, Verb.STATUS))) | asked
 
 
 def value(address: str, request: Request, *, timeout: float = TIMEOUT_S) -> list[object]:

@@ -99,7 +99,8 @@ Watcher = Callable[[Picture], None]
 def run(plan: Plan, watch: Watcher) -> Result:
     """Do it all. Raises when the cluster cannot be started or healed."""
     with _directory(plan.keep) as directory:
-        demo_lab = lab.create(directory / "lab", name="demo", nodes=plan.nodes)
+        options = {"node.events": "true"} if plan.keep is not None else {}
+        demo_lab = lab.create(directory / "lab", name="demo", nodes=plan.nodes, options=options)
         try:
             return _Demo(plan, demo_lab, watch).run()
         finally:

@@ -20,6 +20,7 @@ from admin.links.rules import Link
 from admin.ports import LOOPBACK, free_ports
 from admin.processes import Process
 from qsync.errors import ConfigError, QsyncError
+from qsync.store.eventfile import note_wiped
 
 NODES_MAX = 31
 STATE_FILE = "lab.json"
@@ -184,6 +185,7 @@ class Lab:
             raise StillRunning(f"{node.name} runs", hint=f"`qsync lab kill {node.name}` first")
         for part in _DATA:
             shutil.rmtree(node.dir / part, ignore_errors=True)
+        note_wiped(node.dir)  # what it did before is evidence, and stays
 
     def remove(self) -> None:
         """End every process and delete the directory."""

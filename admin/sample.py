@@ -171,7 +171,8 @@ class NodeSample:
 
     `behind`: entries that a follower lacks on disk. `lost`: entries kept in its archive.
     `latency`: of writes, from asking to the answer. `counters`: since its process began.
-    `crc`: the chain checksum of the entry at `last`.
+    `crc`: the chain checksum of the entry at `last`. `asked`: when it was asked for it, on the
+    monotonic clock of who asked, in ns; 0 if nobody noted it. It was so then, or later.
     """
 
     id: int
@@ -221,6 +222,7 @@ class NodeSample:
     time: float | None = None
     uptime: float = 0.0
     pid: int = 0
+    asked: int = 0
     whole: Mapping[str, object] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -291,6 +293,7 @@ class NodeSample:
             time=fields.number(answer, "time"),
             uptime=fields.number(answer, "uptime") or 0.0,
             pid=fields.integer(answer, "pid"),
+            asked=fields.integer(answer, "asked"),
             whole=answer,
         )
 

@@ -1,6 +1,7 @@
 """Asks every node again and again over connections that stay, and keeps what each said last."""
 
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -120,7 +121,8 @@ class Sampler:
             while True:
                 next_at = trio.current_time() + self.period
                 with trio.fail_after(ANSWER_S_MAX):
-                    answer = replies.read_map(await line.ask(Plain(0, Verb.STATUS)))
+                    asked = {"asked": time.monotonic_ns()}
+                    answer = replies.read_map(await line.ask(Plain(0, Verb.STATUS))) | asked
                     sample = NodeSample.read(answer)
                     if self._is_followed(sighting, sample):
                         return False

@@ -1,17 +1,18 @@
 """Evidence from the nodes of a cluster, running or stopped, into one folder, part by part."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
-from admin.evidence import parts, rows
+from admin.evidence import events, parts, rows
 from admin.evidence.bundle import LINES, PARQUET, Bundle, is_bundle, log_part, rows_of, write_part
 from admin.evidence.generations import Generations
+from admin.evidence.inside import Inside, gather
 from admin.evidence.manifest import PART_ENTRIES, Manifest, NodeFacts, NoEvidence
 from admin.evidence.tables import Row
-from admin.evidence.witnesses import Account, LogCut, Running, Witness, witnesses
+from admin.evidence.witnesses import Account, LogCut, Running, Stopped, Witness, witnesses
 
 CUTS_MAX = 10
 """So often a log may be cut while it is read; then it is left for quieter times."""
@@ -36,7 +37,10 @@ class Kept(StrEnum):
 
 @dataclass(slots=True)
 class Dump:
-    """One collection into one folder. What an interrupted one left there is used again."""
+    """One collection into one folder. What an interrupted one left there is used again.
+
+    `directories`: of nodes by id, also of running ones, for what they wrote down of themselves.
+    """
 
     folder: Path
     run_id: str = ""
@@ -44,6 +48,7 @@ class Dump:
     kept: Kept = Kept.JSONL
     progress: Progress = lambda _name, _done, _all: None
     sampling: Sampling | None = None
+    directories: Mapping[int, Path] = field(default_factory=dict)
     clock: Callable[[], int] = time.monotonic_ns
     _before: Manifest | None = None
     _generations: Generations = field(default_factory=Generations)
@@ -57,6 +62,7 @@ class Dump:
         self.folder.mkdir(parents=True, exist_ok=True)
         accounts = [self._account(each) for each in known]
         self._go_on(accounts)
+        inside = self._inside(known, accounts)
         if self.sampling is not None:
             self._status += self.sampling(self._generations, len(self._status))
         digests = [
@@ -80,9 +86,36 @@ class Dump:
             "status": write_part(self.folder / f"status{LINES}", status),
             "digests": write_part(self.folder / f"digests{LINES}", digests),
         }
-        manifest = replace(manifest, nodes=tuple(found), rows=counted)
+        manifest = self._happened(inside, replace(manifest, nodes=tuple(found), rows=counted))
         manifest.save(self.folder)
         return Bundle(self.folder, manifest)
+
+    # -- what happened inside
+
+    def _inside(self, known: Sequence[Witness], accounts: Sequence[Account]) -> Inside:
+        """And directories that nodes had before, as they tell."""
+        places = dict(self.directories)
+        for witness, account in zip(known, accounts, strict=True):
+            if isinstance(witness, Stopped):
+                places[account.facts.node] = witness.path
+        inside = gather(places)
+        for facts in (each.facts for each in accounts):
+            own = inside.generations.get(facts.node, 1)
+            self._generations.meet(facts.node, facts.uuid, max(own, self._generations.of(facts)))
+        return inside
+
+    def _happened(self, inside: Inside, manifest: Manifest) -> Manifest:
+        """The manifest with the table of events, if there is one."""
+        events.clear(self.folder)
+        generations = {each.node: each.generation for each in manifest.nodes}
+        columns = self.kept is Kept.PARQUET
+        count = events.keep(inside, self.folder, columns=columns, generations=generations)
+        return replace(
+            manifest,
+            quorum=min(manifest.quorum, inside.quorum or manifest.quorum),
+            rows=manifest.rows | ({"events": count} if count else {}),
+            gaps={"events": inside.why} if inside.why else {},
+        )
 
     # -- what was there before
 

@@ -46,6 +46,7 @@ class Manifest:
 
     `whole`: the cluster had come to rest, so nodes must be equal. `clock`: what `time_mono` is:
     `one` clock for all rows, or every node's `own`. `faults` says whether any were meant to be.
+    `gaps`: of tables that are not whole, why.
     """
 
     run_id: str
@@ -63,6 +64,7 @@ class Manifest:
     nodes: tuple[NodeFacts, ...] = ()
     settings: dict[str, object] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
+    gaps: dict[str, str] = field(default_factory=dict)
 
     def save(self, folder: Path) -> None:
         """Replace the manifest of a folder in one step."""

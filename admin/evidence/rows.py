@@ -78,13 +78,17 @@ def kind_number(name: str) -> int:
 def status_row(
     sample: NodeSample, *, number: int, life: int, time_mono: int, generation: int = 1
 ) -> Row:
-    """What a node said of itself. `life` tells its processes apart; `time_mono` is ours, in ns."""
+    """What a node said of itself. `life` tells its processes apart.
+
+    It is dated when it was asked; by `time_mono` where nobody noted that. So nothing that it had
+    done before is missing in what it said.
+    """
     return {
         "node": sample.id,
         "generation": generation,
         "life": life,
         "sample": number,
-        "time_mono": time_mono,
+        "time_mono": sample.asked or time_mono,
         "time_wall": sample.time,
         "name": sample.name,
         "role": sample.role,

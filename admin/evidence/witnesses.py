@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,7 +82,9 @@ class Running:
 
     def account(self) -> Account:
         """From STATUS."""
-        sample = NodeSample.read(replies.read_map(self.line.ask(Plain(1, Verb.STATUS))))
+        asked = {"asked": time.monotonic_ns()}
+        answer = replies.read_map(self.line.ask(Plain(1, Verb.STATUS)))
+        sample = NodeSample.read(answer | asked)
         return Account(
             facts=facts_of(sample),
             cluster=sample.cluster,

@@ -75,6 +75,12 @@ class NodeSection:
     faults: bool = option(
         FLAG, "false", "true allows drills to break it at its fault points; never in production"
     )
+    events: bool = option(
+        FLAG, "false", "true writes down what happens inside of it, for the checker"
+    )
+    events_bytes_max: int = option(
+        size("64KiB", "1TiB"), "256MiB", "size of all that; then no more is written down"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -129,6 +129,15 @@ class LogIndex:
             stop = run.first
         return Index(0)
 
+    def terms(self) -> list[tuple[int, Term]]:
+        """How many entries there are of each term, in order."""
+        stops = [*self._firsts[1:], self.last + 1]
+        return [(stop - run.first, run.term) for run, stop in zip(self._runs, stops, strict=False)]
+
+    def checksums(self) -> list[int]:
+        """Of all entries, in order."""
+        return self._crcs.tolist()
+
     def vclock(self) -> dict[Replica, Lsn]:
         """Origin to its last lsn."""
         origins = sorted({run.origin for run in self._runs})

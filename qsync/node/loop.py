@@ -6,6 +6,7 @@ between a look at the state and the decision on it.
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -22,6 +23,9 @@ from qsync.replica import Replica as ReplicaMachine
 from qsync.store.writer import Writer
 from qsync.wire import peer_messages
 
+if TYPE_CHECKING:
+    from qsync.node.events import Events
+
 Deliver = Callable[[Replica, bytes], None]
 """Queues a frame on our connection to a peer; without one it is lost."""
 Loses = Callable[[Message], bool]
@@ -33,6 +37,8 @@ class Loop:
 
     loses: Loses | None = None
     """Put here by an armed fault point."""
+    events: "Events | None" = None
+    """Put here on nodes that write down what happens inside of them."""
 
     def __init__(
         self,
@@ -59,6 +65,8 @@ class Loop:
 
     def begin(self) -> None:
         """A batch of inputs begins: tell the machine what time it is."""
+        if self.events is not None:
+            self.events.begin()
         self.replica.clock(trio.current_time(), self.timers.wall())
 
     def step(self, event: Input) -> None:
@@ -77,7 +85,7 @@ class Loop:
         self.settle()
         if self.requests is not None and self.requests.desk.busy:
             self.requests.desk.turn()
-        self._flush()
+        self._leave()
 
     def settle(self) -> None:
         """Fulfil Readies until there is nothing left that could be done now."""
@@ -92,10 +100,12 @@ class Loop:
 
     def _once(self) -> bool:
         ready = self.replica.ready()
+        if self.events is not None:
+            self.events.decided()
         if ready.send_now:
             self._send(ready.send_now)
             if ready.write is not None:
-                self._flush()  # followers write while we write
+                self._leave()  # followers write while we write
         for timer in ready.timers:
             self.timers.arm(timer)
         for note in ready.notes:
@@ -119,6 +129,8 @@ class Loop:
         if not self._settling:
             self.begin()
         if error is None:
+            if self.events is not None:
+                self.events.wrote(write)
             self.step(Written(id=write.id))
             self._send(after)
         else:
@@ -126,9 +138,17 @@ class Loop:
         if not self._settling:
             self.turn()
 
+    def _leave(self) -> None:
+        """What was queued is sent."""
+        if self.events is not None:
+            self.events.write()
+        self._flush()
+
     def _answer(self, ready: Ready) -> None:
         if self.requests is None:
             return
+        if self.events is not None:
+            self.events.answering(ready)
         if ready.settled:
             self.requests.settled(ready.settled)
         if ready.reads:
@@ -139,6 +159,8 @@ class Loop:
         deliver, loses = self._deliver, self.loses
         if loses is not None:
             messages = [each for each in messages if not loses(each[1])]
+        if self.events is not None:
+            self.events.saying(messages)
         for peer, message in messages:
             if isinstance(message, Append):
                 deliver(peer, self._encode_append(message))

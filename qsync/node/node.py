@@ -87,7 +87,7 @@ class Node:
 
     def _loop(self, token: trio.lowlevel.TrioToken) -> Loop:
         mode = Mode(self.config.store.writer)
-        return Loop(
+        loop = Loop(
             self.replica,
             writer=Writer(
                 self.storage.log,
@@ -99,12 +99,22 @@ class Node:
             deliver=self.links.deliver,
             flush=self.reactor.flush,
         )
+        if self.config.node.events:
+            from qsync.node import events  # noqa: PLC0415 - few nodes keep them
+
+            def over(why: str) -> None:
+                loop.events = None
+                self.timeline.note("events_stopped", {"why": why})
+
+            loop.events = events.begin(self.config, self.storage, self.replica, over)
+        return loop
 
     def _requests(self) -> Requests:
+        events = self.loop.events
         return Requests(
             self.replica,
             self._answers(),
-            step=self._step,
+            step=self._step if events is None else events.asking(self._step),
             send=self.reactor.send,
             leader_address=lambda: self.address_of(self.replica.machine.raft.leader),
             now=trio.current_time,
@@ -177,6 +187,8 @@ class Node:
     def close(self) -> None:
         """Fold what is decided, make it durable, and let the directory go."""
         self.reactor.shut()
+        if self.loop.events is not None:
+            self.loop.events.close()
         if not self.loop.writer.close():
             return  # a write hangs: the log is in use, and the process is about to end anyway
         try:

@@ -10,7 +10,7 @@ FENCED = "fenced"
 SETTING = "fence_seconds"
 """In the manifest: how long a leader may go on that hears no quorum."""
 SLACK_S = 1.0
-"""Samples of real nodes are dated when they arrive."""
+"""Samples of real nodes are dated when they were asked for, which may be as long before."""
 NANOS = 1_000_000_000
 
 

@@ -1,0 +1,62 @@
+"""The table `events` of a bundle, from the directories of nodes, written part by part."""
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from admin.evidence.bundle import LINES, PARQUET, write_part
+from admin.evidence.inside import Inside
+from admin.evidence.tables import Row
+
+PART_ROWS: Final = 1 << 18
+
+
+def clear(folder: Path) -> None:
+    """What a former dump left there may not stay beside another one."""
+    shutil.rmtree(folder / "events", ignore_errors=True)
+    for suffix in (LINES, PARQUET):
+        (folder / f"events{suffix}").unlink(missing_ok=True)
+
+
+def keep(inside: Inside, folder: Path, *, columns: bool, generations: Mapping[int, int]) -> int:
+    """Write all rows, and say how many. `generations`: what those of each node are called."""
+    shift = {node: generations.get(node, own) - own for node, own in inside.generations.items()}
+    rows = (_shifted(row, shift) for row in inside.rows())
+    count = 0
+    for number, part in enumerate(_parts(rows), start=1):
+        name = folder / "events" / f"{number:06d}"
+        if columns:
+            _write_columns(name.with_suffix(PARQUET), part)
+        else:
+            write_part(name.with_suffix(LINES), part)
+        count += len(part)
+    return count
+
+
+def _parts(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    left = iter(rows)
+    while part := list(islice(left, PART_ROWS)):
+        yield part
+
+
+def _shifted(row: Row, shift: Mapping[int, int]) -> Row:
+    node, generation = row["node"], row["generation"]
+    assert isinstance(node, int)
+    assert isinstance(generation, int)
+    row["generation"] = generation + shift.get(node, 0)
+    return row
+
+
+def _write_columns(path: Path, rows: list[Row]) -> None:
+    import pyarrow as pa  # noqa: PLC0415 - comes with the extra
+    import pyarrow.parquet as pq  # noqa: PLC0415 - the same
+
+    from admin.evidence import arrow  # noqa: PLC0415 - the same
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.new")
+    table = pa.Table.from_batches([arrow.batch("events", rows)])
+    pq.write_table(table, fresh, compression="zstd")
+    fresh.replace(path)

@@ -1,0 +1,231 @@
+"""What nodes wrote down of what happened inside of them, as rows of `events` in one order.
+
+All clocks must be one: then whatever happened because of something else comes behind it, since
+nothing is sent before it is written down. What is read is a moment that all nodes agree on: from
+when the last of them began to write, to when the first of them ended, or was read.
+"""
+
+import heapq
+import struct
+import time
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from admin.evidence.tables import Row
+from qsync.node.events import clock
+from qsync.store.eventfile import FORMAT, Life, What, lives
+
+FLOORS_MAX: Final = 1 << 16
+"""So many answers are remembered that a read may have to show; a read waits for seconds at most."""
+_EVER: Final = 1 << 63
+
+
+class Stamped(NamedTuple):
+    """A record of a node."""
+
+    time: int
+    node: int
+    life: int
+    generation: int
+    record: Sequence[object]
+
+
+@dataclass(slots=True)
+class _Directory:
+    """The lives of one node, and how each begins."""
+
+    node: int
+    lives: list[Life]
+    firsts: list[Sequence[object]]
+
+    @property
+    def about(self) -> Mapping[str, object]:
+        """What the last life says of itself."""
+        return _table(self.firsts[-1][2])
+
+    def stamped(self) -> Iterator[Stamped]:
+        """All that it wrote down, in order."""
+        for life in self.lives:
+            for record in life.records():
+                yield Stamped(_int(record[1]), self.node, life.number, life.generation, record)
+
+
+@dataclass(slots=True)
+class Inside:
+    """Of all nodes of a cluster. `why`: what is missing to tell anything, or all of it.
+
+    `quorum`: the smallest that anything was confirmed by, once the rows are read.
+    """
+
+    why: str = ""
+    quorum: int = 0
+    generations: Mapping[int, int] = field(default_factory=dict)
+    _directories: list[_Directory] = field(default_factory=list)
+    _upto: int = 0
+
+    def rows(self) -> Iterator[Row]:
+        """Numbered, by time. Afterwards `why` says whether that is all."""
+        if not self._directories:
+            return
+        disks = {each.node: _Disk() for each in self._directories}
+        whole_from = max(_int(each.firsts[0][1]) for each in self._directories)
+        old_term = max(_int(_list(each.firsts[0][3])[0]) for each in self._directories)
+        told = _Told()
+        number = 0
+        for each in heapq.merge(*(one.stamped() for one in self._directories)):
+            if each.time >= self._upto:
+                return
+            what = each.record[0]
+            if what == What.STOPPED:
+                self.why = f"events of node {each.node} end early: {each.record[2]}"
+                return
+            if what == What.LEADS and _int(each.record[2]) <= old_term:
+                continue  # somebody may have voted who did not write it down yet
+            if what == What.CONFIRMED:
+                quorum = _int(each.record[5])
+                self.quorum = min(self.quorum or quorum, quorum)
+            if what == What.CONFIRMED and each.time < whole_from:
+                continue  # and not everybody's disk is known
+            whose = {"node": each.node, "generation": each.generation, "life": each.life}
+            for row in disks[each.node].rows(each.record) or told.rows(each.record):
+                number += 1
+                yield whose | {"number": number, "time_mono": each.time} | row
+
+
+def gather(places: Mapping[int, Path]) -> Inside:
+    """From directories of nodes, by id. Of nodes that run: what they wrote down before now."""
+    now = time.monotonic_ns()
+    found = [_open(node, place) for node, place in sorted(places.items())]
+    there = [each for each in found if each.firsts]
+    if not there:
+        return Inside()
+    firsts = [first for each in there for first in each.firsts]
+    abouts = [_table(first[2]) for first in firsts]
+    voters = {_int(each) for one in there for each in _list(one.about["voters"])}
+    missing = sorted(voters - {each.node for each in there})
+    if any(about["format"] != FORMAT for about in abouts):
+        return Inside(f"events are kept in another format than {FORMAT}")
+    clocks = {about["clock"] for about in abouts}
+    if len(clocks) > 1:
+        return Inside("the nodes' events are of several machines, or of several boots of one")
+    if missing:
+        return Inside(f"there are no events of {', '.join(f'node {each}' for each in missing)}")
+    generations = {each.node: each.lives[-1].generation for each in there}
+    upto = now if clocks == {clock()} else _EVER  # elsewhere nothing of it runs here
+    return Inside(generations=generations, _directories=there, _upto=upto)
+
+
+def _open(node: int, place: Path) -> _Directory:
+    """Lives of which not even the beginning was written have said nothing to anybody."""
+    begun = [(life, next(life.records(), None)) for life in lives(place)]
+    known = [(life, first) for life, first in begun if first is not None]
+    firsts: list[Sequence[object]] = [each for _, each in known if each[0] == What.STARTED]
+    return _Directory(node, [life for life, _ in known], firsts)
+
+
+class _Disk:
+    """The log of one node as its events tell it."""
+
+    def __init__(self) -> None:
+        self._crcs: list[int] = []
+        self._ballot: list[object] = []
+
+    def rows(self, record: Sequence[object]) -> list[Row]:
+        """Of a start or a write, what is on disk now that was not there before."""
+        if record[0] == What.STARTED:
+            crcs = _crcs(record[5])
+            same = self._same(crcs)
+            del self._crcs[same:]
+            made: list[Row] = [{"name": "started", "index": len(crcs)}]
+            terms = _list(record[4])
+            return made + self._vote(record[3]) + self._durable(1, terms, crcs, skip=same)
+        if record[0] != What.WROTE:
+            return []
+        made = self._vote(record[2])
+        if record[3] is not None:
+            made.append({"name": "cut", "index": record[3]})
+            del self._crcs[_int(record[3]) :]
+        return made + self._durable(_int(record[4]), _list(record[5]), _crcs(record[6]))
+
+    def _same(self, crcs: Sequence[int]) -> int:
+        """How many entries are those that are known: a checksum is of all before it, too."""
+        upto = range(1, min(len(crcs), len(self._crcs)) + 1)
+        return bisect_left(upto, 1, key=lambda at: crcs[at - 1] != self._crcs[at - 1])
+
+    def _vote(self, ballot: object) -> list[Row]:
+        if ballot is None or ballot == self._ballot:
+            return []
+        self._ballot = _list(ballot)
+        term, peer = self._ballot
+        return [{"name": "ballot", "term": term, "peer": peer}] if term else []
+
+    def _durable(
+        self, first: int, runs: Sequence[object], crcs: Sequence[int], *, skip: int = 0
+    ) -> list[Row]:
+        terms = [_list(run)[1] for run in runs for _ in range(_int(_list(run)[0]))]
+        del self._crcs[first - 1 + skip :]
+        self._crcs += crcs[skip:]
+        return [
+            {"name": "durable", "index": first + at, "term": terms[at], "crc": crcs[at]}
+            for at in range(skip, len(crcs))
+        ]
+
+
+class _Told:
+    """What was told to others, and what reads had to show by then."""
+
+    def __init__(self) -> None:
+        self._times: list[int] = [0]
+        self._floors: list[int] = [0]
+
+    def rows(self, record: Sequence[object]) -> list[Row]:
+        """At most one."""
+        what, at = record[0], _int(record[1])
+        if what == What.ANSWERED:
+            self._rise(at, _int(record[2]))
+            return []
+        if what == What.SERVED:
+            floor = self._floors[bisect_left(self._times, _int(record[3])) - 1]
+            self._rise(at, _int(record[4]))
+            return [{"name": "served", "index": record[2], "floor": floor}]
+        if what == What.VOTE:
+            return [{"name": "vote", "peer": record[2], "term": record[3]}]
+        if what == What.LEADS:
+            return [{"name": "leads", "term": record[2]}]
+        if what == What.ACK:
+            known: Row = {"peer": record[2], "term": record[3], "index": record[4]}
+            return [known | {"name": "ack", "crc": record[5]}]
+        if what == What.CONFIRMED:
+            known = {"index": record[2], "term": record[3], "crc": record[4]}
+            return [known | {"name": "confirmed"}]
+        return []
+
+    def _rise(self, at: int, floor: int) -> None:
+        if floor > self._floors[-1]:
+            self._times.append(at)
+            self._floors.append(floor)
+        if len(self._times) > 2 * FLOORS_MAX:
+            del self._times[1:FLOORS_MAX], self._floors[1:FLOORS_MAX]
+
+
+def _crcs(packed: object) -> list[int]:
+    assert isinstance(packed, bytes), packed
+    return list(struct.unpack(f"<{len(packed) // 4}I", packed))
+
+
+def _int(value: object) -> int:
+    assert isinstance(value, int), value
+    return value
+
+
+def _list(value: object) -> list[object]:
+    assert isinstance(value, list), value
+    return value
+
+
+def _table(value: object) -> dict[str, object]:
+    assert isinstance(value, dict), value
+    return value

@@ -1,0 +1,172 @@
+"""What happened inside of a node, as frames in files: one for each life of its process.
+
+A frame is its length, the CRC of what follows, and a CBOR array of records. A process that is
+killed leaves all that it wrote; a frame that it did not finish is passed over. A file that could
+not take everything is called `.failed` for as long as that is so, and ends where it says so itself:
+whoever reads it must know that there was more.
+"""
+
+import os
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Final
+
+import cbor2
+
+FOLDER: Final = "events"
+"""In the directory of a node."""
+FORMAT: Final = 1
+PENDING_BYTES_MAX: Final = 16 << 20
+"""So much waits in memory for a disk that takes nothing; then the recording is over."""
+_KEPT, _FAILED, _WIPED = ".events", ".failed", ".wiped"
+_HEAD = struct.Struct("<II")
+_END_BYTES: Final = 256
+"""Kept free for the last frame, which says why it is the last."""
+
+Record = Sequence[object]
+
+
+class What(IntEnum):
+    """The first member of a record; the second is the monotonic time in ns."""
+
+    STARTED = 0
+    """Who and where: a table; and the log on disk: its terms in runs, and its checksums."""
+    WROTE = 1
+    """Durable: the ballot if it is another one, where the log was cut, and new entries."""
+    VOTE = 2
+    ACK = 3
+    LEADS = 4
+    CONFIRMED = 5
+    ANSWERED = 6
+    """Clients are told of writes up to an index that is confirmed."""
+    SERVED = 7
+    """Clients are shown an index: when the last of them had asked, and what of it is confirmed."""
+    STOPPED = 8
+    """Nothing follows in this file, though the process goes on; and why."""
+
+
+class EventFile:
+    """The file of one life, to be appended to. `stopped` says why it takes no more, if so."""
+
+    def __init__(self, directory: Path, *, bytes_max: int) -> None:
+        """Begin the next one in the directory of a node. Raises OSError."""
+        folder = directory / FOLDER
+        folder.mkdir(exist_ok=True)
+        found = _numbered(folder)
+        self.number = 1 + max(found, default=0)
+        self.path = folder / f"{self.number:06d}{_KEPT}"
+        self.stopped = ""
+        self._left = bytes_max - sum(path.stat().st_size for path in found.values())
+        self._bytes_max = bytes_max
+        self._pending = bytearray()
+        self._fd = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND, 0o644)
+
+    def write(self, records: Sequence[Record], now: int) -> None:
+        """Append a frame, in one call. A disk that takes nothing is told by the file's name."""
+        if self.stopped:
+            return
+        frame = _frame(records)
+        if len(frame) > self._left - _END_BYTES:
+            why = f"node.events_bytes_max ({self._bytes_max}) is reached"
+            self._append(_frame([[What.STOPPED, now, why]]))
+            self.stopped = why
+            return
+        self._left -= len(frame)
+        self._append(frame)
+
+    def close(self) -> None:
+        """No more of this life."""
+        os.close(self._fd)
+
+    def _append(self, frame: bytes) -> None:
+        pending = self._pending
+        waited = bool(pending)
+        pending += frame
+        try:
+            while pending:
+                del pending[: os.write(self._fd, pending)]
+            if waited:
+                self.path = self.path.replace(self.path.with_suffix(_KEPT))
+        except OSError as error:
+            if not waited:
+                self._failing(error)
+            elif len(pending) > PENDING_BYTES_MAX:
+                self.stopped = f"{PENDING_BYTES_MAX} bytes could not be written: {error}"
+                pending.clear()
+
+    def _failing(self, error: OSError) -> None:
+        """Before anything else happens: a new name needs no room."""
+        try:
+            self.path = self.path.replace(self.path.with_suffix(_FAILED))
+        except OSError as another:
+            self.stopped = f"it could not be written: {error}; nor renamed: {another}"
+
+
+def note_wiped(directory: Path) -> None:
+    """Everything else of a node's directory is gone: the next life begins with an empty one."""
+    folder = directory / FOLDER
+    if folder.is_dir():
+        (folder / f"{1 + max(_numbered(folder), default=0):06d}{_WIPED}").touch()
+
+
+@dataclass(slots=True)
+class Life:
+    """The file of one life, as it is read. `generation`: of the directory, from 1."""
+
+    path: Path
+    number: int
+    generation: int
+
+    def records(self) -> Iterator[list[object]]:
+        """Whole frames one after the other; with STOPPED at last where there was more."""
+        last = 0
+        for record in self._read():
+            last = int(str(record[1]))
+            yield record
+            if record[0] == What.STOPPED:
+                return
+        if self.path.suffix == _FAILED:
+            yield [int(What.STOPPED), last, "the disk took no more"]
+
+    def _read(self) -> Iterator[list[object]]:
+        last, place = 0, 0
+        with self.path.open("rb") as file:
+            while len(head := file.read(_HEAD.size)) == _HEAD.size:
+                size, crc = _HEAD.unpack(head)
+                payload = file.read(size)
+                if len(payload) < size:
+                    return  # torn: its process was killed
+                if zlib.crc32(payload) != crc:
+                    yield [int(What.STOPPED), last, f"{self.path.name} is damaged at byte {place}"]
+                    return
+                for record in cbor2.loads(payload):
+                    last = int(record[1])
+                    yield record
+                place += _HEAD.size + size
+
+
+def lives(directory: Path) -> list[Life]:
+    """All lives of a node of which something is there, in order."""
+    found: list[Life] = []
+    generation = 1
+    for number, path in sorted(_numbered(directory / FOLDER).items()):
+        if path.suffix == _WIPED:
+            generation += 1
+        else:
+            found.append(Life(path, number, generation))
+    return found
+
+
+def _numbered(folder: Path) -> dict[int, Path]:
+    ours = {_KEPT, _FAILED, _WIPED}
+    there = folder.iterdir() if folder.is_dir() else ()
+    return {int(each.stem): each for each in there if each.suffix in ours and each.stem.isdecimal()}
+
+
+def _frame(records: Sequence[Record]) -> bytes:
+    payload = cbor2.dumps(records)
+    return _HEAD.pack(len(payload), zlib.crc32(payload)) + payload
