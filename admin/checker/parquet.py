@@ -7,23 +7,25 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from admin.evidence.arrow import TYPES, batch
+from admin.evidence.arrow import TYPES, batch, batches
 from admin.evidence.bundle import LINES, PARQUET, Bundle, Part, rows_of
+from admin.evidence.manifest import NoEvidence
 from admin.evidence.tables import RUN, TABLES, Row, Type
 
 __all__ = ["TYPES", "rows_of_parquet", "to_parquet"]
 
 
 def rows_of_parquet(part: Part, run_id: str) -> Iterator[Row]:
-    """The rows of one file."""
+    """The rows of one file. Raises NoEvidence."""
     columns = TABLES[part.table].columns
     jsons = [name for name, type_ in columns.items() if type_ is Type.JSON]
-    for found in pq.ParquetFile(part.path).iter_batches():
+    for found in batches(part):
         for row in found.to_pylist():
-            for name in jsons:
-                if row.get(name) is not None:
-                    row[name] = json.loads(row[name])
-            yield {**dict.fromkeys(columns), **row, RUN: row.get(RUN) or run_id}
+            try:
+                known = {name: json.loads(row[name]) for name in jsons if row.get(name) is not None}
+            except ValueError as error:
+                raise NoEvidence(f"{part.path} holds what is no JSON: {error}") from error
+            yield {**dict.fromkeys(columns), **row, **known, RUN: row.get(RUN) or run_id}
 
 
 def to_parquet(bundle: Bundle, folder: Path) -> Bundle:

@@ -1,12 +1,16 @@
 """Rows and packed rows of evidence as Arrow, which Parquet and Spark take (needs pyarrow)."""
 
+import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from admin.evidence import opening
+from admin.evidence.bundle import Bundle, Part
+from admin.evidence.manifest import NoEvidence
 from admin.evidence.rows import kind_name
 from admin.evidence.tables import RUN, TABLES, Row, Type
 from qsync.wire import packed
@@ -14,6 +18,8 @@ from qsync.wire import packed
 if TYPE_CHECKING:
     from admin.evidence.columns import Columns, Maybe
 
+BATCH_ROWS = 65_536
+"""Of a file at a time."""
 TYPES = {
     Type.INT: pa.int64(),
     Type.REAL: pa.float64(),
@@ -22,6 +28,58 @@ TYPES = {
     Type.JSON: pa.string(),
 }
 _KINDS = pa.array([kind_name(number) for number in range(256)], pa.string())
+
+
+_LIKE: dict[Type, tuple[Callable[[pa.DataType], bool], ...]] = {
+    Type.INT: (pa.types.is_integer,),
+    Type.REAL: (pa.types.is_floating, pa.types.is_integer),
+    Type.TEXT: (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary),
+    Type.BOOL: (pa.types.is_boolean,),
+    Type.JSON: (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary),
+}
+"""What columns of files that others wrote may be, beside null."""
+
+
+def batches(
+    part: Part, rows: int = BATCH_ROWS, only: Sequence[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a file of Parquet, or some columns of them. Raises NoEvidence."""
+    with _damage_told(part):
+        file = pq.ParquetFile(part.path)
+        there = _fitting(part, file.schema_arrow)
+        wanted = there if only is None else [name for name in only if name in there]
+        yield from file.iter_batches(rows, columns=wanted)
+
+
+def check_files(bundle: Bundle) -> None:
+    """Look at the end of every file of Parquet, which says what is in it. Raises NoEvidence."""
+    for part in (part for table in TABLES for part in bundle.parts(table) if part.is_parquet):
+        with _damage_told(part):
+            _fitting(part, pq.read_schema(part.path))
+
+
+@contextlib.contextmanager
+def _damage_told(part: Part) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise NoEvidence(f"{part.path} cannot be read: {error}") from error
+
+
+def _fitting(part: Part, found: pa.Schema) -> list[str]:
+    """The columns that we know, each of its type, and none of the needed ones missing."""
+    table = TABLES[part.table]
+    missing = table.needed.difference(found.names)
+    if missing:
+        raise NoEvidence(f"{part.path} lacks {', '.join(sorted(missing))}")
+    there = [name for name in table.columns if name in found.names]
+    for name in there:
+        type_ = found.field(name).type
+        if not pa.types.is_null(type_) and not any(
+            like(type_) for like in _LIKE[table.columns[name]]
+        ):
+            raise NoEvidence(f"{part.path}: {name} is {table.columns[name]} and not {type_}")
+    return there
 
 
 def schema(table: str) -> pa.Schema:

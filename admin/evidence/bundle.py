@@ -6,8 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from admin.evidence.manifest import MANIFEST, Manifest, NoEvidence
-from admin.evidence.tables import RUN, TABLES, Row
+from admin.evidence.tables import FITS, RUN, TABLES, Row
 
+DUMPS = ("nodes", "directories")
+"""Sources whose manifest counts rows only when everything is there."""
+_GO_ON = "was its dump interrupted? `qsync dump` into this folder goes on where it stopped"
 LINES = ".jsonl"
 PARQUET = ".parquet"
 
@@ -52,10 +55,38 @@ class Bundle:
             found += sorted(p for p in below.rglob("*") if p.suffix in {LINES, PARQUET})
         return [_part(table, path, below) for path in found if path.is_file()]
 
+    def check_whole(self) -> None:
+        """Raises NoEvidence where parts of logs are missing: a gap proves nothing."""
+        if self.manifest.source in DUMPS and not self.manifest.rows:
+            raise NoEvidence(f"{self.path} is not whole: its dump was interrupted", hint=_GO_ON)
+        parts = self.parts("wal")
+        named = all(each.node is not None for each in parts)
+        if not named or not (parts or self.manifest.rows.get("wal")):
+            return  # Their names do not tell what they hold; or there were never any.
+        for facts in self.manifest.nodes:
+            whose = (facts.node, facts.generation)
+            mine = [each for each in parts if (each.node, each.generation) == whose]
+            gap = _gap(mine, facts.first, facts.last)
+            if gap is not None:
+                name = facts.name or f"node {facts.node}"
+                lacks = f"of the log of {name} it lacks the entries {gap[0]} to {gap[1]}"
+                raise NoEvidence(f"{self.path} is not whole: {lacks}", hint=_GO_ON)
+
     def rows(self, table: str) -> Iterator[Row]:
         """All rows of a table that is kept as JSON lines."""
         for part in self.parts(table):
             yield from rows_of(part, self.manifest.run_id)
+
+
+def _gap(parts: Iterable[Part], first: int, last: int) -> tuple[int, int] | None:
+    """The first entries of `first..last` that no file is named after."""
+    wanted = first
+    for each in sorted(parts, key=lambda part: part.first or 0):
+        begins, ends = each.first or 0, each.last or 0
+        if begins > wanted:
+            return wanted, min(last, begins - 1)
+        wanted = max(wanted, ends + 1)
+    return (wanted, last) if wanted <= last else None
 
 
 def is_bundle(path: Path) -> bool:
@@ -65,18 +96,35 @@ def is_bundle(path: Path) -> bool:
 
 def rows_of(part: Part, run_id: str) -> Iterator[Row]:
     """The rows of one file of JSON lines, every column there. Raises NoEvidence."""
-    columns = dict.fromkeys(TABLES[part.table].columns)
+    columns: Row = {**dict.fromkeys(TABLES[part.table].columns), RUN: run_id}
     needed = TABLES[part.table].needed
+    fits = {name: FITS[type_] for name, type_ in TABLES[part.table].columns.items()}
+    number = 0
     with part.path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, start=1):
-            try:
+        try:
+            for number, line in enumerate(file, start=1):
                 members = json.loads(line)
                 missing = needed - members.keys()
-            except (ValueError, AttributeError) as error:
-                raise NoEvidence(f"{part.path}:{number} is no row: {error}") from error
-            if missing:
-                raise NoEvidence(f"{part.path}:{number} lacks {', '.join(sorted(missing))}")
-            yield {**columns, RUN: run_id, **{k: v for k, v in members.items() if k in columns}}
+                if missing:
+                    raise NoEvidence(f"{part.path}:{number} lacks {', '.join(sorted(missing))}")
+                row = columns.copy()
+                for name, value in members.items():
+                    fit = fits.get(name)
+                    if fit is None:
+                        continue  # Of a later version.
+                    if not isinstance(value, fit) and (value is not None or name in needed):
+                        raise _misfit(part, number, name, value)
+                    row[name] = value
+                yield row
+        except UnicodeDecodeError as error:
+            raise NoEvidence(f"{part.path} is no text: {error}") from error
+        except (ValueError, AttributeError) as error:
+            raise NoEvidence(f"{part.path}:{number} is no row: {error}") from error
+
+
+def _misfit(part: Part, number: int, name: str, value: object) -> NoEvidence:
+    type_ = TABLES[part.table].columns[name]
+    return NoEvidence(f"{part.path}:{number} is no row: {name} is {type_} and not {value!r:.80}")
 
 
 def write_part(path: Path, rows: Iterable[Row]) -> int:

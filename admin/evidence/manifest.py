@@ -4,6 +4,8 @@ import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from qsync.errors import ConfigError
 
 FORMAT = 1
@@ -78,17 +80,19 @@ class Manifest:
         path = folder / MANIFEST
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
-            known = {name: found[name] for name in cls.__dataclass_fields__ if name in found}
-            if known.get("format") != FORMAT:
-                raise NoEvidence(f"{path} has format {known.get('format')}, known is {FORMAT}")
-            known["nodes"] = tuple(_node(each) for each in known.get("nodes", ()))
-            return cls(**known)
+            if not isinstance(found, dict):
+                raise NoEvidence(f"{path} is no manifest: it holds no JSON object")
+            if found.get("format") != FORMAT:
+                raise _other_format(path, found.get("format"))
+            return msgspec.convert(found, cls)
         except FileNotFoundError:
             raise NoEvidence(f"{folder} is no bundle of evidence: it has no {MANIFEST}") from None
-        except (OSError, ValueError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, msgspec.ValidationError) as error:
             raise NoEvidence(f"{path} cannot be read: {error}") from error
 
 
-def _node(members: dict[str, object]) -> NodeFacts:
-    names = NodeFacts.__dataclass_fields__
-    return NodeFacts(**{name: members[name] for name in names if name in members})  # type: ignore[arg-type]  # checked where used
+def _other_format(path: Path, found: object) -> NoEvidence:
+    newer = isinstance(found, int) and found > FORMAT
+    named = "no format" if found is None else f"format {found}"
+    hint = "a newer qsync wrote it: update this one" if newer else ""
+    return NoEvidence(f"{path} has {named}, known is {FORMAT}", hint=hint)

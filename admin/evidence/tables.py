@@ -22,6 +22,16 @@ class Type(StrEnum):
     JSON = "json"
 
 
+FITS: dict[Type, type | tuple[type, ...]] = {
+    Type.INT: int,
+    Type.REAL: (int, float),
+    Type.TEXT: str,
+    Type.BOOL: bool,
+    Type.JSON: object,
+}
+"""What a cell of a column may be in a line of JSON, beside null."""
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """Columns in order. Everything but `needed` may be null or left out."""

@@ -266,11 +266,14 @@ def _conclude(reports: "list[Report]", left: Left, *, engine: str) -> int:
         "engine": engine,
         "files": [render.report_members(each) for each in reports],
     }
-    if style().as_json:
-        document("check", **members)
-    else:
-        _show(reports)
-    left.leave(reports, as_document("check", members), engine=engine, seconds=seconds)
+    try:
+        left.leave(reports, as_document("check", members), engine=engine, seconds=seconds)
+    finally:
+        # Whatever became of the files; and it is the last that is said.
+        if style().as_json:
+            document("check", **members)
+        else:
+            _show(reports)
     return Exit.DONE if result is Result.PASS else Exit.CHECK_FAILED
 
 

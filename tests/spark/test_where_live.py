@@ -15,12 +15,11 @@ import pyte
 import pytest
 
 from admin.checker.report.violations import FILE
-from admin.checker.spark.failures import NoSpark
 from admin.checker.spark.progress import Moment
 from admin.checker.spark.reports import check_bundles
 from admin.checker.verdict import Result
 from admin.evidence.bundle import Bundle, write
-from admin.evidence.manifest import Manifest, NodeFacts
+from admin.evidence.manifest import Manifest, NodeFacts, NoEvidence
 from admin.evidence.tables import Row
 from tests.spark.running import (
     ELSEWHERE,
@@ -155,7 +154,7 @@ def test_a_program_is_judged_in_the_session_that_it_has(
 def test_what_ends_a_job_is_told_in_a_line(session: "SparkSession", bundle: Bundle) -> None:
     with (bundle.path / "wal.jsonl").open("a") as file:
         file.write("no row\n")
-    with pytest.raises(NoSpark, match=r"Spark ended the job: NoEvidence: .*wal\.jsonl"):
+    with pytest.raises(NoEvidence, match=r"^NO_EVIDENCE: [^ ]*wal\.jsonl:\d+ is no row"):
         check_bundles([bundle.path])
     assert session.range(3).count() == 3
 

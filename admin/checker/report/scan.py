@@ -75,14 +75,12 @@ def _lines(part: Part) -> Iterator[Row]:
 
 
 def _columns(part: Part) -> Iterator[Row]:
-    import pyarrow.parquet as pq  # noqa: PLC0415 - comes with the extra
+    from admin.evidence.arrow import batches  # noqa: PLC0415 - comes with the extra
 
-    file = pq.ParquetFile(part.path)
     known = TABLES[part.table].columns
     wanted = _DRAWN[part.table].split() if part.table in _DRAWN else list(known)
-    there = [name for name in wanted if name in file.schema_arrow.names]
-    jsons = [name for name in there if known[name] is Type.JSON]
-    for batch in file.iter_batches(columns=there):
+    for batch in batches(part, only=wanted):
+        jsons = [name for name in batch.schema.names if known[name] is Type.JSON]
         for row in batch.to_pylist():
             yield row | {name: json.loads(row[name]) for name in jsons if row[name] is not None}
 

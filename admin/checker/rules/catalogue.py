@@ -12,6 +12,7 @@ from admin.checker.rules import (
     fenced,
     flags,
     fresh,
+    gaps,
     hidden,
     inside,
     lives,
@@ -65,6 +66,7 @@ BY_ID = {each.id: each for each in RULES}
 def load(path: Path) -> Run:
     """A bundle in memory. Raises NoEvidence."""
     bundle = Bundle.open(path)
+    bundle.check_whole()
     return build(bundle.manifest, {name: rows(bundle, name) for name in TABLES})
 
 
@@ -104,5 +106,5 @@ def verdict_of(rule: Rule, finding: Finding) -> Verdict:
 
 def _timed(rule: Rule, run: Run) -> Checked:
     begun = time.perf_counter()
-    verdict = verdict_of(rule, rule.find(run))
+    verdict = verdict_of(rule, gaps.weigh(rule, rule.find(run), run.manifest))
     return Checked(verdict=verdict, seconds=time.perf_counter() - begun, says=rule.title)

@@ -29,7 +29,9 @@ from admin.checker.spark.judge import judge, verdicts
 from admin.checker.spark.progress import Moment, Tell, silent, watched
 from admin.checker.spark.proofs import prove
 from admin.checker.spark.session import using_session
-from admin.evidence.manifest import Manifest
+from admin.evidence.arrow import check_files
+from admin.evidence.bundle import Bundle
+from admin.evidence.manifest import Manifest, NoEvidence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,7 +55,11 @@ def check_bundles(
     `spark` says where (see `open_session`); without it, in the session that there is, if any.
     Raises NoEvidence, NoJava, NoSpark (also if a history is none), ValueError.
     """
-    runs = [Manifest.load(path).run_id for path in paths]
+    bundles = [Bundle.open(path) for path in paths]
+    for each in bundles:
+        each.check_whole()
+        check_files(each)
+    runs = [each.manifest.run_id for each in bundles]
     if len(set(runs)) < len(runs):
         raise ValueError(f"bundles of one name cannot be told apart: {', '.join(sorted(runs))}")
     terms = Terms(hints or Hints(), level, steps_max)
@@ -130,10 +136,13 @@ def _judge(session: "SparkSession", paths: Sequence[Path], terms: Terms) -> _Jud
 
 @contextlib.contextmanager
 def ended_well() -> Iterator[None]:
-    """What Spark says of a job that failed becomes one line. Raises NoSpark."""
+    """What Spark says of a job that failed becomes one line. Raises NoSpark, NoEvidence."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
+        found = _no_evidence(error)
+        if found is not None:
+            raise found from error
         raise NoSpark(_told(error), hint=_HINT) from error
 
 
@@ -141,6 +150,14 @@ _HINT = (
     "elsewhere than here executors need a Python with pyarrow and pandas, and must see the bundles "
     "at the same path: docs/how-to/check-anywhere.md"
 )
+
+
+def _no_evidence(error: Exception) -> NoEvidence | None:
+    """Damage that a task met, in its own words."""
+    causes = _CAUSE.findall(str(error))
+    if not causes or not causes[-1][0].endswith(NoEvidence.__name__):
+        return None
+    return NoEvidence(causes[-1][1].removeprefix(f"{NoEvidence.code}: "))
 
 
 def _told(error: Exception) -> str:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -20,7 +19,7 @@ from pyspark.sql.datasource import (
 )
 
 from admin.checker.spark.bounds import Bounds
-from admin.evidence.arrow import batch, schema
+from admin.evidence.arrow import batch, batches, schema
 from admin.evidence.bundle import Bundle, Part, rows_of
 from admin.evidence.tables import RUN, TABLES, Type
 
@@ -172,7 +171,7 @@ def _range(found: tuple[str, Part]) -> tuple[str, int]:
 
 def _parquet(part: Part, run_id: str) -> Iterator[pa.RecordBatch]:
     wanted = schema(part.table)
-    for found in pq.ParquetFile(part.path).iter_batches(BATCH_ROWS):
+    for found in batches(part, BATCH_ROWS):
         columns = []
         for field in wanted:
             if field.name in found.schema.names:

@@ -1,0 +1,152 @@
+"""A bundle with damage is refused with the place, whatever the damage; it is never judged."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from admin.checker.bundles import check_bundle
+from admin.checker.verdict import Result
+from admin.evidence.bundle import Bundle
+from admin.evidence.collect import Dump, Kept
+from admin.evidence.manifest import NoEvidence
+from admin.evidence.witnesses import Stretch
+from cli.main import run
+from tests.unit.pretender import entries
+from tests.unit.test_evidence import Scripted
+
+
+def dumped(folder: Path, kept: Kept = Kept.JSONL) -> Path:
+    """The log of a node, in parts of ten entries."""
+    Dump(folder, part_entries=10, kept=kept).collect(
+        [Scripted(entries(25), confirmed=25)], source="nodes"
+    )
+    return folder
+
+
+def part(bundle: Path, number: int = 1) -> Path:
+    return Bundle.open(bundle).parts("wal")[number].path
+
+
+def members(bundle: Path, **changed: object) -> None:
+    path = bundle / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changed))
+
+
+def line(path: Path, text: str) -> None:
+    """The fifth line becomes another one."""
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*lines[:4], text, *lines[5:]]))
+
+
+def cell(path: Path, **changed: object) -> None:
+    line(path, json.dumps(json.loads(path.read_text().splitlines()[4]) | changed) + "\n")
+
+
+DAMAGES: list[tuple[Callable[[Path], object], str]] = [
+    (lambda at: part(at).unlink(), r"lacks the entries 11 to 20 .*`qsync dump` into this folder"),
+    (lambda at: part(at, 2).unlink(), "lacks the entries 21 to 25"),
+    (lambda at: shutil.rmtree(at / "wal"), "lacks the entries 1 to 25"),
+    (lambda at: members(at, rows={}), "its dump was interrupted"),
+    (lambda at: members(at, format=2), "format 2, known is 1 .a newer qsync wrote it"),
+    (lambda at: members(at, quorum="two"), r"Expected `int`, got `str` - at `\$\.quorum`"),
+    (lambda at: members(at, nodes=[{"name": "n1"}]), "required field `node`"),
+    (lambda at: (at / "manifest.json").write_text("[]"), "holds no JSON object"),
+    (lambda at: (at / "manifest.json").write_text('{"format"'), r"manifest\.json cannot be read"),
+    (lambda at: line(part(at), "{bad\n"), r"11-000000000020\.jsonl:5 is no row"),
+    (lambda at: line(part(at), "17\n"), r"jsonl:5 is no row"),
+    (lambda at: part(at).write_text(part(at).read_text()[:-9]), r"jsonl:10 is no row"),
+    (lambda at: part(at).write_bytes(b"\xff" * 9), r"20\.jsonl is no text"),
+    (lambda at: cell(part(at), index="x"), "jsonl:5 is no row: index is int and not 'x'"),
+    (lambda at: cell(part(at), kind=7), "kind is text and not 7"),
+    (lambda at: cell(part(at), term=None), "term is int and not None"),
+    (lambda at: line(part(at), '{"node": 1, "index": 15}\n'), "jsonl:5 lacks crc, flags"),
+]
+
+
+@pytest.mark.parametrize(("damage", "said"), DAMAGES)
+def test_damage_ends_with_two_and_is_told_with_its_place(
+    damage: Callable[[Path], object],
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bundle = dumped(tmp_path)
+    assert check_bundle(bundle).result is Result.PASS
+    damage(bundle)
+    with pytest.raises(NoEvidence, match=said):
+        check_bundle(bundle)
+    assert run(["check", "--quick", str(bundle), "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["code"] == "NO_EVIDENCE"
+
+
+def test_damaged_parquet_is_named_by_all_who_read_it(tmp_path: Path) -> None:
+    pq = pytest.importorskip("pyarrow.parquet", reason="needs the [spark] extra")
+    import pyarrow as pa  # noqa: PLC0415 - the same
+
+    from admin.checker.report.scan import scan  # noqa: PLC0415 - the same
+    from admin.evidence.arrow import check_files  # noqa: PLC0415 - the same
+
+    def emptied(path: Path) -> None:
+        path.write_bytes(b"")
+
+    def cut(path: Path) -> None:
+        path.write_bytes(path.read_bytes()[:-20])
+
+    def narrow(path: Path) -> None:
+        pq.write_table(pq.read_table(path).drop_columns(["term"]), path)
+
+    def text(path: Path) -> None:
+        table = pq.read_table(path)
+        at = table.column_names.index("index")
+        pq.write_table(table.set_column(at, "index", table["index"].cast(pa.string())), path)
+
+    bundle = dumped(tmp_path, Kept.PARQUET)
+    assert check_bundle(bundle).result is Result.PASS
+    whole = part(bundle).read_bytes()
+    readers: list[Callable[[Path], object]] = [
+        check_bundle,
+        lambda at: check_files(Bundle.open(at)),
+        lambda at: list(scan(Bundle.open(at), "wal")),
+    ]
+    for damage, said in (
+        (emptied, "cannot be read"),
+        (cut, "cannot be read"),
+        (narrow, "lacks term"),
+        (text, "index is int and not string"),
+    ):
+        part(bundle).write_bytes(whole)
+        damage(part(bundle))
+        for read in readers:
+            with pytest.raises(NoEvidence, match=rf"11-000000000020\.parquet.* {said}"):
+                read(bundle)
+
+
+def test_an_interrupted_dump_is_not_judged_until_it_was_gone_on_with(tmp_path: Path) -> None:
+    class Unplugged(Scripted):
+        def stretches(self, first: int, last: int | None, opening: int) -> Iterator[Stretch]:
+            for each in super().stretches(first, last, opening):
+                if each.first > 10:
+                    raise OSError("unplugged")
+                yield each
+
+    with pytest.raises(OSError, match="unplugged"):
+        Dump(tmp_path, part_entries=10).collect(
+            [Unplugged(entries(25), confirmed=25)], source="nodes"
+        )
+    with pytest.raises(NoEvidence, match="its dump was interrupted"):
+        check_bundle(tmp_path)
+    assert check_bundle(dumped(tmp_path)).result is Result.PASS
+
+
+def test_a_log_that_begins_late_lacks_nothing_before_its_beginning(tmp_path: Path) -> None:
+    bundle = dumped(tmp_path)
+    part(bundle, 0).unlink()
+    (node,) = json.loads((bundle / "manifest.json").read_text())["nodes"]
+    members(bundle, nodes=[node | {"first": 11}])
+    Bundle.open(bundle).check_whole()
+    members(bundle, nodes=[node | {"first": 10}])
+    with pytest.raises(NoEvidence, match="lacks the entries 10 to 10"):
+        Bundle.open(bundle).check_whole()
