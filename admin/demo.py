@@ -12,6 +12,7 @@ from pathlib import Path
 from admin import cluster, lab, proof, workload
 from admin.cluster import Survey
 from admin.demo_bundle import Diary
+from admin.feeding import Feeding
 from admin.history import History, save
 from admin.lab import Lab, LabNode
 from admin.proof import Proof
@@ -132,10 +133,12 @@ class _Demo:
     def run(self) -> Result:
         self._start()
         try:
-            self._play()
-            self.phase = "healing"
-            self.load.stop()
-            self._heal()
+            with Feeding(self.lab.addresses) as feed:
+                self._play()
+                self.phase = "healing"
+                self.load.stop()
+                self._heal()
+            self.diary.feeds = feed.rows
             return self._judge()
         finally:
             self.load.close()

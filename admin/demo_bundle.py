@@ -20,6 +20,7 @@ class Diary:
 
     samples: Recorder = field(default_factory=Recorder)
     nemesis: list[Row] = field(default_factory=list)
+    feeds: list[Row] = field(default_factory=list)
 
     def saw(self, found: Survey) -> None:
         """What the nodes said of themselves."""
@@ -44,6 +45,7 @@ class Diary:
         counted = {
             "status": write_part(folder / "status.jsonl", status),
             "nemesis": write_part(folder / "nemesis.jsonl", self.nemesis),
+            "feeds": write_part(folder / "feeds.jsonl", self.feeds),
             "ops": lines,
         }
         replace(

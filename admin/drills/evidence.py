@@ -49,6 +49,7 @@ def save_all(run: Recorded, lab: Lab, out: Path) -> None:
     counted = {
         "status": write_part(out / "status.jsonl", _status(run, bundle)),
         "nemesis": write_part(out / "nemesis.jsonl", _nemesis(run.marks)),
+        "feeds": write_part(out / "feeds.jsonl", run.feeds),
         "ops": len(run.lines),
     }
     replace(

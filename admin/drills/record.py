@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from admin.drills.model import Drill
 from admin.drills.watch import Sight
+from admin.evidence.tables import Row
 from admin.history import Line
 from admin.proof import Proof
 
@@ -67,6 +68,8 @@ class Recorded:
     terms: Mapping[int, tuple[str, ...]]
     met_unknown: int = 0
     unresolved: int = 0
+    feeds: tuple[Row, ...] = ()
+    """What a reader of the feed of changes was given, as rows of evidence."""
     proof: Proof | None = None
     end: End | None = None
     stopped: str | None = None

@@ -17,6 +17,7 @@ from admin.drills.probing import Probes
 from admin.drills.record import End, Mark, Recorded
 from admin.drills.repertoire import REPERTOIRE
 from admin.drills.watch import Watch
+from admin.feeding import Feeding
 from admin.history import History
 from admin.lab import Lab
 from admin.proof import Proof
@@ -71,14 +72,14 @@ class Runner:
             kind=self.drill.load.kind,
         )
         try:
-            with Watch(self.lab.addresses) as watch:
+            with Watch(self.lab.addresses) as watch, Feeding(self.lab.addresses) as feed:
                 probes = Probes(
                     watch=watch, tally=load.tally, names=names, clients=self.drill.load.clients
                 )
                 whole = self._whole(journal, load, probes)
         finally:
             load.close()
-        return replace(whole, began_at=began_at, targets=names)
+        return replace(whole, began_at=began_at, targets=names, feeds=tuple(feed.rows))
 
     def _whole(self, journal: Journal, load: Workload, probes: Probes) -> Recorded:
         watch = probes.watch

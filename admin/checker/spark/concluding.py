@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from admin.checker.rules import gaps
 from admin.checker.rules.catalogue import RULES
 from admin.checker.rules.rule import Breach, Finding
 from admin.checker.spark.columns import Whose
@@ -98,6 +99,8 @@ def conclude(
             seen.add(breach.where)
             found[each.invariant].breaches.append(breach)
     _lacks(found, manifest, own)
+    for rule in RULES:
+        gaps.weigh(rule, found[rule.id], manifest)
     return found
 
 

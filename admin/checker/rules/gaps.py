@@ -1,0 +1,20 @@
+"""What a verdict is worth where a table is not whole: a violation stays one, a pass does not."""
+
+from admin.checker.rules import inside
+from admin.checker.rules.rule import Finding, Rule
+from admin.evidence.manifest import Manifest
+
+EVENTS = "events"
+
+
+def weigh(rule: Rule, finding: Finding, manifest: Manifest) -> Finding:
+    """The finding, with what the manifest says is missing of the tables that it was made from."""
+    tables = list(rule.needs)
+    if rule.id == inside.QUORUMS and manifest.rows.get(EVENTS):
+        tables.append(EVENTS)  # without any it looks at logs
+    whys = [manifest.gaps[name] for name in tables if name in manifest.gaps]
+    if whys and finding.lacks:
+        finding.lacks = "; ".join(whys)
+    elif whys and not finding.doubt:
+        finding.doubt = "; ".join(whys)
+    return finding

@@ -1,0 +1,90 @@
+"""A reader of the feed of changes beside the clients of a run, and what it was given."""
+
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from admin.evidence.tables import Row
+from qsync.client import questions
+from qsync.client.blocking import Client, connect
+from qsync.client.changes import Batch
+from qsync.errors import Compacted, QsyncError
+
+WAIT_S = 0.2
+"""How long a node keeps a question for which it has no news."""
+TIMEOUT_S = 3.0
+PAUSE_S = 0.05
+"""Between two questions."""
+ANSWERS_MAX = 20
+"""From one node; then the next one is asked, and what both gave has to fit together."""
+TRIES_MAX = 5
+"""At the end, when what it was not given yet is asked for."""
+
+
+class Feeding:
+    """A thread that reads all changes from now on. `rows` is whole when it has been left."""
+
+    def __init__(self, seeds: Sequence[str]) -> None:
+        self.rows: list[Row] = []
+        self._seeds = list(seeds)
+        self._reader = 1
+        self._upto: int | None = None
+        self._crash: BaseException | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="feed", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        """Read what is left. Raises what it died of, unless something else is on its way."""
+        self._stop.set()
+        self._thread.join()
+        if self._crash is not None and error is None:
+            raise self._crash
+
+    def _work(self) -> None:
+        try:
+            while not self._stop.wait(PAUSE_S):
+                self._ask()
+            tries = 0
+            while tries < TRIES_MAX and not self._is_done():
+                tries += 1
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that judges
+            self._crash = error
+
+    def _is_done(self) -> bool:
+        batch = self._ask()
+        return batch is not None and batch.upto >= batch.confirmed
+
+    def _ask(self) -> Batch | None:
+        """On a connection of its own, like somebody who comes back."""
+        self._seeds.append(self._seeds.pop(0))
+        try:
+            with connect(self._seeds, timeout=TIMEOUT_S) as client:
+                return self._read(client)
+        except Compacted:
+            self._reader, self._upto = self._reader + 1, None
+        except QsyncError:
+            pass  # nobody answers now, and the next question is the same
+        return None
+
+    def _read(self, client: Client) -> Batch:
+        answers = 0
+        while True:
+            batch = client.run(questions.changes(self._upto, None, [], WAIT_S))
+            if self._upto is not None and batch.upto > self._upto:
+                self.rows.append(self._row(self._upto, batch))
+            self._upto = batch.upto
+            answers += 1
+            if answers == ANSWERS_MAX or not batch.changes or self._stop.wait(PAUSE_S):
+                return batch
+
+    def _row(self, after: int, batch: Batch) -> Row:
+        places = [[each.index, each.term] for each in batch.changes]
+        row: Row = {"reader": self._reader, "number": len(self.rows), "after": after}
+        return row | {"upto": batch.upto, "places": places}
