@@ -84,6 +84,12 @@ def dump(
             kept=collect.Kept(kept),
             progress=progress,
             sampling=None if seconds is None else _sampling(found, seconds, every),
+            directories={
+                node.id: node.dir
+                for source in sources
+                if (known := _lab(source)) is not None
+                for node in known.nodes
+            },
         ).collect(found, source=collect.source_of(found))
     manifest = bundle.manifest
     if style().as_json:

@@ -18,7 +18,7 @@ from admin.checker.rules.catalogue import judge, load
 from admin.checker.verdict import Result
 from admin.evidence import witnesses
 from admin.evidence.bundle import Bundle
-from admin.evidence.collect import Dump
+from admin.evidence.collect import Dump, Kept
 from admin.evidence.generations import Generations
 from admin.evidence.sampling import sample
 from election.messages import Index
@@ -139,7 +139,7 @@ def test_directories_and_copies_tell_what_the_nodes_told(
 
 
 def test_of_a_lab_with_a_dead_node_its_directory_is_read(tmp_path: Path) -> None:
-    with running(tmp_path / "lab", nodes=3) as found:
+    with running(tmp_path / "lab", nodes=3, node__events="true") as found:
         put(found, [1, "one"])
         found.kill(found.nodes[2])
         out = tmp_path / "out"
@@ -151,6 +151,7 @@ def test_of_a_lab_with_a_dead_node_its_directory_is_read(tmp_path: Path) -> None
     bundle = Bundle.open(out)
     assert [bool(each.address) for each in bundle.manifest.nodes] == [True, True, False]
     assert {row["node"] for row in bundle.rows("wal")} == {1, 2, 3}
+    assert {row["node"] for row in bundle.rows("events")} == {1, 2, 3}
     assert failed(out) == []
 
 
@@ -177,3 +178,31 @@ def test_nodes_say_that_they_pack_and_an_older_one_is_asked_for_entries(three: l
     rows = packed.join([each.rows for each in new])
     assert (new[0].first, rows.entries) == (2, 8)
     assert packed.join([each.rows for each in old]).crcs == rows.crcs
+
+
+@pytest.mark.parametrize("kept", Kept)
+def test_of_what_nodes_wrote_down_under_load_nothing_is_without_its_cause(
+    tmp_path: Path, kept: Kept
+) -> None:
+    if kept is Kept.PARQUET:
+        pytest.importorskip("pyarrow", reason="needs the [spark] extra")
+    counts: list[int] = []
+    with running(tmp_path / "lab", nodes=3, node__events="true") as found:
+        directories = {node.id: node.dir for node in found.nodes}
+        with load_on(found, 1), witnesses.witnesses(found.addresses) as nodes:
+            for number in range(4):
+                out = tmp_path / str(number)
+                dump = Dump(out, kept=kept, directories=directories)
+                bundle = dump.collect(nodes, source="nodes")
+                counts.append(bundle.manifest.rows["events"])
+                assert bundle.manifest.gaps == {}
+                assert failed(out) == []
+        found.stop_all()
+        with witnesses.witnesses(map(str, directories.values())) as nodes:
+            stopped = Dump(tmp_path / "stopped", kept=kept).collect(nodes, source="directories")
+        assert 0 < counts[0] < counts[-1] < stopped.manifest.rows["events"]
+        assert failed(stopped.path) == []
+        with witnesses.witnesses(map(str, list(directories.values())[:2])) as nodes:
+            two = Dump(tmp_path / "two").collect(nodes, source="directories")
+        assert two.manifest.gaps == {"events": "there are no events of node 3"}
+        assert failed(two.path) == []
