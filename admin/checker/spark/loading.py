@@ -18,6 +18,8 @@ from admin.evidence.tables import RUN
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_BUNDLES = "bundles"
+"""What a column of the table knows."""
 LARGE_BYTES = 16 << 20
 """A bundle whose files of a table are smaller shares a few tasks with others."""
 
@@ -31,8 +33,14 @@ def load(session: "SparkSession", table: str, paths: Sequence[Path]) -> "DataFra
     if small:
         found.append(_in_python(session, table, small))
     if not found:
-        return session.createDataFrame([], _ddl(table))
-    return functools.reduce(lambda one, other: one.unionByName(other), found)
+        found.append(session.createDataFrame([], _ddl(table)))
+    whole = functools.reduce(lambda one, other: one.unionByName(other), found)
+    return whole.withMetadata(RUN, {_BUNDLES: [str(path.absolute()) for path in there]})
+
+
+def bundles(table: "DataFrame") -> list[Path]:
+    """The bundles that have rows of a table that was loaded: some tasks read files themselves."""
+    return [Path(each) for each in table.schema[RUN].metadata[_BUNDLES]]
 
 
 def is_large(path: Path, table: str) -> bool:

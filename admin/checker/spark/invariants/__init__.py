@@ -14,13 +14,16 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from admin.checker.spark.invariants.acks import durable as acks
-from admin.checker.spark.invariants.answers import hidden, receipts
 from admin.checker.spark.invariants.feeds import feeds
 from admin.checker.spark.invariants.fenced import fenced
 from admin.checker.spark.invariants.fresh import fresh
+from admin.checker.spark.invariants.hidden import hidden
 from admin.checker.spark.invariants.lives import ballots, restarts
+from admin.checker.spark.invariants.meeting import meeting
+from admin.checker.spark.invariants.owned import receipts
 from admin.checker.spark.invariants.queries import told
 from admin.checker.spark.invariants.rest import rest
+from admin.checker.spark.invariants.stored import stored
 from admin.checker.spark.invariants.stretches import stretches
 from admin.checker.spark.invariants.times import times
 from admin.checker.spark.invariants.votes import durable, suffice
@@ -30,21 +33,20 @@ if TYPE_CHECKING:
 
     Frame = Callable[[Mapping[str, DataFrame]], DataFrame]
 
-WALKS: "tuple[Frame, ...]" = (acks,)
+WALKS: "tuple[Frame, ...]" = (acks, receipts, feeds, hidden)
 """Add yours here: what it returns is judged with everything else, in the same job."""
 
 REGISTRY: "tuple[Frame, ...]" = (
     stretches,
     durable,
     suffice,
+    meeting,
+    stored,
     restarts,
     ballots,
     fenced,
     fresh,
     rest,
-    receipts,
-    hidden,
-    feeds,
     times,
 )
 """Or here."""

@@ -1,65 +1,186 @@
 """A feed of changes is ordered, gives everything once, and nothing that was rolled back."""
 
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from admin.checker.rules.feeds import USER_SPACE_MIN
-from admin.checker.spark.invariants.queries import Tables, query
+from admin.checker.spark.columns import Flags, Numbers
+from admin.checker.spark.found import BREACH, FACTS, Found
+from admin.checker.spark.invariants.queries import Row, Tables
+from admin.checker.spark.loading import bundles
+from admin.checker.spark.reading import Chunk, among, chunks, known, numbers, read, spread
+from admin.evidence.manifest import Manifest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_ID = "feed-complete"
+SPAN = 1 << 20
+"""Entries of the log that are looked at together."""
+_ANSWERS = ("reader", "number", "after", "upto")
+_ENTRIES = ("node", "generation", "index", "term", "kind", "space")
+
+
+@dataclass(frozen=True, slots=True)
+class Longest:
+    """The first of the longest confirmed logs of a run, and what is rolled back there."""
+
+    node: int
+    generation: int
+    upto: int
+    gone: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """A part of those of a run, or only how all of them follow one another."""
+
+    log: Longest
+    feeds: tuple[Chunk, ...]
+    entries: tuple[Chunk, ...] = ()
+    span: int = SPAN
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Confirmed transactions of a log; `due`: places of those that no feed may leave out."""
+
+    index: Numbers
+    term: Numbers
+    due: Numbers
+
+    def lacks(self, index: Numbers, term: Numbers) -> bool:
+        """Something is not there."""
+        at = np.searchsorted(self.index, index)
+        end = len(self.index)
+        if end and (np.diff(self.index) > 0).all():
+            at = np.minimum(at, end - 1)
+            return bool(((self.index[at] != index) | (self.term[at] != term)).any())
+        there = set(zip(self.index.tolist(), self.term.tolist(), strict=True))
+        return not there.issuperset(zip(index.tolist(), term.tolist(), strict=True))
+
+    def missed(self, index: Numbers, after: int, upto: int) -> bool:
+        """Something that is due is not among these."""
+        first, end = np.searchsorted(self.due, (after + 1, upto + 1)).tolist()
+        return bool(np.setdiff1d(self.due[first:end], index).size)
+
 
 def feeds(tables: Tables) -> "DataFrame":
     """Answers against one another, and against the first of the longest confirmed logs."""
-    return query(
-        f"""
-        with reach as (
-            select *, least(confirmed, last) upto from {{known}} where first = 1),
-        best as (
-            select run_id, max(upto) upto,
-                   min_by(struct(node, generation), struct(-upto, node, generation)) log
-            from reach group by run_id having max(upto) > 0),
-        answers as (
-            select *, from_json(places, 'array<array<bigint>>') listed,
-                   lag(upto) over (partition by run_id, reader order by number) former
-            from {{feeds}} where run_id in (select run_id from best)),
-        given as (
-            select w.run_id, w.`index`, w.term, coalesce(w.space, 0) >= {USER_SPACE_MIN} due
-            from {{wal}} w join best b on b.run_id = w.run_id and b.log.node = w.node
-                 and b.log.generation = w.generation and w.`index` <= b.upto
-            left anti join {{rolled}} r on r.run_id = w.run_id and r.node = w.node
-                 and r.generation = w.generation and r.`index` = w.`index`
-            where w.kind = 'TXN' and w.run_id in (select run_id from answers)),
-        judged as (
-            select a.*, transform(listed, each -> each[0]) at from answers a join best b
-                 on b.run_id = a.run_id and a.upto <= b.upto),
-        items as (
-            select run_id, reader, number, item[0] `index`, item[1] term
-            from (select *, explode(listed) item from judged)),
-        spans as (
-            select run_id, reader, min(after) after, max(upto) upto from judged
-            group by run_id, reader),
-        missed as (
-            select g.run_id, s.reader, g.`index` from given g join spans s on s.run_id = g.run_id
-                 and g.due and g.`index` > s.after and g.`index` <= s.upto
-            left anti join items i on i.run_id = g.run_id and i.reader = s.reader
-                 and i.`index` = g.`index`),
-        odd as (
-            select run_id, number from answers where former != after
-            union select run_id, number from judged where at != array_sort(array_distinct(at))
-                 or array_min(at) <= after or array_max(at) > upto
-            union select i.run_id, i.number from items i left anti join given g
-                 on g.run_id = i.run_id and g.`index` = i.`index` and g.term = i.term
-            union select j.run_id, j.number from judged j join missed m on m.run_id = j.run_id
-                 and m.reader = j.reader and m.`index` > j.after and m.`index` <= j.upto)
-        select a.run_id, 'feed-complete' invariant, 0L node, a.number `index`, 0L term,
-               o.number is not null odd,
-               concat('answer ', a.number, ' of a feed is not what the log has there') message
-        from answers a left join odd o on o.run_id = a.run_id and o.number = a.number
-        """,  # noqa: S608 - a number of our own
-        tables,
-        "known",
-        "feeds",
-        "wal",
-        "rolled",
-    )
+    logs = longest(*((row.asDict() for row in tables[n].collect()) for n in ("known", "rolled")))
+    jobs = [job for path in bundles(tables["feeds"]) for job in plan(path, logs)]
+    sizes = [each.feeds[0].size for each in jobs]
+    return spread(tables["feeds"].sparkSession, jobs, sizes, look)
+
+
+def plan(path: Path, logs: Mapping[str, Longest], span: int = SPAN) -> Iterator[Answers]:
+    """How the answers follow one another, and each part of them beside the log."""
+    log = logs.get(Manifest.load(path).run_id)
+    answers = tuple(chunks(path, "feeds", "number"))
+    if log is None or not answers:
+        return
+    entries = tuple(chunks(path, "wal", "index"))
+    yield Answers(log, answers)
+    for each in answers:
+        yield Answers(log, (each,), entries, span)
+
+
+def look(answers: Answers) -> Iterator[Found]:
+    """At some of them."""
+    run = answers.feeds[0].run_id
+    if not answers.entries:
+        facts, odd = order(answers.feeds)
+        yield Found(run, FACTS, _ID, amount=facts)
+    else:
+        odd = list(wrong(answers))
+    for number in odd:
+        text = f"answer {number} of a feed is not what the log has there"
+        yield Found(run, BREACH, _ID, index=number, message=text)
+
+
+def order(feeds: Sequence[Chunk]) -> tuple[int, list[int]]:
+    """How many answers there are, and which do not go on where the one before ended."""
+    tables = [read(each, _ANSWERS) for each in feeds]
+    columns = (np.concatenate([numbers(each, name) for each in tables]) for name in _ANSWERS)
+    reader, number, after, upto = columns
+    at = np.lexsort((number, reader))
+    same = np.diff(reader[at]) == 0
+    broken = same & (upto[at][:-1] != after[at][1:])
+    return len(at), number[at][1:][broken].tolist()
+
+
+def wrong(answers: Answers) -> Iterator[int]:
+    """Answers that are not what the log has there, by their numbers."""
+    (chunk,) = answers.feeds
+    table = read(chunk, (*_ANSWERS, "places"))
+    after, upto, number = (numbers(table, name) for name in ("after", "upto", "number"))
+    places = table.column("places")
+    inside = np.flatnonzero(upto <= answers.log.upto)
+    inside = inside[np.argsort(after[inside], kind="stable")]
+    while len(inside):
+        # As many as end within a span; the first one, wherever it ends.
+        ends = np.maximum.accumulate(upto[inside])
+        some = max(
+            int(np.searchsorted(ends, int(after[inside[0]]) + answers.span, side="right")), 1
+        )
+        here, inside = inside[:some], inside[some:]
+        given = _given(answers, int(after[here[0]]) + 1, int(ends[some - 1]))
+        for at in here.tolist():
+            if _is_odd(places[at].as_py(), given, int(after[at]), int(upto[at])):
+                yield int(number[at])
+
+
+def _is_odd(text: str | None, given: Given, after: int, upto: int) -> bool:
+    listed = json.loads(text or "null")
+    listed = listed if isinstance(listed, list) else []
+    places = np.array(listed, dtype=np.int64).reshape(-1, 2)
+    index, term = places[:, 0], places[:, 1]
+    if len(index) and not (after < index[0] and index[-1] <= upto and (np.diff(index) > 0).all()):
+        return True
+    return given.lacks(index, term) or given.missed(index, after, upto)
+
+
+def _given(answers: Answers, first: int, last: int) -> Given:
+    log = answers.log
+    none = np.empty(0, dtype=np.int64)
+    found: list[tuple[Numbers, Numbers, Flags]] = [(none, none, none.astype(np.bool_))]
+    for chunk in answers.entries:
+        part = chunk.part
+        own = part.node in {None, log.node} and part.generation in {None, log.generation}
+        if not own or not chunk.meets(first, last):
+            continue
+        table = read(chunk, _ENTRIES)
+        index, node = numbers(table, "index"), numbers(table, "node")
+        kept = (node == log.node) & (numbers(table, "generation") == log.generation)
+        kept &= (index >= first) & (index <= min(last, log.upto)) & among(table, "kind", ("TXN",))
+        kept &= ~np.isin(index, log.gone)
+        due = known(table, "space") & (numbers(table, "space") >= USER_SPACE_MIN)
+        found.append((index[kept], numbers(table, "term")[kept], due[kept]))
+    index, term, due = (np.concatenate(each) for each in zip(*found, strict=True))
+    order = np.argsort(index, kind="stable")
+    index, term, due = index[order], term[order], due[order]
+    return Given(index, term, index[due])
+
+
+def longest(logs: Iterable[Row], rolled: Iterable[Row]) -> dict[str, Longest]:
+    """By run, from rows of the tables `known` and `rolled`; runs without a whole log have none."""
+    best: dict[str, tuple[int, int, int]] = {}
+    for row in logs:
+        upto = min(row["confirmed"], row["last"])
+        if row["first"] == 1 and upto > 0:
+            log = (-upto, row["node"], row["generation"])
+            best[row["run_id"]] = min(log, best.get(row["run_id"], log))
+    gone: dict[str, list[int]] = defaultdict(list)
+    for row in rolled:
+        if best.get(row["run_id"], ())[1:] == (row["node"], row["generation"]):
+            gone[row["run_id"]].append(row["index"])
+    return {
+        run: Longest(node, generation, -upto, np.array(gone[run], dtype=np.int64))
+        for run, (upto, node, generation) in best.items()
+    }

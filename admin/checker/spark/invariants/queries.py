@@ -1,12 +1,13 @@
 """How an invariant that is one SQL query is written: rows of what it looked at."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Tables = Mapping[str, "DataFrame"]
+Row = Mapping[str, Any]  # what pyspark says of the columns of a row
 
 
 def query(text: str, tables: Tables, *names: str) -> "DataFrame":

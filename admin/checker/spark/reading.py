@@ -1,0 +1,161 @@
+"""Columns of a table straight from its files, inside of tasks: none of its rows go through Java."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from admin.checker.spark.columns import NOBODY, Flags, Numbers
+from admin.checker.spark.found import DDL, Found
+from admin.checker.spark.scanning import Batches, batch
+from admin.evidence.arrow import batch as rows_as_columns
+from admin.evidence.arrow import schema
+from admin.evidence.bundle import Bundle, Part, rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FOREVER = 1 << 62
+TASK_BYTES = 16 << 20
+"""Jobs with smaller files share a task: one costs more than a small file."""
+TASKS_MAX = 512
+WORDS = frozenset({"session", "type", "f", "name", "kind"})
+"""Texts of which there are few: read as numbers, with a list of them."""
+
+Job = TypeVar("Job")
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A file, or a row group of it, of which a column is known to be in `first..last`."""
+
+    run_id: str
+    part: Part
+    group: int | None = None
+    first: int = -FOREVER
+    last: int = FOREVER
+
+    def meets(self, first: int, last: int) -> bool:
+        """It may have rows of which that column is in between."""
+        return self.first <= last and self.last >= first
+
+    @property
+    def size(self) -> int:
+        """Bytes, more or less: of the file."""
+        return self.part.path.stat().st_size
+
+
+def chunks(path: Path, table: str, key: str) -> list[Chunk]:
+    """All of a bundle, without those that have no `key` in any row."""
+    bundle = Bundle.open(path)
+    run = bundle.manifest.run_id
+    return [one for part in bundle.parts(table) for one in _chunks(run, part, key)]
+
+
+def read(chunk: Chunk, names: Sequence[str]) -> pa.Table:
+    """These columns. What is not there is null; `WORDS` are dictionaries. Raises NoEvidence."""
+    part, wanted = chunk.part, schema(chunk.part.table)
+    if part.is_parquet:
+        words = [name for name in names if name in WORDS]
+        file = pq.ParquetFile(part.path, read_dictionary=words)
+        there = [name for name in names if name in file.schema_arrow.names]
+        groups = range(file.num_row_groups) if chunk.group is None else [chunk.group]
+        found = file.read_row_groups(list(groups), columns=there, use_threads=False)
+    else:
+        rows = list(rows_of(part, chunk.run_id))
+        found = pa.Table.from_batches([rows_as_columns(part.table, rows)])
+    columns = []
+    for name in names:
+        type_ = wanted.field(name).type
+        known = name in found.schema.names
+        column = found.column(name) if known else pa.nulls(found.num_rows, type_)
+        column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        if name in WORDS:
+            column = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        else:
+            column = column.cast(type_)
+        columns.append(column)
+    return pa.table(columns, names=list(names))
+
+
+def numbers(table: pa.Table, name: str) -> Numbers:
+    """A column; 0 where it is null."""
+    column = _one(table, name)
+    found: Numbers = (column.fill_null(0) if column.null_count else column).to_numpy()
+    return found
+
+
+def known(table: pa.Table, name: str) -> Flags:
+    """Where a column is not null."""
+    column = _one(table, name)
+    found: Flags = column.is_valid().to_numpy(zero_copy_only=False)
+    return found
+
+
+def words(table: pa.Table, name: str) -> tuple[Numbers, list[str]]:
+    """Texts as places in a list of them; NOBODY where there is none."""
+    column = _one(table, name)
+    codes = column.indices.fill_null(NOBODY) if column.null_count else column.indices
+    return codes.to_numpy().astype(np.int64), column.dictionary.to_pylist()
+
+
+def among(table: pa.Table, name: str, wanted: Iterable[str]) -> Flags:
+    """Where a text is one of these."""
+    codes, texts = words(table, name)
+    kept = set(wanted)
+    # The last one is for NOBODY.
+    found: Flags = np.array([*(text in kept for text in texts), False])[codes]
+    return found
+
+
+def spread(
+    session: "SparkSession",
+    jobs: Sequence[Job],
+    sizes: Sequence[int],
+    look: Callable[[Job], Iterator[Found]],
+) -> "DataFrame":
+    """What is found by all of the jobs, a task some of them."""
+    if not jobs:
+        return session.createDataFrame([], DDL)
+
+    def run(batches: Batches) -> Batches:
+        for each in batches:
+            for number in each.column(0).to_pylist():
+                yield batch(look(jobs[number]))
+
+    tasks = min(sum(sizes) // TASK_BYTES + 1, len(jobs), TASKS_MAX)
+    return session.range(0, len(jobs), 1, tasks).mapInArrow(run, DDL)
+
+
+def collected(frame: "DataFrame") -> Iterator[Found]:
+    """Bring home what tasks have found, for the next question."""
+    for row in frame.collect():
+        yield Found(*(row[name] for name in Found._fields))
+
+
+def _one(table: pa.Table, name: str) -> pa.Array:
+    column = table.column(name)
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _chunks(run: str, part: Part, key: str) -> Iterator[Chunk]:
+    if part.first is not None and part.last is not None and key == "index":
+        yield Chunk(run, part, None, part.first, part.last)
+        return
+    if not part.is_parquet:
+        yield Chunk(run, part)
+        return
+    footer = pq.read_metadata(part.path)
+    if key not in footer.schema.names:
+        return
+    at = footer.schema.names.index(key)
+    for group in range(footer.num_row_groups):
+        found = footer.row_group(group).column(at).statistics
+        if found is not None and found.has_min_max:
+            yield Chunk(run, part, group, found.min, found.max)
+        elif found is None or found.null_count != footer.row_group(group).num_rows:
+            yield Chunk(run, part, group)
