@@ -1,5 +1,6 @@
 """The `qsync` command: finds the sub-command, runs it, and turns its end into an exit code."""
 
+import errno
 import importlib
 import sys
 from typing import NoReturn
@@ -55,6 +56,8 @@ LATER = {
     "and start them again (docs/reference/box.md).",
 }
 """What people look for and what is not there yet: what to do instead."""
+_OF_DISKS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Errors of writing, which do not name the file."""
 EXECUTE = "-e"
 """`qsync -e LUA` is short for `qsync shell -e LUA`."""
 
@@ -131,9 +134,10 @@ def run(args: list[str]) -> int:
         sys.stderr.close()
         return Exit.DONE
     except OSError as error:
-        if error.filename is None:
+        if error.filename is None and error.errno not in _OF_DISKS:
             raise  # Nothing that a user named: a mistake of ours, to be seen whole.
-        named = NoFile(f"{error.filename}: {error.strerror}")
+        place = f"{error.filename}: " if error.filename is not None else ""
+        named = NoFile(f"{place}{error.strerror}")
         complain(named, style)
         return exit_of(named)
     return int(result) if isinstance(result, int) else Exit.DONE

@@ -1,5 +1,6 @@
 """A bundle of evidence: a folder with a manifest, and tables in parts that are whole or absent."""
 
+import contextlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from admin.evidence.tables import FITS, RUN, TABLES, Row
 
 DUMPS = ("nodes", "directories")
 """Sources whose manifest counts rows only when everything is there."""
-_GO_ON = "was its dump interrupted? `qsync dump` into this folder goes on where it stopped"
+_GO_ON = "`qsync dump` into this folder goes on where it stopped"
 LINES = ".jsonl"
 PARQUET = ".parquet"
 
@@ -129,16 +130,26 @@ def _misfit(part: Part, number: int, name: str, value: object) -> NoEvidence:
 
 def write_part(path: Path, rows: Iterable[Row]) -> int:
     """Write a file in one step, so that what is there is whole; returns how many rows it has."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.new")
     count = 0
-    with fresh.open("w", encoding="utf-8") as file:
+    with in_one_step(path) as fresh, fresh.open("w", encoding="utf-8") as file:
         for row in rows:
             shown = {name: value for name, value in row.items() if value is not None}
             file.write(json.dumps(shown, separators=(",", ":")) + "\n")
             count += 1
-    fresh.replace(path)
     return count
+
+
+@contextlib.contextmanager
+def in_one_step(path: Path) -> Iterator[Path]:
+    """A file to write, which takes its place when it is whole, and else is gone."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.new")
+    try:
+        yield fresh
+        fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
 
 
 def write(folder: Path, manifest: Manifest, tables: dict[str, Iterable[Row]]) -> Bundle:

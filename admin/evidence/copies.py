@@ -12,6 +12,7 @@ from qsync.wire import packed
 
 _KEY = struct.Struct(">Q")
 _BATCHES, _META, _NUMBERS = b"batches", b"meta", b"numbers"
+_DATA = "data.mdb"
 _DATABASES = 4
 BATCH_BYTES = 4 << 20
 
@@ -21,7 +22,9 @@ class Copy:
 
     def __init__(self, path: Path) -> None:
         """Open. Raises NoEvidence when it is no copy of a log."""
-        place = path / "log" if (path / "log" / "data.mdb").is_file() else path
+        place = path / "log" if (path / "log" / _DATA).is_file() else path
+        if not (place / _DATA).is_file():
+            raise NoEvidence(f"{path} is no copy of a log: no {_DATA} in it or in its log")
         try:
             self._env = lmdb.open(
                 str(place), readonly=True, lock=False, create=False, max_dbs=_DATABASES

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from admin.evidence import opening, rows
-from admin.evidence.bundle import PARQUET, write_part
+from admin.evidence.bundle import PARQUET, in_one_step, write_part
 from admin.evidence.manifest import NoEvidence
 from admin.evidence.witnesses import Stretch
 from qsync.wire import packed
@@ -84,10 +84,8 @@ def _write_parquet(place: Path, found: Rows, whose: Whose) -> None:
     if not opened.whole:
         raise TooShort
     batch = arrow.wal(opened, run_id=whose.run_id, node=whose.node, generation=whose.generation)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    fresh = place.with_name(f".{place.name}.new")
-    pq.write_table(pa.Table.from_batches([batch]), fresh, compression="zstd")
-    fresh.replace(place)
+    with in_one_step(place) as fresh:
+        pq.write_table(pa.Table.from_batches([batch]), fresh, compression="zstd")
 
 
 def check_parquet() -> None:

@@ -1,7 +1,8 @@
 """`qsync dump`: evidence from nodes, running or stopped, into one folder for the checkers."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,13 +10,17 @@ import click
 
 from admin import lab
 from cli import targets
+from cli.exits import NoFile
 from cli.options import json_option
 from cli.output import console, document, say, style
+from qsync.errors import Unavailable
 
 if TYPE_CHECKING:
+    from admin.evidence.bundle import Bundle
     from admin.evidence.collect import Sampling
     from admin.evidence.witnesses import Witness
 
+_ROOM = "give it room, and the same command goes on from there"
 _BAR_ENTRIES_MIN = 10_000
 """Shorter logs are there before a bar could be read."""
 
@@ -76,8 +81,10 @@ def dump(
 
     if kept == "parquet":
         parts.check_parquet()
+    _only_over_a_dump(out)
     places = [place for source in sources for place in _places(source)]
-    with witnesses.witnesses(places) as found, _bar() as progress:
+    with _goes_on(out), witnesses.witnesses(places) as found, _bar() as progress:
+        members = _members(found)
         bundle = collect.Dump(
             out,
             run_id=run_id,
@@ -91,18 +98,86 @@ def dump(
                 for node in known.nodes
             },
         ).collect(found, source=collect.source_of(found))
+    _tell(bundle, _count_unnamed(bundle, members))
+
+
+def _tell(bundle: "Bundle", unnamed: Sequence[str]) -> None:
     manifest = bundle.manifest
+    if unnamed:
+        say(
+            f"{bundle.path} lacks {', '.join(unnamed)}, of the same cluster: name all members (or "
+            "the directories of those that do not run), or what needs a quorum cannot be judged"
+        )
     if style().as_json:
         document(
             "dump",
-            path=str(out),
+            path=str(bundle.path),
             run=manifest.run_id,
             nodes=[{"name": each.name, "last": each.last} for each in manifest.nodes],
+            unnamed=list(unnamed),
             rows=manifest.rows,
         )
     else:
         counted = ", ".join(f"{count} {name}" for name, count in manifest.rows.items())
-        say(f"{out}: {len(manifest.nodes)} nodes, rows: {counted}")
+        nodes = "1 node" if len(manifest.nodes) == 1 else f"{len(manifest.nodes)} nodes"
+        say(f"{bundle.path}: {nodes}, rows: {counted}")
+
+
+def _only_over_a_dump(out: Path) -> None:
+    """What a drill or the demo left is more than a dump, and would be half replaced."""
+    from admin.evidence.bundle import DUMPS, is_bundle  # noqa: PLC0415 - only here
+    from admin.evidence.manifest import Manifest, NoEvidence  # noqa: PLC0415 - the same
+
+    if is_bundle(out) and (source := Manifest.load(out).source) not in DUMPS:
+        raise NoEvidence(
+            f"{out} holds evidence of another kind ({source}), which is left alone",
+            hint="name another folder",
+        )
+
+
+@contextlib.contextmanager
+def _goes_on(out: Path) -> Iterator[None]:
+    """Whatever ends a dump early: what was read stays, and that is said."""
+    from admin.evidence.bundle import is_bundle  # noqa: PLC0415 - only here
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        if is_bundle(out):
+            say(f"\n{out} keeps what was read; the same command goes on from there")
+        raise
+    except Unavailable as error:
+        if is_bundle(out):
+            error.hint = (
+                f"{out} keeps what was read, and the same command goes on from there; of a node "
+                "that does not run name the directory instead"
+            )
+        raise
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        place = error.filename or out
+        raise NoFile(f"{place}: {error.strerror}", hint=_ROOM) from error
+
+
+def _members(found: "Sequence[Witness]") -> dict[int, str]:
+    """Whose acks count in the cluster, as those say that answer."""
+    from admin.evidence.witnesses import Running  # noqa: PLC0415 - only here
+
+    told = [each.account().sample for each in found if isinstance(each, Running)]
+    samples = [each for each in told if each is not None]
+    recruits = {peer.id for each in samples for peer in each.peers if peer.recruit}
+    return {id: name for each in samples for id, name, _ in each.nodes if id not in recruits}
+
+
+def _count_unnamed(bundle: "Bundle", members: Mapping[int, str]) -> list[str]:
+    """Members whose evidence is not here; the manifest counts them as voters all the same."""
+    here = {each.node for each in bundle.manifest.nodes}
+    unnamed = [name for id, name in sorted(members.items()) if id not in here]
+    if unnamed:
+        voters = bundle.manifest.voters + len(unnamed)
+        replace(bundle.manifest, voters=voters).save(bundle.path)
+    return unnamed
 
 
 def _sampling(found: "Sequence[Witness]", seconds: float, every: float) -> "Sampling":
@@ -121,7 +196,9 @@ def _sampling(found: "Sequence[Witness]", seconds: float, every: float) -> "Samp
 
 def _places(source: str) -> list[str]:
     number, is_copy, copy = source.partition("=")
-    if is_copy and number.isdecimal() and Path(copy).is_dir():
+    if is_copy and number.isdecimal():
+        if not Path(copy).is_dir():
+            raise click.UsageError(f"{source} is no copy of a log: there is no folder {copy}")
         return [source]
     path = Path(source)
     if (path / "identity.json").is_file() or (path / "data.mdb").is_file():

@@ -1,13 +1,21 @@
 """`qsync dump`: what it refuses, and what it says it did."""
 
 import builtins
+import errno
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from admin.evidence import parts
+from admin.evidence.bundle import write as write_bundle
+from admin.evidence.bundle import write_part
+from admin.evidence.manifest import Manifest
+from admin.evidence.tables import Row
 from cli.main import run
+from qsync.errors import Unavailable
 from qsync.store.log import LmdbLog
 from qsync.store.memory import NOBODY
 from tests.unit.logs import some, write
@@ -58,6 +66,84 @@ def test_who_does_not_run_cannot_be_watched(
 def test_what_is_no_target_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["dump", "nowhere", "--out", str(tmp_path / "out")]) == 2
     assert "is no address, lab or context" in capsys.readouterr().err
+
+
+def test_members_that_were_not_named_are_told_and_count_as_voters(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "out")
+    with pretending(3) as nodes:
+        for each in nodes:
+            each.log = entries(9)
+        assert run(["dump", nodes[0].address, "--out", out, "--json"]) == 0
+        said = capsys.readouterr()
+        assert json.loads(said.out)["unnamed"] == ["n2", "n3"]
+        assert f"{out} lacks n2, n3, of the same cluster" in said.err
+        assert Manifest.load(tmp_path / "out").voters == 3
+        # Nobody is accused for what only the logs of the others could show.
+        assert run(["check", "--quick", out]) == 0
+        assert "not all voters' logs are" in capsys.readouterr().out
+        nodes[2].known["peers"] = [{"id": 2, "name": "n2", "status": "up", "recruit": True}]
+        assert run(["dump", nodes[0].address, nodes[2].address, "--out", out, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["unnamed"] == []
+        assert Manifest.load(tmp_path / "out").voters == 2
+
+
+def test_what_was_read_is_kept_and_that_is_said_whatever_ends_a_dump(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = str(tmp_path / "out")
+
+    def ends(error: BaseException) -> None:
+        def written(*_: object) -> None:
+            raise error
+
+        monkeypatch.setattr(parts, "write", written)
+
+    with pretending(1) as (node,):
+        node.log = entries(9)
+        node.known["synchro"] = {"quorum": 1, "len": 0}
+        ends(KeyboardInterrupt())
+        assert run(["dump", node.address, "--out", out]) == 130
+        assert f"{out} keeps what was read; the same command goes on" in capsys.readouterr().err
+        ends(Unavailable("it hung up"))
+        assert run(["dump", node.address, "--out", out]) == 3
+        assert f"UNAVAILABLE: it hung up ({out} keeps what was read" in capsys.readouterr().err
+        ends(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+        assert run(["dump", node.address, "--out", out]) == 1
+        assert f"qsync: NO_FILE: {out}: No space left on device (give" in capsys.readouterr().err
+        monkeypatch.undo()
+        assert run(["dump", node.address, "--out", out]) == 0
+    assert run(["check", "--quick", out]) == 0
+
+
+def test_a_part_that_cannot_be_written_takes_no_room(tmp_path: Path) -> None:
+    def rows() -> Iterator[Row]:
+        yield {"number": 1, "f": "kill"}
+        raise OSError(errno.ENOSPC, "full")
+
+    with pytest.raises(OSError, match="full"):
+        write_part(tmp_path / "nemesis.jsonl", rows())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_evidence_of_a_drill_is_not_replaced_by_a_dump(
+    copy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    write_bundle(out, Manifest(run_id="r", source="drill"), {"nemesis": []})
+    assert run(["dump", copy, "--out", str(out)]) == 2
+    assert "evidence of another kind (drill), which is left alone" in capsys.readouterr().err
+    assert Manifest.load(out).source == "drill"
+
+
+def test_what_is_no_copy_of_a_log_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["dump", "2=./nowhere", "--out", str(tmp_path / "out")]) == 2
+    assert "there is no folder ./nowhere" in capsys.readouterr().err
+    assert run(["dump", f"2={tmp_path}", "--out", str(tmp_path / "out")]) == 2
+    assert f"{tmp_path} is no copy of a log: no data.mdb" in capsys.readouterr().err
 
 
 def test_parquet_without_pyarrow_says_what_to_install(

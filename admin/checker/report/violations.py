@@ -12,7 +12,7 @@ from admin.checker.operation import FOREVER, Operation
 from admin.checker.quick import Report
 from admin.checker.report.places import Placed, placed
 from admin.checker.report.story import tell
-from admin.evidence.bundle import Bundle, is_bundle
+from admin.evidence.bundle import Bundle, in_one_step, is_bundle
 
 FILE = "part-00000.parquet"
 WITNESS = pa.struct([("table", pa.string()), ("row", pa.string())])
@@ -38,10 +38,8 @@ SCHEMA = pa.schema(
 def write(reports: Iterable[Report], folder: Path) -> int:
     """A row a violation, in one file that replaces a former one; returns how many there are."""
     rows = [row for report in reports for row in _rows(report)]
-    folder.mkdir(parents=True, exist_ok=True)
-    fresh = folder / f".{FILE}.new"
-    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), fresh, compression="zstd")
-    fresh.replace(folder / FILE)
+    with in_one_step(folder / FILE) as fresh:
+        pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), fresh, compression="zstd")
     return len(rows)
 
 
