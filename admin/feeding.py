@@ -9,7 +9,7 @@ from admin.evidence.tables import Row
 from qsync.client import questions
 from qsync.client.blocking import Client, connect
 from qsync.client.changes import Batch
-from qsync.errors import Compacted, QsyncError
+from qsync.errors import QsyncError
 
 WAIT_S = 0.2
 """How long a node keeps a question for which it has no news."""
@@ -28,7 +28,6 @@ class Feeding:
     def __init__(self, seeds: Sequence[str]) -> None:
         self.rows: list[Row] = []
         self._seeds = list(seeds)
-        self._reader = 1
         self._upto: int | None = None
         self._crash: BaseException | None = None
         self._stop = threading.Event()
@@ -67,8 +66,6 @@ class Feeding:
         try:
             with connect(self._seeds, timeout=TIMEOUT_S) as client:
                 return self._read(client)
-        except Compacted:
-            self._reader, self._upto = self._reader + 1, None
         except QsyncError:
             pass  # nobody answers now, and the next question is the same
         return None
@@ -86,5 +83,5 @@ class Feeding:
 
     def _row(self, after: int, batch: Batch) -> Row:
         places = [[each.index, each.term] for each in batch.changes]
-        row: Row = {"reader": self._reader, "number": len(self.rows), "after": after}
+        row: Row = {"reader": 1, "number": len(self.rows), "after": after}
         return row | {"upto": batch.upto, "places": places}

@@ -8,6 +8,7 @@ when the last of them began to write, to when the first of them ended, or was re
 import heapq
 import struct
 import time
+from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,12 +16,12 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from admin.evidence.tables import Row
-from qsync.node.events import clock
-from qsync.store.eventfile import FORMAT, Life, What, lives
+from qsync.store.eventfile import FORMAT, Life, What, clock, lives
 
 FLOORS_MAX: Final = 1 << 16
 """So many answers are remembered that a read may have to show; a read waits for seconds at most."""
 _EVER: Final = 1 << 63
+_OF_DISKS: Final = frozenset({What.STARTED, What.WROTE})
 
 
 class Stamped(NamedTuple):
@@ -90,7 +91,8 @@ class Inside:
             if what == What.CONFIRMED and each.time < whole_from:
                 continue  # and not everybody's disk is known
             whose = {"node": each.node, "generation": each.generation, "life": each.life}
-            for row in disks[each.node].rows(each.record) or told.rows(each.record):
+            rows = (disks[each.node] if what in _OF_DISKS else told).rows(each.record)
+            for row in rows:
                 number += 1
                 yield whose | {"number": number, "time_mono": each.time} | row
 
@@ -130,48 +132,50 @@ class _Disk:
     """The log of one node as its events tell it."""
 
     def __init__(self) -> None:
-        self._crcs: list[int] = []
+        self._crcs = array("I")
         self._ballot: list[object] = []
 
-    def rows(self, record: Sequence[object]) -> list[Row]:
+    def rows(self, record: Sequence[object]) -> Iterator[Row]:
         """Of a start or a write, what is on disk now that was not there before."""
         if record[0] == What.STARTED:
             crcs = _crcs(record[5])
             same = self._same(crcs)
-            del self._crcs[same:]
-            made: list[Row] = [{"name": "started", "index": len(crcs)}]
-            terms = _list(record[4])
-            return made + self._vote(record[3]) + self._durable(1, terms, crcs, skip=same)
-        if record[0] != What.WROTE:
-            return []
-        made = self._vote(record[2])
+            yield {"name": "started", "index": len(crcs)}
+            yield from self._vote(record[3])
+            yield from self._durable(1, _list(record[4]), crcs, skip=same)
+            return
+        yield from self._vote(record[2])
         if record[3] is not None:
-            made.append({"name": "cut", "index": record[3]})
+            yield {"name": "cut", "index": record[3]}
             del self._crcs[_int(record[3]) :]
-        return made + self._durable(_int(record[4]), _list(record[5]), _crcs(record[6]))
+        if record[6]:
+            yield from self._durable(_int(record[4]), _list(record[5]), _crcs(record[6]))
 
     def _same(self, crcs: Sequence[int]) -> int:
         """How many entries are those that are known: a checksum is of all before it, too."""
         upto = range(1, min(len(crcs), len(self._crcs)) + 1)
         return bisect_left(upto, 1, key=lambda at: crcs[at - 1] != self._crcs[at - 1])
 
-    def _vote(self, ballot: object) -> list[Row]:
+    def _vote(self, ballot: object) -> Iterator[Row]:
         if ballot is None or ballot == self._ballot:
-            return []
+            return
         self._ballot = _list(ballot)
         term, peer = self._ballot
-        return [{"name": "ballot", "term": term, "peer": peer}] if term else []
+        if term:
+            yield {"name": "ballot", "term": term, "peer": peer}
 
     def _durable(
-        self, first: int, runs: Sequence[object], crcs: Sequence[int], *, skip: int = 0
-    ) -> list[Row]:
-        terms = [_list(run)[1] for run in runs for _ in range(_int(_list(run)[0]))]
+        self, first: int, runs: Sequence[object], crcs: "array[int]", *, skip: int = 0
+    ) -> Iterator[Row]:
         del self._crcs[first - 1 + skip :]
         self._crcs += crcs[skip:]
-        return [
-            {"name": "durable", "index": first + at, "term": terms[at], "crc": crcs[at]}
-            for at in range(skip, len(crcs))
-        ]
+        at = 0
+        for count, term in map(_list, runs):
+            stop = at + _int(count)
+            for place in range(max(at, skip), stop):
+                index = first + place
+                yield {"name": "durable", "index": index, "term": term, "crc": crcs[place]}
+            at = stop
 
 
 class _Told:
@@ -181,27 +185,24 @@ class _Told:
         self._times: list[int] = [0]
         self._floors: list[int] = [0]
 
-    def rows(self, record: Sequence[object]) -> list[Row]:
+    def rows(self, record: Sequence[object]) -> Iterator[Row]:
         """At most one."""
         what, at = record[0], _int(record[1])
         if what == What.ANSWERED:
             self._rise(at, _int(record[2]))
-            return []
-        if what == What.SERVED:
+        elif what == What.SERVED:
             floor = self._floors[bisect_left(self._times, _int(record[3])) - 1]
             self._rise(at, _int(record[4]))
-            return [{"name": "served", "index": record[2], "floor": floor}]
-        if what == What.VOTE:
-            return [{"name": "vote", "peer": record[2], "term": record[3]}]
-        if what == What.LEADS:
-            return [{"name": "leads", "term": record[2]}]
-        if what == What.ACK:
-            known: Row = {"peer": record[2], "term": record[3], "index": record[4]}
-            return [known | {"name": "ack", "crc": record[5]}]
-        if what == What.CONFIRMED:
-            known = {"index": record[2], "term": record[3], "crc": record[4]}
-            return [known | {"name": "confirmed"}]
-        return []
+            yield {"name": "served", "index": record[2], "floor": floor}
+        elif what == What.VOTE:
+            yield {"name": "vote", "peer": record[2], "term": record[3]}
+        elif what == What.LEADS:
+            yield {"name": "leads", "term": record[2]}
+        elif what == What.ACK:
+            place: Row = {"peer": record[2], "term": record[3], "index": record[4]}
+            yield {"name": "ack", "crc": record[5], **place}
+        elif what == What.CONFIRMED:
+            yield {"name": "confirmed", "index": record[2], "term": record[3], "crc": record[4]}
 
     def _rise(self, at: int, floor: int) -> None:
         if floor > self._floors[-1]:
@@ -211,9 +212,9 @@ class _Told:
             del self._times[1:FLOORS_MAX], self._floors[1:FLOORS_MAX]
 
 
-def _crcs(packed: object) -> list[int]:
+def _crcs(packed: object) -> "array[int]":
     assert isinstance(packed, bytes), packed
-    return list(struct.unpack(f"<{len(packed) // 4}I", packed))
+    return array("I", struct.unpack(f"<{len(packed) // 4}I", packed))
 
 
 def _int(value: object) -> int:

@@ -9,7 +9,6 @@ import struct
 import time
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from election.messages import Ballot, Replica, Vote
@@ -18,14 +17,13 @@ from qsync.core.inputs import Consistency, Forgotten, Input, ReadAsked
 from qsync.core.messages import Appended, Message
 from qsync.core.ready import Ready, Ticket, Verdict, Write
 from qsync.store import faults
-from qsync.store.eventfile import FORMAT, EventFile, Record, What
+from qsync.store.eventfile import FORMAT, EventFile, Record, What, clock
 
 if TYPE_CHECKING:
     from qsync.config import NodeConfig
     from qsync.node.assembly import Storage
     from qsync.replica import Replica as Core
 
-_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 _FRESH: Final = frozenset({Consistency.LINEARIZABLE, Consistency.LEASE})
 """Reads that promise to show what was answered before."""
 
@@ -193,14 +191,6 @@ def begin(
     events = Events(core, file, over=over)
     events.started(storage.recovered.ballot, about)
     return events
-
-
-def clock() -> str:
-    """What tells the monotonic clock of this machine, since it was booted, from all others."""
-    try:
-        return _BOOT.read_text("ascii").strip()
-    except OSError:
-        return os.uname().nodename
 
 
 def _number(replica: Replica | None) -> int | None:

@@ -22,6 +22,7 @@ FOLDER: Final = "events"
 FORMAT: Final = 1
 PENDING_BYTES_MAX: Final = 16 << 20
 """So much waits in memory for a disk that takes nothing; then the recording is over."""
+_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 _KEPT, _FAILED, _WIPED = ".events", ".failed", ".wiped"
 _HEAD = struct.Struct("<II")
 _END_BYTES: Final = 256
@@ -104,6 +105,14 @@ class EventFile:
             self.path = self.path.replace(self.path.with_suffix(_FAILED))
         except OSError as another:
             self.stopped = f"it could not be written: {error}; nor renamed: {another}"
+
+
+def clock() -> str:
+    """What tells the monotonic clock of this machine, since it was booted, from all others."""
+    try:
+        return _BOOT.read_text("ascii").strip()
+    except OSError:
+        return os.uname().nodename
 
 
 def note_wiped(directory: Path) -> None:

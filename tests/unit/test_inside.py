@@ -1,0 +1,209 @@
+"""From what nodes wrote down to rows of `events`: one order, whole at both of its ends."""
+
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+
+from admin.evidence.inside import Inside, gather
+from admin.evidence.tables import Row
+from qsync.store.eventfile import FORMAT, EventFile, What, clock, note_wiped
+
+CRCS = (11, 12, 13, 14, 15)
+Ballot = tuple[int, int | None]
+
+
+class Book:
+    """What one of three nodes writes down, life by life."""
+
+    def __init__(self, path: Path, me: int) -> None:
+        self.path = path / f"n{me}"
+        self.path.mkdir()
+        self.me = me
+        self.file: EventFile | None = None
+
+    def starts(
+        self, at: int, *, last: int = 0, ballot: Ballot = (0, None), where: str = ""
+    ) -> None:
+        if self.file is not None:
+            self.file.close()
+        self.file = EventFile(self.path, bytes_max=1 << 20)
+        about = {"format": FORMAT, "clock": where or clock(), "me": self.me, "voters": [1, 2, 3]}
+        runs = [[last, 1]] if last else []
+        self.writes([What.STARTED, at, about, list(ballot), runs, packed(CRCS[:last])])
+
+    def commits(
+        self,
+        at: int,
+        first: int,
+        upto: int,
+        *,
+        ballot: Ballot | None = None,
+        cut: int | None = None,
+    ) -> None:
+        crcs = packed(CRCS[first - 1 : upto])
+        news = None if ballot is None else list(ballot)
+        self.writes([What.WROTE, at, news, cut, first, [[upto - first + 1, 1]], crcs])
+
+    def confirms(self, at: int, index: int, *, quorum: int = 2) -> None:
+        self.writes([What.CONFIRMED, at, index, 1, CRCS[index - 1], quorum])
+
+    def writes(self, record: Sequence[object]) -> None:
+        assert self.file is not None
+        self.file.write([record], 0)
+
+
+def packed(crcs: Sequence[int]) -> bytes:
+    return struct.pack(f"<{len(crcs)}I", *crcs)
+
+
+def three(path: Path) -> list[Book]:
+    return [Book(path, me) for me in (1, 2, 3)]
+
+
+def begun(path: Path) -> list[Book]:
+    books = three(path)
+    for book in books:
+        book.starts(book.me)
+    return books
+
+
+def gathered(path: Path) -> Inside:
+    return gather({me: path / f"n{me}" for me in (1, 2, 3)})
+
+
+def said(rows: Sequence[Row], *names: str) -> list[tuple[object, ...]]:
+    return [
+        (each["node"], each["name"], each.get("index")) for each in rows if each["name"] in names
+    ]
+
+
+def test_events_of_all_nodes_are_in_the_order_of_time(tmp_path: Path) -> None:
+    one, two, three_ = begun(tmp_path)
+    one.commits(10, 1, 2)
+    three_.commits(14, 1, 2)
+    two.commits(12, 1, 1)
+    two.commits(16, 2, 2)
+    one.confirms(20, 2)
+    inside = gathered(tmp_path)
+    rows = list(inside.rows())
+    durable = [(1, "durable", 1), (1, "durable", 2), (2, "durable", 1), (3, "durable", 1)]
+    durable += [(3, "durable", 2), (2, "durable", 2)]
+    assert said(rows, "durable", "confirmed") == [*durable, (1, "confirmed", 2)]
+    assert [each["number"] for each in rows] == list(range(1, len(rows) + 1))
+    assert (inside.why, inside.quorum) == ("", 2)
+
+
+def test_what_was_committed_as_its_process_was_killed_is_told_by_the_next_life(
+    tmp_path: Path,
+) -> None:
+    one, *_ = begun(tmp_path)
+    one.commits(10, 1, 2, ballot=(1, 1))
+    one.starts(20, last=4, ballot=(2, 3))
+    one.commits(30, 5, 5)
+    rows = [each for each in gathered(tmp_path).rows() if each["node"] == 1]
+    wanted = [(1, "started", 0), (1, "durable", 1), (1, "durable", 2), (1, "started", 4)]
+    wanted += [(1, "durable", 3), (1, "durable", 4), (1, "durable", 5)]
+    assert said(rows, "started", "durable") == wanted
+    ballots = [(each["term"], each["peer"]) for each in rows if each["name"] == "ballot"]
+    assert ballots == [(1, 1), (2, 3)]
+
+
+def test_what_is_cut_and_written_again_is_told_again(tmp_path: Path) -> None:
+    one, *_ = begun(tmp_path)
+    one.commits(10, 1, 4)
+    one.commits(11, 3, 4, cut=2)
+    one.starts(20, last=3)
+    rows = said(list(gathered(tmp_path).rows()), "durable", "cut", "started")
+    mine = [each for each in rows if each[0] == 1]
+    again = [(1, "cut", 2), (1, "durable", 3), (1, "durable", 4), (1, "started", 3)]
+    assert mine == [(1, "started", 0), *((1, "durable", at) for at in range(1, 5)), *again]
+
+
+def test_a_read_has_to_show_what_was_told_before_it_was_asked_and_no_more(tmp_path: Path) -> None:
+    one, two, _ = begun(tmp_path)
+    one.writes([What.ANSWERED, 10, 4])
+    one.writes([What.ANSWERED, 20, 7])
+    two.writes([What.SERVED, 25, 9, 15, 9])
+    one.writes([What.SERVED, 30, 9, 26, 8])
+    two.writes([What.SERVED, 31, 9, 5, 8])
+    rows = [each for each in gathered(tmp_path).rows() if each["name"] == "served"]
+    assert [(each["index"], each["floor"]) for each in rows] == [(9, 4), (9, 9), (9, 0)]
+
+
+def test_everything_ends_where_the_first_node_wrote_down_no_more(tmp_path: Path) -> None:
+    one, two, _ = begun(tmp_path)
+    one.commits(10, 1, 1)
+    two.writes([What.STOPPED, 15, "it was told to"])
+    two.commits(16, 1, 1)
+    one.confirms(20, 1)
+    inside = gathered(tmp_path)
+    assert said(list(inside.rows()), "durable", "confirmed") == [(1, "durable", 1)]
+    assert inside.why == "events of node 2 end early: it was told to"
+
+
+def test_nothing_is_said_of_decisions_in_which_somebody_took_part_unseen(tmp_path: Path) -> None:
+    one, two, three_ = three(tmp_path)
+    one.starts(1, last=1, ballot=(3, 1))
+    one.writes([What.LEADS, 5, 4])
+    one.confirms(6, 1)
+    two.starts(10, last=1, ballot=(4, 1))
+    three_.starts(20, last=2, ballot=(3, 1))
+    one.commits(30, 2, 2, ballot=(5, 1))
+    one.writes([What.LEADS, 31, 5])
+    one.confirms(32, 2)
+    rows = list(gathered(tmp_path).rows())
+    assert [(e["time_mono"], e["term"]) for e in rows if e["name"] == "leads"] == [(31, 5)]
+    assert said(rows, "confirmed") == [(1, "confirmed", 2)]
+
+
+def test_the_smallest_quorum_that_was_ever_in_force_is_what_is_asked_for(tmp_path: Path) -> None:
+    one, *_ = begun(tmp_path)
+    one.commits(10, 1, 3)
+    for index, quorum in ((1, 3), (2, 2), (3, 3)):
+        one.confirms(20 + index, index, quorum=quorum)
+    inside = gathered(tmp_path)
+    assert list(inside.rows())
+    assert inside.quorum == 2
+
+
+def test_a_wiped_node_goes_on_in_another_generation(tmp_path: Path) -> None:
+    one, *_ = begun(tmp_path)
+    one.commits(10, 1, 2)
+    note_wiped(one.path)
+    one.starts(20)
+    one.commits(30, 1, 2)
+    inside = gathered(tmp_path)
+    assert inside.generations == {1: 2, 2: 1, 3: 1}
+    mine = [each for each in inside.rows() if each["node"] == 1 and each["name"] == "durable"]
+    assert [(each["generation"], each["index"]) for each in mine] == [
+        (1, 1),
+        (1, 2),
+        (2, 1),
+        (2, 2),
+    ]
+
+
+def test_events_by_several_clocks_have_no_order(tmp_path: Path) -> None:
+    one, two, three_ = three(tmp_path)
+    one.starts(1)
+    two.starts(2)
+    three_.starts(3, where="another machine")
+    inside = gathered(tmp_path)
+    assert list(inside.rows()) == []
+    assert inside.why == "the nodes' events are of several machines, or of several boots of one"
+
+
+def test_a_life_of_which_nothing_is_whole_has_said_nothing(tmp_path: Path) -> None:
+    one, *_ = begun(tmp_path)
+    one.starts(20, last=1)
+    assert one.file is not None
+    one.file.path.write_bytes(one.file.path.read_bytes()[:-1])
+    rows = [each for each in gathered(tmp_path).rows() if each["node"] == 1]
+    assert said(rows, "started", "durable") == [(1, "started", 0)]
+
+
+def test_nodes_without_files_make_no_table_and_no_gap(tmp_path: Path) -> None:
+    three(tmp_path)
+    inside = gathered(tmp_path)
+    assert list(inside.rows()) == []
+    assert inside.why == ""
