@@ -14,7 +14,14 @@ from cli.output import say
 if TYPE_CHECKING:
     from admin.checker.quick import Report
 
-NEEDS_EXTRA = "this needs `pip install 'qsync-cluster[spark]'`"
+_OURS = frozenset({"admin", "cli", "election", "qsync"})
+
+
+def lacks_extra(error: ImportError, what: str) -> click.UsageError:
+    """What to install for `what`; what is missing of ourselves is our own fault, and raised."""
+    if (error.name or "").partition(".")[0] in _OURS:
+        raise error
+    return click.UsageError(f"{what} needs `pip install 'qsync-cluster[spark]'`: {error}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,4 +90,4 @@ def _with_extra() -> None:
     try:
         import pyarrow  # noqa: F401, ICN001, PLC0415 - is it there?
     except ImportError as error:
-        raise click.UsageError(f"for --violations {NEEDS_EXTRA}: {error}") from None
+        raise lacks_extra(error, "--violations") from None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.exits import Exit
-from cli.leaving import NEEDS_EXTRA, Left
+from cli.leaving import Left, lacks_extra
 from cli.options import Duration, json_option, set_options
 from cli.output import WIDTH_ELSEWHERE, as_document, console, document, say, style, text
 from cli.render.waiting import waiting
@@ -234,7 +234,7 @@ def _on_spark(
         from admin.checker.spark.progress import silent  # noqa: PLC0415 - needs the extra
         from admin.checker.spark.reports import check_bundles  # noqa: PLC0415 - the same
     except ImportError as error:
-        raise click.UsageError(f"without --quick {NEEDS_EXTRA}: {error}") from None
+        raise lacks_extra(error, "the check without --quick") from None
     try:
         with waiting(plain=style().plain) as tell:
             return check_bundles(
@@ -335,6 +335,6 @@ def _compared_on_spark(
         )
         from admin.checker.spark.progress import silent  # noqa: PLC0415 - the same
     except ImportError as error:
-        raise click.UsageError(f"without --quick {NEEDS_EXTRA}: {error}") from None
+        raise lacks_extra(error, "the check without --quick") from None
     with waiting(plain=style().plain) as tell:
         return compare_all(listed, spark=spark, settings=settings, tell=tell or silent)

@@ -12,6 +12,7 @@ import click
 
 from cli import targets
 from cli.exits import Exit
+from cli.leaving import lacks_extra
 from cli.output import say, style, text
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from admin.checker.follow_events import Note
 
 _SCHEMA = "qsync/follow/1"
-_NEEDS_EXTRA = "--follow needs `pip install 'qsync-cluster[spark]'`"
 
 
 def follow(
@@ -36,7 +36,7 @@ def follow(
         from admin.checker.spark.follow import follow as run  # noqa: PLC0415 - the same
         from admin.checker.spark.session import using_session  # noqa: PLC0415 - the same
     except ImportError as error:
-        raise click.UsageError(f"{_NEEDS_EXTRA}: {error}") from None
+        raise lacks_extra(error, "--follow") from None
     say("starting Spark, which takes a while")
     # In this order: Spark, when it starts, takes Ctrl-C for itself.
     with using_session(spark, settings=settings) as session, _until_interrupted() as stop:

@@ -297,6 +297,15 @@ def test_without_the_extra_it_is_named(
     assert "pip install 'qsync-cluster[spark]'" in capsys.readouterr().err
 
 
+def test_what_is_missing_of_ourselves_is_no_matter_of_installing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "admin.checker.spark.reports", None)
+    (tmp_path / "manifest.json").write_text("{}")
+    with pytest.raises(ModuleNotFoundError, match=r"admin\.checker\.spark\.reports"):
+        run(["check", str(tmp_path)])
+
+
 def test_a_narrow_screen_has_a_narrow_table() -> None:
     verdict = conclude("log-dense", facts=1234, violations=[])
     checked = [Checked(verdict=verdict, seconds=0.5, says="the index of a log has no holes")]
