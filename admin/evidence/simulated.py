@@ -9,9 +9,11 @@ from admin.evidence import rows
 from admin.evidence.bundle import Bundle, write
 from admin.evidence.manifest import Manifest, NodeFacts
 from admin.evidence.recorder import NANOS, Onlooker, Recorder
+from admin.evidence.replays import compared
 from admin.evidence.tables import Row
 from admin.history import Line, Type
 from election.messages import Index
+from qsync.record import Entry
 from qsync.sim import history as simulated
 from qsync.sim.node import Node
 from qsync.sim.plan import Plan
@@ -146,11 +148,16 @@ def _manifest(world: World, report: Report) -> Manifest:
 
 def _logs(world: World) -> Iterable[Row]:
     for node in world.nodes:
-        log = node.disk.log
         generation = _recorder(world).generations[node.me]
-        for batch in log.batches(_FIRST, log.last, bytes_max=1 << 20) if log.last else ():
-            for entry in rows.entries_of(batch.raw):
-                yield rows.wal_row(entry, node=int(node.me), generation=generation)
+        for entry in _entries(node):
+            yield rows.wal_row(entry, node=int(node.me), generation=generation)
+
+
+def _entries(node: Node) -> Iterable[Entry]:
+    """Of its disk."""
+    log = node.disk.log
+    for batch in log.batches(_FIRST, log.last, bytes_max=1 << 20) if log.last else ():
+        yield from rows.entries_of(batch.raw)
 
 
 def _digests(world: World) -> Iterable[Row]:
@@ -158,6 +165,8 @@ def _digests(world: World) -> Iterable[Row]:
         visible = int(node.core.machine.ledger.visible)
         generation = {"generation": _recorder(world).generations[node.me]}
         for row in rows.digest_rows(int(node.me), visible, node.core.state.digests()):
+            yield row | generation
+        for row in compared(int(node.me), partial(_entries, node), node.disk.spaces):
             yield row | generation
 
 

@@ -107,9 +107,12 @@ DIGESTS = _table(
     "digests",
     "node generation index space digest",
     int="node generation index bucket",
-    text="space digest",
+    text="space digest made",
 )
-"""Hashes of the visible rows of a space (of a `bucket` of it, if it is parted) at an index."""
+"""Hashes of the visible rows of a space (of a `bucket` of it, if it is parted) at an index.
+
+`made` is null of what a node shows; `snapshot` of the rows that are stored, `replay` of what its
+log makes of them."""
 
 NEMESIS = _table(
     "nemesis",

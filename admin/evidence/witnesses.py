@@ -12,11 +12,13 @@ from admin import logs
 from admin.ask import Line
 from admin.evidence import rows
 from admin.evidence.manifest import NodeFacts, NoEvidence
+from admin.evidence.replays import compared
 from admin.evidence.tables import Row
 from admin.sample import NodeSample
 from election.messages import Index
+from qsync import record
 from qsync.errors import ProtocolError, Unavailable
-from qsync.record import RecordDamage
+from qsync.record import Entry, RecordDamage
 from qsync.wire import packed, replies
 from qsync.wire.packed import Rows
 from qsync.wire.verbs import Digest, Info, Packed, Plain, Verb
@@ -162,9 +164,30 @@ class Stopped:
         with _told_of(self.path):
             yield from _packed(logs.Stopped(self.path).batches(Index(first), last), opening, last)
 
-    def digests(self, node: int) -> list[Row]:  # noqa: ARG002 - a directory cannot tell
-        """Only a running node has folded all that it shows."""
-        return []
+    def digests(self, node: int) -> list[Row]:
+        """Of the rows that are stored, and of what the log makes of them up to there.
+
+        None of rows that a crash of the machine left in doubt: its node will make them anew.
+        """
+        from qsync.store.directory import Directory  # noqa: PLC0415 - LMDB is slow to import
+        from qsync.store.log import LmdbLog  # noqa: PLC0415 - the same
+        from qsync.store.spaces import SpaceStore, is_trusted  # noqa: PLC0415 - the same
+
+        if not is_trusted(self.path / "data"):
+            return []
+        with (
+            Directory(self.path, wanted=logs.identity_of(self.path)) as directory,
+            contextlib.closing(LmdbLog(directory.log, identity=directory.identity)) as log,
+            contextlib.closing(SpaceStore(directory.data)) as spaces,
+            _told_of(self.path),
+        ):
+            log.recover()
+
+            def entries() -> Iterator[Entry]:
+                for batch in log.batches(Index(1), log.last, bytes_max=logs.BATCH_BYTES):
+                    yield from record.decode(batch.raw)
+
+            return compared(node, entries, spaces)
 
 
 @dataclass(frozen=True, slots=True)

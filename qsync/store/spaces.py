@@ -21,6 +21,7 @@ _ROWS, _META = "rows", "meta"
 _FOLDED_KEY = b"folded"
 _FOLDED = struct.Struct(">Q")
 _CLEAN, _DIRTY = "clean", "dirty"
+_MARK = "mark"
 _CHUNK_FIRST, _CHUNK_MAX = 16, 1024
 
 
@@ -50,10 +51,10 @@ class SpaceStore:
         map_size_max: int = MAP_SIZE_MAX,
     ) -> None:
         """Open DIR/data. `boot` is this run's `boot_id()` unless a test says otherwise."""
-        self._mark_file = path / "mark"
+        self._mark_file = path / _MARK
         self._boot = boot_id() if boot is None else boot
         self._marking = threading.Lock()
-        self.rebuilt = _discard_untrusted(path, self._mark_file, self._boot)
+        self.rebuilt = _discard_untrusted(path, self._boot)
         self._env = Environment(
             path,
             databases=(_ROWS, _META),
@@ -230,10 +231,15 @@ class SpaceStore:
         return found
 
 
-def _discard_untrusted(path: Path, mark_file: Path, boot: str) -> bool:
-    """Remove rows that a crash of the system may have mixed up; whether there were any."""
-    mark = _read_mark(mark_file)
-    if not path.exists() or mark == _CLEAN or (mark and mark == boot):
+def is_trusted(path: Path, *, boot: str | None = None) -> bool:
+    """There are rows in DIR/data, and no crash of the system may have mixed them up."""
+    mark, here = _read_mark(path / _MARK), boot_id() if boot is None else boot
+    return path.exists() and (mark == _CLEAN or (bool(mark) and mark == here))
+
+
+def _discard_untrusted(path: Path, boot: str) -> bool:
+    """Remove rows that are not to be trusted; whether there were any."""
+    if not path.exists() or is_trusted(path, boot=boot):
         return False
     try:
         shutil.rmtree(path)

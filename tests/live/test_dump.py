@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 
 from admin import ask, cluster, lab
 from admin.ask import Line
+from admin.checker.quick import Checked
 from admin.checker.rules.catalogue import judge, load
 from admin.checker.verdict import Result
 from admin.evidence import witnesses
@@ -22,6 +24,8 @@ from admin.evidence.collect import Dump, Kept
 from admin.evidence.generations import Generations
 from admin.evidence.sampling import sample
 from election.messages import Index
+from qsync.data import schema
+from qsync.store.spaces import SpaceStore
 from qsync.wire import packed
 from qsync.wire.verbs import Packed
 from tests.live.real import Writer, put, running, until
@@ -206,3 +210,35 @@ def test_of_what_nodes_wrote_down_under_load_nothing_is_without_its_cause(
             two = Dump(tmp_path / "two").collect(nodes, source="directories")
         assert two.manifest.gaps == {"events": "there are no events of node 3"}
         assert failed(two.path) == []
+
+
+def test_what_a_stopped_node_has_stored_is_compared_with_its_log(tmp_path: Path) -> None:
+    with running(tmp_path / "one", nodes=1) as found:
+        for number in range(20):
+            put(found, [number, "one"])
+        found.stop_all()
+        node = found.nodes[0]
+        sound = _stored(node.dir, tmp_path / "sound")
+        with contextlib.closing(SpaceStore(node.dir / "data")) as spaces:
+            key, _ = next(spaces.scan(*schema.keys_of(schema.USER_SPACE_MIN)))
+            spaces.fold(Lost(folded=spaces.folded, deletes=[key]))
+        spoiled = _stored(node.dir, tmp_path / "spoiled")
+    assert sound.verdict.result is Result.PASS
+    assert sound.verdict.facts > 0
+    assert spoiled.verdict.result is Result.FAIL
+    assert {each.node for each in spoiled.verdict.violations} == {1}
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A fold of which the log knows nothing."""
+
+    folded: Index
+    deletes: list[bytes]
+    puts: tuple[tuple[bytes, bytes], ...] = ()
+
+
+def _stored(directory: Path, out: Path) -> Checked:
+    with witnesses.witnesses([str(directory)]) as found:
+        Dump(out).collect(found, source="directories")
+    return next(e for e in judge(load(out)) if e.verdict.invariant == "stored-replayed")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from typing import NamedTuple
 
 from admin.checker.exhibit import Exhibit, exhibit
 from admin.evidence.manifest import Manifest
@@ -113,6 +114,7 @@ class Status:
     limbo_term: int | None
     limbo_len: int | None
     crc: int | None
+    quorum: int | None = None
 
     @property
     def whose(self) -> Whose:
@@ -150,15 +152,31 @@ class Event:
         return exhibit("events", {each.name: getattr(self, each.name) for each in fields(self)})
 
 
+class Digest(NamedTuple):
+    """A hash over rows of a space. `made`: empty of what a node shows, see `tables.DIGESTS`."""
+
+    node: int
+    generation: int
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs
+    space: str
+    bucket: int
+    digest: str
+    made: str = ""
+
+    def shows(self) -> Exhibit:
+        """As a row."""
+        return exhibit("digests", {k: v for k, v in self._asdict().items() if v or k == "node"})
+
+
 @dataclass(slots=True)
 class Run:
-    """All tables of one run. `digests`: rows `(node, generation, index, space, bucket, digest)`."""
+    """All tables of one run."""
 
     manifest: Manifest
     logs: dict[Whose, Log] = field(default_factory=dict)
     status: list[Status] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
-    digests: list[tuple[int, int, int, str, int, str]] = field(default_factory=list)
+    digests: list[Digest] = field(default_factory=list)
     ops: list[Row] = field(default_factory=list)
     feeds: list[Row] = field(default_factory=list)
     strikes: int = 0
@@ -207,13 +225,14 @@ def build(manifest: Manifest, tables: Mapping[str, Iterable[Row]]) -> Run:
     run.status = sorted((_status(row) for row in tables.get("status", ())), key=lambda s: s.sample)
     run.events = sorted((_event(row) for row in tables.get("events", ())), key=lambda e: e.number)
     run.digests = [
-        (
+        Digest(
             number(row, "node"),
             number(row, "generation"),
             number(row, "index"),
             str(row["space"]),
             number(row, "bucket"),
             str(row["digest"]),
+            str(row.get("made") or ""),
         )
         for row in tables.get("digests", ())
     ]
@@ -258,6 +277,7 @@ def _status(row: Mapping[str, object]) -> Status:
         limbo_term=_known(row, "limbo_term"),
         limbo_len=_known(row, "limbo_len"),
         crc=_known(row, "crc"),
+        quorum=_known(row, "quorum"),
     )
 
 

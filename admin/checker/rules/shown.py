@@ -1,8 +1,7 @@
 """What nodes said of themselves over time, and the digests of what they show."""
 
-from admin.checker.exhibit import exhibit
 from admin.checker.rules.rule import Finding, Rule
-from admin.checker.rules.run import Run, Status
+from admin.checker.rules.run import Digest, Run, Status
 
 
 def monotone(run: Run) -> Finding:
@@ -70,21 +69,22 @@ def digests(run: Run) -> Finding:
     """
     found = Finding()
     confirmed = run.confirmed
-    known: dict[tuple[int, str, int], tuple[int, str]] = {}
-    for node, generation, index, space, bucket, digest in run.digests:
-        if index > confirmed.get((node, generation), 0) and not run.manifest.whole:
+    known: dict[tuple[int, str, int], Digest] = {}
+    for each in run.digests:
+        upto = confirmed.get((each.node, each.generation), 0)
+        if each.made or (each.index > upto and not run.manifest.whole):
             continue
-        other, before = known.setdefault((index, space, bucket), (node, digest))
-        if other == node:
+        before = known.setdefault((each.index, each.space, each.bucket), each)
+        if before.node == each.node:
             continue
         found.facts += 1
-        if before != digest:
-            message = f"space {space} at {index} is {before} on node {other}, {digest} on {node}"
-            rows = [
-                exhibit("digests", {"node": who, "index": index, "space": space, "digest": it})
-                for who, it in ((other, before), (node, digest))
-            ]
-            found.broken(DIGESTS, message, rows, index=index, node=node)
+        if before.digest != each.digest:
+            message = (
+                f"space {each.space} at {each.index} is {before.digest} on node {before.node}, "
+                f"{each.digest} on {each.node}"
+            )
+            rows = (before.shows(), each.shows())
+            found.broken(DIGESTS, message, rows, index=each.index, node=each.node)
     return found
 
 

@@ -115,7 +115,7 @@ def digests(tables: Tables) -> "DataFrame":
         with shown as (
             select d.*, first(node) over w origin, first(digest) over w wanted from {digests} d
             join {known} k using (run_id, node, generation) join {runs} r using (run_id)
-            where d.`index` <= k.confirmed or r.whole
+            where d.made is null and (d.`index` <= k.confirmed or r.whole)
             window w as (partition by d.run_id, d.`index`, space, coalesce(bucket, 0)
                          order by node))
         select run_id, 'facts' what, 'digests-equal' invariant, 0L node, 0L generation, 0L `index`,

@@ -1,7 +1,10 @@
 """Faults in what nodes did and said of themselves."""
 
+from admin.evidence.replays import SNAPSHOT
 from admin.evidence.tables import Row
 from tests.spark.spoiling import Case, Lacks, first, middle, num, plants
+
+MEETING_MIN = 3
 
 # -- events
 
@@ -204,8 +207,24 @@ def nobody_leads(case: Case) -> None:
 @plants("digests-equal")
 def digest_differs(case: Case) -> None:
     """At the same place two nodes show different rows"""
-    row = first(row for row in case.tables["digests"] if row["node"] == 2)
+    shown = (row for row in case.tables["digests"] if not row.get("made"))
+    row = first(row for row in shown if row["node"] == 2)
     row["digest"] = "0" * len(str(row["digest"]))
+
+
+@plants("stored-replayed")
+def stored_differs(case: Case) -> None:
+    """What a node has stored of a space is not what its log makes of it"""
+    row = first(row for row in case.tables["digests"] if row.get("made") == SNAPSHOT)
+    row["digest"] = "0" * len(str(row["digest"]))
+
+
+@plants("quorums-meet")
+def quorum_too_small(case: Case) -> None:
+    """A node confirms by so few that a majority without them may elect a leader"""
+    if len(case.nodes) < MEETING_MIN:
+        raise Lacks("with fewer voters any quorum meets any majority")
+    case.sample(case.follower, quorum=1)
 
 
 def _of_the_log(case: Case) -> list[Row]:

@@ -1,0 +1,87 @@
+"""What is stored of the spaces of a node, beside what its log alone makes of them."""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
+
+from admin.evidence.tables import Row
+from qsync.data import body, schema
+from qsync.data.digest import digest
+from qsync.record import Entry, Kind, read_ref
+
+SNAPSHOT, REPLAY = "snapshot", "replay"
+"""How a digest was made: of the stored rows, or of the effects in the log up to there."""
+BATCH = 1000
+"""So many bodies are decoded at once."""
+
+Rows = dict[int, dict[bytes, bytes]]
+"""By space and physical key."""
+
+
+class Folded(Protocol):
+    """Stored rows, exact at an index."""
+
+    @property
+    def folded(self) -> int:
+        """That index."""
+        ...
+
+    def scan(self, lo: bytes, hi: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
+        """The rows with `lo <= key < hi`, in order."""
+        ...
+
+
+def compared(node: int, entries: Callable[[], Iterable[Entry]], spaces: Folded) -> list[Row]:
+    """Two digests of every space of users at the folded index; none if the log begins later.
+
+    `entries` gives the whole log, and is asked twice: what a ROLLBACK takes stands before it.
+    """
+    upto = int(spaces.folded)
+    first = next(iter(entries()), None)
+    if not upto or first is None or first.index != 1:
+        return []
+    rows = _replayed(entries, upto)
+    names = {each.id: each.name for each in schema.load(spaces.scan).spaces}
+    found: list[Row] = []
+    for space in sorted(rows.keys() | names.keys()):
+        if space < schema.USER_SPACE_MIN:
+            continue
+        stored = digest(spaces.scan(*schema.keys_of(space)))
+        alone = digest(sorted(rows.get(space, {}).items()))
+        where: Row = {"node": node, "generation": 1, "index": upto}
+        where["space"] = names.get(space, str(space))
+        found += [where | {"digest": stored, "made": SNAPSHOT}]
+        found += [where | {"digest": alone, "made": REPLAY}]
+    return found
+
+
+def _replayed(entries: Callable[[], Iterable[Entry]], upto: int) -> Rows:
+    """All that transactions wrote up to an index, without those that were rolled back."""
+    ends: dict[tuple[int, int], int] = {}
+    for entry in entries():
+        if entry.kind == Kind.ROLLBACK:
+            ref = read_ref(entry)
+            ends[ref.owner, ref.lsn] = int(entry.index)
+    rows: Rows = defaultdict(dict)
+    kept = _kept(entries(), ends, upto)
+    while some := list(itertools.islice(kept, BATCH)):
+        for parts in body.decode_all(some):
+            for space, key, row in parts[3]:
+                place = schema.keys_of(space)[0] + key
+                if row is None:
+                    rows[space].pop(place, None)
+                else:
+                    rows[space][place] = row
+    return rows
+
+
+def _kept(entries: Iterable[Entry], ends: dict[tuple[int, int], int], upto: int) -> Iterator[bytes]:
+    """Bodies. From the entry that a ROLLBACK names up to the record, all transactions are gone."""
+    gone = 0
+    for entry in entries:
+        if entry.index > upto:
+            return
+        gone = max(gone, ends.get((entry.origin, entry.lsn), 0))
+        if entry.kind == Kind.TXN and entry.index > gone:
+            yield entry.body
