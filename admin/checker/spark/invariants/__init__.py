@@ -19,9 +19,11 @@ from admin.checker.spark.invariants.fenced import fenced
 from admin.checker.spark.invariants.fresh import fresh
 from admin.checker.spark.invariants.hidden import hidden
 from admin.checker.spark.invariants.lives import ballots, restarts
+from admin.checker.spark.invariants.meeting import meeting
 from admin.checker.spark.invariants.owned import receipts
 from admin.checker.spark.invariants.queries import told
 from admin.checker.spark.invariants.rest import rest
+from admin.checker.spark.invariants.stored import stored
 from admin.checker.spark.invariants.stretches import stretches
 from admin.checker.spark.invariants.times import times
 from admin.checker.spark.invariants.votes import durable, suffice
@@ -38,6 +40,8 @@ REGISTRY: "tuple[Frame, ...]" = (
     stretches,
     durable,
     suffice,
+    meeting,
+    stored,
     restarts,
     ballots,
     fenced,
