@@ -151,10 +151,20 @@ def test_a_program_is_judged_in_the_session_that_it_has(
     assert done == sorted(done)
 
 
+@pytest.mark.usefixtures("session")
+def test_bundles_of_one_name_are_judged_each_by_itself(bundle: Bundle, tmp_path: Path) -> None:
+    logs = [entry(node, index) for node in (1, 2) for index in range(1, 21)]
+    again = write(tmp_path / "again", bundle.manifest, {"wal": logs})
+    paths = [bundle.path, again.path, bundle.path]
+    reports = check_bundles(paths)
+    assert [each.file for each in reports] == [str(each) for each in paths]
+    assert [each.result for each in reports] == [Result.FAIL, Result.PASS, Result.FAIL]
+
+
 def test_what_ends_a_job_is_told_in_a_line(session: "SparkSession", bundle: Bundle) -> None:
     with (bundle.path / "wal.jsonl").open("a") as file:
         file.write("no row\n")
-    with pytest.raises(NoEvidence, match=r"^NO_EVIDENCE: [^ ]*wal\.jsonl:\d+ is no row"):
+    with pytest.raises(NoEvidence, match=r"^NO_EVIDENCE: [^ ]*wal\.jsonl.* is no row"):
         check_bundles([bundle.path])
     assert session.range(3).count() == 3
 

@@ -53,40 +53,58 @@ def check_bundles(
     """All of them in the same few jobs, logs and histories.
 
     `spark` says where (see `open_session`); without it, in the session that there is, if any.
-    Raises NoEvidence, NoJava, NoSpark (also if a history is none), ValueError.
+    Raises NoEvidence, NoJava, NoSpark (also if a history is none).
     """
     bundles = [Bundle.open(path) for path in paths]
     for each in bundles:
         each.check_whole()
         check_files(each)
     runs = [each.manifest.run_id for each in bundles]
-    if len(set(runs)) < len(runs):
-        raise ValueError(f"bundles of one name cannot be told apart: {', '.join(sorted(runs))}")
     terms = Terms(hints or Hints(), level, steps_max)
     tell(Moment("starting Spark"))
+    found: dict[int, Report] = {}
     with (
         using_session(spark, settings=settings) as session,
         ended_well(),
         watched(session, tell, "judging"),
     ):
-        judged = _judge(session, paths, terms)
-    share = judged.seconds / (len(BY_ID) * len(paths))
-    reports = []
-    for path, run in zip(paths, runs, strict=True):
-        told = judged.told.get(run, Told((), ()))
-        logs = [
-            Checked(verdict=verdict, seconds=share, says=BY_ID[verdict.invariant].title)
-            for verdict in verdicts(judged.found[run])
-        ]
-        report = Report(
-            file=str(path),
-            format=Format.OURS,
-            kinds=told.kinds,
-            operations=Counted(judged.counts.get(run, 0)),
-            checked=(*logs, *(Checked(verdict=each, seconds=share) for each in told.verdicts)),
-        )
-        reports.append(report)
-    return reports
+        for places in _rounds(runs):
+            some = [paths[place] for place in places]
+            judged = _judge(session, some, terms)
+            share = judged.seconds / (len(BY_ID) * len(some))
+            for place in places:
+                found[place] = _report(paths[place], runs[place], judged, share)
+    return [found[place] for place in range(len(paths))]
+
+
+def _rounds(runs: Sequence[str]) -> list[list[int]]:
+    """Places of runs that are judged together: all at once, but those of one name in turn.
+
+    Tables know a run by its name alone, and two dumps into folders of one name have the same.
+    """
+    rounds: list[list[int]] = []
+    seen: dict[str, int] = {}
+    for place, run in enumerate(runs):
+        turn = seen.get(run, 0)
+        seen[run] = turn + 1
+        rounds += [[] for _ in range(turn + 1 - len(rounds))]
+        rounds[turn].append(place)
+    return rounds
+
+
+def _report(path: Path, run: str, judged: "_Judged", share: float) -> Report:
+    told = judged.told.get(run, Told((), ()))
+    logs = [
+        Checked(verdict=verdict, seconds=share, says=BY_ID[verdict.invariant].title)
+        for verdict in verdicts(judged.found[run])
+    ]
+    return Report(
+        file=str(path),
+        format=Format.OURS,
+        kinds=told.kinds,
+        operations=Counted(judged.counts.get(run, 0)),
+        checked=(*logs, *(Checked(verdict=each, seconds=share) for each in told.verdicts)),
+    )
 
 
 class Counted(Sequence[Operation]):
