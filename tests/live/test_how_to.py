@@ -91,3 +91,20 @@ def test_the_scheduled_check_keeps_what_it_found(tmp_path: Path) -> None:
     kept = {path.name.partition("-")[0] for path in (tmp_path / "kept").glob("*-*Z*")}
     assert kept == {"evidence", "report"}
     assert "qsync check ended with 6" in done.stderr
+
+
+def test_the_scheduled_check_keeps_no_report_of_another_time(tmp_path: Path) -> None:
+    """`qsync check` here cannot be done, and leaves no page."""
+    stand_in = tmp_path / "bin" / "qsync"
+    stand_in.parent.mkdir()
+    stand_in.write_text(
+        '#!/bin/sh\n[ "$1" = dump ] && { mkdir -p kept/evidence; exit 0; }\nexit 2\n'
+    )
+    stand_in.chmod(0o700)
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "latest.html").write_text("all was well")
+    script = f"PATH={stand_in.parent}:$PATH {HOW_TO / 'scheduled-check.sh'} cluster kept"
+    done = shell(script, tmp_path)
+    assert done.returncode == 2
+    assert list((tmp_path / "kept").rglob("*.html")) == []
+    assert "qsync check ended with 2: kept/evidence-" in done.stderr
