@@ -97,13 +97,19 @@ class Around:
     def close(self) -> dict[str, int]:
         """Write what is known at the end; how many rows each table has."""
         end = int(self._last["index"][0])
-        rows = [(node, space) for node in range(1, NODES + 1) for space in SPACES]
+        rows = [
+            (node, space, made)
+            for made in (None, "snapshot", "replay")
+            for node in range(1, NODES + 1)
+            for space in SPACES
+        ]
         digests: dict[str, pa.Array] = {
-            "node": pa.array([node for node, _ in rows]),
+            "made": pa.array([made for *_, made in rows], pa.string()),
+            "node": pa.array([node for node, *_ in rows]),
             "generation": pa.array([1] * len(rows)),
             "index": pa.array([end] * len(rows)),
-            "space": pa.array([space for _, space in rows]),
-            "digest": pa.array([f"{space}-{end}" for _, space in rows]),
+            "space": pa.array([space for _, space, _ in rows]),
+            "digest": pa.array([f"{space}-{end}" for _, space, _ in rows]),
         }
         self._write("digests", _fitting("digests", pa.table(digests)))
         strikes = {"number": pa.array([1]), "f": pa.array(["power"])}

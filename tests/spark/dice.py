@@ -12,7 +12,9 @@ from admin.evidence.tables import Row
 RUN = "dice"
 SESSIONS = ("s", "t")
 KEYS = ("a", "b", 3)
-NAMES = ("started", "durable", "cut", "ack", "confirmed")
+ACKED = (0, -1, *(1,) * 60, *(2, 3) * 10)
+"""How far from the end of a disk, mostly, is what is acked, confirmed and cut."""
+NAMES = ("started", "durable", "cut", "ack", "confirmed", "served")
 
 
 def run(dice: Random, folder: Path) -> Path:
@@ -23,26 +25,29 @@ def run(dice: Random, folder: Path) -> Path:
     nodes = tuple(
         NodeFacts(node=node, confirmed=dice.randrange(size + 3), last=size) for node in (1, 2)
     )
-    manifest = Manifest(run_id=RUN, source="dice", voters=3, quorum=2, nodes=nodes)
+    quorum = dice.choice((0, 1, 1, 1, 2))
+    manifest = Manifest(run_id=RUN, source="dice", voters=3, quorum=quorum, nodes=nodes)
     tables = {
         "wal": logs,
         "ops": list(_ops(dice, log)),
         "feeds": list(_feeds(dice, log)),
-        "events": list(events(dice)),
+        "events": list(_events(dice)),
+        "status": list(_status(dice, size)),
     }
     dice.shuffle(logs)
     bundle = write(folder / "lines", manifest, dict(tables))
     return to_parquet(bundle, folder / "parquet").path if dice.random() < 0.5 else bundle.path
 
 
-def events(dice: Random) -> Iterator[Row]:
+def _events(dice: Random) -> Iterator[Row]:
     """What three disks took, what nodes acked and confirmed of it; now and then a lie."""
     disks: dict[int, list[int]] = {1: [0], 2: [0], 3: [0]}
     truth = [0, *(dice.randrange(1, 1 << 32) for _ in range(30))]
     for number in range(dice.randrange(3, 90)):
         node = dice.randrange(1, 4)
         disk, name = disks[node], dice.choice((*NAMES, *NAMES[1:2] * 6))
-        index = min(max(len(disk) - dice.choice((0, 0, 0, 0, 1, 1, 1, 2, 3, -1)), 0), 30)
+        back = dice.choice((0, 0, 0, 0, 1, 1, 1, 2, 3, -1) if name == "durable" else ACKED)
+        index = min(max(len(disk) - back, 0), 30)
         crc = truth[index] if dice.random() < 0.97 else dice.randrange(3)
         row: Row = {"node": node, "generation": 1, "life": 1, "number": number, "time_mono": number}
         row |= {"name": name, "index": index, "term": dice.randrange(1, 3)}
@@ -51,7 +56,18 @@ def events(dice: Random) -> Iterator[Row]:
             disk += [0] * (index - len(disk)) + [crc]
         elif name in {"cut", "started"}:
             del disk[index + 1 :]
+        if name == "served" and dice.random() < 0.9:
+            row |= {"floor": index + (1 if dice.random() < 0.1 else -1)}
         yield row if name in {"cut", "started"} or dice.random() < 0.02 else row | {"crc": crc}
+
+
+def _status(dice: Random, size: int) -> Iterator[Row]:
+    time = 0
+    for sample in range(dice.randrange(12)):
+        time += dice.choice((0, 5, 5, 5, 5, 5, 5, 5, 5, -1))
+        row: Row = {"node": dice.randrange(1, 3), "generation": 1, "life": dice.randrange(1, 3)}
+        row |= {"sample": sample, "time_mono": time, "role": "follower", "term": 1}
+        yield row | {"confirmed": dice.choice((None, 0, dice.randrange(size))), "written": 0}
 
 
 def _log(dice: Random, size: int) -> list[Row]:
@@ -84,9 +100,14 @@ def _ops(dice: Random, log: list[Row]) -> Iterator[Row]:
     for number in range(dice.randrange(60) if asked else 0):
         row = dice.choice(asked)
         index = int(str(row["index"]))
-        line: Row = {"index": number, "time": number, "process": number}
+        time = number - 2 * (dice.random() < 0.005)
+        line: Row = {"index": number, "time": time, "process": number}
         line |= {"key": dice.choice(KEYS) if dice.random() < 0.1 else KEYS[index % 3]}
-        if dice.random() < 0.2:
+        if dice.random() < 0.1:
+            steps = dice.choice(([["append", 1, index]], [["r", 1, None]], [], None))
+            yield line | {"f": "txn", "type": dice.choice(("ok", "info")), "value": steps}
+            continue
+        if dice.random() < 0.35:
             yield line | {"f": "read", "type": "ok", "value": index}
             continue
         f, value = dice.choice((("write", index), ("cas", [0, index])))

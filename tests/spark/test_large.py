@@ -1,8 +1,10 @@
 """What is looked at in columns, for large bundles, gives what one process finds row by row."""
 
 import functools
+import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -10,21 +12,35 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="needs the [spark] extra")
 
+from admin.checker.parquet import to_parquet
+from admin.checker.rules import acks, inside, promised
 from admin.checker.rules import feeds as feed_rule
+from admin.checker.rules import fresh as fresh_rule
 from admin.checker.rules import hidden as hidden_rule
 from admin.checker.rules import receipts as receipt_rule
+from admin.checker.rules import stretches as stretch_rule
+from admin.checker.rules import times as time_rule
 from admin.checker.rules.catalogue import RULES, load, verdict_of
 from admin.checker.rules.fates import replay
-from admin.checker.rules.rule import Finding
+from admin.checker.rules.rule import Finding, Rule
 from admin.checker.rules.run import Run
-from admin.checker.spark.found import BREACH, FACTS, Found
+from admin.checker.spark.answered import ACKED, FAILED, told
+from admin.checker.spark.disks import QUORUM, ROWS
+from admin.checker.spark.found import BREACH, DOUBT, FACTS, Found
 from admin.checker.spark.invariants import owned
+from admin.checker.spark.invariants.acks import followed
 from admin.checker.spark.invariants.feeds import SPAN, longest
 from admin.checker.spark.invariants.feeds import look as look_at_feeds
 from admin.checker.spark.invariants.feeds import plan as plan_feeds
+from admin.checker.spark.invariants.fresh import look as look_at_reads
 from admin.checker.spark.invariants.hidden import Look, places, shown, values
-from admin.checker.spark.reading import chunks
+from admin.checker.spark.invariants.stretches import look as look_at_stops
+from admin.checker.spark.invariants.stretches import parts
+from admin.checker.spark.invariants.times import look as look_at_clocks
+from admin.checker.spark.reading import Chunk, chunks, in_order, numbers
 from admin.checker.verdict import Result
+from admin.evidence.bundle import Bundle, write_part
+from admin.evidence.manifest import Manifest
 from tests.bench.big_bundle import make
 from tests.spark import dice
 
@@ -33,12 +49,20 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 SEEDS = range(150)
 SEEN_MIN = 7
 """Runs that break an invariant, and that do not: dice that never show it prove nothing."""
+Runs = list[tuple[int, Path, Run]]
 Where = tuple[str, int, int, int]
 
 
-def test_receipts_are_judged_as_row_by_row(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    folder = tmp_path_factory.mktemp("dice")
+    paths = [(seed, dice.run(Random(seed), folder / str(seed))) for seed in SEEDS]
+    return [(seed, path, load(path)) for seed, path in paths]
+
+
+def test_receipts_are_judged_as_row_by_row(runs: Runs) -> None:
     seen = Counter[bool]()
-    for seed, path, run in _runs(tmp_path):
+    for seed, path, run in runs:
         wanted = receipt_rule.RULE.find(run)
         for span in (7, owned.SPAN):
             found = [row for each in owned.plan(path, span) for row in owned.look(each)]
@@ -47,9 +71,9 @@ def test_receipts_are_judged_as_row_by_row(tmp_path: Path) -> None:
     assert min(seen[True], seen[False]) > SEEN_MIN
 
 
-def test_feeds_are_judged_as_row_by_row(tmp_path: Path) -> None:
+def test_feeds_are_judged_as_row_by_row(runs: Runs) -> None:
     seen = Counter[bool]()
-    for seed, path, run in _runs(tmp_path):
+    for seed, path, run in runs:
         wanted = feed_rule.RULE.find(run)
         logs = longest(_known(run), _rolled(run))
         for span in (4, SPAN):
@@ -59,9 +83,9 @@ def test_feeds_are_judged_as_row_by_row(tmp_path: Path) -> None:
     assert min(seen[True], seen[False]) > SEEN_MIN
 
 
-def test_hidden_values_are_found_as_row_by_row(tmp_path: Path) -> None:
+def test_hidden_values_are_found_as_row_by_row(runs: Runs) -> None:
     seen = Counter[bool]()
-    for seed, path, run in _runs(tmp_path):
+    for seed, path, run in runs:
 
         def ask(
             table: str, look: Look, asked: Collection[str], path: Path = path
@@ -77,6 +101,99 @@ def test_hidden_values_are_found_as_row_by_row(tmp_path: Path) -> None:
     assert min(seen[True], seen[False]) > SEEN_MIN
 
 
+@pytest.mark.parametrize("rule", [acks.RULE, inside.RULES[-1]], ids=lambda rule: rule.id)
+def test_disks_are_followed_as_event_by_event(runs: Runs, rule: Rule) -> None:
+    seen = Counter[bool]()
+    for seed, path, run in runs:
+        wanted = rule.find(run)
+        if rule.id == QUORUM and not any(each.name == "durable" for each in run.events):
+            continue
+        for rows in (1, 5, ROWS):
+            found = [each for each in followed(path, rows) if each.invariant == rule.id]
+            assert _of(found) == _whole(wanted), (seed, rows)
+        seen[bool(wanted.breaches)] += bool(wanted.facts)
+    assert min(seen[True], seen[False]) > SEEN_MIN
+
+
+def test_reads_are_as_fresh_as_event_by_event(runs: Runs) -> None:
+    seen = Counter[bool]()
+    for seed, path, run in runs:
+        wanted = fresh_rule.RULE.find(run)
+        found = [row for each in chunks(path, "events", "number") for row in look_at_reads(each)]
+        assert _of(found) == _whole(wanted), seed
+        seen[bool(wanted.breaches)] += bool(wanted.facts)
+    assert min(seen[True], seen[False]) > SEEN_MIN
+
+
+def test_stops_are_found_as_claim_by_claim(runs: Runs) -> None:
+    seen = Counter[bool]()
+    for seed, path, run in runs:
+        stops = parts(_rolled(run))
+        claims = [*chunks(path, "events", "number"), *chunks(path, "status", "sample")]
+        found = [row for each in claims if stops for row in look_at_stops(each, stops)]
+        wanted = stretch_rule.RULE.find(run)
+        assert _of(found) == _whole(wanted), seed
+        seen[bool(wanted.breaches)] += bool(wanted.facts)
+    assert min(seen[True], seen[False]) > SEEN_MIN
+
+
+def test_clocks_are_doubted_as_step_by_step(runs: Runs) -> None:
+    seen = Counter[bool]()
+    for seed, path, run in runs:
+        found = list(look_at_clocks(path))
+        wanted = time_rule.RULE.find(run)
+        assert _of(found) == _whole(wanted), seed
+        assert any(each.what == DOUBT for each in found) == bool(wanted.doubt), seed
+        seen[bool(wanted.doubt)] += bool(wanted.facts)
+    assert min(seen[True], seen[False]) > SEEN_MIN
+
+
+def test_what_clients_were_told_is_counted_as_line_by_line(runs: Runs) -> None:
+    seen = Counter[str]()
+    for seed, path, run in runs:
+
+        def ask(
+            look: Callable[[Chunk], Iterator[Found]],
+            asked: Collection[str] | None,
+            path: Path = path,
+        ) -> Iterator[Found]:
+            for chunk in chunks(path, "ops", "index"):
+                yield from look(chunk)
+
+        found = list(told(ask))
+        acked = sum(each.amount for each in found if each.what == ACKED)
+        run.manifest = replace(run.manifest, faults=True)
+        assert acked == promised.eventful(run).facts, seed
+        failed = [(json.loads(e.message), e.amount) for e in found if e.what == FAILED]
+        lines = [line for line in run.ops if line.get("session") and line.get("seq")]
+        by_type = {
+            type_: {(line["session"], line["seq"]) for line in lines if line["type"] == type_}
+            for type_ in ("ok", "fail")
+        }
+        assert sorted(failed) == sorted(by_type["fail"] - by_type["ok"]), seed
+        seen["failed"] += len(failed)
+        seen["both"] += len(by_type["fail"] & by_type["ok"])
+    assert min(seen["failed"], seen["both"]) > SEEN_MIN
+
+
+def test_chunks_out_of_order_are_put_in_order(tmp_path: Path) -> None:
+    """Rows of a file, files that overlap, and files of which nobody knows what they hold."""
+    numbered = list(range(40))
+    Random(1).shuffle(numbered)
+    rows = [{"node": 1, "generation": 1, "life": 1, "name": "cut"} for _ in numbered]
+    for count, part in enumerate((numbered[:15], numbered[15:20], numbered[20:])):
+        some = [rows[n] | {"number": n, "time_mono": n} for n in part]
+        write_part(tmp_path / "lines" / "events" / f"{count}.jsonl", some)
+    Manifest(run_id="r", source="dice").save(tmp_path / "lines")
+    to_parquet(Bundle.open(tmp_path / "lines"), tmp_path / "parquet")
+    for path in (tmp_path / "lines", tmp_path / "parquet"):
+        parts = chunks(path, "events", "number")
+        tables = list(in_order(parts, "number", ("number", "name")))
+        found = [number for table in tables for number in numbers(table, "number").tolist()]
+        assert len(parts) == 3
+        assert found == sorted(numbered)
+
+
 def test_the_large_bundle_of_the_bench_is_clean(tmp_path: Path) -> None:
     """With an election and rollbacks in it, of everything there is."""
     run = load(make(tmp_path / "whole", 3 * 45_000, whole=True))
@@ -84,12 +201,6 @@ def test_the_large_bundle_of_the_bench_is_clean(tmp_path: Path) -> None:
     assert set(judged.values()) == {Result.PASS, Result.SKIPPED}, judged
     skipped = {id_ for id_, result in judged.items() if result is Result.SKIPPED}
     assert skipped == {"fates-shared", "leader-complete", "fenced"}
-
-
-def _runs(folder: Path) -> Iterator[tuple[int, Path, Run]]:
-    for seed in SEEDS:
-        path = dice.run(Random(seed), folder / str(seed))
-        yield seed, path, load(path)
 
 
 def _of(found: Iterable[Found]) -> tuple[int, set[Where]]:
@@ -124,8 +235,14 @@ def _known(run: Run) -> list[dict[str, object]]:
 def _rolled(run: Run) -> list[dict[str, object]]:
     confirmed = run.confirmed
     return [
-        {"run_id": dice.RUN, "node": log.node, "generation": log.generation, "index": index}
+        {
+            "run_id": dice.RUN,
+            "node": log.node,
+            "generation": log.generation,
+            "index": index,
+            "by": by,
+        }
         for whose, log in run.logs.items()
         if log.first == 1
-        for index in replay(log, confirmed.get(whose, 0)).rolled_back_by
+        for index, by in replay(log, confirmed.get(whose, 0)).rolled_back_by.items()
     ]

@@ -3,43 +3,32 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from admin.checker.spark.answered import answered
+from admin.checker.spark.loading import few, named
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Tables = Mapping[str, "DataFrame"]
 """By name; `known` has a row a log: run, node, generation, first, last, confirmed."""
 
-_LOOKS = "('read', 'r', 'get', 'txn', 'cas-unequal')"
-
 
 def beforehand(tables: Tables) -> "DataFrame":
     """Small facts that others need: what nodes have confirmed, and what clients were told."""
-    return _sql(
+    found = _sql(
         """
         select run_id, 'confirmed' what, '' invariant, node, generation,
                max(least(confirmed, coalesce(written, confirmed))) `index`,
                max(least(confirmed, coalesce(written, 0))) term, 0L amount, '' message
         from {status} group by run_id, node, generation
         union all
-        select run_id, 'failed', '', 0L, 0L, 0L, 0L, seq, session from {ops}
-        where session is not null and seq is not null and type in ('ok', 'fail')
-        group by run_id, session, seq having max(type) = 'fail' and min(type) = 'fail'
-        union all
-        select run_id, 'acked', '', 0L, 0L, 0L, 0L, count(*), '' from {ops}
-        where type = 'ok' and (f not in LOOKS
-            or (f = 'txn' and instr(replace(value, ' ', ''), '["append"') > 0)) group by run_id
-        union all
         select run_id, 'strikes', '', 0L, 0L, 0L, 0L, count(*), '' from {nemesis} group by run_id
-        union all
-        select run_id, 'events', name, 0L, 0L, 0L, 0L, count(*), '' from {events}
-        group by run_id, name
-        """.replace("LOOKS", _LOOKS),
+        """,
         tables,
         "status",
-        "ops",
         "nemesis",
-        "events",
     )
+    return found.unionByName(named(tables)).unionByName(answered(tables))
 
 
 def elections(tables: Tables) -> "DataFrame":
@@ -68,7 +57,7 @@ def elections(tables: Tables) -> "DataFrame":
                concat('the ballot of node ', node, ' went back in term ', term) from ballots
         where term < former or (term = former and voted is not null and not (peer <=> voted))
         """,
-        tables,
+        few(tables, "leads", "vote", "ballot"),
         "status",
         "events",
     )

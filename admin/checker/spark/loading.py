@@ -6,14 +6,28 @@ gives the same, but plans in a Python process of its own for every query.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
+
+from admin.checker.spark.found import Found
+from admin.checker.spark.reading import (
+    TASK_BYTES,
+    TASKS_MAX,
+    Chunk,
+    among,
+    chunks,
+    read,
+    spread,
+    words,
+)
 from admin.checker.spark.scanning import Batches
 from admin.checker.spark.source import QsyncSource, Reader
 from admin.evidence.bundle import Bundle
-from admin.evidence.tables import RUN
+from admin.evidence.tables import RUN, TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,6 +55,46 @@ def load(session: "SparkSession", table: str, paths: Sequence[Path]) -> "DataFra
 def bundles(table: "DataFrame") -> list[Path]:
     """The bundles that have rows of a table that was loaded: some tasks read files themselves."""
     return [Path(each) for each in table.schema[RUN].metadata[_BUNDLES]]
+
+
+def few(tables: "Mapping[str, DataFrame]", *names: str) -> "dict[str, DataFrame]":
+    """The tables, of `events` those of a few names only: what is not wanted stays in the files."""
+    events, parts = tables["events"], _events(tables)
+    if not parts:
+        return dict(tables)
+    columns = tuple(TABLES["events"].columns)
+
+    def read_some(batches: Batches) -> Batches:
+        for each in batches:
+            for number in each.column(0).to_pylist():
+                wanted = among(read(parts[number], ("name",)), "name", names)
+                if wanted.any():
+                    found = read(parts[number], columns).filter(pa.array(wanted))
+                    at = columns.index("name")
+                    found = found.set_column(at, "name", found.column("name").cast(pa.string()))
+                    yield from found.to_batches()
+
+    tasks = min(sum(each.size for each in parts) // TASK_BYTES + 1, len(parts), TASKS_MAX)
+    numbers = events.sparkSession.range(0, len(parts), 1, tasks)
+    return {**tables, "events": numbers.mapInArrow(read_some, _ddl("events"))}
+
+
+def named(tables: "Mapping[str, DataFrame]") -> "DataFrame":
+    """Which names there are among the events, and how often."""
+    parts = _events(tables)
+
+    def look(chunk: Chunk) -> Iterator[Found]:
+        codes, texts = words(read(chunk, ("name",)), "name")
+        count = np.bincount(codes, minlength=len(texts)).tolist()
+        for name, amount in zip(texts, count, strict=True):
+            yield Found(chunk.run_id, "events", name, amount=amount)
+
+    sizes = [each.size for each in parts]
+    return spread(tables["events"].sparkSession, parts, sizes, look)
+
+
+def _events(tables: "Mapping[str, DataFrame]") -> list[Chunk]:
+    return [e for path in bundles(tables["events"]) for e in chunks(path, "events", "number")]
 
 
 def is_large(path: Path, table: str) -> bool:

@@ -1,5 +1,6 @@
 """Columns of a table straight from its files, inside of tasks: none of its rows go through Java."""
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.json as pj
 import pyarrow.parquet as pq
 
 from admin.checker.spark.columns import NOBODY, Flags, Numbers
@@ -15,6 +17,8 @@ from admin.checker.spark.scanning import Batches, batch
 from admin.evidence.arrow import batch as rows_as_columns
 from admin.evidence.arrow import schema
 from admin.evidence.bundle import Bundle, Part, rows_of
+from admin.evidence.manifest import NoEvidence
+from admin.evidence.tables import RUN, TABLES, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,6 +27,8 @@ FOREVER = 1 << 62
 TASK_BYTES = 16 << 20
 """Jobs with smaller files share a task: one costs more than a small file."""
 TASKS_MAX = 512
+LINES_ROWS = 16_384
+"""Of lines that are decoded in Python, so many at once."""
 WORDS = frozenset({"session", "type", "f", "name", "kind"})
 """Texts of which there are few: read as numbers, with a list of them."""
 
@@ -66,20 +72,40 @@ def read(chunk: Chunk, names: Sequence[str]) -> pa.Table:
         groups = range(file.num_row_groups) if chunk.group is None else [chunk.group]
         found = file.read_row_groups(list(groups), columns=there, use_threads=False)
     else:
-        rows = list(rows_of(part, chunk.run_id))
-        found = pa.Table.from_batches([rows_as_columns(part.table, rows)])
+        found = _lines(part, names)
     columns = []
     for name in names:
         type_ = wanted.field(name).type
         known = name in found.schema.names
         column = found.column(name) if known else pa.nulls(found.num_rows, type_)
         column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        column = column.fill_null(chunk.run_id) if name == RUN else column
         if name in WORDS:
             column = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
         else:
             column = column.cast(type_)
         columns.append(column)
     return pa.table(columns, names=list(names))
+
+
+def in_order(found: Sequence[Chunk], key: str, names: Sequence[str]) -> Iterator[pa.Table]:
+    """Tables that go on where the last one ended, by a column of numbers; whole logs of events.
+
+    Chunks of which that is not known, or that overlap, are sorted together.
+    """
+    left = sorted(found, key=lambda chunk: chunk.first)
+    while left:
+        some, last = [left.pop(0)], 0
+        last = some[0].last
+        while left and left[0].first <= last:
+            last = max(last, left[0].last)
+            some.append(left.pop(0))
+        tables = [read(chunk, names) for chunk in some]
+        whole = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
+        place = numbers(whole, key)
+        if (np.diff(place) < 0).any():
+            whole = whole.take(pa.array(np.argsort(place, kind="stable")))
+        yield whole
 
 
 def numbers(table: pa.Table, name: str) -> Numbers:
@@ -140,6 +166,28 @@ def collected(frame: "DataFrame") -> Iterator[Found]:
 def _one(table: pa.Table, name: str) -> pa.Array:
     column = table.column(name)
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _lines(part: Part, names: Sequence[str]) -> pa.Table:
+    """A file of JSON lines; with JSON inside, row by row."""
+    table = TABLES[part.table]
+    if any(table.columns[name] is Type.JSON for name in names):
+        rows, tables = rows_of(part, ""), []
+        while some := list(itertools.islice(rows, LINES_ROWS)):
+            tables.append(pa.Table.from_batches([rows_as_columns(part.table, some)]).select(names))
+        return pa.concat_tables(tables) if tables else schema(part.table).empty_table()
+    wanted = pa.schema([schema(part.table).field(name) for name in names])
+    if not part.path.stat().st_size:
+        return wanted.empty_table()
+    options = pj.ParseOptions(explicit_schema=wanted, unexpected_field_behavior="ignore")
+    try:
+        found = pj.read_json(part.path, pj.ReadOptions(use_threads=False), options)
+    except pa.ArrowInvalid as error:
+        raise NoEvidence(f"{part.path} holds what is no row: {error}") from error
+    for name in table.needed & set(names):
+        if found.column(name).null_count:
+            raise NoEvidence(f"{part.path} has rows without {name}")
+    return found
 
 
 def _chunks(run: str, part: Part, key: str) -> Iterator[Chunk]:

@@ -33,11 +33,10 @@ if TYPE_CHECKING:
 
     Frame = Callable[[Mapping[str, DataFrame]], DataFrame]
 
-WALKS: "tuple[Frame, ...]" = (acks, receipts, feeds, hidden)
+WALKS: "tuple[Frame, ...]" = (acks, receipts, feeds, hidden, stretches, fresh, times)
 """Add yours here: what it returns is judged with everything else, in the same job."""
 
 REGISTRY: "tuple[Frame, ...]" = (
-    stretches,
     durable,
     suffice,
     meeting,
@@ -45,9 +44,7 @@ REGISTRY: "tuple[Frame, ...]" = (
     restarts,
     ballots,
     fenced,
-    fresh,
     rest,
-    times,
 )
 """Or here."""
 

@@ -1,43 +1,36 @@
-"""An ack is of what is on the disk, followed event by event inside of Spark tasks."""
+"""An ack is of what is on the disk: the events of each run in order, in one task."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from admin.checker.spark.found import BREACH, DDL, FACTS, Found
+from admin.checker.spark.disks import ACKS, COLUMNS, ROWS, Disks
+from admin.checker.spark.found import Found
 from admin.checker.spark.invariants.queries import Tables
-from admin.checker.spark.scanning import Batches, batch
+from admin.checker.spark.loading import bundles
+from admin.checker.spark.reading import chunks, in_order, spread
+from admin.evidence.manifest import Manifest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_ID = "ack-durable"
-_COLUMNS = ("run_id", "node", "name", "index", "term", "crc")
-
 
 def durable(tables: Tables) -> "DataFrame":
     """A disk for each node of each run."""
-    events = tables["events"].where("name in ('started', 'durable', 'cut', 'ack')")
-    by_node = events.repartition("run_id", "node")
-    return by_node.sortWithinPartitions("run_id", "node", "number").mapInArrow(_follow, DDL)
+    paths = bundles(tables["events"])
+    sizes = [sum(each.size for each in chunks(path, "events", "number")) for path in paths]
+    return spread(tables["events"].sparkSession, paths, sizes, look)
 
 
-def _follow(batches: Batches) -> Batches:
-    whose, disk = ("", 0), [0]
-    for rows in batches:
-        found: list[Found] = []
-        columns = [rows.column(name).to_pylist() for name in _COLUMNS]
-        for run_id, node, name, at, term, crc in zip(*columns, strict=True):
-            index = at or 0
-            if (run_id, node) != whose:
-                whose, disk = (run_id, node), [0]
-            if name == "durable":
-                del disk[index:]
-                disk.extend([-1] * (index - len(disk)))
-                disk.append(crc or 0)
-            elif name != "ack":
-                del disk[index + 1 :]
-            elif index and crc is not None:
-                found.append(Found(run_id, FACTS, _ID, amount=1))
-                if index >= len(disk) or disk[index] != crc:
-                    text = f"node {node} acked {index}, which was not on its disk"
-                    found.append(Found(run_id, BREACH, _ID, node, 0, index, term, 0, text))
-        yield batch(found)
+def look(path: Path) -> Iterator[Found]:
+    """At all of a bundle."""
+    yield from (each for each in followed(path) if each.invariant == ACKS)
+
+
+def followed(path: Path, rows: int = ROWS) -> Iterator[Found]:
+    """What the disks of a bundle show of acks, and of quorums."""
+    manifest = Manifest.load(path)
+    disks = Disks(manifest.run_id, manifest.quorum, rows)
+    for events in in_order(chunks(path, "events", "number"), "number", COLUMNS):
+        disks.take(events)
+    yield from disks.end()

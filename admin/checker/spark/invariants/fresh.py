@@ -1,21 +1,35 @@
 """A read shows at least what had been answered to anybody before it was asked."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from admin.checker.spark.invariants.queries import Tables, query
+import numpy as np
+
+from admin.checker.spark.found import BREACH, FACTS, Found
+from admin.checker.spark.invariants.queries import Tables
+from admin.checker.spark.loading import bundles
+from admin.checker.spark.reading import Chunk, among, chunks, known, numbers, read, spread
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_ID = "reads-fresh"
+_COLUMNS = ("name", "node", "number", "index", "floor")
+
 
 def fresh(tables: Tables) -> "DataFrame":
     """Of every read: where it was served from, and what it had to show."""
-    return query(
-        """
-        select run_id, 'reads-fresh' invariant, node, number `index`, 0L term, `index` < floor odd,
-               concat('node ', node, ' served a read at ', `index`, ', not ', floor) message
-        from {events} where name = 'served' and floor is not null
-        """,
-        tables,
-        "events",
-    )
+    events = tables["events"]
+    parts = [each for path in bundles(events) for each in chunks(path, "events", "number")]
+    return spread(events.sparkSession, parts, [each.size for each in parts], look)
+
+
+def look(chunk: Chunk) -> Iterator[Found]:
+    """At some of them."""
+    events = read(chunk, _COLUMNS)
+    node, number, index, floor = (numbers(events, name) for name in _COLUMNS[1:])
+    served = among(events, "name", ("served",)) & known(events, "floor")
+    yield Found(chunk.run_id, FACTS, _ID, amount=int(served.sum()))
+    for at in np.flatnonzero(served & (index < floor)).tolist():
+        text = f"node {node[at]} served a read at {index[at]}, not {floor[at]}"
+        yield Found(chunk.run_id, BREACH, _ID, int(node[at]), 0, int(number[at]), message=text)

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from admin.checker.spark.invariants.queries import Tables, query
+from admin.checker.spark.loading import few
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,7 +52,7 @@ def ballots(tables: Tables) -> "DataFrame":
                concat('node ', node, ' is in term ', term, '; its disk had ', had) message
         from samples
         """,
-        tables,
+        few(tables, "ballot"),
         "status",
         "events",
         "runs",

@@ -1,28 +1,59 @@
 """Times that go back prove nothing: whoever compares them must know."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from admin.checker.spark.invariants.queries import Tables, query
+import numpy as np
+
+from admin.checker.spark.found import DOUBT, FACTS, Found
+from admin.checker.spark.invariants.queries import Tables
+from admin.checker.spark.loading import bundles
+from admin.checker.spark.reading import chunks, in_order, numbers, spread
+from admin.evidence.manifest import Manifest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_ID = "times-usable"
+_SAMPLES = ("node", "generation", "life", "sample", "time_mono")
+
 
 def times(tables: Tables) -> "DataFrame":
     """Lines of the history, and samples of a process, in the order in which they were written."""
-    return query(
-        """
-        with steps as (
-            select run_id, 'the clients' whose,
-                   time - lag(time) over (partition by run_id order by `index`) step from {ops}
-            union all select run_id, concat('node ', node), time_mono - lag(time_mono) over (
-                   partition by run_id, node, generation, life order by sample) from {status})
-        select run_id, 'times-usable' invariant, 0L node, 0L `index`, 0L term,
-               if(step < 0, null, false) odd,
-               concat('the clock of ', whose, ' went back: times prove nothing') message
-        from steps where step is not null
-        """,
-        tables,
-        "ops",
-        "status",
-    )
+    paths = sorted({*bundles(tables["ops"]), *bundles(tables["status"])})
+    sizes = [sum(each.size for each in chunks(path, "ops", "index")) for path in paths]
+    return spread(tables["ops"].sparkSession, paths, sizes, look)
+
+
+def look(path: Path) -> Iterator[Found]:
+    """At all clocks of a run: how often they were read, and whose went back."""
+    run = Manifest.load(path).run_id
+    for whose, steps, back in (*_clients(path), *_processes(path)):
+        yield Found(run, FACTS, _ID, amount=steps)
+        if back:
+            text = f"the clock of {whose} went back: times prove nothing"
+            yield Found(run, DOUBT, _ID, message=text)
+
+
+def _clients(path: Path) -> Iterator[tuple[str, int, bool]]:
+    last: int | None = None
+    for lines in in_order(chunks(path, "ops", "index"), "index", ("index", "time")):
+        time = numbers(lines, "time")
+        if not len(time):
+            continue
+        here = time if last is None else np.append(last, time)
+        last = int(time[-1])
+        yield "the clients", len(here) - 1, bool((np.diff(here) < 0).any())
+
+
+def _processes(path: Path) -> Iterator[tuple[str, int, bool]]:
+    last: dict[tuple[int, ...], int] = {}
+    for samples in in_order(chunks(path, "status", "sample"), "sample", _SAMPLES):
+        columns = [numbers(samples, name) for name in _SAMPLES]
+        series, which = np.unique(np.stack(columns[:3]), axis=1, return_inverse=True)
+        for number, process in enumerate(map(tuple, series.T.tolist())):
+            time = columns[4][which == number]
+            here = np.append(last[process], time) if process in last else time
+            last[process] = int(time[-1])
+            yield f"node {process[0]}", len(here) - 1, bool((np.diff(here) < 0).any())

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from admin.checker.spark.invariants.queries import Tables, query
+from admin.checker.spark.loading import few
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,7 +30,7 @@ def durable(tables: Tables) -> "DataFrame":
                message
         from votes
         """,
-        tables,
+        few(tables, "vote", "ballot"),
         "events",
     )
 
@@ -53,7 +54,7 @@ def suffice(tables: Tables) -> "DataFrame":
                concat('node ', node, ' leads term ', term, ' with ', have, ' votes') message
         from leads
         """,
-        tables,
+        few(tables, "vote", "ballot", "leads"),
         "events",
         "runs",
     )

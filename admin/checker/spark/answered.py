@@ -1,0 +1,110 @@
+"""What clients were told: how many writes were acknowledged, and what failed for certain."""
+
+import functools
+import json
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from admin.checker.spark.columns import NOBODY, Flags
+from admin.checker.spark.found import Found
+from admin.checker.spark.loading import bundles
+from admin.checker.spark.reading import (
+    Chunk,
+    among,
+    chunks,
+    collected,
+    numbers,
+    read,
+    spread,
+    words,
+)
+from admin.checker.spark.scanning import batch
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+LOOKS = ("read", "r", "get", "txn", "cas-unequal")
+"""Operations that write nothing; but a transaction may."""
+ACKED, FAILED = "acked", "failed"
+_LINES = ("type", "f", "session", "seq")
+Request = tuple[str, int]
+"""A session, as JSON, and the number of a request."""
+Requests = Mapping[str, Collection[Request]]
+Ask = Callable[[Callable[[Chunk], Iterator[Found]], Collection[str] | None], Iterable[Found]]
+"""Of the histories of some runs, or of all."""
+
+
+def answered(tables: Mapping[str, "DataFrame"]) -> "DataFrame":
+    """By run: the number of `acked`, and each request that `failed`."""
+    ops = tables["ops"]
+    parts = [each for path in bundles(ops) for each in chunks(path, "ops", "index")]
+
+    def ask(
+        look: Callable[[Chunk], Iterator[Found]], runs: Collection[str] | None
+    ) -> Iterator[Found]:
+        some = [each for each in parts if runs is None or each.run_id in runs]
+        return collected(spread(ops.sparkSession, some, [each.size for each in some], look))
+
+    found = pa.Table.from_batches([batch(told(ask))])
+    return ops.sparkSession.createDataFrame(found)
+
+
+def told(ask: Ask) -> Iterator[Found]:
+    """Two questions: what failed, and which of that was told to have succeeded, too."""
+    failed: dict[str, set[Request]] = defaultdict(set)
+    for each in ask(look, None):
+        if each.what == ACKED:
+            yield each
+        else:
+            failed[each.run_id].add((each.message, each.amount))
+    if not failed:
+        return
+    for each in ask(functools.partial(succeeded, failed=dict(failed)), failed):
+        failed[each.run_id].discard((each.message, each.amount))
+    for run, requests in failed.items():
+        for session, seq in sorted(requests):
+            yield Found(run, FAILED, amount=seq, message=session)
+
+
+def look(chunk: Chunk) -> Iterator[Found]:
+    """At some lines, for the first time."""
+    lines = read(chunk, _LINES)
+    ok, transaction = among(lines, "type", ("ok",)), among(lines, "f", ("txn",))
+    count = int((ok & ~among(lines, "f", LOOKS)).sum())
+    if (ok & transaction).any():
+        count += int((ok & transaction & _appends(chunk)).sum())
+    yield Found(chunk.run_id, ACKED, amount=count)
+    for session, seq in sorted(_requests(lines, among(lines, "type", ("fail",)))):
+        yield Found(chunk.run_id, FAILED, amount=seq, message=session)
+
+
+def succeeded(chunk: Chunk, failed: Requests) -> Iterator[Found]:
+    """Of requests that failed those that succeeded, too."""
+    lines, wanted = read(chunk, _LINES), failed[chunk.run_id]
+    some = among(lines, "type", ("ok",)) & among(lines, "session", {who for who, _ in wanted})
+    some &= np.isin(numbers(lines, "seq"), [seq for _, seq in wanted])
+    for session, seq in sorted(_requests(lines, some) & set(wanted)):
+        yield Found(chunk.run_id, "succeeded", amount=seq, message=session)
+
+
+def _requests(lines: pa.Table, which: Flags) -> set[Request]:
+    """Numbered requests of some lines; of a session that is written in one way."""
+    codes, texts = words(lines, "session")
+    seq = numbers(lines, "seq")
+    at = np.flatnonzero(which & (codes != NOBODY) & (seq != 0))
+    names = [json.dumps(json.loads(text)) for text in texts]
+    pairs = zip(codes[at].tolist(), seq[at].tolist(), strict=True)
+    return {(names[code], number) for code, number in pairs}
+
+
+def _appends(chunk: Chunk) -> Flags:
+    """Where the text of a value has a step that appends."""
+    texts = pc.replace_substring(read(chunk, ("value",)).column("value"), " ", "")
+    found = pc.fill_null(pc.match_substring(texts, '["append"'), fill_value=False)
+    appends: Flags = found.combine_chunks().to_numpy(zero_copy_only=False)
+    return appends
