@@ -1,13 +1,18 @@
 """`qsync promote`, `demote` and `clear-synchro-queue`: who leads, and what becomes of the limbo."""
 
+import contextlib
+
 import click
 
 from admin import cluster, leading
 from admin.cluster import Survey
 from cli.options import json_option, target_option, timeout_option
 from cli.output import document, say, style
-from qsync.errors import NotLeader
+from qsync.errors import NotLeader, Unavailable
 from qsync.wire.verbs import Clear, Demote, Promote, Request
+
+_TAKE_OVER_S = 3.0
+"""A new leader is read-only for a moment, and nobody need be told that everything is down."""
 
 dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Only say what would happen, in numbers."
@@ -109,8 +114,16 @@ def _dry_run(found: Survey, name: str, what: str, *, heir: int = 0) -> None:
 
 def _do(address: str, name: str, request: Request, *, timeout: float, target: list[str]) -> None:
     leading.perform(address, request, timeout=timeout)
+    with contextlib.suppress(Unavailable):  # Then what there is is told.
+        cluster.wait_writable(target, timeout=min(timeout, _TAKE_OVER_S))
     verdict = cluster.judge(cluster.survey(target))
     if style().as_json:
-        document("leadership", node=name, leader=verdict.leader, term=verdict.term)
+        document(
+            "leadership",
+            node=name,
+            leader=verdict.leader,
+            term=verdict.term,
+            can_commit=verdict.can_commit,
+        )
     else:
         say(verdict.sentence)

@@ -141,6 +141,17 @@ def test_promote_says_in_numbers_what_it_would_do_and_does_it(home: Path) -> Non
     assert answer("promote", other, "--target", home)["leader"] == other
 
 
+def test_demote_goes_to_the_heir_and_ends_when_that_one_writes(home: Path) -> None:
+    before = answer("status", home)["leader"]
+    ids = {"n1": 1, "n2": 2, "n3": 3}
+    for heir in [name for name in ids if name != before]:
+        plan = answer("demote", "--to", heir, "--dry-run", "--target", home)["would"]
+        assert isinstance(plan, dict)
+        assert (plan["hands_over_to"], plan["refused"]) == (ids[heir], None)
+    done = answer("demote", "--to", heir, "--target", home)
+    assert (done["leader"], done["can_commit"]) == (heir, True)
+
+
 def test_a_killed_node_shows_and_its_directory_can_be_verified(home: Path) -> None:
     leader = answer("status", home)["leader"]
     victim = "n3" if leader != "n3" else "n2"
