@@ -40,10 +40,7 @@ class Judged:
         missed = [each for each in self.findings if not each.met]
         match self.end:
             case End.PASSED:
-                rto = show(self.measures.get("rto"), Scale.SECONDS)
-                return (
-                    f"{name} passed: writes were back after {rto}, nothing that was promised broke."
-                )
+                return f"{name} passed: {self._writes}, nothing that was promised broke."
             case End.FAILED:
                 said = "; ".join(f"{e.name} is {e.measured}, not {e.limit}" for e in missed)
                 return f"{name} failed: {_clause(self.run.stopped) or said}."
@@ -53,6 +50,14 @@ class Judged:
                 return f"{name}: the cluster could not be healed: {_clause(self.run.stopped)}."
             case End.INTERRUPTED:
                 return f"{name} was interrupted and healed."
+
+    @property
+    def _writes(self) -> str:
+        """What clients noticed."""
+        rto = self.measures.get("rto")
+        if rto == 0.0:
+            return f"writes never stopped for more than {measure.GAP_S:g} s"
+        return f"writes were back after {show(rto, Scale.SECONDS)}"
 
 
 def judge(run: Recorded) -> Judged:

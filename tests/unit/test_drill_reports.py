@@ -137,11 +137,19 @@ def test_a_gap_up_to_the_end_counts_though_no_write_ends_it() -> None:
 def test_a_run_passes_only_when_every_expectation_is_met() -> None:
     slow = judging.judge(recorded())
     assert slow.end is End.PASSED
+    assert "writes were back after 1.3" in slow.sentence
     strict = replace(DRILL, expect=Expectations(limits={"rto": 0.5}))
     missed = judging.judge(replace(recorded(), drill=strict))
     assert missed.end is End.FAILED
     assert [each.name for each in missed.findings if not each.met] == ["rto"]
     assert "rto is 1.3" in missed.sentence
+
+
+def test_writes_that_went_on_are_not_said_to_be_back_after_nothing() -> None:
+    steady = replace(recorded(), lines=history(*[100 + at / 20 for at in range(100)]))
+    judged = judging.judge(steady)
+    assert judged.measures["rto"] == 0.0
+    assert "passed: writes never stopped for more than 0.1 s, nothing" in judged.sentence
 
 
 @pytest.mark.parametrize(
