@@ -41,6 +41,7 @@ def to_parquet(bundle: Bundle, folder: Path) -> Bundle:
                 if part.is_parquet
                 else rows_of(part, bundle.manifest.run_id)
             )
-            pq.write_table(pa.Table.from_batches([batch(table, rows)]), place, compression="zstd")
+            made = pa.Table.from_batches([batch(table, rows)])
+            pq.write_table(made, place, compression="zstd", write_page_checksum=True)
     bundle.manifest.save(folder)
     return Bundle(folder, bundle.manifest)

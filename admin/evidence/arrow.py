@@ -3,6 +3,7 @@
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -44,8 +45,8 @@ def batches(
     part: Part, rows: int = BATCH_ROWS, only: Sequence[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a file of Parquet, or some columns of them. Raises NoEvidence."""
-    with _damage_told(part):
-        file = pq.ParquetFile(part.path)
+    with damage_told(part.path):
+        file = pq.ParquetFile(part.path, page_checksum_verification=True)
         there = _fitting(part, file.schema_arrow)
         wanted = there if only is None else [name for name in only if name in there]
         yield from file.iter_batches(rows, columns=wanted)
@@ -54,16 +55,17 @@ def batches(
 def check_files(bundle: Bundle) -> None:
     """Look at the end of every file of Parquet, which says what is in it. Raises NoEvidence."""
     for part in (part for table in TABLES for part in bundle.parts(table) if part.is_parquet):
-        with _damage_told(part):
+        with damage_told(part.path):
             _fitting(part, pq.read_schema(part.path))
 
 
 @contextlib.contextmanager
-def _damage_told(part: Part) -> Iterator[None]:
+def damage_told(path: Path) -> Iterator[None]:
+    """What Arrow says of a file of Parquet, with the name of the file. Raises NoEvidence."""
     try:
         yield
     except (pa.ArrowException, OSError) as error:
-        raise NoEvidence(f"{part.path} cannot be read: {error}") from error
+        raise NoEvidence(f"{path} cannot be read: {error}") from error
 
 
 def _fitting(part: Part, found: pa.Schema) -> list[str]:

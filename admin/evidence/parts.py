@@ -85,7 +85,8 @@ def _write_parquet(place: Path, found: Rows, whose: Whose) -> None:
         raise TooShort
     batch = arrow.wal(opened, run_id=whose.run_id, node=whose.node, generation=whose.generation)
     with in_one_step(place) as fresh:
-        pq.write_table(pa.Table.from_batches([batch]), fresh, compression="zstd")
+        table = pa.Table.from_batches([batch])
+        pq.write_table(table, fresh, compression="zstd", write_page_checksum=True)
 
 
 def check_parquet() -> None:

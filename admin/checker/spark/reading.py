@@ -15,7 +15,7 @@ from admin.checker.spark.columns import NOBODY, Flags, Numbers
 from admin.checker.spark.found import DDL, Found
 from admin.checker.spark.scanning import Batches, batch
 from admin.evidence.arrow import batch as rows_as_columns
-from admin.evidence.arrow import schema
+from admin.evidence.arrow import damage_told, schema
 from admin.evidence.bundle import Bundle, Part, rows_of
 from admin.evidence.manifest import NoEvidence
 from admin.evidence.tables import RUN, TABLES, Type
@@ -67,10 +67,11 @@ def read(chunk: Chunk, names: Sequence[str]) -> pa.Table:
     part, wanted = chunk.part, schema(chunk.part.table)
     if part.is_parquet:
         words = [name for name in names if name in WORDS]
-        file = pq.ParquetFile(part.path, read_dictionary=words)
-        there = [name for name in names if name in file.schema_arrow.names]
-        groups = range(file.num_row_groups) if chunk.group is None else [chunk.group]
-        found = file.read_row_groups(list(groups), columns=there, use_threads=False)
+        with damage_told(part.path):
+            file = pq.ParquetFile(part.path, read_dictionary=words, page_checksum_verification=True)
+            there = [name for name in names if name in file.schema_arrow.names]
+            groups = range(file.num_row_groups) if chunk.group is None else [chunk.group]
+            found = file.read_row_groups(list(groups), columns=there, use_threads=False)
     else:
         found = _lines(part, names)
     columns = []

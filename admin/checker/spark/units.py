@@ -15,6 +15,7 @@ import pyarrow.json as pj
 import pyarrow.parquet as pq
 
 from admin.checker.parquet import TYPES
+from admin.evidence.arrow import damage_told
 from admin.evidence.bundle import PARQUET, Bundle, Part
 from admin.evidence.manifest import Manifest, NoEvidence
 from admin.evidence.tables import WAL
@@ -137,10 +138,12 @@ def _units(manifest: Manifest, pieces: Sequence[Piece], wanted: int | None) -> I
 
 
 def _parquet(piece: Piece, columns: Sequence[str]) -> pa.Table:
-    file = pq.ParquetFile(piece.path, read_dictionary=list(_WORDS))
-    there = [name for name in columns if name in file.schema_arrow.names]
-    groups = range(file.num_row_groups) if piece.groups is None else piece.groups
-    found = file.read_row_groups(list(groups), columns=there, use_threads=False)
+    words = list(_WORDS)
+    with damage_told(piece.path):
+        file = pq.ParquetFile(piece.path, read_dictionary=words, page_checksum_verification=True)
+        there = [name for name in columns if name in file.schema_arrow.names]
+        groups = range(file.num_row_groups) if piece.groups is None else piece.groups
+        found = file.read_row_groups(list(groups), columns=there, use_threads=False)
     return _checked(found, piece)
 
 

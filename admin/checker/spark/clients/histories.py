@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from admin.checker.operation import FOREVER, LOOKS
 from admin.checker.quick import OF_OBJECTS
@@ -18,7 +17,7 @@ from admin.checker.spark.clients.boxes import boxed
 from admin.checker.spark.clients.pairing import APPENDS, SCHEMA, paired
 from admin.checker.spark.columns import Numbers
 from admin.checker.spark.scanning import Batches
-from admin.evidence.arrow import batch, schema
+from admin.evidence.arrow import batch, batches, schema
 from admin.evidence.bundle import Bundle, rows_of
 from admin.evidence.tables import Row
 
@@ -178,9 +177,8 @@ def _tables(bundle: Bundle, wanted: pa.Schema) -> Iterator[pa.Table]:
             while few := list(itertools.islice(rows, BATCH)):
                 yield pa.Table.from_batches([batch("ops", few)]).select(wanted.names)
             continue
-        file = pq.ParquetFile(part.path)
-        there = [name for name in wanted.names if name in file.schema_arrow.names]
-        for some in file.iter_batches(BATCH, columns=there):
+        for some in batches(part, BATCH, only=wanted.names):
+            there = some.schema.names
             columns = [
                 some.column(f.name).cast(f.type)
                 if f.name in there
