@@ -179,8 +179,9 @@ CURES: Mapping[str, Cure] = {
         "Run it with --keep DIR and look at the logs there.",
     ),
     "NO_EVIDENCE": Cure(
-        "The folder has no manifest.json, or a newer version wrote it.",
-        "Collect it with `qsync dump TARGET... --out DIR`.",
+        "The folder has no manifest.json, a file of it is missing or damaged, or a newer version "
+        "wrote it.",
+        "The message names the file; collect it (again) with `qsync dump TARGET... --out DIR`.",
     ),
     "NO_JAVA": Cure(
         "There is no Java 17 or 21 on this machine, and the extra is not installed.",
