@@ -1,0 +1,74 @@
+"""Where the manifest says that a table is not whole, no verdict passes by it, on either tier."""
+
+from pathlib import Path
+
+import pytest
+
+from admin.checker.rules import catalogue
+from admin.checker.rules.gaps import weigh
+from admin.checker.rules.rule import Finding
+from admin.checker.rules.run import build
+from admin.checker.verdict import Result
+from admin.evidence.manifest import Manifest
+
+WHY = "events of node 2 end early"
+EVENTS = (
+    "one-vote",
+    "ballot-kept",
+    "vote-durable",
+    "votes-suffice",
+    "ack-durable",
+    "reads-fresh",
+    "quorum-before-confirm",
+)
+
+
+def manifest(**rows: int) -> Manifest:
+    return Manifest(run_id="r", source="drill", quorum=2, voters=3, rows=rows, gaps={"events": WHY})
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_a_pass_by_a_table_that_ends_early_is_unknown_and_a_violation_stays_one(name: str) -> None:
+    rule = catalogue.BY_ID[name]
+    found = weigh(rule, Finding(facts=3), manifest(events=9))
+    verdict = catalogue.verdict_of(rule, found)
+    assert (verdict.result, verdict.note) == (Result.UNKNOWN, WHY)
+    found.broken(name, "it is wrong", ())
+    assert catalogue.verdict_of(rule, found).result is Result.FAIL
+
+
+def test_what_is_judged_by_other_tables_still_passes() -> None:
+    for name in ("log-chain", "lives-forward", "feed-complete"):
+        rule = catalogue.BY_ID[name]
+        found = weigh(rule, Finding(facts=3), manifest(events=9))
+        assert catalogue.verdict_of(rule, found).result is Result.PASS
+
+
+def test_without_any_events_a_quorum_is_looked_for_in_the_logs() -> None:
+    rule = catalogue.BY_ID["quorum-before-confirm"]
+    found = weigh(rule, Finding(facts=1), manifest())
+    assert catalogue.verdict_of(rule, found).result is Result.PASS
+
+
+def test_what_is_skipped_says_why_there_is_no_table() -> None:
+    (verdict,) = [
+        each.verdict
+        for each in catalogue.judge(build(manifest(), {}))
+        if each.verdict.invariant == "one-vote"
+    ]
+    assert (verdict.result, verdict.note) == (Result.SKIPPED, WHY)
+
+
+def test_the_other_tier_weighs_it_the_same(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="needs the [spark] extra")
+    from admin.checker.spark.concluding import Brought, conclude  # noqa: PLC0415 - needs it
+    from admin.checker.spark.found import FACTS, Found  # noqa: PLC0415 - the same
+    from admin.checker.spark.scanning import Given  # noqa: PLC0415 - the same
+
+    own = Brought()
+    own.take(Found("r", FACTS, name, amount=3) for name in (*EVENTS, "log-chain"))
+    own.take([Found("r", "events", "durable", amount=3)])
+    given = Given(confirmed={}, failed={}, quorum={"r": 2}, wanted={}, requests={})
+    found = conclude(manifest(events=9), own, given, {})
+    assert {name for name in EVENTS if found[name].doubt == WHY} == set(EVENTS)
+    assert found["log-chain"].doubt == ""
