@@ -10,8 +10,10 @@ from election.roles import Mode
 from qsync.config import NodeConfig
 from qsync.core.config import CoreConfig
 from qsync.data.request import Limits
+from qsync.store import faults
 from qsync.store.contract import Identity, Recovered
 from qsync.store.directory import Directory
+from qsync.store.eventfile import note_unsaid
 from qsync.store.log import LmdbLog
 from qsync.store.spaces import SpaceStore
 
@@ -57,6 +59,8 @@ def open_storage(config: NodeConfig) -> Storage:
         confirmed = Index(max(recovered.confirmed, spaces.folded))
         recovered = replace(recovered, confirmed=confirmed)
         probe_s = directory.probe()
+        if not config.node.events:
+            _note_unsaid(directory)
     except BaseException:
         directory.close()
         raise
@@ -68,6 +72,14 @@ def open_storage(config: NodeConfig) -> Storage:
         quarantined=quarantined,
         probe_s=probe_s,
     )
+
+
+def _note_unsaid(directory: Directory) -> None:
+    """Of this life nothing is written down; that is told only where there were others."""
+    try:
+        note_unsaid(directory.path)
+    except OSError as error:
+        raise faults.typed(error, directory.path) from error
 
 
 def core_config(config: NodeConfig) -> CoreConfig:

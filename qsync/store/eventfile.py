@@ -23,7 +23,7 @@ FORMAT: Final = 1
 PENDING_BYTES_MAX: Final = 16 << 20
 """So much waits in memory for a disk that takes nothing; then the recording is over."""
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
-_KEPT, _FAILED, _WIPED = ".events", ".failed", ".wiped"
+_KEPT, _FAILED, _WIPED, _UNSAID = ".events", ".failed", ".wiped", ".unsaid"
 _HEAD = struct.Struct("<II")
 _END_BYTES: Final = 256
 """Kept free for the last frame, which says why it is the last."""
@@ -117,9 +117,21 @@ def clock() -> str:
 
 def note_wiped(directory: Path) -> None:
     """Everything else of a node's directory is gone: the next life begins with an empty one."""
+    _mark(directory, _WIPED)
+
+
+def note_unsaid(directory: Path) -> None:
+    """A life begins of which nothing is written down: what was before is no evidence any more."""
+    _mark(directory, _UNSAID)
+
+
+def _mark(directory: Path, suffix: str) -> None:
     folder = directory / FOLDER
     if folder.is_dir():
-        (folder / f"{1 + max(_numbered(folder), default=0):06d}{_WIPED}").touch()
+        found = _numbered(folder)
+        last = max(found, default=0)
+        if suffix != _UNSAID or (last and found[last].suffix != _UNSAID):
+            (folder / f"{1 + last:06d}{suffix}").touch()
 
 
 @dataclass(slots=True)
@@ -159,19 +171,21 @@ class Life:
 
 
 def lives(directory: Path) -> list[Life]:
-    """All lives of a node of which something is there, in order."""
+    """All lives of a node of which something is there, in order, since one that said nothing."""
     found: list[Life] = []
     generation = 1
     for number, path in sorted(_numbered(directory / FOLDER).items()):
         if path.suffix == _WIPED:
             generation += 1
+        elif path.suffix == _UNSAID:
+            found.clear()
         else:
             found.append(Life(path, number, generation))
     return found
 
 
 def _numbered(folder: Path) -> dict[int, Path]:
-    ours = {_KEPT, _FAILED, _WIPED}
+    ours = {_KEPT, _FAILED, _WIPED, _UNSAID}
     there = folder.iterdir() if folder.is_dir() else ()
     return {int(each.stem): each for each in there if each.suffix in ours and each.stem.isdecimal()}
 

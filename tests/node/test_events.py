@@ -115,6 +115,20 @@ def test_what_was_on_disk_before_is_told_by_the_first_life_that_writes_down(
     assert all(each["name"] == "durable" for each in before)
 
 
+def test_after_a_life_that_was_not_written_down_the_evidence_begins_anew(tmp_path: Path) -> None:
+    async def main() -> None:
+        for told in ("true", "false", "true"):
+            async with used(tmp_path, events=told):
+                pass
+
+    trio.run(main)
+    found = rows(tmp_path)
+    assert len({each["life"] for each in found}) == 1
+    indexes = [each["index"] for each in found if each["name"] == "durable"]
+    assert indexes == list(range(1, len(indexes) + 1))
+    assert int(str(found[0]["index"])) > 2 * COUNT
+
+
 def test_a_node_whose_directory_was_wiped_is_of_the_next_generation(tmp_path: Path) -> None:
     async def main() -> None:
         async with used(tmp_path, events="true"):

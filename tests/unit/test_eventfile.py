@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from qsync.store import eventfile
-from qsync.store.eventfile import EventFile, What, lives, note_wiped
+from qsync.store.eventfile import FOLDER, EventFile, What, lives, note_unsaid, note_wiped
 
 LIMIT = 1 << 20
 
@@ -123,3 +123,15 @@ def test_a_wiped_directory_begins_another_generation(tmp_path: Path) -> None:
     note_wiped(tmp_path)
     begun(tmp_path).close()
     assert [(each.number, each.generation) for each in lives(tmp_path)] == [(1, 1), (2, 1), (4, 2)]
+
+
+def test_after_a_life_that_said_nothing_the_evidence_begins_anew(tmp_path: Path) -> None:
+    note_unsaid(tmp_path)
+    assert not (tmp_path / FOLDER).exists()
+    begun(tmp_path).close()
+    note_wiped(tmp_path)
+    for _ in range(2):
+        note_unsaid(tmp_path)
+        assert lives(tmp_path) == []
+    begun(tmp_path).close()
+    assert [(each.number, each.generation) for each in lives(tmp_path)] == [(4, 2)]
