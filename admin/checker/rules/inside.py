@@ -1,6 +1,5 @@
 """What happened inside of nodes: votes, ballots on disk, and a quorum before every confirm."""
 
-from admin.checker.exhibit import Exhibit
 from admin.checker.rules.disks import Disks
 from admin.checker.rules.rule import Finding, Rule
 from admin.checker.rules.run import Event, Run, Whose
@@ -53,8 +52,11 @@ def quorums(run: Run) -> Finding:
 def _by_events(run: Run) -> Finding:
     found = Finding(lacks="" if run.manifest.quorum else "the quorum is not known")
     disks, highest = Disks(), 0
+    writes: dict[tuple[int, int], list[Event]] = {}
     for each in run.events if not found.lacks else ():
         disks.take(each)
+        if each.name == "durable":
+            writes.setdefault((each.index, each.crc), []).append(each)
         if each.name == "confirmed" and each.index > highest:
             highest = each.index
             found.facts += 1
@@ -64,21 +66,10 @@ def _by_events(run: Run) -> Finding:
                     f"node {each.node} confirmed {each.index}, which is on the disks of "
                     f"{have} only; the quorum is {run.manifest.quorum}"
                 )
-                rows = [each.shows(), *_writes(run, each)]
+                told = writes.get((each.index, each.crc), [])
+                rows = [each.shows(), *(write.shows() for write in told)]
                 found.broken(QUORUMS, message, rows, node=each.node, index=each.index)
     return found
-
-
-def _writes(run: Run, confirmed: Event) -> list[Exhibit]:
-    """Of that entry, up to that moment."""
-    place = (confirmed.index, confirmed.crc)
-    return [
-        each.shows()
-        for each in run.events
-        if each.name == "durable"
-        and (each.index, each.crc) == place
-        and each.number < confirmed.number
-    ]
 
 
 def _by_logs(run: Run) -> Finding:
