@@ -13,6 +13,7 @@ from admin.evidence.inside import Inside, gather
 from admin.evidence.manifest import PART_ENTRIES, Manifest, NodeFacts, NoEvidence
 from admin.evidence.tables import Row
 from admin.evidence.witnesses import Account, LogCut, Running, Stopped, Witness, witnesses
+from election.quorum import majority
 
 CUTS_MAX = 10
 """So often a log may be cut while it is read; then it is left for quieter times."""
@@ -24,7 +25,7 @@ Sampling = Callable[[Generations, int], list[Row]]
 
 
 class Kept(StrEnum):
-    """How the parts of logs are kept; the other tables are small, and always lines."""
+    """How the parts of logs and events are kept; other tables are small, and always lines."""
 
     JSONL = "jsonl"
     PARQUET = "parquet"
@@ -110,9 +111,10 @@ class Dump:
         generations = {each.node: each.generation for each in manifest.nodes}
         columns = self.kept is Kept.PARQUET
         count = events.keep(inside, self.folder, columns=columns, generations=generations)
+        said = max(manifest.quorum, majority(inside.voters))
         return replace(
             manifest,
-            quorum=min(manifest.quorum, inside.quorum or manifest.quorum),
+            quorum=min(said, inside.quorum) if inside.quorum else manifest.quorum,
             rows=manifest.rows | ({"events": count} if count else {}),
             gaps={"events": inside.why} if inside.why else {},
         )

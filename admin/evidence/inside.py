@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from admin.evidence.tables import Row
+from election.quorum import majority
 from qsync.store.eventfile import FORMAT, Life, What, clock, lives
 
 FLOORS_MAX: Final = 1 << 16
@@ -58,11 +59,13 @@ class _Directory:
 class Inside:
     """Of all nodes of a cluster. `why`: what is missing to tell anything, or all of it.
 
-    `quorum`: the smallest that anything was confirmed by, once the rows are read.
+    `quorum`: the smallest that anything was confirmed by, once the rows are read, but not below a
+    majority of the `voters`: such a one may not be.
     """
 
     why: str = ""
     quorum: int = 0
+    voters: int = 0
     generations: Mapping[int, int] = field(default_factory=dict)
     _directories: list[_Directory] = field(default_factory=list)
     _upto: int = 0
@@ -86,7 +89,7 @@ class Inside:
             if what == What.LEADS and _int(each.record[2]) <= old_term:
                 continue  # somebody may have voted who did not write it down yet
             if what == What.CONFIRMED:
-                quorum = _int(each.record[5])
+                quorum = max(_int(each.record[5]), majority(self.voters))
                 self.quorum = min(self.quorum or quorum, quorum)
             if what == What.CONFIRMED and each.time < whole_from:
                 continue  # and not everybody's disk is known
@@ -117,7 +120,7 @@ def gather(places: Mapping[int, Path]) -> Inside:
         return Inside(f"there are no events of {', '.join(f'node {each}' for each in missing)}")
     generations = {each.node: each.lives[-1].generation for each in there}
     upto = now if clocks == {clock()} else _EVER  # elsewhere nothing of it runs here
-    return Inside(generations=generations, _directories=there, _upto=upto)
+    return Inside(voters=len(voters), generations=generations, _directories=there, _upto=upto)
 
 
 def _open(node: int, place: Path) -> _Directory:

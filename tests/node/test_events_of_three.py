@@ -1,0 +1,135 @@
+"""Three nodes that write down what happens inside: their evidence tells when they do wrong."""
+
+import uuid
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+import trio
+
+import qsync
+from admin.checker.rules import catalogue
+from admin.checker.rules.run import build
+from admin.checker.verdict import Result
+from admin.evidence.inside import gather
+from admin.evidence.manifest import Manifest
+from admin.ports import free_ports
+from qsync.config import NodeConfig
+from qsync.core.config import CoreConfig
+from qsync.core.follower import Follower
+from qsync.core.messages import Appended
+from qsync.core.outbox import Outbox
+from qsync.core.ready import Ready
+from qsync.node.node import open_node
+
+COUNT = 30
+JUDGED = {
+    "one-vote",
+    "ballot-kept",
+    "quorum-before-confirm",
+    "vote-durable",
+    "votes-suffice",
+    "ack-durable",
+    "reads-fresh",
+}
+
+
+def configs(path: Path) -> list[NodeConfig]:
+    ports = free_ports(3)
+    peers = ", ".join(
+        f"{{id: {n}, name: n{n}, address: '127.0.0.1:{port}'}}" for n, port in enumerate(ports, 1)
+    )
+    cluster = uuid.uuid4()
+    return [
+        NodeConfig.loads(
+            f"node: {{id: {n}, name: n{n}, dir: {path / f'n{n}'}, events: true}}\n"
+            f"cluster: {{id: {cluster}}}\nlisten: 127.0.0.1:{port}\npeers: [{peers}]\n"
+            "election: {timeout: 1s}\nreplication: {timeout: 200ms}\n"
+        )
+        for n, port in enumerate(ports, 1)
+    ]
+
+
+def lived(path: Path) -> dict[str, Result]:
+    """Verdicts on a short life of three nodes in this very process."""
+
+    found = configs(path)
+
+    async def main() -> None:
+        async with AsyncExitStack() as nodes:
+            nodes.enter_context(trio.fail_after(60))
+            for config in found:
+                await nodes.enter_async_context(open_node(config))
+            addresses = [str(config.address) for config in found]
+            async with qsync.connect_async(addresses, timeout=30) as db:
+                await db.schema.create_space("t", format=[("id", "unsigned")], is_sync=True)
+                for number in range(COUNT):
+                    await db.space("t").replace([number])
+                    await db.space("t").get([number])
+
+    trio.run(main)
+    inside = gather({n: path / f"n{n}" for n in (1, 2, 3)})
+    events = list(inside.rows())
+    manifest = Manifest(run_id="r", source="directories", quorum=inside.quorum, voters=3)
+    run = build(manifest, {"events": events})
+    return {
+        rule.id: catalogue.verdict_of(rule, rule.find(run)).result
+        for rule in catalogue.RULES
+        if rule.id in JUDGED
+    }
+
+
+def ack_what_is_not_durable(patch: pytest.MonkeyPatch) -> None:
+    def ack(self: Follower) -> Appended | None:
+        index = self.matched
+        if index == self._acked and not self._ack_due:
+            return None
+        self._ack_due = False
+        self._acked = index
+        return Appended(
+            term=self.term,
+            follower=self.config.me,
+            epoch=self._epoch,
+            ok=True,
+            index=index,
+            index_term=self.ledger.log.term_at(index),
+            recruit=False,
+        )
+
+    patch.setattr(Follower, "ack", ack)
+
+
+def speak_before_the_ballot_is_durable(patch: pytest.MonkeyPatch) -> None:
+    fill = Outbox.fill
+
+    def at_once(self: Outbox, ready: Ready, *, durable: bool) -> None:
+        fill(self, ready, durable=True)
+
+    patch.setattr(Outbox, "fill", at_once)
+
+
+def confirm_alone(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(CoreConfig, "quorum", property(lambda _: 1))
+
+
+def test_what_nodes_do_by_the_rules_holds(tmp_path: Path) -> None:
+    assert lived(tmp_path) == dict.fromkeys(JUDGED, Result.PASS)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "invariant"),
+    [
+        (ack_what_is_not_durable, "ack-durable"),
+        (speak_before_the_ballot_is_durable, "vote-durable"),
+        (confirm_alone, "quorum-before-confirm"),
+    ],
+)
+def test_what_nodes_do_wrong_is_in_their_own_words(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    wrong: Callable[[pytest.MonkeyPatch], None],
+    invariant: str,
+) -> None:
+    wrong(monkeypatch)
+    assert lived(tmp_path)[invariant] is Result.FAIL
