@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from admin.checker.spark.columns import NOBODY, Flags
-from admin.checker.spark.found import Found
+from admin.checker.spark.found import DDL, Found
 from admin.checker.spark.loading import bundles
 from admin.checker.spark.reading import (
     Chunk,
@@ -51,7 +51,8 @@ def answered(tables: Mapping[str, "DataFrame"]) -> "DataFrame":
         return collected(spread(ops.sparkSession, some, [each.size for each in some], look))
 
     found = pa.Table.from_batches([batch(told(ask))])
-    return ops.sparkSession.createDataFrame(found)
+    # Connect does not take the schema from a table without rows.
+    return ops.sparkSession.createDataFrame(found, DDL)
 
 
 def told(ask: Ask) -> Iterator[Found]:
