@@ -75,6 +75,18 @@ def test_without_any_the_packaged_one_is_used_in_a_folder_of_ones_own(tmp_path: 
     assert java.home() == home, "made anew, in the same place"
 
 
+def test_the_packaged_one_serves_too_where_java_home_names_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    home = java.home()
+    bundled = java._bundled()
+    assert bundled is not None
+    for named in (bundled, home):
+        monkeypatch.setenv("JAVA_HOME", str(named))
+        assert java.home().parent == home.parent
+        assert java._VECTOR in (java.home() / "bin" / "java").read_text()
+
+
 def test_the_argument_that_the_packaged_one_cannot_serve_is_dropped(tmp_path: Path) -> None:
     runtime = tmp_path / "runtime"
     (runtime / "bin").mkdir(parents=True)

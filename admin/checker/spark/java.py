@@ -46,12 +46,14 @@ class Runtime(NamedTuple):
 def home() -> Path:
     """What JAVA_HOME has to be. Raises NoJava."""
     refused = []
+    bundled = _bundled()
     for java in _candidates():
         found = _ask(java)
         if found.will_do:
-            return found.home
+            # Named by its place, or by the folder that was made for it here.
+            ours = bundled is not None and found.home.resolve() == bundled.resolve()
+            return _wrapped(found.home) if ours else found.home
         refused.append(f"{java} is {found.describe()}")
-    bundled = _bundled()
     if bundled is not None:
         found = _ask(bundled / "bin" / "java")
         if found.will_do:
