@@ -201,7 +201,8 @@ def test_a_standalone_cluster_judges_by_url_and_by_submission(
     job = tmp_path / "check.py"
     job.write_text(JOB)
     with standalone(tmp_path) as (url, _):
-        command = ("check", str(bundle.path), "--json")
+        # Seen from here: executors have working directories of their own.
+        command = ("check", bundle.path.name, "--json")
         done = run(QSYNC, *command, "--master", url, *bare_executors(), folder=tmp_path)
         verdict_of(done)
         assert SPARK_SAYS.search(done.stderr) is None, done.stderr
@@ -217,7 +218,7 @@ def test_a_standalone_cluster_judges_by_url_and_by_submission(
 @pytest.mark.timeout(1800)
 def test_a_connect_server_judges_without_java_on_this_side(bundle: Bundle, tmp_path: Path) -> None:
     with connect_server(tmp_path) as url:
-        command = ("check", str(bundle.path), "--json", "--master", url)
+        command = ("check", bundle.path.name, "--json", "--master", url)
         done = run(QSYNC, *command, folder=tmp_path, JAVA_HOME=str(tmp_path / "nowhere"))
         verdict_of(done)
         assert SPARK_SAYS.search(done.stderr) is None, done.stderr

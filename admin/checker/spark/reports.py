@@ -69,7 +69,8 @@ def check_bundles(
         watched(session, tell, "judging"),
     ):
         for places in _rounds(runs):
-            some = [paths[place] for place in places]
+            # Whoever reads them elsewhere has another working directory.
+            some = [paths[place].absolute() for place in places]
             judged = _judge(session, some, terms)
             share = judged.seconds / (len(BY_ID) * len(some))
             for place in places:
