@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["LOCAL", "NOISE", "open_session", "using_session"]
 
-MEMORY = "1g"
+MEMORY = "640m"
+"""Rows stay in files and in Python: plans and what was found need no more of Java's heap."""
+PAGE = "1m"
+"""What each sort and each group takes at least; Spark's own choice is sixteen times as much."""
 SHUFFLE_PARTITIONS = 4
 NOISE = "spark.log"
 _TAIL_LINES = 3
@@ -176,13 +179,14 @@ def _settings(place: Place, kept: Path) -> dict[str, str]:
         return known
     known |= {
         "spark.driver.memory": MEMORY,
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -Xss4m",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m",
     }
     if place.listens_on_loopback:
         known |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
     if place.is_here:
         known |= {
             "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
+            "spark.buffer.pageSize": PAGE,
             "spark.sql.warehouse.dir": str(kept / "warehouse"),
             "spark.local.dir": str(kept / "scratch"),
         }
