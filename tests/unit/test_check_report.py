@@ -1,9 +1,11 @@
 """What a check leaves behind: a page for people, a story that stays small, proofs with places."""
 
 import dataclasses
+import html
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,7 @@ from admin.evidence.manifest import Manifest, NodeFacts
 from admin.evidence.tables import Row
 
 HOW = Circumstances("quick", 1.5, "1.2.3")
+WORDS = re.compile(r'<text class="opword" x="([\d.]+)" y="([\d.]+)">([^<]*)</text>')
 VOID = {"meta", "br", "rect", "line"}
 
 
@@ -134,14 +137,15 @@ def test_a_dump_is_told_by_the_times_in_its_logs(tmp_path: Path) -> None:
         entry(1, 1, kind="PROMOTE", time=100.0),
         entry(1, 2, time=103.0),
         entry(1, 3, 2, kind="PROMOTE", origin=2, time=104.0),
+        entry(1, 4, 2, origin=2, time=105.0),
     ]
     status = [sample(0, 1, 50.0, role="leader", term=2), sample(1, 1, 51.0, role="leader", term=2)]
     found = tell(bundle(tmp_path / "dump", "nodes", status=status, wal=logs))
     assert found.walls
     assert [(each.node, each.begun, each.ended) for each in found.bands] == [
-        (1, 0.0, 3.0),
-        (2, 4.0, 4.0),
-    ]
+        (1, 0.0, 4.0),
+        (2, 4.0, 5.0),
+    ], "a leader is one until the next, also while nobody writes"
 
 
 def test_a_long_series_keeps_its_shape_in_few_points() -> None:
@@ -225,6 +229,31 @@ def test_the_proof_of_a_history_is_drawn(tmp_path: Path) -> None:
     text = render([check_file(path)], HOW)
     assert "no order explains this" in parsed(text).words
     assert 'class="op stuck"' in text
+
+
+def test_words_in_a_drawing_end_where_the_next_operation_begins(tmp_path: Path) -> None:
+    path = tmp_path / "history.edn"
+    long = " ".join(str(each) for each in range(60))
+    appended = " ".join(f"[:append :x {each}]" for each in range(60))
+    lines = [
+        "{:process 0 :type :invoke :f :txn :value [[:append :x 99]]}",
+        "{:process 0 :type :ok :f :txn :value [[:append :x 99]]}",
+        "{:process 0 :type :invoke :f :txn :value [[:r :x nil]]}",
+        f"{{:process 0 :type :ok :f :txn :value [[:r :x [{long}]]]}}",
+        f"{{:process 1 :type :invoke :f :txn :value [{appended}]}}",
+        f"{{:process 1 :type :ok :f :txn :value [{appended}]}}",
+    ]
+    path.write_text("\n".join(lines))
+    text = render([check_file(path)], HOW)
+    parsed(text)
+    rows: dict[tuple[int, str], list[tuple[float, str]]] = {}
+    for drawing, part in enumerate(text.split("<svg")):
+        for left, top, said in WORDS.findall(part):
+            rows.setdefault((drawing, top), []).append((float(left), html.unescape(said)))
+    assert max(map(len, rows.values())) > 1, "a row with two operations"
+    for row in rows.values():
+        for (left, said), (right, _) in pairwise(sorted(row)):
+            assert left + len(said) * 6 < right
 
 
 def renamed(report: Report, number: int) -> Report:

@@ -26,6 +26,7 @@ _SIGNS = {
 }
 _BANNERS = {Result.PASS: " passed", Result.FAIL: "", Result.UNKNOWN: " doubtful"}
 _BANNERS[Result.SKIPPED] = " doubtful"
+_FROM_A_LOG = "by the clocks of the leaders, from a log; each is drawn until the next one leads"
 _WORST = (Result.FAIL, Result.UNKNOWN, Result.PASS, Result.SKIPPED)
 
 
@@ -153,7 +154,7 @@ def _timeline(story: Story, found: Sequence[Placed], anchor: str) -> Iterable[st
         marks = found[:WITNESSES_MAX]
         yield timeline.leaders(story, marks, anchor=anchor)
         yield timeline.confirmed(story, marks)
-        clock = "by the clocks of the leaders, from a log" if story.walls else "since it began"
+        clock = _FROM_A_LOG if story.walls else "since it began"
         yield f'<p class="muted small">Seconds, {clock}.{_cut(story)}</p>'
     else:
         yield '<p class="muted">Nothing in the evidence says when anything was.</p>'

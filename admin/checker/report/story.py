@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from admin.checker.operation import LOOKS
 from admin.checker.report.scan import sampled, scan
@@ -201,6 +202,10 @@ def _log(story: Story, rows: Iterable[Row]) -> None:
             terms[term] = _led(story, Band(_int(row, "origin"), term, at, at))
         else:
             leading.ended = max(leading.ended, at)
+    # A log does not tell how long somebody led who had nothing to write: until the next one.
+    for band, after in pairwise([*terms.values(), None]):
+        if band is not None:
+            band.ended = story.length if after is None else max(band.ended, after.begun)
 
 
 def _int(row: Row, name: str) -> int:

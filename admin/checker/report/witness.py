@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import NamedTuple
 
 from admin import sheet
 from admin.checker.exhibit import Exhibit
@@ -68,37 +69,49 @@ def _operations(found: Violation) -> Iterable[str]:
 
 
 def _drawing(found: Violation) -> str:
-    """A row a process; places in the history from left to right."""
-    who = list(dict.fromkeys(_who(each) for each in found.witness))
+    """A row a process (or a transaction of nobody's); places in the history from left to right."""
+    names = list(found.names) or [""] * len(found.witness)
+    rows: dict[str, list[Operation]] = {}
+    for name, each in zip(names, found.witness, strict=True):
+        rows.setdefault(_who(each) or name, []).append(each)
     ends = [each.ended for each in found.witness if each.ended and each.ended < FOREVER]
     places = sorted({*(each.begun for each in found.witness), *ends})
     at = {place: float(rank) for rank, place in enumerate(places)}
     scale = Scale(len(places) + 0.5)
     parts = []
-    for row, name in enumerate(who):
-        parts.append(f'<text x="0" y="{row * 2 * ROW + 30:.1f}">{name}</text>')
-        mine = [each for each in found.witness if _who(each) == name]
-        for each in mine:
+    for row, (name, mine) in enumerate(rows.items()):
+        parts.append(f'<text x="0" y="{row * 2 * ROW + 30:.1f}">{escape(name)}</text>')
+        mine.sort(key=lambda each: each.begun)
+        lefts = [scale.x(at[each.begun]) for each in mine]
+        for each, right in zip(mine, [*lefts[1:], scale.right + LEFT], strict=True):
             known = each.ended is not None and each.ended in at
             ended = at[each.ended] if known and each.ended is not None else scale.length
-            parts += _op(each, scale, row, (at[each.begun], ended), found)
-    return svg(max(1, len(who)) * 2 * ROW + 8, "the operations that prove it", parts)
+            bar = _Bar(row, at[each.begun], ended, right)
+            parts += _op(each, scale, bar, stuck=each.number == found.stuck)
+    return svg(max(1, len(rows)) * 2 * ROW + 8, "the operations that prove it", parts)
 
 
-def _op(
-    each: Operation, scale: Scale, row: int, span: tuple[float, float], found: Violation
-) -> Iterable[str]:
-    left, right = scale.x(span[0]), max(scale.x(span[1]), scale.x(span[0]) + 4)
-    kinds = "op" + (" stuck" if each.number == found.stuck else "")
-    kinds += "" if each.ended is not None else " unknown"
-    top = row * 2 * ROW
-    said = _did(each)
+class _Bar(NamedTuple):
+    """Where an operation is drawn; its words end where the next one of the row begins."""
+
+    row: int
+    begun: float
+    ended: float
+    words_end: float
+
+
+def _op(each: Operation, scale: Scale, bar: _Bar, *, stuck: bool) -> Iterable[str]:
+    left = scale.x(bar.begun)
+    right = max(scale.x(bar.ended), left + 4)
+    kinds = "op" + (" stuck" if stuck else "") + ("" if each.ended is not None else " unknown")
+    top = bar.row * 2 * ROW
     yield (
         f'<rect class="{kinds}" x="{left:.1f}" y="{top + 20:.1f}" height="12" rx="2" '
-        f'width="{right - left:.1f}"><title>{_who(each)}: {said}</title></rect>'
+        f'width="{right - left:.1f}"><title>{_who(each)}: {_did(each)}</title></rect>'
     )
-    room = max(4, int((scale.right - left + LEFT) / _LETTER))
-    short = escape(_plain(each)[:room])
+    room = max(4, int((bar.words_end - left) / _LETTER))
+    whole = _plain(each)
+    short = escape(whole if len(whole) <= room else f"{whole[: room - 1]}\u2026")
     yield f'<text class="opword" x="{left:.1f}" y="{top + 15:.1f}">{short}</text>'
 
 
