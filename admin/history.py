@@ -167,7 +167,9 @@ def parse(texts: Iterable[str]) -> Iterator[Line]:
             members = json.loads(text)
             kind = Type(members["type"])
             yield Line(**{k: members[k] for k in _FIELDS if k in members} | {"type": kind})
-        except (ValueError, KeyError, TypeError) as error:
+        except KeyError as error:
+            raise ValueError(f"line {number} is no history line: it lacks {error}") from error
+        except (ValueError, TypeError) as error:
             raise ValueError(f"line {number} is no history line: {error}") from error
 
 
