@@ -10,12 +10,16 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 import pytest
+from typing_extensions import override
 
 pytest.importorskip("pyspark", reason="needs the [spark] extra")
+
+from py4j.protocol import Py4JNetworkError
 
 from admin.checker.follow import Follow
 from admin.checker.spark import follow as spark_follow
 from admin.checker.spark import session as sessions
+from admin.checker.spark.failures import NoSpark
 from cli.main import run
 from tests.unit.test_follow import logs, said, three
 
@@ -144,3 +148,44 @@ def test_what_does_not_go_together_is_refused(
     assert run(["check", *arguments]) == 2
     assert "--follow" in capsys.readouterr().err
     assert asked == []
+
+
+class Gone:
+    """A session, a stream and a query whose Java has ended; every call on the way gives itself."""
+
+    def __getattr__(self, _name: str) -> "Gone":
+        return self
+
+    def __call__(self, *_: object, **__: object) -> "Gone":
+        return self
+
+    def exception(self) -> None:
+        raise Py4JNetworkError("Answer from Java side is empty")
+
+    def stop(self) -> None:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+
+def gone(monkeypatch: pytest.MonkeyPatch, stop: threading.Event) -> Follow:
+    monkeypatch.setattr(spark_follow, "_beginning", lambda _: (["127.0.0.1:1"], 0))
+    monkeypatch.setattr(spark_follow, "_stream", lambda *_: Gone())
+    wanted = spark_follow.Wanted(addresses=["127.0.0.1:1"])
+    return spark_follow.follow(Gone(), wanted, told=lambda _: None, stop=stop)  # type: ignore[arg-type]  # stands in
+
+
+def test_when_java_ends_with_us_what_was_judged_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    class AsWell(threading.Event):
+        """Asked to end a moment after Java was."""
+
+        @override
+        def wait(self, timeout: float | None = None) -> bool:
+            was = self.is_set()
+            self.set()
+            return was
+
+    assert gone(monkeypatch, AsWell()).samples == 0
+
+
+def test_when_java_ends_alone_that_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(NoSpark, match=r"Spark's process is gone \(.*Answer from Java"):
+        gone(monkeypatch, threading.Event())

@@ -13,6 +13,7 @@ from admin.checker.follow import Follow
 from admin.checker.follow_events import Note
 from admin.checker.follow_window import WINDOW
 from admin.checker.spark.failures import NoSpark
+from admin.checker.spark.session import ending
 from admin.checker.spark.source import QsyncSource
 from admin.evidence.live import FETCH_S_MAX, Poll
 from admin.evidence.tables import TABLES, Row
@@ -48,7 +49,8 @@ def follow(session: "SparkSession", wanted: Wanted, *, told: Told, stop: threadi
 
     `told` is called from another thread, one call after the other.
     """
-    from pyspark.sql import is_remote  # noqa: PLC0415 - comes with the extra
+    from py4j.protocol import Py4JNetworkError  # noqa: PLC0415 - comes with the extra
+    from pyspark.sql import is_remote  # noqa: PLC0415 - the same
 
     if is_remote():
         raise NoSpark(
@@ -74,8 +76,13 @@ def follow(session: "SparkSession", wanted: Wanted, *, told: Told, stop: threadi
         )
         try:
             _wait(query, wanted.seconds, stop, begun=lambda: state.batches > 0)
+        except (Py4JNetworkError, ConnectionError) as error:
+            # Whoever ended Java may have asked us to end as well, in the same moment.
+            if not stop.wait(_LOOK_S):
+                raise NoSpark(f"following ended: Spark's process is gone ({error})") from error
         finally:
-            query.stop()
+            with ending():
+                query.stop()
     return state
 
 

@@ -57,10 +57,20 @@ def using_session(
             try:
                 yield opened
             finally:
-                opened.stop()
+                with ending():
+                    opened.stop()
     finally:
         if folder is None and started:
             shutil.rmtree(kept, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def ending() -> Iterator[None]:
+    """To end what is gone is no failure: a signal to all processes of a service ends Java first."""
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with the extra
+
+    with contextlib.suppress(Py4JError, ConnectionError):
+        yield
 
 
 @contextlib.contextmanager
