@@ -12,13 +12,14 @@ from cli.exits import Exit
 from cli.leaving import Left, lacks_extra
 from cli.options import Duration, json_option, set_options
 from cli.output import WIDTH_ELSEWHERE, as_document, console, document, say, style, text
-from cli.render.waiting import waiting
+from cli.render import waiting
 
 if TYPE_CHECKING:
     from admin.checker.elle import Level
     from admin.checker.kinds import Hints
     from admin.checker.labels import Compared, Labelled
     from admin.checker.quick import Report
+    from cli.sources import Source
 
 _FORMATS = ("history", "jepsen-edn", "jepsen-text", "porcupine-kv")
 _MODELS = ("register", "cas-register", "kv", "set", "counter", "bank", "list-append")
@@ -193,7 +194,7 @@ def check(
     )
     how = Asked(hints, Level(level), steps or STEPS_MAX)
     if quick:
-        return _conclude([_in_process(each, how) for each in sources], left, engine="quick")
+        return _conclude(_in_process(sources, how), left, engine="quick")
     return _conclude(_on_spark(sources, how, spark, set_options(conf)), left, engine="spark")
 
 
@@ -206,14 +207,26 @@ class Asked:
     steps: int
 
 
-def _in_process(source: Path, how: Asked) -> "Report":
+def _in_process(sources: Sequence[Path], how: Asked) -> "list[Report]":
+    from cli.sources import source_of  # noqa: PLC0415 - only here, slow to import
+
+    kinds = [source_of(each) for each in sources]
+    reports = []
+    with waiting.working(plain=style().plain) as tell:
+        for number, (source, kind) in enumerate(zip(sources, kinds, strict=True), start=1):
+            if tell is not None:
+                tell(f"judging {source} ({number} of {len(sources)})")
+            reports.append(_judge(source, kind, how))
+    return reports
+
+
+def _judge(source: Path, kind: "Source", how: Asked) -> "Report":
     from admin.checker import bundles  # noqa: PLC0415 - only here, slow to import
     from admin.checker import quick as checks  # noqa: PLC0415 - the same
     from admin.evidence.manifest import NoEvidence  # noqa: PLC0415 - the same
-    from cli.sources import Source, source_of  # noqa: PLC0415 - the same
+    from cli.sources import Source  # noqa: PLC0415 - the same
 
-    is_bundle = source_of(source) is Source.BUNDLE
-    judge = bundles.check_bundle if is_bundle else checks.check_file
+    judge = bundles.check_bundle if kind is Source.BUNDLE else checks.check_file
     try:
         return judge(source, how.hints, level=how.level, steps_max=how.steps)
     except OSError as error:
@@ -236,7 +249,7 @@ def _on_spark(
     except ImportError as error:
         raise lacks_extra(error, "the check without --quick") from None
     try:
-        with waiting(plain=style().plain) as tell:
+        with waiting.waiting(plain=style().plain) as tell:
             return check_bundles(
                 sources,
                 how.hints,
@@ -336,5 +349,5 @@ def _compared_on_spark(
         from admin.checker.spark.progress import silent  # noqa: PLC0415 - the same
     except ImportError as error:
         raise lacks_extra(error, "the check without --quick") from None
-    with waiting(plain=style().plain) as tell:
+    with waiting.waiting(plain=style().plain) as tell:
         return compare_all(listed, spark=spark, settings=settings, tell=tell or silent)

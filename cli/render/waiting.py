@@ -1,4 +1,4 @@
-"""What Spark is at, in one line of stderr that goes away; nothing where nobody looks."""
+"""What a check is at, in one line of stderr that goes away; nothing where nobody looks."""
 
 import contextlib
 import os
@@ -13,6 +13,13 @@ if TYPE_CHECKING:
 @contextlib.contextmanager
 def waiting(*, plain: bool) -> "Iterator[Callable[[Moment], None] | None]":
     """Gives what wants to be told, or None where stderr is no terminal."""
+    with working(plain=plain) as tell:
+        yield None if tell is None else lambda moment: tell(describe(moment))
+
+
+@contextlib.contextmanager
+def working(*, plain: bool) -> "Iterator[Callable[[str], None] | None]":
+    """The same, told in words."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -21,15 +28,12 @@ def waiting(*, plain: bool) -> "Iterator[Callable[[Moment], None] | None]":
 
     # While Java starts, our stderr is a file; the line goes to the terminal all the same.
     with os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8") as own:
-        columns = (SpinnerColumn("line"), TextColumn("{task.description}"), TimeElapsedColumn())
+        words = TextColumn("{task.description}", markup=False)
+        columns = (SpinnerColumn("line"), words, TimeElapsedColumn())
         screen = Console(file=own, force_terminal=True, no_color=True if plain else None)
         with Progress(*columns, console=screen, transient=True, redirect_stderr=False) as line:
             task = line.add_task("")
-
-            def told(moment: "Moment") -> None:
-                line.update(task, description=describe(moment))
-
-            yield told
+            yield lambda text: line.update(task, description=text)
 
 
 def describe(moment: "Moment") -> str:

@@ -204,6 +204,17 @@ def test_what_is_nothing_to_check_is_said_with_what_would_be(
     assert "add --quick" in told
 
 
+def test_all_that_is_named_is_looked_for_before_anything_is_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged: list[Path] = []
+    monkeypatch.setattr(command, "_judge", lambda source, *_: judged.append(source))
+    good = file(tmp_path, "a", GOOD)
+    assert run(["check", "--quick", good, str(tmp_path / "nothing")]) == 2
+    assert "there is no file or folder" in capsys.readouterr().err
+    assert judged == []
+
+
 def test_a_history_that_is_no_text_is_said_to_be_none(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
