@@ -44,6 +44,8 @@ class Chunk:
     group: int | None = None
     first: int = -FOREVER
     last: int = FOREVER
+    share: int = 1
+    """Of so many groups this is one."""
 
     def meets(self, first: int, last: int) -> bool:
         """It may have rows of which that column is in between."""
@@ -51,8 +53,8 @@ class Chunk:
 
     @property
     def size(self) -> int:
-        """Bytes, more or less: of the file."""
-        return self.part.path.stat().st_size
+        """Bytes, more or less."""
+        return self.part.path.stat().st_size // self.share
 
 
 def chunks(path: Path, table: str, key: str) -> list[Chunk]:
@@ -201,10 +203,10 @@ def _chunks(run: str, part: Part, key: str) -> Iterator[Chunk]:
     footer = pq.read_metadata(part.path)
     if key not in footer.schema.names:
         return
-    at = footer.schema.names.index(key)
-    for group in range(footer.num_row_groups):
+    at, groups = footer.schema.names.index(key), footer.num_row_groups
+    for group in range(groups):
         found = footer.row_group(group).column(at).statistics
         if found is not None and found.has_min_max:
-            yield Chunk(run, part, group, found.min, found.max)
+            yield Chunk(run, part, group, found.min, found.max, groups)
         elif found is None or found.null_count != footer.row_group(group).num_rows:
-            yield Chunk(run, part, group)
+            yield Chunk(run, part, group, share=groups)

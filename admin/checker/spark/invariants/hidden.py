@@ -177,7 +177,8 @@ def _is_asked(table: pa.Table, asked: Collection[Request], names: Mapping[str, s
     """Where one of the requests is; `names`: of each text of a session, its name."""
     codes, texts = words(table, "session")
     seq = numbers(table, "seq")
-    found = among(table, "session", [t for t in texts if names[t] in {who for who, _ in asked}])
+    whose = {who for who, _ in asked}
+    found = among(table, "session", [text for text in texts if names[text] in whose])
     found &= np.isin(seq, np.array(sorted({each for _, each in asked}), dtype=np.int64))
     for at in np.flatnonzero(found).tolist():
         found[at] = (names[texts[codes[at]]], int(seq[at])) in asked
