@@ -11,7 +11,7 @@ from admin.evidence.bundle import LINES, PARQUET, Bundle, is_bundle, log_part, r
 from admin.evidence.generations import Generations
 from admin.evidence.inside import Inside, gather
 from admin.evidence.manifest import PART_ENTRIES, Manifest, NodeFacts, NoEvidence
-from admin.evidence.tables import Row
+from admin.evidence.tables import RUN, Row
 from admin.evidence.witnesses import Account, LogCut, Running, Stopped, Witness, witnesses
 from election.quorum import majority
 
@@ -41,6 +41,7 @@ class Dump:
     """One collection into one folder. What an interrupted one left there is used again.
 
     `directories`: of nodes by id, also of running ones, for what they wrote down of themselves.
+    `unnamed`, once it is collected: voters that the others know, and of whom nothing is here.
     """
 
     folder: Path
@@ -51,9 +52,15 @@ class Dump:
     sampling: Sampling | None = None
     directories: Mapping[int, Path] = field(default_factory=dict)
     clock: Callable[[], int] = time.monotonic_ns
+    unnamed: tuple[str, ...] = ()
     _before: Manifest | None = None
     _generations: Generations = field(default_factory=Generations)
     _status: list[Row] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Of the run."""
+        return self.run_id or self.folder.name
 
     def collect(self, known: Sequence[Witness], *, source: str) -> Bundle:
         """What all say of themselves, over some time; their digests; and then their logs.
@@ -73,6 +80,7 @@ class Dump:
         ]
         accounts = [self._account(each) for each in known]
         manifest = self._manifest(accounts, source)
+        self._forget_others(manifest.nodes)
         beginnings = [self._cleared(each) for each in manifest.nodes]
         manifest.save(self.folder)
         found = [
@@ -137,6 +145,8 @@ class Dump:
         status = [
             row for part in former.parts("status") for row in rows_of(part, former.manifest.run_id)
         ]
+        for row in status:
+            row[RUN] = self.name
         first = len(status)
         for number, row in enumerate(self._status):
             known = next(a.facts for a in accounts if a.facts.node == row["node"])
@@ -149,9 +159,11 @@ class Dump:
         The others go before the manifest says anything new, so that nobody takes them for those.
         """
         size, last = self.part_entries, 0
-        before = self._before.nodes if self._before is not None else ()
-        same = [e for e in before if (e.node, e.uuid) == (facts.node, facts.uuid)]
-        if same and self._before is not None and self._before.part_entries == size:
+        before = self._before
+        alike = before is not None and (before.part_entries, before.run_id) == (size, self.name)
+        former = before.nodes if before is not None and alike else ()
+        same = [e for e in former if (e.node, e.uuid) == (facts.node, facts.uuid)]
+        if same:
             while last + size <= same[0].confirmed and self._place(facts, last).is_file():
                 last += size
         for folder in self._place(facts, 0).parent.parent.glob(f"{facts.node}.*"):
@@ -161,6 +173,14 @@ class Dump:
                 if not mine or not whole or int(each.stem.split("-")[0]) > last:
                     each.unlink()
         return last
+
+    def _forget_others(self, nodes: Sequence[NodeFacts]) -> None:
+        """Logs of nodes that are not in this dump."""
+        named = {each.node for each in nodes}
+        if is_bundle(self.folder):
+            for part in Bundle.open(self.folder).parts("wal"):
+                if part.node is not None and part.node not in named:
+                    part.path.unlink()
 
     # -- what they say
 
@@ -186,13 +206,16 @@ class Dump:
         ]
         if len({each.node for each in nodes}) < len(nodes):
             raise NoEvidence(f"a node was named twice: {sorted(each.name for each in nodes)}")
-        majority = len(nodes) // 2 + 1
+        members = _members(accounts)
+        here = {each.node for each in nodes}
+        self.unnamed = tuple(name for id, name in sorted(members.items()) if id not in here)
+        voters = sum(each.voter for each in nodes) + len(self.unnamed)
         return Manifest(
-            run_id=self.run_id or self.folder.name,
+            run_id=self.name,
             source=source,
             cluster=next((each.cluster for each in accounts if each.cluster), ""),
-            quorum=max((each.quorum for each in accounts), default=0) or majority,
-            voters=sum(each.voter for each in nodes),
+            quorum=max((each.quorum for each in accounts), default=0) or majority(voters),
+            voters=voters,
             part_entries=self.part_entries,
             settings=next((each.settings for each in accounts if each.settings), {}),
             nodes=tuple(nodes),
@@ -231,7 +254,7 @@ class Dump:
         stretches = witness.stretches(after + 1, None, opening)
         for part in parts.split(stretches, size=self.part_entries):
             place = self._place(facts, (part.first - 1) // self.part_entries * self.part_entries)
-            whose = parts.Whose(self.run_id or self.folder.name, facts.node, facts.generation)
+            whose = parts.Whose(self.name, facts.node, facts.generation)
             parts.write(place, part, whose)
             yield part
 
@@ -240,6 +263,13 @@ class Dump:
             self.folder, facts.node, facts.generation, after + 1, after + self.part_entries
         )
         return whole.with_suffix(self.kept.suffix)
+
+
+def _members(accounts: Iterable[Account]) -> dict[int, str]:
+    """Whose acks count in the cluster, as those say that run."""
+    samples = [each.sample for each in accounts if each.sample is not None]
+    recruits = {peer.id for each in samples for peer in each.peers if peer.recruit}
+    return {id: name for each in samples for id, name, _ in each.nodes if id not in recruits}
 
 
 def dump(targets: Iterable[str], folder: Path) -> Bundle:

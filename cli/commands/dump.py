@@ -1,8 +1,7 @@
 """`qsync dump`: evidence from nodes, running or stopped, into one folder for the checkers."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,8 +83,7 @@ def dump(
     _only_over_a_dump(out)
     places = [place for source in sources for place in _places(source)]
     with _goes_on(out), witnesses.witnesses(places) as found, _bar() as progress:
-        members = _members(found)
-        bundle = collect.Dump(
+        collection = collect.Dump(
             out,
             run_id=run_id,
             kept=collect.Kept(kept),
@@ -97,8 +95,9 @@ def dump(
                 if (known := _lab(source)) is not None
                 for node in known.nodes
             },
-        ).collect(found, source=collect.source_of(found))
-    _tell(bundle, _count_unnamed(bundle, members))
+        )
+        bundle = collection.collect(found, source=collect.source_of(found))
+    _tell(bundle, collection.unnamed)
 
 
 def _tell(bundle: "Bundle", unnamed: Sequence[str]) -> None:
@@ -158,26 +157,6 @@ def _goes_on(out: Path) -> Iterator[None]:
     except OSError as error:
         place = error.filename or out
         raise NoFile(f"{place}: {error.strerror}", hint=_ROOM) from error
-
-
-def _members(found: "Sequence[Witness]") -> dict[int, str]:
-    """Whose acks count in the cluster, as those say that answer."""
-    from admin.evidence.witnesses import Running  # noqa: PLC0415 - only here
-
-    told = [each.account().sample for each in found if isinstance(each, Running)]
-    samples = [each for each in told if each is not None]
-    recruits = {peer.id for each in samples for peer in each.peers if peer.recruit}
-    return {id: name for each in samples for id, name, _ in each.nodes if id not in recruits}
-
-
-def _count_unnamed(bundle: "Bundle", members: Mapping[int, str]) -> list[str]:
-    """Members whose evidence is not here; the manifest counts them as voters all the same."""
-    here = {each.node for each in bundle.manifest.nodes}
-    unnamed = [name for id, name in sorted(members.items()) if id not in here]
-    if unnamed:
-        voters = bundle.manifest.voters + len(unnamed)
-        replace(bundle.manifest, voters=voters).save(bundle.path)
-    return unnamed
 
 
 def _sampling(found: "Sequence[Witness]", seconds: float, every: float) -> "Sampling":

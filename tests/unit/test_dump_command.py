@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from admin.evidence import parts
+from admin.evidence.bundle import Bundle, write_part
 from admin.evidence.bundle import write as write_bundle
-from admin.evidence.bundle import write_part
 from admin.evidence.manifest import Manifest
 from admin.evidence.tables import Row
 from cli.main import run
@@ -87,6 +87,21 @@ def test_members_that_were_not_named_are_told_and_count_as_voters(
         assert run(["dump", nodes[0].address, nodes[2].address, "--out", out, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["unnamed"] == []
         assert Manifest.load(tmp_path / "out").voters == 2
+
+
+def test_a_later_dump_keeps_nothing_of_other_nodes_or_another_run(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with pretending(3) as nodes:
+        for each in nodes:
+            each.log = entries(9)
+            each.known["synchro"] = {"quorum": 2, "len": 0}
+        addresses = [each.address for each in nodes]
+        assert run(["dump", *addresses, "--out", str(out)]) == 0
+        assert {part.node for part in Bundle.open(out).parts("wal")} == {1, 2, 3}
+        assert run(["dump", *addresses[:2], "--out", str(out), "--run", "another"]) == 0
+    bundle = Bundle.open(out)
+    assert {part.node for part in bundle.parts("wal")} == {1, 2}
+    assert {row["run_id"] for name in ("wal", "status") for row in bundle.rows(name)} == {"another"}
 
 
 def test_what_was_read_is_kept_and_that_is_said_whatever_ends_a_dump(
