@@ -117,12 +117,17 @@ def demote(machine: "Machine", ticket: Ticket, to: Replica | None) -> None:
         machine.answer(ticket, "a switchover is under way already")
         return
     machine.operations.demoting.append(ticket)
-    successor = to if to is not None else leader.most_advanced()
-    if successor is not None and (to is not None or machine.config.mode is Mode.CANDIDATE):
+    successor = to if to is not None else _successor(machine, leader)
+    if successor is not None:
         _hand_over(machine, successor)
     else:
         leader.demoted = True
         machine.out.arm(TimerKind.TRANSFER, machine.config.synchro_timeout)
+
+
+def _successor(machine: "Machine", leader: Leader) -> Replica | None:
+    """Whom a demoted leader hands over to; nobody where nobody is to lead by itself."""
+    return leader.most_advanced() if machine.config.mode is Mode.CANDIDATE else None
 
 
 def asked_hand_over(machine: "Machine", candidate: Replica) -> None:
@@ -300,7 +305,7 @@ def dry_run(machine: "Machine", what: str) -> dict[str, object]:
         if leader is None:
             plan["refused"] = f"node {machine.config.me} does not lead"
         else:
-            successor = leader.most_advanced()
+            successor = _successor(machine, leader)
             plan |= {
                 "hands_over_to": successor,
                 "term_after": int(machine.term) + (1 if successor else 0),

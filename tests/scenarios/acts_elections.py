@@ -6,6 +6,7 @@ from weakref import WeakKeyDictionary
 
 from election import describe
 from qsync.core.machine import Machine
+from qsync.core.operate import dry_run
 from qsync.core.reconfigure import reconfigure
 from qsync.node.broadcast import box_election, box_status, box_synchro
 from tests.scenarios.actor import Actor
@@ -52,6 +53,14 @@ def why(stage: Stage, words: list[str]) -> None:
             stage.say(f"{actor.me}: {each.why}: {each.text}; until: {each.lifts}")
         if not reasons:
             stage.say(f"{actor.me}: takes writes")
+
+
+@act
+def would(stage: Stage, words: list[str]) -> None:
+    """would N WHAT: what promote, demote or clear_synchro_queue on N would do now."""
+    plan = dry_run(stage.actor(words[0]).machine, words[1])
+    told = (f"{name}={value}" for name, value in plan.items() if value not in (None, 0, words[1]))
+    stage.say(f"{words[0]} would {words[1]}: {' '.join(told)}")
 
 
 @act
