@@ -87,7 +87,10 @@ class Bench:
         return f"Java at most {java} MB; Python tasks at most {python} MB each"
 
     def _cpu(self) -> float:
-        """Of this process, Java, and all that it started, ended ones included."""
+        """Of this process, Java, and all that it started, but not Python tasks that have ended.
+
+        Whoever starts those does not count them; tasks that read what they are given go on.
+        """
         ticks = 0
         for pid in (os.getpid(), self._pid, *_below(self._pid)):
             with contextlib.suppress(OSError):
