@@ -5,7 +5,7 @@ Of what a disk holds, an entry is lost to every later write or cut below it: so 
 moment if it was written before, with that checksum, and nothing lower was touched in between.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,6 @@ import pyarrow as pa
 from admin.checker.spark.columns import Flags, Numbers
 from admin.checker.spark.found import BREACH, FACTS, Found
 from admin.checker.spark.reading import among, numbers
-from admin.checker.spark.scanning import Batches, Given, batch
 
 COLUMNS = ("node", "number", "name", "index", "term", "crc")
 """What is looked at of an event."""
@@ -163,33 +162,6 @@ class Disks:
         reach = np.maximum.accumulate(np.concatenate(([self._highest], index[at])))
         self._highest = int(reach[-1])
         return at[index[at] > reach[:-1]]
-
-
-def disks(given: Given) -> Callable[[Batches], Batches]:
-    """A quorum before every confirm, for rows of `events`, sorted by run and number."""
-
-    def run(batches: Batches) -> Batches:
-        followed = Disks("", 0)
-        for rows in batches:
-            for own in _by_run(rows):
-                run_id = own.column("run_id")[0].as_py()
-                if run_id != followed.run_id:
-                    yield batch(each for each in followed.end() if each.invariant == QUORUM)
-                    followed = Disks(run_id, given.quorum.get(run_id, 0))
-                followed.take(own)
-        yield batch(each for each in followed.end() if each.invariant == QUORUM)
-
-    return run
-
-
-def _by_run(rows: pa.RecordBatch) -> Iterator[pa.Table]:
-    table = pa.Table.from_batches([rows])
-    names = table.column("run_id").combine_chunks().dictionary_encode().indices.to_numpy()
-    at = table.schema.get_field_index("name")
-    table = table.set_column(at, "name", table.column("name").combine_chunks().dictionary_encode())
-    starts = np.flatnonzero(np.diff(names, prepend=-1))
-    for first, end in zip(starts, np.append(starts[1:], len(names)), strict=True):
-        yield table.slice(int(first), int(end - first))
 
 
 def _last(writes: Writes, index: Numbers, upto: Numbers) -> Numbers:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from admin.checker.spark.answered import answered
-from admin.checker.spark.loading import few, named
+from admin.checker.spark.loading import named
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -57,7 +57,7 @@ def elections(tables: Tables) -> "DataFrame":
                concat('the ballot of node ', node, ' went back in term ', term) from ballots
         where term < former or (term = former and voted is not null and not (peer <=> voted))
         """,
-        few(tables, "leads", "vote", "ballot"),
+        tables,
         "status",
         "events",
     )

@@ -13,10 +13,9 @@ from admin.checker.rules.rule import Finding
 from admin.checker.spark import frames, invariants
 from admin.checker.spark.columns import Whose
 from admin.checker.spark.concluding import Brought, conclude, whose
-from admin.checker.spark.disks import disks
 from admin.checker.spark.found import DDL, LOG, ROLLED, SLICE, Found
 from admin.checker.spark.joining import Joined
-from admin.checker.spark.loading import is_large, load
+from admin.checker.spark.loading import load
 from admin.checker.spark.receipts import receipts
 from admin.checker.spark.scan import asks, scan
 from admin.checker.spark.scanning import Given, by_session
@@ -31,6 +30,8 @@ from admin.evidence.tables import TABLES
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+SMALL = ("status", "events", "digests", "nemesis")
+"""Tables that queries look at; of the others tasks read the columns that they need."""
 TASKS_MAX = 512
 """With more units than these a task looks at several."""
 _KNOWN = (
@@ -59,14 +60,14 @@ def judge(
     manifests = {each.run_id: each for each in map(Manifest.load, paths)}
     assert len(manifests) == len(paths), "two bundles have one name"
     session.dataSource.register(QsyncSource)
-    # Small tables are looked at several times; decoding them once is cheaper.
     tables = {name: load(session, name, paths) for name in TABLES}
-    small = [tables[name].persist() for name in TABLES if name != "wal"]
+    # Small tables are looked at several times; decoding them once is cheaper.
+    small = [tables[name].persist() for name in SMALL]
     brought = Brought()
     brought.take(_collect(frames.beforehand(tables)))
     given = _given(brought, manifests, unknown or {})
     units = plan(paths, span)
-    first = [frames.elections(tables), frames.statuses(tables), _disks(tables["events"], given)]
+    first = [frames.elections(tables), frames.statuses(tables)]
     if units:
         first.append(_over(session, units).mapInArrow(scan(units, given), DDL))
     brought.take(_collect(functools.reduce(_union, first)))
@@ -78,11 +79,7 @@ def judge(
     _tell(session, tables, brought, given)
     runs = [(run, *_facts(each)) for run, each in manifests.items()]
     tables["runs"] = session.createDataFrame(runs, _RUNS)
-    tables["wal"] = invariants.entries(tables["wal"])
-    if not any(is_large(path, "wal") for path in paths):
-        small.append(tables["wal"].persist())
-    last = [frames.digests(tables), *invariants.frames(tables)]
-    last.append(tables["ops"].mapInArrow(receipts(logs, given), DDL))
+    last = [frames.digests(tables), *invariants.frames(tables), receipts(tables, logs, given)]
     if units:
         walked = trails(dict(zip(manifests, paths, strict=True)), units)
         last.append(_over(session, walked).mapInArrow(follow(walked), DDL))
@@ -144,11 +141,6 @@ def _tell(
     tables["known"] = session.createDataFrame(known, _KNOWN)
     rolled = [(*whose(each), each.index, each.term) for each in brought.rows[ROLLED]]
     tables["rolled"] = session.createDataFrame(rolled, _ROLLED)
-
-
-def _disks(events: "DataFrame", given: Given) -> "DataFrame":
-    sorted_ = events.repartition("run_id").sortWithinPartitions("run_id", "number")
-    return sorted_.mapInArrow(disks(given), DDL)
 
 
 def _union(one: "DataFrame", other: "DataFrame") -> "DataFrame":

@@ -26,12 +26,16 @@ from admin.checker.spark.reading import (
 )
 from admin.checker.spark.scanning import Batches
 from admin.checker.spark.source import QsyncSource, Reader
+from admin.evidence.arrow import TYPES
 from admin.evidence.bundle import Bundle
 from admin.evidence.tables import RUN, TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+ELECTIONS = ("ballot", "vote", "leads")
+_ELECTED = (RUN, "node", "generation", "number", "time_mono", "name", "term", "peer")
+"""What is looked at of them."""
 _BUNDLES = "bundles"
 """What a column of the table knows."""
 LARGE_BYTES = 16 << 20
@@ -39,13 +43,17 @@ LARGE_BYTES = 16 << 20
 
 
 def load(session: "SparkSession", table: str, paths: Sequence[Path]) -> "DataFrame":
-    """A table of all bundles."""
+    """A table of all bundles; of `events` only what elections leave, which queries are about."""
     there = [path for path in paths if Bundle.open(path).parts(table)]
     large = [path for path in there if is_large(path, table)]
     small = [path for path in there if path not in large]
+    if table == "events":
+        large, small = [], []
     found = [_read(session, table, path) for path in large]
     if small:
         found.append(_in_python(session, table, small))
+    if table == "events" and there:
+        found.append(_elections(session, there))
     if not found:
         found.append(session.createDataFrame([], _ddl(table)))
     whole = functools.reduce(lambda one, other: one.unionByName(other), found)
@@ -55,28 +63,6 @@ def load(session: "SparkSession", table: str, paths: Sequence[Path]) -> "DataFra
 def bundles(table: "DataFrame") -> list[Path]:
     """The bundles that have rows of a table that was loaded: some tasks read files themselves."""
     return [Path(each) for each in table.schema[RUN].metadata[_BUNDLES]]
-
-
-def few(tables: "Mapping[str, DataFrame]", *names: str) -> "dict[str, DataFrame]":
-    """The tables, of `events` those of a few names only: what is not wanted stays in the files."""
-    events, parts = tables["events"], _events(tables)
-    if not parts:
-        return dict(tables)
-    columns = tuple(TABLES["events"].columns)
-
-    def read_some(batches: Batches) -> Batches:
-        for each in batches:
-            for number in each.column(0).to_pylist():
-                wanted = among(read(parts[number], ("name",)), "name", names)
-                if wanted.any():
-                    found = read(parts[number], columns).filter(pa.array(wanted))
-                    at = columns.index("name")
-                    found = found.set_column(at, "name", found.column("name").cast(pa.string()))
-                    yield from found.to_batches()
-
-    tasks = min(sum(each.size for each in parts) // TASK_BYTES + 1, len(parts), TASKS_MAX)
-    numbers = events.sparkSession.range(0, len(parts), 1, tasks)
-    return {**tables, "events": numbers.mapInArrow(read_some, _ddl("events"))}
 
 
 def named(tables: "Mapping[str, DataFrame]") -> "DataFrame":
@@ -119,6 +105,33 @@ def _in_python(session: "SparkSession", table: str, paths: Sequence[Path]) -> "D
 
     numbers = session.range(0, len(parts), 1, len(parts))
     return numbers.mapInArrow(read, _ddl(table))
+
+
+def _elections(session: "SparkSession", paths: Sequence[Path]) -> "DataFrame":
+    """The rows of some names; what is not wanted stays in the files."""
+    parts = [each for path in paths for each in chunks(path, "events", "number")]
+    columns = TABLES["events"].columns
+
+    def read_some(batches: Batches) -> Batches:
+        for each in batches:
+            for number in each.column(0).to_pylist():
+                wanted = among(read(parts[number], ("name",)), "name", ELECTIONS)
+                if not wanted.any():
+                    continue
+                rows = read(parts[number], _ELECTED).filter(pa.array(wanted))
+                yield from pa.table(
+                    [
+                        rows.column(name).cast(TYPES[type_])
+                        if name in _ELECTED
+                        else pa.nulls(len(rows), TYPES[type_])
+                        for name, type_ in columns.items()
+                    ],
+                    names=list(columns),
+                ).to_batches()
+
+    tasks = min(sum(each.size for each in parts) // TASK_BYTES + 1, len(parts), TASKS_MAX)
+    numbers = session.range(0, len(parts), 1, max(tasks, 1))
+    return numbers.mapInArrow(read_some, _ddl("events"))
 
 
 def _read(session: "SparkSession", table: str, path: Path) -> "DataFrame":

@@ -1,20 +1,24 @@
 """Receipts that clients were given, against the stretches of the logs: no log is read for it."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
+from admin.checker.spark.answered import LOOKS
 from admin.checker.spark.columns import Flags, Numbers, Whose
 from admin.checker.spark.found import BREACH, FACTS, Found
 from admin.checker.spark.joining import Joined
-from admin.checker.spark.scanning import Batches, Given, batch
+from admin.checker.spark.loading import bundles
+from admin.checker.spark.reading import Chunk, among, chunks, known, numbers, read, spread
+from admin.checker.spark.scanning import Given
 
-LOOKS = ("read", "r", "get", "txn", "cas-unequal")
-"""Operations whose receipt is of the state that they showed."""
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_LINES = ("type", "f", "log_index", "term")
 _RECEIPTS = "receipts-kept"
 
 
@@ -62,31 +66,23 @@ class Logged:
                 yield Found(run, BREACH, _RECEIPTS, node, 0, place, message=text)
 
 
-def receipts(logs: Mapping[Whose, Joined], given: Given) -> Callable[[Batches], Batches]:
-    """For rows of `ops`."""
+def receipts(
+    tables: Mapping[str, "DataFrame"], logs: Mapping[Whose, Joined], given: Given
+) -> "DataFrame":
+    """Of all histories."""
     by_run: dict[str, list[Logged]] = defaultdict(list)
     for whose, log in logs.items():
         by_run[whose[0]].append(Logged.of(log, given.confirmed.get(whose, 0)))
 
-    def run(batches: Batches) -> Batches:
-        for rows in batches:
-            yield batch(_looked(rows, by_run))
+    def look(chunk: Chunk) -> Iterator[Found]:
+        lines = read(chunk, _LINES)
+        index = numbers(lines, "log_index")
+        told = among(lines, "type", ("ok",)) & ~among(lines, "f", LOOKS) & (index > 0)
+        term = np.where(known(lines, "term"), numbers(lines, "term"), -1)
+        for log in by_run[chunk.run_id]:
+            yield from log.look(index[told], term[told])
 
-    return run
-
-
-def _looked(rows: pa.RecordBatch, by_run: Mapping[str, list[Logged]]) -> Iterator[Found]:
-    told = pc.and_(
-        pc.equal(rows.column("type"), "ok"),
-        pc.and_(
-            pc.invert(pc.is_in(rows.column("f"), pa.array(LOOKS))),
-            pc.fill_null(pc.greater(rows.column("log_index"), 0), False),  # noqa: FBT003 - Arrow's
-        ),
-    )
-    kept = rows.filter(told)
-    for name in pc.unique(kept.column("run_id")).to_pylist():
-        own = kept.filter(pc.equal(kept.column("run_id"), name))
-        index = own.column("log_index").to_numpy(zero_copy_only=False).astype(np.int64)
-        term = pc.fill_null(own.column("term"), -1).to_numpy(zero_copy_only=False)
-        for log in by_run.get(name, ()):
-            yield from log.look(index, term)
+    ops = tables["ops"]
+    parts = [each for path in bundles(ops) for each in chunks(path, "ops", "log_index")]
+    some = [each for each in parts if each.run_id in by_run]
+    return spread(ops.sparkSession, some, [each.size for each in some], look)

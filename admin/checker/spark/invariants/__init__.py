@@ -13,7 +13,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from admin.checker.spark.invariants.acks import durable as acks
+from admin.checker.spark.invariants.acks import disks
 from admin.checker.spark.invariants.feeds import feeds
 from admin.checker.spark.invariants.fenced import fenced
 from admin.checker.spark.invariants.fresh import fresh
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     Frame = Callable[[Mapping[str, DataFrame]], DataFrame]
 
-WALKS: "tuple[Frame, ...]" = (acks, receipts, feeds, hidden, stretches, fresh, times)
+WALKS: "tuple[Frame, ...]" = (disks, receipts, feeds, hidden, stretches, fresh, times)
 """Add yours here: what it returns is judged with everything else, in the same job."""
 
 REGISTRY: "tuple[Frame, ...]" = (
@@ -47,17 +47,6 @@ REGISTRY: "tuple[Frame, ...]" = (
     rest,
 )
 """Or here."""
-
-_ENTRIES = (
-    *("run_id", "node", "generation", "index", "term", "kind", "origin", "lsn", "flags", "crc"),
-    *("ref_owner", "ref_lsn", "space", "session", "seq"),
-)
-"""What any of them asks of an entry."""
-
-
-def entries(wal: "DataFrame") -> "DataFrame":
-    """Logs as they need them. Decoding them once is cheaper than a scan for each; persist it."""
-    return wal.select(*_ENTRIES)
 
 
 def frames(tables: "Mapping[str, DataFrame]") -> "list[DataFrame]":

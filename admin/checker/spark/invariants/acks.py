@@ -1,10 +1,10 @@
-"""An ack is of what is on the disk: the events of each run in order, in one task."""
+"""What disks have: acks are of that, and a quorum has it before a confirm; a task a run."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from admin.checker.spark.disks import ACKS, COLUMNS, ROWS, Disks
+from admin.checker.spark.disks import COLUMNS, ROWS, Disks
 from admin.checker.spark.found import Found
 from admin.checker.spark.invariants.queries import Tables
 from admin.checker.spark.loading import bundles
@@ -15,16 +15,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def durable(tables: Tables) -> "DataFrame":
+def disks(tables: Tables) -> "DataFrame":
     """A disk for each node of each run."""
     paths = bundles(tables["events"])
     sizes = [sum(each.size for each in chunks(path, "events", "number")) for path in paths]
-    return spread(tables["events"].sparkSession, paths, sizes, look)
-
-
-def look(path: Path) -> Iterator[Found]:
-    """At all of a bundle."""
-    yield from (each for each in followed(path) if each.invariant == ACKS)
+    return spread(tables["events"].sparkSession, paths, sizes, followed)
 
 
 def followed(path: Path, rows: int = ROWS) -> Iterator[Found]:

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from admin.checker.spark.invariants.queries import Tables, query
-from admin.checker.spark.loading import few
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -52,7 +51,7 @@ def ballots(tables: Tables) -> "DataFrame":
                concat('node ', node, ' is in term ', term, '; its disk had ', had) message
         from samples
         """,
-        few(tables, "ballot"),
+        tables,
         "status",
         "events",
         "runs",

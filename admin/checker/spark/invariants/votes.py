@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from admin.checker.spark.invariants.queries import Tables, query
-from admin.checker.spark.loading import few
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,7 +29,7 @@ def durable(tables: Tables) -> "DataFrame":
                message
         from votes
         """,
-        few(tables, "vote", "ballot"),
+        tables,
         "events",
     )
 
@@ -54,7 +53,7 @@ def suffice(tables: Tables) -> "DataFrame":
                concat('node ', node, ' leads term ', term, ' with ', have, ' votes') message
         from leads
         """,
-        few(tables, "vote", "ballot", "leads"),
+        tables,
         "events",
         "runs",
     )
