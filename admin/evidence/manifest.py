@@ -1,10 +1,10 @@
 """The manifest of a bundle of evidence: what run it is of, which nodes, and what is in it."""
 
 import json
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
-
-import msgspec
+from typing import get_args, get_origin
 
 from qsync.errors import ConfigError
 
@@ -84,11 +84,44 @@ class Manifest:
                 raise NoEvidence(f"{path} is no manifest: it holds no JSON object")
             if found.get("format") != FORMAT:
                 raise _other_format(path, found.get("format"))
-            return msgspec.convert(found, cls)
+            nodes = found.get("nodes", [])
+            if not isinstance(nodes, list):
+                raise NoEvidence(f"{path} cannot be read: nodes is no array")
+            known = [NodeFacts(**_members(NodeFacts, each)) for each in nodes]  # type: ignore[arg-type]  # they are checked there
+            return cls(**_members(cls, found | {"nodes": tuple(known)}))  # type: ignore[arg-type]  # the same
         except FileNotFoundError:
             raise NoEvidence(f"{folder} is no bundle of evidence: it has no {MANIFEST}") from None
-        except (OSError, ValueError, msgspec.ValidationError) as error:
+        except (OSError, ValueError, TypeError) as error:
             raise NoEvidence(f"{path} cannot be read: {error}") from error
+
+
+def _members(cls: "type[Manifest | NodeFacts]", found: object) -> dict[str, object]:
+    """Those that the class has, each of its type. Raises ValueError.
+
+    Executors of Spark read manifests, and have no package that could do it.
+    """
+    if not isinstance(found, Mapping):
+        raise ValueError(f"{found!r} is no object")  # noqa: TRY004 - of what was read
+    kept = {}
+    for each in fields(cls):
+        if each.name in found:
+            kept[each.name] = found[each.name]
+            if not _is(found[each.name], each.type):
+                wanted = getattr(each.type, "__name__", each.type)
+                raise ValueError(f"{each.name} is {wanted} and not {found[each.name]!r}")
+        elif each.default is MISSING and each.default_factory is MISSING:
+            raise ValueError(f"the required member {each.name} is missing")
+    return kept
+
+
+def _is(value: object, wanted: object) -> bool:
+    """It is of a type as they are used above."""
+    if get_origin(wanted) is tuple:
+        return isinstance(value, tuple)
+    if get_origin(wanted) is dict:
+        return isinstance(value, dict) and all(_is(e, get_args(wanted)[1]) for e in value.values())
+    kinds = get_args(wanted) or (wanted,)
+    return object in kinds or type(value) in kinds
 
 
 def _other_format(path: Path, found: object) -> NoEvidence:

@@ -5,13 +5,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
-from admin.evidence.tables import Row
+from admin.evidence.tables import REPLAY, SNAPSHOT, Row
 from qsync.data import body, schema
 from qsync.data.digest import digest
 from qsync.record import Entry, Kind, read_ref
 
-SNAPSHOT, REPLAY = "snapshot", "replay"
-"""How a digest was made: of the stored rows, or of the effects in the log up to there."""
 BATCH = 1000
 """So many bodies are decoded at once."""
 

@@ -114,6 +114,9 @@ DIGESTS = _table(
 `made` is null of what a node shows; `snapshot` of the rows that are stored, `replay` of what its
 log makes of them."""
 
+SNAPSHOT, REPLAY = "snapshot", "replay"
+"""How a digest was made: of the stored rows, or of the effects in the log up to there."""
+
 NEMESIS = _table(
     "nemesis",
     "number f",

@@ -2,7 +2,7 @@
 
 from admin.checker.rules.rule import Finding, Rule
 from admin.checker.rules.run import Digest, Run
-from admin.evidence.replays import REPLAY, SNAPSHOT
+from admin.evidence.tables import REPLAY, SNAPSHOT
 
 STORED = "stored-replayed"
 

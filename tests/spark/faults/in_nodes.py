@@ -1,7 +1,6 @@
 """Faults in what nodes did and said of themselves."""
 
-from admin.evidence.replays import SNAPSHOT
-from admin.evidence.tables import Row
+from admin.evidence.tables import SNAPSHOT, Row
 from tests.spark.spoiling import Case, Lacks, first, middle, num, plants
 
 MEETING_MIN = 3
