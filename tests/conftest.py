@@ -1,6 +1,7 @@
 """What all tests share: the cheapest run first, and a picture of what a run needs."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,9 @@ TIERS = (
     "spark",
 )
 """Folders by how soon they can tell that something is wrong."""
+
+# Who starts tests in the background may ignore Ctrl-C; the processes that they start must not.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadline: on a shared machine the slowest example says nothing about the code.
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])

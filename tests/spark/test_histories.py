@@ -138,7 +138,7 @@ def test_lines_in_any_order_are_the_same_history(bundles: list[Bundle], tmp_path
     bundle = bundles[0]
     rows = [_bare(row) for row in bundle.rows("ops")]
     Random(1).shuffle(rows)
-    mixed = write(tmp_path, bundle.manifest, {"ops": rows})
+    mixed = write(tmp_path, replace(bundle.manifest, rows={}), {"ops": rows})
     assert not outline(mixed.path).ordered
     assert _spread(mixed) == _spread(bundle)
 
