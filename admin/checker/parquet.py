@@ -4,10 +4,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from admin.evidence.arrow import TYPES, batch, batches
+from admin.evidence.arrow import TYPES, batch, batches, write
 from admin.evidence.bundle import LINES, PARQUET, Bundle, Part, rows_of
 from admin.evidence.manifest import NoEvidence
 from admin.evidence.tables import RUN, TABLES, Row, Type
@@ -35,13 +32,11 @@ def to_parquet(bundle: Bundle, folder: Path) -> Bundle:
         for part in bundle.parts(table):
             place = folder / part.path.relative_to(bundle.path)
             place = place.with_name(place.name.removesuffix(LINES).removesuffix(PARQUET) + PARQUET)
-            place.parent.mkdir(parents=True, exist_ok=True)
             rows = list(
                 rows_of_parquet(part, bundle.manifest.run_id)
                 if part.is_parquet
                 else rows_of(part, bundle.manifest.run_id)
             )
-            made = pa.Table.from_batches([batch(table, rows)])
-            pq.write_table(made, place, compression="zstd", write_page_checksum=True)
+            write(place, batch(table, rows))
     bundle.manifest.save(folder)
     return Bundle(folder, bundle.manifest)

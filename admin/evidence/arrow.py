@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from admin.evidence import opening
-from admin.evidence.bundle import Bundle, Part
+from admin.evidence.bundle import Bundle, Part, in_one_step
 from admin.evidence.manifest import NoEvidence
 from admin.evidence.rows import kind_name
 from admin.evidence.tables import RUN, TABLES, Row, Type
@@ -50,6 +50,13 @@ def batches(
         there = _fitting(part, file.schema_arrow)
         wanted = there if only is None else [name for name in only if name in there]
         yield from file.iter_batches(rows, columns=wanted)
+
+
+def write(place: Path, found: pa.RecordBatch) -> None:
+    """A file of Parquet in one step, its pages with checksums."""
+    with in_one_step(place) as fresh:
+        table = pa.Table.from_batches([found])
+        pq.write_table(table, fresh, compression="zstd", write_page_checksum=True)
 
 
 def check_files(bundle: Bundle) -> None:

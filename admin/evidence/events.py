@@ -28,7 +28,9 @@ def keep(inside: Inside, folder: Path, *, columns: bool, generations: Mapping[in
     for number, part in enumerate(_parts(rows), start=1):
         name = folder / "events" / f"{number:06d}"
         if columns:
-            _write_columns(name.with_suffix(PARQUET), part)
+            from admin.evidence import arrow  # noqa: PLC0415 - comes with the extra
+
+            arrow.write(name.with_suffix(PARQUET), arrow.batch("events", part))
         else:
             write_part(name.with_suffix(LINES), part)
         count += len(part)
@@ -47,16 +49,3 @@ def _shifted(row: Row, shift: Mapping[int, int]) -> Row:
     assert isinstance(generation, int)
     row["generation"] = generation + shift.get(node, 0)
     return row
-
-
-def _write_columns(path: Path, rows: list[Row]) -> None:
-    import pyarrow as pa  # noqa: PLC0415 - comes with the extra
-    import pyarrow.parquet as pq  # noqa: PLC0415 - the same
-
-    from admin.evidence import arrow  # noqa: PLC0415 - the same
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.new")
-    table = pa.Table.from_batches([arrow.batch("events", rows)])
-    pq.write_table(table, fresh, compression="zstd")
-    fresh.replace(path)

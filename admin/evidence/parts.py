@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from admin.evidence import opening, rows
-from admin.evidence.bundle import PARQUET, in_one_step, write_part
+from admin.evidence.bundle import PARQUET, write_part
 from admin.evidence.manifest import NoEvidence
 from admin.evidence.witnesses import Stretch
 from qsync.wire import packed
@@ -74,19 +74,14 @@ def write(place: Path, part: Part, whose: Whose) -> None:
 
 
 def _write_parquet(place: Path, found: Rows, whose: Whose) -> None:
-    import pyarrow as pa  # noqa: PLC0415 - comes with the extra
-    import pyarrow.parquet as pq  # noqa: PLC0415 - the same
-
-    from admin.evidence import arrow  # noqa: PLC0415 - the same
+    from admin.evidence import arrow  # noqa: PLC0415 - comes with the extra
     from admin.evidence.columns import columns  # noqa: PLC0415 - the same
 
     opened = columns(found)
     if not opened.whole:
         raise TooShort
     batch = arrow.wal(opened, run_id=whose.run_id, node=whose.node, generation=whose.generation)
-    with in_one_step(place) as fresh:
-        table = pa.Table.from_batches([batch])
-        pq.write_table(table, fresh, compression="zstd", write_page_checksum=True)
+    arrow.write(place, batch)
 
 
 def check_parquet() -> None:
