@@ -25,6 +25,7 @@ from admin.checker.rules.fates import replay
 from admin.checker.rules.rule import Finding, Rule
 from admin.checker.rules.run import Run
 from admin.checker.spark.answered import ACKED, FAILED, told
+from admin.checker.spark.arrays import numbers
 from admin.checker.spark.disks import QUORUM, ROWS
 from admin.checker.spark.found import BREACH, DOUBT, FACTS, Found
 from admin.checker.spark.invariants import owned
@@ -37,7 +38,7 @@ from admin.checker.spark.invariants.hidden import Look, places, shown, values
 from admin.checker.spark.invariants.stretches import look as look_at_stops
 from admin.checker.spark.invariants.stretches import parts
 from admin.checker.spark.invariants.times import look as look_at_clocks
-from admin.checker.spark.reading import Chunk, chunks, in_order, numbers
+from admin.checker.spark.reading import Chunk, chunks, in_order
 from admin.checker.verdict import Result
 from admin.evidence.bundle import Bundle, write_part
 from admin.evidence.manifest import Manifest

@@ -10,19 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from admin.checker.spark.columns import NOBODY, Flags
+from admin.checker.spark.arrays import NOBODY, Flags, among, numbers, words
 from admin.checker.spark.found import DDL, Found
 from admin.checker.spark.loading import bundles
-from admin.checker.spark.reading import (
-    Chunk,
-    among,
-    chunks,
-    collected,
-    numbers,
-    read,
-    spread,
-    words,
-)
+from admin.checker.spark.reading import Chunk, chunks, collected, read, spread
 from admin.checker.spark.scanning import batch
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from admin.checker.spark.columns import NOBODY, Numbers, Slice
+from admin.checker.spark.arrays import NOBODY, Numbers
+from admin.checker.spark.columns import Slice
 from admin.checker.spark.summary import Requests
 
 Spans = dict[str, tuple[int, int]]

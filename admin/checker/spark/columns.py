@@ -3,17 +3,15 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from admin.checker.spark.arrays import NOBODY, Flags, Numbers, Reals, known, numbers, reals, words
 from admin.evidence.rows import kind_number
 from qsync.record import Kind
 
-Numbers: TypeAlias = NDArray[np.int64]
-Flags: TypeAlias = NDArray[np.bool_]
 Whose = tuple[str, int, int]
 """Run, node, generation."""
 
@@ -23,14 +21,12 @@ TXN, CONFIRM, ROLLBACK, PROMOTE = (
     int(Kind.ROLLBACK),
     int(Kind.PROMOTE),
 )
-NOBODY = -1
-"""The session of an entry that no numbered request made."""
 
 
 class Body(NamedTuple):
     """What the checksum covers beside the place: when, and CRC and length of the body."""
 
-    time: NDArray[np.float64]
+    time: Reals
     crc: Numbers
     length: Numbers
     known: Flags
@@ -82,7 +78,7 @@ def slices(run_id: str, tables: Sequence[pa.Table]) -> list[Slice]:
 
 
 def _by_log(table: pa.Table) -> Iterator[tuple[tuple[int, int], pa.Table]]:
-    node, generation = _numbers(table, "node"), _numbers(table, "generation")
+    node, generation = numbers(table, "node"), numbers(table, "generation")
     if (node == node[0]).all() and (generation == generation[0]).all():
         yield (int(node[0]), int(generation[0])), table
         return
@@ -92,68 +88,34 @@ def _by_log(table: pa.Table) -> Iterator[tuple[tuple[int, int], pa.Table]]:
 
 def _slice(whose: Whose, parts: list[pa.Table]) -> Slice:
     table = pa.concat_tables(parts).unify_dictionaries().combine_chunks()
-    index, crc = _numbers(table, "index"), _numbers(table, "crc")
+    index, crc = numbers(table, "index"), numbers(table, "crc")
     if (np.diff(index) <= 0).any():
         table = table.take(pa.array(np.lexsort((crc, index))))
-        index, crc = _numbers(table, "index"), _numbers(table, "crc")
-    session, names = _codes(table, "session")
-    kind, kinds = _codes(table, "kind")
-    known = [_there(table, name) for name in ("time", "body_crc", "body_len")]
+        index, crc = numbers(table, "index"), numbers(table, "crc")
+    session, names = words(table, "session")
+    kind, kinds = words(table, "kind")
+    sealed = [known(table, name) for name in ("time", "body_crc", "body_len")]
     return Slice(
         whose=whose,
         index=index,
-        term=_numbers(table, "term"),
+        term=numbers(table, "term"),
         kind=np.array([kind_number(each) for each in kinds], dtype=np.int64)[kind],
-        origin=_numbers(table, "origin"),
-        lsn=_numbers(table, "lsn"),
-        flags=_numbers(table, "flags"),
+        origin=numbers(table, "origin"),
+        lsn=numbers(table, "lsn"),
+        flags=numbers(table, "flags"),
         crc=crc,
         body=Body(
-            _reals(table, "time"),
-            _numbers(table, "body_crc"),
-            _numbers(table, "body_len"),
-            np.logical_and.reduce(known),
+            reals(table, "time"),
+            numbers(table, "body_crc"),
+            numbers(table, "body_len"),
+            np.logical_and.reduce(sealed),
         ),
         ref=Ref(
-            _numbers(table, "ref_owner"),
-            _numbers(table, "ref_lsn"),
-            _there(table, "ref_owner") & _there(table, "ref_lsn"),
+            numbers(table, "ref_owner"),
+            numbers(table, "ref_lsn"),
+            known(table, "ref_owner") & known(table, "ref_lsn"),
         ),
         request=Request(
-            np.where(_there(table, "seq"), session, NOBODY), _numbers(table, "seq"), names
+            np.where(known(table, "seq"), session, NOBODY), numbers(table, "seq"), tuple(names)
         ),
     )
-
-
-def _column(table: pa.Table, name: str) -> pa.Array:
-    column = table.column(name)
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-def _numbers(table: pa.Table, name: str) -> Numbers:
-    column = _column(table, name)
-    found: Numbers = (column.fill_null(0) if column.null_count else column).to_numpy()
-    return found
-
-
-def _reals(table: pa.Table, name: str) -> NDArray[np.float64]:
-    column = _column(table, name)
-    found: NDArray[np.float64] = (column.fill_null(0.0) if column.null_count else column).to_numpy()
-    return found
-
-
-def _there(table: pa.Table, name: str) -> Flags:
-    column = _column(table, name)
-    if not column.null_count:
-        return np.ones(len(column), dtype=np.bool_)
-    found: Flags = column.is_valid().to_numpy(zero_copy_only=False)
-    return found
-
-
-def _codes(table: pa.Table, name: str) -> tuple[Numbers, tuple[str, ...]]:
-    """Texts as places in a list of all of them; NOBODY where there is none."""
-    column = _column(table, name)
-    codes = column.indices
-    codes = codes.fill_null(NOBODY) if codes.null_count else codes
-    found: Numbers = codes.to_numpy().astype(np.int64)
-    return found, tuple(column.dictionary.to_pylist())

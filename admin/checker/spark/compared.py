@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from admin.checker.spark.columns import Numbers, Slice
+from admin.checker.spark.arrays import Numbers
+from admin.checker.spark.columns import Slice
 from admin.checker.spark.found import BREACH, FACTS, Found
 from admin.checker.spark.scanning import Given
 

@@ -10,16 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from admin.checker.spark.columns import (
-    CONFIRM,
-    NOBODY,
-    PROMOTE,
-    ROLLBACK,
-    TXN,
-    Flags,
-    Numbers,
-    Slice,
-)
+from admin.checker.spark.arrays import NOBODY, Flags, Numbers
+from admin.checker.spark.columns import CONFIRM, PROMOTE, ROLLBACK, TXN, Slice
 from admin.checker.spark.summary import ASKED, CONTROL, WAITS, Summary
 
 SEGMENTS_MAX = 64

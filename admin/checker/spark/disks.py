@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from admin.checker.spark.columns import Flags, Numbers
+from admin.checker.spark.arrays import Flags, Numbers, among, numbers
 from admin.checker.spark.found import BREACH, FACTS, Found
-from admin.checker.spark.reading import among, numbers
 
 COLUMNS = ("node", "number", "name", "index", "term", "crc")
 """What is looked at of an event."""

@@ -3,7 +3,7 @@
 import functools
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,10 @@ from admin.checker.rules.rule import Finding
 from admin.checker.spark import frames, invariants
 from admin.checker.spark.columns import Whose
 from admin.checker.spark.concluding import Brought, conclude, whose
-from admin.checker.spark.found import DDL, LOG, ROLLED, SLICE, Found
+from admin.checker.spark.found import DDL, LOG, ROLLED, SLICE
 from admin.checker.spark.joining import Joined
 from admin.checker.spark.loading import load
+from admin.checker.spark.reading import TASKS_MAX, collected
 from admin.checker.spark.receipts import receipts
 from admin.checker.spark.scan import asks, scan
 from admin.checker.spark.scanning import Given, by_session
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 SMALL = ("status", "events", "digests", "nemesis")
 """Tables that queries look at; of the others tasks read the columns that they need."""
-TASKS_MAX = 512
-"""With more units than these a task looks at several."""
 _KNOWN = (
     "run_id string, node bigint, generation bigint, first bigint, last bigint, confirmed bigint"
 )
@@ -60,17 +59,17 @@ def judge(
     manifests = {each.run_id: each for each in map(Manifest.load, paths)}
     assert len(manifests) == len(paths), "two bundles have one name"
     session.dataSource.register(QsyncSource)
-    tables = {name: load(session, name, paths) for name in TABLES}
+    tables = {name: load(session, name, paths) for name in TABLES if name != "wal"}
     # Small tables are looked at several times; decoding them once is cheaper.
     small = [tables[name].persist() for name in SMALL]
     brought = Brought()
-    brought.take(_collect(frames.beforehand(tables)))
+    brought.take(collected(frames.beforehand(tables)))
     given = _given(brought, manifests, unknown or {})
     units = plan(paths, span)
     first = [frames.elections(tables), frames.statuses(tables)]
     if units:
         first.append(_over(session, units).mapInArrow(scan(units, given), DDL))
-    brought.take(_collect(functools.reduce(_union, first)))
+    brought.take(collected(functools.reduce(_union, first)))
     logs = _join(session, units, given, brought)
     for each in logs.values():
         brought.take(each.out)
@@ -83,7 +82,7 @@ def judge(
     if units:
         walked = trails(dict(zip(manifests, paths, strict=True)), units)
         last.append(_over(session, walked).mapInArrow(follow(walked), DDL))
-    brought.take(_collect(functools.reduce(_union, last)))
+    brought.take(collected(functools.reduce(_union, last)))
     for table in small:
         table.unpersist()
     apart = brought.by_run()
@@ -125,7 +124,7 @@ def _join(
     runs = {run for run, _, _ in asked}
     concerned = [each for each in units if each.run_id in runs]
     answers = _over(session, concerned).mapInArrow(asks(concerned, given, asked), DDL)
-    for each in _collect(answers):
+    for each in collected(answers):
         slices[whose(each)][each.index] = Summary.parse(each.message)
     return logs | {log: Joined(log, list(slices[log].values()), given) for log in asked}
 
@@ -145,21 +144,6 @@ def _tell(
 
 def _union(one: "DataFrame", other: "DataFrame") -> "DataFrame":
     return one.unionByName(other)
-
-
-def _collect(frame: "DataFrame") -> Iterable[Found]:
-    for row in frame.collect():
-        yield Found(
-            run_id=row["run_id"] or "",
-            what=row["what"],
-            invariant=row["invariant"] or "",
-            node=row["node"] or 0,
-            generation=row["generation"] or 0,
-            index=row["index"] or 0,
-            term=row["term"] or 0,
-            amount=row["amount"] or 0,
-            message=row["message"] or "",
-        )
 
 
 def _given(

@@ -13,17 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from admin.checker.spark.arrays import among, words
 from admin.checker.spark.found import Found
-from admin.checker.spark.reading import (
-    TASK_BYTES,
-    TASKS_MAX,
-    Chunk,
-    among,
-    chunks,
-    read,
-    spread,
-    words,
-)
+from admin.checker.spark.reading import TASK_BYTES, TASKS_MAX, Chunk, chunks, read, spread
 from admin.checker.spark.scanning import Batches
 from admin.checker.spark.source import QsyncSource, Reader
 from admin.evidence.arrow import TYPES

@@ -1,7 +1,7 @@
 """Columns of a table straight from its files, inside of tasks: none of its rows go through Java."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.json as pj
 import pyarrow.parquet as pq
 
-from admin.checker.spark.columns import NOBODY, Flags, Numbers
+from admin.checker.spark.arrays import numbers
 from admin.checker.spark.found import DDL, Found
 from admin.checker.spark.scanning import Batches, batch
 from admin.evidence.arrow import batch as rows_as_columns
@@ -111,36 +111,6 @@ def in_order(found: Sequence[Chunk], key: str, names: Sequence[str]) -> Iterator
         yield whole
 
 
-def numbers(table: pa.Table, name: str) -> Numbers:
-    """A column; 0 where it is null."""
-    column = _one(table, name)
-    found: Numbers = (column.fill_null(0) if column.null_count else column).to_numpy()
-    return found
-
-
-def known(table: pa.Table, name: str) -> Flags:
-    """Where a column is not null."""
-    column = _one(table, name)
-    found: Flags = column.is_valid().to_numpy(zero_copy_only=False)
-    return found
-
-
-def words(table: pa.Table, name: str) -> tuple[Numbers, list[str]]:
-    """Texts as places in a list of them; NOBODY where there is none."""
-    column = _one(table, name)
-    codes = column.indices.fill_null(NOBODY) if column.null_count else column.indices
-    return codes.to_numpy().astype(np.int64), column.dictionary.to_pylist()
-
-
-def among(table: pa.Table, name: str, wanted: Iterable[str]) -> Flags:
-    """Where a text is one of these."""
-    codes, texts = words(table, name)
-    kept = set(wanted)
-    # The last one is for NOBODY.
-    found: Flags = np.array([*(text in kept for text in texts), False])[codes]
-    return found
-
-
 def spread(
     session: "SparkSession",
     jobs: Sequence[Job],
@@ -161,14 +131,19 @@ def spread(
 
 
 def collected(frame: "DataFrame") -> Iterator[Found]:
-    """Bring home what tasks have found, for the next question."""
+    """Bring home what was found, for the next question; queries leave nulls."""
     for row in frame.collect():
-        yield Found(*(row[name] for name in Found._fields))
-
-
-def _one(table: pa.Table, name: str) -> pa.Array:
-    column = table.column(name)
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+        yield Found(
+            run_id=row["run_id"] or "",
+            what=row["what"],
+            invariant=row["invariant"] or "",
+            node=row["node"] or 0,
+            generation=row["generation"] or 0,
+            index=row["index"] or 0,
+            term=row["term"] or 0,
+            amount=row["amount"] or 0,
+            message=row["message"] or "",
+        )
 
 
 def _lines(part: Part, names: Sequence[str]) -> pa.Table:

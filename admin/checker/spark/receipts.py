@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from admin.checker.spark.answered import LOOKS
-from admin.checker.spark.columns import Flags, Numbers, Whose
+from admin.checker.spark.arrays import Flags, Numbers, among, known, numbers
+from admin.checker.spark.columns import Whose
 from admin.checker.spark.found import BREACH, FACTS, Found
 from admin.checker.spark.joining import Joined
 from admin.checker.spark.loading import bundles
-from admin.checker.spark.reading import Chunk, among, chunks, known, numbers, read, spread
+from admin.checker.spark.reading import Chunk, chunks, read, spread
 from admin.checker.spark.scanning import Given
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from admin.checker.spark.columns import Numbers, Whose
+from admin.checker.spark.arrays import Numbers
+from admin.checker.spark.columns import Whose
 from admin.checker.spark.found import Found
 
 Batches = Iterator[pa.RecordBatch]

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from admin.checker.spark.columns import Numbers, Slice
+from admin.checker.spark.arrays import Numbers
+from admin.checker.spark.columns import Slice
 from admin.checker.spark.controls import breaks
 from admin.checker.spark.crc import Sealed, checksums
 from admin.checker.spark.found import BREACH, FACTS, Found

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from admin.checker.operation import FOREVER, LOOKS
 from admin.checker.quick import OF_OBJECTS
+from admin.checker.spark.arrays import Numbers
 from admin.checker.spark.clients.boxes import boxed
 from admin.checker.spark.clients.pairing import APPENDS, SCHEMA, paired
-from admin.checker.spark.columns import Numbers
 from admin.checker.spark.scanning import Batches
 from admin.evidence.arrow import batch, batches, schema
 from admin.evidence.bundle import Bundle, rows_of

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from admin.checker.operation import ANSWERS
-from admin.checker.spark.columns import Numbers
+from admin.checker.spark.arrays import Numbers
 
 SCHEMA = pa.schema(
     [

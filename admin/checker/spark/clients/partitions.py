@@ -12,6 +12,7 @@ from admin.checker.kinds import Kind
 from admin.checker.linear import LINEARIZABLE
 from admin.checker.operation import Operation
 from admin.checker.sessions import dates
+from admin.checker.spark.arrays import Flags, Numbers
 from admin.checker.spark.clients.boxes import unboxed
 from admin.checker.spark.clients.keys import (
     COLUMNS,
@@ -23,7 +24,6 @@ from admin.checker.spark.clients.keys import (
 )
 from admin.checker.spark.clients.pairing import APPENDS, SCHEMA
 from admin.checker.spark.clients.zones import decided
-from admin.checker.spark.columns import Flags, Numbers
 from admin.checker.spark.scanning import Batches
 from admin.checker.verdict import Verdict, conclude, skipped
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from admin.checker.operation import FOREVER
-from admin.checker.spark.columns import Flags, Numbers
+from admin.checker.spark.arrays import Flags, Numbers
 
 SIMPLE = r'^(-?[0-9]+|"[^"\\]*")$'
 """Values whose text is equal exactly if they are."""

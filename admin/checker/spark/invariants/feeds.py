@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from admin.checker.rules.feeds import USER_SPACE_MIN
-from admin.checker.spark.columns import Flags, Numbers
+from admin.checker.spark.arrays import Flags, Numbers, among, known, numbers
 from admin.checker.spark.found import BREACH, FACTS, Found
 from admin.checker.spark.invariants.queries import Row, Tables
 from admin.checker.spark.loading import bundles
-from admin.checker.spark.reading import Chunk, among, chunks, known, numbers, read, spread
+from admin.checker.spark.reading import Chunk, chunks, read, spread
 from admin.evidence.manifest import Manifest
 
 if TYPE_CHECKING:

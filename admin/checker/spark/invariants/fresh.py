@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from admin.checker.spark.arrays import among, known, numbers
 from admin.checker.spark.found import BREACH, FACTS, Found
 from admin.checker.spark.invariants.queries import Tables
 from admin.checker.spark.loading import bundles
-from admin.checker.spark.reading import Chunk, among, chunks, known, numbers, read, spread
+from admin.checker.spark.reading import Chunk, chunks, read, spread
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

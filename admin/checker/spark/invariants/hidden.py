@@ -13,21 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from admin.checker.spark.columns import NOBODY, Flags, Numbers
+from admin.checker.spark.arrays import NOBODY, Flags, Numbers, among, known, numbers, words
 from admin.checker.spark.found import BREACH, FACTS, Found
 from admin.checker.spark.invariants.queries import Row, Tables
 from admin.checker.spark.loading import bundles
-from admin.checker.spark.reading import (
-    Chunk,
-    among,
-    chunks,
-    collected,
-    known,
-    numbers,
-    read,
-    spread,
-    words,
-)
+from admin.checker.spark.reading import Chunk, chunks, collected, read, spread
 from admin.evidence.manifest import Manifest
 
 if TYPE_CHECKING:

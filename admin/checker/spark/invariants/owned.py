@@ -9,21 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from admin.checker.spark.columns import NOBODY, Flags, Numbers
+from admin.checker.spark.arrays import NOBODY, Flags, Numbers, among, known, numbers, words
 from admin.checker.spark.found import BREACH, FACTS, Found
 from admin.checker.spark.invariants.queries import Tables
 from admin.checker.spark.loading import bundles
-from admin.checker.spark.reading import (
-    FOREVER,
-    Chunk,
-    among,
-    chunks,
-    known,
-    numbers,
-    read,
-    spread,
-    words,
-)
+from admin.checker.spark.reading import FOREVER, Chunk, chunks, read, spread
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from admin.checker.spark.columns import Numbers
+from admin.checker.spark.arrays import Numbers, among, numbers
 from admin.checker.spark.found import BREACH, FACTS, Found
 from admin.checker.spark.invariants.queries import Row, Tables
 from admin.checker.spark.loading import bundles
-from admin.checker.spark.reading import Chunk, among, chunks, numbers, read, spread
+from admin.checker.spark.reading import Chunk, chunks, read, spread
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

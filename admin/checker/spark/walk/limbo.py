@@ -9,7 +9,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from admin.checker.spark.columns import CONFIRM, PROMOTE, TXN, Flags, Numbers, Slice
+from admin.checker.spark.arrays import Flags, Numbers
+from admin.checker.spark.columns import CONFIRM, PROMOTE, TXN, Slice
 from admin.checker.spark.walk.odd import Odd, Seen
 from admin.checker.spark.walk.past import Names
 from qsync.record import WAIT_SYNC

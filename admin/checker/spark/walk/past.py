@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from admin.checker.spark.columns import CONFIRM, PROMOTE, ROLLBACK, TXN, Flags, Numbers, Slice
+from admin.checker.spark.arrays import Flags, Numbers
+from admin.checker.spark.columns import CONFIRM, PROMOTE, ROLLBACK, TXN, Slice
 from admin.checker.spark.controls import WAIT_ACK, breaks, named
 
 

@@ -1,13 +1,16 @@
 """Samples that name the last entry of their log, and what they say of the limbo there."""
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
+from admin.checker.spark.arrays import known, numbers
 from admin.checker.spark.columns import Slice
-from admin.checker.spark.source import Reader
+from admin.checker.spark.reading import chunks, read
 
 Log = tuple[int, int]
 """Node, generation."""
@@ -31,32 +34,35 @@ class Says(NamedTuple):
 
 def samples(path: Path) -> dict[Log, list[Says]]:
     """By log, in the order of their last entries; of a bundle. Raises NoEvidence."""
-    reader = Reader("status", [str(path)], aligned=False)
     found: dict[Log, list[Says]] = defaultdict(list)
-    for part in reader.partitions():
-        for rows in reader.read(part):
-            columns = [rows.column(name).to_pylist() for name in (*_LOG, *Says._fields)]
-            for node, generation, last, crc, sample, term, confirmed, *told in zip(
-                *columns, strict=True
-            ):
-                known = None not in {last, crc, told[-1]}
-                if known and last and (confirmed or 0) <= last:
-                    each = Says(last, crc, sample, term, confirmed or 0, *told)
-                    found[node, generation].append(each)
+    for chunk in chunks(path, "status", "sample"):
+        rows = read(chunk, (*_LOG, *Says._fields))
+        asked = known(rows, "limbo_len") & known(rows, "crc") & (numbers(rows, "last") > 0)
+        asked &= numbers(rows, "confirmed") <= numbers(rows, "last")
+        kept = rows.filter(pa.array(asked))
+        columns = [kept.column(name).to_pylist() for name in (*_LOG, *Says._fields)]
+        for node, generation, *told in zip(*columns, strict=True):
+            each = Says._make(told)
+            found[node, generation].append(each._replace(confirmed=each.confirmed or 0))
     for own in found.values():
-        own.sort(key=lambda each: each.last)
+        own.sort(key=_last)
     return dict(found)
 
 
 def within(here: Slice, own: list[Says]) -> list[tuple[int, Says]]:
     """Those of a slice, by their place in it."""
-    lasts = np.array([each.last for each in own], dtype=np.int64)
-    begin, end = np.searchsorted(lasts, (here.index[0], here.index[-1] + 1)).tolist()
-    first = np.searchsorted(here.index, lasts[begin:end], side="left").tolist()
-    behind = np.searchsorted(here.index, lasts[begin:end], side="right").tolist()
+    begin = bisect_left(own, int(here.index[0]), key=_last)
+    end = bisect_right(own, int(here.index[-1]), key=_last)
+    lasts = np.array([each.last for each in own[begin:end]], dtype=np.int64)
+    first = np.searchsorted(here.index, lasts, side="left").tolist()
+    behind = np.searchsorted(here.index, lasts, side="right").tolist()
     found = []
     for each, low, high in zip(own[begin:end], first, behind, strict=True):
         same = np.flatnonzero(here.crc[low:high] == each.crc)
         if len(same):
             found.append((low + int(same[-1]), each))
     return found
+
+
+def _last(says: Says) -> int:
+    return says.last
