@@ -37,8 +37,7 @@ class Diary:
         """Beside the history: logs, digests, samples and faults of a cluster that is healed."""
         cluster.wait_at_rest(lab.addresses)
         with witnesses(lab.addresses) as known:
-            directories = {node.id: node.dir for node in lab.nodes}
-            dump = Dump(folder, run_id=f"demo-{seed}", directories=directories)
+            dump = Dump(folder, run_id=f"demo-{seed}", directories=lab.directories)
             bundle = dump.collect(known, source="demo")
         last = bundle.rows("status")
         status = [row | {"sample": at} for at, row in enumerate([*self.samples.rows, *last])]

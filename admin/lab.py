@@ -96,6 +96,11 @@ class Lab:
         """Where the nodes listen, running or not."""
         return tuple(node.address for node in self.nodes)
 
+    @property
+    def directories(self) -> dict[int, Path]:
+        """Of the nodes, by id."""
+        return {node.id: node.dir for node in self.nodes}
+
     def node(self, name: str) -> LabNode:
         """A node by name or id. Raises ConfigError naming those there are."""
         for node in self.nodes:

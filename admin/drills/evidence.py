@@ -83,8 +83,9 @@ def _dump(run: Recorded, lab: Lab, out: Path) -> Bundle:
                 known.append(Running(lines.enter_context(Line(node.address, timeout=_ASK_S))))
             except QsyncError as error:
                 silent.append(NodeFacts(node=node.id, name=node.name, problem=error.message))
-        directories = {node.id: node.dir for node in lab.nodes}
-        bundle = Dump(out, run_id=run_id, directories=directories).collect(known, source="drill")
+        bundle = Dump(out, run_id=run_id, directories=lab.directories).collect(
+            known, source="drill"
+        )
     voters = {each.node for each in silent} | {e.node for e in bundle.manifest.nodes if e.voter}
     nodes = (*bundle.manifest.nodes, *silent)
     return Bundle(out, replace(bundle.manifest, nodes=nodes, voters=len(voters)))

@@ -90,10 +90,10 @@ def dump(
             progress=progress,
             sampling=None if seconds is None else _sampling(found, seconds, every),
             directories={
-                node.id: node.dir
+                id: place
                 for source in sources
                 if (known := _lab(source)) is not None
-                for node in known.nodes
+                for id, place in known.directories.items()
             },
         )
         bundle = collection.collect(found, source=collect.source_of(found))
