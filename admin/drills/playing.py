@@ -130,10 +130,11 @@ class Play:
         return all(fact(self._node(name)) for name in self.names[condition.node or ""])
 
     def has_caught_up(self, node: Node) -> bool:
-        """It has on disk what the leader had confirmed."""
+        """It has on disk what the leader had confirmed, and its votes and acks count."""
+        machine = node.core.machine
         leaders = self._leading(())
         confirmed = leaders[0].core.machine.ledger.confirmed if leaders else None
-        mine = node.core.machine.ledger.written if node.reachable else -1
+        mine = machine.ledger.written if node.reachable and machine.raft.ballot.member else -1
         return confirmed is not None and mine >= confirmed
 
     def _node(self, name: str) -> Node:

@@ -4,7 +4,7 @@ import shlex
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from admin import cluster
 from admin.cluster import Survey
@@ -37,38 +37,50 @@ class Probes:
 
     def true(self, condition: Condition) -> bool:
         """Does it hold now? A measure that cannot be had counts as neither above nor below."""
+        return self._holds(condition, self.watch.survey)
+
+    def come_true(self, condition: Condition) -> bool:
+        """Does it hold, whatever those say by now whose last word is older than the step?
+
+        The last answer of a node that was killed since says nothing about the node that runs now.
+        """
+        survey = self.watch.survey
+        words = tuple(each for each in survey.samples if each.asked >= self.since * 1e9)
+        if words == survey.samples or condition.probe == "external":
+            return self._holds(condition, survey)
+        of_this_step = replace(survey, samples=words)
+        return self._holds(condition, of_this_step) and self._holds(condition, survey)
+
+    def _holds(self, condition: Condition, survey: Survey) -> bool:
         if condition.above is None and condition.below is None:
-            return self._truth(condition) is condition.holds
-        measured = _MEASURED[condition.probe](self)
+            return self._truth(condition, survey) is condition.holds
+        measured = _MEASURED[condition.probe](self, survey)
         if measured is None:
             return False
         above = condition.above is None or measured > condition.above
         return above and (condition.below is None or measured < condition.below)
 
-    def _truth(self, condition: Condition) -> bool:
+    def _truth(self, condition: Condition, survey: Survey) -> bool:
         if condition.probe == "external":
             return _ends_with_0(condition.run or "false")
         if condition.node is not None:
-            nodes = [self._sample(name) for name in self.names[condition.node]]
-            return all(_OF_NODES[condition.probe](self.watch.survey, node) for node in nodes)
-        return _TRUE[condition.probe](self, condition)
+            of_node, names = _OF_NODES[condition.probe], self.names[condition.node]
+            return all(of_node(survey, _sample(survey, name)) for name in names)
+        return _TRUE[condition.probe](self, condition, survey)
 
-    def _sample(self, name: str) -> NodeSample | None:
-        return next((each for each in self.watch.survey.samples if each.name == name), None)
-
-    def leader_exists(self, condition: Condition) -> bool:
+    def leader_exists(self, condition: Condition, survey: Survey) -> bool:
         """Another than `other`, if that is named."""
-        return any(each.leads for each in self._others(condition))
+        return any(each.leads for each in self._others(condition, survey))
 
-    def writable(self, condition: Condition) -> bool:
+    def writable(self, condition: Condition, survey: Survey) -> bool:
         """Another than `other`, if that is named."""
-        return any(each.leads and not each.ro for each in self._others(condition))
+        return any(each.leads and not each.ro for each in self._others(condition, survey))
 
-    def healthy(self, _: Condition) -> bool:
+    def healthy(self, _: Condition, survey: Survey) -> bool:
         """As `qsync status` sees it."""
-        return cluster.judge(self.watch.survey).health is cluster.Health.HEALTHY
+        return cluster.judge(survey).health is cluster.Health.HEALTHY
 
-    def acked_again(self, _: Condition) -> bool:
+    def acked_again(self, _: Condition, __: Survey) -> bool:
         """A write that began after the step did was acknowledged.
 
         Everything that was under way when the step began may still be answered, so one more
@@ -76,24 +88,14 @@ class Probes:
         """
         return len(self.tally.acked) > self.acked_then + self.clients
 
-    def _others(self, condition: Condition) -> list[NodeSample]:
+    def _others(self, condition: Condition, survey: Survey) -> list[NodeSample]:
         left_out = self.names[condition.other] if condition.other else ()
-        return [each for each in self.watch.survey.samples if each.name not in left_out]
+        return [each for each in survey.samples if each.name not in left_out]
 
     def commit_p99(self) -> float | None:
         """Of the latest writes."""
         recent = sorted(list(self.tally.latencies)[-RECENT:])
         return recent[int(len(recent) * 0.99)] if recent else None
-
-    def limbo_len(self) -> float | None:
-        """On the leader."""
-        leader = self.watch.survey.leader
-        return None if leader is None else float(leader.limbo.len)
-
-    def limbo_age(self) -> float | None:
-        """On the leader."""
-        leader = self.watch.survey.leader
-        return None if leader is None else leader.limbo.age
 
     def terms(self) -> float:
         """Not counting those from before the drill."""
@@ -110,12 +112,26 @@ def _ends_with_0(command: str) -> bool:
     return done.returncode == 0
 
 
+def _sample(survey: Survey, name: str) -> NodeSample | None:
+    return next((each for each in survey.samples if each.name == name), None)
+
+
 def _caught_up(survey: Survey, node: NodeSample | None) -> bool:
     leader = survey.leader
-    return node is not None and leader is not None and node.written >= leader.confirmed
+    if node is None or leader is None or node.recruit:
+        return False
+    return node.written >= leader.confirmed
 
 
-_TRUE: Mapping[str, Callable[[Probes, Condition], bool]] = {
+def _limbo_len(survey: Survey) -> float | None:
+    return None if survey.leader is None else float(survey.leader.limbo.len)
+
+
+def _limbo_age(survey: Survey) -> float | None:
+    return None if survey.leader is None else survey.leader.limbo.age
+
+
+_TRUE: Mapping[str, Callable[[Probes, Condition, Survey], bool]] = {
     "leader_exists": Probes.leader_exists,
     "writable": Probes.writable,
     "healthy": Probes.healthy,
@@ -128,11 +144,11 @@ _OF_NODES: Mapping[str, Callable[[Survey, NodeSample | None], bool]] = {
     "caught_up": _caught_up,
     "struck": lambda _, node: node is not None and any(each.struck for each in node.faults),
 }
-_MEASURED: Mapping[str, Callable[[Probes], float | None]] = {
-    "nodes_reachable": lambda self: float(len(self.watch.survey.samples)),
-    "terms": Probes.terms,
-    "limbo_len": Probes.limbo_len,
-    "limbo_age": Probes.limbo_age,
-    "commit_p99": Probes.commit_p99,
-    "write_gap": lambda self: self.tally.waiting(),
+_MEASURED: Mapping[str, Callable[[Probes, Survey], float | None]] = {
+    "nodes_reachable": lambda _, survey: float(len(survey.samples)),
+    "terms": lambda probes, _: probes.terms(),
+    "limbo_len": lambda _, survey: _limbo_len(survey),
+    "limbo_age": lambda _, survey: _limbo_age(survey),
+    "commit_p99": lambda probes, _: probes.commit_p99(),
+    "write_gap": lambda probes, _: probes.tally.waiting(),
 }

@@ -208,7 +208,7 @@ class Runner:
             time.sleep(min(TICK_S, left))
 
     def _until(self, condition: Condition, deadline: float, load: Workload, probes: Probes) -> None:
-        while not probes.true(condition):
+        while not probes.come_true(condition):
             self._look(load, probes)
             if time.monotonic() > deadline:
                 raise Unavailable(f"not in time: {condition.describe()}")
@@ -241,7 +241,8 @@ class Runner:
     def _steady(self, probes: Probes, when: str) -> None:
         """Wait for the steady state. Raises StepFailed naming what is missing."""
         deadline = time.monotonic() + STEADY_S_MAX
-        while missing := [each for each in self.drill.steady_state if not probes.true(each)]:
+        probes.begin()
+        while missing := [each for each in self.drill.steady_state if not probes.come_true(each)]:
             if time.monotonic() > deadline:
                 said = ", ".join(each.describe() for each in missing)
                 raise StepFailed(f"no steady state {when} the method: {said}")

@@ -181,7 +181,9 @@ PROBES: Mapping[str, Probe] = {
     "leads": Probe(about="the node leads and takes writes", simulated=True, node=True),
     "read_only": Probe(about="the node answers and takes no writes", simulated=True, node=True),
     "caught_up": Probe(
-        about="the node has on disk what the leader had confirmed", simulated=True, node=True
+        about="the node has on disk what the leader had confirmed, and votes",
+        simulated=True,
+        node=True,
     ),
     "struck": Probe(about="an armed fault point of the node has struck", simulated=True, node=True),
     "acked_again": Probe(

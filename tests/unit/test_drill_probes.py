@@ -1,0 +1,75 @@
+"""What a drill waits for must come after the step began: older answers prove nothing."""
+
+import time
+
+import pytest
+
+from admin.cluster import Survey
+from admin.drills.model import Condition
+from admin.drills.probing import Probes
+from admin.drills.watch import Watch
+from admin.sample import NodeSample, PeerSample
+from admin.tally import Tally
+
+BEFORE, AFTER = 1, time.monotonic_ns() * 2
+NAMES = {"first": ("n2",), "second": ("n1",), "all": ("n1", "n2")}
+
+
+def probes(*samples: NodeSample) -> Probes:
+    watch = Watch(())
+    watch.survey = Survey(samples=samples)
+    found = Probes(watch=watch, tally=Tally(), names=NAMES, clients=1)
+    found.begin()
+    return found
+
+
+def leader(asked: int, **said: object) -> NodeSample:
+    return node("n2", asked, role="leader", ro=False, confirmed=7, written=7, **said)
+
+
+def node(name: str, asked: int, **said: object) -> NodeSample:
+    usual = {"id": int(name[1:]), "name": name, "uuid": name, "address": name, "asked": asked}
+    return NodeSample(**usual | said)  # type: ignore[arg-type]
+
+
+def test_the_last_answer_of_a_killed_node_is_not_that_it_has_caught_up() -> None:
+    caught_up = Condition(probe="caught_up", node="second")
+    stale = probes(node("n1", BEFORE, written=9), leader(AFTER))
+    assert not stale.come_true(caught_up)
+    assert stale.true(caught_up), "as a state, before the step, it held"
+    assert probes(node("n1", AFTER, written=9), leader(AFTER)).come_true(caught_up)
+
+
+def test_the_last_answer_of_a_killed_leader_is_not_a_leader() -> None:
+    for probe in ("leader_exists", "writable", "healthy"):
+        assert not probes(leader(BEFORE), node("n1", AFTER)).come_true(Condition(probe=probe))
+        assert probes(leader(AFTER), node("n1", AFTER)).come_true(Condition(probe=probe))
+
+
+def test_a_node_that_does_not_vote_yet_has_not_caught_up() -> None:
+    caught_up = Condition(probe="caught_up", node="second")
+    recruit = node("n1", AFTER, written=9, recruit=True)
+    assert not probes(recruit, leader(AFTER)).come_true(caught_up)
+
+
+@pytest.mark.parametrize("asked", [BEFORE, AFTER])
+def test_what_must_not_hold_is_not_read_from_silence(asked: int) -> None:
+    """A stale answer is neither proof that a node answers nor proof that it does not."""
+    gone = Condition(probe="answers", node="second", holds=False)
+    assert not probes(node("n1", asked), leader(AFTER)).come_true(gone)
+    assert probes(leader(AFTER)).come_true(gone)
+
+
+def test_measures_are_of_this_step() -> None:
+    there = Condition(probe="nodes_reachable", above=1.0)
+    assert not probes(node("n1", BEFORE), leader(AFTER)).come_true(there)
+    assert probes(node("n1", AFTER), leader(AFTER)).come_true(there)
+    empty = Condition(probe="limbo_len", below=1.0)
+    assert not probes(leader(BEFORE), node("n1", AFTER)).come_true(empty)
+    assert probes(leader(AFTER), node("n1", BEFORE)).come_true(empty)
+
+
+def test_peers_count_for_health() -> None:
+    away = PeerSample(id=1, name="n1", status="down", idle=None, lag=None, acked=None, message=None)
+    healthy = Condition(probe="healthy")
+    assert not probes(leader(AFTER, peers=(away,)), node("n1", AFTER)).come_true(healthy)
