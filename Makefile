@@ -66,7 +66,7 @@ drills: $(VENV)/.installed ## the whole catalogue on real processes, 3 and 5 nod
 
 test: format-check lint imports tidy types unit ## everything CI runs, in CI's order
 	@echo "== simulator, under another hash seed"
-	@PYTHONHASHSEED=0 $(BIN)/python -m pytest tests/seeds -q -m "not soak" || [ $$? -eq 5 ]
+	@PYTHONHASHSEED=0 $(BIN)/python -m pytest tests/seeds -q -n auto -m "not soak" || [ $$? -eq 5 ]
 	@echo "== all tests, cheapest first"
 	@PYTHONHASHSEED=1 $(BIN)/python -m pytest tests -q -m "not soak" $(ARGS)
 
