@@ -43,6 +43,8 @@ APPENDS = "appends"
 _STARTS = ("run_id", "index", "key", "process", "f", "value", "session", "seq", "floor")
 _ENDS = ("index", "type", "value", "term", "lsn", "log_index")
 _KEPT = ("run_id", "key", "process", "f", "value", "session", "seq", "floor")
+GROWTH = 3
+"""So many lines are read for one that still waits, which is looked at again with them."""
 _TERM = 1 << 48
 """A term has one origin, and the lsn of an origin only grows: together they order the log."""
 
@@ -53,17 +55,29 @@ def paired(tables: Iterable[pa.Table], *, logged: bool) -> Iterator[pa.Table]:
     `logged`: lines name places in the log; else terms and lsns do. Raises ValueError when a
     process begins something before its last operation ended.
     """
-    waiting: pa.Table | None = None
+    held: list[pa.Table] = []
+    lines, waiting = 0, 0
     for table in tables:
-        whole = table if waiting is None else pa.concat_tables([waiting, table])
-        whole = whole.combine_chunks()
-        begun, ended, open_ = _pairs(whole)
-        ends = whole.select([name for name in _ENDS if name in whole.schema.names])
-        starts = whole.select([name for name in _STARTS if name in whole.schema.names])
-        yield _operations(starts.take(begun), ends.take(ended), logged=logged)
-        waiting = whole.take(open_)
-    if waiting is not None and waiting.num_rows:
-        yield _operations(waiting, None, logged=logged)
+        held.append(table)
+        lines += table.num_rows
+        if lines >= GROWTH * waiting:
+            found, open_ = _some(pa.concat_tables(held), logged=logged)
+            yield found
+            held, lines, waiting = [open_], 0, open_.num_rows
+    if held:
+        found, open_ = _some(pa.concat_tables(held), logged=logged)
+        yield found
+        yield _operations(open_, None, logged=logged)
+
+
+def _some(lines: pa.Table, *, logged: bool) -> tuple[pa.Table, pa.Table]:
+    """The operations that ended among these lines, and the lines of those that did not."""
+    whole = lines.combine_chunks()
+    begun, ended, open_ = _pairs(whole)
+    ends = whole.select([name for name in _ENDS if name in whole.schema.names])
+    starts = whole.select([name for name in _STARTS if name in whole.schema.names])
+    found = _operations(starts.take(begun), ends.take(ended), logged=logged)
+    return found, whole.take(open_)
 
 
 def _pairs(table: pa.Table) -> tuple[Numbers, Numbers, Numbers]:
