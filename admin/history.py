@@ -4,10 +4,9 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TextIO
 
 
 class Type(StrEnum):
@@ -23,8 +22,9 @@ class Type(StrEnum):
 class Line:
     """One line of a history. `time` is in nanoseconds of one monotonic clock.
 
-    The last four may be missing: the session and number of a request, the receipt that a read
-    was given, and the place in the log of a write, or of the state that a read showed.
+    The last four may be missing: the session (also of a read) and the number of a request, the
+    receipt that a read was given, and the place in the log of a write, or of the state that a
+    read showed.
     """
 
     index: int
@@ -70,16 +70,13 @@ NOTHING_TOLD = Told()
 
 
 class History:
-    """Append-only, safe to use from many threads; every line is also written to `sink`, if any.
+    """Lines are added, never taken away, from many threads; `numbered` completes the last one.
 
     A process does one thing at a time. One that got no answer keeps its operation open: either
     it learns the outcome later (`ok`, `fail`), or `give_up` ends it with `info` at the end.
     """
 
-    def __init__(
-        self, sink: TextIO | None = None, *, clock: Callable[[], int] = time.monotonic_ns
-    ) -> None:
-        self._sink = sink
+    def __init__(self, *, clock: Callable[[], int] = time.monotonic_ns) -> None:
         self._clock = clock
         self._lock = threading.Lock()
         self._lines: list[Line] = []
@@ -98,11 +95,36 @@ class History:
             self._processes += 1
             return self._processes - 1
 
-    def invoke(self, process: int, f: str, *, key: object, value: object = None) -> None:
+    def invoke(
+        self,
+        process: int,
+        f: str,
+        *,
+        key: object,
+        value: object = None,
+        session: str | None = None,
+    ) -> None:
         """The operation begins: noted before anything is sent."""
+        line = Line(
+            index=0,
+            time=0,
+            process=process,
+            type=Type.INVOKE,
+            f=f,
+            key=key,
+            value=value,
+            session=session,
+        )
         with self._lock:
             assert process not in self._open, (process, self._open[process])
-            self._open[process] = self._append(process, Type.INVOKE, f=f, key=key, value=value)
+            self._open[process] = self._append(line)
+
+    def numbered(self, process: int, session: str, seq: int) -> None:
+        """What `process` has under way is this request: known once it was sent."""
+        with self._lock:
+            begun = self._open[process]
+            named = replace(begun, session=session, seq=seq)
+            self._open[process] = self._lines[begun.index] = named
 
     def complete(
         self, process: int, kind: Type, *, value: object = None, told: Told = NOTHING_TOLD
@@ -111,8 +133,18 @@ class History:
         assert kind is not Type.INVOKE
         with self._lock:
             begun = self._open.pop(process)
-            known = begun.value if value is None else value
-            self._append(process, kind, f=begun.f, key=begun.key, value=known, told=told)
+            self._append(
+                replace(
+                    begun,
+                    type=kind,
+                    value=begun.value if value is None else value,
+                    node=told.node,
+                    term=told.term,
+                    lsn=told.lsn,
+                    error=told.error,
+                    log_index=told.log_index,
+                )
+            )
 
     def give_up(self, why: str) -> int:
         """End everything still open with `info`; returns how many there were."""
@@ -122,33 +154,9 @@ class History:
             self.complete(process, Type.INFO, told=Told(error=why))
         return len(left)
 
-    def _append(
-        self,
-        process: int,
-        kind: Type,
-        *,
-        f: str,
-        key: object,
-        value: object,
-        told: Told = NOTHING_TOLD,
-    ) -> Line:
-        line = Line(
-            index=len(self._lines),
-            time=self._clock(),
-            process=process,
-            type=kind,
-            f=f,
-            key=key,
-            value=value,
-            node=told.node,
-            term=told.term,
-            lsn=told.lsn,
-            error=told.error,
-            log_index=told.log_index,
-        )
+    def _append(self, line: Line) -> Line:
+        line = replace(line, index=len(self._lines), time=self._clock())
         self._lines.append(line)
-        if self._sink is not None:
-            self._sink.write(line.as_json() + "\n")
         return line
 
 

@@ -11,7 +11,9 @@ from admin.loads import Kind
 from admin.tally import Place, Tally, Unresolved
 from admin.workloads import ACCOUNTS, BALANCE, FULL, JOURNAL, LEFT, LOADS, RIGHT, SPACES, Act
 from qsync.client.blocking import Client, connect
+from qsync.client.numbering import parse_token
 from qsync.client.rows import Receipt
+from qsync.client.transaction import Transaction
 from qsync.errors import Conflict, Outcome, OutcomeUnknown, QsyncError
 
 THINK_S = 0.01
@@ -79,11 +81,11 @@ class Worker:
         f: str,
         key: str | None,
         value: Callable[[int], object],
-        change: Callable[[int], Receipt],
+        change: Callable[[Transaction, int], None],
         *,
         sync: bool = True,
     ) -> None:
-        """Do one write and note what was told; an unknown outcome costs the process its name.
+        """Do one transaction and note what was told; an unknown one costs the process its name.
 
         `value`: what the history says of a write by its number, asked before and after it.
         """
@@ -91,8 +93,13 @@ class Worker:
         number, process = self._next, self._process
         self._history.invoke(process, f, key=key, value=value(number))
         begun = time.monotonic()
+        tx = client.transaction()
         try:
-            receipt = change(number)
+            try:
+                with tx:
+                    change(tx, number)
+            finally:
+                self._number(process, tx.token)
         except OutcomeUnknown as error:
             self._tally.met_unknown += 1
             self._tally.unknown[number] = Unresolved(
@@ -102,6 +109,7 @@ class Worker:
         except QsyncError as error:
             self._undone(process, number, error)
         else:
+            receipt = receipt_of(tx)
             place = Place(client=self.number, term=receipt.term, index=receipt.index)
             self._tally.ack(number, place, time.monotonic() - begun, sync=sync)
             told = Told(
@@ -115,9 +123,15 @@ class Worker:
             if not sync:
                 self._process = self._history.new_process()
 
+    def _number(self, process: int, token: str | None) -> None:
+        """What was sent has a number, by which logs know it; what was given up before has none."""
+        if token is not None:
+            session, seq = parse_token(token)
+            self._history.numbered(process, session.hex(), seq)
+
     def _undone(self, process: int, number: int, error: QsyncError) -> None:
         if error.outcome is Outcome.UNKNOWN:
-            # It can never be asked about again, so it stays open for ever.
+            # It can never be asked about again; only a log may know.
             self._tally.met_unknown += 1
             self._process = self._history.new_process()
             return
@@ -125,10 +139,10 @@ class Worker:
         self._tally.undone.add(number)
         self._history.complete(process, Type.FAIL, told=Told(error=error.code))
 
-    def look(self, f: str, key: str, look: Callable[[], object]) -> object:
+    def look(self, client: Client, f: str, key: str, look: Callable[[], object]) -> object:
         """Do one read and note what was told; None also when there was no answer."""
         process = self._process
-        self._history.invoke(process, f, key=key)
+        self._history.invoke(process, f, key=key, session=client.session)
         try:
             value = look()
         except QsyncError as error:
@@ -138,6 +152,12 @@ class Worker:
         self._tally.reads += 1
         self._history.complete(process, Type.OK, value=value)
         return value
+
+
+def receipt_of(tx: Transaction) -> Receipt:
+    """Of a transaction that was committed."""
+    assert tx.receipt is not None
+    return tx.receipt
 
 
 class Workload:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from admin.loads import Kind
 from qsync.client.blocking import Client
-from qsync.client.rows import Receipt
 from qsync.client.transaction import Transaction
 from qsync.errors import Conflict
 
@@ -65,12 +64,10 @@ def transfer(worker: "Worker", client: Client) -> None:
     amount = dice.randint(1, 9)
     there, back = dice.sample((LEFT, RIGHT), 2)
 
-    def change(number: int) -> Receipt:
-        with client.transaction() as tx:
-            tx.space(there).update([source], [("-", "balance", amount)])
-            tx.space(back).update([target], [("+", "balance", amount)])
-            tx.space(JOURNAL).insert([number, "transfer"])
-        return receipt_of(tx)
+    def change(tx: Transaction, number: int) -> None:
+        tx.space(there).update([source], [("-", "balance", amount)])
+        tx.space(back).update([target], [("+", "balance", amount)])
+        tx.space(JOURNAL).insert([number, "transfer"])
 
     names = [f"{there}/{source}", f"{back}/{target}", amount]
     worker.change(client, "transfer", BANK, lambda number: [*names, number], change)
@@ -83,7 +80,7 @@ def read_bank(worker: "Worker", client: Client) -> None:
         with client.transaction() as tx:
             return balances_of(tx)
 
-    worker.look("read", BANK, look)
+    worker.look(client, "read", BANK, look)
 
 
 def balances_of(source: Client | Transaction) -> dict[str, int]:
@@ -102,11 +99,9 @@ def write(worker: "Worker", client: Client) -> None:
     """A register gets the write's own number."""
     key = worker.dice.randrange(KEYS)
 
-    def change(number: int) -> Receipt:
-        with client.transaction() as tx:
-            tx.space(REGISTERS).replace([key, number])
-            tx.space(JOURNAL).insert([number, "write"])
-        return receipt_of(tx)
+    def change(tx: Transaction, number: int) -> None:
+        tx.space(REGISTERS).replace([key, number])
+        tx.space(JOURNAL).insert([number, "write"])
 
     worker.change(client, "write", register(key), _itself, change)
 
@@ -118,14 +113,12 @@ def exchange(worker: "Worker", client: Client) -> None:
     if old is None:
         return
 
-    def change(number: int) -> Receipt:
-        with client.transaction() as tx:
-            found = tx.space(REGISTERS).get([key])
-            if found is None or found[1] != old:
-                raise Conflict("the register holds something else")
-            tx.space(REGISTERS).replace([key, number])
-            tx.space(JOURNAL).insert([number, "cas"])
-        return receipt_of(tx)
+    def change(tx: Transaction, number: int) -> None:
+        found = tx.space(REGISTERS).get([key])
+        if found is None or found[1] != old:
+            raise Conflict("the register holds something else")
+        tx.space(REGISTERS).replace([key, number])
+        tx.space(JOURNAL).insert([number, "cas"])
 
     worker.change(client, "cas", register(key), lambda number: [old, number], change)
 
@@ -142,7 +135,7 @@ def read_register(worker: "Worker", client: Client, key: int) -> object:
         found = client.space(REGISTERS).get([key])
         return None if found is None else found[1]
 
-    return worker.look("read", register(key), look)
+    return worker.look(client, "read", register(key), look)
 
 
 def register(key: int) -> str:
@@ -161,13 +154,11 @@ def append(worker: "Worker", client: Client) -> None:
     reads, appends = keys[: dice.randint(0, 2)], keys[dice.randint(0, 1) :]
     seen: dict[int, list[object]] = {}
 
-    def change(number: int) -> Receipt:
-        with client.transaction() as tx:
-            seen.update({key: list_of(tx, key) for key in reads})
-            for key in appends:
-                tx.space(LISTS).replace([key, [*list_of(tx, key), number]])
-            tx.space(JOURNAL).insert([number, "append"])
-        return receipt_of(tx)
+    def change(tx: Transaction, number: int) -> None:
+        seen.update({key: list_of(tx, key) for key in reads})
+        for key in appends:
+            tx.space(LISTS).replace([key, [*list_of(tx, key), number]])
+        tx.space(JOURNAL).insert([number, "append"])
 
     def steps(number: int) -> object:
         """What was asked for; once it is done, with what was read."""
@@ -192,11 +183,9 @@ def add(worker: "Worker", client: Client) -> None:
     """A new element."""
     which = worker.chapter
 
-    def change(number: int) -> Receipt:
-        with client.transaction() as tx:
-            tx.space(SETS).insert([which, number])
-            tx.space(JOURNAL).insert([number, "add"])
-        return receipt_of(tx)
+    def change(tx: Transaction, number: int) -> None:
+        tx.space(SETS).insert([which, number])
+        tx.space(JOURNAL).insert([number, "add"])
 
     worker.change(client, "add", set_name(which), _itself, change)
 
@@ -204,7 +193,7 @@ def add(worker: "Worker", client: Client) -> None:
 def read_set(worker: "Worker", client: Client) -> None:
     """All elements."""
     which = worker.chapter
-    worker.look("read", set_name(which), lambda: set_of(client, which))
+    worker.look(client, "read", set_name(which), lambda: set_of(client, which))
 
 
 def set_of(client: Client, which: int) -> list[object]:
@@ -224,12 +213,10 @@ def offer(worker: "Worker", client: Client) -> None:
     """A row of an asynchronous space, half of the time in a synchronous transaction."""
     sync = worker.dice.random() < 0.5  # noqa: PLR2004 - half
 
-    def change(number: int) -> Receipt:
-        with client.transaction() as tx:
-            tx.space(QUEUE).insert([number, worker.number])
-            if sync:
-                tx.space(JOURNAL).insert([number, "offer"])
-        return receipt_of(tx)
+    def change(tx: Transaction, number: int) -> None:
+        tx.space(QUEUE).insert([number, worker.number])
+        if sync:
+            tx.space(JOURNAL).insert([number, "offer"])
 
     worker.change(client, "add", QUEUE, _itself, change, sync=sync)
 
@@ -238,12 +225,6 @@ def integer(value: object) -> int:
     """A field that the format says is a number."""
     assert isinstance(value, int)
     return value
-
-
-def receipt_of(tx: Transaction) -> Receipt:
-    """Of a transaction that was committed."""
-    assert tx.receipt is not None
-    return tx.receipt
 
 
 def _itself(number: int) -> object:

@@ -91,9 +91,12 @@ class AsyncClient(AsyncDatabase):
     def _begin(self, call: Call[T], timeout: float | None) -> Ask:
         now = time.monotonic()
         deadline = self._deadline(now, timeout)
-        return self._shell.core.submit(
+        ask = self._shell.core.submit(
             call.kind, call.make, now=now, deadline=deadline, token=call.token
         )
+        if call.begun is not None:
+            call.begun(ask)
+        return ask
 
     def _deadline(self, now: float, timeout: float | None) -> float:
         return now + (self.timeout if timeout is None else timeout)

@@ -124,6 +124,11 @@ class Client(Node):
         """Many requests under way at once: `with db.pipeline() as pipe: ...`."""
         return Pipeline(self, window)
 
+    @property
+    def session(self) -> str:
+        """The session in which the next write is numbered; a token begins with it."""
+        return self._pump.core.numbering.id.hex()
+
     def resolve(self, token: str, *, timeout: float | None = None) -> Receipt:
         """What became of a write whose outcome was unknown: does it again, at most once in all.
 
@@ -179,9 +184,12 @@ class Client(Node):
     def _begin(self, call: Call[T], timeout: float | None) -> Ask:
         now = time.monotonic()
         deadline = self._deadline(now, timeout)
-        return self._pump.core.submit(
+        ask = self._pump.core.submit(
             call.kind, call.make, now=now, deadline=deadline, token=call.token
         )
+        if call.begun is not None:
+            call.begun(ask)
+        return ask
 
     def _wait(self, asks: deque[Ask], most: int) -> None:
         def few() -> bool:

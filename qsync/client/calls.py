@@ -47,12 +47,16 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[T_co]):
-    """`make` builds the request for an id; `read` turns the answered ask into what is returned."""
+    """`make` builds the request for an id; `read` turns the answered ask into what is returned.
+
+    `begun` is told of the ask, which may be given another number as long as it is under way.
+    """
 
     kind: Kind
     make: Callable[[int], Request]
     read: Callable[[Ask], T_co]
     token: Token | None = None
+    begun: Callable[[Ask], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

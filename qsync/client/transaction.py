@@ -4,17 +4,20 @@ Reads inside see what the transaction has written so far. At commit the leader r
 Conflict, and writes nothing, if anything that was read has changed: they are serializable.
 """
 
+from dataclasses import replace
 from types import TracebackType
 from typing import Self, Unpack
 
 from election.messages import Position
 from qsync.client import calls, operations, options
+from qsync.client.asks import Ask
 from qsync.client.calls import Basis, Call, Range
+from qsync.client.numbering import Token
 from qsync.client.operations import Operation
 from qsync.client.options import AsyncRunner, Changes, RangeOptions, Runner, WriteOptions
 from qsync.client.rows import Key, Receipt, Row, Values, key_of
 from qsync.errors import QsyncError, RolledBack
-from qsync.wire.verbs import Name
+from qsync.wire.verbs import Name, Write
 
 
 class Draft:
@@ -30,6 +33,13 @@ class Draft:
         self._reads: list[list[object]] = []
         self._seen: list[Position] = []
         self._looks = 0
+        self._ask: Ask | None = None
+
+    @property
+    def token(self) -> str | None:
+        """Session and number of the commit; None before."""
+        sent = None if self._ask is None else self._ask.request
+        return str(Token(sent.session, sent.seq)) if isinstance(sent, Write) else None
 
     def write(self, operation: Operation) -> None:
         """Add an operation."""
@@ -58,8 +68,11 @@ class Draft:
         self.over = True
         # One look is true by itself. Two must be of one moment, be they at the same tuple.
         if self.ops or self._looks > 1:
-            return calls.write(self.ops, self._commit, self._basis())
+            return replace(calls.write(self.ops, self._commit, self._basis()), begun=self._begun)
         return None
+
+    def _begun(self, ask: Ask) -> None:
+        self._ask = ask
 
     def _basis(self) -> Basis:
         """What was read must be as it was at the oldest of all places, in a log that has them all.
@@ -114,6 +127,11 @@ class Transaction:
     def receipt(self) -> Receipt | None:
         """The proof, after the commit."""
         return self._draft.receipt
+
+    @property
+    def token(self) -> str | None:
+        """Session and number of the commit, whatever became of it; None before. Logs have it."""
+        return self._draft.token
 
 
 class Writes:
@@ -231,6 +249,11 @@ class AsyncTransaction:
     def receipt(self) -> Receipt | None:
         """The proof, after the commit."""
         return self._draft.receipt
+
+    @property
+    def token(self) -> str | None:
+        """Session and number of the commit, whatever became of it; None before. Logs have it."""
+        return self._draft.token
 
 
 async def tried(runner: AsyncRunner, draft: Draft, operation: Operation) -> None:

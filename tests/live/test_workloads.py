@@ -6,7 +6,7 @@ import pytest
 
 from admin import proof, workload
 from admin.checker.verdict import Result
-from admin.history import History
+from admin.history import History, Type
 from admin.lab import Lab
 from admin.loads import Kind
 from admin.workload import Workload
@@ -37,6 +37,7 @@ def test_what_the_clients_of_a_kind_were_told_is_there(home: Lab, kind: Kind) ->
         finally:
             load.stop()
         load.resolve()
+        last = history.new_process()
         written, balances = proof.read_back(client, history, kind)
     history.give_up("the run ended")
     digests = proof.same_digests(home.addresses, timeout=30)
@@ -49,4 +50,12 @@ def test_what_the_clients_of_a_kind_were_told_is_there(home: Lab, kind: Kind) ->
     assert found.linearity.result is Result.PASS
     assert found.linearity.facts >= ACKED
     assert bool(load.tally.spontaneous) == (kind is Kind.QUEUE)
+    changes = [each for each in history.lines if each.f != "read" and each.process < last]
+    ended = [each for each in changes if each.type is not Type.INVOKE]
+    sent = [(each.session, each.seq) for each in ended if each.seq]
+    assert len(set(sent)) == len(sent), "no two operations have one number"
+    assert all(each.seq for each in ended if each.type is Type.OK)
+    assert {(each.session, each.seq) for each in changes if each.seq} == set(sent)
+    looks = [each for each in history.lines if each.f == "read" and each.process < last]
+    assert all(each.session and each.seq is None for each in looks)
     assert bool(balances) == (kind in {Kind.MIXED, Kind.BANK})

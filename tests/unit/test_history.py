@@ -40,6 +40,40 @@ def test_a_history_survives_a_file(tmp_path: Path) -> None:
         list(parse(["", "{}"]))
 
 
+def test_an_operation_has_the_number_of_its_request_at_both_ends() -> None:
+    history = History(clock=iter(range(100)).__next__)
+    history.invoke(0, "write", key="k", value=1)
+    history.invoke(1, "read", key="k", session="5e")
+    history.invoke(2, "write", key="k", value=2)
+    history.numbered(0, "5e", 7)
+    history.complete(1, Type.OK, value=None)
+    history.complete(0, Type.FAIL, told=Told(error="CONFLICT"))
+    history.give_up("the run ended")
+    write, read, other = operations(history.lines)
+    assert (write.session, write.seq) == ("5e", 7)
+    assert (read.session, read.seq) == ("5e", None)
+    assert (other.session, other.seq) == (None, None)
+    requests = [(each.process, each.session, each.seq) for each in history.lines]
+    assert requests == [
+        (0, "5e", 7),
+        (1, "5e", None),
+        (2, None, None),
+        (1, "5e", None),
+        (0, "5e", 7),
+        (2, None, None),
+    ]
+    assert [each.index for each in history.lines] == list(range(6))
+    assert [each.time for each in history.lines] == list(range(6)), "a number takes no time"
+
+
+def test_a_number_is_of_what_is_under_way() -> None:
+    history = History()
+    history.invoke(0, "write", key="k", value=1)
+    history.complete(0, Type.OK)
+    with pytest.raises(KeyError):
+        history.numbered(0, "5e", 7)
+
+
 def test_what_a_line_seldom_has_survives_a_file_too() -> None:
     line = Line(index=0, time=0, process=0, type=Type.OK, f="read", floor=7, log_index=9, session=3)
     assert list(parse([line.as_json()])) == [line]

@@ -1,6 +1,7 @@
 """What a client library keeps of a transaction until its commit."""
 
 from election.messages import Index, Position, Term
+from qsync.client.asks import Ask, Kind
 from qsync.client.transaction import Draft
 from qsync.wire.verbs import Write
 
@@ -42,3 +43,21 @@ def test_a_commit_names_every_log_that_was_read() -> None:
     assert isinstance(request, Write)
     assert request.snapshot == EARLY.index
     assert list(request.reads) == [["p", 7, 3], ["p", 9, 4], ONE, TWO]
+
+
+def test_a_transaction_has_the_number_that_its_commit_has_now() -> None:
+    """A commit that was never sent gets another number when its session is gone."""
+    draft = Draft({})
+    draft.write(["anything"])
+    assert draft.token is None
+    call = draft.end({})
+    assert call is not None
+    assert call.begun is not None
+    assert draft.token is None, "nothing was asked yet"
+    request = call.make(1)
+    assert isinstance(request, Write)
+    ask = Ask(Kind.WRITE, request._replace(session=b"ab", seq=7), b"", now=0.0, deadline=1.0)
+    call.begun(ask)
+    assert draft.token == "6162:7"
+    ask.request = request._replace(session=b"cd", seq=1)
+    assert draft.token == "6364:1"
