@@ -1,6 +1,7 @@
 """The documents: links lead somewhere, and every code and option has its line."""
 
 import ast
+import functools
 import importlib
 import re
 from collections.abc import Iterator
@@ -89,6 +90,7 @@ def test_every_page_can_be_reached_from_the_index() -> None:
     assert not missing
 
 
+@functools.cache
 def codes() -> list[tuple[int, str]]:
     """Number and code of every error class in the sources, imported or not."""
     found: list[tuple[int, str]] = []
