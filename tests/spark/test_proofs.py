@@ -30,3 +30,20 @@ def test_breaches_found_on_spark_show_the_rows_that_prove_them(
     (hole,) = found["row_missing"]["log-dense"].breaches
     assert [each.row["index"] for each in hole.witness] == [hole.index]
     assert {each.row["node"] for each in hole.witness} == {2}
+
+
+def test_both_tiers_say_at_which_entry_a_feed_went_wrong_and_show_it(
+    session: "SparkSession", tmp_path: Path
+) -> None:
+    names = ("feed_skips", "feed_repeats", "feed_out_of_order", "feed_gives_what_was_rolled_back")
+    paths = [save(planted(PLANTED[name]), tmp_path).path for name in names]
+    found = judge(session, paths)
+    proofs.prove(session, paths, found)
+    for path in paths:
+        here = BY_ID["feed-complete"].find(load(path)).breaches
+        there = found[path.name]["feed-complete"].breaches
+        assert here
+        assert {each.where: each.witness for each in there} == {e.where: e.witness for e in here}
+        upto = max(each.last for each in load(path).logs.values())
+        assert all(0 < each.index <= upto for each in here)
+        assert all(each.witness for each in here)

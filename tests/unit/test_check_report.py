@@ -12,13 +12,14 @@ import pytest
 from typing_extensions import override
 
 from admin.checker.bundles import check_bundle
-from admin.checker.quick import Report, check_file
+from admin.checker.quick import Checked, Report, check_file
 from admin.checker.report import page, story
 from admin.checker.report.page import Circumstances, render
 from admin.checker.report.places import placed, proven
 from admin.checker.report.sentence import sentence, summed
 from admin.checker.report.story import tell
 from admin.checker.report.thin import Counted, Thinned
+from admin.checker.rules.rule import KEYS
 from admin.checker.verdict import EXAMPLES_MAX, KEPT_MAX, Result, Verdict, Violation, conclude
 from admin.evidence.bundle import Bundle, write
 from admin.evidence.manifest import Manifest, NodeFacts
@@ -195,6 +196,46 @@ def test_what_has_no_rows_is_given_those_around_it(tmp_path: Path) -> None:
     entries, samples = proven(found, bare)
     assert [each.row["index"] for each in entries.rows] == [2, 2, 1, 3, 1, 3]
     assert [each.row["sample"] for each in samples.rows] == [2, 3, 4]
+
+
+def test_a_feed_that_leaves_something_out_is_marked_when_that_was_confirmed(tmp_path: Path) -> None:
+    found = two_reigns(tmp_path / "run")
+    answer: Row = {"reader": 1, "number": 77, "after": 0, "upto": 3, "places": [[1, 1], [2, 1]]}
+    logs = [entry(node, index, space=600) for node in (1, 2) for index in (1, 2, 3)]
+    write(found.path, found.manifest, {"wal": logs, "feeds": [answer]})
+    marks = placed(found, tell(found), check_bundle(found.path))
+    (mark,) = [each for each in marks if each.violation.invariant == "feed-complete"]
+    assert (mark.violation.index, mark.at) == (3, 8.0)
+    shown = [(each.table, each.row.get("index")) for each in mark.violation.rows]
+    assert shown == [("feeds", None), ("wal", 3)]
+
+
+@pytest.mark.parametrize(
+    ("invariant", "index", "table", "at"),
+    [
+        ("feed-complete", 3, "wal", 8.0),
+        ("rolled-back-hidden", 1, "ops", 1.0),
+        ("limbo-replay", 2, "status", 6.0),
+        ("status-coherent", 2, "status", 6.0),
+        ("reads-fresh", 3, "events", 4.0),
+    ],
+)
+def test_a_violation_is_marked_at_the_row_that_it_is_numbered_by(
+    tmp_path: Path, invariant: str, index: int, table: str, at: float
+) -> None:
+    """Numbers of lines, samples and events are no places in the log."""
+    found = two_reigns(tmp_path / "run")
+    event: Row = {"node": 1, "generation": 1, "life": 1, "number": 3, "name": "served"}
+    write(found.path, found.manifest, {"events": [event | {"time_mono": int(14e9)}]})
+    verdict = conclude(
+        invariant, facts=1, violations=[Violation(invariant=invariant, message="", index=index)]
+    )
+    report = check_bundle(found.path)
+    report = dataclasses.replace(report, checked=(Checked(verdict=verdict, seconds=0.0),))
+    (mark,) = placed(found, tell(found), report)
+    assert mark.at == at
+    assert mark.violation.rows[0].table == table
+    assert mark.violation.rows[0].row[KEYS[table]] == index
 
 
 def test_the_page_has_the_verdict_every_invariant_and_a_section_a_proof(tmp_path: Path) -> None:

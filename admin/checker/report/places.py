@@ -8,8 +8,12 @@ from admin.checker.quick import Report
 from admin.checker.report.scan import entries, scan
 from admin.checker.report.story import Story
 from admin.checker.rules.catalogue import BY_ID
+from admin.checker.rules.rule import KEYS
 from admin.checker.verdict import KEPT_MAX, Violation
 from admin.evidence.bundle import Bundle
+
+_CLOCKS = {"ops": "time"}
+"""The column of a table that says when, on the clock of the run; usually `time_mono`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,21 +25,25 @@ class Placed:
 
 
 def proven(bundle: Bundle, violations: Sequence[Violation]) -> list[Violation]:
-    """With rows of evidence, where none came with them: entries around, or rows of the term."""
+    """With rows of evidence, where none came with them.
+
+    The entries around, the row of another table that it is numbered by, or rows of the term.
+    """
     bare = [each for each in violations if not each.rows and not each.witness]
     around = {
         index
         for each in bare
-        if each.index and "wal" in _needs(each)
+        if each.index and _in_log(each)
         for index in range(max(1, each.index - 1), each.index + 2)
     }
     logs = [exhibit("wal", row) for row in entries(bundle, around)]
-    terms = {each.term for each in bare if each.term and "wal" not in _needs(each)}
+    terms = {each.term for each in bare if each.term and not _in_log(each)}
+    numbers = {table: {e.index for e in bare if e.index and _counts(e) == table} for table in KEYS}
     others = [
         exhibit(table, row)
-        for table in ("status", "events")
-        for row in (scan(bundle, table) if terms else ())
-        if row.get("term") in terms
+        for table in ("status", "events", "ops")
+        for row in (scan(bundle, table) if terms or numbers[table] else ())
+        if row.get("term") in terms or row.get(KEYS[table]) in numbers[table]
     ]
     return [_with_rows(each, logs, others) if each in bare else each for each in violations]
 
@@ -43,7 +51,10 @@ def proven(bundle: Bundle, violations: Sequence[Violation]) -> list[Violation]:
 def _with_rows(
     violation: Violation, logs: Iterable[Exhibit], others: Iterable[Exhibit]
 ) -> Violation:
-    if "wal" in _needs(violation):
+    table = _counts(violation)
+    if violation.index and table != "wal":
+        here = [e for e in others if (e.table, e.row.get(KEYS[table])) == (table, violation.index)]
+    elif "wal" in _needs(violation):
         here = [e for e in logs if abs(_int(e, "index") - violation.index) <= 1]
         here.sort(key=lambda e: (abs(_int(e, "index") - violation.index), _int(e, "node")))
     else:
@@ -51,6 +62,17 @@ def _with_rows(
         here = [e for e in others if e.table in needs and e.row.get("term") == violation.term]
         here = [e for e in here if violation.node in {0, e.row.get("node")}]
     return replace(violation, rows=tuple(here[:EXHIBITS_MAX]))
+
+
+def _in_log(violation: Violation) -> bool:
+    """Its index is one of the log."""
+    return _counts(violation) == "wal" and "wal" in _needs(violation)
+
+
+def _counts(violation: Violation) -> str:
+    """The table by whose rows it is numbered."""
+    rule = BY_ID.get(violation.invariant)
+    return "wal" if rule is None else rule.counts
 
 
 def _needs(violation: Violation) -> tuple[str, ...]:
@@ -79,12 +101,13 @@ def _moment(story: Story, violation: Violation, times: dict[int, float]) -> floa
     operations = [times[each.number] for each in violation.witness if each.number in times]
     if operations:
         return max(operations)
-    clocks = [each.row.get("time_mono") for each in violation.rows]
+    clocks = [each.row.get(_CLOCKS.get(each.table, "time_mono")) for each in violation.rows]
     known = [story.since(each) for each in clocks if isinstance(each, int)]
     if known and not story.walls and max(known) <= story.length:
         return max(known)
     indexes = [_int(each, "index") for each in violation.rows if each.table == "wal"]
-    place = violation.index or max(indexes, default=0)
+    numbered = violation.index if _counts(violation) == "wal" else 0
+    place = numbered or max(indexes, default=0)
     if place and (not _needs(violation) or "wal" in _needs(violation)):
         return story.reached(place)
     return story.led(violation.term) if violation.term else None

@@ -1,5 +1,7 @@
 """A feed of changes is ordered, gives everything once, and nothing that was rolled back."""
 
+from collections.abc import Container, Iterable
+
 from admin.checker.exhibit import Exhibit, exhibit
 from admin.checker.rules.fates import replay
 from admin.checker.rules.rule import Finding, Rule
@@ -30,6 +32,7 @@ def find(run: Run) -> Finding:
         index for (index, _), at in given.items() if (log.space[at] or 0) >= USER_SPACE_MIN
     )
     last: dict[int, Row] = {}
+    broken: set[int] = set()
     for row in sorted(run.feeds, key=lambda each: number(each, "number")):
         reader, after, end = (number(row, name) for name in ("reader", "after", "upto"))
         found.facts += 1
@@ -38,36 +41,40 @@ def find(run: Run) -> Finding:
         rows = [exhibit("feeds", each) for each in (before, row) if each is not None]
         if before is not None and number(before, "upto") != after:
             why = f"was given up to {number(before, 'upto')}, and goes on after {after}"
-            _broken(found, row, why, rows)
+            index = min(number(before, "upto"), after) + 1
+            _broken(found, broken, index, f"reader {reader} of the feed {why}", rows)
         if end <= upto:
-            why, place = _wrong(row, given, [each for each in due if after < each <= end])
+            index, why = wrong(row, given, [each for each in due if after < each <= end])
             if why:
-                _broken(found, row, why, rows + log.shows(-1 if place is None else place))
+                shown = [given[place] for place in given if place[0] == index]
+                text = f"reader {reader} of the feed {why}"
+                _broken(found, broken, index, text, rows + log.shows(*shown))
     return found
 
 
-def _wrong(row: Row, given: dict[Place, int], due: list[int]) -> tuple[str, int | None]:
-    """What is wrong with an answer, and the entry that shows it."""
+def wrong(row: Row, given: Container[Place], due: Iterable[int]) -> tuple[int, str]:
+    """The first index at which an answer is not what the log has there, and how."""
     after, end = number(row, "after"), number(row, "upto")
     listed = row.get("places")
     places = [(int(one), int(two)) for one, two in listed] if isinstance(listed, list) else []
     for index, term in places:
         if not after < index <= end:
-            return f"was given {index}, which is not between {after} and {end}", None
+            return index, f"was given {index}, which is not between {after} and {end}"
         after = index
         if (index, term) not in given:
-            return f"was given {index} of term {term}, which is no confirmed transaction", None
+            return index, f"was given {index} of term {term}, which is no confirmed transaction"
     had = {index for index, _ in places}
     missed = next((each for each in due if each not in had), None)
-    if missed is None:
-        return "", None
-    place = next(at for (index, _), at in given.items() if index == missed)
-    return f"was not given {missed}", place
+    return (0, "") if missed is None else (missed, f"was not given {missed}")
 
 
-def _broken(found: Finding, row: Row, why: str, rows: list[Exhibit]) -> None:
-    message = f"reader {row['reader']} of the feed {why}"
-    found.broken(FEED, message, rows, index=number(row, "number"))
+def _broken(
+    found: Finding, broken: set[int], index: int, message: str, rows: list[Exhibit]
+) -> None:
+    """The first answer that is wrong about an entry stands for all that are."""
+    if index not in broken:
+        broken.add(index)
+        found.broken(FEED, message, rows, index=index)
 
 
 def _longest(run: Run) -> tuple[Log | None, int]:

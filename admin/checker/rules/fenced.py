@@ -54,4 +54,4 @@ def find(run: Run) -> Finding:
     return found
 
 
-RULE = Rule(FENCED, "a leader that was replaced stops in time", ("status",), find)
+RULE = Rule(FENCED, "a leader that was replaced stops in time", ("status",), find, counts="status")

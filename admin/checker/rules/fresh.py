@@ -21,4 +21,4 @@ def find(run: Run) -> Finding:
     return found
 
 
-RULE = Rule(FRESH, "reads show what was answered before", ("events",), find)
+RULE = Rule(FRESH, "reads show what was answered before", ("events",), find, counts="events")

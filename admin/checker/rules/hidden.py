@@ -71,4 +71,4 @@ def _gone(run: Run) -> dict[Request, tuple[Log, int]]:
     return {request: place for request, place in gone.items() if request not in there}
 
 
-RULE = Rule(HIDDEN, "what was rolled back is never read", ("wal", "ops"), find)
+RULE = Rule(HIDDEN, "what was rolled back is never read", ("wal", "ops"), find, counts="ops")

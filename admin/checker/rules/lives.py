@@ -84,4 +84,6 @@ def _safe(sample: Status | None) -> int:
     return min(sample.confirmed or 0, sample.written)
 
 
-RULE = Rule(FORWARD, "a restart loses nothing that was on the disk", ("status",), find)
+RULE = Rule(
+    FORWARD, "a restart loses nothing that was on the disk", ("status",), find, counts="status"
+)

@@ -25,4 +25,4 @@ def find(run: Run) -> Finding:
     return found
 
 
-RULE = Rule(MEET, "every quorum meets every majority", ("status",), find)
+RULE = Rule(MEET, "every quorum meets every majority", ("status",), find, counts="status")

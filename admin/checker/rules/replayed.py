@@ -92,4 +92,6 @@ def limbo(
     return (len(queue), queue[0] if queue else last), None
 
 
-RULE = Rule(REPLAY, "the limbo is what the log makes of it", ("wal", "status"), find)
+RULE = Rule(
+    REPLAY, "the limbo is what the log makes of it", ("wal", "status"), find, counts="status"
+)

@@ -29,4 +29,6 @@ def find(run: Run) -> Finding:
     return found
 
 
-RULE = Rule(REST, "after healing one leads and nothing is pending", ("status",), find)
+RULE = Rule(
+    REST, "after healing one leads and nothing is pending", ("status",), find, counts="status"
+)

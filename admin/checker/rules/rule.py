@@ -12,7 +12,7 @@ from admin.checker.rules.run import Log, Run
 class Breach:
     """One place where an invariant does not hold. `node` 0: it takes several nodes to see it.
 
-    `witness`: the few rows that prove it.
+    `index`: of which table, the rule says. `witness`: the few rows that prove it.
     """
 
     invariant: str
@@ -56,14 +56,24 @@ class Finding:
         self.breaches.append(Breach(invariant=invariant, message=message, witness=rows, **where))
 
 
+KEYS = {"wal": "index", "status": "sample", "events": "number", "ops": "index"}
+"""By table: the column that the index of a breach is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """An invariant: its id, what it says, the tables it cannot do without, and the function."""
+    """An invariant: its id, what it says, the tables it cannot do without, and the function.
+
+    `counts`: the table by whose rows its breaches are numbered, where they are (see `KEYS`).
+    `idle`: why nothing was examined, if nothing was.
+    """
 
     id: str
     title: str
     needs: tuple[str, ...]
     find: Callable[[Run], Finding]
+    counts: str = field(default="wal", kw_only=True)
+    idle: str = field(default="", kw_only=True)
 
 
 def followed(run: Run, follow: Callable[[Log, Finding], None], *, whole: bool = False) -> Finding:

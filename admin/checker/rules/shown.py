@@ -91,9 +91,15 @@ def digests(run: Run) -> Finding:
 MONOTONE, ONE_WRITABLE = "status-monotone", "one-writable"
 COHERENT, DIGESTS = "status-coherent", "digests-equal"
 RULES = (
-    Rule(MONOTONE, "nothing that only grows goes back", ("status",), monotone),
+    Rule(MONOTONE, "nothing that only grows goes back", ("status",), monotone, counts="status"),
     Rule(ONE_WRITABLE, "one node takes writes in a term", ("status",), one_writable),
-    Rule(COHERENT, "confirmed, visible, last and limbo fit together", ("status",), coherent),
+    Rule(
+        COHERENT,
+        "confirmed, visible, last and limbo fit together",
+        ("status",),
+        coherent,
+        counts="status",
+    ),
     Rule(DIGESTS, "nodes at the same place show the same", ("digests",), digests),
 )
 

@@ -48,7 +48,7 @@ def _around(session: "SparkSession", path: Path, broken: Iterable[tuple[str, Fin
     shown = [
         (finding, each)
         for id_, finding in broken
-        if "wal" in BY_ID[id_].needs
+        if "wal" in BY_ID[id_].needs and BY_ID[id_].counts == "wal"
         for each in finding.breaches[:EXAMPLES_MAX]
         if each.index
     ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from admin.checker.rules import feeds as rules
 from admin.checker.rules.feeds import USER_SPACE_MIN
 from admin.checker.spark.arrays import Flags, Numbers, among, known, numbers
 from admin.checker.spark.found import BREACH, FACTS, Found
@@ -62,13 +63,21 @@ class Given:
         if end and (np.diff(self.index) > 0).all():
             at = np.minimum(at, end - 1)
             return bool(((self.index[at] != index) | (self.term[at] != term)).any())
-        there = set(zip(self.index.tolist(), self.term.tolist(), strict=True))
-        return not there.issuperset(zip(index.tolist(), term.tolist(), strict=True))
+        return not self.places().issuperset(zip(index.tolist(), term.tolist(), strict=True))
 
     def missed(self, index: Numbers, after: int, upto: int) -> bool:
         """Something that is due is not among these."""
+        return bool(np.setdiff1d(self.due_in(after, upto), index).size)
+
+    def due_in(self, after: int, upto: int) -> list[int]:
+        """Those above the first place, up to the last."""
         first, end = np.searchsorted(self.due, (after + 1, upto + 1)).tolist()
-        return bool(np.setdiff1d(self.due[first:end], index).size)
+        found: list[int] = self.due[first:end].tolist()
+        return found
+
+    def places(self) -> set[tuple[int, int]]:
+        """Index and term of all of them."""
+        return set(zip(self.index.tolist(), self.term.tolist(), strict=True))
 
 
 def feeds(tables: Tables) -> "DataFrame":
@@ -99,24 +108,28 @@ def look(answers: Answers) -> Iterator[Found]:
         yield Found(run, FACTS, _ID, amount=facts)
     else:
         odd = list(wrong(answers))
-    for number in odd:
-        text = f"answer {number} of a feed is not what the log has there"
-        yield Found(run, BREACH, _ID, index=number, message=text)
+    for index, number in odd:
+        text = f"answer {number} of a feed is not what the log has at {index}"
+        yield Found(run, BREACH, _ID, index=index, message=text)
 
 
-def order(feeds: Sequence[Chunk]) -> tuple[int, list[int]]:
-    """How many answers there are, and which do not go on where the one before ended."""
+def order(feeds: Sequence[Chunk]) -> tuple[int, list[tuple[int, int]]]:
+    """How many answers there are; and where some do not go on as the one before ended, and which.
+
+    That is the first index that was left out, or given again.
+    """
     tables = [read(each, _ANSWERS) for each in feeds]
     columns = (np.concatenate([numbers(each, name) for each in tables]) for name in _ANSWERS)
     reader, number, after, upto = columns
     at = np.lexsort((number, reader))
     same = np.diff(reader[at]) == 0
     broken = same & (upto[at][:-1] != after[at][1:])
-    return len(at), number[at][1:][broken].tolist()
+    places = np.minimum(upto[at][:-1], after[at][1:])[broken] + 1
+    return len(at), list(zip(places.tolist(), number[at][1:][broken].tolist(), strict=True))
 
 
-def wrong(answers: Answers) -> Iterator[int]:
-    """Answers that are not what the log has there, by their numbers."""
+def wrong(answers: Answers) -> Iterator[tuple[int, int]]:
+    """Where answers are not what the log has, and which."""
     (chunk,) = answers.feeds
     table = read(chunk, (*_ANSWERS, "places"))
     after, upto, number = (numbers(table, name) for name in ("after", "upto", "number"))
@@ -132,8 +145,14 @@ def wrong(answers: Answers) -> Iterator[int]:
         here, inside = inside[:some], inside[some:]
         given = _given(answers, int(after[here[0]]) + 1, int(ends[some - 1]))
         for at in here.tolist():
-            if _is_odd(places[at].as_py(), given, int(after[at]), int(upto[at])):
-                yield int(number[at])
+            text, begin, end = places[at].as_py(), int(after[at]), int(upto[at])
+            if _is_odd(text, given, begin, end):
+                row: dict[str, object] = {
+                    "after": begin,
+                    "upto": end,
+                    "places": json.loads(text or "null"),
+                }
+                yield rules.wrong(row, given.places(), given.due_in(begin, end))[0], int(number[at])
 
 
 def _is_odd(text: str | None, given: Given, after: int, upto: int) -> bool:
