@@ -6,7 +6,7 @@ from pathlib import Path
 
 from admin import cluster
 from admin.cluster import Survey
-from admin.evidence.bundle import write_part
+from admin.evidence.bundle import Bundle, write_part
 from admin.evidence.collect import Dump
 from admin.evidence.sampling import Recorder
 from admin.evidence.tables import Row
@@ -47,11 +47,12 @@ class Diary:
             "feeds": write_part(folder / "feeds.jsonl", self.feeds),
             "ops": lines,
         }
-        replace(
+        manifest = replace(
             bundle.manifest,
             seed=seed,
             command=f"qsync demo --seed {seed}",
             whole=True,
             faults=bool(self.nemesis),
             rows={**bundle.manifest.rows, **counted},
-        ).save(folder)
+        )
+        Bundle(folder, manifest).seal()

@@ -38,5 +38,4 @@ def to_parquet(bundle: Bundle, folder: Path) -> Bundle:
                 else rows_of(part, bundle.manifest.run_id)
             )
             write(place, batch(table, rows))
-    bundle.manifest.save(folder)
-    return Bundle(folder, bundle.manifest)
+    return Bundle(folder, bundle.manifest).seal()

@@ -52,7 +52,7 @@ def save_all(run: Recorded, lab: Lab, out: Path) -> None:
         "feeds": write_part(out / "feeds.jsonl", run.feeds),
         "ops": len(run.lines),
     }
-    replace(
+    manifest = replace(
         bundle.manifest,
         seed=run.drill.seed,
         command=(
@@ -61,7 +61,8 @@ def save_all(run: Recorded, lab: Lab, out: Path) -> None:
         whole=run.proof is not None,
         faults=True,
         rows={**bundle.manifest.rows, **counted},
-    ).save(out)
+    )
+    Bundle(out, manifest).seal()
     _write(out / "timeline.jsonl", (_of_event(event) for event in run.events))
     _write(out / "drill.json", [asdict(run.drill)])
     for node in lab.nodes:

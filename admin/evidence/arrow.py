@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from admin.evidence import opening
 from admin.evidence.bundle import Bundle, Part, in_one_step
-from admin.evidence.manifest import NoEvidence
+from admin.evidence.manifest import ANEW, NoEvidence
 from admin.evidence.rows import kind_name
 from admin.evidence.tables import RUN, TABLES, Row, Type
 from qsync.wire import packed
@@ -72,7 +72,7 @@ def damage_told(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
-        raise NoEvidence(f"{path} cannot be read: {error}") from error
+        raise NoEvidence(f"{path} cannot be read: {error}", hint=ANEW) from error
 
 
 def _fitting(part: Part, found: pa.Schema) -> list[str]:

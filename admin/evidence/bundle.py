@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from admin.evidence import checksums
 from admin.evidence.manifest import MANIFEST, Manifest, NoEvidence
 from admin.evidence.tables import FITS, RUN, TABLES, Row
 
@@ -57,7 +58,33 @@ class Bundle:
         return [_part(table, path, below) for path in found if path.is_file()]
 
     def check_whole(self) -> None:
-        """Raises NoEvidence where parts of logs are missing: a gap proves nothing."""
+        """Raises NoEvidence where it is damaged, or parts of logs are missing.
+
+        A gap proves nothing, and what a disk did is nothing that nodes did.
+        """
+        self.check_logs()
+        for name, wanted in self.manifest.checksums.items():
+            checksums.check(self.path / name, wanted)
+
+    def check_part(self, part: Part) -> None:
+        """Raises NoEvidence unless a file is as it was written; of many nothing is known."""
+        wanted = self.manifest.checksums.get(self._name(part))
+        if wanted is not None:
+            checksums.check(part.path, wanted)
+
+    def seal(self) -> "Bundle":
+        """Save the manifest with checksums of all tables: from now on no file may change."""
+        parts = [part for table in TABLES for part in self.parts(table)]
+        found = {self._name(part): checksums.of(part.path) for part in parts}
+        sealed = replace(self.manifest, checksums=found)
+        sealed.save(self.path)
+        return Bundle(self.path, sealed)
+
+    def _name(self, part: Part) -> str:
+        return part.path.relative_to(self.path).as_posix()
+
+    def check_logs(self) -> None:
+        """Raises NoEvidence where parts of logs are missing."""
         if self.manifest.source in DUMPS and not self.manifest.rows:
             raise NoEvidence(f"{self.path} is not whole: its dump was interrupted", hint=_GO_ON)
         parts = self.parts("wal")
@@ -156,9 +183,7 @@ def write(folder: Path, manifest: Manifest, tables: dict[str, Iterable[Row]]) ->
     """A small bundle at once: a file a table."""
     folder.mkdir(parents=True, exist_ok=True)
     counted = {name: write_part(folder / f"{name}{LINES}", rows) for name, rows in tables.items()}
-    known = _with_rows(manifest, counted)
-    known.save(folder)
-    return Bundle(folder, known)
+    return Bundle(folder, _with_rows(manifest, counted)).seal()
 
 
 def log_part(folder: Path, node: int, generation: int, first: int, last: int) -> Path:

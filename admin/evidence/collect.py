@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
-from admin.evidence import events, parts, rows
+from admin.evidence import checksums, events, parts, rows
 from admin.evidence.bundle import LINES, PARQUET, Bundle, is_bundle, log_part, rows_of, write_part
 from admin.evidence.generations import Generations
 from admin.evidence.inside import Inside, gather
@@ -82,7 +82,7 @@ class Dump:
         manifest = self._manifest(accounts, source)
         self._forget_others(manifest.nodes)
         beginnings = [self._cleared(each) for each in manifest.nodes]
-        manifest.save(self.folder)
+        replace(manifest, checksums=self._kept_sums()).save(self.folder)
         found = [
             self._log(witness, facts, last)
             for witness, facts, last in zip(known, manifest.nodes, beginnings, strict=True)
@@ -96,8 +96,7 @@ class Dump:
             "digests": write_part(self.folder / f"digests{LINES}", digests),
         }
         manifest = self._happened(inside, replace(manifest, nodes=tuple(found), rows=counted))
-        manifest.save(self.folder)
-        return Bundle(self.folder, manifest)
+        return Bundle(self.folder, manifest).seal()
 
     # -- what happened inside
 
@@ -142,9 +141,10 @@ class Dump:
             return
         self._before = former.manifest
         self._generations.take(former.manifest.nodes)
-        status = [
-            row for part in former.parts("status") for row in rows_of(part, former.manifest.run_id)
-        ]
+        status: list[Row] = []
+        for part in former.parts("status"):
+            former.check_part(part)
+            status += rows_of(part, former.manifest.run_id)
         for row in status:
             row[RUN] = self.name
         first = len(status)
@@ -164,7 +164,7 @@ class Dump:
         former = before.nodes if before is not None and alike else ()
         same = [e for e in former if (e.node, e.uuid) == (facts.node, facts.uuid)]
         if same:
-            while last + size <= same[0].confirmed and self._place(facts, last).is_file():
+            while last + size <= same[0].confirmed and self._is_kept(self._place(facts, last)):
                 last += size
         for folder in self._place(facts, 0).parent.parent.glob(f"{facts.node}.*"):
             mine = folder == self._place(facts, 0).parent
@@ -173,6 +173,20 @@ class Dump:
                 if not mine or not whole or int(each.stem.split("-")[0]) > last:
                     each.unlink()
         return last
+
+    def _is_kept(self, place: Path) -> bool:
+        """A part is there, and as it was written; what is damaged is read again."""
+        if self._before is None or not place.is_file():
+            return False
+        name = place.relative_to(self.folder).as_posix()
+        wanted = self._before.checksums.get(name)
+        return wanted is None or not checksums.damage(place, wanted)
+
+    def _kept_sums(self) -> dict[str, dict[str, int]]:
+        """Of the parts that stay, for the next dump, should this one be interrupted."""
+        former = {} if self._before is None else self._before.checksums
+        there = {name: each for name, each in former.items() if name.startswith("wal/")}
+        return {name: each for name, each in there.items() if (self.folder / name).is_file()}
 
     def _forget_others(self, nodes: Sequence[NodeFacts]) -> None:
         """Logs of nodes that are not in this dump."""

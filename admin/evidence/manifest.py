@@ -1,8 +1,9 @@
 """The manifest of a bundle of evidence: what run it is of, which nodes, and what is in it."""
 
 import json
+import zlib
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import get_args, get_origin
 
@@ -13,6 +14,11 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 PART_ENTRIES = 65_536
 """Part `k` of every log holds the entries `k * PART_ENTRIES + 1 .. (k + 1) * PART_ENTRIES`."""
+ANEW = "of a dump, delete it and run `qsync dump` into this folder again"
+"""What to do about a file that is damaged."""
+AGAIN = f"{ANEW}; if it was changed on purpose, remove its entry from `checksums` in {MANIFEST}"
+"""What to do about one that is not as it was written."""
+_SUMS, _CRC = "checksums", "crc"
 
 
 class NoEvidence(ConfigError):
@@ -48,7 +54,7 @@ class Manifest:
 
     `whole`: the cluster had come to rest, so nodes must be equal. `clock`: what `time_mono` is:
     `one` clock for all rows, or every node's `own`. `faults` says whether any were meant to be.
-    `gaps`: of tables that are not whole, why.
+    `gaps`: of tables that are not whole, why. `checksums`: of its files, see there.
     """
 
     run_id: str
@@ -67,11 +73,15 @@ class Manifest:
     settings: dict[str, object] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
     gaps: dict[str, str] = field(default_factory=dict)
+    checksums: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def save(self, folder: Path) -> None:
-        """Replace the manifest of a folder in one step."""
+        """Replace the manifest of a folder in one step, with a checksum of its own."""
+        members = json.loads(json.dumps(asdict(self)))
+        sums = {MANIFEST: {_CRC: _crc(members)}, **members[_SUMS]}
         fresh = folder / f".{MANIFEST}.new"
-        fresh.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
+        text = json.dumps(members | {_SUMS: sums}, indent=2)
+        fresh.write_text(text + "\n", encoding="utf-8")
         fresh.replace(folder / MANIFEST)
 
     @classmethod
@@ -88,11 +98,23 @@ class Manifest:
             if not isinstance(nodes, list):
                 raise NoEvidence(f"{path} cannot be read: nodes is no array")
             known = [NodeFacts(**_members(NodeFacts, each)) for each in nodes]  # type: ignore[arg-type]  # they are checked there
-            return cls(**_members(cls, found | {"nodes": tuple(known)}))  # type: ignore[arg-type]  # the same
+            manifest = cls(**_members(cls, found | {"nodes": tuple(known)}))  # type: ignore[arg-type]  # the same
         except FileNotFoundError:
             raise NoEvidence(f"{folder} is no bundle of evidence: it has no {MANIFEST}") from None
         except (OSError, ValueError, TypeError) as error:
             raise NoEvidence(f"{path} cannot be read: {error}") from error
+        sums = dict(manifest.checksums)
+        wanted = sums.pop(MANIFEST, None)
+        if wanted is not None and wanted.get(_CRC) != _crc(found):
+            told = f"its checksum is {_crc(found)} and not {wanted.get(_CRC)}"
+            raise NoEvidence(f"{path} is damaged: {told}", hint=AGAIN)
+        return replace(manifest, checksums=sums)
+
+
+def _crc(members: Mapping[str, object]) -> int:
+    """Of all it says but the checksums: who changes a file on purpose removes only its entry."""
+    said = {name: each for name, each in members.items() if name != _SUMS}
+    return zlib.crc32(json.dumps(said, sort_keys=True).encode())
 
 
 def _members(cls: "type[Manifest | NodeFacts]", found: object) -> dict[str, object]:

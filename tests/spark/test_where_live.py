@@ -164,6 +164,8 @@ def test_bundles_of_one_name_are_judged_each_by_itself(bundle: Bundle, tmp_path:
 def test_what_ends_a_job_is_told_in_a_line(session: "SparkSession", bundle: Bundle) -> None:
     with (bundle.path / "wal.jsonl").open("a") as file:
         file.write("no row\n")
+    # As if it had been written so: only tasks meet it.
+    bundle.seal()
     with pytest.raises(NoEvidence, match=r"^NO_EVIDENCE: [^ ]*wal\.jsonl.* is no row"):
         check_bundles([bundle.path])
     assert session.range(3).count() == 3

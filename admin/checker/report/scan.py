@@ -89,5 +89,6 @@ def _chosen(part: Part, indexes: Collection[int]) -> Iterator[Row]:
     """By the statistics of the file, so that most of it is not decoded."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - comes with the extra
 
-    found = pq.read_table(part.path, filters=[("index", "in", list(indexes))])
+    wanted = [("index", "in", list(indexes))]
+    found = pq.read_table(part.path, filters=wanted, page_checksum_verification=True)
     yield from found.to_pylist()

@@ -130,8 +130,10 @@ class Reader(DataSourceReader):
         for path in self._paths:
             bundle = Bundle.open(Path(path))
             run_id = bundle.manifest.run_id
-            parts = bundle.parts(self._table)
-            found += [(run_id, part) for part in parts if self._bounds.admit(run_id, part)]
+            for part in bundle.parts(self._table):
+                if self._bounds.admit(run_id, part):
+                    bundle.check_part(part)
+                    found.append((run_id, part))
         if not self._aligned:
             return list(_packed(found))
         found.sort(key=_range)
