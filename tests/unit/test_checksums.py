@@ -28,15 +28,19 @@ FLIPS = 60
 SEEDS = range(46, 56)
 
 
-@pytest.fixture(scope="module")
-def clean(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+def recorded(folder: Path) -> Bundle:
     """A short run in which nothing is wrong, and which has every table."""
     for seed in SEEDS:
-        _, bundle = record(Plan(seed=seed, events=600), tmp_path_factory.mktemp("clean"))
+        _, bundle = record(Plan(seed=seed, events=600), folder / str(seed))
         everything = all(bundle.manifest.rows[name] for name in TABLES)
         if everything and check_bundle(bundle.path).result is Result.PASS:
             return bundle
     raise AssertionError(f"none of {SEEDS} has every table")
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    return recorded(tmp_path_factory.mktemp("clean"))
 
 
 @pytest.fixture

@@ -30,6 +30,8 @@ _ELECTED = (RUN, "node", "generation", "number", "time_mono", "name", "term", "p
 """What is looked at of them."""
 _BUNDLES = "bundles"
 """What a column of the table knows."""
+_VERIFIED = "parquet.page.verify-checksum.enabled"
+"""Of Java's reader, which does not look at checksums of pages by itself."""
 LARGE_BYTES = 16 << 20
 """A bundle whose files of a table are smaller shares a few tasks with others."""
 
@@ -131,5 +133,5 @@ def _read(session: "SparkSession", table: str, path: Path) -> "DataFrame":
 
     bundle = Bundle.open(path)
     files = [str(part.path.absolute()) for part in bundle.parts(table)]
-    found = session.read.schema(_ddl(table)).parquet(*files)
+    found = session.read.option(_VERIFIED, "true").schema(_ddl(table)).parquet(*files)
     return found.withColumn(RUN, f.coalesce(f.col(RUN), f.lit(bundle.manifest.run_id)))

@@ -20,6 +20,7 @@ from admin.checker.quick import Checked, Report
 from admin.checker.readers import Format
 from admin.checker.rules.catalogue import BY_ID
 from admin.checker.rules.rule import Finding
+from admin.checker.spark import intact
 from admin.checker.spark.clients.jobs import decide, judge_histories, outlines
 from admin.checker.spark.clients.keys import Terms, Told
 from admin.checker.spark.columns import Whose
@@ -31,13 +32,16 @@ from admin.checker.spark.proofs import prove
 from admin.checker.spark.session import using_session
 from admin.evidence.arrow import check_files
 from admin.evidence.bundle import Bundle
-from admin.evidence.manifest import Manifest, NoEvidence
+from admin.evidence.manifest import ANEW, Manifest, NoEvidence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _CAUSE = re.compile(r"(?m)^([A-Za-z_][\w.]*(?:Error|Exception|NoEvidence)): (.+)$")
 """The last line of a Python traceback; Spark shows one among many lines of Java's."""
+
+_UNREADABLE = re.compile(r"\[FAILED_READ_FILE\.NO_HINT\] .*\bfile:(?://)?(/.*\.parquet)\. ")
+_JAVA_CAUSE = re.compile(r"(?m)^Caused by: org\.apache\.parquet\.[\w.$]+: (.+)$")
 
 
 def check_bundles(
@@ -56,8 +60,12 @@ def check_bundles(
     Raises NoEvidence, NoJava, NoSpark (also if a history is none).
     """
     bundles = [Bundle.open(path) for path in paths]
+    large = intact.is_large(bundles)
     for each in bundles:
-        each.check_whole()
+        if large:
+            each.check_logs()
+        else:
+            each.check_whole()
         check_files(each)
     runs = [each.manifest.run_id for each in bundles]
     terms = Terms(hints or Hints(), level, steps_max)
@@ -68,6 +76,8 @@ def check_bundles(
         ended_well(),
         watched(session, tell, "judging"),
     ):
+        if large:
+            intact.check(session, bundles)
         for places in _rounds(runs):
             # Whoever reads them elsewhere has another working directory.
             some = [paths[place].absolute() for place in places]
@@ -175,8 +185,17 @@ def _no_evidence(error: Exception) -> NoEvidence | None:
     """Damage that a task met, in its own words."""
     causes = _CAUSE.findall(str(error))
     if not causes or not causes[-1][0].endswith(NoEvidence.__name__):
-        return None
+        return _damaged_parquet(str(error))
     return NoEvidence(causes[-1][1].removeprefix(f"{NoEvidence.code}: "))
+
+
+def _damaged_parquet(text: str) -> NoEvidence | None:
+    """Damage that Spark met itself, in a table that is large."""
+    file, causes = _UNREADABLE.search(text), _JAVA_CAUSE.findall(text)
+    if file is None:
+        return None
+    why = causes[-1] if causes else "Spark cannot decode it"
+    return NoEvidence(f"{file[1]} cannot be read: {why}", hint=ANEW)
 
 
 def _told(error: Exception) -> str:
