@@ -115,6 +115,15 @@ def main(args: list[str] | None = None) -> NoReturn:
 
 def run(args: list[str]) -> int:
     """Run one command; its exit code."""
+    try:
+        return _run(args)
+    except BrokenPipeError:
+        # The reader, such as `head`, has had enough.
+        sys.stderr.close()
+        return Exit.DONE
+
+
+def _run(args: list[str]) -> int:
     style = Style()
     if args and args[0].startswith(EXECUTE):
         args = ["shell", *args]
@@ -130,9 +139,7 @@ def run(args: list[str]) -> int:
         complain(error, style)
         return exit_of(error)
     except BrokenPipeError:
-        # The reader, such as `head`, has had enough.
-        sys.stderr.close()
-        return Exit.DONE
+        raise
     except OSError as error:
         if error.filename is None and error.errno not in _OF_DISKS:
             raise  # Nothing that a user named: a mistake of ours, to be seen whole.

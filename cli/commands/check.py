@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cli.ending import interrupted_politely
 from cli.exits import Exit
 from cli.leaving import Left, lacks_extra
 from cli.options import Duration, json_option, set_options
@@ -134,6 +135,7 @@ def _choices() -> str:
     help="All of it: DIR/report.html, DIR/violations, and DIR/report.json as --json prints it.",
 )
 @json_option
+@interrupted_politely()
 def check(
     *,
     sources: tuple[Path, ...],

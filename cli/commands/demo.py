@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cli.ending import interrupted_politely
 from cli.exits import CheckFailed
 from cli.options import Duration, json_option
 from cli.output import console, document, say, style, text
@@ -31,6 +32,7 @@ _LINE_EVERY_S = 1.0
 @click.option("--clients", type=click.IntRange(1, 100), default=6, show_default=True)
 @click.option("--seed", type=int, default=1, show_default=True, help="For the clients' choices.")
 @json_option
+@interrupted_politely()
 def demo(
     *,
     nodes: int,

@@ -1,11 +1,9 @@
 """`qsync drill`: break a cluster on purpose, watch it, mend it, and judge what it did."""
 
-import signal
 import tempfile
 from dataclasses import asdict, replace
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +12,7 @@ from admin.drills import planning, reader
 from admin.drills.failures import DrillNotHealed, DrillStopped
 from admin.drills.model import Drill
 from admin.lab import Lab
+from cli.ending import interrupted_politely
 from cli.exits import CheckFailed
 from cli.options import json_option, set_options
 from cli.output import document, say, style, text
@@ -110,6 +109,7 @@ def lint(*, files: tuple[str, ...], schema: bool) -> None:
 @click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
 @click.option("--keep", is_flag=True, help="Leave the lab that was made for it.")
 @json_option
+@interrupted_politely()
 def run(
     *,
     drill: str,
@@ -141,7 +141,6 @@ def run(
         _dry_run(found, there, nodes)
         return
     place = out or Path(tempfile.mkdtemp(prefix=f"qsync-drill-{found.name}-"))
-    signal.signal(signal.SIGTERM, _interrupt)
     judged: list[Judged] = []
     for number in range(repeat):
         here = place if repeat == 1 else place / f"{number + 1:03}"
@@ -263,8 +262,3 @@ def _conclude(judged: "list[Judged]", place: Path, junit: Path | None) -> None:
         raise DrillStopped(bad.sentence)
     if End.FAILED in ends:
         raise CheckFailed(bad.sentence)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    """SIGTERM ends a drill as Ctrl-C does: it heals first."""
-    raise KeyboardInterrupt(number, frame is None)

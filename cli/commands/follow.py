@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli import targets
+from cli.ending import while_read
 from cli.exits import Exit
 from cli.leaving import lacks_extra
 from cli.output import say, style, text
@@ -39,10 +40,17 @@ def follow(
         raise lacks_extra(error, "--follow") from None
     say("starting Spark, which takes a while")
     # In this order: Spark, when it starts, takes Ctrl-C for itself.
-    with using_session(spark, settings=settings) as session, _until_interrupted() as stop:
+    unsaid: list[OSError] = []
+    with (
+        using_session(spark, settings=settings) as session,
+        _until_interrupted() as stop,
+        while_read(stop),
+    ):
         say("following; the first look takes a while; Ctrl-C ends it")
         wanted = Wanted(addresses=addresses, seconds=seconds)
-        state = run(session, wanted, told=_teller(), stop=stop)
+        state = run(session, wanted, told=_teller(stop, unsaid), stop=stop)
+    if unsaid:
+        raise unsaid[0]
     return _conclude(state)
 
 
@@ -77,13 +85,20 @@ def _until_interrupted() -> Iterator[threading.Event]:
             signal.signal(number, before)
 
 
-def _teller() -> "Callable[[Sequence[Note]], None]":
-    """Prints lines; it is called from another thread, which does not know how to speak."""
+def _teller(stop: threading.Event, unsaid: list[OSError]) -> "Callable[[Sequence[Note]], None]":
+    """Prints lines; it is called from another thread, which does not know how to speak.
+
+    When nobody can be told any more there is nothing to go on for: the reason is left in `unsaid`.
+    """
     show = _as_json if style().as_json else _as_text
 
     def tell(notes: "Sequence[Note]") -> None:
-        for note in notes:
-            text(show(note))
+        try:
+            for note in notes:
+                text(show(note))
+        except OSError as error:
+            unsaid.append(error)
+            stop.set()
 
     return tell
 

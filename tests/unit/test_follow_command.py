@@ -1,6 +1,7 @@
 """`qsync check --follow` without Spark: what it asks for, prints, and ends with."""
 
 import contextlib
+import errno
 import json
 import os
 import signal
@@ -189,3 +190,22 @@ def test_when_java_ends_with_us_what_was_judged_is_told(monkeypatch: pytest.Monk
 def test_when_java_ends_alone_that_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NoSpark, match=r"Spark's process is gone \(.*Answer from Java"):
         gone(monkeypatch, threading.Event())
+
+
+def test_events_that_cannot_be_written_end_it_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopped: list[bool] = []
+
+    def act(state: Follow, told: "Told", stop: threading.Event) -> None:
+        healthy(state, told, stop)
+        stopped.append(stop.is_set())
+
+    def full(_line: str) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    play(monkeypatch, act)
+    monkeypatch.setattr("cli.commands.follow.text", full)
+    assert run(["check", "--follow", "127.0.0.1:1"]) == 1
+    assert stopped == [True]
+    assert "No space left on device" in capsys.readouterr().err

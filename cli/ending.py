@@ -1,0 +1,82 @@
+"""Commands that are ended from outside clear up first, as with Ctrl-C."""
+
+import os
+import select
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_ASKING = (signal.SIGTERM, signal.SIGHUP)
+_OUTPUTS = (1, 2)
+
+
+@contextmanager
+def interrupted_politely() -> Iterator[None]:
+    """SIGTERM, and SIGHUP when the terminal is closed, do what Ctrl-C does until the block ends.
+
+    Where SIGHUP is ignored, as under nohup, it stays so.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are for the main thread alone
+        return
+    terminals = [number for number in _OUTPUTS if os.isatty(number)]
+
+    def asked(number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGHUP:
+            # It may come twice, from the kernel and from a shell; and what is said while
+            # clearing up must not fail.
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            _silence(terminals)
+        interrupt = signal.getsignal(signal.SIGINT)
+        if not callable(interrupt):
+            raise KeyboardInterrupt  # Ctrl-C is ignored, as in the background of a script
+        interrupt(signal.SIGINT, frame)
+
+    wanted = [each for each in _ASKING if signal.getsignal(each) is signal.SIG_DFL]
+    for each in wanted:
+        signal.signal(each, asked)
+    try:
+        yield
+    finally:
+        for each in wanted:
+            signal.signal(each, signal.SIG_DFL)
+
+
+def _silence(numbers: list[int]) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for each in numbers:
+        os.dup2(nowhere, each)
+    os.close(nowhere)
+
+
+@contextmanager
+def while_read(stop: threading.Event) -> Iterator[None]:
+    """Sets the event when nobody reads our output any more, such as a `head` that has enough.
+
+    Whoever writes finds out by itself; this is for those who may have nothing to write for long.
+    """
+    try:
+        output = sys.stdout.fileno()
+    except (OSError, ValueError):
+        yield  # no file, as in tests
+        return
+    done, end = os.pipe()
+
+    def look() -> None:
+        poll = select.poll()
+        poll.register(output, 0)  # errors and hang-ups are told always
+        poll.register(done, 0)
+        if any(number == output for number, _ in poll.poll()):
+            stop.set()
+
+    looking = threading.Thread(target=look, name="while-read")
+    looking.start()
+    try:
+        yield
+    finally:
+        os.close(end)
+        looking.join()
+        os.close(done)
