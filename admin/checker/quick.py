@@ -12,6 +12,7 @@ from admin.checker.linear import LINEARIZABLE, STEPS_MAX, check
 from admin.checker.operation import Frozen, Operation, happened
 from admin.checker.readers import Format, read
 from admin.checker.verdict import Result, Verdict, merge, overall
+from admin.evidence.bundle import Bundle, Part, is_bundle
 
 TITLES: dict[str, str] = {
     LINEARIZABLE: "every answer is explained by one order of the operations, key by key",
@@ -79,9 +80,14 @@ def check_file(
     level: Level = Level.STRICT_SERIALIZABLE,
     steps_max: int = STEPS_MAX,
 ) -> Report:
-    """Read a history and check all of it. Raises ValueError if it is none, OSError if not there."""
+    """Read a history and check all of it. Raises ValueError if it is none, OSError if not there.
+
+    Raises NoEvidence if it is of a bundle, and not as it was written.
+    """
     known = hints or Hints()
     place = path / HISTORY if path.is_dir() else path
+    if place.name == HISTORY and is_bundle(place.parent):
+        Bundle.open(place.parent).check_part(Part("ops", place))
     history = read(_text_of(place), known.format)
     try:
         kinds, checked = check_operations(history.operations, known, level, steps_max)

@@ -120,6 +120,17 @@ def test_no_flip_in_a_manifest_changes_what_it_says(tmp_path: Path) -> None:
     assert seen[True] > seen[False] > 0
 
 
+def test_a_history_of_a_bundle_is_refused_also_where_it_is_named_alone(bundle: Bundle) -> None:
+    path = bundle.path / "history.jsonl"
+    (bundle.path / "ops.jsonl").rename(path)
+    bundle.seal()
+    assert run(["check", "--quick", str(path)]) == 0
+    flip_a_digit(path)
+    assert run(["check", "--quick", str(path)]) == 2
+    unsealed(bundle.path)
+    assert run(["check", "--quick", str(path)]) != 2
+
+
 def test_a_bundle_without_checksums_is_judged_as_it_is(bundle: Bundle) -> None:
     unsealed(bundle.path)
     (part,) = bundle.parts("status")
