@@ -97,13 +97,15 @@ def status_of(line: Line) -> NodeSample:
     return NodeSample.read(replies.read_map(line.ask(Plain(1, Verb.STATUS))))
 
 
-def batches(piece: Piece, run_id: str) -> Iterator["pa.RecordBatch"]:
-    """The entries as rows of `wal`. Raises Unavailable and LogCut."""
+def batches(
+    piece: Piece, run_id: str, *, timeout: float = FETCH_S_MAX
+) -> Iterator["pa.RecordBatch"]:
+    """The entries as rows of `wal`; `timeout` is for each answer. Raises Unavailable and LogCut."""
     from admin.evidence import arrow  # noqa: PLC0415 - comes with the extra
     from admin.evidence.columns import columns  # noqa: PLC0415 - the same
 
     first, opening = piece.first, SHORT
-    with Line(piece.address, timeout=FETCH_S_MAX) as line:
+    with Line(piece.address, timeout=timeout) as line:
         if line.greeting.instance != piece.uuid:
             raise Unavailable(f"{piece.address} has another directory than {piece.uuid}")
         while first <= piece.last:

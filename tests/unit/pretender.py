@@ -58,6 +58,8 @@ class Pretender:
         self.members: list[Pretender] = []
         self.features: tuple[str, ...] = (packed.FEATURE,)
         self._closing = False
+        self._going = threading.Event()
+        self._going.set()
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._connections: list[socket.socket] = []
         self.address = f"127.0.0.1:{self._socket.getsockname()[1]}"
@@ -74,6 +76,15 @@ class Pretender:
                 except OSError:
                     continue
         self._connections.clear()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """As a stopped process: the kernel takes connections, and nobody answers."""
+        self._going.clear()
+        try:
+            yield
+        finally:
+            self._going.set()
 
     def close(self) -> None:
         """No more."""
@@ -106,9 +117,11 @@ class Pretender:
         )
         acceptor, frames = Acceptor(greeting), Frames()
         try:
+            self._going.wait()
             connection.sendall(acceptor.greet())
             while received := connection.recv(65536):
                 for payload in frames.feed(received):
+                    self._going.wait()
                     if acceptor.hello is None:
                         acceptor.received(payload)
                         connection.sendall(acceptor.accept())

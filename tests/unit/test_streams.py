@@ -1,5 +1,6 @@
 """Running nodes as tables and streams: what is read, from where, and after what went wrong."""
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +12,7 @@ from pyspark.sql.datasource import EqualTo, GreaterThan
 from admin.checker.spark import stream
 from admin.checker.spark.source_live import CUTS_MAX, LiveReader, Pieces
 from admin.checker.spark.stream import Offset, StatusStream, WalStream
+from admin.evidence import live
 from admin.evidence.live import Piece, Poll
 from admin.evidence.manifest import NoEvidence
 from admin.evidence.witnesses import LogCut
@@ -93,6 +95,24 @@ def test_a_silent_node_is_read_on_from_where_it_was(wal: WalStream, nodes: list[
     place = offset["2"]
     assert isinstance(place, dict)
     assert (place["after"], place["index"]) == (5, 5)
+
+
+def test_a_node_that_falls_silent_while_it_is_read_is_not_waited_for(
+    wal: WalStream, nodes: list[Pretender], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "FETCH_S_MAX", 0.2)
+    for each in nodes:
+        each.log = entries(5)
+    offset = settle(wal)
+    for each in nodes:
+        each.log = entries(3, after=each.log)
+    end = wal.latestOffset(offset, None)
+    with nodes[1].paused():
+        begun = time.monotonic()
+        found = rows(wal, *wal.partitions(offset, end))
+        waited = time.monotonic() - begun
+    assert {row[0] for row in found} == {1, 3}
+    assert waited < live.FETCH_S_MAX / 2
 
 
 def test_a_new_directory_is_read_as_the_next_generation(
@@ -216,7 +236,8 @@ def test_nodes_that_do_not_answer_and_tables_they_do_not_have_are_refused(
 def test_a_log_that_is_always_being_cut_is_given_up(
     nodes: list[Pretender], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def cut(_piece: Piece, _run_id: str) -> Iterator[object]:
+    def cut(_piece: Piece, _run_id: str, *, timeout: float) -> Iterator[object]:
+        assert timeout > 0
         tries.append(1)
         yield from ()
         raise LogCut

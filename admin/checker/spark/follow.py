@@ -15,7 +15,7 @@ from admin.checker.follow_window import WINDOW
 from admin.checker.spark.failures import NoSpark
 from admin.checker.spark.session import ending
 from admin.checker.spark.source import QsyncSource
-from admin.evidence.live import FETCH_S_MAX, Poll
+from admin.evidence.live import Poll
 from admin.evidence.tables import TABLES, Row
 from qsync.errors import Unavailable
 
@@ -28,6 +28,8 @@ TRIGGER_S: Final = 0.5
 """A micro-batch begins no sooner after the one before it."""
 LOOK_BACK: Final = 1024
 """Entries before the present that are read, too, so that there is something to compare."""
+FIRST_S_MAX: Final = 5.0
+"""Who does not answer at first for so long is met later."""
 _LOOK_S: Final = 0.25
 _NUMBERS: Final = ("node", "generation", "index", "term", "origin", "lsn", "crc", "promote")
 _STATUS: Final = dict.fromkeys(TABLES["status"].columns)
@@ -99,7 +101,7 @@ def take(state: Follow, found: "pa.Table") -> list[Note]:
 
 def _beginning(addresses: Sequence[str]) -> tuple[list[str], int]:
     """All members, and the index behind which their logs are read."""
-    poll = Poll(addresses, timeout=FETCH_S_MAX)
+    poll = Poll(addresses, timeout=FIRST_S_MAX)
     try:
         samples = poll.statuses()
         if not samples:

@@ -116,11 +116,13 @@ class LiveReader(DataSourceReader):
         return batch(self._table, [{"run_id": self._run_id, **row} for row in rows])
 
 
-def whole(piece: Piece, run_id: str) -> "list[pa.RecordBatch]":
+def whole(
+    piece: Piece, run_id: str, *, timeout: float = live.FETCH_S_MAX
+) -> "list[pa.RecordBatch]":
     """All of a piece, from one log: where that is cut meanwhile, it is fetched again."""
     for _ in range(CUTS_MAX):
         try:
-            return list(live.batches(piece, run_id))
+            return list(live.batches(piece, run_id, timeout=timeout))
         except LogCut:
             continue
     raise NoEvidence(f"the log at {piece.address} is being cut again and again")

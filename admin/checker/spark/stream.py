@@ -36,6 +36,8 @@ REACH: Final = 8192
 """So far back a node is read that is new, was wiped, or lost what it had."""
 TRIGGER_ENTRIES_MAX: Final = 262_144
 """Of one node in one micro-batch; the next one goes on there."""
+FETCH_S_MAX: Final = 3.0
+"""For each answer of a node that is followed: while one is awaited nothing else is judged."""
 Offset: TypeAlias = dict[str, object]
 
 
@@ -151,7 +153,7 @@ class WalStream(DataSourceStreamReader):
         assert isinstance(partition, Pieces)
         for piece in partition.pieces:
             try:
-                yield from whole(piece, self._run_id)
+                yield from whole(piece, self._run_id, timeout=FETCH_S_MAX)
             except QsyncError:
                 return
 
