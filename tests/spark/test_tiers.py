@@ -7,6 +7,7 @@ import pytest
 
 from admin.checker.parquet import to_parquet
 from admin.checker.rules.catalogue import BY_ID, RULES, load, verdict_of
+from admin.checker.rules.catalogue import judge as in_process
 from admin.checker.rules.rule import Finding
 from admin.checker.spark.bounds import Bounds
 from admin.checker.spark.judge import judge, verdicts
@@ -59,6 +60,16 @@ def test_both_tiers_find_the_same_breaches_at_the_same_places(
         assert there == places, name
         results = {rule.id: verdict_of(rule, here[rule.id]).result for rule in RULES}
         assert {each.invariant: each.result for each in verdicts(judged[name])} == results, name
+
+
+def test_both_tiers_say_the_same_of_what_was_not_examined(
+    judged: dict[str, dict[str, Finding]], planted: dict[str, tuple[Bundle, frozenset[str]]]
+) -> None:
+    for name, (bundle, _) in planted.items():
+        here = {each.verdict.invariant: each.verdict for each in in_process(load(bundle.path))}
+        for each in verdicts(judged[name]):
+            if each.result is Result.SKIPPED:
+                assert each.note == here[each.invariant].note, (name, each.invariant)
 
 
 def test_pushed_filters_leave_whole_files_out(tmp_path: Path) -> None:

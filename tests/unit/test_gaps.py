@@ -1,5 +1,6 @@
 """Where the manifest says that a table is not whole, no verdict passes by it, on either tier."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from admin.checker.verdict import Result
 from admin.evidence.manifest import Manifest
 
 WHY = "events of node 2 end early"
+FENCE: dict[str, object] = {"fence_seconds": 1.0}
 EVENTS = (
     "one-vote",
     "ballot-kept",
@@ -57,6 +59,33 @@ def test_what_is_skipped_says_why_there_is_no_table() -> None:
         if each.verdict.invariant == "one-vote"
     ]
     assert (verdict.result, verdict.note) == (Result.SKIPPED, WHY)
+
+
+def test_what_is_skipped_says_in_words_what_did_not_happen() -> None:
+    whole = Manifest(run_id="r", source="drill", whole=True, rows={"wal": 9, "ops": 9})
+    for rule in catalogue.RULES:
+        verdict = catalogue.verdict_of(rule, weigh(rule, Finding(), whole))
+        assert verdict.result is Result.SKIPPED
+        absent = [name for name in rule.needs if name not in {"wal", "ops"}]
+        excuse = rule.excuse(whole)
+        wanted = f"nothing in {' and '.join(absent)}" if absent else excuse or rule.idle
+        assert verdict.note == wanted, rule.id
+        assert len(rule.idle) > len("nobody"), rule.id
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "words"),
+    [
+        ("fenced", manifest(status=9), "nobody knows when the fence falls"),
+        ("fenced", replace(manifest(status=9), settings=FENCE), "nobody was replaced"),
+        ("fenced", replace(manifest(status=9), settings=FENCE, clock="own"), "be compared"),
+        ("comes-to-rest", manifest(status=9), "not given the time"),
+        ("quorums-meet", replace(manifest(status=9), voters=0), "number of voters"),
+    ],
+)
+def test_a_run_that_is_not_to_be_examined_says_why(name: str, known: Manifest, words: str) -> None:
+    rule = catalogue.BY_ID[name]
+    assert words in catalogue.verdict_of(rule, weigh(rule, Finding(), known)).note
 
 
 def test_the_other_tier_weighs_it_the_same(tmp_path: Path) -> None:

@@ -29,4 +29,10 @@ def find(run: Run) -> Finding:
     return found
 
 
-RULE = Rule(DURABLE, "what is acked is on the disk", ("events",), find)
+RULE = Rule(
+    DURABLE,
+    "what is acked is on the disk",
+    ("events",),
+    find,
+    idle="no event `ack` with a checksum",
+)

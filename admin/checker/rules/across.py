@@ -8,12 +8,14 @@ from admin.checker.rules.fates import Fates, replay
 from admin.checker.rules.rule import Finding, Rule
 from admin.checker.rules.run import CONFIRM, PROMOTE, Event, Log, Run, Status, Whose
 
+ONE_LOG = "fewer than two logs"
+"""Why nothing is compared."""
 Shows = Callable[[], list[Exhibit]]
 
 
 def matching(run: Run) -> Finding:
     """Entries of equal index and term are equal, and so is everything before them."""
-    found = Finding(lacks="" if len(run.logs) > 1 else "only one log")
+    found = Finding(lacks="" if len(run.logs) > 1 else ONE_LOG)
     known: dict[tuple[int, int], tuple[Log, int]] = {}
     broken: set[tuple[int, int]] = set()
     for log in run.logs.values() if not found.lacks else ():
@@ -31,7 +33,7 @@ def matching(run: Run) -> Finding:
 
 def agreement(run: Run) -> Finding:
     """What two nodes have confirmed is the same entry with the same fate."""
-    found = Finding(lacks="" if len(run.logs) > 1 else "only one log")
+    found = Finding(lacks="" if len(run.logs) > 1 else ONE_LOG)
     known: dict[int, tuple[Log, int, int | None]] = {}
     broken: set[int] = set()
     confirmed = run.confirmed
@@ -155,9 +157,33 @@ def _one(row: Status | Event) -> list[Exhibit]:
 MATCHING, AGREEMENT, ONE_LEADER = "log-matching", "confirmed-agree", "one-leader"
 COMPLETENESS, KEPT = "leader-complete", "confirmed-kept"
 RULES = (
-    Rule(MATCHING, "equal index and term mean equal entries", ("wal",), matching),
-    Rule(AGREEMENT, "what is confirmed is the same everywhere", ("wal",), agreement),
-    Rule(ONE_LEADER, "a term has at most one leader", (), one_leader),
-    Rule(COMPLETENESS, "leaders have everything confirmed before", ("wal",), completeness),
-    Rule(KEPT, "what was confirmed stays in the log", ("wal",), kept),
+    Rule(
+        MATCHING,
+        "equal index and term mean equal entries",
+        ("wal",),
+        matching,
+        idle="no log has an entry",
+    ),
+    Rule(
+        AGREEMENT,
+        "what is confirmed is the same everywhere",
+        ("wal",),
+        agreement,
+        idle="nothing in the logs is known to be confirmed",
+    ),
+    Rule(ONE_LEADER, "a term has at most one leader", (), one_leader, idle="nobody led"),
+    Rule(
+        COMPLETENESS,
+        "leaders have everything confirmed before",
+        ("wal",),
+        completeness,
+        idle="no leader came after one that had confirmed something",
+    ),
+    Rule(
+        KEPT,
+        "what was confirmed stays in the log",
+        ("wal",),
+        kept,
+        idle="no node with a log is known to have confirmed anything on its disk",
+    ),
 )

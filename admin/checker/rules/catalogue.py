@@ -89,7 +89,7 @@ def verdict_of(rule: Rule, finding: Finding) -> Verdict:
     if finding.lacks and not finding.breaches:
         return skipped(rule.id, finding.lacks)
     if not finding.facts and not finding.breaches and not finding.doubt:
-        return skipped(rule.id, f"nothing to examine in {' and '.join(rule.needs) or 'it'}")
+        return skipped(rule.id, rule.idle)
     return conclude(
         rule.id,
         facts=finding.facts,

@@ -38,4 +38,10 @@ def _follow(log: Log, found: Finding) -> None:
             former, record = named, place
 
 
-RULE = Rule(FORWARD, "CONFIRMs go forward, by entries of their own term", ("wal",), find)
+RULE = Rule(
+    FORWARD,
+    "CONFIRMs go forward, by entries of their own term",
+    ("wal",),
+    find,
+    idle="no log has a CONFIRM with the entry that it names",
+)

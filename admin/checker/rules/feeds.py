@@ -89,4 +89,10 @@ def _longest(run: Run) -> tuple[Log | None, int]:
     return run.logs.get(whose), upto
 
 
-RULE = Rule(FEED, "feeds give everything once, in order", ("wal", "feeds"), find)
+RULE = Rule(
+    FEED,
+    "feeds give everything once, in order",
+    ("wal", "feeds"),
+    find,
+    idle="no feed was read, or no whole log has anything confirmed",
+)

@@ -37,4 +37,10 @@ def _follow(log: Log, found: Finding) -> None:
                 found.broken(SHARED, message, rows, node=log.node, index=log.index[each])
 
 
-RULE = Rule(SHARED, "who waits behind another shares its fate", ("wal",), find)
+RULE = Rule(
+    SHARED,
+    "who waits behind another shares its fate",
+    ("wal",),
+    find,
+    idle="no whole log has an asynchronous transaction",
+)

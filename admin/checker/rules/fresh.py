@@ -4,12 +4,13 @@ from admin.checker.rules.rule import Finding, Rule
 from admin.checker.rules.run import Run
 
 FRESH = "reads-fresh"
+IDLE = "no event `served` with what it had to show"
 
 
 def find(run: Run) -> Finding:
     """The state that a read was served from is not older than it had to be."""
     served = [each for each in run.events if each.name == "served" and each.floor is not None]
-    found = Finding(facts=len(served), lacks="" if served else "no event `served`")
+    found = Finding(facts=len(served), lacks="" if served else IDLE)
     for each in served:
         if each.index < (each.floor or 0):
             message = (
@@ -21,4 +22,6 @@ def find(run: Run) -> Finding:
     return found
 
 
-RULE = Rule(FRESH, "reads show what was answered before", ("events",), find, counts="events")
+RULE = Rule(
+    FRESH, "reads show what was answered before", ("events",), find, counts="events", idle=IDLE
+)

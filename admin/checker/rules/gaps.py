@@ -13,6 +13,12 @@ def weigh(rule: Rule, finding: Finding, manifest: Manifest) -> Finding:
     if rule.id == inside.QUORUMS and manifest.rows.get(EVENTS):
         tables.append(EVENTS)  # without any it looks at logs
     whys = [manifest.gaps[name] for name in tables if name in manifest.gaps]
+    seen = finding.facts or finding.breaches or finding.doubt
+    absent = [name for name in rule.needs if not manifest.rows.get(name)]
+    if not seen and not finding.lacks:
+        finding.lacks = rule.excuse(manifest)
+    if not seen and absent:
+        finding.lacks = f"nothing in {' and '.join(absent)}"
     if whys and finding.lacks:
         finding.lacks = "; ".join(whys)
     elif whys and not finding.doubt:

@@ -71,4 +71,11 @@ def _gone(run: Run) -> dict[Request, tuple[Log, int]]:
     return {request: place for request, place in gone.items() if request not in there}
 
 
-RULE = Rule(HIDDEN, "what was rolled back is never read", ("wal", "ops"), find, counts="ops")
+RULE = Rule(
+    HIDDEN,
+    "what was rolled back is never read",
+    ("wal", "ops"),
+    find,
+    counts="ops",
+    idle="no value was rolled back for good, or nobody read",
+)

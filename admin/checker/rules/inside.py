@@ -101,9 +101,21 @@ def _by_logs(run: Run) -> Finding:
 
 ONE_VOTE, BALLOTS, QUORUMS = "one-vote", "ballot-kept", "quorum-before-confirm"
 RULES = (
-    Rule(ONE_VOTE, "a node votes once in a term", ("events",), one_vote),
-    Rule(BALLOTS, "term and vote on disk never go back", ("events",), ballots),
-    Rule(QUORUMS, "what is confirmed is on the disks of a quorum", (), quorums),
+    Rule(ONE_VOTE, "a node votes once in a term", ("events",), one_vote, idle="no event `vote`"),
+    Rule(
+        BALLOTS,
+        "term and vote on disk never go back",
+        ("events",),
+        ballots,
+        idle="no event `ballot`",
+    ),
+    Rule(
+        QUORUMS,
+        "what is confirmed is on the disks of a quorum",
+        (),
+        quorums,
+        idle="nothing is known to be confirmed, or not by which quorum, or logs are not here",
+    ),
 )
 
 

@@ -85,5 +85,10 @@ def _safe(sample: Status | None) -> int:
 
 
 RULE = Rule(
-    FORWARD, "a restart loses nothing that was on the disk", ("status",), find, counts="status"
+    FORWARD,
+    "a restart loses nothing that was on the disk",
+    ("status",),
+    find,
+    counts="status",
+    idle="no sample was taken after a restart or a ballot",
 )

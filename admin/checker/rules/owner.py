@@ -37,4 +37,10 @@ def _follow(log: Log, found: Finding) -> None:
             demoted = place
 
 
-RULE = Rule(OWNER, "only the owner of the limbo appends", ("wal",), find)
+RULE = Rule(
+    OWNER,
+    "only the owner of the limbo appends",
+    ("wal",),
+    find,
+    idle="no log has an entry of a known owner",
+)

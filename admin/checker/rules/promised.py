@@ -105,10 +105,34 @@ def eventful(run: Run) -> Finding:
 
 ONCE, RECEIPTS, FAILURES, EVENTFUL = "once", "receipts-kept", "failures-gone", "eventful"
 RULES = (
-    Rule(ONCE, "a numbered request takes effect once", ("wal",), once),
-    Rule(RECEIPTS, "what was acknowledged is confirmed at its place", ("wal", "ops"), receipts),
-    Rule(FAILURES, "what failed for certain took no effect", ("wal", "ops"), failures),
-    Rule(EVENTFUL, "something broke and something succeeded", ("ops",), eventful),
+    Rule(
+        ONCE,
+        "a numbered request takes effect once",
+        ("wal",),
+        once,
+        idle="no entry names a request",
+    ),
+    Rule(
+        RECEIPTS,
+        "what was acknowledged is confirmed at its place",
+        ("wal", "ops"),
+        receipts,
+        idle="no receipt of a write names a place that is known to be confirmed",
+    ),
+    Rule(
+        FAILURES,
+        "what failed for certain took no effect",
+        ("wal", "ops"),
+        failures,
+        idle="no numbered request failed for certain",
+    ),
+    Rule(
+        EVENTFUL,
+        "something broke and something succeeded",
+        ("ops",),
+        eventful,
+        idle="no write was acknowledged, and no fault happened",
+    ),
 )
 
 

@@ -47,4 +47,10 @@ def _misfit(queue: Queue, ref: tuple[int, int] | None) -> str:
     return f"names lsn {ref[1]} of {owner}; pending were {first} to {last}"
 
 
-RULE = Rule(FITS, "a PROMOTE continues the log that it stands in", ("wal",), find)
+RULE = Rule(
+    FITS,
+    "a PROMOTE continues the log that it stands in",
+    ("wal",),
+    find,
+    idle="no whole log has a PROMOTE",
+)

@@ -17,6 +17,7 @@ from admin.checker.rules.run import (
 )
 
 REPLAY = "limbo-replay"
+IDLE = "no sample has the checksum of an entry of a whole log"
 Limbo = tuple[int, int, int, int]
 """Owner, its term, how many wait, and the index before the first of them (or the last)."""
 
@@ -24,7 +25,7 @@ Limbo = tuple[int, int, int, int]
 def find(run: Run) -> Finding:
     """A sample whose last entry is still in the log says what the log up to there makes."""
     known = any(each.crc is not None for each in run.status)
-    found = Finding(lacks="" if known else "no sample has the checksum of its last entry")
+    found = Finding(lacks="" if known else IDLE)
     by_log: dict[tuple[int, int], list[Status]] = {}
     for each in run.status:
         if each.crc is not None and each.last and each.limbo_len is not None:
@@ -93,5 +94,10 @@ def limbo(
 
 
 RULE = Rule(
-    REPLAY, "the limbo is what the log makes of it", ("wal", "status"), find, counts="status"
+    REPLAY,
+    "the limbo is what the log makes of it",
+    ("wal", "status"),
+    find,
+    counts="status",
+    idle=IDLE,
 )

@@ -2,16 +2,23 @@
 
 from admin.checker.rules.rule import Finding, Rule
 from admin.checker.rules.run import Run, Status
+from admin.evidence.manifest import Manifest
 
 REST = "comes-to-rest"
 
 
+def excuse(manifest: Manifest) -> str:
+    """Why it could not be seen at rest."""
+    if not manifest.whole:
+        return "the run was not given the time to come to rest"
+    silent = any(each.problem for each in manifest.nodes)
+    return "some nodes did not answer at the end" if silent else ""
+
+
 def find(run: Run) -> Finding:
     """By the last sample of every node, where the run was given the time to come to rest."""
-    if not run.manifest.whole:
-        return Finding(lacks="the run was not given the time to come to rest")
-    if any(each.problem for each in run.manifest.nodes):
-        return Finding(lacks="some nodes did not answer at the end")
+    if why := excuse(run.manifest):
+        return Finding(lacks=why)
     last: dict[int, Status] = {each.node: each for each in run.status}
     voters = {each.node for each in run.manifest.nodes if each.voter}
     if not last or not voters <= last.keys():
@@ -30,5 +37,11 @@ def find(run: Run) -> Finding:
 
 
 RULE = Rule(
-    REST, "after healing one leads and nothing is pending", ("status",), find, counts="status"
+    REST,
+    "after healing one leads and nothing is pending",
+    ("status",),
+    find,
+    counts="status",
+    excuse=excuse,
+    idle="some nodes never said how they are",
 )

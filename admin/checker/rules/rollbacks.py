@@ -39,4 +39,6 @@ def _follow(log: Log, found: Finding) -> None:
         by |= dict.fromkeys(gone, place)
 
 
-RULE = Rule(LEGAL, "a ROLLBACK takes what was pending", ("wal",), find)
+RULE = Rule(
+    LEGAL, "a ROLLBACK takes what was pending", ("wal",), find, idle="no whole log has a ROLLBACK"
+)

@@ -6,6 +6,7 @@ from typing import TypedDict, Unpack
 
 from admin.checker.exhibit import EXHIBITS_MAX, Exhibit
 from admin.checker.rules.run import Log, Run
+from admin.evidence.manifest import Manifest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +57,11 @@ class Finding:
         self.breaches.append(Breach(invariant=invariant, message=message, witness=rows, **where))
 
 
+def no_excuse(_: Manifest) -> str:
+    """Every run is to be examined."""
+    return ""
+
+
 KEYS = {"wal": "index", "status": "sample", "events": "number", "ops": "index"}
 """By table: the column that the index of a breach is."""
 
@@ -65,7 +71,7 @@ class Rule:
     """An invariant: its id, what it says, the tables it cannot do without, and the function.
 
     `counts`: the table by whose rows its breaches are numbered, where they are (see `KEYS`).
-    `idle`: why nothing was examined, if nothing was.
+    `excuse`: why the run is none to be examined, by its manifest. `idle`: else, why nothing was.
     """
 
     id: str
@@ -73,6 +79,7 @@ class Rule:
     needs: tuple[str, ...]
     find: Callable[[Run], Finding]
     counts: str = field(default="wal", kw_only=True)
+    excuse: Callable[[Manifest], str] = field(default=no_excuse, kw_only=True)
     idle: str = field(default="", kw_only=True)
 
 

@@ -108,12 +108,30 @@ def fates(run: Run) -> Finding:
 DENSE, TERMS, CHAIN = "log-dense", "log-terms", "log-chain"
 LSNS, CONTROLS, FATES = "log-lsns", "log-controls", "log-fates"
 RULES = (
-    Rule(DENSE, "the index of a log has no holes", ("wal",), dense),
-    Rule(TERMS, "the term of a log never decreases", ("wal",), terms),
-    Rule(CHAIN, "checksums chain every entry to the one before it", ("wal",), chain),
-    Rule(LSNS, "the lsns of every origin grow by one", ("wal",), lsns),
-    Rule(CONTROLS, "control entries speak of entries before them", ("wal",), controls),
-    Rule(FATES, "nothing is both confirmed and rolled back", ("wal",), fates),
+    Rule(DENSE, "the index of a log has no holes", ("wal",), dense, idle="no log has an entry"),
+    Rule(TERMS, "the term of a log never decreases", ("wal",), terms, idle="no log has an entry"),
+    Rule(
+        CHAIN,
+        "checksums chain every entry to the one before it",
+        ("wal",),
+        chain,
+        idle="no log has what its checksums cover",
+    ),
+    Rule(LSNS, "the lsns of every origin grow by one", ("wal",), lsns, idle="no log has an entry"),
+    Rule(
+        CONTROLS,
+        "control entries speak of entries before them",
+        ("wal",),
+        controls,
+        idle="no log has a control entry",
+    ),
+    Rule(
+        FATES,
+        "nothing is both confirmed and rolled back",
+        ("wal",),
+        fates,
+        idle="no whole log has a CONFIRM or a ROLLBACK",
+    ),
 )
 
 

@@ -91,16 +91,36 @@ def digests(run: Run) -> Finding:
 MONOTONE, ONE_WRITABLE = "status-monotone", "one-writable"
 COHERENT, DIGESTS = "status-coherent", "digests-equal"
 RULES = (
-    Rule(MONOTONE, "nothing that only grows goes back", ("status",), monotone, counts="status"),
-    Rule(ONE_WRITABLE, "one node takes writes in a term", ("status",), one_writable),
+    Rule(
+        MONOTONE,
+        "nothing that only grows goes back",
+        ("status",),
+        monotone,
+        counts="status",
+        idle="no node said how it is",
+    ),
+    Rule(
+        ONE_WRITABLE,
+        "one node takes writes in a term",
+        ("status",),
+        one_writable,
+        idle="nobody took writes",
+    ),
     Rule(
         COHERENT,
         "confirmed, visible, last and limbo fit together",
         ("status",),
         coherent,
         counts="status",
+        idle="no node said how far it is",
     ),
-    Rule(DIGESTS, "nodes at the same place show the same", ("digests",), digests),
+    Rule(
+        DIGESTS,
+        "nodes at the same place show the same",
+        ("digests",),
+        digests,
+        idle="no two nodes showed what they have at one place",
+    ),
 )
 
 

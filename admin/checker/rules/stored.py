@@ -30,4 +30,10 @@ def _place(each: Digest) -> tuple[int, int, int, str]:
     return (each.node, each.generation, each.index, each.space)
 
 
-RULE = Rule(STORED, "what is stored is the replay of the log", ("digests",), find)
+RULE = Rule(
+    STORED,
+    "what is stored is the replay of the log",
+    ("digests",),
+    find,
+    idle="nobody compared what is stored with the log",
+)

@@ -33,4 +33,4 @@ def _follow(whose: str, times: Iterable[int], found: Finding) -> None:
         before = each
 
 
-RULE = Rule(TIMES, "no clock goes back while it is read", (), find)
+RULE = Rule(TIMES, "no clock goes back while it is read", (), find, idle="no clock was read twice")

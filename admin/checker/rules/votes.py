@@ -61,6 +61,18 @@ def _lacks(run: Run) -> str:
 
 
 RULES = (
-    Rule(DURABLE, "a vote is on the disk before it is told", ("events",), durable),
-    Rule(SUFFICE, "who leads has the votes of a majority", ("events",), suffice),
+    Rule(
+        DURABLE,
+        "a vote is on the disk before it is told",
+        ("events",),
+        durable,
+        idle="no events `vote` and `ballot`",
+    ),
+    Rule(
+        SUFFICE,
+        "who leads has the votes of a majority",
+        ("events",),
+        suffice,
+        idle="no event `leads`",
+    ),
 )

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from admin.checker.rules import gaps
+from admin.checker.rules.across import ONE_LOG
 from admin.checker.rules.catalogue import RULES
 from admin.checker.rules.rule import Breach, Finding
 from admin.checker.spark.columns import Whose
@@ -195,7 +196,7 @@ def _events(own: Brought, name: str) -> bool:
 def _lacks(found: dict[str, Finding], manifest: Manifest, own: Brought) -> None:
     if len(own.rows[LOG]) < 2:  # noqa: PLR2004 - it takes two to compare
         for name in ("log-matching", "confirmed-agree"):
-            found[name] = Finding(lacks="only one log")
+            found[name] = Finding(lacks=ONE_LOG)
     eventful = found["eventful"]
     if not manifest.faults:
         eventful.lacks = "no faults were meant to happen"
