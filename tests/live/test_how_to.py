@@ -41,7 +41,7 @@ def commands(page: str) -> list[str]:
 def test_from_a_drill_to_a_report_goes_as_it_is_told(tmp_path: Path) -> None:
     said = ""
     blocks = commands("drill-to-report.md")
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     for block in blocks:
         done = shell(block, tmp_path)
         assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
