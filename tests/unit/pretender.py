@@ -57,7 +57,6 @@ class Pretender:
         self.known: dict[str, object] = {}
         self.members: list[Pretender] = []
         self.features: tuple[str, ...] = (packed.FEATURE,)
-        self._closing = False
         self._going = threading.Event()
         self._going.set()
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -88,7 +87,6 @@ class Pretender:
 
     def close(self) -> None:
         """No more."""
-        self._closing = True
         try:
             self._socket.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -98,7 +96,7 @@ class Pretender:
         self._thread.join(HANDSHAKE_TIMEOUT)
 
     def _accept(self) -> None:
-        while not self._closing:
+        while True:
             try:
                 connection, _ = self._socket.accept()
             except OSError:
