@@ -165,8 +165,11 @@ class Lab:
         self.send(node, signal.SIGKILL)
 
     def pause(self, node: LabNode) -> None:
-        """Stop it in the middle of whatever it does."""
+        """Stop it in the middle of whatever it does, and wait until it does nothing more."""
+        process = node.process
         self.send(node, signal.SIGSTOP)
+        if process is not None:
+            process.wait_paused(GRACE_S)
 
     def resume(self, node: LabNode) -> None:
         """Let it go on."""

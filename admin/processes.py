@@ -8,12 +8,14 @@ import json
 import os
 import select
 import signal
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 _PROC = Path("/proc")
 _DEAD = frozenset("ZXx")
+_LOOK_S = 0.002
 # Fields of /proc/PID/stat, counted behind the command's closing bracket (proc(5)).
 _STATE, _UTIME, _STIME, _THREADS, _START = 0, 11, 12, 17, 19
 
@@ -68,6 +70,16 @@ class Process:
                     return False
         _reap(self.pid)
         return True
+
+    def wait_paused(self, timeout: float) -> bool:
+        """Wait until a stop that was sent has reached all of it; False when it has not, or ended.
+
+        The kernel tells only parents of that, so it is looked at again and again.
+        """
+        until = time.monotonic() + timeout
+        while self.alive and not self.paused and time.monotonic() < until:
+            time.sleep(_LOOK_S)
+        return self.paused
 
     def end(self, *, grace: float) -> None:
         """Ask it to stop, paused or not; after `grace` seconds do not ask any more."""

@@ -98,6 +98,20 @@ def test_a_process_is_paused_resumed_and_ended(tmp_path: Path) -> None:
         process.end(grace=5)
 
 
+def test_a_process_that_was_told_to_stop_is_awaited(tmp_path: Path) -> None:
+    process = idle(tmp_path)
+    try:
+        assert not process.wait_paused(0)
+        for _ in range(20):  # right after the signal it often runs still
+            process.send(signal.SIGSTOP)
+            assert process.wait_paused(30)
+            assert process.paused
+            process.send(signal.SIGCONT)
+    finally:
+        process.end(grace=5)
+    assert not process.wait_paused(30), "and who has ended is not"
+
+
 def test_a_paused_process_is_ended_too(tmp_path: Path) -> None:
     process = idle(tmp_path)
     process.send(signal.SIGSTOP)
