@@ -40,7 +40,7 @@ def receipts(run: Run) -> Finding:
     wanted = {
         number(each, "log_index"): (number(each, "term"), each)
         for each in run.ops
-        if each["type"] == "ok" and each["f"] not in _LOOKS and each.get("log_index")
+        if each["type"] == "ok" and _has_receipt(each)
     }
     for log, upto, fates in _decided(run):
         at = log.at()
@@ -141,6 +141,12 @@ def _decided(run: Run) -> Iterator[tuple[Log, int, Fates]]:
     for whose, log in run.logs.items():
         upto = confirmed.get(whose, 0)
         yield log, upto, replay(log, upto) if log.first == 1 else Fates()
+
+
+def _has_receipt(row: Row) -> bool:
+    """A place in the log that it wrote; of a transaction without a number it is what was seen."""
+    writes = row["f"] not in _LOOKS or (row["f"] == "txn" and row.get("seq"))
+    return bool(writes and row.get("log_index"))
 
 
 def _writes(row: Row) -> bool:

@@ -3,6 +3,7 @@
 from admin.checker.exhibit import exhibit
 from admin.checker.rules.rule import Finding, Rule
 from admin.checker.rules.run import Run, number
+from admin.evidence.tables import Row
 
 OWN = "receipt-own"
 
@@ -10,26 +11,30 @@ OWN = "receipt-own"
 def find(run: Run) -> Finding:
     """Where the entry at the place of a receipt has a request, it is that of the operation."""
     found = Finding()
-    wanted = {
-        (number(each, "log_index"), number(each, "term")): each
-        for each in run.ops
-        if each["type"] == "ok" and each.get("seq") and each.get("log_index")
-    }
+    wanted: dict[tuple[int, int], list[Row]] = {}
+    for each in run.ops:
+        if each["type"] == "ok" and each.get("seq") and each.get("log_index"):
+            place = (number(each, "log_index"), number(each, "term"))
+            wanted.setdefault(place, []).append(each)
     for log in run.logs.values():
-        for place, request in enumerate(log.request):
-            line = wanted.get((log.index[place], log.term[place]))
-            if line is None or request is None:
+        for at, request in enumerate(log.request):
+            lines = wanted.get((log.index[at], log.term[at]), ())
+            if not lines or request is None:
                 continue
             found.facts += 1
-            asked = (str(line.get("session")), number(line, "seq"))
-            if request != asked:
+            line = next((each for each in lines if _asked(each) != request), None)
+            if line is not None:
                 message = (
-                    f"line {line['index']} of the history has a receipt of {log.index[place]}, "
+                    f"line {line['index']} of the history has a receipt of {log.index[at]}, "
                     f"which is request {request[1]} of session {request[0]} on node {log.node}"
                 )
-                rows = (exhibit("ops", line), *log.shows(place))
-                found.broken(OWN, message, rows, node=log.node, index=log.index[place])
+                rows = (exhibit("ops", line), *log.shows(at))
+                found.broken(OWN, message, rows, node=log.node, index=log.index[at])
     return found
+
+
+def _asked(line: Row) -> tuple[str, int]:
+    return (str(line.get("session")), number(line, "seq"))
 
 
 RULE = Rule(

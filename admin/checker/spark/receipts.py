@@ -19,7 +19,7 @@ from admin.checker.spark.scanning import Given
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_LINES = ("type", "f", "log_index", "term")
+_LINES = ("type", "f", "log_index", "term", "seq")
 _RECEIPTS = "receipts-kept"
 
 
@@ -78,7 +78,10 @@ def receipts(
     def look(chunk: Chunk) -> Iterator[Found]:
         lines = read(chunk, _LINES)
         index = numbers(lines, "log_index")
-        told = among(lines, "type", ("ok",)) & ~among(lines, "f", LOOKS) & (index > 0)
+        # A transaction that has no number wrote nothing; its place is what it saw.
+        writes = ~among(lines, "f", LOOKS)
+        writes |= among(lines, "f", ("txn",)) & (numbers(lines, "seq") != 0)
+        told = among(lines, "type", ("ok",)) & writes & (index > 0)
         term = np.where(known(lines, "term"), numbers(lines, "term"), -1)
         for log in by_run[chunk.run_id]:
             yield from log.look(index[told], term[told])

@@ -28,6 +28,19 @@ def receipt_of_another_request(case: Case) -> None:
     row["seq"] = num(row, "seq") + 100_000
 
 
+@plants("receipt-own")
+def receipt_of_two_requests(case: Case) -> None:
+    """Two requests have a receipt of the same entry"""
+    kept = [row for row in case.tables["ops"] if row["type"] == "ok" and row.get("seq")]
+    row = first(row for row in kept if row["f"] == "txn" and row.get("log_index"))
+    other = first(
+        each
+        for each in case.receipts()
+        if each["term"] == row["term"] and num(each, "index") > num(row, "index")
+    )
+    row["log_index"] = other["log_index"]
+
+
 @plants("failures-gone")
 def failure_that_happened(case: Case) -> None:
     """What surely failed took effect"""

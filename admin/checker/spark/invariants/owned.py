@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _ID = "receipt-own"
 SPAN = 1 << 20
 """Entries of each log that a task looks at beside their receipts."""
-_LINES = ("index", "type", "session", "seq", "log_index", "term")
+_LINES = ("type", "session", "seq", "log_index", "term")
 _ENTRIES = ("node", "index", "term", "session", "seq")
 
 
@@ -58,24 +58,21 @@ def plan(path: Path, span: int = SPAN) -> Iterator[Range]:
 
 
 class Receipts:
-    """By place and term the request that has the receipt: the last line that names it."""
+    """By place and term the request that has the receipt, and where several have the same."""
 
     def __init__(self, tables: Sequence[pa.Table], first: int, last: int) -> None:
         self._names: dict[str, int] = {}
         columns = [self._told(table, first, last) for table in tables]
-        index, term, line, session, seq = (
-            np.concatenate(each) for each in zip(*columns, strict=True)
-        )
+        index, term, session, seq = (np.concatenate(each) for each in zip(*columns, strict=True))
         self._terms = np.unique(term)
         key = self._key(index, term)
-        order = np.lexsort((line, key))
-        key = key[order]
-        kept = order[np.append(key[1:] != key[:-1], True)] if len(key) else order
-        self._keys, self._session, self._seq = (
-            self._key(index, term)[kept],
-            session[kept],
-            seq[kept],
-        )
+        order = np.argsort(key, kind="stable")
+        key, session, seq = key[order], session[order], seq[order]
+        starts: Flags = np.append(True, key[1:] != key[:-1])[: len(key)]
+        self._keys, self._session, self._seq = key[starts], session[starts], seq[starts]
+        # Of two requests with a receipt of one place, one is another's whatever is there.
+        same = (session[1:] == session[:-1]) & (seq[1:] == seq[:-1])
+        self._shared: Flags = np.isin(self._keys, key[1:][~starts[1:] & ~same])
 
     def odd(self, table: pa.Table) -> tuple[int, Flags]:
         """How many entries are named and have a request, and which have another one's."""
@@ -91,6 +88,7 @@ class Receipts:
         named = self._keys[place] == key
         session = np.array([*(self._names.get(text, NOBODY) for text in texts), NOBODY])[codes[at]]
         differs = (self._session[place] != session) | (self._seq[place] != seq[at])
+        differs |= self._shared[place]
         wrong[at[named & differs]] = True
         return int(named.sum()), wrong
 
@@ -102,7 +100,7 @@ class Receipts:
         code = np.array(
             [*(self._code(str(json.loads(text))) for text in texts), self._code("None")]
         )
-        columns = (index, numbers(table, "term"), numbers(table, "index"), code[codes], seq)
+        columns = (index, numbers(table, "term"), code[codes], seq)
         return tuple(each[told] for each in columns)
 
     def _code(self, name: str) -> int:
