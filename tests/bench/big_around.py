@@ -121,7 +121,9 @@ class Around:
     def _write(self, name: str, table: pa.Table) -> None:
         if name not in self._writers:
             place = self._folder / f"{name}.parquet"
-            self._writers[name] = pq.ParquetWriter(place, table.schema, compression="zstd")
+            self._writers[name] = pq.ParquetWriter(
+                place, table.schema, compression="zstd", write_page_checksum=True
+            )
         self._writers[name].write_table(table)
         self.rows[name] = self.rows.get(name, 0) + len(table)
 

@@ -45,7 +45,12 @@ def make(folder: Path, rows: int, *, whole: bool = False) -> Path:
             place.parent.mkdir(parents=True, exist_ok=True)
             column = pa.array(np.full(table.num_rows, node, dtype=np.int64))
             at = table.schema.get_field_index("node")
-            pq.write_table(table.set_column(at, "node", column), place, compression="zstd")
+            pq.write_table(
+                table.set_column(at, "node", column),
+                place,
+                compression="zstd",
+                write_page_checksum=True,
+            )
     counts = {"wal": size * NODES} | ({} if around is None else around.close())
     Manifest(
         run_id=f"{'whole' if whole else 'big'}-{rows}",

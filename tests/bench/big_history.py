@@ -57,7 +57,13 @@ def make(folder: Path, operations: int) -> Path:
     columns = [known.get(f.name, pa.nulls(len(at), f.type)) for f in wanted]
     table = pa.table(columns, schema=wanted)
     folder.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, folder / "ops.parquet", compression="zstd", row_group_size=1 << 17)
+    pq.write_table(
+        table,
+        folder / "ops.parquet",
+        compression="zstd",
+        row_group_size=1 << 17,
+        write_page_checksum=True,
+    )
     Manifest(run_id=f"history-{operations}", source="bench", rows={"ops": len(at)}).save(folder)
     return folder
 
