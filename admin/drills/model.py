@@ -105,6 +105,10 @@ class Guards:
     time_limit: float = 120.0
 
 
+CLIENTS_MAX = 100
+"""Each is a thread."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
     """How many clients do which kind of work, with so long a pause between two operations."""

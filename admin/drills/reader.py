@@ -6,10 +6,11 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from admin import loads
-from admin.drills import conditions, steps
+from admin.drills import conditions, steps, values
 from admin.drills.model import (
     ALL,
     CHECKS,
+    CLIENTS_MAX,
     LEADER,
     Condition,
     Drill,
@@ -25,6 +26,7 @@ from admin.drills.overriding import override
 from admin.drills.values import number, truth
 from admin.drills.words import MEASURES, Scale
 from admin.drills.yamls import Complaints, Spot, compose
+from admin.lab import NODES_MAX
 from qsync import units
 from qsync.config.source import refusal
 from qsync.errors import ConfigError
@@ -34,6 +36,7 @@ SUFFIX = ".yaml"
 PLUGINS = "qsync.drills"
 """Entry points of this group name folders (`pathlib.Path`) with drill files."""
 CATALOGUE = Path(__file__).parent / "catalogue"
+SEED_MAX = 2**63 - 1
 _SECTIONS = (
     "drill",
     "version",
@@ -124,7 +127,7 @@ def _drill(root: Spot) -> Drill | None:
     if root.complaints.found and any(name not in parts for name in _NEEDED):
         return None
     return Drill(
-        name=parts["drill"].text() or "",
+        name=parts["drill"].read(values.name) or "",
         title=parts["title"].text() or "",
         hypothesis=parts["hypothesis"].text() or "",
         targets=targets,
@@ -135,7 +138,7 @@ def _drill(root: Spot) -> Drill | None:
         options=_options(parts["options"]) if "options" in parts else {},
         method=method,
         expect=limits,
-        seed=(parts["seed"].read(int) or 0) if "seed" in parts else 1,
+        seed=(parts["seed"].read(values.whole(-SEED_MAX, SEED_MAX)) or 0) if "seed" in parts else 1,
     )
 
 
@@ -177,16 +180,18 @@ def _guards(spot: Spot) -> Guards:
             tags = [item.text() or "" for item in wanted["cluster_tag"].items()]
             guards = replace(guards, cluster_tags=tuple(tags))
         if "min_voters" in wanted:
-            guards = replace(guards, min_voters=wanted["min_voters"].read(int) or 1)
+            voters = wanted["min_voters"].read(values.whole(1, NODES_MAX))
+            guards = replace(guards, min_voters=voters or 1)
         if "healthy" in wanted:
             guards = replace(guards, healthy=wanted["healthy"].read(truth) is True)
     if "max_nodes_down" in parts:
-        guards = replace(guards, max_nodes_down=parts["max_nodes_down"].read(int))
+        down = parts["max_nodes_down"].read(values.whole(0, NODES_MAX))
+        guards = replace(guards, max_nodes_down=down)
     if "never_touch" in parts:
         nodes = tuple(item.text() or "" for item in parts["never_touch"].items())
         guards = replace(guards, never_touch=nodes)
     if "time_limit" in parts:
-        limit = parts["time_limit"].read(units.duration)
+        limit = parts["time_limit"].read(values.lasting)
         guards = replace(guards, time_limit=limit or guards.time_limit)
     return guards
 
@@ -198,9 +203,10 @@ def _load(spot: Spot) -> Load:
         word = parts["kind"].word([*map(str, loads.Kind)], "kind of load")
         load = replace(load, kind=loads.Kind(word or loads.Kind.MIXED))
     if "clients" in parts:
-        load = replace(load, clients=parts["clients"].read(int) or load.clients)
-    if "think" in parts:
-        load = replace(load, think=parts["think"].read(units.duration) or load.think)
+        clients = parts["clients"].read(values.whole(1, CLIENTS_MAX))
+        load = replace(load, clients=clients or load.clients)
+    if "think" in parts and (think := parts["think"].read(units.duration)) is not None:
+        load = replace(load, think=think)
     return load
 
 

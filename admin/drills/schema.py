@@ -1,7 +1,7 @@
 """The JSON Schema of drill files, for editors."""
 
 from admin import loads
-from admin.drills.model import ALL, CHECKS, LEADER, Pick, Role
+from admin.drills.model import ALL, CHECKS, CLIENTS_MAX, LEADER, Pick, Role
 from admin.drills.reader import VERSION
 from admin.drills.words import (
     LOSSES,
@@ -57,7 +57,7 @@ def schema() -> Schema:
                 "workload": _table(
                     {
                         "kind": {"enum": list(map(str, loads.Kind))},
-                        "clients": {"type": "integer"},
+                        "clients": {"type": "integer", "minimum": 1, "maximum": CLIENTS_MAX},
                         "think": _DURATION,
                     }
                 ),

@@ -18,6 +18,36 @@ def number(text: str) -> float:
     return found
 
 
+def whole(least: int, most: int) -> Callable[[str], int]:
+    """A whole number from `least` to `most`."""
+
+    def parse(text: str) -> int:
+        try:
+            found = int(text)
+        except ValueError:
+            raise ValueError("is not a whole number") from None
+        if not least <= found <= most:
+            raise ValueError(f"is not a whole number from {least} to {most}")
+        return found
+
+    return parse
+
+
+def lasting(text: str) -> float:
+    """A duration that is not 0."""
+    found = units.duration(text)
+    if not found:
+        raise ValueError("is no time at all")
+    return found
+
+
+def name(text: str) -> str:
+    """Of a drill: reports and folders bear it."""
+    if not text.strip() or "/" in text:
+        raise ValueError("is no name: it is empty, or has a / in it")
+    return text
+
+
 def truth(text: str) -> bool:
     """`true` or `false`."""
     if text not in {"true", "false"}:

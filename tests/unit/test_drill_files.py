@@ -78,7 +78,7 @@ def test_a_file_becomes_the_objects_that_python_would_make() -> None:
         ("- heal", "- mend now", "10:5", "is no step without a value"),
         ("wait: 1s}", "wait: 1s, kill: victim}", "7:5", "has two verbs"),
         ("as: back", "as: fault", "7:3", "two steps `as: fault`"),
-        ("drill: mine", "drill: mine\nseed: x", "2:7", "invalid literal"),
+        ("drill: mine", "drill: mine\nseed: x", "2:7", "is not a whole number"),
         ("drill: mine\n", "", "1:1", "is missing"),
         ("{wait: 1s}", "{wait: 1s", "8:5", "is not YAML"),
     ],
@@ -228,3 +228,30 @@ def test_steps_are_limited_in_number() -> None:
 
 def test_a_stopped_drill_is_an_error_of_the_tree() -> None:
     assert DrillStopped("x").code == "DRILL_STOPPED"
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("workload: {clients: 0}", "clients = '0': is not a whole number from 1 to 100"),
+        ("workload: {clients: 101}", "clients = '101': is not a whole number from 1 to 100"),
+        ("workload: {clients: three}", "clients = 'three': is not a whole number"),
+        ("guards: {max_nodes_down: -1}", "max_nodes_down = '-1': is not a whole number from 0"),
+        ("guards: {require: {min_voters: 0}}", "min_voters = '0': is not a whole number from 1"),
+        ("guards: {time_limit: 0s}", "time_limit = '0s': is no time at all"),
+        ("seed: x", "seed = 'x': is not a whole number"),
+    ],
+)
+def test_a_number_that_cannot_be_meant_is_refused_and_not_replaced(line: str, why: str) -> None:
+    assert why in refused(f"{GOOD}{line}\n")
+
+
+@pytest.mark.parametrize("name", ["a/b", '""'])
+def test_a_drill_has_a_name_that_a_folder_can_bear(name: str) -> None:
+    assert "is no name" in refused(GOOD.replace("drill: mine", f"drill: {name}"))
+
+
+def test_a_limit_or_pause_of_nothing_that_can_be_meant_is_taken_at_its_word() -> None:
+    lines = "guards: {max_nodes_down: 0}\nworkload: {think: 0s}\n"
+    drill = reader.parse(GOOD + lines, where="mine.yaml")
+    assert (drill.guards.max_nodes_down, drill.load.think) == (0, 0.0)
