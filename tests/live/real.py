@@ -16,7 +16,7 @@ FORMAT = [("id", "unsigned"), ("value", "string")]
 
 @contextmanager
 def running(directory: Path, *, nodes: int, **options: str) -> Iterator[lab.Lab]:
-    """A lab that takes writes; `election__timeout="2s"` sets an option."""
+    """A lab that takes writes, all nodes there; `election__timeout="2s"` sets an option."""
     settings = {key.replace("__", "."): value for key, value in options.items()}
     found = lab.create(directory, name=directory.name, nodes=nodes, options=settings)
     try:
@@ -24,9 +24,15 @@ def running(directory: Path, *, nodes: int, **options: str) -> Iterator[lab.Lab]
         cluster.wait_writable(found.addresses, timeout=20)
         with qsync.connect(found.addresses, timeout=20) as db:
             db.schema.create_space("things", is_sync=True, format=FORMAT)
+        until(lambda: healthy(found), "all nodes have joined")
         yield found
     finally:
         found.stop_all()
+
+
+def healthy(found: lab.Lab) -> bool:
+    """All nodes are in touch with a leader that takes writes."""
+    return cluster.judge(cluster.survey(found.addresses)).health is cluster.Health.HEALTHY
 
 
 def put(found: lab.Lab, row: list[object]) -> None:

@@ -103,10 +103,6 @@ def write(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def healthy(found: lab.Lab) -> bool:
-    return cluster.judge(cluster.survey(found.addresses)).health is cluster.Health.HEALTHY
-
-
 def test_a_killed_leader_is_replaced_and_the_evidence_is_there(tmp_path: Path) -> None:
     out = tmp_path / "run"
     junit = tmp_path / "junit.xml"
@@ -148,9 +144,9 @@ def test_a_cluster_that_a_dead_runner_left_broken_is_brought_back(
     finally:
         runner.kill()
         runner.wait()
-    assert not healthy(home)
+    assert not real.healthy(home)
     drill("heal", home.dir)
-    assert healthy(home)
+    assert real.healthy(home)
     assert Journal.read(home.dir) is None
     assert all(each.rule.whole for each in home.control.show())
     assert not any(each.faults for each in cluster.survey(home.addresses).samples)
@@ -163,7 +159,7 @@ def test_a_stop_condition_ends_a_drill_healed_and_a_guard_keeps_it_from_beginnin
     file = write(tmp_path, STOPPED)
     drill("run", file, "--target", home.dir, "--out", tmp_path / "run", code=7)
     assert "nodes_reachable" in json.loads((tmp_path / "run/report.json").read_text())["stopped"]
-    assert healthy(home)
+    assert real.healthy(home)
     strict = file.read_text() + "guards: {never_touch: [n1, n2, n3]}\n"
     pids = _pids(home)
     drill("run", write(tmp_path, strict), "--target", home.dir, "--out", tmp_path / "no", code=7)
@@ -180,7 +176,7 @@ def test_a_fault_point_is_armed_by_hand_seen_in_status_and_disarmed(home: lab.La
     assert status["verdict"] == "degraded"
     assert "n1 is broken on purpose (slow_fsync)" in status["sentence"]
     qsync("lab", "fault", "n1", "--clear", *where)
-    real.until(lambda: healthy(home), "it is whole again")
+    real.until(lambda: real.healthy(home), "it is whole again")
 
 
 def _debts(home: lab.Lab) -> int:

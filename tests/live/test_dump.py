@@ -145,6 +145,7 @@ def test_directories_and_copies_tell_what_the_nodes_told(
 def test_of_a_lab_with_a_dead_node_its_directory_is_read(tmp_path: Path) -> None:
     with running(tmp_path / "lab", nodes=3, node__events="true") as found:
         put(found, [1, "one"])
+        until(lambda: _quiet(found), "all nodes have the same log")
         found.kill(found.nodes[2])
         out = tmp_path / "out"
         command = [sys.executable, "-m", "qsync", "dump", str(found.dir), "--out", str(out)]

@@ -51,7 +51,7 @@ def test_a_leader_that_is_cut_off_is_replaced_and_follows_when_it_is_healed(home
     real.until(lambda: leader(found) not in {"", first}, "another node leads")
     command("heal", "--dir", home)
     real.until(
-        lambda: cluster.judge(cluster.survey(found.addresses)).health is cluster.Health.HEALTHY,
+        lambda: real.healthy(found),
         "all three are in touch again",
     )
     with qsync.connect([found.node(first).address], timeout=20) as db:
