@@ -1,0 +1,114 @@
+"""What a client of a load writes down of a transaction: the very request, whatever became of it."""
+
+import random
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+import pytest
+from typing_extensions import override
+
+from admin.history import History, Line, Type
+from admin.workload import Orders, Worker, Workload
+from election.messages import Index, Term
+from qsync.client import verdicts
+from qsync.client.asks import Ask
+from qsync.client.blocking import Client
+from qsync.client.calls import Call
+from qsync.client.core import Core
+from qsync.client.rows import Receipt
+from qsync.client.targets import Target
+from qsync.client.transaction import Transaction
+from qsync.errors import Conflict, QsyncError, SessionExpired
+from qsync.record import Lsn
+
+T = TypeVar("T")
+End = Callable[[Ask], QsyncError]
+
+
+class Scripted(Client):
+    """A client whose requests are numbered, never sent, and end as the test says."""
+
+    def __init__(self, *ends: End) -> None:
+        core = Core(Target(addresses=("127.0.0.1:1",)), dice=random.Random(7))
+        super().__init__(core, timeout=1.0)
+        self._ends = list(ends)
+        self.asked: list[str] = []
+
+    @override
+    def run(self, call: Call[T], *, timeout: float | None = None) -> T:
+        raise self._ends.pop(0)(self.begin(call, timeout=timeout))
+
+    @override
+    def resolve(self, token: str, *, timeout: float | None = None) -> Receipt:
+        self.asked.append(token)
+        return Receipt(term=Term(3), index=Index(9), lsn=Lsn(8), acks=2, seconds=0.1)
+
+
+def unknown(ask: Ask) -> QsyncError:
+    return verdicts.unknown(ask, "no definite answer")
+
+
+def refused(_: Ask) -> QsyncError:
+    return Conflict("somebody else was there before")
+
+
+def expired(_: Ask) -> QsyncError:
+    return SessionExpired("long ago")
+
+
+def write(tx: Transaction, number: int) -> None:
+    tx.space("s").replace([number])
+
+
+def give_up(tx: Transaction, number: int) -> None:
+    write(tx, number)
+    raise Conflict("it is not worth it")
+
+
+def did(client: Scripted, *changes: Callable[[Transaction, int], None]) -> tuple[Workload, str]:
+    """A load in which one client does these, and the session that it began in."""
+    load = Workload([], history=History(), clients=0, seed=1)
+    orders = Orders(seeds=[], number=1, seed=1, think=0.0, acts=())
+    worker = Worker(orders, history=load.history, tally=load.tally, stop=threading.Event())
+    session = client.session
+    for change in changes:
+        worker.change(client, "write", "k", lambda number: number, change)
+    return load, session
+
+
+def said(lines: list[Line]) -> list[tuple[Type, object, int | None, int | None]]:
+    return [(each.type, each.session, each.seq, each.log_index) for each in lines]
+
+
+def test_an_outcome_that_is_known_later_is_of_the_same_request() -> None:
+    client = Scripted(unknown, refused)
+    load, session = did(client, write, write)
+    assert load.resolve() == 1
+    assert client.asked == [f"{session}:1"]
+    assert said(load.history.lines) == [
+        (Type.INVOKE, session, 1, None),
+        (Type.INVOKE, session, 2, None),
+        (Type.FAIL, session, 2, None),
+        (Type.OK, session, 1, 9),
+    ]
+
+
+def test_what_was_given_up_before_it_was_sent_has_no_number() -> None:
+    load, session = did(Scripted(refused), write, give_up)
+    assert said(load.history.lines) == [
+        (Type.INVOKE, session, 1, None),
+        (Type.FAIL, session, 1, None),
+        (Type.INVOKE, None, None, None),
+        (Type.FAIL, None, None, None),
+    ]
+
+
+@pytest.mark.parametrize("end", [unknown, expired])
+def test_what_nobody_will_ever_say_has_the_number_by_which_a_log_may(end: End) -> None:
+    load, session = did(Scripted(end), write)
+    assert load.history.give_up("the run ended") == 1
+    assert said(load.history.lines) == [
+        (Type.INVOKE, session, 1, None),
+        (Type.INFO, session, 1, None),
+    ]
