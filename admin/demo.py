@@ -12,6 +12,7 @@ from pathlib import Path
 from admin import cluster, lab, proof, workload
 from admin.cluster import Survey
 from admin.demo_bundle import Diary
+from admin.evidence.stored import compare_stored
 from admin.feeding import Feeding
 from admin.history import History, save
 from admin.lab import Lab, LabNode
@@ -103,9 +104,12 @@ def run(plan: Plan, watch: Watcher) -> Result:
         options = {"node.events": "true"} if plan.keep is not None else {}
         demo_lab = lab.create(directory / "lab", name="demo", nodes=plan.nodes, options=options)
         try:
-            return _Demo(plan, demo_lab, watch).run()
+            result = _Demo(plan, demo_lab, watch).run()
         finally:
             demo_lab.stop_all()
+        if plan.keep is not None:
+            compare_stored(plan.keep, demo_lab.directories)
+        return result
 
 
 class NotHealedError(Unavailable):

@@ -10,6 +10,7 @@ from admin.drills.model import ALLOWED_TAGS, Drill
 from admin.drills.record import End
 from admin.drills.runner import Runner, Tell
 from admin.drills.targets import Names
+from admin.evidence.stored import compare_stored
 from admin.lab import Lab
 
 LAB = "lab"
@@ -44,6 +45,8 @@ def run(drill: Drill, plan: Plan, tell: Tell) -> Judged:
         if plan.target is None:
             # What could not be healed is left as it is, for somebody to look at.
             place.stop_all()
+            if healed:
+                compare_stored(out, place.directories)
             if healed and not plan.keep:
                 place.remove()
     return judged

@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 
     from admin.checker.quick import Report
 
-EXAMINED = ("once", "receipts-kept", "receipt-own", "monotonic-reads", "linearizable", "bank-total")
+EXAMINED = (
+    "once",
+    "receipts-kept",
+    "receipt-own",
+    "stored-replayed",
+    "monotonic-reads",
+    "linearizable",
+    "bank-total",
+)
 OWN = "receipt-own"
 Lines = list[Row]
 
