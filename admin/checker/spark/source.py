@@ -1,7 +1,6 @@
 """The Spark data source `qsync`: the tables of bundles and of running nodes, as Arrow."""
 
 import itertools
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +17,12 @@ from pyspark.sql.datasource import (
     SimpleDataSourceStreamReader,
 )
 
+from admin.checker.spark import options
 from admin.checker.spark.bounds import Bounds
 from admin.evidence.arrow import batch, batches, schema
 from admin.evidence.bundle import Bundle, Part, rows_of
 from admin.evidence.tables import RUN, TABLES, Type
+from qsync.errors import ConfigError
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -59,56 +60,45 @@ class QsyncSource(DataSource):
 
     def schema(self) -> str:
         """The columns of the table."""
-        columns = TABLES[self._table].columns
+        columns = TABLES[options.read(self.options).table].columns
         return ", ".join(f"`{name}` {_SQL[type_]}" for name, type_ in columns.items())
 
     def reader(self, schema: object) -> DataSourceReader:  # noqa: ARG002 - it is always ours
         """For a batch."""
-        aligned = self.options.get("align", "false").lower() == "true"
-        if self._nodes:
-            # Only who reads from nodes needs what talks to them.
-            from admin.checker.spark.source_live import SPAN, LiveReader  # noqa: PLC0415
+        asked = options.read(self.options).placed()
+        if not asked.nodes:
+            return Reader(asked.table, list(asked.paths), aligned=asked.aligned)
+        # Only who reads from nodes needs what talks to them.
+        from admin.checker.spark.source_live import LiveReader  # noqa: PLC0415
 
-            span = int(self.options.get("span", SPAN))
-            return LiveReader(
-                self._table, self._nodes, run_id=self._run, aligned=aligned, span=span
-            )
-        given = self.options.get("paths")
-        paths = json.loads(given) if given else [self.options["path"]]
-        return Reader(self._table, [str(each) for each in paths], aligned=aligned)
+        return LiveReader(
+            asked.table, asked.nodes, run_id=asked.run, aligned=asked.aligned, span=asked.span
+        )
 
     def streamReader(self, schema: "StructType") -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Of what running nodes confirm."""
-        if self._table != "wal" or not self._nodes:
+        asked = options.read(self.options)
+        if asked.table != "wal" or not asked.nodes:
             # Spark asks for the simple one then.
             return super().streamReader(schema)
         from admin.checker.spark.stream import WalStream  # noqa: PLC0415 - talks to nodes
 
-        begin = int(self.options.get("begin", "0"))
-        return WalStream(self._nodes, run_id=self._run, begin=begin)
+        return WalStream(asked.nodes, run_id=asked.run, begin=asked.begin)
 
     def simpleStreamReader(  # noqa: N802 - Spark's name
-        self, schema: "StructType"
+        self,
+        schema: "StructType",  # noqa: ARG002 - it is always ours
     ) -> SimpleDataSourceStreamReader:
         """Of what running nodes say of themselves."""
-        if self._table != "status" or not self._nodes:
-            return super().simpleStreamReader(schema)
+        asked = options.read(self.options)
+        if asked.table != "status" or not asked.nodes:
+            raise ConfigError(
+                "the data source qsync streams the tables wal and status of running nodes",
+                hint="name them with the option nodes; a bundle is read with spark.read",
+            )
         from admin.checker.spark.stream import StatusStream  # noqa: PLC0415 - talks to nodes
 
-        return StatusStream(self._nodes, run_id=self._run)
-
-    @property
-    def _table(self) -> str:
-        return str(self.options.get("table", "wal"))
-
-    @property
-    def _nodes(self) -> list[str]:
-        given = str(self.options.get("nodes", ""))
-        return [each.strip() for each in given.split(",") if each.strip()]
-
-    @property
-    def _run(self) -> str:
-        return str(self.options.get("run", "live"))
+        return StatusStream(asked.nodes, run_id=asked.run)
 
 
 class Reader(DataSourceReader):

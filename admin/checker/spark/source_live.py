@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from admin.checker.spark.bounds import Bounds
+from admin.checker.spark.options import SPAN
 from admin.evidence import live
 from admin.evidence.arrow import batch
 from admin.evidence.generations import Generations
@@ -18,8 +19,6 @@ from admin.evidence.witnesses import LogCut, Running
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SPAN: Final = 262_144
-"""Entries that one task fetches from a node."""
 CUTS_MAX: Final = 10
 TOLD = ("wal", "status", "digests")
 """What nodes can tell; the others are written down by clients, simulators and drills."""
