@@ -8,9 +8,10 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pyspark
 import pytest
 
-from admin.checker.spark import java, place, session, shipping
+from admin.checker.spark import java, place, session, shipping, surroundings
 from admin.checker.spark.failures import NoSpark
 from admin.checker.spark.place import Place, Way
 from admin.checker.spark.progress import Moment, Seen
@@ -124,3 +125,37 @@ def test_executors_need_no_package_but_those_that_spark_needs_too(tmp_path: Path
     )
     assert done.stdout.strip() == f"{archive}/admin/checker/spark/judge.py", done.stderr
     assert done.returncode == 0, done.stderr
+
+
+def test_a_spark_home_without_a_spark_or_with_another_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(surroundings.ARGUMENTS, raising=False)
+    monkeypatch.setenv(surroundings.HOME, str(tmp_path))
+    with pytest.raises(NoSpark, match=r"SPARK_HOME is .*no Spark .*unset it"):
+        open_session(spark="local[1]", folder=tmp_path / "kept")
+    for folder in ("bin", "jars"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "bin" / "spark-submit").touch()
+    (tmp_path / "jars" / "spark-core_2.12-3.5.1.jar").touch()
+    with pytest.raises(NoSpark, match=r"SPARK_HOME is .* a Spark 3\.5, and the pyspark"):
+        surroundings.look()
+    monkeypatch.setenv(surroundings.HOME, str(Path(pyspark.__file__).parent))
+    surroundings.look()
+
+
+def test_arguments_for_another_start_of_spark_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(surroundings.HOME, raising=False)
+    monkeypatch.setenv(surroundings.ARGUMENTS, "--master local[1]")
+    with pytest.raises(NoSpark, match=r"PYSPARK_SUBMIT_ARGS .*end with pyspark-shell"):
+        surroundings.look()
+    monkeypatch.setenv(surroundings.ARGUMENTS, "--master local[1] pyspark-shell")
+    surroundings.look()
+
+
+def test_of_what_spark_said_the_reason_is_told(tmp_path: Path) -> None:
+    said = "WARNING: an incubator\nError: Missing application resource.\n\nUsage: a\n  --b\n  --c\n"
+    (tmp_path / session.NOISE).write_text(said)
+    failed = session._failed(Place.of("local[1]"), tmp_path, OSError("no more"))
+    assert failed.message.endswith(": Error: Missing application resource.")
+    assert "--b" not in failed.message

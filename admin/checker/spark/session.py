@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from admin.checker.spark import java, shipping
+from admin.checker.spark import java, shipping, surroundings
 from admin.checker.spark.failures import NoSpark
 from admin.checker.spark.place import LOCAL, LOOPBACK, Place, Way
 
@@ -26,6 +26,8 @@ PAGE = "1m"
 SHUFFLE_PARTITIONS = 4
 NOISE = "spark.log"
 _TAIL_LINES = 3
+_TELLING = ("Error: ", "Exception in thread ")
+"""Before these Spark says other things, and behind them how it is used."""
 _NAME = "qsync check"
 _PYTHON = "spark.pyspark.python"
 
@@ -141,6 +143,7 @@ def _started(place: Place, kept: Path, wanted: dict[str, str]) -> "SparkSession"
     from pyspark.sql import SparkSession  # noqa: PLC0415 - the same
 
     if place.way is not Way.SUBMITTED:
+        surroundings.look()
         _environment(place, python=wanted.get(_PYTHON))
     builder = SparkSession.builder.appName(_NAME)
     builder = builder.master(place.url) if place.url else builder
@@ -206,7 +209,8 @@ def _settings(place: Place, kept: Path) -> dict[str, str]:
 def _failed(place: Place, kept: Path, error: BaseException) -> NoSpark:
     log = kept / NOISE
     said = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    last = "; ".join(line.strip() for line in said[-_TAIL_LINES:] if line.strip())
+    told = [line for line in said if line.startswith(_TELLING)][:1] or said[-_TAIL_LINES:]
+    last = "; ".join(line.strip() for line in told if line.strip())
     return NoSpark(
         f"Spark did not start at {place.describe()}: {last or _first_line(error)}",
         hint=f"what it said is in {log}",
