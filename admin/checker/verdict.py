@@ -118,12 +118,14 @@ def merge(invariant: str, verdicts: Iterable[Verdict]) -> Verdict:
     found = list(verdicts)
     facts = sum(each.facts for each in found)
     count = sum(each.count for each in found)
-    notes = dict.fromkeys(each.note for each in found if each.note)
-    if found and all(each.result is Result.SKIPPED for each in found):
+    looked = [each for each in found if each.result is not Result.SKIPPED]
+    # Why a part was not looked at is no news where others were.
+    notes = dict.fromkeys(each.note for each in looked or found if each.note)
+    if found and not looked:
         return skipped(invariant, "; ".join(notes))
     if count:
         result = Result.FAIL
-    elif facts == 0 or any(each.result is Result.UNKNOWN for each in found):
+    elif facts == 0 or any(each.result is Result.UNKNOWN for each in looked):
         result = Result.UNKNOWN
     else:
         result = Result.PASS

@@ -46,8 +46,10 @@ def test_histories_of_many_bundles_get_the_verdicts_of_one_process(
         history = history_of(replace(run, manifest=replace(run.manifest, whole=False)))
         kinds, checked = check_operations(history, Hints(), Level.STRICT_SERIALIZABLE, STEPS_MAX)
         found = told[run.manifest.run_id]
-        results = {each.verdict.invariant: each.verdict.result for each in checked}
-        assert {each.invariant: each.result for each in found.verdicts} == results
+        here = [each.verdict for each in checked]
+        results = {each.invariant: (each.result, each.facts, each.note) for each in here}
+        there = {each.invariant: (each.result, each.facts, each.note) for each in found.verdicts}
+        assert there == results
         assert set(found.kinds) == set(kinds)
         assert known[run.manifest.run_id].count == len(history)
 

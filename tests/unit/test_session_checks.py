@@ -120,6 +120,9 @@ def test_what_failed_is_not_seen_unless_somebody_else_wrote_it() -> None:
     assert check_failures([failed, read]).result is Result.FAIL
     assert check_failures([failed, op(1, "write", 1), read]).result is Result.PASS
     assert check_failures([op(1, "write", 1), read]).result is Result.SKIPPED
+    elsewhere = replace(read, key="y")
+    assert check_failures([failed, elsewhere]).result is Result.SKIPPED
+    assert check_failures([failed, op(1, "write", 1), read, elsewhere]).facts == 1
 
 
 # ---------------------------------------------------------------------- unknown outcomes

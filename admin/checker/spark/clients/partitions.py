@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from admin.checker.facts import FAILURES
+from admin.checker.facts import FAILURES, NOBODY_READ
 from admin.checker.kinds import Kind
 from admin.checker.linear import LINEARIZABLE
 from admin.checker.operation import Operation
@@ -106,10 +106,10 @@ def _passed(
         verdicts: list[Verdict] = []
         if facts:
             verdicts.append(conclude(LINEARIZABLE, facts=facts, violations=()))
-        if failures[own].any() and reads[own].sum():
-            verdicts.append(conclude(FAILURES, facts=int(reads[own].sum()), violations=()))
+        if looked := int(reads[own & failures].sum()):
+            verdicts.append(conclude(FAILURES, facts=looked, violations=()))
         else:
-            verdicts.append(skipped(FAILURES, "no write failed for certain"))
+            verdicts.append(skipped(FAILURES, NOBODY_READ))
         told.append((run, Told((Kind.REGISTER,), tuple(verdicts))))
     return told
 
