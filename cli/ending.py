@@ -29,7 +29,7 @@ def interrupted_politely() -> Iterator[None]:
             # It may come twice, from the kernel and from a shell; and what is said while
             # clearing up must not fail.
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
-            _silence(terminals)
+            silence(terminals)
         interrupt = signal.getsignal(signal.SIGINT)
         if not callable(interrupt):
             raise KeyboardInterrupt  # Ctrl-C is ignored, as in the background of a script
@@ -45,7 +45,16 @@ def interrupted_politely() -> Iterator[None]:
             signal.signal(each, signal.SIG_DFL)
 
 
-def _silence(numbers: list[int]) -> None:
+def unread() -> list[int]:
+    """Which of our outputs nobody reads any more, if that is so."""
+    poll = select.poll()
+    for each in _OUTPUTS:
+        poll.register(each, 0)  # errors and hang-ups are told always
+    return [number for number, _ in poll.poll(0)]
+
+
+def silence(numbers: list[int]) -> None:
+    """What is said there from now on, also out of buffers when Python ends, fails no more."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for each in numbers:
         os.dup2(nowhere, each)

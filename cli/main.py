@@ -8,6 +8,7 @@ from typing import NoReturn
 import click
 from typing_extensions import override
 
+from cli.ending import silence, unread
 from cli.exits import Exit, NoFile, exit_of
 from cli.output import Style, complain
 from qsync import __version__
@@ -62,8 +63,39 @@ EXECUTE = "-e"
 """`qsync -e LUA` is short for `qsync shell -e LUA`."""
 
 
+class NobodyReads(Exception):
+    """The reader of our output, such as `head`, has had enough.
+
+    Of a BrokenPipeError click makes exit code 1, which says of ours that nothing was applied.
+    """
+
+
 class LazyGroup(click.Group):
     """A group that imports a command only to run it or to show its own help."""
+
+    @override
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: object,
+    ) -> click.Context:
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except BrokenPipeError as error:
+            if not unread():
+                raise
+            raise NobodyReads from error
+
+    @override
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            if not unread():
+                raise
+            raise NobodyReads from error
 
     @override
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -117,9 +149,11 @@ def run(args: list[str]) -> int:
     """Run one command; its exit code."""
     try:
         return _run(args)
-    except BrokenPipeError:
-        # The reader, such as `head`, has had enough.
-        sys.stderr.close()
+    except (NobodyReads, BrokenPipeError):
+        gone = unread()
+        if not gone:
+            raise
+        silence(gone)
         return Exit.DONE
 
 
@@ -139,7 +173,7 @@ def _run(args: list[str]) -> int:
         complain(error, style)
         return exit_of(error)
     except BrokenPipeError:
-        raise
+        raise  # of `complain`'s own, and of what click lets through
     except OSError as error:
         if error.filename is None and error.errno not in _OF_DISKS:
             raise  # Nothing that a user named: a mistake of ours, to be seen whole.

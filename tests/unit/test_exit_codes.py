@@ -1,6 +1,9 @@
 """Every error ends a command with the code that the table promises."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -113,3 +116,21 @@ def test_without_a_leader_nobody_is_told_to_send_it_to_the_leader() -> None:
     nobody = str(errors.NotLeader("x"))
     assert "send it to the leader" not in nobody
     assert "`qsync status` shows who leads" in nobody
+
+
+@pytest.mark.parametrize("args", [["drill", "show", "chaos"], ["--help"], ["explain", "--nothing"]])
+@pytest.mark.parametrize("together", [False, True])
+def test_a_reader_who_has_enough_is_no_failure(args: list[str], *, together: bool) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    errors_too = writing if together else subprocess.PIPE
+    program = [sys.executable, "-m", "qsync", *args]
+    try:
+        done = subprocess.run(program, stdout=writing, stderr=errors_too, check=False)
+    finally:
+        os.close(writing)
+    if args[0] == "explain" and not together:
+        assert done.returncode == 2, "it was said on stderr, which is read"
+    else:
+        assert done.returncode == 0
+        assert not done.stderr
