@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -159,3 +160,17 @@ def test_of_what_spark_said_the_reason_is_told(tmp_path: Path) -> None:
     failed = session._failed(Place.of("local[1]"), tmp_path, OSError("no more"))
     assert failed.message.endswith(": Error: Missing application resource.")
     assert "--b" not in failed.message
+
+
+def test_who_interrupts_the_start_of_spark_leaves_no_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*, folder: Path, **_: object) -> None:
+        (folder / session.NOISE).write_text("begun")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(session, "open_session", interrupted)
+    with pytest.raises(KeyboardInterrupt), session.using_session("local[1]"):
+        raise AssertionError("it never starts")
+    assert list(tmp_path.iterdir()) == []

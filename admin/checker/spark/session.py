@@ -61,6 +61,9 @@ def using_session(
             finally:
                 with ending():
                     opened.stop()
+    except KeyboardInterrupt:
+        started = True  # its log has nothing to tell
+        raise
     finally:
         if folder is None and started:
             shutil.rmtree(kept, ignore_errors=True)
