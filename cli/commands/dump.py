@@ -1,6 +1,7 @@
 """`qsync dump`: evidence from nodes, running or stopped, into one folder for the checkers."""
 
 import contextlib
+import errno
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from admin.evidence.witnesses import Witness
 
 _ROOM = "give it room, and the same command goes on from there"
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _BAR_ENTRIES_MIN = 10_000
 """Shorter logs are there before a bar could be read."""
 
@@ -156,7 +158,8 @@ def _goes_on(out: Path) -> Iterator[None]:
         raise
     except OSError as error:
         place = error.filename or out
-        raise NoFile(f"{place}: {error.strerror}", hint=_ROOM) from error
+        hint = _ROOM if error.errno in _NO_ROOM else "name a folder that can be written"
+        raise NoFile(f"{place}: {error.strerror}", hint=hint) from error
 
 
 def _sampling(found: "Sequence[Witness]", seconds: float, every: float) -> "Sampling":
