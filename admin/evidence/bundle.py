@@ -1,6 +1,7 @@
 """A bundle of evidence: a folder with a manifest, and tables in parts that are whole or absent."""
 
 import contextlib
+import itertools
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -88,12 +89,19 @@ class Bundle:
         if self.manifest.source in DUMPS and not self.manifest.rows:
             raise NoEvidence(f"{self.path} is not whole: its dump was interrupted", hint=_GO_ON)
         parts = self.parts("wal")
-        named = all(each.node is not None for each in parts)
-        if not named or not (parts or self.manifest.rows.get("wal")):
+        strangers = [each.path for each in parts if each.node is None]
+        if strangers and len(strangers) < len(parts):
+            told = f"{strangers[0]} is no part of the logs that lie beside it"
+            raise NoEvidence(told, hint="move it away: it would be judged with them")
+        if strangers or not (parts or self.manifest.rows.get("wal")):
             return  # Their names do not tell what they hold; or there were never any.
         for facts in self.manifest.nodes:
             whose = (facts.node, facts.generation)
             mine = [each for each in parts if (each.node, each.generation) == whose]
+            double = _double(mine)
+            if double is not None:
+                told = f"{double.path} holds entries that another file has, too"
+                raise NoEvidence(told, hint="move one of them away: they would be judged twice")
             gap = _gap(mine, facts.first, facts.last)
             if gap is not None:
                 name = facts.name or f"node {facts.node}"
@@ -115,6 +123,15 @@ def _gap(parts: Iterable[Part], first: int, last: int) -> tuple[int, int] | None
             return wanted, min(last, begins - 1)
         wanted = max(wanted, ends + 1)
     return (wanted, last) if wanted <= last else None
+
+
+def _double(parts: Iterable[Part]) -> Part | None:
+    """A file with entries that the one before it has."""
+    known = sorted(parts, key=lambda part: part.first or 0)
+    for before, each in itertools.pairwise(known):
+        if (each.first or 0) <= (before.last or 0):
+            return each
+    return None
 
 
 def is_bundle(path: Path) -> bool:

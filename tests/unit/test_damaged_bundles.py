@@ -171,3 +171,17 @@ def test_a_log_that_begins_late_lacks_nothing_before_its_beginning(tmp_path: Pat
     members(bundle, nodes=[node | {"first": 10}])
     with pytest.raises(NoEvidence, match="lacks the entries 10 to 10"):
         Bundle.open(bundle).check_whole()
+
+
+def test_a_copy_among_the_parts_of_a_log_is_refused_by_name_and_not_judged(tmp_path: Path) -> None:
+    bundle = dumped(tmp_path)
+    known = part(bundle, 0)
+    stray = bundle / "wal" / f"copy{known.suffix}"
+    for copy, said in ((stray, "is no part of"), (known.with_stem(f"{5:012d}-{6:012d}"), "twice")):
+        copy.write_bytes(known.read_bytes())
+        with pytest.raises(NoEvidence) as refused:
+            check_bundle(bundle)
+        assert copy.name in str(refused.value)
+        assert said in f"{refused.value} {refused.value.hint}"
+        copy.unlink()
+    assert check_bundle(bundle).result is Result.PASS
