@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from admin.checker.linear.models import pair
 from admin.checker.operation import Frozen, Kind, Operation, freeze
+from admin.checker.shown import shown
 from admin.checker.verdict import Verdict, Violation, conclude, skipped
 
 BANK_TOTAL = "bank-total"
@@ -63,7 +64,7 @@ def check_failures(operations: Iterable[Operation], *, initial: object = None) -
             violations.append(
                 Violation(
                     invariant=FAILURES,
-                    message=f"{each.value!r} was read, whose write had failed",
+                    message=f"{shown(each.value)} was read, whose write had failed",
                     key=each.key,
                     witness=(failed[name], each),
                     stuck=each.number,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
 
+from admin.checker.shown import shown
 from admin.history import Line, Type
 
 Frozen: TypeAlias = Hashable
@@ -70,7 +71,7 @@ def describe(operation: Operation) -> str:
         end = str(operation.ended)
     failed = " (failed)" if operation.kind is Kind.FAIL else ""
     who = "" if operation.process == NOBODY else f"process {operation.process} "
-    return f"[{operation.begun}..{end}] {who}{operation.f} {operation.value!r}{failed}"
+    return f"[{operation.begun}..{end}] {who}{operation.f} {shown(operation.value)}{failed}"
 
 
 def freeze(value: object) -> Frozen:

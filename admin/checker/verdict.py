@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from admin.checker.exhibit import Exhibit
 from admin.checker.operation import Operation, describe
+from admin.checker.shown import shown
 
 KEPT_MAX = 1000
 """So many violations are kept with their proof; all of them are counted."""
@@ -47,7 +48,7 @@ class Violation:
     def describe(self) -> list[str]:
         """In words, a line for each operation."""
         mark = "   <- no order explains this"
-        where = "" if self.key is None else f"key {self.key!r}: "
+        where = "" if self.key is None else f"key {shown(self.key)}: "
         said = [f"{where}{self.message}"]
         if self.opening:
             said.append(f"  before: {self.opening}")

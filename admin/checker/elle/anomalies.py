@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from admin.checker.elle.appends import Appends, Read, Step, Transaction
 from admin.checker.operation import Frozen, Kind
+from admin.checker.shown import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +43,14 @@ def _internal(transaction: Transaction) -> Iterator[Anomaly]:
         wanted, values = known.get(step.key, ()), step.values
         seen = values if step.key in whole else values[len(values) - len(wanted) :]
         if seen != wanted or len(values) < len(wanted):
-            said = f"key {step.key!r}: read {list(values)!r} where it had {list(wanted)!r}"
+            said = f"key {shown(step.key)}: read {shown(list(values))} "
+            said += f"where it had {shown(list(wanted))}"
             yield Anomaly(name="internal", message=said, transactions=(transaction.at,))
         known[step.key] = values
         whole.add(step.key)
         if later and any((step.key, value) in later for value in values):
-            said = f"key {step.key!r}: read {list(values)!r}, with what it appended only later"
+            said = f"key {shown(step.key)}: read {shown(list(values))}, "
+            said += "with what it appended only later"
             yield Anomaly(name="future-read", message=said, transactions=(transaction.at,))
 
 
@@ -76,22 +79,23 @@ class _Faults:
         for at, value in enumerate(values):
             writer = self._appends.writer.get((key, value))
             if value in before:
-                found.append((at, "duplicate-elements", f"read {value!r} twice", ()))
+                found.append((at, "duplicate-elements", f"read {shown(value)} twice", ()))
             elif writer is None:
-                found.append((at, "garbage", f"read {value!r}, which nobody appended", ()))
+                found.append((at, "garbage", f"read {shown(value)}, which nobody appended", ()))
             elif _kind(self._appends, writer) is Kind.FAIL:
-                found.append((at, "G1a", f"read {value!r}, whose append failed", (writer,)))
+                found.append((at, "G1a", f"read {shown(value)}, whose append failed", (writer,)))
             before.add(value)
         return found
 
 
 def _read(appends: Appends, read: Read, faults: _Faults) -> Iterator[Anomaly]:
-    key = f"key {read.key!r}"
+    key = f"key {shown(read.key)}"
     for name, said, others in faults.of(read):
         yield Anomaly(name=name, message=f"{key}: {said}", transactions=(*others, read.reader))
     if not appends.agrees(read):
         order = appends.order[read.key]
-        said = f"{key}: read {list(read.values)!r}, with which {list(order)!r} does not begin"
+        said = f"{key}: read {shown(list(read.values))}, "
+        said += f"with which {shown(list(order))} does not begin"
         both = tuple(sorted({read.reader, appends.reader[read.key]}))
         yield Anomaly(name="incompatible-order", message=said, transactions=both)
 
@@ -105,7 +109,7 @@ def _intermediate(appends: Appends, read: Read) -> Iterator[Anomaly]:
         return
     last = [s.value for s in appends.transactions[writer].steps if _on(s, read.key)][-1]
     if last != value:
-        said = f"key {read.key!r}: read up to {value!r}, in the middle of a transaction"
+        said = f"key {shown(read.key)}: read up to {shown(value)}, in the middle of a transaction"
         yield Anomaly(name="G1b", message=said, transactions=(writer, read.reader))
 
 
@@ -120,7 +124,8 @@ def _dirty_updates(appends: Appends) -> Iterator[Anomaly]:
             if _kind(appends, writer) is Kind.FAIL:
                 aborted = (writer, value)
             elif aborted is not None:
-                said = f"key {key!r}: {value!r} came after {aborted[1]!r}, whose append failed"
+                said = f"key {shown(key)}: {shown(value)} came after {shown(aborted[1])}, "
+                said += "whose append failed"
                 yield Anomaly(name="dirty-update", message=said, transactions=(aborted[0], writer))
                 aborted = None
 
@@ -136,7 +141,9 @@ def _lost_updates(appends: Appends) -> Iterator[Anomaly]:
                 readers.append(read.reader)
     for (key, values), readers in read_before.items():
         if len(readers) > 1:
-            said = f"key {key!r}: all of them read {list(values)!r} and then appended to it"
+            said = (
+                f"key {shown(key)}: all of them read {shown(list(values))} and then appended to it"
+            )
             yield Anomaly(name="lost-update", message=said, transactions=tuple(readers))
 
 

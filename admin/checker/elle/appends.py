@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from admin.checker.elle.graph import Edge, Graph, add_sessions, add_time
 from admin.checker.operation import NOBODY, Frozen, Kind, Operation, freeze
+from admin.checker.shown import shown
 
 STEPS = frozenset({"txn", "append", "read", "r"})
 """Operations that are a transaction, of several steps or of one."""
@@ -137,7 +138,9 @@ def steps_of(operation: Operation) -> Iterator[Step]:
         for each in operation.value:
             yield _step(each)
     else:
-        raise ValueError(f"no transaction of appends and reads: {operation.f} {operation.value!r}")
+        raise ValueError(
+            f"no transaction of appends and reads: {operation.f} {shown(operation.value)}"
+        )
 
 
 def _step(step: object) -> Step:
@@ -147,14 +150,14 @@ def _step(step: object) -> Step:
         case ["r", key, value]:
             return Step(appends=False, key=freeze(key), value=_values(value))
         case _:
-            raise ValueError(f"a step is [append, key, value] or [r, key, list], not {step!r}")
+            raise ValueError(f"a step is [append, key, value] or [r, key, list], not {shown(step)}")
 
 
 def _values(value: object) -> tuple[Frozen, ...]:
     if value is None:
         return ()
     if not isinstance(value, list | tuple):
-        raise TypeError(f"a read of a list is a list, not {value!r}")
+        raise TypeError(f"a read of a list is a list, not {shown(value)}")
     if {int, str}.issuperset(map(type, value)):
         return tuple(value)
     return tuple([freeze(each) for each in value])

@@ -8,6 +8,7 @@ from admin.checker.elle.cycles import Cycle, cycles
 from admin.checker.elle.graph import Edge
 from admin.checker.elle.levels import PROHIBITED, Level
 from admin.checker.operation import Operation
+from admin.checker.shown import shown
 from admin.checker.verdict import Result, Verdict, Violation, conclude
 
 
@@ -26,7 +27,8 @@ def check_appends(
             invariant=level,
             result=Result.UNKNOWN,
             facts=len(appends.committed),
-            note=f"key {key!r}: {value!r} was appended twice, so reads do not tell who wrote it",
+            note=f"key {shown(key)}: {shown(value)} was appended twice, "
+            "so reads do not tell who wrote it",
         )
     prohibited = PROHIBITED[Level(level)]
     violations = [

@@ -12,6 +12,7 @@ from admin.checker.linear.models import (
     without_looks,
 )
 from admin.checker.operation import Frozen, Operation
+from admin.checker.shown import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Bank:
             case "transfer":
                 return state if state is Mark.ANY else self._transfer(state, value)
             case other:
-                raise ValueError(f"a bank has no operation {other!r}")
+                raise ValueError(f"a bank has no operation {shown(other)}")
 
     def idle(self, f: str, value: Frozen) -> bool:  # noqa: ARG002 - the protocol's
         """No balance is unseen."""
@@ -72,7 +73,7 @@ class Bank:
 
     def _transfer(self, state: State, value: Frozen) -> State:
         if not isinstance(value, tuple):
-            raise TypeError(f"a transfer is [from, to, amount], not {value!r}")
+            raise TypeError(f"a transfer is [from, to, amount], not {shown(value)}")
         source, target, amount = value[:3]
         assert isinstance(state, tuple)
         balances: dict[object, int] = dict(state)

@@ -9,6 +9,7 @@ from admin.checker.linear.models import Atom, Counter, GrowingSet, Mark, Model, 
 from admin.checker.linear.search import STEPS_MAX, Found, Search, search
 from admin.checker.linear.texts import Text
 from admin.checker.operation import Frozen, Operation, by_key, freeze, happened
+from admin.checker.shown import shown
 from admin.checker.verdict import Result, Verdict, Violation, conclude, merge
 
 LINEARIZABLE = "linearizable"
@@ -45,7 +46,7 @@ def check_key(
         case Found.ORDER:
             return conclude(LINEARIZABLE, facts=facts, violations=(), steps=found.steps)
         case Found.GAVE_UP:
-            note = f"key {key!r}: undecided after {found.steps} steps"
+            note = f"key {shown(key)}: undecided after {found.steps} steps"
             return Verdict(
                 invariant=LINEARIZABLE,
                 result=Result.UNKNOWN,

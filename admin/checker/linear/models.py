@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Protocol, TypeAlias
 
 from admin.checker.operation import LOOKS, Frozen, Operation, freeze
+from admin.checker.shown import shown
 
 State: TypeAlias = Hashable
 """What an object remembers; compared and hashed by the search."""
@@ -144,12 +145,12 @@ class Counter:
         match f:
             case "add":
                 if not isinstance(value, int):
-                    raise TypeError(f"a counter adds numbers, not {value!r}")
+                    raise TypeError(f"a counter adds numbers, not {shown(value)}")
                 return state + value
             case "read":
                 return state if value == state else Mark.NEVER
             case other:
-                raise ValueError(f"a counter has no operation {other!r}")
+                raise ValueError(f"a counter has no operation {shown(other)}")
 
     def idle(self, f: str, value: Frozen) -> bool:  # noqa: ARG002 - the protocol's
         """No sum is unseen."""
@@ -227,7 +228,7 @@ def without_looks(operations: Sequence[Operation], gone: Collection[Atom]) -> li
 def pair(value: object) -> tuple[Frozen, Frozen]:
     """The two values of a `cas`."""
     if not isinstance(value, list | tuple) or len(value) != 2:  # noqa: PLR2004 - a pair
-        raise TypeError(f"a cas is [old, new], not {value!r}")
+        raise TypeError(f"a cas is [old, new], not {shown(value)}")
     old, new = value
     return freeze(old), freeze(new)
 
@@ -237,7 +238,7 @@ def members(value: object) -> frozenset[Frozen]:
     if value is None:
         return frozenset()
     if not isinstance(value, list | tuple | set | frozenset):
-        raise TypeError(f"a set reads a list of elements, not {value!r}")
+        raise TypeError(f"a set reads a list of elements, not {shown(value)}")
     return frozenset(freeze(each) for each in value)
 
 
@@ -267,7 +268,7 @@ class _RegisterMachine:
                 old, _ = pair(value)
                 return state if old != state else Mark.NEVER
             case other:
-                raise ValueError(f"a register has no operation {other!r}")
+                raise ValueError(f"a register has no operation {shown(other)}")
 
     def _known(self, value: Frozen) -> State:
         return value if value in self.seen else Mark.UNSEEN
@@ -296,7 +297,7 @@ class _SetMachine:
             case "add":
                 return self._known(state | self._bit(value)) if isinstance(state, int) else state
             case other:
-                raise ValueError(f"a set has no operation {other!r}")
+                raise ValueError(f"a set has no operation {shown(other)}")
 
     def _known(self, mask: int) -> State:
         return mask if any(mask & ~read == 0 for read in self._reads) else Mark.UNSEEN

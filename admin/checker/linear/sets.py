@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from admin.checker.linear.models import members
 from admin.checker.operation import FOREVER, Frozen, Operation, freeze
+from admin.checker.shown import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ def torn(operations: Sequence[Operation], initial: Sequence[Frozen] = ()) -> Tor
             return _apart(answer, known)
         for element in _sorted(known - answer):
             if element not in adds:
-                said = f"nobody added {element!r}"
+                said = f"nobody added {shown(element)}"
                 return Torn(message=said, elements=frozenset({element}))
             placed.append(_Placed(place + 1, adds.pop(element)))
         if answer != known:

@@ -8,6 +8,7 @@ from admin import sheet
 from admin.checker.exhibit import Exhibit
 from admin.checker.operation import FOREVER, NOBODY, Operation
 from admin.checker.report.places import Placed
+from admin.checker.shown import shown
 from admin.checker.verdict import Violation
 from admin.drawing import LEFT, ROW, Scale, svg
 
@@ -27,7 +28,7 @@ _NAMES = frozenset({"node", "generation", "life", "index", "lsn", "sample", "num
 def section(place: int, placed: Placed, *, anchor: str, title: str) -> Iterable[str]:
     """With its own address, so that one can be pointed at."""
     found = placed.violation
-    where = "" if found.key is None else f"key {found.key!r}: "
+    where = "" if found.key is None else f"key {shown(found.key)}: "
     when = "" if placed.at is None else f' <span class="muted small">{placed.at:.2f} s</span>'
     yield f'<section class="witness" id="{anchor}-{place}">'
     yield f"<h3>{place}. {escape(found.invariant)}{when}</h3>"
@@ -121,7 +122,7 @@ def _who(each: Operation) -> str:
 
 def _plain(each: Operation) -> str:
     failed = " (failed)" if each.kind.value == "fail" else ""
-    return f"{each.f} {each.value!r}{failed}"
+    return f"{each.f} {shown(each.value)}{failed}"
 
 
 def _did(each: Operation) -> str:

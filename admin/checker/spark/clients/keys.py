@@ -12,6 +12,7 @@ from admin.checker.operation import Kind as Ended
 from admin.checker.operation import Operation, freeze, happened
 from admin.checker.quick import OF_NO_KIND, check_operations
 from admin.checker.sessions import MONOTONIC_READS
+from admin.checker.shown import shown
 from admin.checker.verdict import Result, Verdict
 
 Row = tuple[object, ...]
@@ -50,7 +51,7 @@ def judge_key(operations: Sequence[Operation], terms: Terms) -> Told:
     kind = terms.hints.kind or kind_of(operations)
     if kind is None:
         fs = ", ".join(sorted({each.f for each in operations}))
-        note = f"{OF_NO_KIND}{fs} (key {operations[0].key!r})"
+        note = f"{OF_NO_KIND}{fs} (key {shown(operations[0].key)})"
         odd = Verdict(invariant=LINEARIZABLE, result=Result.UNKNOWN, facts=0, note=note)
         return Told((), (odd,))
     kinds, checked = check_operations(
