@@ -22,8 +22,10 @@ TIERS = (
 )
 """Folders by how soon they can tell that something is wrong."""
 
-# Who starts tests in the background may ignore Ctrl-C; the processes that they start must not.
+# Who starts tests in the background may ignore Ctrl-C and the end of the terminal; the processes
+# that they start must not.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # No deadline: on a shared machine the slowest example says nothing about the code.
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
