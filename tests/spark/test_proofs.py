@@ -1,11 +1,13 @@
 """What Spark finds comes with the rows that prove it."""
 
+import copy
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from admin.checker.rules.catalogue import BY_ID, load
+from admin.checker.rules.rule import Finding
 from admin.checker.spark import proofs
 from admin.checker.spark.judge import judge
 from tests.spark.planted import planted, save
@@ -15,31 +17,44 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+FEEDS = ("feed_skips", "feed_repeats", "feed_out_of_order", "feed_gives_what_was_rolled_back")
+NAMES = ("voted_twice", "row_missing", *FEEDS)
+Judged = dict[str, dict[str, Finding]]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("proofs")
+
+
+@pytest.fixture(scope="module")
+def found(session: "SparkSession", folder: Path) -> Judged:
+    """What is wrong with planted bundles, with proofs, in two jobs for all of them."""
+    paths = [save(planted(PLANTED[name]), folder).path for name in NAMES]
+    judged = judge(session, paths)
+    proofs.prove(session, paths, judged)
+    return judged
+
+
 def test_breaches_found_on_spark_show_the_rows_that_prove_them(
-    session: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: "SparkSession", folder: Path, found: Judged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    paths = [save(planted(PLANTED[name]), tmp_path).path for name in ("voted_twice", "row_missing")]
-    found = judge(session, paths)
-    proofs.prove(session, paths, found)
-    for path, id_ in zip(paths, ("one-vote", "log-dense"), strict=True):
-        here = BY_ID[id_].find(load(path)).breaches
-        assert [e.witness for e in found[path.name][id_].breaches] == [e.witness for e in here]
+    for name, id_ in (("voted_twice", "one-vote"), ("row_missing", "log-dense")):
+        here = BY_ID[id_].find(load(folder / name)).breaches
+        assert [e.witness for e in found[name][id_].breaches] == [e.witness for e in here]
 
     monkeypatch.setattr(proofs, "ROWS_MAX", 0)
-    proofs.prove(session, paths, found)
-    (hole,) = found["row_missing"]["log-dense"].breaches
+    alone = {"row_missing": copy.deepcopy(found["row_missing"])}
+    proofs.prove(session, [folder / "row_missing"], alone)
+    (hole,) = alone["row_missing"]["log-dense"].breaches
     assert [each.row["index"] for each in hole.witness] == [hole.index]
     assert {each.row["node"] for each in hole.witness} == {2}
 
 
 def test_both_tiers_say_at_which_entry_a_feed_went_wrong_and_show_it(
-    session: "SparkSession", tmp_path: Path
+    folder: Path, found: Judged
 ) -> None:
-    names = ("feed_skips", "feed_repeats", "feed_out_of_order", "feed_gives_what_was_rolled_back")
-    paths = [save(planted(PLANTED[name]), tmp_path).path for name in names]
-    found = judge(session, paths)
-    proofs.prove(session, paths, found)
-    for path in paths:
+    for path in (folder / name for name in FEEDS):
         here = BY_ID["feed-complete"].find(load(path)).breaches
         there = found[path.name]["feed-complete"].breaches
         assert here
