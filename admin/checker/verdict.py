@@ -45,11 +45,15 @@ class Violation:
     index: int = 0
     term: int = 0
 
+    @property
+    def said(self) -> str:
+        """The message, of which key."""
+        return self.message if self.key is None else f"key {shown(self.key)}: {self.message}"
+
     def describe(self) -> list[str]:
         """In words, a line for each operation."""
         mark = "   <- no order explains this"
-        where = "" if self.key is None else f"key {shown(self.key)}: "
-        said = [f"{where}{self.message}"]
+        said = [self.said]
         if self.opening:
             said.append(f"  before: {self.opening}")
         said += [f"  {each.describe()}" for each in self.rows]

@@ -28,12 +28,11 @@ _NAMES = frozenset({"node", "generation", "life", "index", "lsn", "sample", "num
 def section(place: int, placed: Placed, *, anchor: str, title: str) -> Iterable[str]:
     """With its own address, so that one can be pointed at."""
     found = placed.violation
-    where = "" if found.key is None else f"key {shown(found.key)}: "
     when = "" if placed.at is None else f' <span class="muted small">{placed.at:.2f} s</span>'
     yield f'<section class="witness" id="{anchor}-{place}">'
     yield f"<h3>{place}. {escape(found.invariant)}{when}</h3>"
     yield f'<p class="muted small">Promised: {escape(title)}.</p>'
-    yield f"<p>{escape(where + found.message)}</p>"
+    yield f"<p>{escape(found.said)}</p>"
     if found.opening:
         yield f'<p class="muted">Before: {escape(found.opening)}</p>'
     if found.witness:
