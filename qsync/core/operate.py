@@ -164,6 +164,9 @@ def advance(machine: "Machine") -> None:
 
 def _lead_on(machine: "Machine", leader: Leader) -> None:
     operations = machine.operations
+    # What the former leader was asked is answered. The timer of the question is also that of a
+    # hand-over, so a question that nobody waits for any more would swallow the end of the next one.
+    operations.asked_leader = False
     if operations.promoting and leader.open:
         _answer_all(machine, operations.promoting)
         operations.promoting = []
@@ -251,6 +254,7 @@ def _keep_on(machine: "Machine", leader: Leader) -> None:
 def stepped_down(machine: "Machine") -> None:
     """The leadership ended: a demotion is done; a promotion of ours has failed."""
     operations = machine.operations
+    operations.asked_leader = False
     tickets, operations.promoting = operations.promoting, []
     why = _may_lead(machine) or "this node won and stopped leading before its PROMOTE was confirmed"
     for ticket in tickets:
