@@ -21,7 +21,7 @@ _TROUBLED = frozenset({"loading", "split_brain"})
 
 
 class Health(StrEnum):
-    """`degraded`: it commits with less than all of its voters. `down`: it cannot commit."""
+    """`degraded`: not all is well, see `can_commit`. `down`: nobody leads, or has a quorum."""
 
     HEALTHY = "healthy"
     DEGRADED = "degraded"
@@ -109,13 +109,15 @@ def judge(found: Survey) -> Verdict:
     away_ids = {peer.id for peer in away} | {each.id for each in found.silent}
     in_touch = found.voters - len(away_ids)
     margin = in_touch - quorum
-    can_commit = not leader.ro and margin >= 0
-    health = Health.DEGRADED if away_ids or _troubled(found) else Health.HEALTHY
-    if not can_commit:
+    able = not leader.ro and margin >= 0
+    # Connections tell who could ack; only the limbo tells whether anybody does.
+    stuck = leader.stuck is not None
+    health = Health.DEGRADED if away_ids or stuck or _troubled(found) else Health.HEALTHY
+    if not able:
         health = Health.DOWN
     return Verdict(
         health=health,
-        can_commit=can_commit,
+        can_commit=able and not stuck,
         margin=margin,
         leader=leader.name,
         term=leader.term,
@@ -226,6 +228,28 @@ def behind(found: Survey, node: NodeSample) -> int:
     return max(0, found.leader.last - node.written) if found.leader is not None else 0
 
 
+def stall(found: Survey) -> str | None:
+    """Since when nothing is confirmed, for whom that waits, and what is wrong with them."""
+    leader = found.leader
+    if leader is None or leader.stuck is None:
+        return None
+    names = {id: name for each in found.samples for id, name, _ in each.nodes}
+    missing = leader.limbo.waiting.missing if leader.limbo.waiting is not None else ()
+    whom = ", ".join(_with_cause(found, id, names.get(id, str(id))) for id in missing)
+    return f"nothing has been confirmed for {leader.stuck:.3g} s: waits for {whom or 'the quorum'}"
+
+
+def trouble_of(found: Survey, id: int) -> str | None:
+    """Why a node may not ack, as far as it says so itself."""
+    node = next((each for each in found.samples if each.id == id), None)
+    return None if node is None else node.disk.trouble
+
+
+def _with_cause(found: Survey, id: int, name: str) -> str:
+    trouble = trouble_of(found, id)
+    return f"{name} ({trouble})" if trouble else name
+
+
 def peer_of(found: Survey, id: int) -> PeerSample | None:
     """How the leader sees a node."""
     peers = found.leader.peers if found.leader is not None else ()
@@ -304,6 +328,8 @@ def _sentence(
         missing = _or(dict.fromkeys([p.name for p in away] + [s.name for s in found.silent]))
         wanted = f"commits wait for {-margin} of {missing}"
         return f"Down: {leader.name} leads term {leader.term} with {votes}; {wanted}."
+    if leader.stuck is not None:
+        return f"Degraded: {stall(found)}; {leader.name} leads term {leader.term} with {votes}."
     head = f"{leader.name} leads term {leader.term} and commits with {votes}"
     breaks = f"{margin} more may go" if margin else "losing any one of them stops writes"
     if voters == 1:

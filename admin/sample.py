@@ -7,6 +7,10 @@ from admin import fields
 from admin.fields import Answer
 from qsync.histogram import Spread
 
+STUCK_S = 5.0
+"""What counts as the election timeout of a node that does not tell its own."""
+BUSY_S_MAX = 1.0
+"""A write of the log that takes longer is said to hang."""
 IN_TOUCH = "up"
 """The status of a link that works."""
 
@@ -58,6 +62,7 @@ class LimboSample:
     """The queue of pending transactions.
 
     `age` of the oldest and `timeout` in seconds, `size` in bytes, `confirm_lag` in entries.
+    `stalled`: for how many seconds nothing has been confirmed although something waits.
     `unsafe`: the quorum is below a majority.
     """
 
@@ -68,6 +73,7 @@ class LimboSample:
     len: int = 0
     size: int = 0
     age: float = 0.0
+    stalled: float = 0.0
     timeout: float = 0.0
     policy: str = ""
     entries_max: int = 0
@@ -88,6 +94,7 @@ class LimboSample:
             len=fields.integer(answer, "len"),
             size=fields.integer(answer, "size"),
             age=fields.number(answer, "age") or 0.0,
+            stalled=fields.number(answer, "stalled") or 0.0,
             timeout=fields.number(answer, "timeout") or 0.0,
             policy=fields.text(answer, "policy"),
             entries_max=fields.integer(answer, "entries_max"),
@@ -122,6 +129,15 @@ class DiskSample:
     free: int | None = None
     total: int | None = None
     overlay_rows: int = 0
+
+    @property
+    def trouble(self) -> str | None:
+        """What is wrong with it right now, in words."""
+        if self.error:
+            return f"cannot write its log: {self.error}"
+        if self.busy_s > BUSY_S_MAX:
+            return f"a write of its log has not ended for {self.busy_s:.2g} s"
+        return None
 
     @property
     def usual_s(self) -> float | None:
@@ -171,8 +187,9 @@ class NodeSample:
 
     `behind`: entries that a follower lacks on disk. `lost`: entries kept in its archive.
     `latency`: of writes, from asking to the answer. `counters`: since its process began.
-    `crc`: the chain checksum of the entry at `last`. `asked`: when it was asked for it, on the
-    monotonic clock of who asked, in ns; 0 if nobody noted it. It was so then, or later.
+    `patience`: its election timeout, in seconds. `crc`: the chain checksum of the entry at `last`.
+    `asked`: when it was asked for it, on the monotonic clock of who asked, in ns; 0 if nobody
+    noted it. It was so then, or later.
     """
 
     id: int
@@ -211,6 +228,7 @@ class NodeSample:
     counters: Mapping[str, int] = field(default_factory=dict)
     refused: Mapping[str, int] = field(default_factory=dict)
     fencing: str = ""
+    patience: float = 0.0
     recruit: bool = False
     quarantined: str | None = None
     faults: tuple[FaultSample, ...] = ()
@@ -236,6 +254,23 @@ class NodeSample:
         if not self.leads:
             return None
         return 1 + sum(each.counts for each in self.peers) - self.limbo.quorum
+
+    @property
+    def stuck(self) -> float | None:
+        """On the leader: since when nothing is confirmed, in seconds; None while it goes on.
+
+        A leader may be writable and in touch with everybody and still confirm nothing: acks come
+        from disks, and heartbeats do not. What takes longer than the time after which a silent
+        leader is replaced is no longer just slow.
+        """
+        patience = self.patience or STUCK_S
+        return self.limbo.stalled if self.leads and self.limbo.stalled > patience else None
+
+    @property
+    def commits(self) -> bool:
+        """A leader that takes writes, has its quorum, and confirms what it takes."""
+        margin = self.margin
+        return margin is not None and margin >= 0 and not self.ro and self.stuck is None
 
     @property
     def healthy(self) -> bool:
@@ -282,6 +317,7 @@ class NodeSample:
             counters=fields.counts(answer, "counters"),
             refused=fields.counts(answer, "refused"),
             fencing=fields.text(fields.mapping(answer, "election"), "fencing"),
+            patience=fields.number(fields.mapping(answer, "election"), "timeout") or 0.0,
             recruit=bool(answer.get("recruit")),
             quarantined=fields.text_or_none(answer, "quarantined"),
             faults=tuple(FaultSample.read(each) for each in fields.maps(answer, "faults")),

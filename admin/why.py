@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from admin import cluster
 from admin.box.info import Info, Lacking, Waiting
 from admin.cluster import Survey
 from admin.sample import NodeSample
@@ -89,7 +90,7 @@ def waiting(leader: Info | None, found: Survey) -> Answer:
         sentence=sentence,
         facts=(
             f"acked by {', '.join(str(name) for name in oldest.acked_by) or 'nobody'}",
-            *(_lack(each) for each in oldest.missing),
+            *(_lack(each, found) for each in oldest.missing),
         ),
         next=_unblock(oldest, leader),
         numbers={
@@ -128,9 +129,11 @@ def _waiting_without_leader(question: str, found: Survey) -> Answer:
     )
 
 
-def _lack(each: Lacking) -> str:
+def _lack(each: Lacking, found: Survey) -> str:
     idle = "" if each.idle is None else f", last heard {each.idle:.3g} s ago"
-    return f"{each.name or each.id} lacks it by {each.behind} entries: {each.why}{idle}"
+    # The leader knows how far it came; only the node itself knows what holds it up.
+    why = cluster.trouble_of(found, each.id) or each.why
+    return f"{each.name or each.id} lacks it by {each.behind} entries: {why}{idle}"
 
 
 def _unblock(oldest: Waiting, leader: Info) -> tuple[str, ...]:

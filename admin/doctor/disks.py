@@ -5,10 +5,10 @@ from statistics import median
 
 from admin.doctor.facts import Facts
 from admin.doctor.finding import Finding, critical, note, warning
+from admin.sample import BUSY_S_MAX
 
 USUAL_S_MAX = 0.05
 """A durable write that takes longer makes every commit slow."""
-BUSY_S_MAX = 1.0
 UNEVEN_FACTOR = 10.0
 UNEVEN_S_MIN = 0.005
 """Below this nobody minds who is slower."""

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from admin import cluster
 from admin.doctor.facts import Facts
-from admin.doctor.finding import Finding, note, warning
+from admin.doctor.finding import Finding, critical, note, warning
 
 AGE_SHARE_MAX = 0.5
 """Of the timeout, after which a pending transaction is rolled back."""
@@ -11,12 +12,20 @@ ROOM_SHARE_MAX = 0.8
 
 
 def limbo_moves(facts: Facts) -> Iterator[Finding]:
-    """The oldest pending transaction is young."""
+    """Pending transactions are confirmed, and soon."""
     leader = facts.leader
     if leader is None or not leader.limbo.len:
         return
     limbo = leader.limbo
-    if limbo.timeout and limbo.age > AGE_SHARE_MAX * limbo.timeout:
+    stall = cluster.stall(facts.survey)
+    if stall is not None:
+        yield critical(
+            leader.name,
+            f"{stall}; {limbo.len} pending, for {limbo.timeout:g} s at the most",
+            "look at the disks of those that are named, then at the links to them; a node that "
+            "hangs is better stopped, if a quorum is there without it",
+        )
+    elif limbo.timeout and limbo.age > AGE_SHARE_MAX * limbo.timeout:
         waiting = limbo.waiting.missing if limbo.waiting is not None else ()
         whom = ", ".join(facts.name(id) for id in waiting) or "the quorum"
         yield warning(

@@ -91,6 +91,10 @@ def _missing(node: NodeSample) -> float | None:
     return float(len(node.limbo.waiting.missing)) if node.limbo.waiting is not None else 0.0
 
 
+def _stalled(node: NodeSample) -> float | None:
+    return node.limbo.stalled if node.leads else None
+
+
 def _leader_idle(node: NodeSample) -> float | None:
     return None if node.leads else node.leader_idle
 
@@ -117,6 +121,14 @@ FAMILIES: tuple[Family, ...] = (
     _gauge("quorum", "voters that must have a transaction", lambda n: n.limbo.quorum),
     _gauge("quorum_unsafe", "1 if the quorum is below a majority", lambda n: n.limbo.unsafe),
     _gauge("quorum_margin", "voters in touch beyond the quorum; on the leader", lambda n: n.margin),
+    _gauge(
+        "commits", "1 if what is written is confirmed: on a leader that can", lambda n: n.commits
+    ),
+    _gauge(
+        "commit_stalled_seconds",
+        "for how long nothing has been confirmed although something waits; on the leader",
+        _stalled,
+    ),
     # The log
     _gauge("log_last_index", "length of the log", lambda n: n.last),
     _gauge("log_written_index", "durable here up to", lambda n: n.written),

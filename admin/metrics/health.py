@@ -27,6 +27,7 @@ def answer(target: str, node: NodeSample) -> tuple[int, dict[str, object]] | Non
         "term": node.term,
         "leader": node.leader_name,
         "writable": not node.ro,
+        "commits": node.commits,
         "behind": node.behind,
         "status": node.status,
     }
@@ -83,7 +84,11 @@ def _ready(node: NodeSample, lag: int | None) -> str | None:
     wrong = _health(node, lag)
     if wrong is not None:
         return wrong
-    return _writable(node, lag) if node.leads else _follows(node, lag)
+    return _writable(node, lag) or _confirms(node) if node.leads else _follows(node, lag)
+
+
+def _confirms(node: NodeSample) -> str | None:
+    return None if node.stuck is None else f"nothing has been confirmed for {node.stuck:.3g} s"
 
 
 CHECKS: Mapping[str, Check] = {

@@ -64,8 +64,10 @@ def leader(picture: Picture, width: int, *, wide: bool = False) -> Lines:
     others = [each for each in picture.survey.samples if each.id != node.id]
     odd = [each for each in others if each.leader != node.id]
     agreed = ("  all agree", "") if not odd else (f"  ! {_disagreement(picture, odd)}", UNEASY)
-    style = GOOD if not node.ro else BAD
+    style = GOOD if not node.ro and node.stuck is None else BAD
     access = "takes writes" if not node.ro else f"READ-ONLY: {node.ro_reason}"
+    if node.stuck is not None:
+        access = f"CONFIRMS NOTHING for {seconds(node.stuck)}"
     more = f"  fencing {node.fencing}  mode {node.mode}" if wide else ""
     return [
         draw.fitting(

@@ -162,6 +162,7 @@ class Ledger:
     def confirm(self, index: Index) -> None:
         """The confirmed index becomes `index`, whatever a record beyond it says."""
         assert self.limbo.confirmed < index <= self.log.last
+        self.limbo.moved_at = self.now
         if self.limbo.stretch_at(index) is None:
             self.limbo.confirm(index)
         else:

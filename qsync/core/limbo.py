@@ -7,6 +7,7 @@ holds the same prefix computes the same. The limbo knows no role and no peer.
 from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass
+from math import inf
 from typing import NamedTuple
 
 from election.messages import Index, Replica, Term
@@ -39,6 +40,8 @@ class Limbo:
         self.queue: deque[Entry] = deque()
         self.confirmed = confirmed
         self._births: deque[tuple[int, float]] = deque()
+        self.moved_at = -inf
+        """When something was last confirmed, in monotonic seconds; kept by whoever has the time."""
         self.last_sync_confirmed: tuple[Index, Replica, Lsn] = (Index(0), Replica(0), Lsn(0))
         self._stretches: list[Stretch] = []
         self._owners: list[Owner] = []
@@ -62,6 +65,13 @@ class Limbo:
         while len(births) > 1 and births[1][0] <= self.queue[0].index:
             births.popleft()
         return births[0][1]
+
+    def stalled(self, now: float) -> float:
+        """For how long nothing has been confirmed although something waits; 0 if nothing does.
+
+        A queue that moves is no stall, however long each of its transactions takes.
+        """
+        return max(0.0, now - max(self.born, self.moved_at)) if self.queue else 0.0
 
     def visible(self, last: Index) -> Index:
         """What is at or below it and not rolled back may be read, given a log up to `last`."""

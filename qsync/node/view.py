@@ -113,6 +113,7 @@ def synchro(machine: "Machine") -> dict[str, object]:
         "len": len(queue),
         "size": ledger.queue_bytes,
         "age": ledger.now - limbo.born if oldest else 0.0,
+        "stalled": limbo.stalled(ledger.now),
         "busy": bool(machine.leader and (machine.leader.handing_to or machine.leader.demoted)),
         "confirm_lag": int(ledger.log.last - ledger.confirmed),
         "waiting": _waiting(machine, oldest.index) if oldest else None,
@@ -137,6 +138,7 @@ def election(machine: "Machine") -> dict[str, object]:
         "term": int(raft.term),
         "vote": raft.ballot.vote,
         "leader": raft.leader,
+        "timeout": machine.config.election_timeout,
         "fencing": machine.config.fencing.value,
         "fenced": raft.fenced,
         "tallies": [

@@ -129,6 +129,34 @@ def test_the_oldest_pending_transaction_names_who_is_missing() -> None:
     assert "the oldest pending transaction, index 8, waits for n2, n3" in screen(found, 80)
 
 
+def stalled(seconds: float) -> NodeSample:
+    """A leader in touch with all, whose oldest pending transaction is old."""
+    synchro = {
+        "quorum": 2,
+        "len": 3,
+        "age": 14.0,
+        "stalled": seconds,
+        "timeout": 60.0,
+        "waiting": {"index": 8, "acks_from": [1], "missing": [2, 3]},
+    }
+    return sample(1, leads=True, synchro=synchro, election={"timeout": 5.0})
+
+
+def test_a_leader_in_touch_with_all_that_confirms_nothing_cannot_commit() -> None:
+    hangs = sample(2, disk={"busy_s": 12.5})
+    verdict = judge(Survey(samples=(stalled(12.0), hangs, sample(3))))
+    assert (verdict.health, verdict.can_commit, verdict.margin) == (Health.DEGRADED, False, 1)
+    assert verdict.sentence == (
+        "Degraded: nothing has been confirmed for 12 s: waits for n2 (a write of its log has not "
+        "ended for 12 s), n3; n1 leads term 3 with 3 of 3 voters (quorum 2)."
+    )
+
+
+def test_a_queue_that_moves_is_no_stall_however_old_its_oldest_is() -> None:
+    verdict = judge(Survey(samples=(stalled(0.2), sample(2), sample(3))))
+    assert (verdict.health, verdict.can_commit) == (Health.HEALTHY, True)
+
+
 def test_durations_are_short() -> None:
     assert [seconds(each) for each in (0.00024, 0.012, 2.44, 63.0, 600.0, 7200.0)] == [
         "240us",

@@ -161,6 +161,18 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
         "waits for n2, n3",
         lambda: facts({1: limbo(len=4, age=3.0, waiting={"index": 9, "missing": [2, 3]})}),
     ),
+    (
+        "limbo-moves",
+        C,
+        "n1",
+        "confirmed for 9 s: waits for n2 (a write of its log has not ended for 10 s), n3",
+        lambda: facts(
+            {
+                1: limbo(len=4, stalled=9.0, waiting={"index": 9, "missing": [2, 3]}),
+                2: disk(busy_s=10.0),
+            }
+        ),
+    ),
     ("limbo-room", W, "n1", "90 of 100 trans", lambda: facts({1: limbo(len=90)})),
     ("limbo-room", W, "n1", "900 of 1000 bytes", lambda: facts({1: limbo(size=900)})),
     ("nothing-lost", W, "n2", "were cut", lambda: facts({2: counted(lost_async=3)})),

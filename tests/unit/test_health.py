@@ -25,6 +25,11 @@ STUCK = NodeSample.read(
     | {"role": "leader", "leader": 2, "ro_reason": "synchro", "behind": 0}
     | {"ro_reasons": [{"why": "synchro", "text": "the PROMOTE at 9 is not confirmed"}]}
 )
+STALLED = NodeSample.read(
+    BASE
+    | {"role": "leader", "ro": False, "leader": 2, "behind": 0, "election": {"timeout": 1.0}}
+    | {"synchro": {"quorum": 1, "len": 1, "stalled": 2.5}}
+)
 LONELY = NodeSample.read(BASE | {"role": "candidate", "leader": None, "behind": None})
 SPLIT = NodeSample.read(BASE | {"status": "split_brain"})
 RECRUIT = NodeSample.read(BASE | {"status": "loading", "recruit": True})
@@ -40,16 +45,16 @@ def code(target: str, node: NodeSample) -> int | None:
 @pytest.mark.parametrize(
     ("target", "ok"),
     [
-        ("/health", [FOLLOWER, LEADER, STUCK, LONELY]),
-        ("/liveness", [FOLLOWER, LEADER, STUCK, LONELY]),
+        ("/health", [FOLLOWER, LEADER, STUCK, STALLED, LONELY]),
+        ("/liveness", [FOLLOWER, LEADER, STUCK, STALLED, LONELY]),
         ("/ready", [FOLLOWER, LEADER]),
         ("/ready?lag=3", [FOLLOWER, LEADER]),
         ("/ready?lag=2", [LEADER]),
         ("/readiness?lag=2", [LEADER]),
-        ("/leader", [LEADER, STUCK]),
-        ("/writable", [LEADER]),
-        ("/primary", [LEADER]),
-        ("/read-write", [LEADER]),
+        ("/leader", [LEADER, STUCK, STALLED]),
+        ("/writable", [LEADER, STALLED]),
+        ("/primary", [LEADER, STALLED]),
+        ("/read-write", [LEADER, STALLED]),
         ("/replica", [FOLLOWER]),
         ("/replica?lag=3", [FOLLOWER]),
         ("/replica?lag=2", []),
@@ -58,7 +63,7 @@ def code(target: str, node: NodeSample) -> int | None:
 def test_a_url_is_200_for_these_nodes_and_503_for_all_others(
     target: str, ok: list[NodeSample]
 ) -> None:
-    every = [FOLLOWER, LEADER, STUCK, LONELY, SPLIT, RECRUIT, QUARANTINED, FULL]
+    every = [FOLLOWER, LEADER, STUCK, STALLED, LONELY, SPLIT, RECRUIT, QUARANTINED, FULL]
     assert [node for node in every if code(target, node) == 200] == ok
     assert {code(target, node) for node in every if node not in ok} == {503}
 
@@ -74,6 +79,7 @@ def test_a_url_is_200_for_these_nodes_and_503_for_all_others(
         ("/writable", STUCK, "the PROMOTE at 9 is not confirmed"),
         ("/health", SPLIT, "status is split_brain"),
         ("/health", QUARANTINED, "quarantined: entry 7 does not hold"),
+        ("/ready", STALLED, "nothing has been confirmed for 2.5 s"),
         ("/ready", FULL, "the log cannot be written: no room"),
     ],
 )

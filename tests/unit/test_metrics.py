@@ -21,7 +21,13 @@ STATUS: dict[str, object] = {
     "term": 7,
     "last": 12,
     "time": 1700000000.25,
-    "synchro": {"quorum": 2, "len": 4, "age": 1.5, "waiting": {"index": 9, "missing": [2, 3]}},
+    "synchro": {
+        "quorum": 2,
+        "len": 4,
+        "age": 1.5,
+        "stalled": 1.25,
+        "waiting": {"index": 9, "missing": [2, 3]},
+    },
     "nodes": [[1, "n1", "a:1"], [2, "n2", "a:2"], [3, "n3", "a:3"]],
     "peers": [
         {"id": 2, "name": "n2", "status": "up", "lag": 3, "idle": 0.25},
@@ -66,6 +72,8 @@ def test_values_are_those_of_the_status() -> None:
     assert found["qsync_leader"] == [({}, 1)]
     assert found["qsync_quorum_margin"] == [({}, 0)]
     assert found["qsync_limbo_age_seconds"] == [({}, 1.5)]
+    assert found["qsync_commit_stalled_seconds"] == [({}, 1.25)]
+    assert found["qsync_commits"] == [({}, 1)]
     assert found["qsync_limbo_missing_acks"] == [({}, 2)]
     assert found["qsync_peer_up"] == [({"peer": "n2"}, 1), ({"peer": "n3"}, 0)]
     assert found["qsync_peer_idle_seconds"] == [({"peer": "n2"}, 0.25)]
@@ -78,6 +86,8 @@ def test_values_are_those_of_the_status() -> None:
 def test_what_a_node_does_not_know_it_does_not_say() -> None:
     found = read(FOLLOWER)
     assert "qsync_quorum_margin" not in found
+    assert "qsync_commit_stalled_seconds" not in found
+    assert found["qsync_commits"] == [({}, 0)]
     assert "qsync_limbo_missing_acks" not in found
     assert found["qsync_read_only"] == [({"reason": "election"}, 1)]
     assert "qsync_read_only" not in read(LEADER)

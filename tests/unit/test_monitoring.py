@@ -138,6 +138,7 @@ FIRING: dict[str, list[NodeSample]] = {
     "QsyncNoLeader": [node(1, **NOBODY), node(2, **NOBODY)],
     "QsyncNotWritable": [node(1, ro=True), node(2), node(3)],
     "QsyncQuorumLost": [node(1, peers=peers(2, 3))],
+    "QsyncNothingConfirmed": [node(1, synchro=limbo(len=1, stalled=12.0)), node(2), node(3)],
     "QsyncQuorumMarginZero": [node(1, peers=peers(3)), node(2)],
     "QsyncQuorumUnsafe": [node(1, synchro=limbo(quorum=1, unsafe=True)), node(2), node(3)],
     "QsyncTwoWritable": [node(1), node(2, ro=False), node(3)],

@@ -1,0 +1,79 @@
+"""A cluster whose nodes all answer, but whose disks hang: it does not say that it can commit."""
+
+import http.client
+import json
+import re
+import threading
+from pathlib import Path
+
+import pytest
+
+from admin import cluster, faulting, lab, why
+from admin.ask import value
+from admin.box.info import Info as Told
+from admin.doctor import checks
+from admin.doctor.facts import gather
+from qsync.faultpoints import Point
+from qsync.wire.replies import read_map
+from qsync.wire.verbs import Info
+from tests.live.real import put, running, until
+
+pytestmark = pytest.mark.slow
+
+TIMING = {
+    "election__timeout": "1s",
+    "replication__timeout": "250ms",
+    "replication__synchro_timeout": "60s",
+    "store__writer": "thread",
+    "node__faults": "true",
+    "metrics__listen": "127.0.0.1:0",
+}
+
+
+def verdict(found: lab.Lab) -> cluster.Verdict:
+    return cluster.judge(cluster.survey(found.addresses))
+
+
+def ready(node: lab.LabNode) -> tuple[int, str]:
+    said = re.findall(r"metrics on (127\.0\.0\.1:\d+)", node.log.read_text())
+    line = http.client.HTTPConnection(said[-1], timeout=20)
+    try:
+        line.request("GET", "/ready")
+        answer = line.getresponse()
+        return answer.status, str(json.loads(answer.read()).get("why"))
+    finally:
+        line.close()
+
+
+def test_a_cluster_whose_disks_hang_says_that_nothing_is_confirmed_and_why(tmp_path: Path) -> None:
+    with running(tmp_path / "stalled", nodes=3, **TIMING) as found:
+        leader = cluster.survey(found.addresses).leader
+        assert leader is not None
+        others = [each for each in found.nodes if each.name != leader.name]
+        for each in others:
+            faulting.arm(each.address, Point("slow_fsync"), seconds=6.0, lasts=60.0)
+        writing = threading.Thread(target=put, args=(found, [1, "waits"]))
+        writing.start()
+        try:
+            until(lambda: not verdict(found).can_commit, "it says that it cannot commit")
+            survey = cluster.survey(found.addresses)
+            said = cluster.judge(survey)
+            assert said.health is cluster.Health.DEGRADED
+            assert said.leader == leader.name
+            assert "nothing has been confirmed for" in said.sentence
+            assert all(
+                f"{each.name} (a write of its log has not ended" in said.sentence for each in others
+            )
+            (moves,) = checks.run(gather(found.addresses), checks.chosen(["limbo-moves"]))
+            assert [each.severity for each in moves.findings] == ["critical"]
+            told = read_map(value(leader.address, Info(1, ""), timeout=10))
+            answer = why.waiting(Told.read(told), survey)
+            assert any("a write of its log has not ended" in fact for fact in answer.facts)
+            code, reason = ready(found.node(leader.name))
+            assert code == 503
+            assert "nothing has been confirmed" in reason
+        finally:
+            for each in others:
+                faulting.disarm(each.address)
+            writing.join()
+        until(lambda: verdict(found).health is cluster.Health.HEALTHY, "it commits again")
