@@ -118,7 +118,8 @@ class Recorder(Invariants):
         """A client is about to be shown."""
         fresh = call.consistency is Consistency.LEASE and self.lease_checked
         if fresh or call.consistency is Consistency.LINEARIZABLE:
-            self._note(me, "served", index=int(core.machine.ledger.visible), floor=int(call.floor))
+            visible = int(core.machine.ledger.visible)
+            self._note(me, "served", index=visible, floor=int(call.floor.index))
         honest = super().served
         self.judge(lambda: honest(me, core, call, value))
 

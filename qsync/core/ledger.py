@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from election.messages import Ballot, Index, Replica
+from election.messages import Ballot, Index, Position, Replica
 from qsync.core.flight import Flight
 from qsync.core.limbo import Limbo
 from qsync.core.logindex import LogIndex
@@ -74,6 +74,12 @@ class Ledger:
         """Readable up to here: confirmed, and asynchronous data that is durable here."""
         reach = self.limbo.visible(self.log.last)
         return max(self.limbo.confirmed, min(reach, self.written))
+
+    @property
+    def shown(self) -> Position:
+        """The last readable entry, as a place: it names everything that can be read here."""
+        index = self.limbo.lowered(self.visible)
+        return Position(self.log.term_at(index), index)
 
     def queue_full(self, *, entries_max: int, bytes_max: int) -> bool:
         """The soft limits of the limbo are reached; they count on the owner (protocol.md 3)."""

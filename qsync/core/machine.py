@@ -155,8 +155,8 @@ class Machine:
             self.out.answer(ticket, refused)
             return
         follower, number = asked
-        index = None if refused else self.ledger.visible
-        self.out.send(follower, ReadIndex(term=self.term, ask=number, index=index))
+        place = None if refused else self.ledger.shown
+        self.out.send(follower, ReadIndex(term=self.term, ask=number, place=place))
 
     # -- what is late
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from election.messages import ElectionMessage, Index, Replica, Term
+from election.messages import ElectionMessage, Index, Position, Replica, Term
 from qsync.record import Crc, Entry
 
 
@@ -83,7 +83,7 @@ class Heard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskIndex:
-    """Follower to leader: up to where must I read to be linearizable?"""
+    """Follower to leader: which entry must I show to be linearizable?"""
 
     term: Term
     follower: Replica
@@ -92,11 +92,15 @@ class AskIndex:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadIndex:
-    """The leader's answer to AskIndex; `index` is None when it could not make sure it leads."""
+    """The leader's answer to AskIndex: a place. None when it could not make sure that it leads.
+
+    A bare index would do for a log that is the leader's. A follower's may be as long and have
+    other entries there: a visible asynchronous tail of an older term (protocol.md section 7).
+    """
 
     term: Term
     ask: int
-    index: Index | None
+    place: Position | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -93,7 +93,7 @@ def _from_follower(machine: "Machine", message: LogMessage) -> None:
         case AskIndex():
             reading.asked_index(machine, message)
         case ReadIndex():
-            machine.out.answers(machine.reads.told(message.ask, message.index))
+            machine.out.answers(machine.reads.told(message))
         case AskHandOver():
             operate.asked_hand_over(machine, message.candidate)
         case Append() | Heartbeat():

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from election.messages import Position
 from qsync.core.inputs import Consistency, ReadAsked
 from qsync.core.messages import AskIndex, ReadIndex
 from qsync.core.ready import Ticket
@@ -16,7 +17,7 @@ def ask(machine: "Machine", event: ReadAsked) -> None:
     if wanted is Consistency.LOCAL:
         machine.answer(event.ticket)
     elif wanted is Consistency.AT_LEAST:
-        machine.reads.at_least(event.ticket, index=event.index, term=event.term)
+        machine.reads.at_least(event.ticket, Position(event.term, event.index))
     elif leader is None:
         _forward(machine, event.ticket)
     elif wanted is Consistency.LEASE and _leased(machine):
@@ -45,10 +46,10 @@ def _forward(machine: "Machine", ticket: Ticket) -> None:
 
 
 def asked_index(machine: "Machine", message: AskIndex) -> None:
-    """A follower asks up to where it must read: our own reads' rule, answered to it."""
+    """A follower asks which entry it must show: our own reads' rule, answered to it."""
     leader = machine.leader
     if leader is None or message.term != machine.term:
-        no = ReadIndex(term=machine.term, ask=message.ask, index=None)
+        no = ReadIndex(term=machine.term, ask=message.ask, place=None)
         machine.out.send(message.follower, no)
         return
     leader.rounds.reads.ask(machine.operations.remember_ask(message.follower, message.ask))

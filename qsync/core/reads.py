@@ -4,8 +4,9 @@ from collections import deque
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from election.messages import Index, Term
+from election.messages import Position, Term
 from qsync.core.ledger import Ledger
+from qsync.core.messages import ReadIndex
 from qsync.core.ready import ReadSettled, Ticket
 
 
@@ -61,10 +62,11 @@ class LeaderReads:
 
 @dataclass(frozen=True, slots=True)
 class _AtLeast:
+    """`asked_in`: the term whose leader named the place; 0 when a client did."""
+
     ticket: Ticket
-    index: Index
-    term: Term
-    """0: any."""
+    place: Position
+    asked_in: Term
 
 
 _LIFE_BITS = 32
@@ -72,8 +74,9 @@ _LIFE_BITS = 32
 
 
 class ReplicaReads:
-    """Reads on any replica that wait until it shows an index: at_least, and asked of the leader.
+    """Reads on any replica that wait until it shows an entry: at_least, and asked of the leader.
 
+    The entry is named by its place, never by an index alone: this log may have another one there.
     `life` is another one for every process: what the leader answers to a former life of ours must
     not be taken for the answer to what we ask now, which may have to be newer.
     """
@@ -83,9 +86,9 @@ class ReplicaReads:
         self._asked: dict[int, Ticket] = {}
         self._asks = life << _LIFE_BITS
 
-    def at_least(self, ticket: Ticket, *, index: Index, term: Term) -> None:
-        """Wait until `index` is visible here, and is the entry of `term`."""
-        self._waiting.append(_AtLeast(ticket, index, term))
+    def at_least(self, ticket: Ticket, place: Position, *, asked_in: Term = Term(0)) -> None:
+        """Wait until that entry is visible here."""
+        self._waiting.append(_AtLeast(ticket, place, asked_in))
 
     def ask_leader(self, ticket: Ticket) -> int:
         """The number under which the leader's answer will come back."""
@@ -93,22 +96,23 @@ class ReplicaReads:
         self._asked[self._asks] = ticket
         return self._asks
 
-    def told(self, ask: int, index: Index | None) -> list[ReadSettled]:
-        """The leader answered: wait for that index, or give up."""
-        ticket = self._asked.pop(ask, None)
+    def told(self, answer: ReadIndex) -> list[ReadSettled]:
+        """The leader answered: wait for that entry, or give up."""
+        ticket = self._asked.pop(answer.ask, None)
         if ticket is None:
             return []
-        if index is None:
+        if answer.place is None:
             return [
                 ReadSettled(ticket=ticket, refused="the leader could not confirm that it leads")
             ]
-        self.at_least(ticket, index=index, term=Term(0))
+        self.at_least(ticket, answer.place, asked_in=answer.term)
         return []
 
     def leader_lost(self) -> list[ReadSettled]:
-        """Nobody will answer what was asked."""
-        tickets = list(self._asked.values())
+        """Nobody will answer what was asked, and what was answered may never be in this log."""
+        tickets = [*self._asked.values(), *(each.ticket for each in self._waiting if each.asked_in)]
         self._asked.clear()
+        self._waiting = [each for each in self._waiting if not each.asked_in]
         return [ReadSettled(ticket=each, refused="the leader changed") for each in tickets]
 
     def settle(self, ledger: Ledger) -> list[ReadSettled]:
@@ -117,20 +121,13 @@ class ReplicaReads:
             return []
         done: list[ReadSettled] = []
         left: list[_AtLeast] = []
-        visible, confirmed, log = ledger.visible, ledger.confirmed, ledger.log
         for wait in self._waiting:
-            if wait.index > visible:
+            shown = shows(ledger, wait.place)
+            if shown is None:
                 left.append(wait)
-            elif wait.term == 0 or log.term_at(wait.index) == wait.term:
-                done.append(ReadSettled(ticket=wait.ticket))
-            elif wait.index <= confirmed:
-                done.append(
-                    ReadSettled(
-                        ticket=wait.ticket, refused="the receipt names an entry that was cut off"
-                    )
-                )
             else:
-                left.append(wait)
+                refused = None if shown else "the receipt names an entry that is not in the log"
+                done.append(ReadSettled(ticket=wait.ticket, refused=refused))
         self._waiting = left
         return done
 
@@ -138,3 +135,17 @@ class ReplicaReads:
         """Its client is gone."""
         self._waiting = [wait for wait in self._waiting if wait.ticket != ticket]
         self._asked = {ask: each for ask, each in self._asked.items() if each != ticket}
+
+
+def shows(ledger: Ledger, place: Position) -> bool | None:
+    """Is that very entry visible here, and so everything before it? None: not yet; False: never.
+
+    Equal places mean equal prefixes (log matching). A rolled-back stretch around it is this node's
+    own, perhaps stale, opinion until the ROLLBACK is confirmed.
+    """
+    index, log = place.index, ledger.log
+    if index > ledger.visible:
+        return None
+    if log.term_at(index) == place.term and ledger.limbo.stretch_at(index) is None:
+        return True
+    return False if ledger.confirmed >= index else None

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, assert_never
 
-from election.messages import Position
 from qsync import record
 from qsync.core import operate
 from qsync.errors import ProtocolError, WrongKey
@@ -49,8 +48,7 @@ class Answers:
     def read(self, request: Reading) -> bytes:
         """The reply to a read that need not wait any longer. Raises what the data refuses."""
         state = self._replica.state
-        ledger = self._replica.machine.ledger
-        seen = Position(ledger.log.term_at(ledger.visible), ledger.visible)
+        seen = self._replica.machine.ledger.shown
         match request:
             case verbs.Get(number, space, by, key, _):
                 return replies.row(number, state.get(space, by, key), read_from=seen)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from election.messages import Index, Replica, Term
+from election.messages import Index, Position, Replica, Term
 from qsync.core.inputs import Consistency
 from qsync.core.ready import Verdict
 from qsync.data.request import Request
@@ -21,14 +21,14 @@ class WriteCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadCall:
-    """Look at the state. `floor`: an index that a linearizable answer must have seen."""
+    """Look at the state. `floor`: an entry that a linearizable answer must have seen."""
 
     client: int
     attempt: int
     consistency: Consistency
     read: Callable[[State], object]
     keys: tuple[tuple[int, int], ...]
-    floor: Index
+    floor: Position
     term: Term = Term(0)
     index: Index = Index(0)
 

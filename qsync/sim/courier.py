@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import cbor2
 
-from election.messages import Index, Replica, Term
+from election.messages import Index, Position, Replica, Term
 from qsync.core.inputs import Consistency
 from qsync.core.ready import Verdict
 from qsync.data.request import Request
@@ -48,7 +48,7 @@ class Errand:
         self.first = first
         self.open: set[int] = set()
         self.seq = 0
-        self.floor = Index(0)
+        self.floor = Position(Term(0), Index(0))
         self.receipt = (Term(0), Index(0))
 
     @property

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import cbor2
 
-from election.messages import Index, Replica, Term
+from election.messages import Index, Position, Replica, Term
 from qsync.core.inputs import Consistency
 from qsync.core.ledger import Ledger
 from qsync.core.ready import Settled, Verdict
@@ -24,7 +24,8 @@ class Promises:
     """Properties 3, 4, 8 and 9 as clients see them, and that reads are as fresh as they claim."""
 
     def __init__(self, books: Books, canon: Canon, *, lease_checked: bool) -> None:
-        self.floor = Index(0)
+        self.floor = Position(Term(0), Index(0))
+        """The newest entry that was answered to anybody as committed."""
         self.rolled_back: dict[tuple[int, int], str] = {}
         self.lost = 0
         self._books = books
@@ -93,7 +94,7 @@ class Promises:
                 raise Violation(
                     3, f"{index} of term {term} is committed beyond the PROMOTE of {later}"
                 )
-        self.floor = max(self.floor, index)
+        self._rise(Position(term, index))
         self._acked_in_term[term] = max(self._acked_in_term.get(term, 0), index)
 
     def _receipt(self, request: tuple[bytes, int], receipt: tuple[int, int], *, sync: bool) -> None:
@@ -147,13 +148,18 @@ class Promises:
     def _fresh(self, where: Where, call: ReadCall, visible: Index) -> None:
         me, ledger = where
         if call.consistency is Consistency.AT_LEAST:
-            if visible < call.index:
-                raise Violation(3, f"node {me} at {visible} serves a read at least {call.index}")
+            if call.index and not properties.shows(ledger, call.index, call.term):
+                place = f"{call.index} of term {call.term}"
+                raise Violation(3, f"node {me} at {visible} serves a read at least {place}")
         elif call.consistency is Consistency.LINEARIZABLE or (
             call.consistency is Consistency.LEASE and self._lease_checked
         ):
-            properties.fresh(me, call.consistency, visible=visible, floor=call.floor)
-            self.floor = max(self.floor, ledger.confirmed)
+            properties.fresh(me, call.consistency, ledger, call.floor)
+            self._rise(Position(ledger.log.term_at(ledger.confirmed), ledger.confirmed))
+
+    def _rise(self, place: Position) -> None:
+        if place.index > self.floor.index:
+            self.floor = place
 
 
 def _show(row: object) -> str:

@@ -5,7 +5,7 @@ Whoever watches a cluster - seed by seed, or in every order of events - asks the
 
 from collections.abc import Collection
 
-from election.messages import Ballot, Index
+from election.messages import Ballot, Position
 from qsync.core.ledger import Ledger
 from qsync.record import Kind
 from qsync.sim.canon import Violation
@@ -179,8 +179,9 @@ def one_outcome(request: tuple[bytes, int], first: object, second: object) -> No
         raise Violation(9, f"request {request[1]} has outcomes {first} and {second}")
 
 
-def fresh(me: int, consistency: str, *, visible: Index, floor: Index) -> None:
-    """Property 3: a read has seen all that was answered before it was asked."""
-    if visible < floor:
-        text = f"node {me} serves a {consistency} read at {visible}"
-        raise Violation(3, f"{text}, though {floor} was answered before")
+def fresh(me: int, consistency: str, ledger: Ledger, floor: Position) -> None:
+    """Property 3: a read has seen all that was answered before it was asked: that very entry."""
+    shown = ledger.shown
+    if floor.index > shown.index or ledger.log.term_at(floor.index) != floor.term:
+        text = f"node {me} serves a {consistency} read at {shown.index} of term {shown.term}"
+        raise Violation(3, f"{text}, though {floor.index} of {floor.term} was answered before")

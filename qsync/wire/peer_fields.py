@@ -44,8 +44,8 @@ def fields_of(message: RareMessage) -> list[object]:
             return [CAMPAIGN_NOW, term, leader]
         case AskIndex(term=term, follower=who, ask=ask):
             return [ASK_INDEX, term, who, ask]
-        case ReadIndex(term=term, ask=ask, index=index):
-            return [READ_INDEX, term, ask, index]
+        case ReadIndex(term=term, ask=ask, place=at):
+            return [READ_INDEX, term, ask, at.index if at else None, at.term if at else 0]
         case AskHandOver(term=term, candidate=who):
             return [ASK_HAND_OVER, term, who]
         case _:
@@ -158,7 +158,10 @@ def _ask_index(fields: cbor.Fields) -> AskIndex:
 
 
 def _read_index(fields: cbor.Fields) -> ReadIndex:
-    return ReadIndex(term=fields.term(), ask=fields.uint(), index=_index(fields.uint_or_none()))
+    term, ask = fields.term(), fields.uint()
+    index, of = fields.uint_or_none(), fields.term()
+    place = None if index is None else Position(of, Index(index))
+    return ReadIndex(term=term, ask=ask, place=place)
 
 
 def _ask_hand_over(fields: cbor.Fields) -> AskHandOver:
@@ -173,10 +176,6 @@ def _nay(fields: cbor.Fields) -> Nay | None:
         return Nay(name)
     except ValueError:
         raise ProtocolError(f"{name!r} is no reason to refuse a vote") from None
-
-
-def _index(value: int | None) -> Index | None:
-    return None if value is None else Index(value)
 
 
 _READERS: Final[dict[int, Callable[[cbor.Fields], Message]]] = {

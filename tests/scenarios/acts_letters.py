@@ -52,7 +52,8 @@ def _shown(message: Message) -> str:
         case AskIndex():
             return f"ask_index term={message.term}"
         case ReadIndex():
-            return f"read_index term={message.term} index={message.index}"
+            place = describe.position(message.place) if message.place else "none"
+            return f"read_index term={message.term} place={place}"
         case AskHandOver():
             return f"ask_hand_over term={message.term} candidate={message.candidate}"
 

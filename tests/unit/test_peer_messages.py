@@ -39,6 +39,7 @@ u64 = st.integers(0, 2**64 - 1)
 terms = u64.map(Term)
 led_terms = st.integers(1, 2**64 - 1).map(Term)
 indexes = u64.map(Index)
+places = st.builds(Position, terms, indexes)
 replicas = st.integers(1, 31).map(Replica)
 flags = st.booleans()
 
@@ -47,7 +48,7 @@ answers: st.SearchStrategy[Message] = st.one_of(
         AskVote,
         term=led_terms,
         candidate=replicas,
-        position=st.builds(Position, terms, indexes),
+        position=places,
         pre=flags,
         transfer=flags,
     ),
@@ -86,7 +87,7 @@ answers: st.SearchStrategy[Message] = st.one_of(
         Heard, term=terms, follower=replicas, epoch=u64, round=u64, recruit=flags, loyal_us=u64
     ),
     st.builds(AskIndex, term=terms, follower=replicas, ask=u64),
-    st.builds(ReadIndex, term=terms, ask=u64, index=st.none() | indexes),
+    st.builds(ReadIndex, term=terms, ask=u64, place=st.none() | places),
     st.builds(AskHandOver, term=terms, candidate=replicas),
 )
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import cbor2
 
-from election.messages import Index, Replica
+from election.messages import Position, Replica
 from qsync.core.inputs import (
     Consistency,
     DemoteAsked,
@@ -191,7 +191,7 @@ class Read(NamedTuple):
     """A linearizable read. `floor`: what was answered to anybody before it is asked."""
 
     ticket: int
-    floor: Index
+    floor: Position
 
 
 def _roll_back(host: Host, _what: object) -> None:
@@ -270,7 +270,7 @@ def _reconnecting(act: Act) -> str:
 
 def _reading(act: Act) -> str:
     assert isinstance(act.what, Read)
-    return f"client reads, must see {act.what.floor}"
+    return f"client reads, must see {act.what.floor.index}"
 
 
 _DESCRIBERS: dict[str, Callable[[Act], str]] = {

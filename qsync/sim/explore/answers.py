@@ -1,6 +1,6 @@
 """What clients of one node wait for, and what they were told, over all its lives."""
 
-from election.messages import Index, Replica
+from election.messages import Position, Replica
 from qsync.core.ledger import Ledger
 from qsync.core.ready import Settled, Verdict
 from qsync.sim import properties
@@ -26,12 +26,12 @@ class Answers:
         """What was told of a numbered request."""
         self.refused: frozenset[Name] = frozenset()
         """Requests of which clients were told that they have no effect."""
-        self.read_to = Index(0)
+        self.read_to: Place = (0, 0)
         """How far a linearizable read has seen."""
         self.asked: dict[int, Name] = {}
         """Tickets of clients that wait: session and number of the request."""
-        self.floors: dict[int, Index] = {}
-        """Reads that wait, and the index that each of them must have seen."""
+        self.floors: dict[int, Position] = {}
+        """Reads that wait, and the entry that each of them must have seen."""
 
     def refuses(self, request: Name) -> None:
         """A client hears that nothing was done."""
@@ -66,8 +66,9 @@ class Answers:
         properties.gone_for_good(self.me, place, verdict.value, decided=decided)
         self.gone[place] = verdict.value
 
-    def reads(self, ticket: int, visible: Index, confirmed: Index) -> None:
+    def reads(self, ticket: int, ledger: Ledger) -> None:
         """A linearizable read is answered. Property 3."""
         floor = self.floors.pop(ticket)
-        properties.fresh(self.me, "linearizable", visible=visible, floor=floor)
-        self.read_to = max(self.read_to, confirmed)
+        properties.fresh(self.me, "linearizable", ledger, floor)
+        confirmed = int(ledger.confirmed)
+        self.read_to = max(self.read_to, (confirmed, int(ledger.log.term_at(confirmed))))

@@ -163,7 +163,7 @@ class Host:
         for read in ready.reads:
             if read.ticket in answers.floors:
                 if read.refused is None:
-                    answers.reads(read.ticket, ledger.visible, ledger.confirmed)
+                    answers.reads(read.ticket, ledger)
                     self.happened("read")
                 else:
                     del answers.floors[read.ticket]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from election.messages import Index
+from election.messages import Index, Position, Term
 from qsync.sim.explore.acts import Act, Read
 from qsync.sim.explore.cast import Cast
 from qsync.sim.explore.clients import ADD, ONCE
@@ -129,8 +129,9 @@ class Options:
     def _reads(self, world: World, bound: int) -> Iterator[Option]:
         """What was answered before a read is asked is known of the whole cluster only."""
         views = [self._cast.views[self._cast.view_of(state)] for state in world.hosts]
-        told = [index for view in views for index, _ in view.told_ok]
-        floor = Index(max([0, *told, *(view.read_to for view in views)]))
+        told = [place for view in views for place in view.told_ok]
+        index, term = max([(0, 0), *told, *(view.read_to for view in views)])
+        floor = Position(Term(term), Index(index))
         after = world._replace(left=less(world.left, bound))
         for place, state in enumerate(world.hosts):
             me = self._cast.hosts[state].me

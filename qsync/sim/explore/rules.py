@@ -34,7 +34,7 @@ class View(NamedTuple):
     outcomes: tuple[tuple[tuple[bytes, int], Outcome], ...]
     refused: frozenset[Name]
     effective: frozenset[Name]
-    read_to: int
+    read_to: Place
 
 
 def view(host: Host) -> View:
