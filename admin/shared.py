@@ -59,7 +59,8 @@ def plan(found: Shared, given: Mapping[str, str | None]) -> list[Change]:
     for name, text in given.items():
         key = canonical(name)
         try:
-            settings.parse(key, text if text is not None else found.values.get(key, ""))
+            value = settings.parse(key, text if text is not None else found.values.get(key, ""))
+            _check_quorum(found, value)
         except ValueError as error:
             wrong.append(f"{name} = {text!r}: {error}")
             continue
@@ -70,6 +71,12 @@ def plan(found: Shared, given: Mapping[str, str | None]) -> list[Change]:
     if wrong:
         raise ConfigError("\n".join(wrong), hint="nothing was changed")
     return changes
+
+
+def _check_quorum(found: Shared, value: object) -> None:
+    why = value.misfit(len(found.leader.nodes)) if isinstance(value, Quorum) else None
+    if why is not None:
+        raise ValueError(why)
 
 
 def consequence(found: Shared, changes: Sequence[Change]) -> str | None:

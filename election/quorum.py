@@ -60,6 +60,15 @@ class Quorum:
         size = self.sizes[voters - 1]
         return size if self.unsafe else max(size, majority(voters))
 
+    def misfit(self, voters: int) -> str | None:
+        """Why it must not be set for so many voters; completes "the quorum Q ..."."""
+        asked, least = self.sizes[voters - 1], majority(voters)
+        if asked > voters:
+            return f"asks {asked} of {voters} voters: nothing could ever be confirmed"
+        if asked < least and not self.unsafe:
+            return f"is {asked} of {voters} voters, below the majority {least}"
+        return None
+
     def is_unsafe_for(self, voters: int) -> bool:
         """Is it below a majority? Every status must say so."""
         return self.of(voters) < majority(voters)

@@ -211,7 +211,9 @@ class Replica:
         self._follow_settings()
 
     def _check_settings(self, shared: Mapping[str, str]) -> None:
-        wrong = list(misfits(overlaid(self._own, shared))) if shared != self._obeyed else []
+        changed = {key for key, text in shared.items() if text != self._obeyed.get(key)}
+        changed |= self._obeyed.keys() - shared.keys()
+        wrong = list(misfits(overlaid(self._own, shared), changed=changed)) if changed else []
         if wrong:
             raise errors.ConfigError(
                 "; ".join(wrong), hint="nothing was changed", details={"problems": wrong}

@@ -4,10 +4,12 @@ from collections.abc import Iterator
 
 from admin.doctor.facts import Facts
 from admin.doctor.finding import CLUSTER, Finding, note, warning
+from election import quorum
 from qsync.config import Address
 
+QUORUM = "replication.synchro_quorum"
 SHARED = (
-    "replication.synchro_quorum",
+    QUORUM,
     "replication.synchro_timeout",
     "replication.synchro_policy",
     "replication.timeout",
@@ -24,13 +26,23 @@ def settings_agree(facts: Facts) -> Iterator[Finding]:
     for key in SHARED:
         told = {node.name: facts.of(node).text(key) for node in facts.nodes}
         known = {name: value for name, value in told.items() if value is not None}
-        if len(set(known.values())) > 1:
+        if len({_meant(key, value, facts.survey.voters) for value in known.values()}) > 1:
             said = ", ".join(f"{value} on {name}" for name, value in sorted(known.items()))
             yield warning(
                 CLUSTER,
                 f"{key} differs: {said}",
                 "the cluster behaves otherwise with each leader: make it the same everywhere",
             )
+
+
+def _meant(key: str, text: str, voters: int) -> str:
+    """Two formulas that ask the same of this cluster, or for every size, do not differ."""
+    if key != QUORUM:
+        return text
+    try:
+        return str(quorum.parse(text).of(voters))
+    except ValueError:
+        return text
 
 
 def timeouts_fit_disks(facts: Facts) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from election import quorum
 from qsync.config.source import Place, Problem
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ def inconsistencies(config: "NodeConfig", places: Mapping[str, Place]) -> list[P
         Problem(
             place=places.get(key, Place("default")), key=key, value=values.get(key), reason=reason
         )
-        for key, reason in [*_network(config), *_peers(config), *_limits(config), *_time(config)]
+        for check in (_network, _peers, _quorum, _limits, _time)
+        for key, reason in check(config)
     ]
 
 
@@ -54,6 +56,12 @@ def _peers(config: "NodeConfig") -> Iterator[tuple[str, str]]:
         for value, count in counted.items():
             if count > 1:
                 yield "peers", f"gives the {part} {value} to {count} members"
+
+
+def _quorum(config: "NodeConfig") -> Iterator[tuple[str, str]]:
+    why = quorum.parse(config.replication.synchro_quorum).misfit(len(config.peers))
+    if why is not None:
+        yield "replication.synchro_quorum", why
 
 
 def _limits(config: "NodeConfig") -> Iterator[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """What the shared settings make of a node's own configuration, and when the two do not fit."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from election.fencing import Fencing
@@ -21,11 +21,14 @@ def overlaid(own: CoreConfig, shared: Mapping[str, str]) -> CoreConfig:
     return config
 
 
-def misfits(config: CoreConfig) -> Iterator[str]:
-    """Why a configuration that is right in every part cannot work as a whole."""
-    voters, quorum = len(config.voters), config.quorum
-    if quorum > voters:
-        yield f"replication.synchro_quorum {config.synchro_quorum} asks {quorum} of {voters} voters"
+def misfits(config: CoreConfig, *, changed: Collection[str] = settings.SETTINGS) -> Iterator[str]:
+    """Why a configuration that is right in every part cannot work as a whole.
+
+    A quorum is judged when it is `changed`: a number that was right for fewer voters is lifted.
+    """
+    why = config.synchro_quorum.misfit(len(config.voters))
+    if why is not None and "replication.synchro_quorum" in changed:
+        yield f"replication.synchro_quorum {config.synchro_quorum} {why}"
     if 2 * config.replication_timeout > config.election_timeout:
         yield (
             f"election.timeout {config.election_timeout:g} s is less than two heartbeats "

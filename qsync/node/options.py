@@ -31,6 +31,7 @@ DYNAMIC: Final = (
     "replication_synchro_queue_max_size",
 )
 """What takes effect at once, beside `read_only`, which no file has."""
+_NAMES: Final = {ALIASES[name]: name for name in DYNAMIC}
 _READ_ONLY: Final = "read_only"
 
 _FIXED: Final[Mapping[str, Callable[["Node"], object]]] = {
@@ -84,7 +85,10 @@ def change(node: "Node", given: Mapping[str, object]) -> dict[str, object]:
         except ValueError as error:
             wrong.append(f"{name}: {_shown(value)} {error}")
     if not wrong:
-        wrong += [f"{one.key}: {one.reason}" for one in inconsistencies(config, config.places)]
+        wrong += [
+            f"{_NAMES.get(one.key, one.key)}: {one.value} {one.reason}"
+            for one in inconsistencies(config, config.places)
+        ]
     if wrong:
         raise ConfigError(
             "; ".join(wrong),

@@ -111,6 +111,10 @@ async def test_options_of_a_node_change_all_or_none(box: Box) -> None:
     with pytest.raises(qsync.ConfigError, match="replication_synchro_quorum: '1 \\+'") as caught:
         await box.cfg(replication_synchro_quorum="1 +", replication_synchro_timeout=4)
     assert "nothing was changed" in caught.value.hint
+    with pytest.raises(qsync.ConfigError, match=r"synchro_quorum: 5 asks 5 of 3 voters"):
+        await box.cfg(replication_synchro_quorum=5)
+    with pytest.raises(qsync.ConfigError, match=r"synchro_quorum: 1 is 1 of 3 voters, below"):
+        await box.cfg(replication_synchro_quorum=1)
     with pytest.raises(qsync.ConfigError, match=r"5s for seconds"):
         await box.cfg(replication_timeout="5")
     with pytest.raises(qsync.ConfigError, match="less than two heartbeats"):

@@ -235,6 +235,33 @@ def test_a_quorum_must_be_arithmetic_over_the_voters() -> None:
     )
 
 
+MEMBERS = "cluster: {id: 8c2f6b1e-0c5a-4f62-9d0e-3a7d1b9c4e55}\npeers:\n" + "".join(
+    f"  - {{id: {n}, name: n{n}, address: 127.0.0.1:330{n}}}\n" for n in (1, 2, 3)
+)
+
+
+@pytest.mark.parametrize(
+    ("quorum", "reason"),
+    [
+        ("4", "asks 4 of 3 voters: nothing could ever be confirmed"),
+        ("max(5, N)", "asks 5 of 3 voters"),
+        ("1", "is 1 of 3 voters, below the majority 2"),
+    ],
+)
+def test_a_quorum_that_cannot_be_reached_or_would_be_lifted_is_refused(
+    quorum: str, reason: str
+) -> None:
+    text = MEMBERS + f"replication: {{synchro_quorum: '{quorum}'}}\n"
+    error = refused(text)
+    assert f"node.yaml:6:31: replication.synchro_quorum = '{quorum}': {reason}" in error.message
+
+
+@pytest.mark.parametrize("quorum", ["2", "3", "N", "N/2+1", "max(2, N/2+1)"])
+def test_a_quorum_from_the_majority_to_all_is_taken(quorum: str) -> None:
+    text = MEMBERS + f"replication: {{synchro_quorum: '{quorum}'}}\n"
+    assert NodeConfig.loads(text).replication.synchro_quorum == quorum
+
+
 def test_a_file_that_cannot_be_read_is_a_configuration_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         NodeConfig.load(tmp_path / "nowhere.yaml", {}, {})

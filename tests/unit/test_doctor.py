@@ -199,6 +199,13 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
         "5s on n1, 9s on n2",
         lambda: with_settings(replication__synchro_timeout="9s"),
     ),
+    (
+        "settings-agree",
+        W,
+        "cluster",
+        "N / 2 + 1 on n1, N on n2",
+        lambda: with_settings(replication__synchro_quorum="N"),
+    ),
     ("timeouts-fit-disks", W, "n2", "took 2 s", lambda: facts({2: disk(write_us_max=2_000_000)})),
     (
         "writes-outlive-elections",
@@ -254,6 +261,15 @@ def test_a_check_finds_the_trouble_it_is_for(
     assert (finding.severity, finding.subject) == (severity, subject)
     assert words in finding.text
     assert finding.cure
+
+
+@pytest.mark.parametrize("text", ["N/2+1", "2", "(N + 2) // 2", "max(2, N / 2 + 1)"])
+def test_quorums_are_compared_by_what_they_ask_and_not_by_their_text(text: str) -> None:
+    same = {"replication": {"synchro_quorum": text}}
+    calm = facts()
+    found = replace(calm, settings={**calm.settings, 2: Settings(same)})
+    (result,) = checks.run(found, checks.chosen(["settings-agree"]))
+    assert result.findings == ()
 
 
 def test_there_is_a_trouble_for_every_check_and_no_check_without_a_claim() -> None:

@@ -94,6 +94,9 @@ def test_a_row_that_nobody_here_understands_is_left_alone() -> None:
 def test_what_cannot_work_together_is_said() -> None:
     assert list(misfits(OWN)) == []
     assert "asks 4 of 3 voters" in next(misfits(replace(OWN, synchro_quorum=Quorum("4"))))
+    assert "is 1 of 3 voters, below" in next(misfits(replace(OWN, synchro_quorum=Quorum("1"))))
+    grown = replace(OWN, synchro_quorum=Quorum("1"))
+    assert list(misfits(grown, changed={"replication.synchro_timeout"})) == []
     calm = replace(OWN, election_timeout=1.0, replication_timeout=0.8)
     assert "less than two heartbeats" in next(misfits(calm))
     # As a file is checked, too.
