@@ -157,6 +157,14 @@ CURES: Mapping[str, Cure] = {
         "The file system is full, or a quota is reached.",
         "Make room; the node goes on by itself.",
     ),
+    "DIRECTORY_GONE": Cure(
+        "The volume was detached, or somebody moved, removed or replaced the directory.",
+        "Bring the volume back and the node goes on; else stop it. It writes nowhere else.",
+    ),
+    "REBUILDING": Cure(
+        "A disk or memory fault in `DIR/data`, or the rows were stored by an earlier release.",
+        "Nothing; the log has everything. Other nodes answer meanwhile. Check the disk.",
+    ),
     "CONFIG": Cure(
         "An option is unknown, or its value is not possible or does not fit another one.",
         "Each line names the place, the option, the reason, and often the word that was meant. "

@@ -282,6 +282,23 @@ class DiskFull(StoreError):
     number = 54
 
 
+class DirectoryGone(StoreError):
+    """The files of a running node are not at their path any more: what it writes would be lost."""
+
+    code = "DIRECTORY_GONE"
+    number = 55
+    hint = "bring the volume back, or stop the node; it writes nowhere else"
+
+
+class Rebuilding(StoreError):
+    """The node makes its spaces anew from its log, and serves nothing from them meanwhile."""
+
+    code = "REBUILDING"
+    number = 56
+    retryable = True
+    hint = "ask another node, or again in a moment; `qsync status` shows how far it is"
+
+
 class ConfigError(QsyncError):
     """A configuration that is refused whole: file, line, column, option, value, reason."""
 

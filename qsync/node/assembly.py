@@ -28,12 +28,21 @@ class Storage:
     recovered: Recovered
     quarantined: str | None
     probe_s: float
+    gone: str | None = None
+    """Why the log is not where it was any more: told before a write fails for it."""
+
+    def look(self) -> bool:
+        """Ask whether the log is where it was; true when the answer is no and news."""
+        before, self.gone = self.gone, self.log.gone()
+        return self.gone is not None and before is None
 
     def close(self) -> None:
         """Spaces first: what they have is what the log may one day drop."""
-        self.spaces.close()
-        self.log.close()
-        self.directory.close()
+        try:
+            self.spaces.close()
+        finally:
+            self.log.close()
+            self.directory.close()
 
 
 def open_storage(config: NodeConfig) -> Storage:

@@ -253,7 +253,7 @@ def gc(node: "Node") -> dict[str, object]:
 def health(node: "Node") -> dict[str, object]:
     """Checks of a live and a ready node, each with what is wrong if it fails."""
     machine = node.replica.machine
-    disk = machine.disk.error or node.folding.error
+    disk = node.disk()["error"]
     leader, stuck = machine.raft.leader, machine.disk.stuck
     checks = {
         "box": None if status(node) == "running" else f"status is {status(node)}",

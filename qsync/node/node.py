@@ -197,7 +197,11 @@ class Node:
         except StoreError as error:
             self.timeline.note("fold_failed", {"why": str(error)})
         self.timeline.note("stopped", {"term": self.replica.machine.term})
-        self.storage.close()
+        try:
+            self.storage.close()
+        except StoreError as error:
+            # What could not be flushed is in the log, or on a disk that is gone.
+            self.timeline.note("close_failed", {"why": str(error)})
 
     # -- one batch
 
@@ -222,6 +226,8 @@ class Node:
         if SWEEP in own:
             self.server.sweep()
             self.requests.expiry.sweep(now)
+            if self.storage.look():
+                self.timeline.note("directory_gone", {"why": self.storage.gone})
             self.loop.timers.at(SWEEP, now + SWEEP_INTERVAL)
         if LINKS in own:
             self.loop.timers.at(LINKS, self.links.tend())
@@ -289,9 +295,14 @@ class Node:
             "writes": self.loop.writer.times.spread().describe(),
             "stalled": self.loop.writer.busy_since is not None,
             "busy_s": self.loop.writer.busy_s,
-            "error": self.replica.machine.disk.error or self.folding.error,
+            "error": disk_error(self),
             "overlay_rows": self.replica.state.overlay_rows,
         }
+
+
+def disk_error(node: Node) -> str | None:
+    """What is wrong with the disk: with writing the log, with its place, or with the spaces."""
+    return node.replica.machine.disk.error or node.storage.gone or node.folding.error
 
 
 def _bring_home(token: trio.lowlevel.TrioToken, call: Callable[[], None]) -> None:

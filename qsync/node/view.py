@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from election.messages import Index
 from qsync import __version__
+from qsync.errors import StoreError
 from qsync.node.clusterwide import effective
 
 if TYPE_CHECKING:
@@ -245,6 +246,10 @@ def faults(node: "Node") -> list[dict[str, object]]:
 
 def lost(node: "Node") -> dict[str, object]:
     """Tails that were cut off this node and are kept in its archive."""
+    try:
+        kept = node.tails()
+    except StoreError as error:  # a disk that is gone; the rest of the status is worth telling
+        return {"count": 0, "tails": [], "error": str(error)}
     tails = [
         {
             "number": tail.number,
@@ -254,7 +259,7 @@ def lost(node: "Node") -> dict[str, object]:
             "time": tail.time,
             "reason": tail.reason,
         }
-        for tail in node.tails()
+        for tail in kept
     ]
     return {
         "count": sum(int(str(t["last"])) - int(str(t["first"])) + 1 for t in tails),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import lmdb
 
-from qsync.errors import StoreError
+from qsync.errors import DirectoryGone, StoreError
 from qsync.store import faults
 
 if TYPE_CHECKING:
@@ -21,8 +21,12 @@ _DATABASES_MAX = 8
 _CHUNK_FIRST, _CHUNK_MAX = 16, 1024
 _CHUNK_BYTES_MAX = 8 << 20
 _ASIDE_MAX = 9
+_FILE = "data.mdb"
 
 T = TypeVar("T")
+Databases = dict[str, "_Database"]
+Verify = Callable[["Transaction[bytes]", Databases], None]
+"""Looks whether what was opened anew is what was open before; raises StoreError if not."""
 
 
 class Environment:
@@ -30,6 +34,10 @@ class Environment:
 
     One thread writes; another may read meanwhile. Reads copy what they need and are short,
     because the map must not move under them when it grows.
+
+    Only the first opening creates anything. Whatever is opened anew later must be the very file
+    that was open before: where a volume is gone there is often an empty directory of another
+    disk, and what is acked from there is lost when the volume is back (membership.md M7 b).
     """
 
     def __init__(
@@ -40,6 +48,7 @@ class Environment:
         durable: bool,
         map_size: int = MAP_SIZE,
         map_size_max: int = MAP_SIZE_MAX,
+        verify: Verify | None = None,
     ) -> None:
         """Open, creating what is missing. `durable`: a commit is on the disk when it returns."""
         self.path = path
@@ -48,17 +57,18 @@ class Environment:
         self._durable = durable
         self._map_size = min(map_size, map_size_max)
         self._suspect = False
+        self._verify = verify
         self._moving = threading.RLock()
         self._flushing = threading.Lock()
-        self._env, self._dbs = self._open()
+        self._env, self._dbs = self._open(create=True)
+        self._file = _identity(self.path / _FILE)
 
     def update(self, change: Callable[["Transaction[bytes]"], T]) -> T:
         """Run `change` in one write transaction and commit it. All of it, or nothing.
 
         `change` is run again when the map had to grow, so it must have no other effect.
         """
-        if self._suspect:
-            self._reopen()
+        self._prepare()
         while True:
             try:
                 with self._env.begin(write=True) as txn:
@@ -79,8 +89,7 @@ class Environment:
         transaction commits. Leaving it half-way gives everything up. Nobody else may write
         meanwhile. `change` is run again when the map had to grow.
         """
-        if self._suspect:
-            self._reopen()
+        self._prepare()
         while True:
             try:
                 with self._env.begin(write=True) as txn:
@@ -149,18 +158,34 @@ class Environment:
         except lmdb.Error as error:
             raise faults.typed(error, self.path) from error
 
+    def gone(self) -> str | None:
+        """Why the file that is open is not the one at its path any more; None while it is."""
+        try:
+            here = _identity(self.path / _FILE)
+        except StoreError as error:
+            return error.message
+        if here == self._file:
+            return None
+        if here is None:
+            return f"{self.path / _FILE} is not there any more"
+        return f"{self.path / _FILE} is another file than the one that was opened"
+
     def bytes_used(self) -> int:
         """The size of the map that holds data or has held it."""
-        return (int(self._env.info()["last_pgno"]) + 1) * int(self._env.stat()["psize"])
+        try:
+            return (int(self._env.info()["last_pgno"]) + 1) * int(self._env.stat()["psize"])
+        except lmdb.Error as error:
+            raise faults.typed(error, self.path) from error
 
     def close(self) -> None:
         """Close; without `sync`, lazy commits are left to the operating system."""
         with self._moving, self._flushing:
             self._env.close()
 
-    def _open(self) -> tuple[lmdb.Environment, dict[str, "_Database"]]:
+    def _open(self, *, create: bool) -> tuple[lmdb.Environment, Databases]:
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            if create:
+                self.path.mkdir(parents=True, exist_ok=True)
             env = lmdb.open(
                 str(self.path),
                 map_size=self._map_size,
@@ -168,15 +193,20 @@ class Environment:
                 max_spare_txns=2,
                 sync=self._durable,
                 metasync=self._durable,
+                create=create,
             )
             try:
                 self._map_size = int(env.info()["map_size"])
-                _cover(env, self.path / "data.mdb")
-                dbs = {name: env.open_db(name.encode()) for name in self._names}
-                # Always: whoever made the files may have been killed before their names were safe.
-                sync_directory(self.path)
-                sync_directory(self.path.parent)
-            except (OSError, lmdb.Error):
+                _cover(env, self.path / _FILE)
+                dbs = {name: env.open_db(name.encode(), create=create) for name in self._names}
+                if create:
+                    # Always: whoever made the files may have been killed before their names
+                    # were safe.
+                    sync_directory(self.path)
+                    sync_directory(self.path.parent)
+                else:
+                    self._check(env, dbs)
+            except (OSError, lmdb.Error, StoreError):
                 env.close()
                 raise
         except lmdb.MapFullError as error:
@@ -185,10 +215,30 @@ class Environment:
             raise faults.typed(error, self.path) from error
         return env, dbs
 
+    def _check(self, env: lmdb.Environment, dbs: Databases) -> None:
+        """What was opened anew is what was open before, by its file and by what it says."""
+        self._stay()
+        if self._verify is not None:
+            with env.begin() as txn:
+                self._verify(txn, dbs)
+
+    def _stay(self) -> None:
+        why = self.gone()
+        if why is not None:
+            raise DirectoryGone(why, details={"path": str(self.path)})
+
+    def _prepare(self) -> None:
+        """Before every change. A commit into a file without a name would survive no restart."""
+        self._stay()
+        if self._suspect:
+            self._reopen()
+
     def _reopen(self) -> None:
+        """Begin again with a fresh handle. When that fails every access does, until a retry."""
         with self._moving, self._flushing:
             self._env.close()
-            self._env, self._dbs = self._open()
+            self._suspect = True
+            self._env, self._dbs = self._open(create=False)
             self._suspect = False
 
     def _grow(self) -> None:
@@ -213,6 +263,17 @@ def _cover(env: lmdb.Environment, file: Path) -> None:
     size = pages * int(env.stat()["psize"])
     if file.stat().st_size < size:
         os.truncate(file, size)
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    """Device and inode; None when there is no such file."""
+    try:
+        found = file.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise faults.typed(error, file) from error
+    return found.st_dev, found.st_ino
 
 
 def sync_directory(path: Path) -> None:

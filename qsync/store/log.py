@@ -5,19 +5,21 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from election.messages import Ballot, Index
 from qsync import record
 from qsync.core.ready import Write
-from qsync.errors import Damaged
+from qsync.errors import Damaged, DirectoryGone
 from qsync.record import CHAIN_SEED, Crc, Entry
 from qsync.store import archive, chain, faults, meta, recovery
 from qsync.store.contract import NO_BALLOT, Batch, Identity, Recovered, Tail
 from qsync.store.environment import (
     MAP_SIZE,
     MAP_SIZE_MAX,
+    Databases,
     Environment,
     set_aside,
     set_aside_before,
@@ -62,6 +64,8 @@ class LmdbLog:
         self.quarantined: str | None = None
         self._crc = CHAIN_SEED
         self._ballot = NO_BALLOT
+        self._numbers: set[bytes | None] = set()
+        """What the file may say of itself: a commit that failed may have landed all the same."""
         self._path = path
         self._wall = wall
         self._map = (map_size, map_size_max)
@@ -82,7 +86,8 @@ class LmdbLog:
         except Damaged as error:  # LMDB cannot make sense of its own pages
             self._unreadable = error.message
             checked = chain.Verified()
-            judged = recovery.judge(None, checked)
+            stored, judged = None, recovery.judge(None, checked)
+        self._numbers |= {stored}
         if self._unreadable is not None:
             judged = replace(judged, quarantined=self._unreadable)
         dropped = self._drop(checked) if judged.torn else 0
@@ -109,6 +114,7 @@ class LmdbLog:
         numbers = meta.pack(write.ballot, confirmed=write.confirmed, durable=last, crc=crc)
 
         def commit(txn: "Transaction[bytes]") -> None:
+            self._numbers.add(numbers)
             if cuts:
                 self._cut(txn, base, write)
             if batch:
@@ -118,6 +124,8 @@ class LmdbLog:
                 self.before_commit()
 
         self._env.update(commit)
+        self._numbers.clear()
+        self._numbers.add(numbers)
         self.last, self._crc, self._ballot = last, crc, write.ballot
 
     def headers(self) -> Iterator[tuple[int, ...]]:
@@ -174,6 +182,7 @@ class LmdbLog:
         finally:
             self._env = self._open()
         self.last, self._crc, self._ballot = Index(0), CHAIN_SEED, ballot
+        self._numbers.clear()
         self.quarantined = self._unreadable = None
 
     def bytes_used(self) -> int:
@@ -205,7 +214,12 @@ class LmdbLog:
             durable=True,
             map_size=size,
             map_size_max=limit,
+            verify=partial(_verify, self._path, self._numbers),
         )
+
+    def gone(self) -> str | None:
+        """Why what is written now would not be found by a restart; None when all is well."""
+        return self._env.gone()
 
     def _prepare(self, ballot: Ballot) -> None:
         """Make an empty log beside this one: so there is no moment without a ballot."""
@@ -285,3 +299,13 @@ class LmdbLog:
             return dropped
 
         return self._env.update(commit)
+
+
+def _verify(
+    path: Path, known: set[bytes | None], txn: "Transaction[bytes]", dbs: Databases
+) -> None:
+    """After a fault: ballot, confirmed index, last entry and its checksum are as they were."""
+    if known and txn.get(_NUMBERS_KEY, db=dbs[_META]) not in known:
+        raise DirectoryGone(
+            f"{path} does not hold the log that was open before", details={"path": str(path)}
+        )
