@@ -1,7 +1,7 @@
 """Everything that can go wrong for a user: one tree with stable codes, outcomes and hints."""
 
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, Final
 
 
 class Outcome(StrEnum):
@@ -77,6 +77,10 @@ class QuorumTimeout(QsyncError):
     retryable = True
 
 
+CUT: Final = "cut"
+"""In the details of OutcomeUnknown: this attempt is gone for good, only others may be left."""
+
+
 class OutcomeUnknown(QsyncError):
     """Nobody could say in time what became of the write. `token` resolves it: retry with it."""
 
@@ -85,9 +89,13 @@ class OutcomeUnknown(QsyncError):
     outcome = Outcome.UNKNOWN
     hint = "retry with the same token: it is applied at most once"
 
+    def __str__(self) -> str:
+        said = super().__str__()
+        return f"{said} token {self.token}" if self.token else said
+
     @property
     def token(self) -> str:
-        """Session and number of the request, as text."""
+        """Session and number of the request, as text; empty when it had no number."""
         return str(self.details.get("token", ""))
 
 

@@ -28,16 +28,15 @@ class Kind(Enum):
 class Ask:
     """`answer` or `error` is set once, together with `settled_at`.
 
-    `doubts`: replicas that may have an attempt of which nobody knows what became (0: one that said
-    itself that it does not know). `refusal`: the last definite "not now". `wake` belongs to the
-    shell.
+    `doubted`: there is or may be an attempt of which nobody knows what became. `refusal`: the last
+    definite "not now". `wake` belongs to the shell.
     """
 
     __slots__ = (
         "answer",
         "asked_at",
         "deadline",
-        "doubts",
+        "doubted",
         "error",
         "frame",
         "kind",
@@ -61,7 +60,7 @@ class Ask:
         self.answer: list[object] | None = None
         self.error: QsyncError | None = None
         self.refusal: QsyncError | None = None
-        self.doubts: set[int] = set()
+        self.doubted = False
         self.wake: object = None
 
     @property

@@ -3,8 +3,10 @@
 Policy. Reads are repeated until their deadline. Writes are repeated with the same session and
 number, so that they take effect at most once. NOT_LEADER, READONLY, UNAVAILABLE, OVERLOADED and a
 lost connection mean: try the leader that was hinted at, else the next node, after a short wait.
-ROLLED_BACK and QUORUM_TIMEOUT are definite and go to the caller. When the deadline passes, a write
-is OUTCOME_UNKNOWN if any attempt of it may have arrived, else its last refusal or UNAVAILABLE.
+ROLLED_BACK and QUORUM_TIMEOUT are definite and go to the caller; that an entry was cut is not the
+fate of its request, so it is asked again. Once an attempt is in doubt (its connection broke, or the
+number came as a token), whatever is said of a later one, or found when the deadline passes, is
+OUTCOME_UNKNOWN; without a doubt it is the last refusal or UNAVAILABLE.
 """
 
 import random
@@ -79,7 +81,9 @@ class Core:
             if isinstance(request, Write) and token is None:
                 self.numbering.settled(request.seq)
             raise
-        return self._begin(Ask(kind, request, frame, now=now, deadline=deadline))
+        ask = Ask(kind, request, frame, now=now, deadline=deadline)
+        ask.doubted = token is not None  # a token says that an attempt exists somewhere
+        return self._begin(ask)
 
     def resolve(self, token: Token, *, now: float, deadline: float) -> Ask | None:
         """Ask once more for a write of this client; None if it is not kept here."""
@@ -89,7 +93,7 @@ class Core:
         self._number += 1
         write = kept._replace(id=self._number, low=self.numbering.low)
         ask = Ask(Kind.WRITE, write, _encode(write), now=now, deadline=deadline)
-        ask.doubts.add(0)
+        ask.doubted = True
         return self._begin(ask)
 
     def close(self) -> None:
@@ -172,7 +176,7 @@ class Core:
         ask.settled_at = now
         self._asks.pop(ask.id, None)
         if isinstance(outcome, QsyncError):
-            ask.error = outcome
+            ask.error = verdicts.told(ask, outcome)
             if ask.kind is Kind.OPEN:
                 self.numbering.standing = Standing.CLOSED
         else:
@@ -205,7 +209,7 @@ class Core:
         if isinstance(error, SessionExpired) and self._renumbered(ask):
             self._waiting.put(ask, self.numbering.id)
             return
-        verdict = verdicts.judge(ask, error, replica=link.replica, direct=self.wires.direct)
+        verdict = verdicts.judge(ask, error, direct=self.wires.direct)
         if verdict is None:
             ask.refusal = error
             if ask.kind is Kind.OPEN:
@@ -221,7 +225,7 @@ class Core:
 
     def _renumbered(self, ask: Ask) -> bool:
         write = ask.request
-        if ask.kind is not Kind.WRITE or ask.doubts or not isinstance(write, Write):
+        if ask.kind is not Kind.WRITE or ask.doubted or not isinstance(write, Write):
             return False
         again = self.numbering.reassign(write)
         if again is None:
@@ -243,8 +247,11 @@ class Core:
     def _broken(self, link: Link, error: QsyncError, now: float) -> None:
         if isinstance(error, AccessDenied | WrongVersion):
             # No other node will say anything else.
-            for ask in [ask for ask in self._asks.values() if not ask.doubts]:
-                self._settle(ask, now, error)
+            links = self.wires.links()
+            for ask in list(self._asks.values()):
+                elsewhere = any(ask.id in each.inflight for each in links if each is not link)
+                if not ask.doubted and not elsewhere:
+                    self._settle(ask, now, error)
         elif isinstance(error, ForeignCluster):
             self.wires.route.forget(link.address)
         self._lose(link, str(error), now)
@@ -258,7 +265,7 @@ class Core:
         link.inflight.clear()
         self.wires.close(link)
         for ask in reversed(asks):
-            verdict = verdicts.left_alone(ask, replica=link.replica, direct=direct)
+            verdict = verdicts.left_alone(ask, direct=direct)
             if verdict is None:
                 self._waiting.put(ask, self.numbering.id, first=True)
             else:

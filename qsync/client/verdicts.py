@@ -4,7 +4,9 @@ from collections.abc import Mapping
 
 from qsync.client.asks import Ask, Kind
 from qsync.client.numbering import Token
+from qsync.core.conclusions import Conclusion, Heard, conclude
 from qsync.errors import (
+    CUT,
     NotLeader,
     Outcome,
     OutcomeUnknown,
@@ -13,37 +15,56 @@ from qsync.errors import (
     QuorumTimeout,
     ReadOnly,
     RolledBack,
+    SessionExpired,
     SyncQueueFull,
     Unavailable,
 )
 from qsync.wire.verbs import Write
 
-_REFUSALS = (NotLeader, ReadOnly, Unavailable, Overloaded)
-"""Nothing was done; another node or another moment may do it."""
-_DECIDED = (RolledBack, QuorumTimeout)
-"""The fate of this very session and number, whichever attempt it was."""
 
-
-def judge(ask: Ask, error: QsyncError, *, replica: int, direct: bool) -> QsyncError | None:
-    """The error to tell the caller, or None to try again."""
+def judge(ask: Ask, error: QsyncError, *, direct: bool) -> QsyncError | None:
+    """The error to end the ask with, or None to try again."""
+    heard = _heard(error)
+    if ask.kind is Kind.WRITE and heard is Heard.OPEN:
+        ask.doubted = True
     if ask.kind in (Kind.ONCE, Kind.STATUS) or direct:
         return error
-    if isinstance(error, SyncQueueFull):
-        if ask.kind is Kind.WRITE and ask.doubts:
-            return unknown(ask, f"an attempt was lost, the next one was refused: {error}")
+    if ask.kind is Kind.WRITE:
+        again = conclude(heard, doubted=ask.doubted) is Conclusion.AGAIN
+    else:
+        again = heard is Heard.NOT_NOW
+        again = again or (ask.kind is Kind.OPEN and error.outcome is Outcome.UNKNOWN)
+    return None if again else error
+
+
+def told(ask: Ask, error: QsyncError) -> QsyncError:
+    """The error as the caller may hear it: about a write in doubt, only a fate is definite.
+
+    That goes for what a node said as well as for what was found here: that nobody answered, that
+    nobody leads, that the user may not come in. All of that is about the last attempt.
+    """
+    if ask.kind is not Kind.WRITE or not ask.doubted or error.outcome is Outcome.UNKNOWN:
         return error
-    if isinstance(error, _REFUSALS):
-        return None
-    if ask.kind is Kind.OPEN:
-        return None if error.outcome is Outcome.UNKNOWN else error
-    if ask.kind is Kind.WRITE and isinstance(error, OutcomeUnknown):
-        ask.doubts.add(0)
-        return None
-    if ask.kind is Kind.WRITE and replica in ask.doubts and not isinstance(error, _DECIDED):
-        # An attempt whose connection broke may still lie unread on that very node. The refusal is
-        # of this attempt only, so it proves nothing about the other.
-        return unknown(ask, f"an attempt was lost, the next one was refused: {error}")
-    return error
+    if conclude(_heard(error), doubted=True) is Conclusion.DEFINITE:
+        return error
+    why = f"an attempt is in doubt, and the last one met {error.code}: {error.message}"
+    return unknown(ask, why)
+
+
+def _heard(error: QsyncError) -> Heard:
+    match error:
+        case SyncQueueFull():
+            return Heard.REFUSED  # by the word of the request: it would not wait for room
+        case NotLeader() | ReadOnly() | Unavailable() | Overloaded():
+            return Heard.NOT_NOW
+        case OutcomeUnknown():
+            return Heard.CUT if error.details.get(CUT) else Heard.OPEN
+        case SessionExpired():
+            return Heard.FORGOTTEN
+        case RolledBack() | QuorumTimeout():
+            return Heard.ROLLED_BACK
+        case _:
+            return Heard.REFUSED
 
 
 def stays(error: QsyncError) -> bool:
@@ -51,11 +72,11 @@ def stays(error: QsyncError) -> bool:
     return isinstance(error, OutcomeUnknown)
 
 
-def left_alone(ask: Ask, *, replica: int, direct: bool) -> QsyncError | None:
+def left_alone(ask: Ask, *, direct: bool) -> QsyncError | None:
     """The connection broke before the answer: the error to tell, or None to try again."""
     match ask.kind:
         case Kind.WRITE:
-            ask.doubts.add(replica)
+            ask.doubted = True
             return unknown(ask, "the connection broke before the answer") if direct else None
         case Kind.ONCE:
             return unknown(ask, "the connection broke before the answer")
@@ -68,8 +89,11 @@ def left_alone(ask: Ask, *, replica: int, direct: bool) -> QsyncError | None:
 def overdue(ask: Ask, met: Mapping[str, str], *, inflight: bool) -> QsyncError:
     """The deadline has passed."""
     seconds = ask.deadline - ask.asked_at
-    if ask.kind in (Kind.WRITE, Kind.ONCE) and (inflight or ask.doubts):
-        return unknown(ask, f"no definite answer within {seconds:g} s")
+    if ask.kind in (Kind.WRITE, Kind.ONCE) and (inflight or ask.doubted):
+        last = "" if ask.refusal is None else f"; the last attempt met {ask.refusal.code}"
+        return unknown(ask, f"no definite answer within {seconds:g} s{last}")
+    if ask.refusal is not None and _heard(ask.refusal) is Heard.CUT:
+        return RolledBack(ask.refusal.message)  # it was the only attempt
     return ask.refusal or unavailable(met, seconds=seconds)
 
 

@@ -16,6 +16,7 @@ from qsync.core.inputs import (
 )
 from qsync.core.ready import ReadSettled, Settled, Ticket, Verdict
 from qsync.data.request import Request as Transaction
+from qsync.node import refusals
 from qsync.node.answers import Answers
 from qsync.node.connection import Connection
 from qsync.node.desk import Desk
@@ -110,9 +111,9 @@ class Requests:
         """The limbo is full: wait for room, unless the client would not."""
         if request.flags & WriteFlags.NO_WAIT:
             limit = self._replica.machine.config.queue_entries_max
-            self._fail(connection, request.id, _queue_full(limit))
+            self._fail(connection, request.id, refusals.queue_full(limit))
         elif len(self._parked) >= self._inflight_max:
-            self._fail(connection, request.id, _parked_full(self._inflight_max))
+            self._fail(connection, request.id, refusals.parked_full(self._inflight_max))
         else:
             timeout = self._timeout if request.timeout is None else request.timeout
             self._parked.append((connection, request, self._now() + timeout))
@@ -213,10 +214,8 @@ class Requests:
         details: dict[str, object] = {"term": settled.term, "index": settled.index}
         waited = self._now() - ticket.asked_at
         if settled.verdict is Verdict.CUT:
-            return errors.RolledBack(
-                f"entry {settled.index} of term {settled.term} was cut off and cannot come back",
-                details=details,
-            )
+            gone = f"entry {settled.index} of term {settled.term} was cut off and cannot come back"
+            return refusals.cut(gone, ticket.token, details)
         if waited >= self._replica.machine.config.synchro_timeout:
             return errors.QuorumTimeout(
                 f"no quorum within {waited:.3f} s; the transaction was rolled back for certain",
@@ -322,15 +321,13 @@ class Requests:
         if late:
             self._parked = deque(each for each in self._parked if each[2] > now)
             for connection, request, _ in late:
-                self._fail(connection, request.id, _no_room())
+                self._fail(connection, request.id, refusals.no_room())
         for number, ticket in self.tickets.overdue(self._now()):
             self._step(Forgotten(ticket=number))
             if type(ticket) is WriteTicket:
                 self.counters["unknown"] += 1
-                session, seq = ticket.token
-                token = f"{session.hex()}:{seq}"
                 error: errors.QsyncError = errors.OutcomeUnknown(
-                    "the quorum did not decide in time", details={"token": token}
+                    "the quorum did not decide in time", details=refusals.token_of(ticket.token)
                 )
             elif type(ticket) is AskTicket and ticket.write:
                 error = errors.OutcomeUnknown(
@@ -361,24 +358,3 @@ def _roll_back(ticket: Ticket) -> Input:
 def _demote(request: verbs.Demote) -> Callable[[Ticket], Input]:
     to = Peer(request.to) if request.to else None
     return lambda ticket: DemoteAsked(ticket=ticket, to=to)
-
-
-def _queue_full(limit: int) -> errors.QsyncError:
-    return errors.SyncQueueFull(
-        f"the limbo is full (queue_entries_max {limit} or queue_bytes_max)",
-        details={"retry_after": 0.1},
-    )
-
-
-def _no_room() -> errors.QsyncError:
-    return errors.Overloaded(
-        "the limbo had no room in time, and this attempt wrote nothing",
-        details={"retry_after": 0.5},
-    )
-
-
-def _parked_full(limit: int) -> errors.QsyncError:
-    return errors.Overloaded(
-        f"{limit} writers wait for room in the limbo already (inflight_max)",
-        details={"retry_after": 0.5},
-    )

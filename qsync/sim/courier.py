@@ -6,6 +6,7 @@ from typing import NamedTuple
 import cbor2
 
 from election.messages import Index, Position, Replica, Term
+from qsync.core.conclusions import Conclusion, Heard, conclude
 from qsync.core.inputs import Consistency
 from qsync.core.ready import Verdict
 from qsync.data.request import Request
@@ -179,34 +180,41 @@ class Courier:
         if errand is None or attempt < errand.first:
             return
         match reply:
-            case Done(verdict=Verdict.CUT):
-                # This attempt is gone for good, but an earlier or later one may not be.
-                self._back_off(attempt)
-            case Done(verdict=Verdict.ROLLED_BACK):
-                self._end(errand, "fail", reply)
-            case Done():
+            case Done(verdict=Verdict.COMMITTED):
                 self._receipt = (reply.term, reply.index)
                 self._end(errand, "ok", reply)
             case Seen():
                 self._end(errand, "ok", reply)
-            case Refused():
+            case Refused() if errand.reads:
+                self._leader = reply.leader if reply.code in RETRYABLE else None
+                self._back_off(attempt)
+            case Done() | Refused():
                 errand.open.discard(attempt)
-                self._refused(errand, attempt, reply)
+                self._undone(errand, attempt, reply)
 
-    def _refused(self, errand: Errand, attempt: int, reply: Refused) -> None:
-        self._leader = reply.leader if reply.code in RETRYABLE else None
-        if errand.reads or reply.code in RETRYABLE:
-            self._back_off(attempt)
-        elif reply.unknown or errand.open:
-            # An earlier attempt was never answered, so this refusal says nothing about it.
-            self._end(errand, "info", reply)
-        else:
-            self._end(errand, "fail", reply)
+    def _undone(self, errand: Errand, attempt: int, reply: Done | Refused) -> None:
+        if isinstance(reply, Refused):
+            self._leader = reply.leader if reply.code in RETRYABLE else None
+        match conclude(_heard(reply), doubted=bool(errand.open)):
+            case Conclusion.AGAIN:
+                self._back_off(attempt)
+            case Conclusion.DEFINITE:
+                self._end(errand, "fail", reply)
+            case Conclusion.UNKNOWN:
+                self._end(errand, "info", reply)
 
     def _back_off(self, attempt: int) -> None:
         if attempt == self._attempts:
             pause = self._dice.about(self._streets.swarm.timing.replication_timeout)
             self._streets.clockwork.after(pause, self._later, attempt)
+
+
+def _heard(reply: Done | Refused) -> Heard:
+    if isinstance(reply, Done):
+        return Heard.CUT if reply.verdict is Verdict.CUT else Heard.ROLLED_BACK
+    if reply.code in RETRYABLE:
+        return Heard.NOT_NOW
+    return Heard.FORGOTTEN if reply.unknown else Heard.REFUSED
 
 
 def _look(places: Sequence[Place]) -> Callable[[State], list[bytes | None]]:

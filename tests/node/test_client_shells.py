@@ -39,6 +39,8 @@ class Store:
         self.index = 0
         self.sessions: list[bytes] = []
         self.times_applied = 0
+        self.late: list[Write] | None = None
+        """A list: numbered writes are on their way for as long as one likes, and go there."""
 
     def write(self, write: Write) -> tuple[int, list[bytes | None], bool]:
         known = self.done.get((write.session, write.seq)) if write.session else None
@@ -148,6 +150,9 @@ class Server:
                 continue
             request = requests.decode(payload)
             self.heard.append(request)
+            if self.store.late is not None and isinstance(request, Write) and request.session:
+                self.store.late.append(request)
+                continue
             answer = self._answer(request)
             if answer is None:
                 self._hang_up(talk)
@@ -294,6 +299,38 @@ def test_an_unknown_outcome_is_resolved_by_its_token() -> None:
             with pytest.raises(OutcomeUnknown):
                 other.resolve(caught.value.token)
         assert db.space("s").get(1) == [1, 1]
+
+
+def test_a_token_is_not_told_as_refused_while_its_first_attempt_is_on_its_way() -> None:
+    with serving() as (server,), qsync.connect(server.address) as db:
+        db.space("s").insert([1, "somebody else's"])
+        late = server.store.late = []
+        with pytest.raises(OutcomeUnknown) as caught:
+            db.space("s").insert([1, "mine"], timeout=0.05)
+        token, server.store.late = caught.value.token, None
+        with qsync.connect(server.address) as other:
+            with pytest.raises(OutcomeUnknown) as again:
+                other.space("s").insert([1, "mine"], token=token)
+            assert again.value.token == token
+            assert "DUPLICATE_KEY" in str(again.value)
+            other.space("s").delete(1)
+            server.store.write(late[0])  # it arrives after all
+            assert other.space("s").get(1) == [1, "mine"]
+            assert other.space("s").insert([1, "mine"], token=token).duplicate
+
+
+def test_a_token_is_unknown_where_nobody_leads() -> None:
+    with serving(2) as (follower, leader), qsync.connect(leader.address) as db:
+        db.space("s").replace([1, 0])
+        leader.store.late = []
+        with pytest.raises(OutcomeUnknown) as caught:
+            db.space("s").update(1, [("+", 2, 1)], timeout=0.05)
+        token, leader.store.late = caught.value.token, None
+        with qsync.connect(follower.address) as other:
+            leader.leader = follower.address  # both say it is the other
+            with pytest.raises(OutcomeUnknown) as again:
+                other.space("s").update(1, [("+", 2, 1)], token=token, timeout=0.2)
+        assert again.value.token == token
 
 
 def test_many_writes_go_out_before_the_first_answer_is_awaited() -> None:

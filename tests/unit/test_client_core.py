@@ -15,6 +15,7 @@ from qsync.client.effects import Close, Dial, Send
 from qsync.client.numbering import UNRESOLVED_SPAN_MAX, Numbering, Token, parse_token
 from qsync.client.rows import Receipt, level_of
 from qsync.errors import (
+    CUT,
     AccessDenied,
     ConfigError,
     Conflict,
@@ -25,6 +26,7 @@ from qsync.errors import (
     QsyncError,
     QuorumTimeout,
     ReadOnly,
+    RolledBack,
     SessionExpired,
     SyncQueueFull,
     Unavailable,
@@ -405,16 +407,125 @@ def test_a_refusal_where_an_attempt_was_lost_proves_nothing_about_that_attempt()
     assert isinstance(error_of(ask), OutcomeUnknown)
 
 
-def test_a_refusal_by_another_leader_is_definite_although_an_attempt_was_lost_elsewhere() -> None:
+def test_a_refusal_by_another_node_proves_no_more_about_an_attempt_that_was_lost() -> None:
+    """The node that may still have it can lead again, and do it then."""
     stage = Stage("a:1", "b:1")
     link = stage.opened()
     ask = stage.put()
-    stage.heard(link)
+    write = write_of(stage.heard(link))
     stage.drop(link)
     stage.pass_time(0.2)
     other = stage.accept("b:1", replica=2)
     stage.refuse(other, write_of(stage.heard(other)), Conflict("no"))
-    assert isinstance(error_of(ask), Conflict)
+    error = error_of(ask)
+    assert isinstance(error, OutcomeUnknown)
+    assert error.token == f"{write.session.hex()}:{write.seq}"
+    assert "CONFLICT" in error.message
+
+
+def test_a_cut_is_the_fate_of_an_attempt_and_the_request_is_asked_for_again() -> None:
+    stage = Stage("a:1", "b:1")
+    link = stage.opened()
+    ask = stage.put()
+    first = write_of(stage.heard(link))
+    stage.refuse(link, first, OutcomeUnknown("cut off", details={CUT: True}))
+    assert not ask.settled
+    stage.pass_time(0.2)
+    again = write_of(stage.heard(link))
+    assert again.seq == first.seq
+    stage.refuse(link, again, Conflict("no"))
+    assert isinstance(error_of(ask), Conflict)  # the only other attempt is gone for good
+
+
+def test_a_cut_of_the_only_attempt_is_definite_when_there_is_no_time_for_another() -> None:
+    stage = Stage("a:1")
+    link = stage.opened()
+    ask = stage.put(timeout=0.001)
+    write = write_of(stage.heard(link))
+    stage.refuse(link, write, OutcomeUnknown("cut off", details={CUT: True}))
+    stage.pass_time(0.1)
+    assert isinstance(error_of(ask), RolledBack)
+
+
+def test_a_cut_is_not_the_end_while_another_attempt_is_in_doubt() -> None:
+    stage = Stage("a:1")
+    link = stage.opened()
+    ask = stage.put(timeout=1.0)
+    stage.heard(link)
+    stage.drop(link)
+    stage.pass_time(0.2)
+    link = stage.accept("a:1")
+    again = write_of(stage.heard(link))
+    stage.refuse(link, again, OutcomeUnknown("cut off", details={CUT: True}))
+    stage.pass_time(2.0)
+    assert isinstance(error_of(ask), OutcomeUnknown)
+
+
+TOKEN = "ab" * 16 + ":5"
+
+
+@pytest.mark.parametrize(
+    "error", [Conflict("no"), SyncQueueFull("full"), AccessDenied("you?"), NotLeader("not me")]
+)
+@pytest.mark.parametrize("direct", [False, True])
+def test_no_refusal_is_definite_about_a_token_from_elsewhere(
+    error: QsyncError, *, direct: bool
+) -> None:
+    stage = Stage("a:1", direct=direct)
+    ask = stage.put(token=TOKEN, timeout=1.0)
+    link = stage.accept("a:1")
+    for _ in range(40):
+        for request in stage.heard(link):
+            stage.refuse(link, request, error)
+        stage.pass_time(0.05)
+    assert isinstance(error_of(ask), OutcomeUnknown)
+    assert error_of(ask).details["token"] == TOKEN
+
+
+@pytest.mark.parametrize("direct", [False, True])
+def test_a_token_is_unknown_when_nobody_answers(*, direct: bool) -> None:
+    stage = Stage("a:1", direct=direct)
+    ask = stage.put(token=TOKEN, timeout=1.0)
+    stage.drop(stage.link("a:1"))
+    stage.pass_time(3.0)
+    assert isinstance(error_of(ask), OutcomeUnknown)
+
+
+@pytest.mark.parametrize("error", [RolledBack("on a quorum"), QuorumTimeout("too late")])
+def test_a_rollback_that_is_on_a_quorum_is_definite_about_a_token(error: QsyncError) -> None:
+    stage = Stage("a:1")
+    ask = stage.put(token=TOKEN)
+    link = stage.accept("a:1")
+    stage.refuse(link, write_of(stage.heard(link)), error)
+    assert error_of(ask) is not None
+    assert type(error_of(ask)) is type(error)
+
+
+def test_a_token_of_the_own_session_is_never_given_another_number() -> None:
+    stage = Stage("a:1")
+    link = stage.opened()
+    lost = stage.put(timeout=1.0)
+    stage.heard(link)
+    stage.pass_time(1.1)
+    ask = stage.put(token=str(error_of(lost).details["token"]))
+    stage.refuse(link, write_of(stage.heard(link)), SessionExpired("ttl"))
+    assert error_of(ask).outcome is Outcome.UNKNOWN
+
+
+def test_who_is_shut_out_at_one_door_still_waits_for_the_answer_behind_another() -> None:
+    stage = Stage("a:1", "b:1")
+    link = stage.opened()
+    asks = [stage.put(), stage.put()]
+    first, second = stage.heard(link)
+    stage.refuse(link, first, NotLeader("b leads", leader="b:1"))
+    other = stage.link("b:1")
+    stage.core.dialled(other, stage.now)
+    greeting = Greeting(cluster=CLUSTER, instance="i", replica=Replica(2), name="n", empty=False)
+    stage.core.received(other, Acceptor(greeting).refuse(AccessDenied("who?")), stage.now)
+    assert isinstance(error_of(asks[0]), AccessDenied)
+    assert not asks[1].settled
+    stage.commit(link, second)
+    assert asks[1].error is None
 
 
 def test_a_full_queue_is_definite_unless_an_attempt_was_lost_before() -> None:
@@ -458,6 +569,10 @@ def test_low_waits_for_an_unresolved_write_but_not_for_ever() -> None:
         numbering.settled(numbering.take())
     assert numbering.low > UNRESOLVED_SPAN_MAX
     assert numbering.again(write.seq) is None
+
+
+def test_the_text_of_an_unknown_outcome_has_the_token() -> None:
+    assert TOKEN in str(OutcomeUnknown("no answer", details={"token": TOKEN}))
 
 
 def test_a_token_from_elsewhere_is_sent_without_opening_a_session() -> None:

@@ -1,0 +1,54 @@
+"""What may be concluded about a numbered write from one answer: one rule for every client.
+
+A request and its attempts are two things (protocol.md section 5). An attempt whose connection
+broke, or whose node said itself that it does not know, may still lie unread in a socket, be pending
+in a log that wins a later term, or be done already. As long as there may be such an attempt, or the
+number came from somebody else as a token, the request is in doubt.
+"""
+
+from enum import Enum
+
+
+class Heard(Enum):
+    """What an answer says of the attempt that it answers."""
+
+    NOT_NOW = "not now"
+    """Nothing was done: another node, or another moment, may do it."""
+    OPEN = "open"
+    """The node has it and does not know what will become of it."""
+    CUT = "cut"
+    """Its entry was cut off a log and can never come back."""
+    ROLLED_BACK = "rolled back"
+    """The entry of this session and number has a ROLLBACK that is on a quorum."""
+    FORGOTTEN = "forgotten"
+    """The session or the number is not known any more."""
+    REFUSED = "refused"
+    """The attempt did nothing, because of the data or of what it asks."""
+
+
+class Conclusion(Enum):
+    """What follows for the request."""
+
+    AGAIN = "again"
+    """Ask again with the same number."""
+    DEFINITE = "definite"
+    """It was not done and never will be."""
+    UNKNOWN = "unknown"
+    """Nobody can say."""
+
+
+def conclude(heard: Heard, *, doubted: bool) -> Conclusion:
+    """What became of the request? `doubted`: another attempt may have been done, or may yet be."""
+    match heard:
+        case Heard.NOT_NOW | Heard.OPEN | Heard.CUT:
+            # That an entry was cut is the fate of the entry: with this number there may be another
+            # one in the log, or there may come to be.
+            return Conclusion.AGAIN
+        case Heard.ROLLED_BACK:
+            # On a quorum, so every later leader knows the number as rolled back.
+            return Conclusion.DEFINITE
+        case Heard.FORGOTTEN:
+            return Conclusion.UNKNOWN
+        case Heard.REFUSED:
+            # Whichever node says so: the other attempt may reach it, or another leader, later.
+            return Conclusion.UNKNOWN if doubted else Conclusion.DEFINITE

@@ -1,0 +1,47 @@
+"""What a node says about writes that it does not do, or of which it cannot say what became."""
+
+from qsync import errors
+
+
+def token_of(token: tuple[bytes, int]) -> dict[str, object]:
+    """Details with session and number, if the request has them."""
+    session, seq = token
+    return {"token": f"{session.hex()}:{seq}"} if session else {}
+
+
+def cut(
+    gone: str, token: tuple[bytes, int], details: dict[str, object]
+) -> errors.RolledBack | errors.OutcomeUnknown:
+    """The fate of an entry is not that of its request (protocol.md section 5).
+
+    Under the same session and number another attempt may be, or come to be, in the log.
+    """
+    known = token_of(token)
+    if not known:
+        return errors.RolledBack(gone, details=details)
+    details |= {**known, errors.CUT: True}
+    return errors.OutcomeUnknown(f"{gone}; another attempt may be in the log", details=details)
+
+
+def queue_full(limit: int) -> errors.QsyncError:
+    """The limbo has no room, and the request would not wait."""
+    return errors.SyncQueueFull(
+        f"the limbo is full (queue_entries_max {limit} or queue_bytes_max)",
+        details={"retry_after": 0.1},
+    )
+
+
+def no_room() -> errors.QsyncError:
+    """The request waited for room in the limbo and never got it."""
+    return errors.Overloaded(
+        "the limbo had no room in time, and this attempt wrote nothing",
+        details={"retry_after": 0.5},
+    )
+
+
+def parked_full(limit: int) -> errors.QsyncError:
+    """Too many wait for room in the limbo."""
+    return errors.Overloaded(
+        f"{limit} writers wait for room in the limbo already (inflight_max)",
+        details={"retry_after": 0.5},
+    )
