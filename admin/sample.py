@@ -227,6 +227,7 @@ class NodeSample:
     latency: Spread = field(default_factory=Spread)
     counters: Mapping[str, int] = field(default_factory=dict)
     refused: Mapping[str, int] = field(default_factory=dict)
+    mishaps: int = 0
     fencing: str = ""
     patience: float = 0.0
     recruit: bool = False
@@ -316,6 +317,7 @@ class NodeSample:
             latency=Spread.read(fields.mapping(answer, "latency")),
             counters=fields.counts(answer, "counters"),
             refused=fields.counts(answer, "refused"),
+            mishaps=fields.integer(answer, "mishaps"),
             fencing=fields.text(fields.mapping(answer, "election"), "fencing"),
             patience=fields.number(fields.mapping(answer, "election"), "timeout") or 0.0,
             recruit=bool(answer.get("recruit")),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from election.fencing import Fencing
-from election.messages import AskVote, Ballot, Nay, Position, Replica, Term, Vote
+from election.messages import TERM_MAX, AskVote, Ballot, Nay, Position, Replica, Term, Vote
 from election.ready import Alarm
 from election.roles import (
     GONE_EARLIEST_S,
@@ -103,6 +103,8 @@ class Campaign(Seat):
             )
         if self.mode is Mode.VOTER:
             return "election mode is voter: this node only votes"
+        if self.term >= TERM_MAX:
+            return f"the terms are used up: {self.term} is the last one"
         if self.promoting:
             return "a promotion of this node is under way"
         self.out.note("promote", term=self.term)
@@ -127,7 +129,8 @@ class Campaign(Seat):
         return self.mode is Mode.CANDIDATE and self._may_lead()
 
     def _may_lead(self) -> bool:
-        return self.ballot.member and self.me in self.voters
+        # Terms stay below the end of the numbers: the last one is never campaigned for.
+        return self.ballot.member and self.me in self.voters and self.term < TERM_MAX
 
     def _election_timeout(self) -> None:
         """No leader and no result for too long, unless one was heard since the timer was armed."""

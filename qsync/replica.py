@@ -77,6 +77,8 @@ class Replica:
         self._obeyed: Mapping[str, str] = {}
         self.on_settings: Callable[[], None] = _nobody
         """Called when the configuration is another one than before."""
+        self.torn = False
+        """An exception left it half changed: whoever holds it must stop, the log is whole."""
         self._replay(folded)
         self._obey()
 
@@ -118,7 +120,9 @@ class Replica:
 
     def step(self, event: Input) -> None:
         """Take one input."""
+        self.torn = True
         self.machine.step(event)
+        self.torn = False
 
     # -- writing
 
@@ -143,10 +147,12 @@ class Replica:
         executed = state.execute(request)
         if executed.schema is not None:
             self._check_settings(executed.schema.settings)
+        self.torn = True
         entry = self.machine.propose(executed.body, sync=executed.sync, ticket=ticket)
         state.applied(entry.index, entry.term, executed)
         if executed.schema is not None:
             self._obey()
+        self.torn = False
         return Submitted(entry.index, entry.term, entry.lsn, executed.results, duplicate=False)
 
     def _grounded(self, request: Request) -> Request:
@@ -186,15 +192,16 @@ class Replica:
 
     def _attach(self, ticket: Ticket | None, known: Known) -> Submitted:
         index, term = Index(known.index), Term(known.term)
-        if ticket is not None:
-            self.machine.waiters.attach(Waiter(index, term, ticket))
         entries = self.machine.ledger.entries(index, index)
         same = bool(entries) and entries[0].term == term
+        results = self._state.read_results(entries[0].body) if same else []
+        if ticket is not None:  # Last: what may fail has not.
+            self.machine.waiters.attach(Waiter(index, term, ticket))
         return Submitted(
             index=index,
             term=term,
             lsn=entries[0].lsn if same else Lsn(0),
-            results=self._state.read_results(entries[0].body) if same else [],
+            results=results,
             duplicate=True,
         )
 
@@ -240,7 +247,9 @@ class Replica:
         """Everything to be done now. The state follows when it is looked at, or at `absorb`."""
         if self._backlog and self.machine.leader is not None:
             self.absorb()  # what it was told to follow before it led counts for it now
+        self.torn = True
         ready = self.machine.ready()
+        self.torn = False
         if ready.events:
             self._backlog += ready.events
         return ready
@@ -252,10 +261,12 @@ class Replica:
             self._backlog += ledger.events
             ledger.events = []
         if self._backlog:
+            self.torn = True
             backlog, self._backlog = self._backlog, []
             for event in backlog:
                 self._follow(event)
             self._obey()
+            self.torn = False
         self._state.see(ledger.visible)
 
     def _follow(self, event: LogEvent) -> None:

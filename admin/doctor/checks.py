@@ -48,6 +48,7 @@ CHECKS: tuple[Look, ...] = (
     process.files_allowed,
     process.clients_allowed,
     process.strangers_few,
+    process.no_mishaps,
 )
 
 

@@ -1,4 +1,4 @@
-"""Checks: clocks, open files, clients, strangers."""
+"""Checks: clocks, open files, clients, strangers, mishaps."""
 
 from collections.abc import Iterator
 
@@ -50,6 +50,18 @@ def clients_allowed(facts: Facts) -> Iterator[Finding]:
                 node.name,
                 f"has {node.clients} of {most} client connections",
                 "raise limits.connections_max, or let clients share connections",
+            )
+
+
+def no_mishaps(facts: Facts) -> Iterator[Finding]:
+    """No mistake of the node itself ended a connection."""
+    for node in facts.nodes:
+        if node.mishaps:
+            yield warning(
+                node.name,
+                f"made {node.mishaps} mistakes of its own while it served connections",
+                "each ended one connection and nothing else; report the traceback, which is under "
+                "`mishap` in timeline.jsonl of its directory",
             )
 
 

@@ -25,6 +25,7 @@ class Connection:
         "sock",
         "take",
         "waits_to_write",
+        "whose",
     )
 
     def __init__(self, sock: socket.socket, *, frame_bytes_max: int, opened_at: float) -> None:
@@ -36,7 +37,9 @@ class Connection:
         self.waits_to_write = False
         self.closed = False
         self.opened_at = opened_at
-        self.take: Callable[[Connection, list[bytes]], None] | None = None
+        self.whose = "a stranger"
+        """Who is at the other end, for people."""
+        self.take: Take | None = None
         self.lost: Callable[[Connection, str], None] | None = None
         self.data: object = None
 
@@ -71,6 +74,10 @@ class Connection:
         out.append(rest)
         self.backlog_bytes = len(rest)
         return False
+
+
+Take = Callable[[Connection, list[bytes]], None]
+"""Gets whole payloads, in order."""
 
 
 def nonblocking(sock: socket.socket) -> socket.socket:

@@ -17,7 +17,7 @@ from qsync.core.inputs import Connected, Disconnected, Input
 from qsync.errors import QsyncError
 from qsync.node.connection import Connection, nonblocking
 from qsync.node.reactor import Reactor
-from qsync.wire.session import Dialer, Hello, State
+from qsync.wire.session import Dialer, Greeting, Hello, State
 
 REDIAL_EARLIEST, REDIAL_LATEST = 0.02, 0.05
 """Seconds between attempts at first; each failure doubles them."""
@@ -61,6 +61,7 @@ class Links:
         reactor: Reactor,
         hello: Callable[[int], Hello],
         step: Callable[[Input], None],
+        check: Callable[[Greeting], None],
         frame_bytes_max: int,
         now: Callable[[], float],
     ) -> None:
@@ -68,6 +69,7 @@ class Links:
         self._reactor = reactor
         self._hello = hello
         self._step = step
+        self._check = check
         self._frame_bytes_max = frame_bytes_max
         self._now = now
         self._epochs = 0
@@ -146,6 +148,8 @@ class Links:
                 return  # nothing but the handshake comes back over our own connection
             try:
                 answer = dialer.received(payload)
+                if answer is not None and dialer.greeting is not None:
+                    self._check(dialer.greeting)
             except QsyncError as error:
                 self._reactor.close(connection, str(error))
                 return

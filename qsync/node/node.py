@@ -11,9 +11,10 @@ from functools import partial
 import trio
 
 from qsync.config import NodeConfig
+from qsync.core import border
 from qsync.core.inputs import Input
 from qsync.errors import StoreError
-from qsync.node import info, view
+from qsync.node import info, mishaps, view
 from qsync.node.answers import Answers
 from qsync.node.assembly import Storage, core_config, data_limits, open_storage
 from qsync.node.desk import Desk
@@ -63,12 +64,17 @@ class Node:
             life=secrets.randbits(31),
             limits=data_limits(config),
         )
-        self.reactor = Reactor(begin=self._begin, turn=self._turn)
+        self.reactor = Reactor(
+            begin=self._begin,
+            turn=self._turn,
+            survive=partial(mishaps.survive, self.replica, self.timeline),
+        )
         self.links = Links(
             [peer for peer in config.peers if peer.id != config.node.id],
             reactor=self.reactor,
             hello=self._hello,
             step=self._step,
+            check=lambda greeting: border.check_term(self.replica.machine.term, greeting.term),
             frame_bytes_max=config.limits.frame_bytes_max,
             now=trio.current_time,
         )
@@ -134,6 +140,7 @@ class Node:
                 peer_frame_bytes_max=limits.frame_bytes_max,
             ),
             step=self._step,
+            check=partial(border.check, self.replica.machine),
             requests=self.requests,
             now=trio.current_time,
         )

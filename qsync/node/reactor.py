@@ -11,7 +11,7 @@ from collections.abc import Callable
 import trio
 
 from qsync.errors import QsyncError
-from qsync.node.connection import READABLE, WRITABLE, Connection, nonblocking
+from qsync.node.connection import READABLE, WRITABLE, Connection, Take, nonblocking
 
 EVENTS_MAX = 1024
 """Ready sockets served in one pass."""
@@ -24,12 +24,17 @@ BACKLOG_BYTES_MAX = 256 << 20
 """What may wait to be sent on one connection; a slower reader is disconnected."""
 
 Accept = Callable[[socket.socket], None]
+Survive = Callable[[Exception, str], None]
+"""Takes note of a mistake of our own and what was being done; raises it if nobody can go on."""
 
 
 class Reactor:
     """Reads, hands payloads to their takers; `begin` before every pass and `turn` once after it."""
 
-    def __init__(self, *, begin: Callable[[], None], turn: Callable[[], None]) -> None:
+    def __init__(
+        self, *, begin: Callable[[], None], turn: Callable[[], None], survive: Survive
+    ) -> None:
+        self._survive = survive
         self._epoll = select.epoll()
         self._begin = begin
         self._turn = turn
@@ -150,8 +155,6 @@ class Reactor:
     def _read(self, connection: Connection) -> None:
         try:
             payloads = connection.read()
-            if payloads and connection.take is not None:
-                connection.take(connection, payloads)
         except OSError as error:
             self.close(connection, f"receiving failed: {error}")
         except QsyncError as error:
@@ -159,6 +162,16 @@ class Reactor:
         else:
             if payloads is None:
                 self.close(connection, "closed by the other side")
+            elif payloads and connection.take is not None:
+                self._hand(connection, connection.take, payloads)
+
+    def _hand(self, connection: Connection, take: Take, payloads: list[bytes]) -> None:
+        """No input of one connection ends the loop: what is wrong with it ends the connection."""
+        try:
+            take(connection, payloads)
+        except Exception as error:  # noqa: BLE001 - taken note of, or raised again
+            self._survive(error, f"taking from {connection.whose}")
+            self.close(connection, str(error) or repr(error))
 
     def _other(self, fd: int) -> None:
         listener = self._listeners.get(fd)

@@ -3,9 +3,11 @@
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from election.messages import Replica
 from qsync.core.inputs import Input, Received
+from qsync.core.messages import Message
 from qsync.errors import ForeignCluster, Overloaded, ProtocolError, QsyncError
 from qsync.node.connection import Connection
 from qsync.node.reactor import Reactor
@@ -37,9 +39,11 @@ class Server:
         greeting: Callable[[], Greeting],
         admission: Admission,
         step: Callable[[Input], None],
+        check: Callable[[Replica, Message], None],
         requests: Requests,
         now: Callable[[], float],
     ) -> None:
+        self._check_message = check
         self.strangers: dict[Connection, Acceptor] = {}
         self.clients = 0
         self.refused: dict[str, int] = {}
@@ -129,11 +133,19 @@ class Server:
         self._inbound[replica] = connection
         connection.lost = lambda lost, _why: self._peer_lost(replica, lost)
 
-        def take(_: Connection, payloads: list[bytes]) -> None:
-            for payload in payloads:
-                self._step(Received(peer=replica, message=peer_messages.decode(payload)))
+        connection.whose = f"node {replica}"
+        connection.take = partial(self._hear, replica)
 
-        connection.take = take
+    def _hear(self, replica: Replica, _: Connection, payloads: list[bytes]) -> None:
+        """What a peer says. All of a message is read and checked before anything is touched."""
+        for payload in payloads:
+            try:
+                message = peer_messages.decode(payload)
+                self._check_message(replica, message)
+            except QsyncError as error:
+                self._count(error.code.lower())
+                raise
+            self._step(Received(peer=replica, message=message))
 
     def _peer_lost(self, replica: Replica, connection: Connection) -> None:
         if self._inbound.get(replica) is connection:
@@ -141,6 +153,7 @@ class Server:
 
     def _welcome_client(self, connection: Connection) -> None:
         self.clients += 1
+        connection.whose = "a client"
         connection.frames.bytes_max = self._admission.client_frame_bytes_max
         connection.lost = self._client_lost
         connection.take = self._serve

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from election.messages import Index
 from qsync import __version__
 from qsync.errors import StoreError
+from qsync.node import mishaps
 from qsync.node.clusterwide import effective
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def status(node: "Node") -> dict[str, object]:
         "waiters": len(node.requests.tickets),
         "clients": node.server.clients,
         "refused": dict(node.server.refused),
+        "mishaps": node.timeline.counts[mishaps.EVENT],
         "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIBI,
         "files": _open_files(),
         "pid": os.getpid(),

@@ -235,6 +235,7 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
     ("clocks-agree", W, "cluster", "n2 is 60.0 s behind", lambda: facts({2: {"time": NOW - 60}})),
     ("files-allowed", W, "n2", "1000 of 1024", lambda: facts({2: {"files": [1000, 1024]}})),
     ("clients-allowed", W, "n2", "900 of 1000", lambda: facts({2: {"clients": 900}})),
+    ("no-mishaps", W, "n2", "2 mistakes of its own", lambda: facts({2: {"mishaps": 2}})),
     ("strangers-few", N, "n2", "protocol 200", lambda: facts({2: {"refused": {"protocol": 200}}})),
 ]
 
