@@ -39,6 +39,8 @@ class Follower:
         self._epoch = 0
         self._acked = Index(0)
         self._ack_due = False
+        # Nothing is known of this term's log. What was shown stays so, until it is cut.
+        ledger.leaders = ledger.visible
 
     def append(self, message: Append) -> Appended | None:
         """Take a batch. Returns a refusal, if it is one; an ack comes later, from `ack`."""
@@ -59,6 +61,7 @@ class Follower:
                 )
             self.ledger.extend(fresh)
         self.matched = max(self.matched, message.last)
+        self.ledger.leaders = max(self.ledger.leaders, self.matched)
         self.learn(message.confirmed)
         self._ack_due = True
         return None

@@ -29,6 +29,8 @@ class Ledger:
         self.limbo = Limbo(confirmed=confirmed)
         self.recent = Recent(base=Index(0), bytes_max=recent_bytes_max)
         self.durable_confirmed = confirmed
+        self.leaders = Index(0)
+        """Up to here this log is known to be the present leader's, or was shown before."""
         self.now = 0.0
         self.events: list[LogEvent] = []
         self.notes: list[Note] = []
@@ -71,9 +73,13 @@ class Ledger:
 
     @property
     def visible(self) -> Index:
-        """Readable up to here: confirmed, and asynchronous data that is durable here."""
-        reach = self.limbo.visible(self.log.last)
-        return max(self.limbo.confirmed, min(reach, self.written))
+        """Readable up to here: confirmed, and asynchronous data that is durable here.
+
+        The latter as far as this log is known to be the leader's: what another leader left behind
+        may have been cut for good elsewhere, and show itself when what is before it is confirmed.
+        """
+        reach = min(self.limbo.visible(self.log.last), self.written, self.leaders)
+        return max(self.limbo.confirmed, reach)
 
     @property
     def shown(self) -> Position:
@@ -124,6 +130,7 @@ class Ledger:
             previous=log.crc_at(log.last),
         )
         self._push(entry)
+        self.leaders = entry.index
         return entry
 
     def extend(self, entries: list[Entry]) -> None:
@@ -206,6 +213,7 @@ class Ledger:
         reopened = self.limbo.stretch_at(above)
         self.log.cut(above)
         self.recent.cut(above)
+        self.leaders = min(self.leaders, above)
         self.limbo.reset(self.limbo.confirmed)
         self.events.append(LogCut(above))
         self._replay()
@@ -216,8 +224,9 @@ class Ledger:
         self.notes.append(Note("cut", fields))
 
     def _answered_above(self, above: Index) -> int:
-        """Asynchronous transactions above that were visible here: the price of asynchrony."""
-        shown = self.entries(Index(above + 1), self.visible)
+        """Asynchronous transactions above that may have been answered: the price of asynchrony."""
+        answered = min(self.limbo.visible(self.log.last), self.written)
+        shown = self.entries(Index(above + 1), answered)
         stretch_at = self.limbo.stretch_at
         return sum(1 for each in shown if each.kind == Kind.TXN and not stretch_at(each.index))
 

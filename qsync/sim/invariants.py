@@ -84,6 +84,7 @@ class Invariants:
         self._votes: dict[tuple[int, Replica], Replica] = {}
         self._marks: dict[Replica, Mark] = {}
         self._sessions: dict[int, str] = {}
+        self._decided_in = [0]
         self._folds = 0
 
     def join(self, node: Node) -> None:
@@ -128,7 +129,7 @@ class Invariants:
         if ledger.confirmed != mark.confirmed:
             self._confirmed(me, core, ledger, mark)
         if ledger.visible != mark.visible:
-            self._visible(me, ledger, mark)
+            self._visible(me, core, ledger, mark)
         mark.led = raft.term if raft.role is Role.LEADER else 0
 
     def _cut(self, me: Replica, ledger: Ledger, mark: Mark) -> None:
@@ -150,6 +151,7 @@ class Invariants:
         canon, log = self.canon, ledger.log
         if now > canon.last:
             self._check_quorum(me, now, log.crc_at(now))
+            self._decided_in += [core.machine.term] * (now - canon.last)
             for index in canon.extend(ledger, now):
                 self.promises.gone(index)
         for index in range(before + 1, now + 1):
@@ -169,7 +171,7 @@ class Invariants:
         have = [each.me for each in self.durable.values() if each.holds(index, crc)]
         properties.on_quorum(me, index, have, self.quorum)
 
-    def _visible(self, me: Replica, ledger: Ledger, mark: Mark) -> None:
+    def _visible(self, me: Replica, core: Core, ledger: Ledger, mark: Mark) -> None:
         """Properties 4 and 8."""
         now, log, limbo = ledger.visible, ledger.log, ledger.limbo
         properties.visible_stands(me, mark.visible, now)
@@ -178,6 +180,8 @@ class Invariants:
                 continue
             term = log.term_at(index)
             self.promises.shown(me, index, term)
+            if index <= self.canon.last and self._decided_in[index] <= core.machine.term:
+                properties.shown_is_leaders(me, index, term, elsewhere=self.canon.terms[index])
             sync = self.books.places[index, term].sync
             properties.not_pending(me, index, confirmed=ledger.confirmed, sync=sync)
         if now > ledger.confirmed:

@@ -126,6 +126,14 @@ def shown_is_durable(me: int, index: int, *, durable: bool) -> None:
         raise Violation(8, f"node {me} shows {index}, which is not on its disk")
 
 
+def shown_is_leaders(me: int, index: int, term: int, *, elsewhere: int) -> None:
+    """Property 4: who knows of the term in which a place was decided shows nothing else there."""
+    if term != elsewhere:
+        raise Violation(
+            4, f"node {me} shows {index} of term {term}, where {elsewhere} is confirmed"
+        )
+
+
 def shows(ledger: Ledger, index: int, term: int) -> bool:
     """The transaction `(term, index)` can be read there."""
     return (

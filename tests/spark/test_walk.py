@@ -90,8 +90,8 @@ def _walked(run: Run, rows: list[Row], span: int) -> Judged:
     says = defaultdict[tuple[int, int], list[Says]](list)
     for each in sorted(run.status, key=lambda each: each.last or 0):
         told = (each.visible, each.written, each.limbo_owner, each.limbo_term, each.limbo_len or 0)
-        here = (each.last or 0, each.crc or 0, each.sample, each.term, each.confirmed or 0)
-        says[each.whose].append(Says(*here, *told))
+        here = (each.last or 0, each.crc or 0, each.sample, each.role, each.term)
+        says[each.whose].append(Says(*here, each.confirmed or 0, *told))
     logs: dict[Whose, Walked] = {}
     last = max(int(str(row["index"])) for row in rows)
     for first in range(1, last + 1, span):
@@ -162,7 +162,8 @@ def _sample(dice: Random, log: Log, number: int) -> Row:
     owner = owners[-1] if owners else 0
     written = last if dice.random() < 0.5 else max(0, last - dice.randrange(9))
     row: Row = {"node": log.node, "generation": 1, "life": 1, "sample": number, "time_mono": number}
-    row |= {"role": "follower", "term": log.term[place], "last": last, "crc": log.crc[place]}
+    role = dice.choice(("leader", "follower"))
+    row |= {"role": role, "term": log.term[place], "last": last, "crc": log.crc[place]}
     row |= {"confirmed": confirmed, "written": written, "limbo_term": log.term[owner]}
     row |= {"limbo_owner": log.origin[owner] if log.kind[owner] == PROMOTE else 0}
     row |= {"limbo_len": waiting, "visible": max(confirmed, min(before, written))}

@@ -17,6 +17,7 @@ from admin.checker.rules.run import (
 )
 
 REPLAY = "limbo-replay"
+LEADER = "leader"
 IDLE = "no sample has the checksum of an entry of a whole log"
 Limbo = tuple[int, int, int, int]
 """Owner, its term, how many wait, and the index before the first of them (or the last)."""
@@ -53,6 +54,9 @@ def _compare(log: Log, samples: list[Status], found: Finding) -> None:
         waiting, early = limbo(log, named, confirmed, last)
         wants = (log.origin[owner] if log.kind[owner] == PROMOTE else 0, term, *waiting)
         visible = max(confirmed, min(wants[3], each.written if each.written is not None else last))
+        if each.visible is not None and each.role != LEADER and confirmed <= each.visible:
+            # Who follows shows as much of that as it knows to be in its leader's log.
+            visible = min(visible, each.visible)
         says = (each.limbo_owner, each.limbo_term, each.limbo_len, each.visible)
         if early is None and says == (*wants[:3], visible):
             continue

@@ -14,6 +14,7 @@ from admin.checker.spark.walk.past import Names, Past, synchronous
 from admin.checker.spark.walk.says import Says, within
 
 _REPLAY = "limbo-replay"
+_LEADER = "leader"
 
 
 class Log:
@@ -86,6 +87,9 @@ class Log:
         before = says.last if first is None else first - 1
         written = says.last if says.written is None else says.written
         visible = max(says.confirmed, min(before, written))
+        if says.visible is not None and says.role != _LEADER and says.confirmed <= says.visible:
+            # Who follows shows as much of that as it knows to be in its leader's log.
+            visible = min(visible, says.visible)
         wants = (*owner, waiting, visible)
         told = (says.limbo_owner, says.limbo_term, says.limbo_len, says.visible)
         if says.confirmed < self._limbo.confirmed(at) or told != wants:

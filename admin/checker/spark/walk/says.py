@@ -23,6 +23,7 @@ class Says(NamedTuple):
     last: int
     crc: int
     sample: int
+    role: str
     term: int
     confirmed: int
     visible: int | None
