@@ -354,9 +354,13 @@ def _as_json(lab: Lab) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, without settings meant for another node, and with this very package first."""
+    """Ours, without settings meant for another node, and with this very package first.
+
+    Safe: the folder that somebody happens to be in may have an `admin` or a `cli` of its own.
+    """
     kept = {key: value for key, value in os.environ.items() if not key.startswith("QSYNC_")}
     assert qsync.__file__ is not None
     ours = str(Path(qsync.__file__).parent.parent)
+    kept["PYTHONSAFEPATH"] = "1"
     kept["PYTHONPATH"] = os.pathsep.join(filter(None, [ours, kept.get("PYTHONPATH")]))
     return kept

@@ -12,9 +12,8 @@ from admin.metrics import health, text
 from admin.sample import NodeSample
 from qsync import __version__
 from qsync.config import NodeConfig
-from qsync.errors import ConfigError
 from qsync.node import view
-from qsync.node.node import Node
+from qsync.node.node import Node, not_listening
 
 CONNECTIONS_MAX = 32
 """More at a time are answered 503 and closed."""
@@ -64,10 +63,7 @@ async def open_metrics(config: NodeConfig) -> AsyncIterator[Metrics | None]:
     try:
         listeners = await trio.open_tcp_listeners(address.port, host=address.host)
     except OSError as error:
-        raise ConfigError(
-            f"metrics.listen = {address}: cannot be listened on: {error.strerror or error}",
-            hint="another process has the port, or the address is not of this machine",
-        ) from error
+        raise not_listening("metrics.listen", address, error) from error
     port = listeners[0].socket.getsockname()[1]
     try:
         yield Metrics(f"{address.rpartition(':')[0]}:{port}", listeners)

@@ -13,6 +13,7 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
+from prompt_toolkit.filters import is_searching
 from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -237,10 +238,13 @@ def history_path() -> Path:
 
 
 def _keys(talk: Talk) -> KeyBindings:
-    """Enter runs what is whole, and goes on to the next line with what is not."""
+    """Enter runs what is whole, and goes on to the next line with what is not.
+
+    While a line of the history is searched for it takes the one that is shown, as everywhere.
+    """
     keys = KeyBindings()
 
-    @keys.add("enter")
+    @keys.add("enter", filter=~is_searching)
     def _enter(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         if buffer.complete_state is not None and buffer.complete_state.current_completion:

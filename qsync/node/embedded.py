@@ -15,7 +15,7 @@ class EmbeddedNode:
 
     It shares the loop with your tasks: what keeps the loop busy keeps the node from answering,
     and a node that is silent for the election timeout is replaced. Connect to `node.address`.
-    Entering raises StoreError (locked, foreign, full, damaged...), ConfigError, or OSError for an
+    Entering raises StoreError (locked, foreign, full, damaged...), or ConfigError, also for an
     address in use.
     """
 

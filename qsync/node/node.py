@@ -10,10 +10,10 @@ from functools import partial
 
 import trio
 
-from qsync.config import NodeConfig
+from qsync.config import Address, NodeConfig
 from qsync.core import border
 from qsync.core.inputs import Input
-from qsync.errors import StoreError
+from qsync.errors import ConfigError, StoreError
 from qsync.node import info, mishaps, view
 from qsync.node.answers import Answers
 from qsync.node.assembly import Storage, core_config, data_limits, open_storage
@@ -161,7 +161,7 @@ class Node:
     # -- running
 
     def listen(self) -> None:
-        """Bind. Raises StoreError's sibling of the system, OSError, when the address is taken."""
+        """Bind. Raises ConfigError when the address is taken, or is not of this machine."""
         host, port = self.config.listen.host, self.config.listen.port
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         sock = socket.socket(family, socket.SOCK_STREAM)
@@ -169,9 +169,9 @@ class Node:
         try:
             sock.bind((host, port))
             sock.listen(1024)
-        except OSError:
+        except OSError as error:
             sock.close()
-            raise
+            raise not_listening("listen", self.config.listen, error) from error
         if port == 0:
             self.address = f"{host}:{sock.getsockname()[1]}"
         self.reactor.listen(sock, self.server.accept)
@@ -318,11 +318,21 @@ def _bring_home(token: trio.lowlevel.TrioToken, call: Callable[[], None]) -> Non
         token.run_sync_soon(call)
 
 
+def not_listening(option: str, address: Address, error: OSError) -> ConfigError:
+    """An address that cannot be listened on, in one sentence."""
+    return ConfigError(
+        f"{option} = {address}: cannot be listened on: {error.strerror or error}",
+        hint="another process has the port (is this node running already?), or the address is "
+        "not of this machine",
+    )
+
+
 @asynccontextmanager
 async def open_node(config: NodeConfig) -> AsyncIterator[Node]:
     """Open the directory, listen and serve; close in order at the end.
 
-    Raises StoreError (locked, foreign, full, damaged...), ConfigError, or OSError for the address.
+    Raises StoreError (locked, foreign, full, damaged...), or ConfigError, also for an address
+    that is in use.
     """
     storage = open_storage(config)
     try:

@@ -68,6 +68,20 @@ def test_names_are_completed_and_how_they_are_called_is_shown(shell: Screen) -> 
     shell.until(r"\\status +Show all nodes")
 
 
+def test_ctrl_r_finds_a_line_enter_takes_it_and_enter_again_runs_it(shell: Screen) -> None:
+    shell.enter("'needle ' .. 40 + 2")
+    shell.until(r"\nneedle 42\n")
+    shell.enter("'something else'")
+    shell.until(r"\nsomething else\n")
+    shell.type("\x12need")
+    shell.until(r"I-search backward: need")
+    shell.type("\r")
+    shell.until(r"> 'needle ' \.\. 40 \+ 2 *\n(?!needle)")
+    shell.until(r"\A(?!(.|\n)*I-search)")
+    shell.type("\r")
+    shell.until(r"(needle 42(.|\n)*){2}")
+
+
 def test_ctrl_c_ends_the_chunk_and_not_the_shell(shell: Screen) -> None:
     shell.enter("while true do end")
     shell.until(r"while true do end\n")

@@ -1,6 +1,7 @@
 """`qsync config` on files: written, shown with origins, compared."""
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,23 @@ def test_show_says_where_each_value_came_from(
     said = capsys.readouterr().out
     assert len(said.splitlines()) == 3
     assert "election.timeout     3s  # " in said
+
+
+@pytest.mark.parametrize("option", ["listen", "metrics.listen"])
+def test_a_port_in_use_is_one_sentence_and_a_usage_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        settings = {"listen": "127.0.0.1:0", option: address}
+        flags = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+        assert run(["init", str(tmp_path / "n1"), *flags]) == 0
+        capsys.readouterr()
+        assert run(["start", str(tmp_path / "n1")]) == 2
+    said = capsys.readouterr().err
+    assert f"{option} = {address}: cannot be listened on: Address already in use" in said
+    assert "is this node running already?" in said
+    assert "Traceback" not in said
 
 
 def test_diff_names_what_differs_and_only_that(
