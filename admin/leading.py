@@ -29,6 +29,11 @@ def would(address: str, verb: str) -> dict[str, object]:
 def toward(plan: Mapping[str, object], heir: int, found: Survey) -> dict[str, object]:
     """The numbers of a demotion, if `heir` is to lead instead of whom the leader would choose."""
     known = dict(plan)
+    if known.get("leads") is False:
+        if found.leader is not None and found.leader.id == heir:
+            return known
+        no = f"node {known.get('node')} does not lead, so it cannot hand over: promote node {heir}"
+        return known | {"refused": no}
     refused = known.get("refused") or _against(heir, found, leader=known.get("node"))
     if refused:
         return known | {"refused": refused, "hands_over_to": None, "confirms": 0}
@@ -62,6 +67,8 @@ def in_words(numbers: Mapping[str, object], found: Survey) -> str:
         f"{numbers.get('pending')} pending: confirms {numbers.get('confirms')}, "
         f"rolls back {numbers.get('rolls_back')}"
     )
+    if numbers.get("leads") is False:
+        return f"nothing, it does not lead: {words}"
     heir = numbers.get("hands_over_to")
     names = {id: name for each in found.samples for id, name, _ in each.nodes}
     named = names.get(heir, f"node {heir}") if isinstance(heir, int) else None

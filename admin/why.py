@@ -158,6 +158,8 @@ def promotion(what: str, node: NodeSample, found: Survey, plan: Mapping[str, obj
     )
     if refused:
         sentence = f"{what} of {node.name} would be refused: {refused}."
+    elif plan.get("leads") is False:
+        sentence = f"{what} of {node.name} would change nothing: it does not lead."
     elif len(found.samples) < found.voters // 2 + 1:
         sentence = f"{what} of {node.name} would fail: no majority answers; with one: {effect}."
     elif term == after and not confirms:

@@ -125,17 +125,27 @@ class Raft(Campaign):
         self.loyal_until = self.now + self.timing.election_timeout
         return True
 
-    def hand_over(self, to: Replica) -> None:
-        """Tell a voter, whose log is as long as ours, to campaign at once."""
+    def hand_over(self, to: Replica, *, within: float | None = None) -> None:
+        """Tell a voter, whose log is as long as ours, to campaign at once.
+
+        It ends when we are deposed, with its timer (after `within`, or an election timeout), or
+        by `keep_leading`. In each case the lease of this term is over.
+        """
         assert self.role is Role.LEADER
         assert to in self.voters
         assert to != self.me
         self._handed = (self.term, to)
         self._lease_void = self.term
         self.out.send(to, CampaignNow(term=self.term, leader=self.me))
-        timeout = self.timing.election_timeout
+        timeout = self.timing.election_timeout if within is None else within
         self.out.arm(Alarm.TRANSFER, timeout, timeout)
         self.out.note("hands_over", term=self.term, to=to)
+
+    def keep_leading(self) -> None:
+        """Nobody waits for the successor any more; it may take over all the same."""
+        if self.transferring is not None:
+            self._handed = None
+            self.out.disarm(Alarm.TRANSFER)
 
     def set_mode(self, mode: Mode) -> None:
         """Take part in another way. Off and voter stop leading at once, manual goes on."""

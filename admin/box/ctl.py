@@ -44,7 +44,10 @@ class Ctl:
             raise await self._refused("promote", error) from None
 
     async def demote(self, to: int = 0, *, patience: float = PATIENCE_S) -> None:
-        """Make the node give up leadership, to the member `to` if that is not 0."""
+        """Make the node give up leadership, to the member `to` if that is not 0.
+
+        Nothing is done, and nothing is wrong, where it does not lead: as in Tarantool.
+        """
         try:
             await self._box.node.demote(to, timeout=patience)
         except (ReadOnly, NotLeader) as error:

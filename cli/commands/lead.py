@@ -53,7 +53,11 @@ def demote(
     dry_run: bool,
     timeout: float,
 ) -> None:
-    """Make the leader (or NODE, if it leads) step down, with an empty limbo."""
+    """Make the leader (or NODE, if it leads) step down, with an empty limbo.
+
+    The successor may lead, is connected, was heard lately, and has the whole log before it takes
+    over. Where NODE does not lead there is nothing to do, and that is no error.
+    """
     found = cluster.survey(target)
     name, address = _leader_or(found, node)
     to = 0 if heir is None else _id_of(found, heir)

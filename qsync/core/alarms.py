@@ -22,8 +22,8 @@ def fired(machine: "Machine", kind: str) -> None:
             machine.pace.confirm_now = True
         case TimerKind.DISK:
             machine.disk.retry()
-        case TimerKind.TRANSFER if operate.transfer_timer(machine):
-            pass
+        case _ if kind in operate.TIMERS:
+            operate.timer(machine, kind)
         case _:
             machine.raft.grew(machine.ledger.log.position)
             machine.raft.timer(kind)

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from election.messages import Index, Replica, Term
 from qsync.core.config import CoreConfig
 from qsync.core.ledger import Ledger
-from qsync.core.messages import Append, Appended, Heard
+from qsync.core.messages import Append, Appended, Heard, Standing
 from qsync.core.progress import Progress, counted, is_current, quorumth
 from qsync.core.rounds import Rounds, Send
+from qsync.core.stopping import Stopping
 from qsync.record import WAIT_ACK, WAIT_SYNC, Entry, Kind, Ref, ref_body
 
 _TXN = int(Kind.TXN)
@@ -30,8 +31,9 @@ class Leader:
         self.term = term
         self.followers = {each.peer: each for each in followers}
         self.rounds = Rounds(config, ledger, self.followers, term=term)
-        self.handing_to: Replica | None = None
-        self.demoted = False
+        self.stopping: Stopping | None = None
+        self.standings: dict[Replica, Standing] = {}
+        """Who may be handed the leadership, by their own words in this term."""
         self.confirm_due = False
         self.promoted_at = self._promote(wall).index
 
@@ -55,12 +57,8 @@ class Leader:
 
     @property
     def open(self) -> bool:
-        """Takes transactions: established, and not about to hand over."""
-        return (
-            self.ledger.confirmed >= self.promoted_at
-            and self.handing_to is None
-            and not self.demoted
-        )
+        """Takes transactions: established, and not about to stop."""
+        return self.ledger.confirmed >= self.promoted_at and self.stopping is None
 
     def counted(self) -> list[Progress]:
         """Followers that count in a quorum: voters that cannot have forgotten an ack."""
@@ -89,7 +87,6 @@ class Leader:
         """Give the limbo up: only with an empty queue."""
         assert not self.ledger.limbo.queue
         assert self.established
-        self.demoted = True
         owner = self.config.me
         return self._append(
             Kind.DEMOTE, 0, ref_body(Ref(owner, self.ledger.log.lsn_of(owner))), wall
@@ -203,6 +200,7 @@ class Leader:
             return answer.term == self.term
         progress.recruit = answer.recruit
         progress.heard_at = self.ledger.now
+        self.standings[answer.follower] = answer.standing
         self.rounds.heard(answer.follower, answer.round, loyal_s=answer.loyal_us / 1e6)
         return True
 
@@ -214,11 +212,3 @@ class Leader:
         for progress in self.followers.values():
             if progress.connected and progress.stalled(now=now, patience=patience):
                 progress.ask_again(now=now)
-
-    def most_advanced(self) -> Replica | None:
-        """The best successor: connected, counted, heard of late, and furthest."""
-        fresh = self.ledger.now - self.config.disconnect_timeout
-        able = [each for each in self.counted() if each.connected and each.heard_at >= fresh]
-        if not able:
-            return None
-        return max(able, key=lambda each: (each.match, -each.peer)).peer

@@ -146,7 +146,7 @@ class Machine:
     def _forget(self, ticket: Ticket) -> None:
         self.waiters.forget(ticket)
         self.reads.forget(ticket)
-        self.operations.forget(ticket)
+        operate.forget(self, ticket)
 
     def answer(self, ticket: Ticket, refused: str | None = None) -> None:
         """A read or an operation may be answered; negative tickets are followers' reads."""
@@ -221,7 +221,7 @@ class Machine:
         for refused in leader.rounds.reads.refuse_all("this node no longer leads"):
             self.answer(refused.ticket, refused.refused)
         self.follower = self._new_follower()
-        operate.stepped_down(self)
+        operate.deposed(self, leader)
 
     # -- output
 

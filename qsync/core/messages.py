@@ -1,6 +1,7 @@
 """What replicas say to each other about the log."""
 
 from dataclasses import dataclass
+from enum import IntEnum
 
 from election.messages import ElectionMessage, Index, Position, Replica, Term
 from qsync.record import Crc, Entry
@@ -66,6 +67,19 @@ class Heartbeat:
     """How long the leader's log is, for people who ask the follower; whoever sends fills it in."""
 
 
+class Standing(IntEnum):
+    """Whether leadership may be handed to a follower."""
+
+    CANDIDATE = 0
+    """Its election mode is candidate."""
+    WHEN_TOLD = 1
+    """Off or manual: only in favour of it by name."""
+    VOTER = 2
+    """It never leads."""
+    UNWELL = 3
+    """Its log cannot be written now."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
     """Follower to leader: in your term I still follow you (answer to `round`).
@@ -79,6 +93,7 @@ class Heard:
     round: int
     recruit: bool
     loyal_us: int
+    standing: Standing = Standing.CANDIDATE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

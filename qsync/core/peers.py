@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 from election.messages import AskVote, CampaignNow, Replica, Term, Vote
+from election.roles import Mode
 from qsync.core import operate, reading
 from qsync.core.inputs import Connected, Disconnected
 from qsync.core.messages import (
@@ -16,6 +17,7 @@ from qsync.core.messages import (
     LogMessage,
     Message,
     ReadIndex,
+    Standing,
 )
 
 if TYPE_CHECKING:
@@ -76,7 +78,23 @@ def _heard(machine: "Machine", message: Append | Heartbeat, *, round_: int) -> H
         round=round_,
         recruit=not machine.raft.ballot.member,
         loyal_us=int(machine.raft.timing.election_timeout * 1e6),
+        standing=_standing(machine),
     )
+
+
+def _standing(machine: "Machine") -> Standing:
+    """Whether leadership may be handed to us."""
+    if machine.disk.error is not None:
+        return Standing.UNWELL
+    match machine.config.mode:
+        case Mode.CANDIDATE:
+            return Standing.CANDIDATE
+        case Mode.VOTER:
+            return Standing.VOTER
+        case Mode.OFF | Mode.MANUAL:
+            return Standing.WHEN_TOLD
+        case _:
+            assert_never(machine.config.mode)
 
 
 def marked(machine: "Machine", answer: Appended) -> Appended:
@@ -143,6 +161,7 @@ def disconnected(machine: "Machine", event: Disconnected) -> None:
     progress = machine.peers[event.peer]
     if progress.epoch == event.epoch:
         progress.connected = False
+        operate.out_of_reach(machine, event.peer)
     if event.refused:
         machine.raft.absent.add(event.peer)
         if machine.leader is None and machine.raft.leader == event.peer:

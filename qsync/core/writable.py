@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
+
+from qsync.core.stopping import GivingUp, HandOver, Stopping
 
 if TYPE_CHECKING:
     from qsync.core.machine import Machine
@@ -64,7 +66,9 @@ def fenced(*, term: int) -> Reason:
 def transfer(*, to: int) -> Reason:
     """A planned switchover is under way."""
     return Reason(
-        why=Why.TRANSFER, text=f"leadership is being handed to node {to}", lifts="it takes over"
+        why=Why.TRANSFER,
+        text=f"leadership is being handed to node {to}",
+        lifts="it takes over; if it does not in time, this node leads on",
     )
 
 
@@ -119,7 +123,15 @@ def reasons_of(machine: "Machine") -> Iterator[Reason]:
         return
     if not leader.established:
         yield synchro(promoted_at=leader.promoted_at, confirmed=machine.ledger.confirmed)
-    if leader.handing_to is not None:
-        yield transfer(to=leader.handing_to)
-    if leader.demoted:
-        yield DEMOTED
+    if leader.stopping is not None:
+        yield _stops(leader.stopping)
+
+
+def _stops(stopping: Stopping) -> Reason:
+    match stopping:
+        case HandOver(to=to):
+            return transfer(to=to)
+        case GivingUp():
+            return DEMOTED
+        case _:
+            assert_never(stopping)

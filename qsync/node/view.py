@@ -117,7 +117,7 @@ def synchro(machine: "Machine") -> dict[str, object]:
         "size": ledger.queue_bytes,
         "age": ledger.now - limbo.born if oldest else 0.0,
         "stalled": limbo.stalled(ledger.now),
-        "busy": bool(machine.leader and (machine.leader.handing_to or machine.leader.demoted)),
+        "busy": machine.leader is not None and machine.leader.stopping is not None,
         "confirm_lag": int(ledger.log.last - ledger.confirmed),
         "waiting": _waiting(machine, oldest.index) if oldest else None,
     }

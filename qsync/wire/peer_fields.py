@@ -14,6 +14,7 @@ from qsync.core.messages import (
     Heartbeat,
     Message,
     ReadIndex,
+    Standing,
 )
 from qsync.errors import ProtocolError
 from qsync.record import Crc, Entry
@@ -150,6 +151,7 @@ def _heard(fields: cbor.Fields) -> Heard:
         round=fields.uint(),
         loyal_us=fields.uint(),
         recruit=fields.flag(),
+        standing=Standing(fields.uint(max(Standing))),
     )
 
 

@@ -21,6 +21,7 @@ from qsync.core.messages import (
     Heartbeat,
     Message,
     ReadIndex,
+    Standing,
 )
 from qsync.errors import ProtocolError
 from qsync.wire import cbor, limits
@@ -42,13 +43,13 @@ _APPEND = struct.Struct(">IBB BQ BI BQ BQ BQ BI BQ BQ BI")
 _APPENDED = struct.Struct(">IBB BQ BI BQ B BQ BQ B")
 # Heartbeat: term, leader, epoch, round, matched, confirmed, last, admit.
 _HEARTBEAT = struct.Struct(">IBB BQ BI BQ BQ BQ BQ BQ B")
-# Heard: term, follower, epoch, round, loyal_us, recruit.
-_HEARD = struct.Struct(">IBB BQ BI BQ BQ BQ B")
+# Heard: term, follower, epoch, round, loyal_us, recruit, standing (small: its own head).
+_HEARD = struct.Struct(">IBB BQ BI BQ BQ BQ B B")
 
 _APPEND_HEAD: Final = cbor.ARRAY | 10
 _APPENDED_HEAD: Final = cbor.ARRAY | 8
 _HEARTBEAT_HEAD: Final = cbor.ARRAY | 9
-_HEARD_HEAD: Final = cbor.ARRAY | 7
+_HEARD_HEAD: Final = cbor.ARRAY | 8
 _U32, _U64 = cbor.U32, cbor.U64
 
 
@@ -165,6 +166,7 @@ def _encode_answer(message: Appended | Heartbeat | Heard) -> bytes:
                 _U64,
                 message.loyal_us,
                 cbor.TRUE if message.recruit else cbor.FALSE,
+                message.standing,
             )
         case _:
             assert_never(message)
@@ -180,6 +182,7 @@ _APPENDED_HEADS: Final = (_U64, _U32, _U64, _U64, _U64)
 _HEARTBEAT_HEADS: Final = (_U64, _U32, _U64, _U64, _U64, _U64, _U64)
 _HEARD_HEADS: Final = (_U64, _U32, _U64, _U64, _U64)
 _BOOLEANS: Final = {cbor.TRUE: True, cbor.FALSE: False}
+_STANDINGS: Final = {int(each): each for each in Standing}
 
 
 def _decode_append(payload: bytes) -> Message:
@@ -245,8 +248,10 @@ def _decode_heartbeat(payload: bytes) -> Message:
 def _decode_heard(payload: bytes) -> Message:
     if len(payload) != _HEARD_IN.size:
         return decode_slowly(payload)
-    *fields, recruit = _HEARD_IN.unpack(payload)
+    *fields, recruit, standing = _HEARD_IN.unpack(payload)
     if tuple(fields[2::2]) != _HEARD_HEADS or recruit not in _BOOLEANS:
+        return decode_slowly(payload)
+    if standing not in _STANDINGS:
         return decode_slowly(payload)
     term, who, epoch, number, loyal_us = fields[3::2]
     return Heard(
@@ -256,6 +261,7 @@ def _decode_heard(payload: bytes) -> Message:
         round=number,
         loyal_us=loyal_us,
         recruit=_BOOLEANS[recruit],
+        standing=_STANDINGS[standing],
     )
 
 

@@ -63,7 +63,7 @@ def elect(stage: Stage, words: list[str]) -> None:
         stage.now += 2 * stage.config.election_timeout
     promote(stage, words)
     if gone:
-        stage.timer(stage.actor(words[0]), "transfer")
+        stage.timer(stage.actor(words[0]), "promotion")
     stage.deliver_all()
 
 

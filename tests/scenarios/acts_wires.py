@@ -36,3 +36,15 @@ def heal(stage: Stage, words: list[str]) -> None:
             stage.cut.discard(link)
             stage.connect(*link)
     stage.settle()
+
+
+@act
+def sever(stage: Stage, words: list[str]) -> None:
+    """sever A B | sever A: as `cut`, and both sides learn that their connections are gone."""
+    cut(stage, words)
+    for here, there in stage.links(words):
+        actor = stage.actors[here]
+        if actor.up:
+            actor.core.clock(stage.now)
+            stage.disconnect(here, there, refused=False)
+            actor.settle()

@@ -50,5 +50,12 @@ def test_who_cannot_take_over_is_said_before_anybody_tries(heir: int, why: str) 
 
 
 def test_a_refusal_of_the_leader_itself_comes_first() -> None:
-    refused = PLAN | {"refused": "node 1 does not lead"}
-    assert leading.toward(refused, 5, FOUND)["refused"] == "node 1 does not lead"
+    refused = PLAN | {"refused": "split brain"}
+    assert leading.toward(refused, 5, FOUND)["refused"] == "split brain"
+
+
+def test_where_nobody_leads_there_is_nothing_to_demote_and_nobody_to_hand_over_to() -> None:
+    plan = PLAN | {"leads": False, "node": 2, "hands_over_to": None, "term_after": 4}
+    assert leading.in_words(plan, FOUND).startswith("nothing, it does not lead: ")
+    toward = leading.toward(plan, 3, FOUND)
+    assert toward["refused"] == "node 2 does not lead, so it cannot hand over: promote node 3"

@@ -28,6 +28,7 @@ from qsync.core.messages import (
     Heartbeat,
     Message,
     ReadIndex,
+    Standing,
 )
 from qsync.errors import ProtocolError
 from qsync.record import Crc, Entry
@@ -84,7 +85,14 @@ answers: st.SearchStrategy[Message] = st.one_of(
         admit=flags,
     ),
     st.builds(
-        Heard, term=terms, follower=replicas, epoch=u64, round=u64, recruit=flags, loyal_us=u64
+        Heard,
+        term=terms,
+        follower=replicas,
+        epoch=u64,
+        round=u64,
+        recruit=flags,
+        loyal_us=u64,
+        standing=st.sampled_from(Standing),
     ),
     st.builds(AskIndex, term=terms, follower=replicas, ask=u64),
     st.builds(ReadIndex, term=terms, ask=u64, place=st.none() | places),

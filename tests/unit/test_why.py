@@ -112,6 +112,13 @@ def test_a_promotion_without_a_majority_is_not_told_as_if_it_would_happen() -> N
     assert answer.next == ("bring back 1 of n2 or n3: no majority answers",)
 
 
+def test_demoting_a_node_that_does_not_lead_would_change_nothing() -> None:
+    plan: dict[str, object] = {"term": 4, "term_after": 4, "refused": None, "leads": False}
+    found = Survey(samples=(sample(1, leads=True), sample(2), sample(3)))
+    answer = why.promotion("demote", found.samples[1], found, plan)
+    assert answer.sentence == "demote of n2 would change nothing: it does not lead."
+
+
 def test_a_refused_promotion_names_whom_to_promote_instead() -> None:
     found = Survey(samples=(sample(1, leads=True), sample(2, mode="voter"), sample(3)))
     plan: dict[str, object] = {"term": 4, "term_after": 4, "refused": "election mode is voter"}

@@ -99,9 +99,8 @@ class Menu:
             found.append(("rollbacks", Act(me, "fire", Alarm(TimerKind.SYNCHRO, 0.0))))
         if TimerKind.DISK in host.armed:
             found.append(("", Act(me, "fire", Alarm(TimerKind.DISK, 0.0))))
-        if TimerKind.TRANSFER in host.armed:
-            found.append(("", Act(me, "fire", Alarm(TimerKind.TRANSFER, LONG))))
-        return found
+        due = [kind for kind in _OPERATIONS if kind in host.armed]
+        return found + [("", Act(me, "fire", Alarm(kind, LONG))) for kind in due]
 
     def _people(self, host: Host) -> list[tuple[str, Act]]:
         me, machine = host.me, host.core.machine
@@ -154,4 +153,16 @@ def _kind(act: Act) -> int:
     return _KINDS.get(act.what.kind if isinstance(act.what, Alarm) else act.name, 0)
 
 
-_KINDS = {"land": 1, TimerKind.CONFIRM: 2, TimerKind.TRANSFER: 3, TimerKind.DISK: 4}
+_OPERATIONS = (
+    TimerKind.TRANSFER,
+    TimerKind.HAND_OVER,
+    TimerKind.DEMOTION,
+    TimerKind.PROMOTION,
+)
+"""Timers of what operators asked for."""
+_KINDS: dict[str, int] = {
+    "land": 1,
+    TimerKind.CONFIRM: 2,
+    TimerKind.DISK: 4,
+    **{str(kind): 5 + at for at, kind in enumerate(_OPERATIONS)},
+}

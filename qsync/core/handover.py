@@ -1,0 +1,121 @@
+"""A leader stops in favour of another node: an operator demoted it, or promoted the other one.
+
+It takes no transactions from the beginning on. How it ends:
+
+    the successor is elected           done
+    deposed otherwise                  done: it leads no more
+    timer, connection to it lost       refused, and this node leads on
+
+Two timers, one at a time: `hand_over` until the successor was told to campaign, then the election's
+own `transfer`. Nothing is appended between the telling and the end, and with the telling the lease
+of the term is over for good (membership.md M11 f).
+"""
+
+from typing import TYPE_CHECKING
+
+from election.messages import Replica
+from qsync.core.leader import Leader
+from qsync.core.messages import Standing
+from qsync.core.ready import Ticket, TimerKind
+from qsync.core.stopping import HandOver
+
+if TYPE_CHECKING:
+    from qsync.core.machine import Machine
+
+
+def begin(machine: "Machine", leader: Leader, to: Replica, *, why: str) -> HandOver:
+    """Stop writing and bring `to` to our last entry."""
+    assert leader.stopping is None
+    going = HandOver(to=to, why=why, patience=machine.config.election_timeout)
+    leader.stopping = going
+    machine.out.note("handing_over", to=to)
+    machine.out.arm(TimerKind.HAND_OVER, going.patience)
+    return going
+
+
+def asked(machine: "Machine", leader: Leader, candidate: Replica) -> None:
+    """A follower was told to lead. If we cannot reach it, it asks the others after a while."""
+    progress = leader.followers.get(candidate)
+    if progress is not None and progress.connected and leader.stopping is None:
+        begin(machine, leader, candidate, why="promoted")
+
+
+def advance(machine: "Machine", leader: Leader, going: HandOver) -> None:
+    """Called for every batch: tell the successor as soon as it has our whole log."""
+    if going.told:
+        if machine.raft.transferring is None:
+            _failed(machine, leader, going, "did not take over in time")
+        return
+    progress = leader.followers[going.to]
+    if progress.match == machine.ledger.log.last and leader.established:
+        going.told = True
+        machine.out.disarm(TimerKind.HAND_OVER)
+        machine.raft.hand_over(going.to, within=going.patience)
+
+
+def timer(machine: "Machine", leader: Leader, going: HandOver) -> None:
+    """The successor did not come up to our last entry in time."""
+    if not going.told:
+        _failed(machine, leader, going, "did not take over in time")
+
+
+def out_of_reach(machine: "Machine", peer: Replica) -> None:
+    """Our connection to a peer is gone: a successor hears nothing from us any more."""
+    leader = machine.leader
+    if leader is None:
+        return
+    going = leader.stopping
+    if isinstance(going, HandOver) and going.to == peer:
+        _failed(machine, leader, going, "is not connected any more")
+
+
+def _failed(machine: "Machine", leader: Leader, going: HandOver, why: str) -> None:
+    machine.out.note("hand_over_failed", to=going.to)
+    machine.out.disarm(TimerKind.HAND_OVER)
+    machine.raft.keep_leading()
+    leader.stopping = None
+    for ticket in going.tickets:
+        machine.answer(ticket, f"node {going.to} {why}")
+
+
+# -- who may lead
+
+
+def successor(machine: "Machine", leader: Leader) -> Replica | None:
+    """The best: able and willing by itself, and furthest."""
+    able = [
+        each
+        for each in leader.followers.values()
+        if leader.standings.get(each.peer) is Standing.CANDIDATE
+        and unfit(machine, leader, each.peer) is None
+    ]
+    return max(able, key=lambda each: (each.match, -each.peer)).peer if able else None
+
+
+def unfit(machine: "Machine", leader: Leader, peer: Replica) -> str | None:
+    """Why leadership cannot be handed to that node; None if it can."""
+    progress = leader.followers.get(peer)
+    if progress is None:
+        return f"node {peer} is not another voter of this cluster"
+    if not progress.connected:
+        return f"node {peer} is not connected"
+    silent = machine.ledger.now - progress.heard_at
+    standing = leader.standings.get(peer)
+    if standing is None or silent > machine.config.disconnect_timeout:
+        return f"node {peer} has not been heard lately"
+    if standing is Standing.VOTER:
+        return f"the election mode of node {peer} is voter: it never leads"
+    if standing is Standing.UNWELL:
+        return f"node {peer} cannot write its log"
+    if progress not in leader.counted():
+        return f"node {peer} does not count in a quorum yet: it has not caught up"
+    return None
+
+
+def demote(machine: "Machine", leader: Leader, ticket: Ticket, to: Replica) -> None:
+    """An operator wants another node to lead."""
+    refused = unfit(machine, leader, to)
+    if refused is not None:
+        machine.answer(ticket, refused)
+    else:
+        begin(machine, leader, to, why="demoted").tickets.append(ticket)
