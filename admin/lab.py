@@ -19,8 +19,10 @@ from admin.links.plan import LinkPlan, lay_out, ports_needed
 from admin.links.rules import Link
 from admin.ports import LOOPBACK, free_ports
 from admin.processes import Process
+from election.messages import Replica
 from qsync.errors import ConfigError, QsyncError
 from qsync.store.eventfile import note_wiped
+from qsync.store.founding import Founder, found
 
 NODES_MAX = 31
 STATE_FILE = "lab.json"
@@ -269,6 +271,7 @@ def create(
     for node in lab.nodes:
         node.dir.mkdir(parents=True)
         node.config.write_text(config_text(lab, node, options or {}), "utf-8")
+    found(lab.cluster, [Founder(replica=Replica(n.id), name=n.name, path=n.dir) for n in members])
     (directory / STATE_FILE).write_text(_as_json(lab), "utf-8")
     return lab
 

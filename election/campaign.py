@@ -54,6 +54,7 @@ class Campaign(Seat):
         fencing: Fencing,
         ballot: Ballot,
         position: Position,
+        named: bool = True,
     ) -> None:
         super().__init__(
             me=me,
@@ -63,6 +64,7 @@ class Campaign(Seat):
             timing=timing,
             fencing=fencing,
             ballot=ballot,
+            named=named,
         )
         self.position = position
         self.tallies = Tallies()
@@ -95,8 +97,8 @@ class Campaign(Seat):
         """Campaign now, in a new term. The answer is why not, or None; who leads need not."""
         if self.role is Role.LEADER:
             return None
-        if self.me not in self.voters:
-            return "this node is not a voter"
+        if not self._is_voter():
+            return "this node is not a voter: the configuration does not name its directory"
         if not self.ballot.member:
             return (
                 "this node may have forgotten what it acked: it must catch up with a leader first"
@@ -130,7 +132,10 @@ class Campaign(Seat):
 
     def _may_lead(self) -> bool:
         # Terms stay below the end of the numbers: the last one is never campaigned for.
-        return self.ballot.member and self.me in self.voters and self.term < TERM_MAX
+        return self.ballot.member and self._is_voter() and self.term < TERM_MAX
+
+    def _is_voter(self) -> bool:
+        return self.contact.named and self.me in self.voters
 
     def _election_timeout(self) -> None:
         """No leader and no result for too long, unless one was heard since the timer was armed."""

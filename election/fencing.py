@@ -33,6 +33,8 @@ class Contact:
     ) -> None:
         assert quorum >= 1
         self.quorum = quorum
+        self.named = True
+        """The configuration names this very directory as a voter, not only its id."""
         self.fencing = fencing
         self.until = -inf
         """Up to this time a quorum is known to have answered recently enough."""

@@ -32,7 +32,6 @@ class Nay(StrEnum):
     LOG_BEHIND = "log_behind"
     LEADER_ALIVE = "leader_alive"
     RECRUIT = "recruit"
-    NOT_A_VOTER = "not_a_voter"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

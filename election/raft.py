@@ -41,6 +41,7 @@ class Raft(Campaign):
         fencing: Fencing,
         ballot: Ballot,
         position: Position,
+        named: bool = True,
     ) -> None:
         super().__init__(
             me=me,
@@ -51,6 +52,7 @@ class Raft(Campaign):
             fencing=fencing,
             ballot=ballot,
             position=position,
+            named=named,
         )
         self._handed: tuple[Term, Replica] | None = None
         self._lease_void: Term | None = None
@@ -125,6 +127,11 @@ class Raft(Campaign):
         self.loyal_until = self.now + self.timing.election_timeout
         return True
 
+    def everybody_is_there(self) -> None:
+        """All voters can be reached. In term 0 there never was a leader to wait for."""
+        if self.term == 0:
+            self._arm_soon()
+
     def hand_over(self, to: Replica, *, within: float | None = None) -> None:
         """Tell a voter, whose log is as long as ours, to campaign at once.
 
@@ -158,9 +165,10 @@ class Raft(Campaign):
             self._become(Role.FOLLOWER, None)
             self._arm_election()
 
-    def set_voters(self, voters: Sequence[Replica], quorum: int) -> None:
+    def set_voters(self, voters: Sequence[Replica], quorum: int, *, named: bool = True) -> None:
         """The replica set is another one. An open question is dropped and asked anew."""
         self.voters = tuple(voters)
+        self.contact.named = named
         self.contact.change_voters(
             me=self.me,
             voters=self.voters,
@@ -194,8 +202,9 @@ class Raft(Campaign):
 
     def _refusal(self, ask: AskVote) -> Nay | None:
         """Why not. The order matters: the first two leave a higher term alone."""
-        if ask.candidate not in self.voters or self.me not in self.voters:
-            return Nay.NOT_A_VOTER
+        # Whether the candidate, or this node, is a voter is decided by the candidate's own
+        # configuration, which may be newer than ours (membership.md M4 e); who counts the answers
+        # goes by pairs.
         if ask.term < self.term:
             return Nay.STALE_TERM
         # Loyalty is owed to the leader, who leads no more in this term when it asks itself.

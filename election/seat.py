@@ -30,6 +30,7 @@ class Seat:
         timing: Timing,
         fencing: Fencing,
         ballot: Ballot,
+        named: bool = True,
     ) -> None:
         assert timing.election_timeout > 0
         assert timing.disconnect_timeout > 0
@@ -47,6 +48,7 @@ class Seat:
         # Two leaders of one term are impossible only if election quorums intersect.
         quorum = max(quorum, majority(len(self.voters)))
         self.contact = Contact(me=me, voters=voters, quorum=quorum, timing=timing, fencing=fencing)
+        self.contact.named = named
         self.out = Outbox(ballot)
         if self._is_alone() and not ballot.member:
             self._mark(replace(ballot, member=True))
@@ -96,21 +98,11 @@ class Seat:
             else:
                 self._arm_check()
 
-    def become_member(self, *, spent: Term = Term(0)) -> None:
-        """Vote, and be counted, from now on: what was acked cannot have been forgotten any more.
-
-        A vote in the terms up to `spent` may have been: in none of them another one is given.
-        """
+    def become_member(self) -> None:
+        """Vote, and be counted, from now on: what was acked cannot have been forgotten any more."""
         if not self.ballot.member:
-            if spent > 0 and spent >= self.term:
-                known = self.ballot.vote if spent == self.term else None
-                self._mark(Ballot(term=spent, vote=known or self.me, member=True))
-            else:
-                self._mark(replace(self.ballot, member=True))
+            self._mark(replace(self.ballot, member=True))
             self.out.note("member", term=self.term)
-            if self.term == 0:
-                # There never was a leader to wait for: the first election of a new cluster.
-                self._arm_soon()
 
     def resign(self, why: str) -> None:
         """Stop leading, keep the term. Waits a full timeout, so that another gets the chance."""

@@ -10,6 +10,8 @@ from election.messages import Index, Replica, Term
 
 Lsn = NewType("Lsn", int)
 """How many entries an origin has in this log up to here."""
+Instance = NewType("Instance", int)
+"""128 random bits that are made with an empty directory and stay in it (membership.md, Words)."""
 Crc = NewType("Crc", int)
 """Chain checksum (CRC-32): covers an entry and the checksum of the entry before it."""
 
@@ -35,15 +37,20 @@ class Kind(IntEnum):
 
 
 class Flags(IntFlag):
-    """`WAIT_ACK`: synchronous. `WAIT_SYNC`: asynchronous, queued behind a synchronous one."""
+    """`WAIT_ACK`: synchronous. `WAIT_SYNC`: asynchronous, queued behind a synchronous one.
+
+    `CONFIG`: a transaction with the whole resulting configuration (membership.md M1 a).
+    """
 
     NONE = 0
     WAIT_ACK = 1
     WAIT_SYNC = 2
+    CONFIG = 4
 
 
 WAIT_ACK = int(Flags.WAIT_ACK)
 WAIT_SYNC = int(Flags.WAIT_SYNC)
+CONFIG = int(Flags.CONFIG)
 
 
 class Entry(NamedTuple):
@@ -70,6 +77,31 @@ class Ref(NamedTuple):
 
     owner: Replica
     lsn: Lsn
+
+
+ONE_INSTANCE = Instance(0)
+"""Of every node where directories are not told apart: in simulations that lose none."""
+NO_INSTANCE = Instance(-1)
+"""Of whoever names none: no directory has it."""
+
+
+def read_instance(text: str) -> Instance:
+    """The instance id that a UUID stands for; NO_INSTANCE for any other text."""
+    digits = text.replace("-", "")
+    try:
+        return Instance(int(digits, 16)) if len(digits) == _INSTANCE_DIGITS else NO_INSTANCE
+    except ValueError:
+        return NO_INSTANCE
+
+
+def instance_text(instance: Instance) -> str:
+    """As a UUID, which is how people see it."""
+    digits = f"{instance:032x}"
+    parts = (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
+    return "-".join(parts)
+
+
+_INSTANCE_DIGITS = 32
 
 
 class RecordDamage(Exception):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from election.messages import Ballot, Index, Term
 from qsync import errors
 from qsync.core.config import CoreConfig
+from qsync.core.configuration import Configuration
 from qsync.core.inputs import Input
 from qsync.core.machine import Machine
 from qsync.core.ready import (
@@ -21,6 +22,7 @@ from qsync.core.reconfigure import reconfigure
 from qsync.core.settings import misfits, overlaid
 from qsync.core.waiters import Waiter
 from qsync.core.writable import Why
+from qsync.data import members
 from qsync.data.fold import Fold
 from qsync.data.overlay import Backing
 from qsync.data.request import Known, Limits, Once, Request
@@ -57,6 +59,7 @@ class Replica:
         tail: Callable[[Index, Index], list[Entry]],
         backing: Backing,
         folded: Index,
+        founding: Configuration | None,
         quarantined: str | None = None,
         life: int = 0,
         limits: Limits | None = None,
@@ -68,6 +71,8 @@ class Replica:
             confirmed=confirmed,
             headers=headers,
             tail=tail,
+            founding=founding,
+            codec=members.CODEC,
             quarantined=quarantined,
             life=life,
         )

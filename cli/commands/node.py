@@ -23,14 +23,27 @@ FILE = "node.yaml"
     "--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Set an option. Repeatable."
 )
 def init(*, directory: Path, settings: tuple[str, ...]) -> None:
-    """Write a commented configuration to DIRECTORY/node.yaml."""
+    """Write a commented configuration to DIRECTORY/node.yaml, and found a cluster of one node.
+
+    A node with other peers is no cluster yet: all members are founded together.
+    """
+    from qsync.node.assembly import found_cluster  # noqa: PLC0415 - LMDB is slow to import
+
     path = directory / FILE
     if path.exists():
         raise ConfigError(f"{path} exists already", hint="edit it, or delete it first")
     text = NodeConfig.template(set_options(settings))
     directory.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
-    say(f"wrote {path}; run it with: qsync start {directory}")
+    config = NodeConfig.load(path)
+    if len(config.peers) == 1:
+        found_cluster([config])
+        say(f"wrote {path} and founded a cluster; run it with: qsync start {directory}")
+    else:
+        say(
+            f"wrote {path}; a node that joins a cluster starts with: qsync start {directory}\n"
+            "until a leader names it, it is a stranger, which neither votes nor counts"
+        )
 
 
 @click.command(epilog="Example: qsync node --config n1/node.yaml --set election.timeout=2s")

@@ -33,6 +33,7 @@ from qsync.wire.verbs import (
     Operations,
     Plain,
     Promote,
+    ReplaceMember,
     Request,
     Select,
     TxGet,
@@ -256,6 +257,11 @@ def demote(to: int, timeout: float) -> Call[None]:
 def clear(timeout: float) -> Call[None]:
     """`clear_synchro_queue` on the node."""
     return Call(Kind.ONCE, lambda id: Clear(id, timeout), lambda _: None)
+
+
+def replace_member(replica: int, timeout: float) -> Call[None]:
+    """Have the leader give the place of a voter to its new directory."""
+    return Call(Kind.ONCE, lambda id: ReplaceMember(id, replica, timeout), lambda _: None)
 
 
 def rollback_queue() -> Call[None]:

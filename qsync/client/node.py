@@ -60,6 +60,13 @@ class Node:
         """Take over the limbo, as `promote` does."""
         self._runner.run(calls.clear(timeout), timeout=timeout + GRACE_S)
 
+    def replace_member(self, replica: int, *, timeout: float = OPERATE_S) -> None:
+        """Give the place of a voter to the directory that runs under its id now.
+
+        Asked of the leader; returns when the new directory is a voter and that is decided.
+        """
+        self._runner.run(calls.replace_member(replica, timeout), timeout=timeout + GRACE_S)
+
     def rollback_synchro_queue(self) -> None:
         """Roll back everything that is pending and of the leader's own term."""
         self._runner.run(calls.rollback_queue())
@@ -127,6 +134,13 @@ class AsyncNode:
     async def clear_synchro_queue(self, *, timeout: float = OPERATE_S) -> None:  # noqa: ASYNC109 - the node's too
         """Take over the limbo, as `promote` does."""
         await self._runner.run(calls.clear(timeout), timeout=timeout + GRACE_S)
+
+    async def replace_member(self, replica: int, *, timeout: float = OPERATE_S) -> None:  # noqa: ASYNC109 - the node's too
+        """Give the place of a voter to the directory that runs under its id now.
+
+        Asked of the leader; returns when the new directory is a voter and that is decided.
+        """
+        await self._runner.run(calls.replace_member(replica, timeout), timeout=timeout + GRACE_S)
 
     async def rollback_synchro_queue(self) -> None:
         """Roll back everything that is pending and of the leader's own term."""

@@ -40,6 +40,15 @@ class Policy(StrEnum):
     DETACH = "detach"
 
 
+class Replace(StrEnum):
+    """Who gives the place of a voter that lost its disk to the new directory (membership.md M5)."""
+
+    AUTO = "auto"
+    """The leader, by itself, as soon as the new directory has caught up."""
+    MANUAL = "manual"
+    """An operator, with `qsync member replace`."""
+
+
 class WriterChoice(StrEnum):
     """Where durable commits are made."""
 
@@ -131,6 +140,9 @@ class ReplicationSection:
     )
     append_bytes_max: int = option(
         size("4KiB", "1GiB"), "4MiB", "bytes of log in one message to a follower"
+    )
+    replace: Replace = option(
+        choice(Replace), "auto", "who gives a lost disk's place to a new one: auto (leader), manual"
     )
 
 

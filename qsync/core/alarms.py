@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from qsync.core import operate
+from qsync.core import operate, replacing
 from qsync.core.ready import TimerKind
 
 if TYPE_CHECKING:
@@ -39,4 +39,5 @@ def _beat(machine: "Machine") -> None:
         machine.raft.resign(f"the log writer has not completed for {machine.disk.stuck:.3f} s")
         return
     leader.resend_stalled()
+    replacing.automatic(machine)
     leader.begin_round(machine.out.send)

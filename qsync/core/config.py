@@ -6,6 +6,7 @@ from election.fencing import Fencing
 from election.messages import Replica
 from election.quorum import Quorum
 from election.roles import Mode
+from qsync.record import ONE_INSTANCE, Instance
 
 DISCONNECT_FACTOR = 4
 """A peer not heard for this many replication timeouts counts as gone (tarantool.md 2.2)."""
@@ -19,7 +20,11 @@ class CoreConfig:
 
     me: Replica
     voters: tuple[Replica, ...]
+    """The ids of the voters in force. The configuration in the log decides it; before there is one
+    these are the peers that the node's own settings name, and nothing is counted by them."""
     synchro_quorum: Quorum
+    instance: Instance = ONE_INSTANCE
+    """Which directory this is."""
     mode: Mode = Mode.CANDIDATE
     fencing: Fencing = Fencing.SOFT
     read_only: bool = False
@@ -35,6 +40,8 @@ class CoreConfig:
     recent_bytes_max: int = 8 << 20
     confirm_delay: float = 0.01
     disk_retry_delay: float = 0.5
+    replace: str = "auto"
+    """`auto`: a leader replaces a voter that returns with a new directory (membership.md M5 b)."""
 
     @property
     def disconnect_timeout(self) -> float:

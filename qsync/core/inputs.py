@@ -6,14 +6,16 @@ from enum import StrEnum
 from election.messages import Index, Replica, Term
 from qsync.core.messages import Message
 from qsync.core.ready import Ticket
+from qsync.record import ONE_INSTANCE, Instance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """A message from a peer that was identified by its handshake."""
+    """A message from a peer that was identified by its handshake, with the directory it runs on."""
 
     peer: Replica
     message: Message
+    instance: Instance = ONE_INSTANCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,13 +44,12 @@ class WriteFailed:
 class Connected:
     """Our connection to a peer stands. `epoch` grows with each one.
 
-    The peer said in the handshake whether its log is `empty`, and which `term` it was in.
+    The peer said in the handshake on which directory it runs.
     """
 
     peer: Replica
     epoch: int
-    empty: bool
-    term: Term = Term(0)
+    instance: Instance = ONE_INSTANCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +103,14 @@ class RollbackAsked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReplaceAsked:
+    """Give the place of a voter to the directory that runs under its id now (membership.md M5)."""
+
+    ticket: Ticket
+    replica: Replica
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
     """The client of this ticket is gone or has been told "unknown". Rolls nothing back."""
 
@@ -119,5 +128,6 @@ Input = (
     | PromoteAsked
     | DemoteAsked
     | RollbackAsked
+    | ReplaceAsked
     | Forgotten
 )

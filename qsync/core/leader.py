@@ -4,12 +4,14 @@ from collections.abc import Iterable
 
 from election.messages import Index, Replica, Term
 from qsync.core.config import CoreConfig
+from qsync.core.configuration import Configuration
 from qsync.core.ledger import Ledger
 from qsync.core.messages import Append, Appended, Heard, Standing
 from qsync.core.progress import Progress, counted, is_current, quorumth
+from qsync.core.ready import LogAppended
 from qsync.core.rounds import Rounds, Send
 from qsync.core.stopping import Stopping
-from qsync.record import WAIT_ACK, WAIT_SYNC, Entry, Kind, Ref, ref_body
+from qsync.record import CONFIG, WAIT_ACK, WAIT_SYNC, Entry, Kind, Ref, ref_body
 
 _TXN = int(Kind.TXN)
 
@@ -83,6 +85,20 @@ class Leader:
         ref = Ref(self.config.me, queue[0].lsn)
         return self._append(Kind.ROLLBACK, 0, ref_body(ref), wall)
 
+    def configure(self, configuration: Configuration, wall: float) -> Entry:
+        """Append a configuration; it is in force from here on (membership.md M1 b)."""
+        # M2 a: also keeps changes of different leaders apart. M2 b: one change at a time.
+        assert self.established
+        assert self.ledger.confirmed >= self.ledger.configurations.last_decisive
+        configurations = self.ledger.configurations
+        before = configurations.in_force
+        assert before is not None
+        body = configurations.codec.encode(configuration.voters, before=before.voters)
+        entry = self._append(_TXN, CONFIG | WAIT_SYNC | WAIT_ACK, body, wall)
+        # Nobody executed it, so whoever mirrors the log is told of it here.
+        self.ledger.events.append(LogAppended([entry]))
+        return entry
+
     def demote(self, wall: float) -> Entry:
         """Give the limbo up: only with an empty queue."""
         assert not self.ledger.limbo.queue
@@ -106,8 +122,7 @@ class Leader:
         progress = self.followers[answer.follower]
         if not is_current(answer.term, self.term, answer.epoch, progress):
             return answer.term == self.term
-        progress.recruit = answer.recruit
-        progress.heard_at = self.ledger.now
+        progress.answered(recruit=answer.recruit, now=self.ledger.now)
         log = self.ledger.log
         if not answer.ok:
             progress.refused(answer, log)
@@ -134,7 +149,7 @@ class Leader:
 
     def _quorum_has(self) -> Index:
         matches: list[float] = [self.ledger.written]
-        matches += [each.match for each in self.followers.values() if not each.recruit]
+        matches += [each.match for each in self.followers.values() if each.counts]
         quorum = self.config.quorum
         if len(matches) < quorum:
             return Index(0)
@@ -198,8 +213,7 @@ class Leader:
         progress = self.followers[answer.follower]
         if not is_current(answer.term, self.term, answer.epoch, progress):
             return answer.term == self.term
-        progress.recruit = answer.recruit
-        progress.heard_at = self.ledger.now
+        progress.answered(recruit=answer.recruit, now=self.ledger.now)
         self.standings[answer.follower] = answer.standing
         self.rounds.heard(answer.follower, answer.round, loyal_s=answer.loyal_us / 1e6)
         return True

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from election.messages import Ballot, Index, Position, Replica
+from qsync.core.configuration import Codec, Configuration, Configurations
 from qsync.core.flight import Flight
 from qsync.core.limbo import Limbo
 from qsync.core.logindex import LogIndex
@@ -15,7 +16,7 @@ from qsync.core.ready import (
     Note,
 )
 from qsync.core.recent import Recent
-from qsync.record import HEADER_SIZE, Entry, Kind, make, read_ref
+from qsync.record import CONFIG, HEADER_SIZE, Entry, Kind, make, read_ref
 
 Tail = Callable[[Index, Index], list[Entry]]
 """Reads entries `first .. last` back from where they are durable."""
@@ -24,8 +25,17 @@ Tail = Callable[[Index, Index], list[Entry]]
 class Ledger:
     """Log, limbo, and what of the log is durable. Leader and follower act on it, one at a time."""
 
-    def __init__(self, *, confirmed: Index, recent_bytes_max: int, tail: Tail) -> None:
+    def __init__(
+        self,
+        *,
+        confirmed: Index,
+        recent_bytes_max: int,
+        tail: Tail,
+        founding: Configuration | None,
+        codec: Codec,
+    ) -> None:
         self.log = LogIndex()
+        self.configurations = Configurations(founding, codec)
         self.limbo = Limbo(confirmed=confirmed)
         self.recent = Recent(base=Index(0), bytes_max=recent_bytes_max)
         self.durable_confirmed = confirmed
@@ -35,33 +45,34 @@ class Ledger:
         self.events: list[LogEvent] = []
         self.notes: list[Note] = []
         self.cuts = 0
-        self._recent_bytes_max = recent_bytes_max
         self._tail = tail
         self.flight = Flight()
 
     def recover(self, headers: Iterable[tuple[int, ...]]) -> None:
         """Fill from the headers of a durable log, oldest first; what is undecided is replayed."""
         log, limbo = self.log, self.limbo
-        for index, term, origin, lsn, kind, _flags, length, _time, crc in headers:
+        for index, term, origin, lsn, kind, flags, length, _time, crc in headers:
             log.note(index, term, origin, lsn, crc=crc, size=HEADER_SIZE + length)
-            if kind in _RARE and index <= limbo.confirmed:
+            if index <= limbo.confirmed and (kind in _RARE or flags & CONFIG):
                 self._recall(Index(index))
         assert limbo.confirmed <= log.last
         self.flight.written = log.last
-        self.recent = Recent(base=limbo.confirmed, bytes_max=self._recent_bytes_max)
+        self.recent = Recent(base=limbo.confirmed, bytes_max=self.recent.bytes_max)
         if log.last > limbo.confirmed:
             for entry in self._tail(Index(limbo.confirmed + 1), log.last):
                 self.recent.push(entry)
+                self.configurations.took(entry, log)
                 self._decide(entry)
 
     def _recall(self, index: Index) -> None:
         entry = self._tail(index, index)[0]
+        self.configurations.took(entry, self.log)
         if entry.kind == Kind.ROLLBACK:
             ref = read_ref(entry)
             first = self.log.index_of(ref.owner, ref.lsn)
             if first:
                 self.limbo.recovered_stretch(first, index)
-        else:
+        elif entry.kind != _TXN:
             self.limbo.owned(entry)
 
     # -- what can be seen
@@ -144,8 +155,11 @@ class Ledger:
         self.log.push(entry)
         self.recent.push(entry)
         if entry.kind == _TXN:
+            if entry.flags & CONFIG:
+                self.configurations.took(entry, self.log)
             self.limbo.transaction(entry, self.now)
         else:
+            self.configurations.took(entry, self.log)
             self._decide(entry)
 
     def _decide(self, entry: Entry) -> None:
@@ -211,6 +225,7 @@ class Ledger:
         }
         self.flight.cut(above, reason)
         reopened = self.limbo.stretch_at(above)
+        self.configurations.cut(above)
         self.log.cut(above)
         self.recent.cut(above)
         self.leaders = min(self.leaders, above)

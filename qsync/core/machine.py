@@ -5,19 +5,22 @@ dice: times come in as arguments, timers are asked for as ranges.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import assert_never
 
-from election.messages import Ballot, Index, Term
+from election.messages import AskVote, Ballot, Index, Term
 from election.raft import Raft
 from election.raft import Timing as ElectionTiming
 from election.roles import Role
-from qsync.core import alarms, disk, operate, peers, reading, writable
+from qsync.core import alarms, disk, membership, operate, peers, reading, replacing, writable
 from qsync.core import inputs as happened
 from qsync.core.config import CoreConfig
+from qsync.core.configuration import Codec, Configuration
 from qsync.core.disk import Disk
 from qsync.core.follower import Follower
 from qsync.core.leader import Leader
 from qsync.core.ledger import Ledger, Tail
+from qsync.core.membership import is_named, may_be_asked
 from qsync.core.messages import ReadIndex
 from qsync.core.outbox import Outbox
 from qsync.core.progress import Progress
@@ -43,20 +46,30 @@ class Machine:
         confirmed: Index,
         headers: Iterable[tuple[int, ...]],
         tail: Tail,
+        founding: Configuration | None,
+        codec: Codec,
         quarantined: str | None = None,
         life: int = 0,
     ) -> None:
-        self.config = config
         self.ledger = Ledger(
-            confirmed=confirmed, recent_bytes_max=config.recent_bytes_max, tail=tail
+            confirmed=confirmed,
+            recent_bytes_max=config.recent_bytes_max,
+            tail=tail,
+            founding=founding,
+            codec=codec,
         )
         self.ledger.recover(headers)
+        self.peers = {each: Progress(each) for each in config.voters if each != config.me}
+        configurations = self.ledger.configurations
+        in_force = configurations.followed = configurations.in_force
+        if in_force is not None:
+            config = replace(config, voters=in_force.replicas)
+        self.config = config
         ballot = _standing(ballot, alone=len(config.voters) == 1, quarantined=quarantined)
         self.disk = Disk(self.ledger, durable=ballot, quarantined=quarantined)
-        self.raft = _raft(config, ballot, self.ledger)
+        self.raft = _raft(config, ballot, self.ledger, named=is_named(config, in_force))
         self.waiters = Waiters()
         self.reads = ReplicaReads(life)
-        self.peers = {each: Progress(each) for each in config.voters if each != config.me}
         self.leader: Leader | None = None
         self.follower = Follower(config, self.ledger, term=ballot.term)
         self.operations = operate.Operations()
@@ -84,6 +97,7 @@ class Machine:
         """
         self.ledger.now = now
         self.pace.wall = wall
+        replacing.keep_quorum(self)
         self.raft.clock(now)
         self.follow_raft()
 
@@ -119,7 +133,7 @@ class Machine:
         """Take one input."""
         match event:
             case happened.Received():
-                peers.received(self, event.peer, event.message)
+                peers.received(self, event)
             case happened.Written():
                 disk.written(self, event.id)
             case happened.ReadAsked():
@@ -132,7 +146,12 @@ class Machine:
                 peers.connected(self, event)
             case happened.Disconnected():
                 peers.disconnected(self, event)
-            case happened.PromoteAsked() | happened.DemoteAsked() | happened.RollbackAsked():
+            case (
+                happened.PromoteAsked()
+                | happened.DemoteAsked()
+                | happened.RollbackAsked()
+                | happened.ReplaceAsked()
+            ):
                 operate.asked(self, event)
             case happened.Forgotten():
                 self._forget(event.ticket)
@@ -185,7 +204,8 @@ class Machine:
     # -- roles
 
     def follow_raft(self) -> None:
-        """Keep our half of the role in step with the election's."""
+        """Keep our half of the role in step with the election's, and the voters with the log."""
+        membership.follow(self)
         raft, leader = self.raft, self.leader
         if leader is not None and (raft.role is not Role.LEADER or raft.term != leader.term):
             self._step_down(leader)
@@ -233,6 +253,7 @@ class Machine:
         """Everything to be done now, once. See `Ready` for the order."""
         ready, ledger = Ready(), self.ledger
         operate.advance(self)
+        replacing.advance(self)
         self._collect_raft(ready)
         if self.leader is not None:
             self._lead(self.leader)
@@ -252,7 +273,9 @@ class Machine:
         self.raft.grew(self.ledger.log.position)
         wanted = self.raft.ready()
         for peer, message in (*wanted.now, *wanted.after):
-            self.out.send(peer, message)
+            # Who runs on another directory than the configuration names is not asked as that voter.
+            if not isinstance(message, AskVote) or may_be_asked(self, peer):
+                self.out.send(peer, message)
         for timer in wanted.timers:
             ready.timers.append(
                 Timer(kind=timer.kind, earliest=timer.earliest, latest=timer.latest)
@@ -319,7 +342,7 @@ def _standing(ballot: Ballot, *, alone: bool, quarantined: str | None) -> Ballot
     return ballot
 
 
-def _raft(config: CoreConfig, ballot: Ballot, ledger: Ledger) -> Raft:
+def _raft(config: CoreConfig, ballot: Ballot, ledger: Ledger, *, named: bool) -> Raft:
     return Raft(
         me=config.me,
         voters=config.voters,
@@ -332,4 +355,5 @@ def _raft(config: CoreConfig, ballot: Ballot, ledger: Ledger) -> Raft:
         fencing=config.fencing,
         ballot=ballot,
         position=ledger.log.position,
+        named=named,
     )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, assert_never
 
 from election.messages import CampaignNow, Index, Replica, Term
 from election.roles import Mode
-from qsync.core import giveup, handover, promotion
-from qsync.core.inputs import DemoteAsked, PromoteAsked, RollbackAsked
+from qsync.core import giveup, handover, promotion, replacing
+from qsync.core.inputs import DemoteAsked, PromoteAsked, ReplaceAsked, RollbackAsked
 from qsync.core.leader import Leader
 from qsync.core.promotion import Promotion
 from qsync.core.ready import Ticket, TimerKind
@@ -30,6 +30,7 @@ class Operations:
 
     def __init__(self) -> None:
         self.promotion: Promotion | None = None
+        self.replacing = replacing.Replacing()
         self.rolling_back: list[tuple[Index, Term, Ticket]] = []
         """Places of ROLLBACK records, and who waits until they are definite."""
         self.given_up: Term | None = None
@@ -56,10 +57,13 @@ def forget(machine: "Machine", ticket: Ticket) -> None:
     for operation in waiting:
         if operation is not None and ticket in operation.tickets:
             operation.tickets.remove(ticket)
+    operations.replacing.forget(ticket)
     operations.rolling_back = [each for each in operations.rolling_back if each[2] != ticket]
 
 
-def asked(machine: "Machine", event: PromoteAsked | DemoteAsked | RollbackAsked) -> None:
+def asked(
+    machine: "Machine", event: PromoteAsked | DemoteAsked | RollbackAsked | ReplaceAsked
+) -> None:
     """An operator asks."""
     match event:
         case PromoteAsked():
@@ -68,6 +72,8 @@ def asked(machine: "Machine", event: PromoteAsked | DemoteAsked | RollbackAsked)
             demote(machine, event.ticket, event.to)
         case RollbackAsked():
             roll_back(machine, event.ticket)
+        case ReplaceAsked():
+            replacing.asked(machine, event)
         case _:
             assert_never(event)
 

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
-from election.messages import AskVote, CampaignNow, Replica, Term, Vote
+from election.messages import AskVote, CampaignNow, Vote
 from election.roles import Mode
-from qsync.core import operate, reading
-from qsync.core.inputs import Connected, Disconnected
+from qsync.core import membership, operate, reading
+from qsync.core.inputs import Connected, Disconnected, Received
 from qsync.core.messages import (
     Append,
     Appended,
@@ -15,26 +15,31 @@ from qsync.core.messages import (
     Heard,
     Heartbeat,
     LogMessage,
-    Message,
     ReadIndex,
     Standing,
 )
+from qsync.core.progress import Membership
 
 if TYPE_CHECKING:
     from qsync.core.machine import Machine
 
 
-def received(machine: "Machine", peer: Replica, message: Message) -> None:
+def received(machine: "Machine", event: Received) -> None:
     """A message of a peer that was identified by its handshake."""
+    message, peer = event.message, event.peer
     if peer not in machine.peers:
         return
+    if isinstance(message, Vote) and not membership.names(machine, peer, event.instance):
+        return  # Counted by pair: a vote of another directory is nobody's (membership.md M1 d).
     if isinstance(message, AskVote | Vote | CampaignNow):
         # The same batch may have moved the end of our log.
         machine.raft.grew(machine.ledger.log.position)
         machine.raft.received(message)
     elif isinstance(message, Append | Heartbeat):
         _from_leader(machine, message)
-    else:
+    elif not isinstance(message, Appended | Heard) or (
+        machine.peers[peer].instance == event.instance
+    ):
         _from_follower(machine, message)
 
 
@@ -64,8 +69,7 @@ def _append(machine: "Machine", message: Append) -> None:
 def _heartbeat(machine: "Machine", message: Heartbeat) -> None:
     machine.follower.heartbeat(message)
     if message.admit and not machine.raft.ballot.member:
-        # It may have voted in this term before it forgot: it gives no other vote in it.
-        machine.raft.become_member(spent=machine.term)
+        machine.raft.become_member()
         machine.out.note("admitted", by=message.leader)
     machine.out.send(message.leader, _heard(machine, message, round_=message.round))
 
@@ -129,7 +133,7 @@ def _answered(machine: "Machine", message: Appended | Heard) -> None:
         return
     if (
         leader.appended(message) if isinstance(message, Appended) else leader.heard(message)
-    ) and not message.recruit:
+    ) and machine.peers[message.follower].counts:
         machine.raft.heard(message.follower)
 
 
@@ -138,19 +142,13 @@ def connected(machine: "Machine", event: Connected) -> None:
     ledger = machine.ledger
     progress = machine.peers[event.peer]
     progress.begin(epoch=event.epoch, connected=True, last=ledger.log.last, now=ledger.now)
-    progress.empty, progress.term = event.empty, event.term
+    progress.instance = event.instance
+    named = membership.names(machine, event.peer, event.instance)
+    progress.membership = Membership.RECRUIT if named else Membership.STRANGER
     machine.raft.absent.discard(event.peer)
-    # An empty cluster may begin only when every member has been seen to be as empty.
-    if (
-        not machine.raft.ballot.member
-        and machine.disk.quarantined is None
-        and ledger.log.last == 0
-        and all(each.empty for each in machine.peers.values())
-    ):
-        # Our directory may have been lost with a vote in it. Who got that vote was in its term.
-        spent = max((each.term for each in machine.peers.values()), default=Term(0))
-        machine.raft.become_member(spent=spent)
-        machine.out.note("bootstrapped", voters=list(machine.config.voters))
+    peers = machine.peers.values()
+    if all(each.connected and each.membership is not Membership.STRANGER for each in peers):
+        machine.raft.everybody_is_there()
     if machine.leader is not None:
         machine.leader.rounds.forget(event.peer)
         machine.leader.begin_round(machine.out.send)

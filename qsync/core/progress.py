@@ -1,48 +1,72 @@
 """What the leader knows of each follower: how far it is, and how to go on with it."""
 
 from collections.abc import Iterable
+from enum import Enum
 
 from election.messages import Index, Replica, Term
 from qsync.core.logindex import LogIndex
 from qsync.core.messages import Appended
+from qsync.record import Instance
+
+
+class Membership(Enum):
+    """What a peer is to the leader."""
+
+    STRANGER = 1
+    """The configuration in force does not name the directory that it runs on."""
+    RECRUIT = 2
+    """A voter that may have forgotten acks, or has not said yet that it has not."""
+    VOTER = 3
 
 
 class Progress:
     """One follower, within one connection epoch. Acks of an older epoch do not count.
 
-    `empty`: it had no log when we connected; `term`: the one it was in then. `match`: durable
-    there and equal to our log. `sent`: everything up to it is on its way.
+    `instance`: the directory that it runs on.
+    `match`: durable there and equal to our log. `sent`: everything up to it is on its way.
     While `probing` the leader asks with an empty batch where the logs agree.
+    `hello_at`: how long our log was when we connected.
     """
 
     __slots__ = (
         "asked",
         "connected",
-        "empty",
         "epoch",
         "heard_at",
+        "hello_at",
+        "instance",
         "match",
+        "membership",
         "moved_at",
         "peer",
         "probing",
-        "recruit",
         "sent",
-        "term",
     )
 
     def __init__(self, peer: Replica) -> None:
         self.peer = peer
         self.epoch = 0
         self.connected = False
-        self.empty = False
-        self.term = Term(0)
-        self.recruit = True
+        self.instance: Instance | None = None
+        self.membership = Membership.STRANGER
+        self.hello_at = Index(0)
         self.match = Index(0)
         self.sent = Index(0)
         self.probing = True
         self.asked = False
         self.heard_at = float("-inf")
         self.moved_at = float("-inf")
+
+    @property
+    def counts(self) -> bool:
+        """It is a voter by its pair (membership.md M1 d), and cannot have forgotten an ack."""
+        return self.membership is Membership.VOTER
+
+    def answered(self, *, recruit: bool, now: float) -> None:
+        """It was heard, and said whether it may have forgotten acks."""
+        self.heard_at = now
+        if self.membership is not Membership.STRANGER:
+            self.membership = Membership.RECRUIT if recruit else Membership.VOTER
 
     def __repr__(self) -> str:
         how = "probing" if self.probing else "streaming"
@@ -52,7 +76,7 @@ class Progress:
         """Start over: a new connection, or a new term of ours."""
         self.epoch = epoch
         self.connected = connected
-        self.recruit = True
+        self.hello_at = last
         self.match = Index(0)
         self.sent = last
         self.probing = True
@@ -103,12 +127,12 @@ def quorumth(values: Iterable[float], quorum: int) -> float:
 
 def counted(followers: Iterable[Progress]) -> list[Progress]:
     """Those that count in a quorum: voters that cannot have forgotten an ack."""
-    return [each for each in followers if not each.recruit]
+    return [each for each in followers if each.counts]
 
 
 def acked_by(followers: Iterable[Progress], index: Index) -> list[Replica]:
     """Who has `index`, of those that count."""
-    return [each.peer for each in followers if each.match >= index and not each.recruit]
+    return [each.peer for each in followers if each.match >= index and each.counts]
 
 
 def is_current(answer_term: Term, term: Term, answer_epoch: int, progress: Progress) -> bool:

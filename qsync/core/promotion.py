@@ -79,8 +79,10 @@ def may_lead(machine: "Machine") -> str | None:
     """Why this node may not be promoted; None if it may."""
     if machine.config.mode is Mode.VOTER:
         return "election mode is voter: this node never leads"
+    if not machine.raft.contact.named:
+        return "this node is a stranger: the configuration does not name its directory"
     if not machine.raft.ballot.member:
-        return "this node has not caught up since its directory was empty"
+        return "this node has not caught up since its log was damaged"
     if machine.follower.split is not None:
         return f"split brain: {machine.follower.split}"
     return None

@@ -11,7 +11,7 @@ class Recent:
         self._base = int(base)
         self._entries: list[Entry] = []
         self._bytes = 0
-        self._bytes_max = bytes_max
+        self.bytes_max = bytes_max
 
     @property
     def first(self) -> Index:
@@ -40,10 +40,10 @@ class Recent:
 
     def trim(self, keep_from: Index) -> None:
         """Let go of old entries below `keep_from` while the window is over its size."""
-        if self._bytes <= self._bytes_max:
+        if self._bytes <= self.bytes_max:
             return
         drop, freed = 0, 0
-        goal = self._bytes - self._bytes_max // 2
+        goal = self._bytes - self.bytes_max // 2
         for entry in self._entries:
             if entry.index >= keep_from or freed >= goal:
                 break

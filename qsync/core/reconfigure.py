@@ -1,8 +1,10 @@
 """Another configuration for a node that runs: everything that has a copy of it gets the new one."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from election.raft import Timing
+from qsync.core import membership
 from qsync.core.config import CoreConfig
 from qsync.core.ready import TimerKind
 
@@ -11,14 +13,12 @@ if TYPE_CHECKING:
 
 
 def reconfigure(machine: "Machine", config: CoreConfig) -> None:
-    """Follow `config` from now on. Who the voters are is not changed by this."""
+    """Follow `config` from now on. Who votes, and which directory this is, do not change by it."""
     before = machine.config
-    assert (config.me, config.voters) == (before.me, before.voters)
-    machine.config = config
-    machine.follower.config = config
-    leader = machine.leader
-    if leader is not None:
-        leader.config = leader.rounds.config = config
+    assert config.me == before.me
+    if (config.voters, config.instance) != (before.voters, before.instance):
+        config = replace(config, voters=before.voters, instance=before.instance)
+    membership.take(machine, config)
     raft = machine.raft
     timing = Timing(
         election_timeout=config.election_timeout, disconnect_timeout=config.disconnect_timeout

@@ -6,7 +6,7 @@ from election.messages import Index, Replica, Term
 from qsync.core.config import LEASE_SHARE, CoreConfig
 from qsync.core.ledger import Ledger
 from qsync.core.messages import Heartbeat, Message
-from qsync.core.progress import Progress, counted, quorumth
+from qsync.core.progress import Membership, Progress, counted, quorumth
 from qsync.core.reads import LeaderReads
 from qsync.core.ready import ReadSettled
 
@@ -36,16 +36,18 @@ class Rounds:
     def begin(self, send: Send, *, promoted_at: Index) -> None:
         """Ask everybody whether they still follow; admit recruits that have caught up.
 
-        Whatever was ever confirmed is below our PROMOTE, or confirmed by us. Not to wait until the
-        PROMOTE itself is confirmed: that may need the recruit.
+        A recruit lost a part of its log, and nothing but acks with it: term and vote are intact.
+        It needs our whole log of a moment after its hello (membership.md M5): an ack that it forgot
+        was of this term or an older one, so what it acked is in there. That it has our PROMOTE is
+        not enough. Not to wait until the PROMOTE is confirmed: that may need the recruit.
         """
         ledger = self._ledger
-        reach = max(ledger.confirmed, promoted_at)
         round_ = self.reads.begin()
         self._began[round_] = ledger.now
         for progress in self._followers.values():
             if not progress.connected:
                 continue
+            reach = max(progress.hello_at, promoted_at)
             caught_up = not progress.probing and progress.match >= reach
             send(
                 progress.peer,
@@ -56,7 +58,7 @@ class Rounds:
                     round=round_,
                     matched=progress.match,
                     confirmed=ledger.limbo.carried(progress.match),
-                    admit=progress.recruit and caught_up,
+                    admit=progress.membership is Membership.RECRUIT and caught_up,
                 ),
             )
 

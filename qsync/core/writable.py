@@ -21,7 +21,7 @@ class Why(StrEnum):
     TRANSFER = "transfer"
     DEMOTED = "demoted"
     DISK = "disk"
-    RECRUIT = "recruit"
+    STRANGER = "stranger"
     SPLIT_BRAIN = "split_brain"
     QUARANTINE = "quarantine"
 
@@ -87,11 +87,20 @@ DEMOTED = Reason(
     text="a demote is giving the limbo up",
     lifts="it is done; then promote this or another node",
 )
-RECRUIT = Reason(
-    why=Why.RECRUIT,
-    text="the directory was empty at start and has not caught up with the cluster",
-    lifts="it catches up; at bootstrap: all nodes are up and empty",
+UNFOUNDED = Reason(
+    why=Why.STRANGER,
+    text="this directory is new and has no configuration: it belongs to no cluster yet",
+    lifts="a leader of the cluster names it (`qsync member replace`); or found a new cluster",
 )
+
+
+def stranger(*, me: int) -> Reason:
+    """The configuration names another directory under this id, or none."""
+    return Reason(
+        why=Why.STRANGER,
+        text=f"the configuration does not name this directory as voter {me}",
+        lifts=f"the leader gives it the place: `qsync member replace {me}`",
+    )
 
 
 def split_brain(*, text: str) -> Reason:
@@ -101,16 +110,14 @@ def split_brain(*, text: str) -> Reason:
 
 def quarantine(*, text: str) -> Reason:
     """Damage at or below what was acked."""
-    return Reason(why=Why.QUARANTINE, text=text, lifts="it catches up as a recruit")
+    return Reason(why=Why.QUARANTINE, text=text, lifts="it has caught up with a leader")
 
 
 def reasons_of(machine: "Machine") -> Iterator[Reason]:
     """All that keeps this node from writing, the weightiest first."""
     if machine.config.read_only:
         yield CONFIG
-    if not machine.raft.ballot.member:
-        text = machine.disk.quarantined
-        yield RECRUIT if text is None else quarantine(text=text)
+    yield from _standing(machine)
     if machine.follower.split is not None:
         yield split_brain(text=str(machine.follower.split))
     if machine.disk.error is not None:
@@ -135,3 +142,12 @@ def _stops(stopping: Stopping) -> Reason:
             return DEMOTED
         case _:
             assert_never(stopping)
+
+
+def _standing(machine: "Machine") -> Iterator[Reason]:
+    """Why this node counts for nothing now, whoever leads."""
+    if not machine.raft.contact.named:
+        founded = machine.ledger.configurations.followed is not None
+        yield stranger(me=machine.config.me) if founded else UNFOUNDED
+    if not machine.raft.ballot.member:
+        yield quarantine(text=machine.disk.quarantined or "the log was damaged in a former life")

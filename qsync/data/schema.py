@@ -18,7 +18,7 @@ INDEXES_MAX = 128
 NAME_CHARACTERS_MAX = 256
 DDL_SPACES = frozenset({SPACE, INDEX, TRUNCATE, SETTINGS})
 """A row written to one of these changes more than itself."""
-OWN_VERBS = frozenset({SPACE, INDEX, TRUNCATE, SESSION, SEQUENCE, SEQUENCE_DATA, SETTINGS})
+OWN_VERBS = frozenset({SPACE, INDEX, CLUSTER, TRUNCATE, SESSION, SEQUENCE, SEQUENCE_DATA, SETTINGS})
 """Spaces that clients change by operations of their own, never by insert or delete."""
 
 

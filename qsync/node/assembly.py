@@ -1,5 +1,6 @@
 """From a configuration to the parts of a node: storage opened, numbers translated."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,12 +10,16 @@ from election.quorum import parse
 from election.roles import Mode
 from qsync.config import NodeConfig
 from qsync.core.config import CoreConfig
+from qsync.core.configuration import Configuration
 from qsync.data.request import Limits
+from qsync.errors import ConfigError
+from qsync.record import read_instance
 from qsync.store import faults
 from qsync.store.contract import Identity, Recovered
-from qsync.store.directory import Directory
+from qsync.store.directory import Directory, is_formatted
 from qsync.store.eventfile import note_unsaid
-from qsync.store.log import LmdbLog
+from qsync.store.founding import Founder, found
+from qsync.store.log import LmdbLog, is_missing
 from qsync.store.spaces import SpaceStore
 
 
@@ -45,21 +50,60 @@ class Storage:
             self.directory.close()
 
 
+def found_cluster(configs: Iterable[NodeConfig]) -> None:
+    """Make the directories of a new cluster, one for each of its members. See `founding.found`.
+
+    Raises ConfigError unless the configurations are those of all members of one cluster.
+    """
+    members = list(configs)
+    ids = {each.node.id for each in members}
+    for each in members:
+        named = {peer.id for peer in each.peers}
+        if named != ids or each.cluster.id != members[0].cluster.id:
+            raise ConfigError(
+                f"{each.node.name} has the peers {sorted(named)} in cluster {each.cluster.id}; "
+                f"the cluster that is founded is {members[0].cluster.id} of {sorted(ids)}",
+                hint="all members are founded together, and each one names all of them",
+            )
+    found(
+        members[0].cluster.id,
+        [
+            Founder(replica=Replica(each.node.id), name=each.node.name, path=Path(each.node.dir))
+            for each in members
+        ],
+    )
+
+
 def open_storage(config: NodeConfig) -> Storage:
-    """Lock, open, verify. A damaged log is set aside and the node starts as a recruit."""
+    """Lock, open, verify.
+
+    A damaged log is set aside, and the node counts again when it has caught up. With term and vote
+    lost, too, the directory becomes a new instance, which is a stranger (membership.md M5).
+    """
     wanted = Identity(
         cluster=config.cluster.id,
         instance="",
         replica=Replica(config.node.id),
         name=config.node.name,
     )
+    if len(config.peers) == 1 and not is_formatted(Path(config.node.dir)):
+        raise ConfigError(
+            f"{config.node.dir} is empty, and {config.node.name} is the only member of its cluster",
+            hint="found the cluster first: `qsync init` does, or `qsync.Node(..., found=True)`",
+        )
     directory = Directory(Path(config.node.dir), wanted=wanted)
     try:
+        lost = not directory.fresh and is_missing(directory.log)
         log = LmdbLog(directory.log, identity=directory.identity, map_size=config.store.map_size)
         recovered = log.recover()
         quarantined = recovered.quarantined
+        if recovered.untrusted or lost:
+            directory.renew_instance()
+            log.identity = directory.identity
         if quarantined is not None:
-            log.start_over(why=quarantined)
+            untrusted = recovered.untrusted
+            log.start_over(why=quarantined, untrusted=untrusted)
+            quarantined = None if untrusted else quarantined
             recovered = log.recover()
         spaces = SpaceStore(directory.data, map_size=config.store.map_size)
         if spaces.folded > recovered.last:
@@ -91,11 +135,21 @@ def _note_unsaid(directory: Directory) -> None:
         raise faults.typed(error, directory.path) from error
 
 
-def core_config(config: NodeConfig) -> CoreConfig:
+def founding(identity: Identity) -> Configuration | None:
+    """The configuration that a directory was founded with; None in that of a stranger."""
+    if not identity.founders:
+        return None
+    return Configuration(
+        tuple((replica, read_instance(instance)) for replica, instance in identity.founders)
+    )
+
+
+def core_config(config: NodeConfig, *, instance: str = "") -> CoreConfig:
     """The numbers that the rules of the log depend on."""
     replication, election = config.replication, config.election
     return CoreConfig(
         me=Replica(config.node.id),
+        instance=read_instance(instance),
         voters=tuple(Replica(peer.id) for peer in config.peers),
         synchro_quorum=parse(replication.synchro_quorum),
         mode=Mode(election.mode),
@@ -104,6 +158,7 @@ def core_config(config: NodeConfig) -> CoreConfig:
         replication_timeout=replication.timeout,
         synchro_timeout=replication.synchro_timeout,
         synchro_policy=replication.synchro_policy,
+        replace=replication.replace,
         queue_entries_max=replication.queue_entries_max,
         queue_bytes_max=replication.queue_bytes_max,
         append_bytes_max=replication.append_bytes_max,

@@ -7,7 +7,9 @@ from types import TracebackType
 from typing import Self
 
 from qsync.config import NodeConfig
+from qsync.node.assembly import found_cluster
 from qsync.node.node import Node, open_node
+from qsync.store.directory import is_formatted
 
 
 class EmbeddedNode:
@@ -19,14 +21,20 @@ class EmbeddedNode:
     address in use.
     """
 
-    def __init__(self, config: NodeConfig | Path | str) -> None:
-        """`config`: a configuration, or the path of its file."""
+    def __init__(self, config: NodeConfig | Path | str, *, found: bool = False) -> None:
+        """`config`: a configuration, or the path of its file.
+
+        With `found` an empty directory becomes the first one of a new cluster, of this node alone.
+        """
         self.config = config if isinstance(config, NodeConfig) else NodeConfig.load(Path(config))
+        self._found = found
         self._opening: AbstractAsyncContextManager[Node] | None = None
         self._node: Node | None = None
 
     async def __aenter__(self) -> Self:
         """Open the directory, listen and serve."""
+        if self._found and not is_formatted(Path(self.config.node.dir)):
+            found_cluster([self.config])
         opening = open_node(self.config)
         self._node = await opening.__aenter__()
         self._opening = opening

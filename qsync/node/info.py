@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from election.messages import Index, Replica
 from qsync import __version__
+from qsync.core import membership
+from qsync.core.progress import Membership
 from qsync.node import view
 from qsync.node.links import LinkStatus
 
@@ -74,7 +76,7 @@ def _upstream(node: "Node", replica: int) -> dict[str, object]:
     elif leads and split is not None:
         status, message = "stopped", str(split)
     elif leads:
-        status, message = ("follow" if machine.raft.ballot.member else "sync"), None
+        status, message = ("follow" if membership.counts(machine) else "sync"), None
     else:
         status, message = "ready", None
     behind = ledger.visible < ledger.log.last
@@ -103,7 +105,7 @@ def _downstream(node: "Node", progress: "Progress") -> dict[str, object]:
         "message": None if follows else link.message or link.status.value,
         "acked": int(progress.match),
         "behind": int(ledger.log.last - progress.match),
-        "counts": not progress.recruit,
+        "counts": progress.counts,
     }
 
 
@@ -178,8 +180,10 @@ def _lacking(node: "Node", progress: "Progress") -> dict[str, object]:
     heard = ledger.now - progress.heard_at
     if link.status is not LinkStatus.UP:
         why = f"no connection: {link.message or link.status.value}"
-    elif progress.recruit:
-        why = "it has not caught up since its directory was empty, so its acks do not count"
+    elif progress.membership is Membership.STRANGER:
+        why = "it is a stranger: the configuration does not name its directory"
+    elif progress.membership is Membership.RECRUIT:
+        why = "it has not caught up since its log was damaged, so its acks do not count"
     elif progress.probing:
         why = "it is being asked where its log agrees"
     else:
@@ -284,7 +288,7 @@ def reasons(node: "Node") -> list[object]:
 
 
 def status(node: "Node") -> str:
-    """`running`, `loading` (a recruit) or `split_brain`."""
+    """`running`, `loading` (it does not count: a stranger, or damaged) or `split_brain`."""
     return standing(node.replica.machine)
 
 
@@ -292,7 +296,7 @@ def standing(machine: "Machine") -> str:
     """The same of a machine without a node around it."""
     if machine.follower.split is not None:
         return "split_brain"
-    return "running" if machine.raft.ballot.member else "loading"
+    return "running" if membership.counts(machine) else "loading"
 
 
 def _vclock(node: "Node") -> dict[int, int]:

@@ -17,6 +17,7 @@ from qsync.core.inputs import Connected, Disconnected, Input
 from qsync.errors import QsyncError
 from qsync.node.connection import Connection, nonblocking
 from qsync.node.reactor import Reactor
+from qsync.record import read_instance
 from qsync.wire.session import Dialer, Greeting, Hello, State
 
 REDIAL_EARLIEST, REDIAL_LATEST = 0.02, 0.05
@@ -163,8 +164,7 @@ class Links:
                 Connected(
                     peer=Replica(link.peer.id),
                     epoch=link.epoch,
-                    empty=dialer.greeting.empty,
-                    term=dialer.greeting.term,
+                    instance=read_instance(dialer.greeting.instance),
                 )
             )
 

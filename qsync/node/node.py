@@ -16,7 +16,7 @@ from qsync.core.inputs import Input
 from qsync.errors import ConfigError, StoreError
 from qsync.node import info, mishaps, view
 from qsync.node.answers import Answers
-from qsync.node.assembly import Storage, core_config, data_limits, open_storage
+from qsync.node.assembly import Storage, core_config, data_limits, founding, open_storage
 from qsync.node.desk import Desk
 from qsync.node.expiry import Expiry
 from qsync.node.folding import Folding
@@ -53,13 +53,14 @@ class Node:
         self._born = trio.current_time()
         self.timeline = Timeline(storage.directory.path / "timeline.jsonl")
         self.replica: Replica = Replica(
-            core_config(config),
+            core_config(config, instance=storage.directory.identity.instance),
             ballot=storage.recovered.ballot,
             confirmed=storage.recovered.confirmed,
             headers=storage.log.headers(),
             tail=storage.log.entries,
             backing=storage.spaces,
             folded=storage.spaces.folded,
+            founding=founding(storage.directory.identity),
             quarantined=storage.quarantined,
             life=secrets.randbits(31),
             limits=data_limits(config),

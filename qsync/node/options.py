@@ -97,9 +97,9 @@ def change(node: "Node", given: Mapping[str, object]) -> dict[str, object]:
         )
     if given:
         machine = node.replica.machine
-        voters = machine.config.voters
         node.config = config
-        own = replace(core_config(config), read_only=read_only, voters=voters)
+        own = core_config(config, instance=node.identity.instance)
+        own = replace(own, read_only=read_only, voters=machine.config.voters)
         node.replica.configure(own)
     return current(node)
 

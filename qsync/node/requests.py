@@ -12,6 +12,7 @@ from qsync.core.inputs import (
     Input,
     PromoteAsked,
     ReadAsked,
+    ReplaceAsked,
     RollbackAsked,
 )
 from qsync.core.ready import ReadSettled, Settled, Ticket, Verdict
@@ -234,6 +235,8 @@ class Requests:
             self._ask(connection, request.id, _promote, request.timeout)
         elif isinstance(request, verbs.Demote):
             self._ask(connection, request.id, _demote(request), request.timeout)
+        elif isinstance(request, verbs.ReplaceMember):
+            self._ask(connection, request.id, _replace(request), request.timeout)
         elif isinstance(request, verbs.Plain) and request.verb is Verb.ROLLBACK_QUEUE:
             self._ask(connection, request.id, _roll_back, READ_TIMEOUT)
         elif not self.desk.take(connection, request):
@@ -358,3 +361,7 @@ def _roll_back(ticket: Ticket) -> Input:
 def _demote(request: verbs.Demote) -> Callable[[Ticket], Input]:
     to = Peer(request.to) if request.to else None
     return lambda ticket: DemoteAsked(ticket=ticket, to=to)
+
+
+def _replace(request: verbs.ReplaceMember) -> Callable[[Ticket], Input]:
+    return lambda ticket: ReplaceAsked(ticket=ticket, replica=Peer(request.replica))

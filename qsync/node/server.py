@@ -12,6 +12,7 @@ from qsync.errors import ForeignCluster, Overloaded, ProtocolError, QsyncError
 from qsync.node.connection import Connection
 from qsync.node.reactor import Reactor
 from qsync.node.requests import Requests
+from qsync.record import Instance, read_instance
 from qsync.wire import limits, peer_messages
 from qsync.wire.session import Acceptor, Greeting, Hello, Party
 
@@ -125,7 +126,7 @@ class Server:
         self._instances[hello.replica] = hello.instance or ""
 
     def _welcome_peer(self, connection: Connection, hello: Hello) -> None:
-        replica = Replica(hello.replica)
+        replica, instance = Replica(hello.replica), read_instance(hello.instance or "")
         connection.frames.bytes_max = self._admission.peer_frame_bytes_max
         former = self._inbound.get(replica)
         if former is not None:
@@ -134,9 +135,11 @@ class Server:
         connection.lost = lambda lost, _why: self._peer_lost(replica, lost)
 
         connection.whose = f"node {replica}"
-        connection.take = partial(self._hear, replica)
+        connection.take = partial(self._hear, replica, instance)
 
-    def _hear(self, replica: Replica, _: Connection, payloads: list[bytes]) -> None:
+    def _hear(
+        self, replica: Replica, instance: Instance, _: Connection, payloads: list[bytes]
+    ) -> None:
         """What a peer says. All of a message is read and checked before anything is touched."""
         for payload in payloads:
             try:
@@ -145,7 +148,7 @@ class Server:
             except QsyncError as error:
                 self._count(error.code.lower())
                 raise
-            self._step(Received(peer=replica, message=message))
+            self._step(Received(peer=replica, message=message, instance=instance))
 
     def _peer_lost(self, replica: Replica, connection: Connection) -> None:
         if self._inbound.get(replica) is connection:

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 from election.messages import Index
 from qsync import __version__
+from qsync.core import membership
+from qsync.core.progress import Membership
 from qsync.errors import StoreError
 from qsync.node import mishaps
 from qsync.node.clusterwide import effective
+from qsync.record import instance_text
 
 if TYPE_CHECKING:
     from qsync.core.machine import Machine
@@ -75,7 +78,9 @@ def status(node: "Node") -> dict[str, object]:
         "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIBI,
         "files": _open_files(),
         "pid": os.getpid(),
-        "recruit": not raft.ballot.member,
+        "recruit": not membership.counts(machine),
+        "stranger": not raft.contact.named,
+        "voters": voters(machine),
         "faults": faults(node),
         "quarantined": None if raft.ballot.member else machine.disk.quarantined,
     }
@@ -94,9 +99,15 @@ def _state(node: "Node") -> str:
     machine = node.replica.machine
     if machine.follower.split is not None:
         return "split_brain"
-    if not machine.raft.ballot.member:
-        return "loading"
-    return "running"
+    return "running" if membership.counts(machine) else "loading"
+
+
+def voters(machine: "Machine") -> list[list[object]]:
+    """Id and instance of each voter, by the configuration in this log; none in a stranger's."""
+    configuration = machine.ledger.configurations.followed
+    if configuration is None:
+        return []
+    return [[int(each), instance_text(instance)] for each, instance in configuration.voters]
 
 
 def synchro(machine: "Machine") -> dict[str, object]:
@@ -178,7 +189,8 @@ def peers(node: "Node") -> list[dict[str, object]]:
                 "idle": machine.ledger.now - progress.heard_at
                 if leads and progress.heard_at > 0
                 else None,
-                "recruit": progress.recruit if leads else None,
+                "recruit": not progress.counts if leads else None,
+                "stranger": progress.membership is Membership.STRANGER if leads else None,
             }
         )
     return found

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from election.messages import Ballot, Index
 from qsync.core.config import CoreConfig
+from qsync.core.configuration import all_of
 from qsync.core.ready import Write
 from qsync.data.fold import Fold
 from qsync.errors import StoreError
@@ -47,6 +48,7 @@ class Disk:
             tail=self.log.entries,
             backing=self.spaces,
             folded=self.spaces.folded,
+            founding=all_of(config.voters),
             quarantined=found.quarantined,
             life=life,
         )

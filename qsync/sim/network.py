@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from election.messages import Replica, Term
+from election.messages import Replica
 from qsync.core.messages import Message
+from qsync.record import Instance
 from qsync.sim.clockwork import Clockwork
 from qsync.sim.dice import Dice
 from qsync.sim.swarm import Weather
@@ -28,17 +29,13 @@ class End(Protocol):
         """It answers handshakes."""
 
     @property
-    def log_empty(self) -> bool:
-        """What it says of its log in a handshake."""
+    def instance(self) -> Instance:
+        """On which directory it runs; said in the handshake."""
 
-    @property
-    def term(self) -> Term:
-        """And of its term."""
+    def receive(self, sender: Replica, message: Message, instance: Instance) -> None:
+        """A message arrived from a process on that directory."""
 
-    def receive(self, sender: Replica, message: Message) -> None:
-        """A message arrived."""
-
-    def connected(self, peer: Replica, epoch: int, *, empty: bool, term: Term) -> None:
+    def connected(self, peer: Replica, epoch: int, instance: Instance) -> None:
         """Its connection to a peer stands."""
 
     def disconnected(self, peer: Replica, epoch: int, *, refused: bool) -> None:
@@ -48,10 +45,22 @@ class End(Protocol):
 class Link:
     """One directed connection between two lives of two processes."""
 
-    __slots__ = ("arrival", "dice", "dst", "dst_life", "epoch", "src", "src_life", "up")
+    __slots__ = (
+        "arrival",
+        "dice",
+        "dst",
+        "dst_life",
+        "epoch",
+        "instance",
+        "src",
+        "src_life",
+        "up",
+    )
 
-    def __init__(self, ends: Pair, epoch: int, lives: Pair, dice: Dice) -> None:
+    def __init__(self, ends: Pair, epoch: int, lives: Pair, dice: Dice, instance: Instance) -> None:
         self.src, self.dst = ends
+        self.instance = instance
+        """Of who dialled."""
         self.dice = dice
         self.epoch = epoch
         self.src_life, self.dst_life = lives
@@ -167,7 +176,7 @@ class Network:
     def _arrive(self, link: Link, message: Message) -> None:
         end = self._ends[link.dst]
         if end.life == link.dst_life:
-            end.receive(Replica(link.src), message)
+            end.receive(Replica(link.src), message, link.instance)
 
     # -- connections
 
@@ -184,8 +193,9 @@ class Network:
             self._dial_later(src, dst, life)
             return
         epoch = self._epochs[src, dst] = self._epochs[src, dst] + 1
-        self._links[src, dst] = Link((src, dst), epoch, (life, there.life), self._dice(src, dst))
-        here.connected(Replica(dst), epoch, empty=there.log_empty, term=there.term)
+        lives, dice = (life, there.life), self._dice(src, dst)
+        self._links[src, dst] = Link((src, dst), epoch, lives, dice, here.instance)
+        here.connected(Replica(dst), epoch, there.instance)
 
     def _dice(self, src: int, dst: int) -> Dice:
         return self._clockwork.dice(f"link {src}-{dst}")

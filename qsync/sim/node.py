@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
-from election.messages import Replica, Term
+from election.messages import Replica
 from qsync.core.config import CoreConfig
 from qsync.core.inputs import Connected, Disconnected, Input, Received
 from qsync.core.messages import Message
+from qsync.record import Instance
 from qsync.replica import Replica as Core
 from qsync.sim.alarms import Clocks
 from qsync.sim.calls import Answer, Call, WriteCall
@@ -61,14 +62,9 @@ class Node:
         return self.up and not self.process.paused
 
     @property
-    def log_empty(self) -> bool:
-        """What it says in a handshake."""
-        return self.core.machine.ledger.log.last == 0
-
-    @property
-    def term(self) -> Term:
-        """And this."""
-        return self.core.machine.term
+    def instance(self) -> Instance:
+        """On which directory it runs."""
+        return self.config.instance
 
     @property
     def leads(self) -> bool:
@@ -108,13 +104,14 @@ class Node:
 
     # -- what happens to it
 
-    def receive(self, sender: Replica, message: Message) -> None:
+    def receive(self, sender: Replica, message: Message, instance: Instance) -> None:
         """From the network."""
-        self._input(f"from {sender}: {brief(message)}", Received(peer=sender, message=message))
+        event = Received(peer=sender, message=message, instance=instance)
+        self._input(f"from {sender}: {brief(message)}", event)
 
-    def connected(self, peer: Replica, epoch: int, *, empty: bool, term: Term) -> None:
+    def connected(self, peer: Replica, epoch: int, instance: Instance) -> None:
         """From the network."""
-        event = Connected(peer=peer, epoch=epoch, empty=empty, term=term)
+        event = Connected(peer=peer, epoch=epoch, instance=instance)
         self._input(f"connected to {peer}", event)
 
     def disconnected(self, peer: Replica, epoch: int, *, refused: bool) -> None:

@@ -8,18 +8,24 @@ from election.messages import Ballot, Index, Replica, Term
 from qsync.core.ready import Write
 from qsync.record import Entry
 
-NO_BALLOT = Ballot(term=Term(0), vote=None, member=False)
-"""The ballot of an empty directory: it may have forgotten anything, so it is no member yet."""
+NO_BALLOT = Ballot(term=Term(0), vote=None, member=True)
+"""The ballot of a new directory. Whatever ran under its replica id before was another instance, so
+there is nothing that this one can have forgotten (membership.md M5)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Whose directory it is. `cluster`, `instance` and `replica` never change once written."""
+    """Whose directory it is. `cluster`, `instance` and `replica` never change once written.
+
+    `founders`: the voters that the cluster was founded with, each with the instance of its
+    directory; none in a directory that was not there then (membership.md M1 c).
+    """
 
     cluster: str
     instance: str
     replica: Replica
     name: str
+    founders: tuple[tuple[Replica, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +33,8 @@ class Recovered:
     """What a log holds when it is opened.
 
     `quarantined` says what is damaged at or below the durable mark; such a log can be read up to
-    `last` but takes no writes until `start_over`. `dropped_tail` counts the bytes of a torn
+    `last` but takes no writes until `start_over`. `untrusted`: with it term and vote are lost, so
+    the directory is a new instance (membership.md M5 a). `dropped_tail` counts the bytes of a torn
     record above the mark, which nobody was ever told of.
     """
 
@@ -36,6 +43,7 @@ class Recovered:
     last: Index
     identity: Identity
     quarantined: str | None = None
+    untrusted: bool = False
     dropped_tail: int = 0
 
 
@@ -92,8 +100,12 @@ class Log(Protocol):
     def archived(self) -> list[Tail]:
         """The cut tails, oldest first."""
 
-    def start_over(self, *, why: str) -> None:
-        """Set the log aside and begin an empty one that is no member; the term and vote stay."""
+    def start_over(self, *, why: str, untrusted: bool = False) -> None:
+        """Set the log aside and begin an empty one.
+
+        Term and vote stay, and it is no member until it has caught up. `untrusted`: they were lost,
+        too, so that the log is the one of a new directory.
+        """
 
     def close(self) -> None:
         """Release everything. What was written stays written."""

@@ -19,8 +19,8 @@ from qsync.store import faults
 from qsync.store.contract import Identity
 from qsync.store.environment import sync_directory
 
-FORMAT = 1
-"""Version of the layout: DIR/identity.json, DIR/lock, DIR/log, DIR/data."""
+FORMAT = 2
+"""Version of the layout: DIR/identity.json, DIR/lock, DIR/log, DIR/data. 2: names the founders."""
 
 _PROBES = 15
 _PROBE_BYTES = 4096
@@ -56,6 +56,18 @@ class Directory:
         """Where the folded spaces are."""
         return self.path / "data"
 
+    def renew_instance(self) -> None:
+        """Become another instance: what this directory said and promised is lost.
+
+        Durable before anything is written under the new name. It was not there when the cluster
+        was founded, so it has no founders (membership.md M5 a, M1 c).
+        """
+        self.identity = replace(self.identity, instance=str(uuid.uuid4()), founders=())
+        try:
+            _store(self.path, self.identity)
+        except OSError as error:
+            raise faults.typed(error, self.path) from error
+
     def probe(self) -> float:
         """How long this disk takes to make a page durable: the median in seconds."""
         page, times = bytes(_PROBE_BYTES), []
@@ -89,6 +101,11 @@ class Directory:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def is_formatted(path: Path) -> bool:
+    """Does a node's directory stand there, or what is left of one?"""
+    return any((path / part).exists() for part in ("identity.json", "log", "data"))
 
 
 def _lock(path: Path) -> int:
@@ -150,6 +167,10 @@ def _read_identity(text: str, path: Path) -> Identity:
             instance=str(fields["instance"]),
             replica=Replica(int(fields["replica"])),
             name=str(fields["name"]),
+            founders=tuple(
+                (Replica(int(replica)), str(uuid.UUID(instance)))
+                for replica, instance in sorted(fields["founders"])
+            ),
         )
     except (KeyError, ValueError, TypeError, OverflowError) as error:
         raise WrongFormat(f"{path}/identity.json is incomplete: {error!r}") from None

@@ -38,6 +38,15 @@ def _beside(log: Path) -> Path:
     return log.with_name(f"{log.name}.new")
 
 
+def is_missing(log: Path) -> bool:
+    """Is there no log, nor one that waits beside its place to follow one that was set aside?
+
+    The latter has the ballot of the former: a crash came between two steps of starting over.
+    """
+    waits = _beside(log).exists() and any(set_aside_before(log))
+    return not log.exists() and not waits
+
+
 def _wall_clock() -> float:
     """The time of a cut, for people only."""
     return datetime.now(UTC).timestamp()
@@ -79,18 +88,22 @@ class LmdbLog:
 
     def recover(self) -> Recovered:
         """Verify every entry; see `contract.Recovered` for what becomes of damage."""
-        try:
-            stored = self._env.read(lambda txn: txn.get(_NUMBERS_KEY, db=self._env.db(_META)))
-            checked = chain.verify(self._rows())
-            judged = recovery.judge(stored, checked)
-        except Damaged as error:  # LMDB cannot make sense of its own pages
-            self._unreadable = error.message
-            checked = chain.Verified()
-            stored, judged = None, recovery.judge(None, checked)
+        stored: bytes | None = None
+        checked = chain.Verified()
+        # After damage that was set aside, what is in the log now was made later.
+        if self._unreadable is None:
+            try:
+                stored = self._env.read(lambda txn: txn.get(_NUMBERS_KEY, db=self._env.db(_META)))
+                checked = chain.verify(self._rows())
+            except Damaged as error:  # LMDB cannot make sense of its own pages
+                self._unreadable = error.message
+        judged = recovery.judge(stored, checked)
         self._numbers |= {stored}
         if self._unreadable is not None:
-            judged = replace(judged, quarantined=self._unreadable)
-        dropped = self._drop(checked) if judged.torn else 0
+            judged = replace(
+                judged, quarantined=self._unreadable, untrusted=judged.untrusted or stored is None
+            )
+        dropped = self._drop(checked) if judged.torn and judged.quarantined is None else 0
         self.quarantined = judged.quarantined
         self.last, self._crc, self._ballot = checked.last, checked.crc, judged.numbers.ballot
         return judged.recovered(checked, identity=self.identity, dropped=dropped)
@@ -172,9 +185,9 @@ class LmdbLog:
             for key, stored in self._env.rows(_ARCHIVE)
         ]
 
-    def start_over(self, *, why: str) -> None:
-        """Set the log aside and begin an empty one that is no member; the term and vote stay."""
-        ballot = recovery.begin_anew(self._ballot).ballot
+    def start_over(self, *, why: str, untrusted: bool = False) -> None:
+        """Set the log aside and begin an empty one; see `contract.Log.start_over`."""
+        ballot = recovery.begin_anew(self._ballot, untrusted=untrusted).ballot
         self._prepare(ballot)
         self._env.close()
         try:
@@ -198,8 +211,7 @@ class LmdbLog:
         ready = _beside(self._path)
         try:
             if not self._path.exists():
-                # With another one set aside this one is meant to follow it, and has its ballot.
-                if not (ready.exists() and any(set_aside_before(self._path))):
+                if is_missing(self._path):
                     self._prepare(NO_BALLOT)
                 ready.rename(self._path)
         except OSError as error:

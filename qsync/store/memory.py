@@ -106,11 +106,11 @@ class MemoryLog:
         """The cut tails, oldest first."""
         return list(self._tails)
 
-    def start_over(self, *, why: str) -> None:  # noqa: ARG002 - memory has no place to set aside
-        """Begin an empty log that is no member; the term and vote stay."""
+    def start_over(self, *, why: str, untrusted: bool = False) -> None:  # noqa: ARG002 - memory has no place to set aside
+        """Begin an empty log; the term and vote stay, unless they were lost."""
         self._rows, self._tails, self._numbers = [], [], None
         self.last, self._crc, self.quarantined = Index(0), CHAIN_SEED, None
-        self.write(recovery.begin_anew(self._ballot))
+        self.write(recovery.begin_anew(self._ballot, untrusted=untrusted))
 
     def close(self) -> None:
         """What was written stays; open again with `recover`."""

@@ -6,17 +6,21 @@ from election.messages import Ballot, Index
 from qsync.core.ready import Write
 from qsync.store import meta
 from qsync.store.chain import Verified
-from qsync.store.contract import Identity, Recovered
+from qsync.store.contract import NO_BALLOT, Identity, Recovered
 from qsync.store.meta import Meta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """`torn`: what follows `checked.last` was never acked and is to be dropped."""
+    """`torn`: what follows `checked.last` was never acked and is to be dropped.
+
+    `untrusted`: term and vote are lost.
+    """
 
     numbers: Meta
     quarantined: str | None
     torn: bool
+    untrusted: bool = False
 
     def recovered(self, checked: Verified, *, identity: Identity, dropped: int) -> Recovered:
         """As told to whoever opens the log."""
@@ -26,6 +30,7 @@ class Judged:
             last=checked.last,
             identity=identity,
             quarantined=self.quarantined,
+            untrusted=self.untrusted,
             dropped_tail=dropped,
         )
 
@@ -35,12 +40,12 @@ def judge(stored: bytes | None, checked: Verified) -> Judged:
     numbers = meta.unpack(stored) if stored is not None else meta.EMPTY
     if numbers is None or (stored is None and (checked.last or checked.fault)):
         # Without the mark anything may have been acked, and without the ballot anything voted.
-        ballot = replace(meta.EMPTY.ballot, term=checked.term)
         missing = "is missing" if stored is None else "does not verify"
         return Judged(
-            numbers=replace(meta.EMPTY, ballot=ballot),
+            numbers=meta.EMPTY,
             quarantined=f"the ballot with the durable mark {missing}",
             torn=False,
+            untrusted=True,
         )
     why = _damage(numbers, checked)
     return Judged(numbers=numbers, quarantined=why, torn=why is None and checked.fault is not None)
@@ -56,13 +61,17 @@ def _damage(numbers: Meta, checked: Verified) -> str | None:
     return None
 
 
-def begin_anew(ballot: Ballot) -> Write:
-    """The first write of a log that replaces a damaged one: no member, but term and vote stay."""
+def begin_anew(ballot: Ballot, *, untrusted: bool) -> Write:
+    """The first write of a log that replaces a damaged one.
+
+    Term and vote stay, but it has forgotten acks, so it is no member; when they are lost the
+    directory is a new instance, which has forgotten nothing.
+    """
     return Write(
         id=0,
         cut_above=None,
         cut_reason="",
         entries=[],
-        ballot=replace(ballot, member=False),
+        ballot=NO_BALLOT if untrusted else replace(ballot, member=False),
         confirmed=Index(0),
     )

@@ -32,6 +32,7 @@ from qsync.wire.verbs import (
     Packed,
     Plain,
     Promote,
+    ReplaceMember,
     Request,
     Select,
     Trace,
@@ -60,6 +61,7 @@ __all__ = [
     "Packed",
     "Plain",
     "Promote",
+    "ReplaceMember",
     "Request",
     "Select",
     "Trace",
@@ -281,6 +283,10 @@ def _demote(id: int, fields: cbor.Fields) -> Demote:
     return Demote(id, fields.uint(limits.REPLICA_MAX), fields.seconds())
 
 
+def _replace_member(id: int, fields: cbor.Fields) -> ReplaceMember:
+    return ReplaceMember(id, fields.uint(limits.REPLICA_MAX), fields.seconds())
+
+
 def _watch(id: int, fields: cbor.Fields) -> Watch:
     return Watch(id, fields.text(limits.NAME_CHARS_MAX), fields.any(), fields.seconds())
 
@@ -324,6 +330,7 @@ _VERBS: Final[dict[type, Verb]] = {
     Promote: Verb.PROMOTE,
     Demote: Verb.DEMOTE,
     Clear: Verb.CLEAR,
+    ReplaceMember: Verb.REPLACE_MEMBER,
     Log: Verb.LOG,
     Digest: Verb.DIGEST,
     DryRun: Verb.DRY_RUN,
@@ -345,6 +352,7 @@ _READERS: Final[dict[int, Callable[[int, cbor.Fields], Request]]] = {
     Verb.PROMOTE: lambda id, fields: Promote(id, fields.seconds()),
     Verb.DEMOTE: _demote,
     Verb.CLEAR: lambda id, fields: Clear(id, fields.seconds()),
+    Verb.REPLACE_MEMBER: _replace_member,
     Verb.ROLLBACK_QUEUE: lambda id, _: Plain(id, Verb.ROLLBACK_QUEUE),
     Verb.LOG: _log,
     Verb.PACKED: _packed,

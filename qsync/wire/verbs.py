@@ -42,6 +42,7 @@ class Verb(IntEnum):
     TRACE = 22
     FAULT = 23
     PACKED = 24
+    REPLACE_MEMBER = 25
 
 
 class WriteFlags(IntFlag):
@@ -218,6 +219,14 @@ class Clear(NamedTuple):
     timeout: float
 
 
+class ReplaceMember(NamedTuple):
+    """Give the place of a voter to the directory that runs under its id now."""
+
+    id: int
+    replica: Replica | int
+    timeout: float
+
+
 class Log(NamedTuple):
     """Entries from `first`, as they are stored."""
 
@@ -264,6 +273,7 @@ Request = (
     | Promote
     | Demote
     | Clear
+    | ReplaceMember
     | Log
     | Digest
     | DryRun

@@ -18,7 +18,7 @@ import qsync
 from admin import ask, cluster, lab
 from election.messages import Term
 from qsync.config import NodeConfig
-from qsync.node.assembly import Storage, core_config, open_storage
+from qsync.node.assembly import Storage, core_config, founding, open_storage
 from qsync.replica import Replica
 from qsync.store.contract import Spaces
 from qsync.store.memory import MemorySpaces
@@ -101,13 +101,14 @@ def examined(node: lab.LabNode, *, least: Term) -> Term:
 
 def replica(config: NodeConfig, storage: Storage, spaces: Spaces) -> Replica:
     return Replica(
-        core_config(config),
+        core_config(config, instance=storage.directory.identity.instance),
         ballot=storage.recovered.ballot,
         confirmed=storage.recovered.confirmed,
         headers=storage.log.headers(),
         tail=storage.log.entries,
         backing=spaces,
         folded=spaces.folded,
+        founding=founding(storage.directory.identity),
     )
 
 

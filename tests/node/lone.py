@@ -7,6 +7,7 @@ import cbor2
 from election.messages import Index, Replica
 from election.quorum import parse
 from qsync.core.config import CoreConfig
+from qsync.core.configuration import all_of
 from qsync.core.inputs import Written
 from qsync.data.request import Request
 from qsync.node.connection import Connection
@@ -41,6 +42,7 @@ class Lone:
             tail=self._tail,
             backing=MemorySpaces(),
             folded=Index(0),
+            founding=all_of(CONFIG.voters),
         )
         self.replica.clock(0.0)
         self.replica.start()

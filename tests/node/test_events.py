@@ -10,7 +10,9 @@ import qsync
 from admin.evidence.inside import gather
 from admin.evidence.tables import EVENT_NAMES, Row
 from qsync.config import NodeConfig
+from qsync.node.assembly import found_cluster
 from qsync.node.node import Node, open_node
+from qsync.store.directory import is_formatted
 from qsync.store.eventfile import FOLDER, note_wiped
 
 COUNT = 50
@@ -29,7 +31,10 @@ def config(path: Path, **options: str) -> NodeConfig:
 async def used(path: Path, **options: str) -> AsyncIterator[Node]:
     """A node into which rows were put, one by one, and read."""
     with trio.fail_after(60):
-        async with open_node(config(path, **options)) as node:
+        mine = config(path, **options)
+        if not is_formatted(mine.node.dir):
+            found_cluster([mine])
+        async with open_node(mine) as node:
             async with qsync.connect_async(node.address) as db:
                 format_ = [("id", "unsigned")]
                 await db.schema.create_space("t", format=format_, is_sync=True, if_not_exists=True)
@@ -137,6 +142,7 @@ def test_a_node_whose_directory_was_wiped_is_of_the_next_generation(tmp_path: Pa
             for file in (tmp_path / "data" / part).iterdir():
                 file.unlink()
             (tmp_path / "data" / part).rmdir()
+        (tmp_path / "data" / "identity.json").unlink()
         note_wiped(tmp_path / "data")
         async with used(tmp_path, events="true"):
             pass

@@ -21,6 +21,7 @@ from qsync.core.follower import Follower
 from qsync.core.messages import Appended
 from qsync.core.outbox import Outbox
 from qsync.core.ready import Ready
+from qsync.node.assembly import found_cluster
 from qsync.node.node import open_node
 
 COUNT = 30
@@ -59,6 +60,7 @@ def lived(path: Path) -> dict[str, Result]:
     async def main() -> None:
         async with AsyncExitStack() as nodes:
             nodes.enter_context(trio.fail_after(60))
+            found_cluster(found)
             for config in found:
                 await nodes.enter_async_context(open_node(config))
             addresses = [str(config.address) for config in found]

@@ -18,8 +18,10 @@ from qsync.config import NodeConfig
 from qsync.core.messages import Append, Heartbeat
 from qsync.data.request import Request
 from qsync.errors import AccessDenied
+from qsync.node.assembly import found_cluster
 from qsync.node.node import Node, open_node
 from qsync.record import Crc
+from qsync.store.directory import is_formatted
 from qsync.wire.verbs import Fault, Info
 from tests.live import real
 
@@ -40,7 +42,10 @@ def config(path: Path, *, faults: bool = True) -> NodeConfig:
 async def running(path: Path, *, faults: bool = True) -> AsyncIterator[Node]:
     """Once it leads."""
     with trio.fail_after(30):
-        async with open_node(config(path, faults=faults)) as node:
+        mine = config(path, faults=faults)
+        if not is_formatted(mine.node.dir):
+            found_cluster([mine])
+        async with open_node(mine) as node:
             async with qsync.connect_async(node.address) as db:
                 await db.schema.create_space("t", format=[("id", "unsigned")], is_sync=True)
             yield node

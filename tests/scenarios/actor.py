@@ -1,14 +1,17 @@
 """One node on the stage: a replica, and a disk that keeps what was written, across crashes."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from election.messages import Ballot, Index, Replica, Term
+from election.messages import Index, Replica
 from qsync.core.config import CoreConfig
+from qsync.core.configuration import all_of
 from qsync.core.inputs import WriteFailed, Written
 from qsync.core.machine import Machine
 from qsync.core.messages import Message
-from qsync.core.ready import Ready, Write
+from qsync.core.ready import Ready
 from qsync.errors import StoreError
+from qsync.record import Instance
 from qsync.replica import Replica as Core
 from qsync.store.memory import MemoryLog
 from tests.scenarios.desk import Desk
@@ -17,15 +20,8 @@ from tests.scenarios.words import QUIET, furnished
 if TYPE_CHECKING:
     from tests.scenarios.stage import Stage
 
-MEMBER = Write(
-    id=0,
-    cut_above=None,
-    cut_reason="",
-    entries=[],
-    ballot=Ballot(term=Term(0), vote=None, member=True),
-    confirmed=Index(0),
-)
-"""What the disk of a node holds before a transcript begins: it was bootstrapped long ago."""
+FOUNDER = Instance(0)
+"""The directory that a node has when a transcript begins: the cluster was founded with it."""
 
 
 class Actor:
@@ -38,7 +34,6 @@ class Actor:
         self.stage = stage
         self.config = config
         self.log = MemoryLog(wall=lambda: stage.now)
-        self.log.write(MEMBER)
         self.spaces = furnished()
         self.slow = False
         self.up = True
@@ -50,9 +45,14 @@ class Actor:
         self.stage.births += 1
         found = self.log.recover()
         quarantined = found.quarantined
+        if found.untrusted:
+            instance = self.stage.new_instance()
+            self.config = replace(self.config, instance=instance)
+            self.stage.say(f"{self.me}: a new instance, {instance}")
         if quarantined is not None:
             self.stage.say(f"{self.me}: damaged: {quarantined}")
-            self.log.start_over(why=quarantined)
+            self.log.start_over(why=quarantined, untrusted=found.untrusted)
+            quarantined = None if found.untrusted else quarantined
             found = self.log.recover()
         elif found.dropped_tail:
             self.stage.say(f"{self.me}: dropped a torn record of {found.dropped_tail} bytes")
@@ -69,6 +69,7 @@ class Actor:
             tail=self.log.entries,
             backing=self.spaces,
             folded=self.spaces.folded,
+            founding=all_of(self.config.voters) if self.config.instance == FOUNDER else None,
             quarantined=quarantined,
             life=self.stage.births,
         )

@@ -1,5 +1,7 @@
 """Crashes, and what disks do: slow, broken, torn, lost, damaged; folding of what is decided."""
 
+from dataclasses import replace
+
 from election.messages import Index
 from qsync.data.fold import Fold
 from qsync.errors import DiskFull, StoreError
@@ -83,6 +85,7 @@ def replace_directory(stage: Stage, words: list[str]) -> None:
     actor = down(stage, words[0])
     actor.log = MemoryLog(wall=lambda: stage.now)
     actor.spaces = said.furnished()
+    actor.config = replace(actor.config, instance=stage.new_instance())
 
 
 @act

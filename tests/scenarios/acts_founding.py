@@ -5,20 +5,24 @@ from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 from election.messages import Replica
+from qsync.core.inputs import ReplaceAsked
+from qsync.record import Instance
 from qsync.store.memory import MemoryLog, MemorySpaces
 from tests.scenarios import words as said
+from tests.scenarios.actor import FOUNDER
 from tests.scenarios.acts import act
 from tests.scenarios.acts_basic import OPTIONS
 from tests.scenarios.acts_disks import down
 from tests.scenarios.stage import Stage
 
-ASIDE: WeakKeyDictionary[Stage, dict[str, tuple[MemoryLog, MemorySpaces]]] = WeakKeyDictionary()
+Directory = tuple[MemoryLog, MemorySpaces, Instance]
+ASIDE: WeakKeyDictionary[Stage, dict[str, Directory]] = WeakKeyDictionary()
 """Directories that nobody runs on, by name."""
 
 
 @act
 def found(stage: Stage, words: list[str]) -> None:
-    """found N [option=value ...]: nodes with empty directories that have not met yet (`heal`)."""
+    """found N [option=value ...]: a new cluster whose nodes have not met yet (`heal`)."""
     voters = tuple(Replica(each) for each in range(1, int(words[0]) + 1))
     stage.config = replace(stage.config, voters=voters)
     for word in words[1:]:
@@ -26,8 +30,6 @@ def found(stage: Stage, words: list[str]) -> None:
         stage.config = OPTIONS[name](stage.config, value)
     for each in voters:
         stage.enter(each)
-        stage.actors[each].log = MemoryLog(wall=lambda: stage.now)
-        stage.actors[each].boot()
     for a in voters:
         for b in voters:
             if a != b:
@@ -40,17 +42,39 @@ def found(stage: Stage, words: list[str]) -> None:
 
 @act
 def exchange(stage: Stage, words: list[str]) -> None:
-    """exchange N NAME: N's directory and the one put aside as NAME (or none) change places."""
+    """exchange N NAME [founded]: N's directory and the one put aside as NAME change places.
+
+    Without one of that name N gets a new directory, or with `founded` one as the founding made it.
+    """
     actor, aside = down(stage, words[0]), ASIDE.setdefault(stage, {})
-    empty = (MemoryLog(wall=lambda: stage.now), said.furnished())
-    taken = aside.get(words[1], empty)
-    aside[words[1]] = (actor.log, actor.spaces)
-    actor.log, actor.spaces = taken
+    taken = aside.get(words[1])
+    if taken is None:
+        log = MemoryLog(wall=lambda: stage.now)
+        instance = FOUNDER if words[2:] else stage.new_instance()
+        taken = (log, said.furnished(), instance)
+    aside[words[1]] = (actor.log, actor.spaces, actor.config.instance)
+    actor.log, actor.spaces, instance = taken
+    actor.config = replace(actor.config, instance=instance)
 
 
 @act
 def members(stage: Stage, words: list[str]) -> None:
-    """members [N...]: which nodes count in quorums, by their own ballot."""
+    """members [N...]: what each node takes itself for, and who the voters are in its log."""
     for actor in [stage.actor(word) for word in words] or stage.running:
-        ballot = actor.machine.raft.ballot
-        stage.say(f"{actor.me}: {'member' if ballot.member else 'recruit'}")
+        machine = actor.machine
+        standing = "member" if machine.raft.contact.named else "stranger"
+        if not machine.raft.ballot.member:
+            standing = "recruit"
+        followed = machine.ledger.configurations.followed
+        stage.say(f"{actor.me}: {standing} {followed or 'no configuration'}")
+
+
+@act
+def member(stage: Stage, words: list[str]) -> None:
+    """member N replace R: an operator asks N to give the place of R to its new directory."""
+    actor = stage.actor(words[0])
+    assert words[1] == "replace"
+    replica = Replica(int(words[2]))
+    ticket = actor.ticket(f"replace {replica}")
+    actor.core.step(ReplaceAsked(ticket=ticket, replica=replica))
+    actor.settle()

@@ -16,11 +16,9 @@ from qsync.core.messages import (
     ReadIndex,
 )
 from tests.scenarios.acts import act
-from tests.scenarios.stage import Link, Stage
+from tests.scenarios.stage import Link, Stage, Underway
 
-KEPT: WeakKeyDictionary[Stage, dict[str, tuple[Link, list[tuple[int, Message]]]]] = (
-    WeakKeyDictionary()
-)
+KEPT: WeakKeyDictionary[Stage, dict[str, tuple[Link, list[Underway]]]] = WeakKeyDictionary()
 """What `keep` put aside, by name."""
 
 
@@ -29,7 +27,7 @@ def mail(stage: Stage, words: list[str]) -> None:
     """mail [A B]: what waits on one wire, or on all."""
     links = [(int(words[0]), int(words[1]))] if words else sorted(stage.wires)
     for link in links:
-        for _, message in stage.wires[link]:
+        for _, message, _ in stage.wires[link]:
             stage.say(f"{link[0]}>{link[1]} {_shown(message)}")
 
 
@@ -71,7 +69,9 @@ def forge(stage: Stage, words: list[str]) -> None:
     """
     link = (int(words[0]), int(words[1]))
     given = dict(word.partition("=")[::2] for word in words[3:])
-    stage.wires[link].append((stage.epoch[link], FORGERS[words[2]](Replica(link[0]), given)))
+    message = FORGERS[words[2]](Replica(link[0]), given)
+    instance = stage.actors[link[0]].config.instance
+    stage.wires[link].append(Underway(stage.epoch[link], message, instance))
 
 
 def _ask_vote(by: Replica, given: Mapping[str, str]) -> Message:
@@ -128,5 +128,5 @@ def again(stage: Stage, words: list[str]) -> None:
     """
     link, letters = KEPT[stage][words[0]]
     if words[1:] == ["late"]:
-        letters = [(stage.epoch[link], message) for _, message in letters]
+        letters = [each._replace(epoch=stage.epoch[link]) for each in letters]
     stage.wires[link].extend(letters)

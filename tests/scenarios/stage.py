@@ -2,16 +2,26 @@
 
 from collections import deque
 from dataclasses import replace
+from typing import NamedTuple
 
 from election.messages import Index, Replica
 from election.quorum import parse
 from qsync.core.config import CoreConfig
 from qsync.core.inputs import Connected, Disconnected, Received, TimerFired
 from qsync.core.messages import Append, Message
+from qsync.record import Instance
 from tests.scenarios import acts
 from tests.scenarios.actor import Actor
 
 Link = tuple[int, int]
+
+
+class Underway(NamedTuple):
+    """A message on a wire: the connection it is on, and the directory its sender ran on."""
+
+    epoch: int
+    message: Message
+    instance: Instance
 
 
 class Stage:
@@ -24,8 +34,9 @@ class Stage:
             me=Replica(1), voters=(Replica(1),), synchro_quorum=parse("N / 2 + 1")
         )
         self.births = 0
+        self.directories = 0
         self.actors: dict[int, Actor] = {}
-        self.wires: dict[Link, deque[tuple[int, Message]]] = {}
+        self.wires: dict[Link, deque[Underway]] = {}
         self.cut: set[Link] = set()
         self.epochs = 0
         self.epoch: dict[Link, int] = {}
@@ -54,6 +65,11 @@ class Stage:
         up = [each for each in self.actors.values() if each.up and not each.paused]
         return sorted(up, key=lambda each: each.me)
 
+    def new_instance(self) -> Instance:
+        """For a directory that was not there when the cluster was founded."""
+        self.directories += 1
+        return Instance(self.directories)
+
     def enter(self, me: int) -> None:
         """A new node; nobody knows it yet."""
         self.actors[me] = Actor(self, replace(self.config, me=Replica(me)))
@@ -70,7 +86,7 @@ class Stage:
             if isinstance(message, Append):
                 found = actor.machine.entries(Index(message.prev_index + 1), message.last)
                 filled = replace(message, entries=tuple(found))
-            self.wires[link].append((self.epoch[link], filled))
+            self.wires[link].append(Underway(self.epoch[link], filled, actor.config.instance))
 
     def deliver(self, link: Link, count: int | None = None) -> bool:
         """What waits on a wire arrives. True if anything did."""
@@ -79,10 +95,11 @@ class Stage:
         if actor.paused:
             return False
         while wire and count != 0:
-            epoch, message = wire.popleft()
+            epoch, message, instance = wire.popleft()
             if epoch == self.epoch[link] and actor.up:
                 actor.core.clock(self.now)
-                actor.core.step(Received(peer=Replica(link[0]), message=message))
+                event = Received(peer=Replica(link[0]), message=message, instance=instance)
+                actor.core.step(event)
                 actor.settle()
             moved = True
             count = None if count is None else count - 1
@@ -98,9 +115,8 @@ class Stage:
         self.epochs += 1
         self.epoch[(a, b)] = self.epochs
         self.wires.setdefault((a, b), deque()).clear()
-        empty = not self.actors[b].machine.ledger.log.last
-        term = self.actors[b].machine.term
-        event = Connected(peer=Replica(b), epoch=self.epochs, empty=empty, term=term)
+        instance = self.actors[b].config.instance
+        event = Connected(peer=Replica(b), epoch=self.epochs, instance=instance)
         self.actors[a].core.step(event)
 
     def disconnect(self, a: int, b: int, *, refused: bool) -> None:

@@ -8,10 +8,11 @@ import cbor2
 
 from election.messages import Index
 from qsync.data import keys, schema, tuples
+from qsync.data.members import CODEC
 from qsync.data.request import Op, Request
 from qsync.data.schema import Schema
 from qsync.data.state import State
-from qsync.record import WAIT_ACK, Entry, Kind, read_ref
+from qsync.record import CONFIG, WAIT_ACK, Entry, Kind, read_ref
 from qsync.store.memory import MemorySpaces
 
 QUIET = {"elected", "follows", "votes", "campaign", "pre_vote", "stepped_down", "promote", "member"}
@@ -127,6 +128,9 @@ def shown(row: bytes) -> str:
 def describe(entry: Entry, known: Schema | None = None) -> str:
     """An entry in short. `known` has the names of spaces that were made meanwhile."""
     kind = Kind(entry.kind)
+    if entry.flags & CONFIG:
+        voters = [f"{r}" if not i else f"{r}'{i}" for r, i in CODEC.decode(entry.body)]
+        return f"CONFIG {{{' '.join(voters)}}}"
     if kind is Kind.TXN:
         found = cbor2.loads(entry.body)[3]
         effects = [_effect(known, *effect) for effect in found if effect[0] != schema.SCHEMA]

@@ -180,7 +180,6 @@ def test_what_makes_a_transaction_synchronous(book: Book) -> None:
     assert sync([2, "t", pack(1, "a")], sync=True)
     assert sync([2, "s", pack(1)], sync=False)
     assert sync([2, "t", pack(1, "a")], [2, "s", pack(1)])
-    assert sync([2, "_cluster", pack(1, "u")])
     assert sync([10, "new", {}])
     assert sync([30, b"other"])
     assert sync([5, "s", 0, [1]]), "that nothing was there is a claim that needs a quorum"

@@ -235,38 +235,34 @@ def test_a_recruit_that_became_a_member_votes_with_the_membership_in_the_ballot(
     assert raft.ready().ballot == Ballot(term=Term(1), vote=B, member=True)
 
 
-def test_a_recruit_that_became_a_member_gives_no_vote_in_a_term_that_may_be_spent() -> None:
-    raft = make(A, ballot=RECRUIT)
-    raft.become_member(spent=Term(2))
-    assert raft.ready().ballot == Ballot(term=Term(2), vote=A, member=True)
-    assert answer(raft, ask(2)).nay is Nay.VOTED_FOR_OTHER
-    assert answer(raft, ask(3)).granted
-
-
-def test_a_term_above_the_spent_ones_is_as_good_as_any() -> None:
-    raft = make(A, ballot=RECRUIT)
-    raft.observe(Term(3), None)
-    raft.become_member(spent=Term(2))
-    assert answer(raft, ask(3)).granted
-
-
 def test_the_first_election_of_a_new_cluster_does_not_wait_for_a_leader_that_never_was() -> None:
-    raft = make(A, ballot=RECRUIT)
+    raft = make(A)
     raft.ready()
-    raft.become_member()
+    raft.everybody_is_there()
     assert armed(raft.ready(), Alarm.ELECTION).latest <= 0.1
 
 
-def test_a_stranger_is_refused_and_its_term_left_alone() -> None:
+def test_who_is_a_voter_is_decided_by_the_configuration_of_the_candidate() -> None:
     raft = make(A)
-    assert answer(raft, ask(9, candidate=Replica(7))).nay is Nay.NOT_A_VOTER
-    assert raft.term == 0
+    assert answer(raft, ask(9, candidate=Replica(7))).granted
+    assert raft.term == 9
 
 
-def test_a_learner_neither_votes_nor_campaigns() -> None:
+def test_who_is_no_voter_does_not_campaign() -> None:
     raft = make(Replica(7))
-    assert answer(raft, ask(1)).nay is Nay.NOT_A_VOTER
-    assert raft.promote() == "this node is not a voter"
+    assert raft.promote() is not None
+    raft.clock(9.0)
+    raft.timer(Alarm.ELECTION)
+    assert not raft.ready().now
+
+
+def test_another_directory_under_the_id_of_a_voter_does_not_campaign() -> None:
+    raft = make(A)
+    raft.set_voters((A, B, C), 2, named=False)
+    assert raft.promote() is not None
+    raft.clock(9.0)
+    raft.timer(Alarm.ELECTION)
+    assert not raft.ready().now
 
 
 def test_the_vote_of_a_stranger_is_not_counted() -> None:
@@ -300,7 +296,7 @@ def test_every_reason_is_kept_on_both_sides() -> None:
     raft.ready()
     assert [describe.tally(each) for each in raft.tallies] == [
         "term=1 candidate=2 1:stale_term",
-        "term=3 candidate=7 1:not_a_voter",
+        "term=3 candidate=7 1:log_behind",
         "term=3 candidate=2 1:log_behind",
         "term=4 candidate=3 1:AYE",
         "term=4 candidate=2 1:voted_for_other",

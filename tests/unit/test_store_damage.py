@@ -14,6 +14,7 @@ import pytest
 from election.messages import Index
 from qsync import record
 from qsync.errors import Damaged, DiskFull, StoreError
+from qsync.store.contract import NO_BALLOT
 from qsync.store.memory import MemoryLog
 from tests.unit.logs import MEMBER, child, lmdb_log, recovered, some, write
 
@@ -189,7 +190,7 @@ def test_a_log_that_is_no_database_is_set_aside_and_quarantined_until_it_starts_
 ) -> None:
     (three / "log" / "data.mdb").write_bytes(b"not a database" * 1000)
     with recovered(three) as (log, found):
-        assert (found.last, found.ballot.member) == (0, False)
+        assert (found.last, found.untrusted) == (0, True)
         assert "MDB_INVALID" in (found.quarantined or "")
         with pytest.raises(Damaged):
             log.write(write(some(1)))
@@ -263,10 +264,24 @@ def test_a_log_that_contradicts_its_mark_is_quarantined_with_the_reason(
         assert (found.quarantined, found.last, found.dropped_tail) == (says, last, 0)
 
 
-def test_without_its_ballot_a_log_is_no_member_in_the_last_term_it_shows(three: Path) -> None:
+def test_without_its_ballot_a_log_is_not_trusted_and_what_follows_it_is_a_new_one(
+    three: Path,
+) -> None:
     lose_the_numbers(three)
+    with recovered(three) as (log, found):
+        assert found.untrusted
+        log.start_over(why="told", untrusted=True)
     with recovered(three) as (_, found):
-        assert found.ballot == replace(MEMBER, vote=None, member=False)
+        assert (found.ballot, found.untrusted) == (NO_BALLOT, False)
+
+
+def test_a_damaged_log_keeps_term_and_vote_and_is_no_member(three: Path) -> None:
+    lose_a_record(three)
+    with recovered(three) as (log, found):
+        assert (found.untrusted, found.ballot) == (False, MEMBER)
+        log.start_over(why="told")
+    with recovered(three) as (_, found):
+        assert found.ballot == replace(MEMBER, member=False)
 
 
 def test_memory_quarantines_as_lmdb_does() -> None:

@@ -19,10 +19,10 @@ from qsync.core.inputs import (
 )
 from qsync.core.messages import Message
 from qsync.core.ready import TimerKind
+from qsync.record import ONE_INSTANCE, Instance
 from qsync.sim.explore import clients
 from qsync.sim.explore.host import Host, Peer, Told
 from qsync.sim.process import brief
-from qsync.store.contract import NO_BALLOT
 
 LONG = 1000.0
 """Seconds that are longer than every timeout."""
@@ -50,6 +50,8 @@ class Delivery(NamedTuple):
     sender: Replica
     message: Message
     late: bool
+    instance: Instance = ONE_INSTANCE
+    """The directory on which its sender ran."""
 
 
 def perform(host: Host, act: Act) -> Told:
@@ -67,7 +69,7 @@ def perform(host: Host, act: Act) -> Told:
 def _deliver(host: Host, what: object) -> None:
     assert isinstance(what, Delivery)
     host.begin(later=LONG if what.late else 0.0)
-    host.step(Received(peer=what.sender, message=what.message))
+    host.step(Received(peer=what.sender, message=what.message, instance=what.instance))
 
 
 def _batch(host: Host, what: object) -> None:
@@ -115,7 +117,7 @@ def _wipe(host: Host, what: object) -> None:
     assert isinstance(what, tuple)
     host.begin()
     host.diary.lost_crcs = tuple([int(each.crc) for each in host.platter.entries])
-    host.platter.wipe(NO_BALLOT)
+    host.platter.wipe()
     host.restart(what)
     host.happened("wiped")
 

@@ -102,5 +102,6 @@ class Cast(Roll):
 
     def _turned(self, host: Host, told: Told) -> Turn:
         state = self.state(host)  # first: it learns the entries that the letters carry
-        letters = [self.letter(Letter(host.me, to, message)) for to, message in told.letters]
+        here = host.platter.instance
+        letters = [self.letter(Letter(host.me, to, each, here)) for to, each in told.letters]
         return Turn(state, tuple(letters), tuple(told.happened))

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from qsync.record import CHAIN_SEED, Entry, Kind, read_ref
+from qsync.data.members import CODEC
+from qsync.record import CHAIN_SEED, CONFIG, Entry, Kind, read_ref
 from qsync.sim.explore.ids import Renaming
 
 
@@ -48,7 +49,10 @@ class Chain:
 
     def _symbol(self, renaming: Renaming, before: int, entry: Entry) -> int:
         body: object = entry.body
-        if entry.kind != Kind.TXN:
+        if entry.flags & CONFIG:
+            voters = CODEC.decode(entry.body)
+            body = tuple(sorted((renaming[each], instance) for each, instance in voters))
+        elif entry.kind != Kind.TXN:
             ref = read_ref(entry)
             body = (renaming[ref.owner], ref.lsn)
         seen = (before, entry.term, renaming[entry.origin], entry.lsn, entry.kind, entry.flags)

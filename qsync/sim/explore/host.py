@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import cbor2
 
-from election.messages import Index, Replica, Term, Vote
+from election.messages import Index, Replica, Vote
 from qsync.core.inputs import Connected, Input, Written
 from qsync.core.ledger import Ledger
 from qsync.core.messages import Append, Appended, Message
 from qsync.core.ready import Ready, Verdict
-from qsync.record import WAIT_ACK
+from qsync.record import WAIT_ACK, Instance
 from qsync.sim import properties
 from qsync.sim.explore.diary import Diary
 from qsync.sim.explore.examine import Mark
@@ -34,11 +34,10 @@ class Told:
 
 
 class Peer(NamedTuple):
-    """Who is connected to, and what it says of itself then: its log is `empty`, its `term`."""
+    """Who is connected to, and on which directory it runs."""
 
     peer: Replica
-    empty: bool
-    term: Term
+    instance: Instance
 
 
 class Host:
@@ -77,14 +76,13 @@ class Host:
 
     def connect(self, to: Peer) -> None:
         """A new connection stands."""
-        peer, empty, term = to
+        peer, instance = to
         self.epochs[peer] += 1
-        self.step(Connected(peer=peer, epoch=self.epochs[peer], empty=empty, term=term))
+        self.step(Connected(peer=peer, epoch=self.epochs[peer], instance=instance))
 
     def greeting(self) -> Peer:
         """What it says of itself to who connects."""
-        machine = self.core.machine
-        return Peer(self.me, empty=machine.ledger.log.last == 0, term=machine.term)
+        return Peer(self.me, self.platter.instance)
 
     # -- turns
 

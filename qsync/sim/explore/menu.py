@@ -88,7 +88,7 @@ class Menu:
         found: list[tuple[str, Act]] = []
         if TimerKind.ELECTION in host.armed and not leads:
             found.append(("timeouts", Act(me, "fire", Alarm(TimerKind.ELECTION, LONG))))
-        if int(me) in self._scope.campaigning and not leads and machine.raft.ballot.member:
+        if int(me) in self._scope.campaigning and not leads and machine.raft.contact.named:
             found.append(("campaigns", Act(me, "campaign")))
         if leads:
             found.append(("heartbeats", Act(me, "fire", Alarm(TimerKind.HEARTBEAT, A_BEAT))))
@@ -138,11 +138,11 @@ class Menu:
         """The acts of a message's arrival: one, or two if the receiver's patience matters."""
         found = self._deliveries.get(letter)
         if found is None:
-            sender, receiver, message = self._cast.letters[letter]
+            sender, receiver, message, instance = self._cast.letters[letter]
             asks = isinstance(message, AskVote) and not message.transfer
             late = [True] if asks and not self._scope.sticky else [False, True] if asks else [False]
             found = self._deliveries[letter] = tuple([
-                self._cast.act(Act(receiver, "deliver", Delivery(sender, message, each)))
+                self._cast.act(Act(receiver, "deliver", Delivery(sender, message, each, instance)))
                 for each in late
             ])  # fmt: skip
         return found

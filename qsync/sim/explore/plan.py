@@ -1,12 +1,13 @@
 """What all lives of a node have in common: its configuration, and which rules are broken in it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from election.messages import Ballot, Replica
+from election.messages import Replica
 from qsync.core.config import CoreConfig
 from qsync.core.machine import Machine
 from qsync.core.ready import Ready, Write
+from qsync.data.members import CODEC
 from qsync.replica import Replica as Core
 from qsync.sim.explore.platter import Platter
 from qsync.store.memory import MemorySpaces
@@ -42,8 +43,6 @@ class Plan:
     """Writes take time, so that a crash can come before their end; else they land at once."""
     unheard: frozenset[str]
     """Kinds of messages that the network loses, all of them."""
-    ballot: Ballot
-    """Of an empty directory."""
 
     @property
     def me(self) -> Replica:
@@ -57,7 +56,7 @@ class Plan:
 
     def platter(self) -> Platter:
         """An empty disk."""
-        return Platter(self.me, self.ballot, MemorySpaces() if self.whole else None)
+        return Platter(self.me, MemorySpaces() if self.whole else None)
 
     def boot(self, platter: Platter, life: int) -> Core:
         """A process on that directory. `life` counts them."""
@@ -69,16 +68,18 @@ class Plan:
 
     def _core(self, platter: Platter, life: int) -> Core:
         spaces = platter.spaces
+        config = replace(self.config, instance=platter.instance)
         if spaces is None:
-            return Bare(self.config, platter, life)
+            return Bare(config, platter, life)
         return Core(
-            self.config,
+            config,
             ballot=platter.ballot,
             confirmed=platter.confirmed,
             headers=platter.headers(),
             tail=platter.read,
             backing=spaces,
             folded=spaces.folded,
+            founding=platter.founding(self.config.voters),
             life=life,
         )
 
@@ -93,6 +94,8 @@ class Bare(Core):
             confirmed=platter.confirmed,
             headers=platter.headers(),
             tail=platter.read,
+            founding=platter.founding(config.voters),
+            codec=CODEC,
             life=life,
         )
 

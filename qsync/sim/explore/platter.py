@@ -1,10 +1,14 @@
 """One node's disk: what is durable, and the one write that is not yet."""
 
-from election.messages import Ballot, Index, Replica
+from collections.abc import Iterable
+
+from election.messages import Index, Replica
+from qsync.core.configuration import Configuration, all_of
 from qsync.core.messages import Message
 from qsync.core.ready import Write
-from qsync.record import Entry
+from qsync.record import ONE_INSTANCE, Entry, Instance
 from qsync.sim import properties
+from qsync.store.contract import NO_BALLOT
 from qsync.store.memory import MemorySpaces
 
 Letters = list[tuple[Replica, Message]]
@@ -13,9 +17,10 @@ Letters = list[tuple[Replica, Message]]
 class Platter:
     """A write lands as a whole or not at all. Letters that rest on it wait beside it."""
 
-    def __init__(self, me: Replica, ballot: Ballot, spaces: MemorySpaces | None) -> None:
+    def __init__(self, me: Replica, spaces: MemorySpaces | None) -> None:
         self.me = me
-        self.ballot = ballot
+        self.instance = ONE_INSTANCE
+        self.ballot = NO_BALLOT
         self.confirmed = Index(0)
         self.entries: list[Entry] = []
         self.write: Write | None = None
@@ -56,10 +61,15 @@ class Platter:
         """What was not durable is gone."""
         self.write, self.letters = None, []
 
-    def wipe(self, ballot: Ballot) -> None:
-        """Everything is gone: an empty directory, which is no member."""
+    def founding(self, voters: Iterable[Replica]) -> Configuration | None:
+        """What the directory was founded with; a new one, made when a disk was lost, was not."""
+        return all_of(voters) if self.instance == ONE_INSTANCE else None
+
+    def wipe(self) -> None:
+        """Everything is gone: a new directory, which is another instance."""
         self.crash()
-        self.entries, self.confirmed, self.ballot = [], Index(0), ballot
+        self.instance = Instance(self.instance + 1)
+        self.entries, self.confirmed, self.ballot = [], Index(0), NO_BALLOT
         self.spaces = None if self.spaces is None else MemorySpaces()
 
     def holds(self, index: int, crc: int) -> bool:

@@ -33,7 +33,6 @@ class Prelude:
 
     def play(self) -> None:
         """The whole script, once. Raises Violation when a mutant cannot even be brought so far."""
-        # All directories are empty: that is how a cluster without members may begin.
         peers = [each.greeting() for each in self.hosts.values()]
         for me in self.hosts:
             self._act(Act(me, "start", tuple(each for each in peers if each.peer != me)))
@@ -50,7 +49,8 @@ class Prelude:
         for receiver, message in told.letters:
             if int(receiver) in self._open and int(act.node) in self._open:
                 late = type(message).__name__ == "AskVote"
-                self._post.append((receiver, Delivery(act.node, message, late)))
+                instance = host.platter.instance
+                self._post.append((receiver, Delivery(act.node, message, late, instance)))
 
     def _settle(self) -> None:
         while True:
@@ -122,7 +122,6 @@ def _plans(scope: Scope, mutant: str | None) -> list[Plan]:
             reads="reads" in scope.bounds,
             slow_disk=scope.slow_disk,
             unheard=scope.unheard,
-            ballot=scope.ballot,
         )
         for draft in drafts
     ]

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from election.messages import CampaignNow, Index, Replica, Vote
 from qsync.core.messages import Append, Appended, Heard, Heartbeat, Message
+from qsync.record import ONE_INSTANCE, Instance
 from qsync.sim.explore.chain import Chain
 from qsync.sim.explore.fingerprint import Fingerprints
 from qsync.sim.explore.host import Host
@@ -19,6 +20,8 @@ class Letter(NamedTuple):
     sender: Replica
     receiver: Replica
     message: Message
+    instance: Instance = ONE_INSTANCE
+    """The directory on which its sender runs."""
 
 
 class Roll:
@@ -93,7 +96,7 @@ class Roll:
         table = self._links[renaming]
         known = table.get(letter)
         if known is None:
-            new, (sender, receiver, _) = self.renamings[renaming], self.letters[letter]
+            new, (sender, receiver, *_) = self.renamings[renaming], self.letters[letter]
             known = table[letter] = new[sender] * LINKS + new[receiver]
         return known
 

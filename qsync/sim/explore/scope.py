@@ -4,12 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from election.fencing import Fencing
-from election.messages import Ballot, Replica, Term
+from election.messages import Replica
 from election.quorum import Quorum
 from qsync.core.config import CoreConfig
-
-MEMBER = Ballot(term=Term(0), vote=None, member=True)
-"""Of a new cluster that has been bootstrapped."""
 
 EVERYTHING_HEARD: frozenset[str] = frozenset()
 """For `unheard`: the network may lose anything, and carry anything."""
@@ -49,7 +46,8 @@ class Scope:
     """Asked for its vote, a node may still be loyal to its leader; else it never is."""
     unheard: frozenset[str] = field(default_factory=lambda: frozenset({"Heartbeat", "Heard"}))
     fencing: Fencing = Fencing.OFF
-    ballot: Ballot = MEMBER
+    replace: str = "manual"
+    """Whether a leader gives the place of a voter to its new directory by itself."""
 
     def config(self, me: Replica, voters: tuple[Replica, ...]) -> CoreConfig:
         """What a node is configured with."""
@@ -62,6 +60,7 @@ class Scope:
             synchro_timeout=0.0,
             election_timeout=5.0,
             replication_timeout=1.0,
+            replace=self.replace,
         )
 
     @property

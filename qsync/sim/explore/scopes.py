@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from election.fencing import Fencing
 from qsync.sim.explore.scope import EVERYBODY, EVERYTHING_HEARD, Scope
-from qsync.store.contract import NO_BALLOT
 
 _ALL = ((1, 2, 3),)
 _FOLLOWERS = ((2, 3),)
@@ -208,7 +207,6 @@ _QUICK = (
         prelude="elect 1",
         bounds={"wipes": 1, "campaigns": 1},
         alike=_FOLLOWERS,
-        ballot=NO_BALLOT,
         ordered=True,
         slow_disk=False,
         records=False,
@@ -221,7 +219,6 @@ _QUICK = (
         prelude="elect 1",
         bounds={"wipes": 1, "heartbeats": 2},
         alike=_FOLLOWERS,
-        ballot=NO_BALLOT,
         ordered=True,
         slow_disk=False,
         records=False,
@@ -236,7 +233,6 @@ _QUICK = (
         alike=((1, 3),),
         crashing=frozenset({2}),
         campaigning=frozenset({1, 3}),
-        ballot=NO_BALLOT,
         ordered=True,
         slow_disk=False,
         records=False,

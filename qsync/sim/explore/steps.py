@@ -134,7 +134,7 @@ class Worlds:
     def _ear(self, letter: int) -> tuple[int, int]:
         found = self._ears.get(letter)
         if found is None:
-            _, receiver, message = self._cast.letters[letter]
+            _, receiver, message, _ = self._cast.letters[letter]
             found = self._ears[letter] = (receiver - 1, last_term(message, self._scope.unheard))
         return found
 
