@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from admin import fields
 from admin.fields import Answer
+from admin.stored import SpacesSample
 from qsync.histogram import Spread
 
 STUCK_S = 5.0
@@ -224,6 +225,7 @@ class NodeSample:
     peers: tuple[PeerSample, ...] = ()
     lost: int = 0
     disk: DiskSample = field(default_factory=DiskSample)
+    spaces: SpacesSample = field(default_factory=SpacesSample)
     latency: Spread = field(default_factory=Spread)
     counters: Mapping[str, int] = field(default_factory=dict)
     refused: Mapping[str, int] = field(default_factory=dict)
@@ -276,7 +278,8 @@ class NodeSample:
     @property
     def healthy(self) -> bool:
         """It takes part and says of itself that nothing is wrong."""
-        return self.status == "running" and not self.quarantined and not self.disk.error
+        wrong = self.quarantined or self.disk.error or self.spaces.error
+        return self.status == "running" and not wrong
 
     @classmethod
     def read(cls, answer: Answer) -> "NodeSample":
@@ -314,6 +317,7 @@ class NodeSample:
             peers=tuple(PeerSample.read(each) for each in fields.maps(answer, "peers")),
             lost=fields.integer(fields.mapping(answer, "lost"), "count"),
             disk=DiskSample.read(fields.mapping(answer, "disk")),
+            spaces=SpacesSample.read(fields.mapping(answer, "spaces")),
             latency=Spread.read(fields.mapping(answer, "latency")),
             counters=fields.counts(answer, "counters"),
             refused=fields.counts(answer, "refused"),

@@ -1,20 +1,18 @@
 """One replica, pure: the core decides, the data follows. Node and simulator run it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from election.messages import Ballot, Index, Term
+from election.roles import Mode
 from qsync import errors
 from qsync.core.config import CoreConfig
 from qsync.core.configuration import Configuration
 from qsync.core.inputs import Input
 from qsync.core.machine import Machine
 from qsync.core.ready import (
-    LogAppended,
-    LogCut,
     LogEvent,
-    LogRestored,
-    LogRolledBack,
     Ready,
     Ticket,
 )
@@ -28,9 +26,7 @@ from qsync.data.overlay import Backing
 from qsync.data.request import Known, Limits, Once, Request
 from qsync.data.state import State
 from qsync.record import Entry, Lsn
-
-_REPLAY_STEP = 4096
-"""Entries read back from the log at a time."""
+from qsync.replaying import Lost, follow, next_stop, replay
 
 
 class Submitted(NamedTuple):
@@ -84,35 +80,30 @@ class Replica:
         """Called when the configuration is another one than before."""
         self.torn = False
         """An exception left it half changed: whoever holds it must stop, the log is whole."""
-        self._replay(folded)
+        self.lost: Lost | None = None
+        """Why the state is not there, and how far it is made anew; see `lose`."""
+        ledger = self.machine.ledger
+        ledger.events.clear()
+        replay(self._state, ledger, tail, after=folded, upto=ledger.log.last)
+        self._state.see(ledger.visible)
         self._obey()
 
     def __repr__(self) -> str:
         return repr(self.machine)
 
-    def _replay(self, folded: Index) -> None:
-        """Bring the state from the folded index to the end of the log, by the fates of the log."""
-        ledger = self.machine.ledger
-        ledger.events.clear()
-        first = int(folded) + 1
-        for stretch in ledger.limbo.stretches_above(folded):
-            end = stretch.rollback - 1
-            self._apply(first, end)
-            self._state.roll_back(stretch.first, Index(end))
-            first = end + 1
-        self._apply(first, ledger.log.last)
-        self._state.see(ledger.visible)
-
-    def _apply(self, first: int, last: int) -> None:
-        while first <= last:
-            upto = min(first + _REPLAY_STEP - 1, last)
-            self._state.apply(self._tail(Index(first), Index(upto)))
-            first = upto + 1
-
     @property
     def state(self) -> State:
-        """The spaces, as of everything the machine has decided."""
+        """The spaces, as of everything the machine has decided. Raises Rebuilding."""
         self.absorb()
+        if self.lost is not None:
+            raise errors.Rebuilding(str(self.lost))
+        return self._state
+
+    @property
+    def raw(self) -> State:
+        """The same even while it is made anew: for its counts, never for what it holds."""
+        if self.lost is None:
+            self.absorb()
         return self._state
 
     def start(self) -> None:
@@ -138,9 +129,7 @@ class Replica:
         execution refuses (Conflict, DuplicateKey, WrongTuple...): then nothing was appended.
         """
         self._check_writable()
-        if self._backlog or self.machine.ledger.events:
-            self.absorb()
-        state = self._state
+        state = self.state if self._backlog or self.machine.ledger.events else self._state
         if request.session and request.seq:
             seen = state.seen(request.session, request.seq)
             if isinstance(seen, Known):
@@ -149,7 +138,11 @@ class Replica:
                 raise _not_new(seen)
         if request.reads:
             request = self._grounded(request)
-        executed = state.execute(request)
+        try:
+            executed = state.execute(request)
+        except errors.Rebuilding as error:
+            self.lose(error.message)
+            raise
         if executed.schema is not None:
             self._check_settings(executed.schema.settings)
         self.torn = True
@@ -243,7 +236,10 @@ class Replica:
             self._follow_settings()
 
     def _follow_settings(self) -> None:
-        reconfigure(self.machine, overlaid(self._own, self._obeyed))
+        config = overlaid(self._own, self._obeyed)
+        if self.lost is not None:
+            config = replace(config, mode=Mode.VOTER)
+        reconfigure(self.machine, config)
         self.on_settings()
 
     # -- output
@@ -265,40 +261,86 @@ class Replica:
         if ledger.events:
             self._backlog += ledger.events
             ledger.events = []
+        if self.lost is not None:
+            self._backlog.clear()  # it is replayed from the log
+            return
         if self._backlog:
             self.torn = True
             backlog, self._backlog = self._backlog, []
-            for event in backlog:
-                self._follow(event)
-            self._obey()
+            try:
+                for event in backlog:
+                    follow(self._state, event)
+                self._obey()
+            except errors.Rebuilding as error:
+                self.torn = False  # all of it will be made anew
+                self.lose(error.message)
+                return
             self.torn = False
         self._state.see(ledger.visible)
 
-    def _follow(self, event: LogEvent) -> None:
-        state = self._state
-        if isinstance(event, LogAppended):
-            state.apply(event.entries)
-        elif isinstance(event, LogRolledBack):
-            state.roll_back(event.first, event.last)
-        elif isinstance(event, LogRestored):
-            state.restore(event.first, event.last)
-        else:
-            assert isinstance(event, LogCut)
-            state.cut(event.index)
-
     # -- folding
 
-    def fold(self, rows_max: int) -> Fold | None:
-        """The next slice of decided, durable rows for the spaces on disk; None without one."""
+    def fold(self, rows_max: int, upto: Index | None = None) -> Fold | None:
+        """The next slice of decided, durable rows for the spaces on disk; None without one.
+
+        `upto`: stop there, if it is not behind already.
+        """
         ledger = self.machine.ledger
         # Only what the log will still call confirmed after a restart.
-        upto = min(ledger.durable_confirmed, ledger.confirmed, ledger.written)
-        fold = self.state.fold(upto, rows_max)
-        return fold if fold.folded > self._state.folded else None
+        last = min(ledger.durable_confirmed, ledger.confirmed, ledger.written)
+        if self.lost is None:
+            state = self.state
+        elif self.lost.at is None:
+            return None
+        else:
+            state, last = self._state, min(last, self._state.visible)
+        if upto is not None and upto >= state.folded:
+            last = min(last, upto)
+        fold = state.fold(last, rows_max)
+        return fold if fold.folded > state.folded else None
 
     def folded_to(self, fold: Fold) -> None:
         """The store has the slice."""
         self._state.folded_to(fold)
+
+    # -- rows that cannot be trusted
+
+    def lose(self, why: str) -> None:
+        """Rows in the store cannot be trusted: nothing is served until they are made anew.
+
+        The log is whole, so this node goes on acking and voting; but it can execute nothing, so
+        it neither leads nor wants to.
+        """
+        if self.lost is None:
+            self.lost = Lost(why=why)
+            self.machine.disk.lost = why
+            self._follow_settings()
+
+    def rebuild(self, entries_max: int) -> bool:
+        """Replay some more of the log; true when the state is whole. Fold all in between.
+
+        First the store must be empty. After an error it has to be emptied, and all begins again.
+        """
+        lost, ledger = self.lost, self.machine.ledger
+        assert lost is not None
+        if lost.at is None:
+            former, lost.at = self._state, 0
+            self._state = State(former.backing, folded=Index(0), limits=former.limits)
+        lost.goal = min(ledger.durable_confirmed, ledger.confirmed, ledger.written)
+        end = next_stop(ledger, after=lost.at, entries_max=entries_max)
+        if end < lost.goal:
+            replay(self._state, ledger, self._tail, after=lost.at, upto=end)
+            self._state.see(Index(end))
+            lost.at = end
+            return False
+        self._backlog.clear()
+        ledger.events.clear()
+        replay(self._state, ledger, self._tail, after=lost.at, upto=ledger.log.last)
+        self._state.see(ledger.visible)
+        self.lost = self.machine.disk.lost = None
+        self._obeyed = self._state.schemas.head.settings
+        self._follow_settings()
+        return True
 
 
 def _nobody() -> None:

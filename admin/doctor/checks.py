@@ -32,6 +32,7 @@ CHECKS: tuple[Look, ...] = (
     limbo.rolled_back,
     limbo.outcomes_known,
     disks.disk_writes,
+    disks.rows_sound,
     disks.disk_answers,
     disks.disk_fast,
     disks.disks_even,

@@ -27,6 +27,24 @@ def disk_writes(facts: Facts) -> Iterator[Finding]:
             )
 
 
+def rows_sound(facts: Facts) -> Iterator[Finding]:
+    """The stored rows are what was stored."""
+    for node in facts.nodes:
+        if node.spaces.error:
+            yield critical(
+                node.name,
+                f"serves no data: {node.spaces.error}",
+                "wait until it has replayed its log; the other nodes answer meanwhile",
+            )
+        elif node.spaces.rebuilds:
+            yield warning(
+                node.name,
+                f"has made its rows anew from its log, {node.spaces.rebuilds} times since it "
+                "was started: they were not what had been stored",
+                "check its disk and memory; `qsync info events` tells what was found",
+            )
+
+
 def disk_answers(facts: Facts) -> Iterator[Finding]:
     """No write hangs."""
     for node in facts.nodes:

@@ -171,14 +171,15 @@ class Stopped:
         """
         from qsync.store.directory import Directory  # noqa: PLC0415 - LMDB is slow to import
         from qsync.store.log import LmdbLog  # noqa: PLC0415 - the same
-        from qsync.store.spaces import SpaceStore, is_trusted  # noqa: PLC0415 - the same
+        from qsync.store.mark import is_trusted  # noqa: PLC0415 - the same
+        from qsync.store.spaces import SpaceStore  # noqa: PLC0415 - the same
 
         if not is_trusted(self.path / "data"):
             return []
         with (
             Directory(self.path, wanted=logs.identity_of(self.path)) as directory,
             contextlib.closing(LmdbLog(directory.log, identity=directory.identity)) as log,
-            contextlib.closing(SpaceStore(directory.data)) as spaces,
+            contextlib.closing(SpaceStore(directory.data, repair=False)) as spaces,
             _told_of(self.path),
         ):
             log.recover()

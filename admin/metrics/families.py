@@ -185,6 +185,13 @@ FAMILIES: tuple[Family, ...] = (
     _gauge("disk_free_bytes", "room on the file system of the directory", lambda n: n.disk.free),
     _gauge("disk_size_bytes", "size of that file system", lambda n: n.disk.total),
     _count("disk_failures_total", "disk_failures", "writes of the log that failed"),
+    _gauge(
+        "spaces_error",
+        "1 while stored rows cannot be trusted and are made anew",
+        lambda n: bool(n.spaces.error),
+    ),
+    _count("spaces_rebuilds_total", "rebuilds", "times that the stored rows were made anew"),
+    _count("spaces_scrubs_total", "scrubs", "times that all stored rows were verified"),
     _gauge("overlay_rows", "row versions in memory, not folded yet", lambda n: n.disk.overlay_rows),
     _gauge("memory_max_bytes", "largest resident memory so far", lambda n: n.memory),
     _gauge("open_files", "file descriptors in use", lambda n: n.files[0] if n.files else None),

@@ -52,6 +52,8 @@ def _health(node: NodeSample, _: int | None) -> str | None:
         return f"quarantined: {node.quarantined}"
     if node.disk.error:
         return f"the log cannot be written: {node.disk.error}"
+    if node.spaces.error:
+        return node.spaces.error
     return None if node.healthy else f"status is {node.status}"
 
 

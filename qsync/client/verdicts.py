@@ -14,6 +14,7 @@ from qsync.errors import (
     QsyncError,
     QuorumTimeout,
     ReadOnly,
+    Rebuilding,
     RolledBack,
     SessionExpired,
     SyncQueueFull,
@@ -55,7 +56,7 @@ def _heard(error: QsyncError) -> Heard:
     match error:
         case SyncQueueFull():
             return Heard.REFUSED  # by the word of the request: it would not wait for room
-        case NotLeader() | ReadOnly() | Unavailable() | Overloaded():
+        case NotLeader() | ReadOnly() | Unavailable() | Overloaded() | Rebuilding():
             return Heard.NOT_NOW
         case OutcomeUnknown():
             return Heard.CUT if error.details.get(CUT) else Heard.OPEN

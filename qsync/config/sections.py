@@ -162,6 +162,9 @@ class StoreSection:
         duration("1ms", "1h"), "100ms", "how often confirmed rows go from memory to the spaces"
     )
     fold_rows_max: int = option(integer(1, 1_000_000), "200", "rows folded in one go")
+    scrub_interval: float = option(
+        duration("0s", "30d"), "1h", "how often all stored rows are verified; 0: only when read"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,8 @@ class Disk:
         self.error: str | None = None
         self.quarantined = quarantined
         """What was damaged at or below what had been acked, when the node started."""
+        self.lost: str | None = None
+        """Why the spaces cannot be read and are made anew from the log; None when all is well."""
         self._ledger = ledger
         self._began = 0.0
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 from qsync.core.stopping import GivingUp, HandOver, Stopping
 
 if TYPE_CHECKING:
+    from qsync.core.disk import Disk
     from qsync.core.machine import Machine
 
 
@@ -21,6 +22,7 @@ class Why(StrEnum):
     TRANSFER = "transfer"
     DEMOTED = "demoted"
     DISK = "disk"
+    SPACES = "spaces"
     STRANGER = "stranger"
     SPLIT_BRAIN = "split_brain"
     QUARANTINE = "quarantine"
@@ -81,6 +83,15 @@ def disk(*, error: str) -> Reason:
     )
 
 
+def spaces(*, why: str) -> Reason:
+    """The rows on disk cannot be trusted."""
+    return Reason(
+        why=Why.SPACES,
+        text=f"the spaces are made anew from the log: {why}",
+        lifts="all of the log is replayed",
+    )
+
+
 CONFIG = Reason(why=Why.CONFIG, text="read_only is set", lifts="set read_only to false")
 DEMOTED = Reason(
     why=Why.DEMOTED,
@@ -120,8 +131,7 @@ def reasons_of(machine: "Machine") -> Iterator[Reason]:
     yield from _standing(machine)
     if machine.follower.split is not None:
         yield split_brain(text=str(machine.follower.split))
-    if machine.disk.error is not None:
-        yield disk(error=machine.disk.error)
+    yield from _of_the_disk(machine.disk)
     leader = machine.leader
     if leader is None:
         if machine.raft.fenced:
@@ -151,3 +161,10 @@ def _standing(machine: "Machine") -> Iterator[Reason]:
         yield stranger(me=machine.config.me) if founded else UNFOUNDED
     if not machine.raft.ballot.member:
         yield quarantine(text=machine.disk.quarantined or "the log was damaged in a former life")
+
+
+def _of_the_disk(found: "Disk") -> Iterator[Reason]:
+    if found.error is not None:
+        yield disk(error=found.error)
+    if found.lost is not None:
+        yield spaces(why=found.lost)

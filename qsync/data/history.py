@@ -13,7 +13,7 @@ from qsync.data.overlay import Backing, Overlay, View
 from qsync.data.request import Executed, Seen, SessionChange, Txn, Write
 from qsync.data.schema import Schema
 from qsync.data.sessions import Sessions
-from qsync.errors import QsyncError
+from qsync.errors import QsyncError, Rebuilding
 from qsync.record import HEADER_SIZE, Entry, Kind
 
 _TXN = int(Kind.TXN)
@@ -215,6 +215,8 @@ class History:
             for space, key, row in effects:
                 if space != schema.SESSION:
                     draft.replay(space, key, row)
+        except Rebuilding:
+            raise  # nothing is wrong with the entry
         except QsyncError as error:
             # It was executed without an entry whose rollback we have not heard of yet, or after
             # one of no say: what is before it will change, or it will be cut.

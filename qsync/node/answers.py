@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from qsync import record
 from qsync.core import operate
-from qsync.errors import ProtocolError, WrongKey
+from qsync.errors import ProtocolError, Rebuilding, WrongKey
 from qsync.wire import replies, verbs
 from qsync.wire.verbs import Verb
 
@@ -46,7 +46,18 @@ class Answers:
         return own + sum(1 for each in leader.counted() if each.match >= index)
 
     def read(self, request: Reading) -> bytes:
-        """The reply to a read that need not wait any longer. Raises what the data refuses."""
+        """The reply to a read that need not wait any longer. Raises what the data refuses.
+
+        A row that is not as it was stored costs this node all of its rows, and nobody a wrong
+        answer.
+        """
+        try:
+            return self._read(request)
+        except Rebuilding as error:
+            self._replica.lose(error.message)
+            raise
+
+    def _read(self, request: Reading) -> bytes:
         state = self._replica.state
         seen = self._replica.machine.ledger.shown
         match request:
@@ -139,10 +150,14 @@ class Answers:
         """Hashes over the visible rows."""
         state = self._replica.state
         visible = int(self._replica.machine.ledger.visible)
-        if request.space is None:
-            found = state.digests()
-        else:
-            found = {str(request.space): state.digest(request.space)}
+        try:
+            if request.space is None:
+                found = state.digests()
+            else:
+                found = {str(request.space): state.digest(request.space)}
+        except Rebuilding as error:
+            self._replica.lose(error.message)
+            raise
         return replies.reply(request.id, visible, int(state.folded), found)
 
     def dry_run(self, request: verbs.DryRun) -> bytes:

@@ -7,7 +7,7 @@ replicas forget the session at the same place of the log (protocol.md section 5)
 from collections.abc import Collection
 
 from qsync.data.request import Op, Request
-from qsync.errors import QsyncError
+from qsync.errors import QsyncError, Rebuilding
 from qsync.replica import Replica
 
 BATCH_MAX = 100
@@ -35,7 +35,10 @@ class Expiry:
         if machine.term != self._term:
             # A new leadership gives every session a full period: it did not see their last use.
             self._term, self._used = machine.term, {}
-        known: Collection[bytes] = self._replica.state.sessions.head
+        try:
+            known: Collection[bytes] = self._replica.state.sessions.head
+        except Rebuilding:
+            return 0  # this node leads no longer
         if not known:
             return 0
         for session in known:

@@ -4,7 +4,8 @@ import contextlib
 
 import trio
 
-from qsync.errors import StoreError
+from qsync.errors import Rebuilding, StoreError
+from qsync.node.care import Care
 from qsync.node.timeline import Timeline
 from qsync.replica import Replica
 from qsync.store.contract import Spaces
@@ -29,6 +30,7 @@ class Folding:
         timeline: Timeline,
         interval: float,
         rows_max: int,
+        scrub_interval: float,
     ) -> None:
         self.error: str | None = None
         self._replica = replica
@@ -40,6 +42,7 @@ class Folding:
         self.durable = 0
         """Up to here the rows are known to be on the disk, not only given to the system."""
         self._goal = 0
+        self.care = Care(replica, spaces, timeline=timeline, interval=scrub_interval)
 
     @property
     def hurried(self) -> bool:
@@ -54,16 +57,13 @@ class Folding:
         """Fold until cancelled."""
         while True:
             await trio.sleep(self._interval)
-            now = trio.current_time()
-            few = self._replica.state.overlay_rows < ROWS_MIN
-            if few and now - self._last < PATIENCE and not self.hurried:
-                continue
-            self._last = now
             try:
-                while await self._burst():
-                    pass
-                if self.hurried:
-                    self.durable = int(await trio.to_thread.run_sync(self._spaces.sync))
+                if self._replica.lost is not None:
+                    await self.care.rebuild(self._burst)
+                else:
+                    await self._regular(trio.current_time())
+            except Rebuilding as error:
+                self._replica.lose(error.message)
             except StoreError as error:
                 # The log carries durability: rows stay in memory until the disk takes them again.
                 if self.error is None:
@@ -72,6 +72,17 @@ class Folding:
                 await trio.sleep(RETRY_DELAY)
             else:
                 self.error = None
+
+    async def _regular(self, now: float) -> None:
+        self.care.tick(now)
+        few = self._replica.raw.overlay_rows < ROWS_MIN
+        if few and now - self._last < PATIENCE and not self.hurried:
+            return
+        self._last = now
+        while await self._burst():
+            pass
+        if self.hurried:
+            self.durable = int(await trio.to_thread.run_sync(self._spaces.sync))
 
     async def _burst(self) -> bool:
         """One transaction, a slice at a time; false when there is nothing to fold."""

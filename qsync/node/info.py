@@ -230,7 +230,7 @@ def memory(node: "Node") -> dict[str, object]:
     return {
         "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIBI,
         "tx": ledger.queue_bytes,
-        "overlay_rows": node.replica.state.overlay_rows,
+        "overlay_rows": node.replica.raw.overlay_rows,
         "net": sum(each.backlog_bytes for each in node.reactor.connections()),
         "data": node.storage.spaces.bytes_used(),
         "log": node.storage.log.bytes_used(),
@@ -239,7 +239,7 @@ def memory(node: "Node") -> dict[str, object]:
 
 def gc(node: "Node") -> dict[str, object]:
     """What of the log is still needed, and how far the spaces on disk are."""
-    folded = int(node.replica.state.folded)
+    folded = int(node.replica.raw.folded)
     return {
         "vclock": _vclock_at(node, folded),
         "signature": folded,
@@ -262,6 +262,7 @@ def health(node: "Node") -> dict[str, object]:
     checks = {
         "box": None if status(node) == "running" else f"status is {status(node)}",
         "disk": disk,
+        "spaces": None if node.replica.lost is None else str(node.replica.lost),
         "writer": f"a write takes {stuck:.1f} s already" if stuck > STUCK_S else None,
         "leader": None if leader else f"nobody leads in term {machine.term}",
     }

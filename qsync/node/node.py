@@ -13,7 +13,7 @@ import trio
 from qsync.config import Address, NodeConfig
 from qsync.core import border
 from qsync.core.inputs import Input
-from qsync.errors import ConfigError, StoreError
+from qsync.errors import ConfigError, Rebuilding, StoreError
 from qsync.node import info, mishaps, view
 from qsync.node.answers import Answers
 from qsync.node.assembly import Storage, core_config, data_limits, founding, open_storage
@@ -52,19 +52,7 @@ class Node:
         self.address: str = str(config.address)
         self._born = trio.current_time()
         self.timeline = Timeline(storage.directory.path / "timeline.jsonl")
-        self.replica: Replica = Replica(
-            core_config(config, instance=storage.directory.identity.instance),
-            ballot=storage.recovered.ballot,
-            confirmed=storage.recovered.confirmed,
-            headers=storage.log.headers(),
-            tail=storage.log.entries,
-            backing=storage.spaces,
-            folded=storage.spaces.folded,
-            founding=founding(storage.directory.identity),
-            quarantined=storage.quarantined,
-            life=secrets.randbits(31),
-            limits=data_limits(config),
-        )
+        self.replica: Replica = _replica(config, storage)
         self.reactor = Reactor(
             begin=self._begin,
             turn=self._turn,
@@ -90,6 +78,7 @@ class Node:
             timeline=self.timeline,
             interval=config.store.fold_interval,
             rows_max=config.store.fold_rows_max,
+            scrub_interval=config.store.scrub_interval,
         )
 
     def _loop(self, token: trio.lowlevel.TrioToken) -> Loop:
@@ -185,6 +174,8 @@ class Node:
         for kind in (LINKS, EXPIRY, SWEEP):
             self.loop.timers.at(kind, now)
         self.loop.turn()
+        if self.storage.spaces.rebuilt is not None:
+            self.timeline.note("spaces_rebuilt", {"why": self.storage.spaces.rebuilt})
         self.timeline.note("started", {"pid": os.getpid(), "term": self.replica.machine.term})
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.reactor.run)
@@ -304,8 +295,34 @@ class Node:
             "stalled": self.loop.writer.busy_since is not None,
             "busy_s": self.loop.writer.busy_s,
             "error": disk_error(self),
-            "overlay_rows": self.replica.state.overlay_rows,
+            "overlay_rows": self.replica.raw.overlay_rows,
         }
+
+
+def _replica(config: NodeConfig, storage: Storage) -> Replica:
+    """From what is stored. Rows that cannot be read are made anew from the log."""
+
+    def make() -> Replica:
+        return Replica(
+            core_config(config, instance=storage.directory.identity.instance),
+            ballot=storage.recovered.ballot,
+            confirmed=storage.recovered.confirmed,
+            headers=storage.log.headers(),
+            tail=storage.log.entries,
+            backing=storage.spaces,
+            folded=storage.spaces.folded,
+            founding=founding(storage.directory.identity),
+            quarantined=storage.quarantined,
+            life=secrets.randbits(31),
+            limits=data_limits(config),
+        )
+
+    try:
+        return make()
+    except Rebuilding as error:
+        storage.spaces.rebuilt = error.message
+        storage.spaces.wipe()
+        return make()
 
 
 def disk_error(node: Node) -> str | None:

@@ -61,13 +61,14 @@ def status(node: "Node") -> dict[str, object]:
         "written": int(ledger.written),
         "confirmed": int(ledger.confirmed),
         "visible": int(ledger.visible),
-        "folded": int(node.replica.state.folded),
+        "folded": int(node.replica.raw.folded),
         "synchro": synchro(machine),
         "election": election(machine),
         "nodes": [[peer.id, peer.name, node.address_of(peer.id)] for peer in config.peers],
         "peers": peers(node),
         "lost": lost(node),
         "disk": node.disk() | room(node),
+        "spaces": spaces(node),
         "counters": counters(node),
         "latency": node.requests.tickets.latency.spread().describe(),
         "events": node.timeline.counts.total(),
@@ -209,7 +210,21 @@ def counters(node: "Node") -> dict[str, object]:
         "transactions_rolled_back": sums["rollback"],
         "disk_failures": counts["disk_failed"],
         "events_unwritten": node.timeline.unwritten,
+        "rebuilds": node.folding.care.rebuilds,
+        "scrubs": node.folding.care.scrubs,
         "turns": node.loop.turns,
+    }
+
+
+def spaces(node: "Node") -> dict[str, object]:
+    """The rows on disk: whether they can be trusted, and how far they are made anew."""
+    lost, care = node.replica.lost, node.folding.care
+    return {
+        "error": None if lost is None else str(lost),
+        "replayed": None if lost is None else lost.at,
+        "to_replay": None if lost is None else lost.goal,
+        "rebuilds": care.rebuilds,
+        "scrubs": care.scrubs,
     }
 
 

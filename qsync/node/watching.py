@@ -149,8 +149,8 @@ class Watching:
         """True when it is answered."""
         if parked.connection.closed:
             return True
-        shape = self._replica.state.schemas.shown
         try:
+            shape = self._replica.state.schemas.shown
             found = feed.read(self._replica.machine.ledger, shape, parked.after, parked.wanted)
         except QsyncError as error:
             self._send(parked.connection, replies.failed(parked.id, error))

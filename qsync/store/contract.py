@@ -7,6 +7,7 @@ from typing import Protocol
 from election.messages import Ballot, Index, Replica, Term
 from qsync.core.ready import Write
 from qsync.record import Entry
+from qsync.store.seals import Sums
 
 NO_BALLOT = Ballot(term=Term(0), vote=None, member=True)
 """The ballot of a new directory. Whatever ran under its replica id before was another instance, so
@@ -128,7 +129,11 @@ class Fold(Protocol):
 
 
 class Spaces(Protocol):
-    """The folded spaces: an ordered map of physical keys, exact at index `folded`."""
+    """The folded spaces: an ordered map of physical keys, exact at index `folded`.
+
+    A row that is not what was folded is never given out: `Rebuilding` is raised, and then `wipe`
+    and the log make all of them anew.
+    """
 
     @property
     def folded(self) -> Index:
@@ -154,6 +159,16 @@ class Spaces(Protocol):
 
     def wipe(self) -> None:
         """Forget every row: they are rebuilt from the log."""
+
+    @property
+    def sums(self) -> Sums:
+        """What the rows of each space add up to, at index `folded`; kept by every fold."""
+
+    def scrub(self, rows_max: int) -> bool:
+        """Look at the next so many rows; true when all are as they were folded, and begin again.
+
+        Folds in between are fine. Raises Rebuilding when a row was changed, lost or added.
+        """
 
     def digest(self, lo: bytes, hi: bytes) -> str:
         """A hash over the rows with `lo <= key < hi`, in key order."""

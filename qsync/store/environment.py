@@ -21,7 +21,7 @@ _DATABASES_MAX = 8
 _CHUNK_FIRST, _CHUNK_MAX = 16, 1024
 _CHUNK_BYTES_MAX = 8 << 20
 _ASIDE_MAX = 9
-_FILE = "data.mdb"
+FILE = "data.mdb"
 
 T = TypeVar("T")
 Databases = dict[str, "_Database"]
@@ -61,7 +61,7 @@ class Environment:
         self._moving = threading.RLock()
         self._flushing = threading.Lock()
         self._env, self._dbs = self._open(create=True)
-        self._file = _identity(self.path / _FILE)
+        self._file = identity_of(self.path / FILE)
 
     def update(self, change: Callable[["Transaction[bytes]"], T]) -> T:
         """Run `change` in one write transaction and commit it. All of it, or nothing.
@@ -161,14 +161,14 @@ class Environment:
     def gone(self) -> str | None:
         """Why the file that is open is not the one at its path any more; None while it is."""
         try:
-            here = _identity(self.path / _FILE)
+            here = identity_of(self.path / FILE)
         except StoreError as error:
             return error.message
         if here == self._file:
             return None
         if here is None:
-            return f"{self.path / _FILE} is not there any more"
-        return f"{self.path / _FILE} is another file than the one that was opened"
+            return f"{self.path / FILE} is not there any more"
+        return f"{self.path / FILE} is another file than the one that was opened"
 
     def bytes_used(self) -> int:
         """The size of the map that holds data or has held it."""
@@ -197,7 +197,7 @@ class Environment:
             )
             try:
                 self._map_size = int(env.info()["map_size"])
-                _cover(env, self.path / _FILE)
+                _cover(env, self.path / FILE)
                 dbs = {name: env.open_db(name.encode(), create=create) for name in self._names}
                 if create:
                     # Always: whoever made the files may have been killed before their names
@@ -265,8 +265,8 @@ def _cover(env: lmdb.Environment, file: Path) -> None:
         os.truncate(file, size)
 
 
-def _identity(file: Path) -> tuple[int, int] | None:
-    """Device and inode; None when there is no such file."""
+def identity_of(file: Path) -> tuple[int, int] | None:
+    """Device and inode; None when there is nothing of that name. Raises StoreError."""
     try:
         found = file.stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -1,36 +1,29 @@
-"""The folded spaces in LMDB: written lazily, and wiped when a crash left them of uncertain age."""
+"""The folded spaces in LMDB: every row with a checksum, and wiped when they cannot be trusted."""
 
-import os
-import shutil
-import struct
-import threading
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from zlib import crc32
+
+import lmdb
 
 from election.messages import Index
-from qsync.store import faults, longkeys
+from qsync.errors import Damaged, DirectoryGone, Rebuilding, StoreError, WrongFormat
+from qsync.store import longkeys, mark, seals
 from qsync.store.contract import Fold
 from qsync.store.digest import digest
-from qsync.store.environment import MAP_SIZE, MAP_SIZE_MAX, Environment, sync_directory
+from qsync.store.environment import FILE, MAP_SIZE, MAP_SIZE_MAX, Environment, identity_of
+from qsync.store.head import HEAD_KEY, META, ROWS, SUM_KEY, Head
+from qsync.store.mark import MARK, Marking
+from qsync.store.seals import PACK, RESIDUE, SEAL_SIZE, Changes, Sums
 
 if TYPE_CHECKING:
-    from lmdb import Transaction
+    from lmdb import Transaction, _Database
 
-_ROWS, _META = "rows", "meta"
-_FOLDED_KEY = b"folded"
-_FOLDED = struct.Struct(">Q")
-_CLEAN, _DIRTY = "clean", "dirty"
-_MARK = "mark"
+_ROWS, _META = ROWS.decode(), META.decode()
 _CHUNK_FIRST, _CHUNK_MAX = 16, 1024
-
-
-def boot_id() -> str:
-    """Names this run of the operating system; empty where it cannot be told."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
-        return ""
+_END: Final = b"\xff" * (longkeys.KEY_MAX + 1)
+_NOT_OURS = (Damaged, WrongFormat, DirectoryGone)
 
 
 class SpaceStore:
@@ -38,8 +31,12 @@ class SpaceStore:
 
     A mark beside the rows says whether there are commits that were not flushed, and in which run
     of the operating system. When that system crashes LMDB's pages are of any age, so the rows are
-    wiped on opening, and `rebuilt` says so; a crash of the process alone does no harm.
-    One thread gets, scans and folds; `sync` may run in another.
+    wiped on opening, and `rebuilt` says why; a crash of the process alone does no harm. What was
+    closed in order must be the same file again, byte for byte; anything else is looked at page
+    by page and row by row before LMDB sees it (see `mark`).
+
+    What does not verify later is never given out: `Rebuilding` says that the rows are to be wiped
+    and made anew from the log. One thread gets, scans and folds; `sync` may run in another.
     """
 
     def __init__(
@@ -49,36 +46,66 @@ class SpaceStore:
         boot: str | None = None,
         map_size: int = MAP_SIZE,
         map_size_max: int = MAP_SIZE_MAX,
+        repair: bool = True,
     ) -> None:
-        """Open DIR/data. `boot` is this run's `boot_id()` unless a test says otherwise."""
-        self._mark_file = path / _MARK
-        self._boot = boot_id() if boot is None else boot
-        self._marking = threading.Lock()
-        self.rebuilt = _discard_untrusted(path, self._boot)
+        """Open DIR/data. `boot` is this run's `boot_id()` unless a test says otherwise.
+
+        Without `repair` nothing is ever wiped: somebody only wants to look.
+        """
+        self._path = path
+        self._boot = mark.boot_id() if boot is None else boot
+        self._maps = (map_size, map_size_max)
+        self._view: Transaction[bytes] | None = None
+        self._scrub: _Scrub | None = None
+        self.rebuilt = mark.discard_untrusted(path, self._boot) if repair else None
+        """Why there were rows that could not be trusted; None if there were none."""
+        try:
+            self._open(seals=repair)
+        except (Damaged, WrongFormat) as error:
+            if not repair:
+                raise
+            self.rebuilt = error.message
+            mark.remove(path)
+            self._open(seals=True)
+        self._home = identity_of(path.parent)
+
+    def _open(self, *, seals: bool) -> None:
+        size, limit = self._maps
         self._env = Environment(
-            path,
+            self._path,
             databases=(_ROWS, _META),
             durable=False,
-            map_size=map_size,
-            map_size_max=map_size_max,
+            map_size=size,
+            map_size_max=limit,
         )
         self._rows = self._env.db(_ROWS)
-        self._view: Transaction[bytes] | None = None
-        self._changing = False
-        self._clean = _read_mark(self._mark_file) == _CLEAN
-        stored = self._env.read(lambda txn: txn.get(_FOLDED_KEY, db=self._env.db(_META)))
-        self.folded = Index(_FOLDED.unpack(stored)[0] if stored else 0)
-        if not self._mark_file.exists():
+        self._mark = Marking(self._path / MARK, self._boot, seals=seals)
+        try:
+            kept = self._env.read(lambda txn: dict(txn.cursor(db=self._env.db(_META))))
+            head, sums = _numbers(self._path, kept)
+        except BaseException:
+            self._env.close()
+            raise
+        self.folded, self.sums = head.folded, sums
+        if not (self._path / MARK).exists():
             self.sync()
 
     def get(self, key: bytes) -> bytes | None:
         """The value at `key`."""
-        view = self._view or self._begin()
-        if len(key) <= longkeys.HEAD_SIZE:
-            return view.get(key, db=self._rows) if key else None
-        short = longkeys.stored_key(key)
-        stored = view.get(short, db=self._rows)
-        return None if stored is None else longkeys.read((short, stored))[1]
+        if not key:
+            return None
+        is_short = len(key) <= longkeys.HEAD_SIZE
+        name = key if is_short else longkeys.stored_key(key)
+        try:
+            stored = (self._view or self._begin()).get(name, db=self._rows)
+        except (lmdb.Error, StoreError) as error:
+            raise self._lost(str(error)) from error
+        if stored is None:
+            return None
+        if crc32(stored, crc32(name)) != RESIDUE:
+            raise self._lost("the checksum of a row does not hold")
+        value = stored[:-SEAL_SIZE]
+        return value if is_short else longkeys.read((name, value))[1]
 
     def scan(self, lo: bytes, hi: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
         """The rows with `lo <= key < hi`, in order. A fold meanwhile may be seen in part."""
@@ -99,54 +126,64 @@ class SpaceStore:
         In key order: neighbours share a page, and a page is written once.
         """
         assert fold.folded >= self.folded
-        key, value = longkeys.stored_key, longkeys.stored_value
-        puts, deletes = sorted(fold.puts), sorted(fold.deletes)
+        passed = b"" if self._scrub is None else self._scrub.at
+        change = _Change(fold, rows_max=max(1, rows_max), sums=self.sums, passed=passed)
 
-        def commit(txn: "Transaction[bytes]") -> Generator[None, None, None]:
-            rows = self._env.db(_ROWS)
-            for at in range(0, len(deletes), max(1, rows_max)):
-                for gone in deletes[at : at + rows_max]:
-                    txn.delete(key(gone), db=rows)
-                yield
-            for at in range(0, len(puts), max(1, rows_max)):
-                for name, content in puts[at : at + rows_max]:
-                    txn.put(key(name), value(name, content), db=rows)
-                yield
-            txn.put(_FOLDED_KEY, _FOLDED.pack(fold.folded), db=self._env.db(_META))
+        def commit(txn: "Transaction[bytes]") -> Iterator[None]:
+            return change.commit(txn, self._env.db(_ROWS), self._env.db(_META))
 
-        self._begin_change()
+        self._mark.begin()
+        self._end_view()
+        done = False
         try:
             yield from self._env.update_in_steps(commit, pause=self._end_view)
-            with self._marking:
-                self.folded = fold.folded
+            done = True
+            self.folded = fold.folded
+            self.sums.add(change.all)
+            if self._scrub is not None:
+                self._scrub.found.add(change.behind)
+        except _NOT_OURS as error:
+            if isinstance(error, DirectoryGone) and not self._is_at_home():
+                raise
+            raise self._lost(error.message) from error
         finally:
-            self._changing = False
+            self._mark.end(done=done)
 
     def sync(self) -> Index:
         """Make what is folded durable; the index up to which it is."""
-        upto = self.folded
+        upto, changes = self.folded, self._mark.changes
         self._env.sync()
-        with self._marking:
-            if self.folded == upto and not self._clean and not self._changing:
-                # First: when writing fails the mark may say so all the same, and must be changed.
-                self._clean = True
-                _write_mark(self._mark_file, _CLEAN)
+        self._mark.flushed(changes)
         return upto
 
     def wipe(self) -> None:
-        """Forget every row: they are rebuilt from the log."""
+        """Forget every row, and the file they were in: they are rebuilt from the log."""
+        self._end_view()
+        if not self._is_at_home():
+            raise DirectoryGone(f"{self._path.parent} is not the directory that was opened")
+        self._env.close()
+        self._scrub = None
+        mark.remove(self._path)
+        self._open(seals=True)
 
-        def commit(txn: "Transaction[bytes]") -> None:
-            txn.drop(self._env.db(_ROWS), delete=False)
-            txn.delete(_FOLDED_KEY, db=self._env.db(_META))
+    def scrub(self, rows_max: int) -> bool:
+        """Look at the next so many rows; true when all are as they were folded, and begin again.
 
-        self._begin_change()
-        try:
-            self._env.update(commit)
-            with self._marking:
-                self.folded = Index(0)
-        finally:
-            self._changing = False
+        Folds in between are fine. Raises Rebuilding when a row was changed, lost or added.
+        """
+        scrub = self._scrub = self._scrub or _Scrub()
+        rows = self._forward(scrub.at, _END, rows_max, scrub.at)
+        seen = Changes()
+        for key, value in rows:
+            seen.put(key, seals.seal(key, value))
+        scrub.found.add(seen)
+        if len(rows) == rows_max:
+            scrub.at = rows[-1][0]
+            return False
+        self._scrub = None
+        if scrub.found != self.sums:
+            raise self._lost("the rows are not those that were folded")
+        return True
 
     def digest(self, lo: bytes, hi: bytes) -> str:
         """A hash over the rows with `lo <= key < hi`, in key order."""
@@ -160,20 +197,24 @@ class SpaceStore:
         """Make durable and release."""
         self.sync()
         self.abandon()
+        self._mark.seal(self._path / FILE)
 
     def abandon(self) -> None:
         """Release without flushing, as when the process dies."""
         self._end_view()
         self._env.close()
 
-    def _begin_change(self) -> None:
-        """The mark must be on the disk before anything is that is not flushed."""
-        with self._marking:
-            if self._clean:
-                _write_mark(self._mark_file, self._boot or _DIRTY)
-                self._clean = False
-            self._changing = True
-        self._end_view()
+    def _lost(self, why: str) -> Rebuilding:
+        """From now on nobody vouches for the file, unless it is made anew."""
+        self._mark.distrust()
+        return Rebuilding(f"rows that are stored cannot be trusted: {why}")
+
+    def _is_at_home(self) -> bool:
+        """Is the directory above the one that it was? Else there is nothing of ours to mend."""
+        try:
+            return identity_of(self._path.parent) == self._home
+        except StoreError:
+            return False
 
     def _begin(self) -> "Transaction[bytes]":
         self._view, self._rows = self._env.begin(), self._env.db(_ROWS)
@@ -203,71 +244,113 @@ class SpaceStore:
     ) -> list[tuple[bytes, bytes]]:
         """Up to `size` rows from `lo` on, without the one that was `seen`."""
         found: list[tuple[bytes, bytes]] = []
-        with (self._view or self._begin()).cursor(db=self._rows) as cursor:
-            here = cursor.set_range(lo) if lo else cursor.first()
-            if here and cursor.key() == seen:
-                here = cursor.next()
-            while here and len(found) < size:
-                item = cursor.item()
-                if item[0] >= hi:
-                    break
-                found.append(item)
-                here = cursor.next()
-        return found
+        try:
+            with (self._view or self._begin()).cursor(db=self._rows) as cursor:
+                here = cursor.set_range(lo) if lo else cursor.first()
+                if here and cursor.key() == seen:
+                    here = cursor.next()
+                for row in cursor.iternext() if here else ():
+                    if row[0] >= hi:
+                        break
+                    found.append(row)
+                    if len(found) == size:
+                        break
+        except (lmdb.Error, StoreError) as error:
+            raise self._lost(str(error)) from error
+        return self._opened(found)
 
     def _backward(
         self, lo: bytes, hi: bytes, size: int, _seen: bytes | None
     ) -> list[tuple[bytes, bytes]]:
         """Up to `size` rows below `hi`, last first."""
         found: list[tuple[bytes, bytes]] = []
-        with (self._view or self._begin()).cursor(db=self._rows) as cursor:
-            here = cursor.prev() if cursor.set_range(hi) else cursor.last()
-            while here and len(found) < size:
-                item = cursor.item()
-                if item[0] < lo:
-                    break
-                found.append(item)
-                here = cursor.prev()
+        try:
+            with (self._view or self._begin()).cursor(db=self._rows) as cursor:
+                here = cursor.prev() if cursor.set_range(hi) else cursor.last()
+                for row in cursor.iterprev() if here else ():
+                    if row[0] < lo:
+                        break
+                    found.append(row)
+                    if len(found) == size:
+                        break
+        except (lmdb.Error, StoreError) as error:
+            raise self._lost(str(error)) from error
+        return self._opened(found)
+
+    def _opened(self, rows: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        """Their values, if all of them verify."""
+        found = [
+            (key, stored[:-SEAL_SIZE])
+            for key, stored in rows
+            if crc32(stored, crc32(key)) == RESIDUE
+        ]
+        if len(found) < len(rows):
+            raise self._lost("the checksum of a row does not hold")
         return found
 
 
-def is_trusted(path: Path, *, boot: str | None = None) -> bool:
-    """There are rows in DIR/data, and no crash of the system may have mixed them up."""
-    mark, here = _read_mark(path / _MARK), boot_id() if boot is None else boot
-    return path.exists() and (mark == _CLEAN or (bool(mark) and mark == here))
+def _numbers(path: Path, kept: dict[bytes, bytes]) -> tuple[Head, Sums]:
+    """What stands beside the rows. Raises Damaged."""
+    head = Head.unpack(kept[HEAD_KEY]) if HEAD_KEY in kept else Head(Index(0))
+    sums = mark.stored_sums(kept)
+    if head is None or sums is None:
+        raise Damaged(f"{path} is of another release, or its index is damaged")
+    return head, sums
 
 
-def _discard_untrusted(path: Path, boot: str) -> bool:
-    """Remove rows that are not to be trusted; whether there were any."""
-    if not path.exists() or is_trusted(path, boot=boot):
-        return False
-    try:
-        shutil.rmtree(path)
-    except OSError as error:
-        raise faults.typed(error, path) from error
-    return True
+class _Change:
+    """A fold on its way into a transaction, and what it changes of the sums."""
+
+    def __init__(self, fold: Fold, *, rows_max: int, sums: Sums, passed: bytes) -> None:
+        """`passed`: how far a scrub has come; what changes up to there it has counted already."""
+        self._puts, self._deletes = sorted(fold.puts), sorted(fold.deletes)
+        self._folded = fold.folded
+        self._rows_max = rows_max
+        self._sums = sums
+        self._passed = passed
+        self.all, self.behind = Changes(), Changes()
+
+    def commit(
+        self, txn: "Transaction[bytes]", rows: "_Database", numbers: "_Database"
+    ) -> Iterator[None]:
+        """In steps. It may be run again, from the start."""
+        self.all, self.behind = Changes(), Changes()
+        yield from self._delete(txn, rows)
+        yield from self._put(txn, rows)
+        for group, each in self.all.upon(self._sums):
+            if each.rows:
+                txn.put(SUM_KEY + group, seals.pack(group, each), db=numbers)
+            else:
+                txn.delete(SUM_KEY + group, db=numbers)
+        txn.put(HEAD_KEY, Head(self._folded).pack(), db=numbers)
+
+    def _delete(self, txn: "Transaction[bytes]", rows: "_Database") -> Iterator[None]:
+        for at in range(0, len(self._deletes), self._rows_max):
+            for key in map(longkeys.stored_key, self._deletes[at : at + self._rows_max]):
+                was = txn.pop(key, db=rows)
+                if was is not None:
+                    self.all.take(key, was)
+                    if key <= self._passed:
+                        self.behind.take(key, was)
+            yield
+
+    def _put(self, txn: "Transaction[bytes]", rows: "_Database") -> Iterator[None]:
+        replace, put, passed = txn.replace, self.all.put, self._passed
+        for at in range(0, len(self._puts), self._rows_max):
+            for name, content in self._puts[at : at + self._rows_max]:
+                key = longkeys.stored_key(name)
+                value = longkeys.stored_value(name, content)
+                number = crc32(value, crc32(key))
+                was = replace(key, value + PACK(number), db=rows)
+                put(key, number, was=was)
+                if key <= passed:
+                    self.behind.put(key, number, was=was)
+            yield
 
 
-def _read_mark(file: Path) -> str | None:
-    try:
-        return file.read_text(encoding="utf-8").strip()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise faults.typed(error, file) from error
+class _Scrub:
+    """How far a look at all rows has come, and the sums of what it has seen."""
 
-
-def _write_mark(file: Path, mark: str) -> None:
-    """Durable when it returns. At every moment there is a whole mark, the former or the new one."""
-    unready = file.with_suffix(".new")
-    try:
-        handle = os.open(unready, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644)
-        try:
-            os.write(handle, mark.encode())
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-        unready.rename(file)
-        sync_directory(file.parent)
-    except OSError as error:
-        raise faults.typed(error, file.parent) from error
+    def __init__(self) -> None:
+        self.at = b""
+        self.found = Sums()

@@ -72,7 +72,7 @@ def _log(before: bytes, after: bytes) -> Iterator[Operation]:
 
 def _spaces(before: dict[str, bytes], after: dict[str, bytes]) -> Iterator[Operation]:
     """The mark goes before the first lazy commit, and comes back after the flush."""
-    clean, marked = after[MARK] == b"clean", before[MARK] != after[MARK]
+    clean, marked = after[MARK].startswith(b"clean"), before[MARK] != after[MARK]
     if marked and not clean:
         yield from _mark(after[MARK])
     for low, high in ((META, len(after[DATA])), (0, META)):

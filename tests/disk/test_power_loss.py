@@ -13,6 +13,7 @@ from random import Random
 import pytest
 
 from qsync.store.log import LmdbLog
+from qsync.store.mark import CLEAN, closed
 from tests.disk import compared, traced
 from tests.disk.life import Held, Life
 from tests.disk.opened import look, place
@@ -142,14 +143,23 @@ def test_a_disk_that_lies_about_flushes_is_noticed_here(journal: Journal, image:
     assert not holds(saved(journal, lies, image.with_name("lies")))
 
 
-def test_without_the_mark_unflushed_rows_would_be_wrong(journal: Journal, image: Path) -> None:
-    """Why they are made anew: their pages may be of any age, and LMDB does not notice."""
-    images = saved(journal, journal.operations, image)
+def forged(images: Sequence[Path], mark: Callable[[Path], str]) -> Sequence[Path]:
+    """The same images with another mark beside the rows, where there is one."""
     for each in images:
-        mark = each / compared.MARK
-        if mark.exists():
-            mark.write_text("clean")
-    assert not holds(images)
+        if (each / compared.MARK).exists():
+            (each / compared.MARK).write_text(mark(each / compared.DATA))
+    return images
+
+
+def test_rows_that_were_not_flushed_are_found_out_even_if_the_mark_lies(
+    journal: Journal, image: Path
+) -> None:
+    assert holds(forged(saved(journal, journal.operations, image), lambda _: CLEAN))
+
+
+def test_without_the_mark_unflushed_rows_would_be_wrong(journal: Journal, image: Path) -> None:
+    """With a mark that vouches for every byte nobody looks, and LMDB notices nothing."""
+    assert not holds(forged(saved(journal, journal.operations, image), closed))
 
 
 LOOK = """
@@ -175,6 +185,7 @@ def holds(images: Sequence[Path]) -> bool:
 START_OVER = """
 from pathlib import Path
 from qsync.store.log import LmdbLog
+from qsync.store.mark import CLEAN, closed
 from tests.unit.logs import ME
 log = LmdbLog(Path({path!r}), identity=ME)
 assert log.recover().quarantined

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from election.messages import Index
 from qsync.data.fold import Fold
-from qsync.errors import DiskFull, StoreError
+from qsync.errors import DiskFull, Rebuilding, StoreError
 from qsync.store.memory import MemoryLog
 from tests.scenarios import words as said
 from tests.scenarios.actor import Actor
@@ -127,3 +127,47 @@ def stored(stage: Stage, words: list[str]) -> None:
     rows = [row for key, row in actor.spaces.scan(b"", b"\xff") if said.is_tuple(key)]
     tuples_ = " ".join(said.shown(row) for row in rows)
     stage.say(f"{actor.me}: on disk at {actor.spaces.folded}: {tuples_}".rstrip(": "))
+
+
+@act
+def rot(stage: Stage, words: list[str]) -> None:
+    """rot N KEY: on N's disk the row of that key is not what was folded any more."""
+    actor = stage.actors[int(words[0])]
+    for key, row in list(actor.spaces.scan(b"", b"\xff")):
+        if said.is_tuple(key) and said.shown(row).startswith(f"{words[1]}="):
+            actor.spaces.rot(key)
+
+
+@act
+def scrub(stage: Stage, words: list[str]) -> None:
+    """scrub N: N looks at all rows on its disk."""
+    actor = stage.actor(words[0])
+    try:
+        actor.spaces.scrub(1)
+    except Rebuilding as error:
+        stage.say(f"{actor.me}: {error.message}")
+        actor.core.lose(error.message)
+        actor.settle()
+
+
+@act
+def rebuild(stage: Stage, words: list[str]) -> None:
+    """rebuild N [ENTRIES [PIECES]]: N wipes its spaces and replays its log, so much at a time.
+
+    After so many pieces the rest waits for the next `rebuild`.
+    """
+    actor = stage.actor(words[0])
+    entries = int(words[1]) if len(words) > 1 else 1000
+    lost = actor.core.lost
+    assert lost is not None, "nothing is lost"
+    if lost.at is None:
+        actor.spaces.wipe()
+    for _ in range(int(words[2]) if len(words) > 2 else 1000):
+        whole = actor.core.rebuild(entries)
+        while (slice_ := actor.core.fold(1000)) is not None:
+            actor.spaces.fold(slice_)
+            actor.core.folded_to(slice_)
+        stage.say(f"{actor.me}: replayed and folded up to {actor.spaces.folded}")
+        if whole:
+            break
+    actor.settle()

@@ -138,6 +138,8 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
     ("one-version", N, "cluster", "n2 2.0", lambda: facts({2: {"version": "2.0"}})),
     ("data-agrees", C, "n2", "differs", lambda: facts({2: {"status": "split_brain"}})),
     ("log-whole", C, "n2", "entry 7", lambda: facts({2: {"quarantined": "entry 7"}})),
+    ("rows-sound", C, "n2", "serves no data", lambda: facts({2: {"spaces": {"error": "rot"}}})),
+    ("rows-sound", W, "n2", "2 times", lambda: facts({2: {"spaces": {"rebuilds": 2}}})),
     ("all-vote", W, "n3", "counts in no quorum", lambda: facts({3: {"recruit": True}})),
     (
         "replicas-keep-up",

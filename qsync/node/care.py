@@ -1,0 +1,72 @@
+"""Looks after the rows on disk: verifies them now and then, and makes them anew from the log."""
+
+from collections.abc import Awaitable, Callable
+
+import trio
+
+from qsync.node.timeline import Timeline
+from qsync.replaying import Lost
+from qsync.replica import Replica
+from qsync.store.contract import Spaces
+
+SCRUB_ROWS = 500
+"""Rows verified in one go, so that no request waits long behind them."""
+REBUILD_ENTRIES = 4_000
+"""Entries replayed in one go, and then folded, so that memory does not hold all of a long log."""
+
+
+class Care:
+    """Of one store. `tick` a few times a second; `rebuild` when the replica has lost its rows."""
+
+    def __init__(
+        self, replica: Replica, spaces: Spaces, *, timeline: Timeline, interval: float
+    ) -> None:
+        """All rows are verified once in `interval` seconds; 0 switches that off."""
+        self.rebuilds = 0
+        """How often the rows were made anew since the start."""
+        self.scrubs = 0
+        """How often all rows were found to be as they were folded."""
+        self._replica = replica
+        self._spaces = spaces
+        self._timeline = timeline
+        self._interval = interval
+        self._scrubbing = False
+        self._due: float | None = None
+        self._told: Lost | None = None
+
+    def suspect(self) -> None:
+        """Somebody has a reason to look now."""
+        self._scrubbing = True
+
+    def tick(self, now: float) -> None:
+        """Verify some rows, if it is time. Raises Rebuilding when one is wrong or missing."""
+        if self._due is None:
+            self._due = now + self._interval
+        if not self._scrubbing and (not self._interval or now < self._due):
+            return
+        self._scrubbing = not self._spaces.scrub(SCRUB_ROWS)
+        if not self._scrubbing:
+            self.scrubs += 1
+            self._due = now + self._interval
+
+    async def rebuild(self, fold: Callable[[], Awaitable[bool]]) -> None:
+        """Wipe, then replay the log a piece at a time; `fold` takes what is decided to the disk."""
+        replica = self._replica
+        lost = replica.lost
+        assert lost is not None
+        begun = trio.current_time()
+        if self._told is not lost:
+            self._told = lost
+            self._timeline.note("spaces_lost", {"why": lost.why})
+        self._scrubbing = False
+        lost.at = None
+        self._spaces.wipe()
+        whole = False
+        while not whole:
+            whole = replica.rebuild(REBUILD_ENTRIES)
+            while await fold():
+                pass
+            await trio.lowlevel.checkpoint()
+        self.rebuilds += 1
+        seconds = round(trio.current_time() - begun, 3)
+        self._timeline.note("spaces_rebuilt", {"entries": lost.goal, "seconds": seconds})

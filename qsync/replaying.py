@@ -1,0 +1,69 @@
+"""The state follows the log: event by event as it grows, or all of it once more."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from election.messages import Index
+from qsync.core.ledger import Ledger
+from qsync.core.ready import LogAppended, LogCut, LogEvent, LogRestored, LogRolledBack
+from qsync.data.state import State
+from qsync.record import Entry
+
+REPLAY_STEP = 4096
+"""Entries read back from the log at a time."""
+
+Tail = Callable[[Index, Index], list[Entry]]
+
+
+@dataclass(slots=True, kw_only=True)
+class Lost:
+    """Rows that could not be trusted, and how far they are made anew from the log."""
+
+    why: str
+    at: int | None = None
+    """Replayed up to here; None until the store is empty."""
+    goal: int = 0
+
+    def __str__(self) -> str:
+        far = "" if self.at is None else f", {self.at} of {self.goal} entries so far"
+        return f"{self.why}; the spaces are made anew from the log{far}"
+
+
+def follow(state: State, event: LogEvent) -> None:
+    """One thing that happened to the log."""
+    if isinstance(event, LogAppended):
+        state.apply(event.entries)
+    elif isinstance(event, LogRolledBack):
+        state.roll_back(event.first, event.last)
+    elif isinstance(event, LogRestored):
+        state.restore(event.first, event.last)
+    else:
+        assert isinstance(event, LogCut)
+        state.cut(event.index)
+
+
+def replay(state: State, ledger: Ledger, tail: Tail, *, after: int, upto: int) -> None:
+    """Entries `after + 1 .. upto` with their fates. Neither end may be inside of a stretch."""
+    first = after + 1
+    for stretch in ledger.limbo.stretches_above(Index(after)):
+        if stretch.rollback > upto:
+            break
+        end = stretch.rollback - 1
+        _apply(state, tail, first, end)
+        state.roll_back(stretch.first, Index(end))
+        first = end + 1
+    _apply(state, tail, first, upto)
+
+
+def _apply(state: State, tail: Tail, first: int, last: int) -> None:
+    while first <= last:
+        upto = min(first + REPLAY_STEP - 1, last)
+        state.apply(tail(Index(first), Index(upto)))
+        first = upto + 1
+
+
+def next_stop(ledger: Ledger, *, after: int, entries_max: int) -> int:
+    """Where to pause after so many entries: not between a stretch and the ROLLBACK that made it."""
+    end = after + entries_max
+    stretch = ledger.limbo.stretch_at(end)
+    return end if stretch is None else int(stretch.rollback)
