@@ -2,48 +2,76 @@
 
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from cli.options import set_options
-from cli.output import say
+from cli.options import json_option, set_options
+from cli.output import document, say, style
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError
+
+if TYPE_CHECKING:
+    from admin.founding import Member
 
 FILE = "node.yaml"
 
 
 @click.command(
-    epilog="Example: qsync init ./n1 --set listen=127.0.0.1:3301 && qsync start ./n1; a member of "
-    "three: qsync init ./n1 --set node.id=1 --set node.name=n1 --set cluster.id=$(uuidgen) "
-    "--set peers=1:n1@127.0.0.1:3301,2:n2@127.0.0.1:3302,3:n3@127.0.0.1:3303"
+    epilog="Example: qsync init ./n1 && qsync start ./n1; three members at once: "
+    "qsync init --cluster ./c 10.0.0.1 10.0.0.2 10.0.0.3 --set insecure=true, then copy c/n1 to "
+    "the first host, c/n2 to the second..., and on each: qsync start n1"
 )
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("hosts", nargs=-1, metavar="[HOST[:PORT]]...")
+@click.option(
+    "--cluster", is_flag=True, help="A directory DIRECTORY/n1 ... for each HOST, all one cluster."
+)
 @click.option(
     "--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Set an option. Repeatable."
 )
-def init(*, directory: Path, settings: tuple[str, ...]) -> None:
-    """Write a commented configuration to DIRECTORY/node.yaml, and found a cluster of one node.
+@json_option
+def init(
+    *, directory: Path, hosts: tuple[str, ...], cluster: bool, settings: tuple[str, ...]
+) -> None:
+    """Found a cluster: write the directory of its one node, or of each of its members.
 
-    A node with other peers is no cluster yet: all members are founded together.
+    This is the one act that makes a cluster. A configuration is written to DIRECTORY/node.yaml,
+    or with --cluster to DIRECTORY/n1/node.yaml and so on.
     """
-    from qsync.node.assembly import found_cluster  # noqa: PLC0415 - LMDB is slow to import
+    from admin import founding  # noqa: PLC0415 - reads and writes more than most commands
 
-    path = directory / FILE
-    if path.exists():
-        raise ConfigError(f"{path} exists already", hint="edit it, or delete it first")
-    text = NodeConfig.template(set_options(settings))
-    directory.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, "utf-8")
-    config = NodeConfig.load(path)
-    if len(config.peers) == 1:
-        found_cluster([config])
-        say(f"wrote {path} and founded a cluster; run it with: qsync start {directory}")
-    else:
-        say(
-            f"wrote {path}; a node that joins a cluster starts with: qsync start {directory}\n"
-            "until a leader names it, it is a stranger, which neither votes nor counts"
+    if hosts and not cluster:
+        raise click.UsageError("several hosts make a cluster: qsync init --cluster DIR HOST...")
+    if cluster and not hosts:
+        raise click.UsageError("--cluster wants the hosts of its members: HOST or HOST:PORT")
+    options = set_options(settings)
+    made = (
+        founding.several(directory, hosts, options)
+        if cluster
+        else founding.single(directory, options)
+    )
+    if style().as_json:
+        document(
+            "init",
+            cluster=made.cluster,
+            founded=made.founded,
+            nodes=[_row(m) for m in made.members],
         )
+        return
+    for each in made.members:
+        say(f"wrote {each.file}: {each.name} listens on {each.address}")
+    first = made.members[0]
+    if cluster:
+        say(f"copy each directory to its host, and run there: qsync start {first.dir.name}")
+    else:
+        say(f"run it with: qsync start {directory}")
+    if not made.founded:
+        say("until a leader names it, it is a stranger, which neither votes nor counts")
+
+
+def _row(member: "Member") -> dict[str, object]:
+    return {"name": member.name, "id": member.id, "address": member.address, "dir": member.dir}
 
 
 @click.command(epilog="Example: qsync node --config n1/node.yaml --set election.timeout=2s")

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from election import quorum
+from qsync.config.kinds import Address
 from qsync.config.source import Place, Problem
 
 if TYPE_CHECKING:
@@ -28,9 +29,31 @@ def inconsistencies(config: "NodeConfig", places: Mapping[str, Place]) -> list[P
     ]
 
 
+def own_place(config: "NodeConfig") -> Place | None:
+    """Where this node's own address among the members is written; None when there is none."""
+    return config.places.get(_own_key(config))
+
+
+def address_among_peers(config: "NodeConfig") -> Address:
+    """Where the other members dial this node. It is one of them."""
+    return next(peer.address for peer in config.peers if peer.id == config.node.id)
+
+
+def _own_key(config: "NodeConfig") -> str:
+    numbers = [number for number, peer in enumerate(config.peers) if peer.id == config.node.id]
+    return f"peers.{numbers[0]}.address" if numbers else ""
+
+
 def _network(config: "NodeConfig") -> Iterator[tuple[str, str]]:
     if not config.listen.loopback and not config.insecure:
-        yield "listen", _PUBLIC
+        yield ("listen" if "listen" in config.places else _own_key(config) or "listen"), _PUBLIC
+    if own_place(config) is not None and config.advertise is None:
+        dialled = address_among_peers(config)
+        if not _same(config.listen, dialled):
+            yield (
+                "listen",
+                _elsewhere(dialled),
+            )
     metrics = config.metrics.listen
     if metrics is not None and not metrics.loopback and not config.insecure:
         yield "metrics.listen", _PUBLIC
@@ -56,6 +79,22 @@ def _peers(config: "NodeConfig") -> Iterator[tuple[str, str]]:
         for value, count in counted.items():
             if count > 1:
                 yield "peers", f"gives the {part} {value} to {count} members"
+
+
+def _elsewhere(dialled: Address) -> str:
+    return (
+        f"is not where the other members dial this node, {dialled}; leave `listen` out to listen "
+        f"there, or say `advertise: {dialled}` if that leads here"
+    )
+
+
+def _same(listen: Address, dialled: Address) -> bool:
+    """Port 0 is any, all interfaces are any, and this machine has several names."""
+    if listen.port == 0:
+        return True
+    if listen.everywhere or (listen.loopback and dialled.loopback):
+        return listen.port == dialled.port
+    return listen == dialled
 
 
 def _quorum(config: "NodeConfig") -> Iterator[tuple[str, str]]:

@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Self, TypeVar
 
 from qsync.config import sections
 from qsync.config.aliases import ALIASES
-from qsync.config.checks import inconsistencies
+from qsync.config.checks import address_among_peers, inconsistencies, own_place
 from qsync.config.kinds import ADDRESS, ADDRESS_OR_NONE, FLAG, Address, Described, option
 from qsync.config.source import Place, Problem, Reader, Setting, general, refusal
 from qsync.config.text import render
@@ -33,7 +33,9 @@ class NodeConfig:
 
     node: sections.NodeSection = field(default_factory=sections.NodeSection)
     cluster: sections.ClusterSection = field(default_factory=sections.ClusterSection)
-    listen: Address = option(ADDRESS, "127.0.0.1:3301", "where it listens")
+    listen: Address = option(
+        ADDRESS, "127.0.0.1:3301", "where it listens; its own address among the peers without it"
+    )
     advertise: Address | None = option(
         ADDRESS_OR_NONE, "", "where others reach it, when that is not where it listens"
     )
@@ -103,7 +105,7 @@ class NodeConfig:
         """Where the value of a dotted key was written, or "default". Raises KeyError if unknown."""
         if key != "peers" and key not in self.values():
             raise KeyError(key)
-        place = self.places.get(key)
+        place = self.places.get(key) or (own_place(self) if key == "listen" else None)
         return "default" if place is None else str(place)
 
     def values(self) -> dict[str, str]:
@@ -146,6 +148,9 @@ class NodeConfig:
             assert isinstance(written, Path)
             parsed["node.dir"] = path.parent / written
         made = _make(cls, {"places": places, **_arguments(parsed)})
+        if "listen" not in places and own_place(made) is not None:
+            # One who is reached elsewhere than where it listens is reached by nobody.
+            made = replace(made, listen=address_among_peers(made))
         wrong = inconsistencies(made, places)
         if wrong:
             raise refusal(wrong)

@@ -235,6 +235,33 @@ def test_a_quorum_must_be_arithmetic_over_the_voters() -> None:
     )
 
 
+TWO = {"cluster.id": CLUSTER, "peers": "1:n1@10.0.0.1:3301,2:n2@10.0.0.2:3302"}
+SECOND = {**TWO, "node.id": "2", "node.name": "n2", "insecure": "true"}
+
+
+def test_a_member_listens_where_the_others_dial_it() -> None:
+    config = load(SECOND)
+    assert (config.listen, config.address) == ("10.0.0.2:3302", "10.0.0.2:3302")
+    assert config.origin("listen") == "flag peers"
+    assert NodeConfig.loads(config.to_yaml()) == config
+
+
+def test_a_member_that_others_would_dial_in_vain_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"listen = '127.0.0.1:3301': is not where the other me"):
+        load({**SECOND, "listen": "127.0.0.1:3301"})
+    with pytest.raises(ConfigError, match=r"dial this node, 10.0.0.2:3302; leave `listen` out"):
+        load({**SECOND, "listen": "10.0.0.2:3301"})
+    apart = load({**SECOND, "listen": "127.0.0.1:3301", "advertise": "10.0.0.2:3302"})
+    assert (apart.listen, apart.address) == ("127.0.0.1:3301", "10.0.0.2:3302")
+    assert load({**SECOND, "listen": "127.0.0.1:0"}).listen.port == 0
+
+
+def test_a_public_address_among_the_peers_wants_insecure_in_words() -> None:
+    open_ = {key: value for key, value in SECOND.items() if key != "insecure"}
+    with pytest.raises(ConfigError, match=r"peers\.1\.address = '10.0.0.2:3302'.*insecure: true"):
+        load(open_)
+
+
 MEMBERS = "cluster: {id: 8c2f6b1e-0c5a-4f62-9d0e-3a7d1b9c4e55}\npeers:\n" + "".join(
     f"  - {{id: {n}, name: n{n}, address: 127.0.0.1:330{n}}}\n" for n in (1, 2, 3)
 )

@@ -1,0 +1,131 @@
+"""Founds a cluster: a configuration and a directory for each of its members, or for none."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from qsync.config import Address, NodeConfig
+from qsync.errors import ConfigError
+from qsync.node.assembly import found_cluster
+from qsync.store.directory import is_formatted
+
+FILE = "node.yaml"
+PORT = 3301
+"""Where a host without a port listens; further members on one host take the next ones."""
+MEMBERS_MAX = 31
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One node that is laid out: who it is, where it is reached, where its directory is."""
+
+    id: int
+    name: str
+    address: str
+    dir: Path
+    config: str
+
+    @property
+    def file(self) -> Path:
+        """Its configuration."""
+        return self.dir / FILE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """A cluster that is new. `founded`: these directories are its first voters."""
+
+    cluster: str
+    members: tuple[Member, ...]
+    founded: bool
+
+
+def single(directory: Path, options: Mapping[str, str]) -> Layout:
+    """One node. With `peers` among the options it is a place in a cluster that is elsewhere.
+
+    Raises ConfigError, also when there is a configuration already.
+    """
+    text = NodeConfig.template(options)
+    config = NodeConfig.loads(text, where="--set")
+    member = Member(
+        id=config.node.id,
+        name=config.node.name,
+        address=str(config.address),
+        dir=directory,
+        config=text,
+    )
+    alone = len(config.peers) == 1
+    return _lay_out(config.cluster.id, [member], founded=alone)
+
+
+def several(directory: Path, hosts: Sequence[str], options: Mapping[str, str]) -> Layout:
+    """A directory for each host, n1 and so on, with one cluster id and all of them as members.
+
+    A host may have a port; each node listens at its own address. Raises ConfigError.
+    """
+    fixed = sorted({"node.id", "node.name", "peers", "listen"} & set(options))
+    if fixed:
+        raise ConfigError(f"{fixed[0]} is another one for each member, and follows from the hosts")
+    addresses = _addresses(hosts)
+    cluster = options.get("cluster.id") or str(uuid.uuid4())
+    peers = ",".join(f"{id}:n{id}@{address}" for id, address in enumerate(addresses, start=1))
+    members = []
+    for id, address in enumerate(addresses, start=1):
+        own = {"node.id": str(id), "node.name": f"n{id}", "cluster.id": cluster, "peers": peers}
+        members.append(
+            Member(
+                id=id,
+                name=f"n{id}",
+                address=str(address),
+                dir=directory / f"n{id}",
+                config=NodeConfig.template({**options, **own}),
+            )
+        )
+    return _lay_out(cluster, members, founded=True)
+
+
+def _addresses(hosts: Sequence[str]) -> list[Address]:
+    if not 1 <= len(hosts) <= MEMBERS_MAX:
+        raise ConfigError(f"a cluster has 1 to {MEMBERS_MAX} members, not {len(hosts)}")
+    found: list[Address] = []
+    for host in hosts:
+        try:
+            found.append(_address(host, taken=found))
+        except ValueError as error:
+            raise ConfigError(
+                f"{host!r} {error}", hint="name each member HOST or HOST:PORT"
+            ) from None
+    return found
+
+
+def _address(host: str, *, taken: Sequence[Address]) -> Address:
+    if ":" in host and not host.endswith("]"):
+        address = Address.parse(host)
+        if address in taken:
+            raise ValueError("is given to two members")
+        if not address.port:
+            raise ValueError("has port 0: nobody would know where to dial it")
+    else:
+        used = {each.port for each in taken if each.host == host.strip("[]")}
+        address = Address.parse(
+            f"{host}:{next(p for p in range(PORT, PORT + 99) if p not in used)}"
+        )
+    if address.everywhere:
+        raise ValueError("is no address that others can dial")
+    return address
+
+
+def _lay_out(cluster: str, members: Sequence[Member], *, founded: bool) -> Layout:
+    """Write all, or nothing when one is there already."""
+    for each in members:
+        if each.file.exists():
+            raise ConfigError(f"{each.file} exists already", hint="edit it, or delete it first")
+        if is_formatted(each.dir):
+            raise ConfigError(f"{each.dir} belongs to a node already", hint="name an empty one")
+    for each in members:
+        each.dir.mkdir(parents=True, exist_ok=True)
+        each.file.write_text(each.config, "utf-8")
+    if founded:
+        found_cluster([NodeConfig.load(each.file, {}) for each in members])
+    return Layout(cluster=cluster, members=tuple(members), founded=founded)

@@ -1,0 +1,98 @@
+"""`qsync init`: one node, or the directories of a whole cluster, all or none."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.main import run
+from qsync.config import NodeConfig
+
+HOSTS = ("10.0.0.1", "10.0.0.2:4000", "10.0.0.1")
+OPEN = ("--set", "insecure=true")
+
+
+@pytest.fixture(autouse=True)
+def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not those of whoever runs the tests."""
+    for key in NodeConfig().values():
+        monkeypatch.delenv("QSYNC_" + key.upper().replace(".", "__"), raising=False)
+
+
+def test_a_cluster_is_laid_out_with_one_id_and_each_member_listens_where_it_is_dialled(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["init", "--cluster", str(tmp_path / "c"), *HOSTS, *OPEN]) == 0
+    assert "copy each directory to its host" in capsys.readouterr().err
+    found = [NodeConfig.load(tmp_path / "c" / name / "node.yaml") for name in ("n1", "n2", "n3")]
+    assert [(each.node.id, each.node.name, str(each.listen)) for each in found] == [
+        (1, "n1", "10.0.0.1:3301"),
+        (2, "n2", "10.0.0.2:4000"),
+        (3, "n3", "10.0.0.1:3302"),
+    ]
+    assert len({each.cluster.id for each in found}) == len({each.peers for each in found}) == 1
+    assert [each.node.dir for each in found] == [tmp_path / "c" / f"n{n}" for n in (1, 2, 3)]
+
+
+def test_options_count_for_all_members_and_json_tells_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    local = ["127.0.0.1"] * 3
+    args = ["init", "--cluster", str(tmp_path), *local, "--set", "election.timeout=9s", "--json"]
+    assert run(args) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["founded"]
+    assert [each["address"] for each in told["nodes"]] == [f"127.0.0.1:330{n}" for n in (1, 2, 3)]
+    for each in told["nodes"]:
+        config = NodeConfig.load(Path(each["dir"]) / "node.yaml")
+        assert (config.cluster.id, config.election.timeout) == (told["cluster"], 9.0)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (HOSTS, "say `insecure: true`"),
+        (("10.0.0.1", "10.0.0.1:3301", *OPEN), "'10.0.0.1:3301' is given to two members"),
+        (("a b", *OPEN), "'a b' has the host 'a b'"),
+        (("0.0.0.0", *OPEN), "is no address that others can dial"),
+        (("10.0.0.1:0", *OPEN), "has port 0"),
+        (("10.0.0.1", *OPEN, "--set", "listen=10.0.0.1:1"), "listen is another one for each"),
+        ((), "wants the hosts"),
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], args: tuple[str, ...], said: str
+) -> None:
+    assert run(["init", "--cluster", str(tmp_path / "c"), *args]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_directory_that_has_a_node_is_left_alone_and_so_are_its_neighbours(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "n2").mkdir()
+    (tmp_path / "n2" / "node.yaml").write_text("mine")
+    assert run(["init", "--cluster", str(tmp_path), "10.0.0.1", "10.0.0.2", *OPEN]) == 2
+    assert "n2/node.yaml exists already" in capsys.readouterr().err
+    assert not (tmp_path / "n1").exists()
+    assert (tmp_path / "n2" / "node.yaml").read_text() == "mine"
+
+
+def test_hosts_without_cluster_are_a_usage_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["init", str(tmp_path), "10.0.0.1"]) == 2
+    assert "qsync init --cluster DIR HOST..." in capsys.readouterr().err
+
+
+def test_a_place_in_a_cluster_that_is_elsewhere_founds_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    peers = "peers=1:n1@127.0.0.1:3301,2:n2@127.0.0.1:3302"
+    cluster = "cluster.id=8c2f6b1e-0c5a-4f62-9d0e-3a7d1b9c4e55"
+    who = ["--set", "node.id=2", "--set", "node.name=n2", "--set", cluster, "--set", peers]
+    assert run(["init", str(tmp_path / "n2"), *who, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert not told["founded"]
+    assert told["nodes"][0]["address"] == "127.0.0.1:3302"
