@@ -66,6 +66,7 @@ class Picture:
     acked: int
     unknown: int
     undone: int
+    conflicts: int
     reads: int
     rate: float
     waiting: float
@@ -265,7 +266,8 @@ class _Demo:
             nodes=tuple(_row(node, found) for node in self.lab.nodes),
             acked=acked,
             unknown=len(self.tally.unknown),
-            undone=len(self.tally.undone),
+            undone=len(self.tally.undone) - self.tally.refused,
+            conflicts=self.tally.refused,
             reads=self.tally.reads,
             rate=(acked - count) / (now - then) if then else 0.0,
             waiting=self.tally.waiting(),

@@ -201,6 +201,9 @@ class Lab:
         """End every process and delete the directory."""
         self.stop_all()
         shutil.rmtree(self.dir)
+        for link in home().glob("*"):
+            if link.is_symlink() and link.resolve() == self.dir.resolve():
+                link.unlink()
 
 
 class NotRunning(QsyncError):
@@ -227,9 +230,32 @@ def place(name: str = DEFAULT_NAME, directory: Path | None = None) -> Path:
     """The directory of a lab. Raises ConfigError for a name that is none."""
     if directory is not None:
         return directory.absolute()
-    if not _NAME.fullmatch(name):
+    if not is_name(name):
         raise ConfigError(f"{name!r} is not a name: letters, digits, dot, dash, underscore")
-    return home() / name
+    found = home() / name
+    return found.resolve() if found.is_symlink() else found
+
+
+def is_name(text: str) -> bool:
+    """May a lab be called so?"""
+    return _NAME.fullmatch(text) is not None
+
+
+def register(name: str, directory: Path) -> None:
+    """Let a lab that lives elsewhere be found by its name. Raises LabExists, ConfigError."""
+    link, there = home() / name, place(name)
+    if there == directory.resolve():
+        return
+    link.parent.mkdir(parents=True, exist_ok=True)
+    if link.is_symlink() and not exists(there):
+        link.unlink(missing_ok=True)  # what it led to is gone
+    try:
+        link.symlink_to(directory.resolve(), target_is_directory=True)
+    except FileExistsError:
+        raise LabExists(
+            f"there is another lab called {name}, in {place(name)}",
+            hint="give this one another --name; `qsync lab list` shows all",
+        ) from None
 
 
 def exists(directory: Path) -> bool:
@@ -337,7 +363,7 @@ def _lay_out_links(nodes: Sequence[LabNode]) -> LinkPlan:
 
 
 def names() -> Sequence[str]:
-    """The labs that were given no directory."""
+    """The labs that have a name: those below the state directory, and those that were told of."""
     if not home().is_dir():
         return []
     return sorted(path.name for path in home().iterdir() if exists(path))

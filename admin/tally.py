@@ -40,6 +40,8 @@ class Tally:
     met_unknown: int = 0
     reads: int = 0
     conflicts: int = 0
+    refused: int = 0
+    """Conflicts among those undone: somebody else had changed what they read."""
     gap: float = 0.0
     latencies: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT_MAX))
     spontaneous: dict[int, Place] = field(default_factory=dict)

@@ -136,6 +136,7 @@ class Worker:
             self._process = self._history.new_process()
             return
         self._tally.conflicts += isinstance(error, Conflict)
+        self._tally.refused += isinstance(error, Conflict)
         self._tally.undone.add(number)
         self._history.complete(process, Type.FAIL, told=Told(error=error.code))
 

@@ -57,7 +57,8 @@ def allow(drill: Drill, lab: Lab, names: Names, found: Survey) -> None:
         wanted = " or ".join(guards.cluster_tags)
         raise DrillStopped(
             f"the cluster.tag of {lab.name} is {tag!r}; the drill wants {wanted}",
-            hint="set cluster.tag on all nodes if it may be broken on purpose",
+            hint="a lab may be broken if `tag: lab` stands below `cluster:` in the node.yaml of "
+            "each node; `qsync lab up` writes that, older releases did not",
         )
     if _needs_points(drill) and not all(_breakable(node) for node in lab.nodes):
         raise DrillStopped(

@@ -16,6 +16,7 @@ from cli.ending import interrupted_politely
 from cli.exits import CheckFailed
 from cli.options import json_option, set_options
 from cli.output import document, say, style, text
+from qsync.errors import ConfigError
 
 if TYPE_CHECKING:
     from admin.drills.judging import Judged
@@ -196,6 +197,12 @@ def _lab(target: str) -> Lab:
     for place in (Path(target) / "lab", Path(target)):
         if labs.exists(place):
             return labs.load(place.absolute())
+    if ":" in target or "," in target:
+        raise ConfigError(
+            f"{target} is an address: a drill breaks processes and links, and can do that only to "
+            "a lab of this machine",
+            hint="`qsync lab list` names the labs; without --target a drill makes its own",
+        )
     return labs.load(labs.place(target))
 
 

@@ -42,7 +42,7 @@ def fault(
 ) -> None:
     """Arm or disarm a fault point of a node; without POINT show what is armed.
 
-    The nodes of a lab allow it when the lab was made with `--set cluster.tag=lab`.
+    The nodes of a lab allow it, unless the lab was made with another `--set cluster.tag`.
     """
     address = labs.load(labs.place(name, directory)).node(node).address
     known = None if point is None else Point(point)

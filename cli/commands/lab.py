@@ -1,11 +1,14 @@
 """`qsync lab`: a local cluster in the background, to break and mend."""
 
+import contextlib
 import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypedDict
 
 import click
+from click.core import ParameterSource
 
 from admin import cluster
 from admin import lab as labs
@@ -17,8 +20,20 @@ from cli.options import Duration, json_option, set_options
 from cli.output import document, say, style, text
 from qsync.errors import QsyncError
 
+
+class Ended(TypedDict):
+    """A lab that was ended."""
+
+    name: str
+    dir: str
+    stopped: list[str]
+    removed: bool
+
+
 _SIGNALS = {name: getattr(signal, f"SIG{name}") for name in ("KILL", "TERM", "INT", "STOP", "CONT")}
 _NODES = 3
+TAGGED = {"cluster.tag": "lab"}
+"""A lab is there to be broken: drills may run on it, and arm the fault points of its nodes."""
 
 
 @click.group(
@@ -70,7 +85,9 @@ def up(
 ) -> None:
     """Lay out a lab, or take the one that is there, start its nodes, wait until it takes writes."""
     began = time.monotonic()
-    found = _make_or_load(name, directory, nodes, settings, direct=direct)
+    label = name if directory is None else _register(name, directory)
+    where = labs.place(name, directory)
+    found = _make_or_load(where, label, nodes, settings, direct=direct)
     found.start_all()
     survey = _wait(found, lambda: cluster.wait_writable(found.addresses, timeout=timeout))
     verdict = cluster.judge(survey)
@@ -89,19 +106,55 @@ def up(
         say(f"{verdict.sentence} ({seconds:.1f} s)")
 
 
-@lab.command(epilog="Example: qsync lab down --remove")
+@lab.command(epilog="Example: qsync lab down --remove; or all of them: qsync lab down --all")
 @click.option("--remove", is_flag=True, help="Delete its directory too.")
-def down(*, remove: bool, name: str, directory: Path | None) -> None:
+@click.option("--all", "every", is_flag=True, help="Every lab that `qsync lab list` shows.")
+def down(*, remove: bool, every: bool, name: str, directory: Path | None) -> None:
     """End every process of the lab."""
-    found = _load(name, directory)
+    ended = [_end(labs.load(labs.place(each)), remove=remove) for each in labs.names() if every]
+    if not every:
+        ended = [_end(_load(name, directory), remove=remove)]
+    if style().as_json:
+        document("lab", **(ended[0] if not every else {"labs": ended}))
+        return
+    for each in ended:
+        gone = f", {each['dir']} deleted" if remove else ""
+        say(f"{each['name']}: {len(each['stopped'])} stopped{gone}")
+    if not ended:
+        say("there is no lab")
+
+
+def _end(found: Lab, *, remove: bool) -> "Ended":
     running = [node.name for node in found.nodes if node.process is not None]
     found.stop_all()
     if remove:
         found.remove()
+    return {"name": found.name, "dir": str(found.dir), "stopped": running, "removed": remove}
+
+
+@lab.command("list", epilog="Example: qsync lab list --json")
+@json_option
+def list_() -> None:
+    """List all labs: how many of their nodes run, and where they are."""
+    rows = [_lab_row(name, labs.load(labs.place(name))) for name in labs.names()]
     if style().as_json:
-        document("lab", name=found.name, stopped=running, removed=remove)
-    else:
-        say(f"{found.name}: {len(running)} stopped" + (f", {found.dir} deleted" if remove else ""))
+        document("labs", labs=rows)
+        return
+    for row in rows:
+        text(f"{row['name']:<12} {row['running']} of {row['nodes']} nodes run  {row['dir']}")
+    if not rows:
+        say("there is no lab; `qsync lab up` makes one")
+
+
+def _lab_row(name: str, found: Lab) -> dict[str, object]:
+    running = [node for node in found.nodes if node.process is not None]
+    return {
+        "name": name,
+        "dir": found.dir,
+        "nodes": len(found.nodes),
+        "running": len(running),
+        "addresses": list(found.addresses),
+    }
 
 
 @lab.command(epilog="Example: qsync lab ps --json")
@@ -187,14 +240,8 @@ def _load(name: str, directory: Path | None) -> Lab:
 
 
 def _make_or_load(
-    name: str,
-    directory: Path | None,
-    nodes: int | None,
-    settings: tuple[str, ...],
-    *,
-    direct: bool,
+    where: Path, label: str, nodes: int | None, settings: tuple[str, ...], *, direct: bool
 ) -> Lab:
-    where = labs.place(name, directory)
     if labs.exists(where):
         found = labs.load(where)
         if nodes not in {None, len(found.nodes)} or settings:
@@ -203,15 +250,30 @@ def _make_or_load(
                 hint="leave --nodes and --set out to start it; `lab down --remove` deletes it",
             )
         return found
-    label = name if directory is None else directory.absolute().name
     return labs.create(
         where,
         name=label,
         nodes=nodes or _NODES,
-        options=set_options(settings),
-        first_port=labs.DEFAULT_PORT if directory is None else None,
+        options=TAGGED | set_options(settings),
+        first_port=labs.DEFAULT_PORT if where.parent == labs.home() else None,
         links=not direct,
     )
+
+
+def _register(name: str, directory: Path) -> str:
+    """Let a lab in a directory of its own be found by a name, so that it is never lost.
+
+    By what --name says, or by the name of the directory if no other lab has that.
+    """
+    context = click.get_current_context()
+    if context.get_parameter_source("name") is ParameterSource.COMMANDLINE:
+        labs.register(name, directory)
+        return name
+    own = directory.absolute().name
+    if labs.is_name(own):
+        with contextlib.suppress(labs.LabExists):
+            labs.register(own, directory)
+    return own
 
 
 def _state(node: LabNode) -> str:

@@ -66,6 +66,9 @@ def verdict(result: Result) -> list[str]:
     lines.append("PASSED" if result.passed else "FAILED")
     if result.keep is not None:
         lines.append(f"everything is kept in {result.keep}")
+    if result.passed:
+        lines.append("next: `qsync lab up` makes a cluster that stays; `qsync top` shows it, and")
+        lines.append("`qsync drill run leader-kill` breaks one and writes a report")
     return lines
 
 
@@ -89,8 +92,8 @@ def _nodes(now: Picture) -> Table:
 
 def _clients(now: Picture) -> Text:
     text = Text(
-        f"acked {now.acked} ({now.rate:.0f}/s)  reads {now.reads}  rolled back {now.undone}  "
-        f"unknown {now.unknown}  longest gap {seconds(now.gap)}"
+        f"acked {now.acked} ({now.rate:.0f}/s)  reads {now.reads}  conflicts {now.conflicts}  "
+        f"rolled back {now.undone}  unknown {now.unknown}  longest gap {seconds(now.gap)}"
     )
     if now.waiting > _STUCK_S:
         text.append(f"  no write for {seconds(now.waiting)}", style="red")

@@ -16,7 +16,10 @@ def open_accounts(db: qsync.Client, *, people: Sequence[str], amount: int) -> No
     """Everybody gets the same in both spaces."""
     for name in SPACES:
         db.schema.create_space(
-            name, is_sync=True, format=[("owner", "string"), ("balance", "unsigned")]
+            name,
+            is_sync=True,
+            if_not_exists=True,
+            format=[("owner", "string"), ("balance", "unsigned")],
         )
         db.space(name).replace_many([[person, amount] for person in people])
 

@@ -57,6 +57,7 @@ async def main(target: str | Sequence[str]) -> None:
     heard: list[list[object]] = []
     async with qsync.connect_async(target) as db, qsync.connect_async(target) as other:
         await create(db)
+        await db.space("settings").delete("the end")  # of a former run
         since = await db.space("settings").replace(["colour", "red", 1])
         async with anyio.create_task_group() as group:
             group.start_soon(partial(follow, other, heard, since=since, until="the end"))

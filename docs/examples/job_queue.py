@@ -28,10 +28,10 @@ async def create(db: qsync.AsyncClient) -> None:
 
 
 async def put(db: qsync.AsyncClient, jobs: Sequence[str]) -> None:
-    """All of them or none."""
+    """All of them or none. What a former run has done is to be done again."""
     async with db.transaction() as tx:
         for number, what in enumerate(jobs):
-            tx.space("jobs").insert([number, READY, "", what])
+            tx.space("jobs").replace([number, READY, "", what])
 
 
 async def take(db: qsync.AsyncClient, worker: str) -> list[object] | None:

@@ -41,19 +41,19 @@ def test_every_example_is_run_here() -> None:
 def test_the_examples_do_what_they_say(
     qsync_cluster: Playground, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    example("bank").main(qsync_cluster.addresses)
-    said = capsys.readouterr().out
-    assert said.splitlines() == ["ann to bob, 30: True", "bob to ann, 500: False", "total: 400"]
+    for _ in range(2):
+        example("bank").main(qsync_cluster.addresses)
+        said = capsys.readouterr().out
+        assert said.splitlines() == ["ann to bob, 30: True", "bob to ann, 500: False", "total: 400"]
     jobs = [f"job {number}" for number in range(10)]
     settings = [["colour", "blue", 2], ["colour", "green", 3], ["the end", None, 1]]
-    for backend in ("trio", "asyncio"):
+    for backend in ("trio", "asyncio"):  # the second in what the first has left
         anyio.run(example("job_queue").main, qsync_cluster.addresses, backend=backend)
         assert capsys.readouterr().out == f"done, each once: {sorted(jobs)}\n"
         anyio.run(example("config_store").main, qsync_cluster.addresses, backend=backend)
         refused, heard = capsys.readouterr().out.splitlines()
         assert refused == "refused: colour is not at version 1 any more"
         assert heard == f"heard: {settings}"
-        emptied(qsync_cluster, "jobs", "settings")
 
 
 def test_workers_of_the_queue_lose_no_job_with_their_leader(qsync_cluster: Playground) -> None:
