@@ -208,6 +208,10 @@ CURES: Mapping[str, Cure] = {
         "What was waited for needs a quorum, a leader, or simply more time.",
         "Wait longer, or ask `qsync doctor` what is missing. The waiting changed nothing.",
     ),
+    "NO_SUCH_MEMBER": Cure(
+        "The uuid is that of no member: mistyped, or of a directory that is gone.",
+        "`box.info.replication` has the uuid of every member.",
+    ),
     "STILL_CONNECTED": Cure(
         "A member that lives is not to be forgotten.", "Stop that node first, then repeat."
     ),

@@ -22,6 +22,13 @@ class TimedOut(QsyncError):
     hint = "`box.ctl` waits longer when told to; `admin.why` says what is missing"
 
 
+class NoSuchMember(QsyncError):
+    """No member of the cluster has this uuid."""
+
+    code = "NO_SUCH_MEMBER"
+    number = 99
+
+
 class StillConnected(QsyncError):
     """The member is connected, so it is not one to be forgotten."""
 
@@ -80,7 +87,7 @@ class Ctl:
         return self._box.watch("box.election")
 
     async def replica_gc(self, uuid: str) -> str:
-        """Forget what is kept for a member that is gone. Raises StillConnected.
+        """Forget what is kept for a member that is gone. Raises StillConnected, NoSuchMember.
 
         The log is kept whole for everybody, so there is nothing to be freed for one member.
         """
@@ -88,7 +95,7 @@ class Ctl:
         member = next((each for each in info.replication.values() if each.uuid == uuid), None)
         if member is None:
             known = ", ".join(f"{each.name} {each.uuid}" for each in info.replication.values())
-            raise QsyncError(f"{info.name} knows no member {uuid}", hint=f"it knows {known}")
+            raise NoSuchMember(f"{info.name} knows no member {uuid}", hint=f"it knows {known}")
         up, down = member.upstream, member.downstream
         if up is None or up.status != "disconnected" or (down and down.status == "follow"):
             raise StillConnected(f"{member.name} is connected to {info.name}")

@@ -18,16 +18,41 @@ def leader_writes(facts: Facts) -> Iterator[Finding]:
         yield critical(
             CLUSTER,
             facts.verdict.sentence,
-            "a majority of the voters, with their data, must see each other; "
-            "`qsync promote NODE` then elects at once",
+            _electing(facts),
         )
     elif leader.ro:
         why = "; ".join(leader.ro_reasons) or str(leader.ro_reason)
         yield critical(
             leader.name,
             f"leads term {leader.term} but takes no writes: {why}",
-            "a new leader waits for a quorum to ack its PROMOTE; after `demote`, promote a node",
+            _LIFTS.get(str(leader.ro_reason), "see `qsync info ro_reasons` of it"),
         )
+
+
+_LIFTS = {
+    "synchro": "a new leader waits for a quorum to ack its PROMOTE: bring back who is missing",
+    "transfer": "it hands over, and goes on itself if the other does not take over within the "
+    "election timeout: wait for that",
+    "demoted": "it gave its leadership up: `qsync promote NODE`",
+    "config": "somebody set read_only: `box.cfg{read_only = false}` lifts it",
+    "disk": "make room or mend the disk; another node takes over as soon as it hears of it",
+}
+"""By the reason of a leader that takes no writes."""
+
+
+def _electing(facts: Facts) -> str:
+    """What lets somebody lead: promote only where there is a majority that may vote for it."""
+    majority = facts.survey.voters // 2 + 1
+    able = [node.name for node in facts.nodes if not node.recruit]
+    away = [each.name for each in facts.silent]
+    if len(able) >= majority:
+        return f"an election is due; `qsync promote {able[0]}` calls one at once"
+    if not any(node.last for node in facts.nodes):
+        rest = f"start {' and '.join(away)}" if away else "see that they reach each other"
+        return f"at its very first start a cluster needs all of its members: {rest}"
+    if away:
+        return f"bring back {majority - len(able)} of {', '.join(away)}, with their data"
+    return "bring back a member that has its data: those that lost it do not vote"
 
 
 def one_leader(facts: Facts) -> Iterator[Finding]:

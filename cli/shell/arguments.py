@@ -1,6 +1,6 @@
 """What Lua passed to a verb, as the facade wants it; what does not fit is refused by name."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from cli.shell.values import KEEP, Row, plain
@@ -15,11 +15,17 @@ WAITS: Final[dict[str, Literal["complete", "submit", "none"]]] = {
     "submit": "submit",
     "none": "none",
 }
+ISOLATIONS: Final = (
+    *("default", "read-committed", "read-confirmed", "best-effort", "linearizable"),
+)
+"""In the order of Tarantool's numbers."""
 READ_OPTIONS: Final = ("iterator", "limit", "offset", "after", "fullscan")
 SPACE_OPTIONS: Final = (
     *("is_sync", "format", "if_not_exists", "is_local", "id", "engine", "field_count"),
     *("temporary", "user", "type"),
 )
+ENGINES: Final = ("lmdb", "memtx")
+"""Two names of the only engine: rows are in memory until they are folded, and durable always."""
 COMMIT_OPTIONS: Final = ("is_sync", "is_lazy", "wait", "timeout", "txn_isolation")
 INDEX_OPTIONS: Final = ("parts", "unique", "type", "if_not_exists", "id")
 ALTER_OPTIONS: Final = ("name", "format", "is_sync")
@@ -112,6 +118,41 @@ def reading(value: object) -> RangeOptions:
     return found
 
 
+def creating(value: object) -> dict[str, object]:
+    """Options of a new space. What cannot be had is refused, not left out."""
+    of = "box.schema.create_space"
+    given = options(value, SPACE_OPTIONS, of)
+    for name in ("is_sync", "is_local", "if_not_exists", "temporary"):
+        flag(given, name, of)
+    engine, kind = given.get("engine", ENGINES[0]), given.pop("type", "normal")
+    if given.pop("temporary", False) or kind != "normal":
+        raise WrongOperation(
+            f"{of}: every space is durable and replicated; there are no temporary ones"
+        )
+    if engine not in ENGINES:
+        raise WrongOperation(
+            f"{of}: there is no engine {engine!r}",
+            hint=f"there is one, called {' or '.join(ENGINES)}",
+        )
+    if given.pop("user", None) is not None:
+        raise WrongOperation(f"{of}: there are no users in this release that could own a space")
+    return given
+
+
+def indexing(value: object) -> dict[str, object]:
+    """Options of a new index."""
+    given = options(value, INDEX_OPTIONS, "create_index")
+    for name in ("unique", "if_not_exists"):
+        flag(given, name, "create_index")
+    kind = given.get("type", "tree")
+    if not isinstance(kind, str) or kind.lower() != "tree":
+        raise WrongOperation(
+            f"create_index: there is no index type {kind!r}",
+            hint="every index is a tree, which finds what a hash finds; leave `type` out",
+        )
+    return given
+
+
 def _iterator(value: object) -> str:
     if isinstance(value, int) and 0 <= value < len(ITERATORS):
         return ITERATORS[value]
@@ -120,17 +161,32 @@ def _iterator(value: object) -> str:
     raise WrongKey(f"there is no iterator {value!r}", hint=f"one of {', '.join(ITERATORS)}")
 
 
+def flag(given: Mapping[str, object], name: str, of: str) -> bool | None:
+    """A boolean option, None when it was not given. Raises WrongOperation."""
+    value = given.get(name)
+    if value is None or isinstance(value, bool):
+        return value
+    raise WrongOperation(f"{of}: {name} is true or false, not {value!r}")
+
+
 def committing(value: object, of: str) -> WriteOptions:
     """`{is_sync = true, is_lazy = true, wait = 'submit', timeout = 5}`.
 
-    `txn_isolation` is taken and makes no difference: transactions are serializable.
+    `txn_isolation` is one of Tarantool's and makes no difference: transactions are serializable.
     """
     given = options(value, COMMIT_OPTIONS, of)
     found: WriteOptions = {}
-    if isinstance(given.get("is_sync"), bool):
-        found["is_sync"] = bool(given["is_sync"])
-    if given.get("is_lazy"):
+    is_sync = flag(given, "is_sync", of)
+    if is_sync is not None:
+        found["is_sync"] = is_sync
+    if flag(given, "is_lazy", of):
         found["wait"] = "submit"
+    isolation = given.get("txn_isolation", ISOLATIONS[0])
+    numbered = isinstance(isolation, int) and not isinstance(isolation, bool)
+    if isolation not in (range(len(ISOLATIONS)) if numbered else ISOLATIONS):
+        raise WrongOperation(
+            f"{of}: there is no txn_isolation {isolation!r}", hint=f"one of {', '.join(ISOLATIONS)}"
+        )
     if "wait" in given:
         wait = WAITS.get(str(given["wait"]))
         if wait is None:

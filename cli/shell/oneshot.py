@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing_extensions import override
 
 from admin.box.inline import drive, open_inline
+from cli.shell import opened
 from cli.shell.chunks import COMMAND, chunks
 from cli.shell.failures import InterruptedUnknown
 from cli.shell.formats import Format
@@ -54,6 +55,7 @@ def run(job: Job, voices: Voices, collect: Callable[[list[object]], None] | None
         except KeyboardInterrupt:
             raise InterruptedUnknown.unless_safe(shell.verbs.under_way, WRITES) from None
         finally:
+            opened.lose(shell.box, shell.voices)
             shell.voices.back()
 
 

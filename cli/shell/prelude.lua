@@ -154,6 +154,7 @@ local function make_space(conn, definition)
         by[each.id], by[each.name] = made, made
     end
     definition.index = raw_setmetatable(by, MAP)
+    definition.format = nil -- a field of this name would hide the method
     return raw_setmetatable(definition, SPACE)
 end
 

@@ -24,6 +24,7 @@ from typing_extensions import override
 
 from admin.box.opening import open_box
 from admin.lab import home
+from cli.shell import opened
 from cli.shell.chunks import unfinished
 from cli.shell.complete import candidates, hint_line
 from cli.shell.oneshot import Job
@@ -77,6 +78,7 @@ async def _converse(job: Job) -> None:
         nursery.start_soon(watcher.run)
         _say(_greeting(talk, watcher))
         await _loop(talk, editor)
+        opened.lose(talk.box, talk.voices)
         talk.voices.back()
         nursery.cancel_scope.cancel()
 

@@ -56,10 +56,7 @@ class SchemaVerbs:
 
     async def _create_space(self, box: Box, args: Sequence[object]) -> object:
         name = arguments.text(arguments.at(args, 0), "the name of a space")
-        of = "box.schema.create_space"
-        given = arguments.options(arguments.at(args, 1), arguments.SPACE_OPTIONS, of)
-        for taken in ("temporary", "user", "type"):
-            given.pop(taken, None)
+        given = arguments.creating(arguments.at(args, 1))
         await box.schema.change([10, name, given])
         self._data.forget(box)
         return await self._space(box, [name])
@@ -67,7 +64,7 @@ class SchemaVerbs:
     async def _create_index(self, box: Box, args: Sequence[object]) -> object:
         name = arguments.text(arguments.at(args, 1), "the name of an index")
         space = await self._data.space(box, [arguments.at(args, 0), 0])
-        given = arguments.options(arguments.at(args, 2), arguments.INDEX_OPTIONS, "create_index")
+        given = arguments.indexing(arguments.at(args, 2))
         await box.schema.change([13, space.name, name, given])
         self._data.forget(box)
         shape = await self._data.shape(box, space.shape.id)

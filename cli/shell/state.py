@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from admin.box.session import Box
 from cli.exits import Stopped
-from cli.shell import hints, pasted
+from cli.shell import hints, opened, pasted
 from cli.shell.chunks import COMMAND, chunks
-from cli.shell.failures import LuaFailed
+from cli.shell.failures import LuaFailed, LuaSyntax
 from cli.shell.formats import Look, render
 from cli.shell.runtime import Runtime
 from cli.shell.settings import Settings
@@ -113,8 +113,14 @@ class Shell(ABC):
         try:
             return await self.runtime.run(self.runtime.compile(cleaned.text, name))
         except LuaFailed as error:
+            opened.roll_back(self.box, self.voices)
             if not error.hint:
                 error.hint = await _hint(self, error.message, cleaned.text)
+            raise
+        except LuaSyntax:
+            raise  # nothing of it was run
+        except QsyncError:
+            opened.roll_back(self.box, self.voices)
             raise
         finally:
             self.gone |= hints.locals_of(cleaned.text)

@@ -14,6 +14,7 @@ from typing_extensions import override
 
 from admin.box.session import Box
 from cli.exits import Stopped
+from cli.shell import opened
 from cli.shell.chunks import COMMAND
 from cli.shell.editing import edited
 from cli.shell.failures import Interrupted, InterruptedUnknown
@@ -100,6 +101,7 @@ class Talk(Shell):
                     self._scope = scope
                     await self.show(text)
             if scope.cancelled_caught:
+                opened.roll_back(self.box, self.voices)
                 raise InterruptedUnknown.unless_safe(self.verbs.under_way, WRITES)
         finally:
             self._scope = None

@@ -38,6 +38,8 @@ def create_space(draft: Draft, name: object, options: object) -> bytes | None:
         raise SpaceExists(f'there is a space "{label}"')
     if given.get("is_local"):
         raise WrongSchema("is_local: every space is replicated in this release")
+    if given.get("engine", "lmdb") not in ("lmdb", "memtx"):
+        raise WrongSchema(f"there is no engine {given['engine']!r}; there is one: lmdb or memtx")
     new = schema.space(
         id=_new_id(draft, given.get("id")),
         name=label,
@@ -105,7 +107,7 @@ def create_index(draft: Draft, ref: object, name: object, options: object) -> by
             return None
         raise SpaceExists(f'space "{space.name}" has an index "{label}"')
     kind = given.get("type", "tree")
-    if not isinstance(kind, str) or kind.lower() not in {"tree", "hash"}:
+    if not isinstance(kind, str) or kind.lower() != "tree":
         raise WrongSchema(f"an index is a tree, not {kind!r}")
     iid = next(n for n in range(len(space.indexes) + 1) if all(n != i.id for i in space.indexes))
     if iid >= schema.INDEXES_MAX:

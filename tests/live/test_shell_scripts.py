@@ -332,3 +332,65 @@ def test_every_snippet_of_the_article_runs_verbatim(here: Lab, tmp_path: Path) -
         run(here, "-e", call)
     found_rows = "box.space.stest:select(), box.space.atest:select(), box.space.test.is_sync"
     assert run(here, "-e", found_rows).stdout == "[[1], [2], [3], [5]]\n[[6]]\ntrue\n"
+
+
+REFUSED = {
+    "box.begin{is_sync = 1}": "box.begin: is_sync is true or false, not 1",
+    "box.commit{is_sync = 'foo'}": "box.commit: is_sync is true or false, not 'foo'",
+    "box.commit{is_lazy = 1}": "box.commit: is_lazy is true or false",
+    "box.begin{txn_isolation = 'foo'}": "box.begin: there is no txn_isolation 'foo'",
+    "box.begin{txn_isolation = 5}": "box.begin: there is no txn_isolation 5",
+    "box.atomic({is_sync = 1}, print)": "box.begin: is_sync is true or false",
+    "box.schema.create_space('x', {is_sync = 1})": "is_sync is true or false, not 1",
+    "box.schema.create_space('x', {temporary = true})": "there are no temporary ones",
+    "box.schema.create_space('x', {type = 'temporary'})": "there are no temporary ones",
+    "box.schema.create_space('x', {engine = 'vinyl'})": "there is no engine 'vinyl'",
+    "box.schema.create_space('x', {user = 'ann'})": "there are no users",
+    "box.space.things:create_index('h', {type = 'HASH'})": "there is no index type 'HASH'",
+    "box.ctl.replica_gc('nobody')": "NO_SUCH_MEMBER",
+}
+
+
+def test_what_cannot_be_had_is_refused_and_not_ignored(here: Lab) -> None:
+    calls = [f"select(2, pcall(function() return {each} end))" for each in REFUSED]
+    done = run(here, *[word for call in calls for word in ("-e", call)])
+    for words, said in zip(REFUSED.values(), done.stdout.splitlines(), strict=True):
+        assert words in said
+    taken = (
+        "box.begin{txn_isolation = 'read-committed', is_sync = false} box.commit{is_lazy = false}",
+        "box.schema.create_space('plain', {engine = 'memtx', temporary = false})",
+        "box.space.plain:create_index('pk', {type = 'TREE'})",
+    )
+    run(here, *[word for call in taken for word in ("-e", call)])
+
+
+def test_the_format_of_a_space_is_read_and_changed(here: Lab) -> None:
+    done = run(
+        here,
+        *("-e", "box.schema.create_space('shaped', {format = {{'id', 'unsigned'}}})"),
+        *("-e", "box.space.shaped:format()[1].name"),
+        *("-e", "box.space.shaped:format({{'id', 'unsigned'}, {'sum', 'integer'}})"),
+        *("-e", "box.space.shaped:format()[2].name"),
+    )
+    assert done.stdout.splitlines()[-2:] == ["id", "sum"]
+
+
+def test_an_error_ends_the_open_transaction_and_says_so(here: Lab) -> None:
+    done = run(
+        here,
+        *("-e", "box.begin()"),
+        *("-e", "box.space.things:replace{71, 'half'}"),
+        *("-e", "error('no')"),
+        code=1,
+    )
+    assert "the open transaction was rolled back, with 1 operation\n" in done.stderr
+    assert run(here, "-e", "box.space.things:get(71)").stdout == "null\n"
+    caught = "pcall(error, 'no') box.space.things:replace{72, 'whole'} box.commit()"
+    run(here, "-e", "box.begin()", "-e", caught)
+    assert "whole" in run(here, "-e", "box.space.things:get(72)").stdout
+
+
+def test_leaving_with_an_open_transaction_says_what_is_lost(here: Lab) -> None:
+    done = run(here, "-e", "box.begin()", "-e", "box.space.things:replace{73, 'lost'}")
+    assert "the open transaction was not committed: 1 operation lost" in done.stderr
+    assert run(here, "-e", "box.space.things:get(73)").stdout == "null\n"

@@ -275,6 +275,35 @@ def test_quorums_are_compared_by_what_they_ask_and_not_by_their_text(text: str) 
     assert result.findings == ()
 
 
+def test_promote_is_advised_only_where_a_majority_could_vote_for_it() -> None:
+    def cure(found: Facts) -> str:
+        (result,) = checks.run(found, checks.chosen(["leader-writes"]))
+        return result.findings[0].cure
+
+    new = {**NOBODY, "recruit": True, "last": 0}
+    lost = {**NOBODY, "recruit": True}
+    assert "`qsync promote n1` calls one" in cure(facts({1: NOBODY, 2: NOBODY, 3: NOBODY}))
+    assert cure(facts({1: new, 2: new}, 3)).endswith("needs all of its members: start n3")
+    assert "bring back 1 of n2, n3, with their data" in cure(facts({1: NOBODY}, 2, 3))
+    assert "that lost it do not vote" in cure(facts({1: NOBODY, 2: lost, 3: lost}))
+
+
+@pytest.mark.parametrize(
+    ("reason", "cure"),
+    [
+        ("transfer", "goes on itself if the other does not take over"),
+        ("synchro", "bring back who is missing"),
+        ("demoted", "`qsync promote NODE`"),
+        ("config", "read_only = false"),
+    ],
+)
+def test_a_leader_without_writes_has_the_cure_of_its_reason(reason: str, cure: str) -> None:
+    found = facts({1: {"ro": True, "ro_reason": reason}})
+    (result,) = checks.run(found, checks.chosen(["leader-writes"]))
+    assert cure in result.findings[0].cure
+    assert ("promote" in result.findings[0].cure) == (reason == "demoted")
+
+
 def test_there_is_a_trouble_for_every_check_and_no_check_without_a_claim() -> None:
     names = [checks.name_of(each) for each in checks.CHECKS]
     assert {case[0] for case in CASES} == set(names)

@@ -1,0 +1,24 @@
+"""What becomes of the open transaction when its chunk fails, or when the shell ends."""
+
+from admin.box.session import Box
+from cli.shell.voices import Voices
+
+
+def roll_back(box: Box, voices: Voices) -> None:
+    """An error ends it, as in Tarantool's console: half of a transaction is none."""
+    txn = box.txn
+    if txn is not None:
+        box.rollback()
+        voices.say(f"the open transaction was rolled back, with {_operations(txn.size)}")
+
+
+def lose(box: Box, voices: Voices) -> None:
+    """The shell ends: say what goes with it."""
+    txn = box.txn
+    if txn is not None:
+        box.rollback()
+        voices.say(f"the open transaction was not committed: {_operations(txn.size)} lost")
+
+
+def _operations(count: int) -> str:
+    return f"{count} operation{'' if count == 1 else 's'}"
