@@ -1,6 +1,8 @@
 """The commands against real nodes of a lab."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from admin import ask, cluster, lab
+from admin import ask, cluster, lab, ports, processes
 from qsync.client.blocking import connect
 from qsync.wire.verbs import Write
 
@@ -184,3 +186,26 @@ def test_a_node_of_its_own_from_init(tmp_path: Path) -> None:
     qsync("init", tmp_path / "n", code=2)
     assert answer("config", "check", tmp_path / "n" / "node.yaml")["node"] == "n1"
     assert "default" in qsync("config", "show", tmp_path / "n" / "node.yaml", "--origin")
+
+
+def test_the_members_that_init_lays_out_find_each_other_from_copied_directories(
+    tmp_path: Path,
+) -> None:
+    hosts = [f"127.0.0.1:{port}" for port in ports.free_ports(3)]
+    qsync("init", "--cluster", tmp_path / "laid-out", *hosts)
+    shutil.copytree(tmp_path / "laid-out", tmp_path / "hosts")
+    started = [
+        processes.start(
+            [sys.executable, "-m", "qsync", "start", str(tmp_path / "hosts" / name)],
+            log=tmp_path / f"{name}.log",
+            env=dict(os.environ),
+        )
+        for name in ("n1", "n2", "n3")
+    ]
+    try:
+        found = cluster.wait_writable(hosts, timeout=40)
+        assert [each.name for each in found.samples] == ["n1", "n2", "n3"]
+        assert not any(each.recruit for each in found.samples)
+    finally:
+        for each in started:
+            each.end(grace=3)
