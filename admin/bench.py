@@ -12,12 +12,13 @@ from admin.cluster import Survey
 from admin.processes import Process
 from qsync.client.blocking import Client, connect
 from qsync.client.load import Load, Request, Tally, Workload
+from qsync.client.numbering import SEED_BYTES
 from qsync.errors import NotLeader
 from qsync.wire import cbor, requests
 from qsync.wire.verbs import Get, Select, Write
 
 SPACE = "bench"
-KEY_BYTES, VALUE_BYTES, SESSION_BYTES = 16, 100, 16
+KEY_BYTES, VALUE_BYTES = 16, 100
 CHOICES = 1 << 15
 """So many random choices are made beforehand and gone through in a circle."""
 WARM_UP_S = 0.5
@@ -92,7 +93,7 @@ def run(plan: Plan, seeds: Sequence[str], *, timeout: float) -> Result:
         _Maker(plan, keys, random),
         connections=plan.clients,
         outstanding=most,
-        session=lambda: secrets.token_bytes(SESSION_BYTES),
+        session=lambda: secrets.token_bytes(SEED_BYTES),
     )
     with contextlib.closing(load):
         load.run(seconds=WARM_UP_S, rate=plan.rate)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from election.messages import Ballot, Index, Term
+from election.messages import Ballot, Index, Position, Term
 from election.roles import Mode
 from qsync import errors
 from qsync.core.config import CoreConfig
@@ -138,8 +138,9 @@ class Replica:
                 raise _not_new(seen)
         if request.reads:
             request = self._grounded(request)
+        place = Position(self.machine.term, Index(self.machine.ledger.log.last + 1))
         try:
-            executed = state.execute(request)
+            executed = state.execute(request, at=place)
         except errors.Rebuilding as error:
             self.lose(error.message)
             raise

@@ -20,7 +20,7 @@ class Kind(Enum):
     ONCE = "once"
     """Never after it was sent: an operator's command."""
     OPEN = "open"
-    """Our own: open the session. Idempotent."""
+    """Our own: open the session. One that we never heard of expires."""
     STATUS = "status"
     """Our own: who is there, who leads? Not worth repeating."""
 

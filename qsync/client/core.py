@@ -13,11 +13,11 @@ import random
 from collections.abc import Callable
 from typing import Final
 
-from qsync.client import verdicts
+from qsync.client import numbering, verdicts
 from qsync.client.asks import Ask, Kind
 from qsync.client.effects import Ready
 from qsync.client.link import Link, Phase
-from qsync.client.numbering import SESSION_BYTES, Numbering, Standing, Token
+from qsync.client.numbering import Numbering, Standing, Token
 from qsync.client.targets import Target
 from qsync.client.waiting import Waiting
 from qsync.client.wires import FAR, Wires
@@ -98,12 +98,12 @@ class Core:
 
     def close(self) -> None:
         """Say goodbye. Nothing may be called after this but `ready`."""
-        numbering = self.numbering
+        own = self.numbering
         writing = any(ask.kind is Kind.WRITE for ask in self._asks.values())
-        done = not numbering.unresolved and not writing
+        done = not own.unresolved and not writing
         home = self.wires.home
-        if home and home.phase is Phase.READY and numbering.standing is Standing.OPEN and done:
-            ops: list[list[object]] = [[_EXPIRE_SESSION, numbering.id]]
+        if home and home.phase is Phase.READY and own.standing is Standing.OPEN and done:
+            ops: list[list[object]] = [[_EXPIRE_SESSION, own.id]]
             home.out.append(requests.encode(Write(0, b"", 0, 0, WriteFlags.SUBMIT, ops)))
         self.wires.effects = self.wires.collect()
         for link in self.wires.links():
@@ -201,7 +201,9 @@ class Core:
         if ask.kind is Kind.STATUS:
             self.wires.informed(link, answer, now)
         elif ask.kind is Kind.OPEN:
-            self.numbering.standing = Standing.OPEN
+            self.numbering.opened(numbering.born(answer))
+            for held in self._waiting.held:
+                _name(held, self.numbering.id)
             self._waiting.release()
         self._settle(ask, now, answer)
 
@@ -322,6 +324,13 @@ class Core:
         wires.soon(deadlines)
 
 
+def _name(ask: Ask, session: bytes) -> None:
+    """A write that was held back learns the id of its session."""
+    assert isinstance(ask.request, Write)
+    ask.request = ask.request._replace(session=session)
+    ask.frame = _encode(ask.request)
+
+
 def _encode(request: Request) -> bytes:
     if (
         isinstance(request, Write)
@@ -329,7 +338,7 @@ def _encode(request: Request) -> bytes:
         and request.ops[0][0] in _ONE_PUT
         and request.timeout is None
         and not request.reads
-        and len(request.session) == SESSION_BYTES
+        and len(request.session) == requests.PUT_SESSION_BYTES_MAX
     ):
         code, space, row = request.ops[0]
         if isinstance(space, str) and isinstance(row, bytes) and isinstance(code, int):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from qsync.client import targets
+from qsync.client.numbering import born
 from qsync.core.inputs import Consistency
 from qsync.errors import Outcome, QsyncError, Unavailable
 from qsync.wire import cbor, replies, requests
@@ -112,8 +113,8 @@ class Tally:
 class Load:
     """`connections` x `outstanding` requests under way at one node, closed loop or at a rate.
 
-    `session` makes an id (at most 23 bytes) for each connection, so that writes are numbered as
-    those of any client; without it they are not.
+    `session` makes the beginning of an id (at most 7 bytes) for each connection, so that writes
+    are numbered as those of any client; without it they are not.
     """
 
     def __init__(
@@ -292,6 +293,7 @@ class _Line:
         _, answer = replies.decode(self._payload())
         if isinstance(answer, QsyncError):
             raise answer
+        self._session = born(answer)
 
     def _payload(self) -> bytes:
         while not self._waiting:

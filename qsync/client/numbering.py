@@ -4,10 +4,12 @@ import random
 from enum import Enum
 from typing import Final, NamedTuple
 
-from qsync.errors import ConfigError
+from qsync.errors import ConfigError, ProtocolError
+from qsync.wire import cbor, replies
 from qsync.wire.verbs import Write
 
-SESSION_BYTES: Final = 16
+SEED_BYTES: Final = 7
+"""With the place of its opening an id has 23 bytes: the most that writes of one tuple pack fast."""
 UNRESOLVED_SPAN_MAX: Final = 5_000
 """How far numbering may run ahead of an unresolved request before that one is given up."""
 
@@ -34,6 +36,20 @@ def parse_token(text: str) -> Token:
     raise ConfigError(f"{text!r} is no token", hint="it looks like 0a1b...:7")
 
 
+def born(answer: list[object]) -> bytes:
+    """The id of the session that a node has opened, from its reply. Raises ProtocolError."""
+    match replies.read_committed(answer).results:
+        case [bytes(row)]:
+            match cbor.loads_array(row):
+                case [bytes(id)]:
+                    return id
+                case _:
+                    pass
+        case _:
+            pass
+    raise ProtocolError("the node does not say which session it has opened")
+
+
 class Standing(Enum):
     """What the cluster knows of the session."""
 
@@ -46,7 +62,8 @@ class Numbering:
     """Gives out numbers; `low` is the lowest that may still be asked for."""
 
     def __init__(self, dice: random.Random) -> None:
-        self.id = dice.randbytes(SESSION_BYTES)
+        self.id = dice.randbytes(SEED_BYTES)
+        """What the cluster named it; while it is not open, what that name will begin with."""
         self.standing = Standing.CLOSED
         self.unresolved: dict[int, Write] = {}
         self._pending: set[int] = set()
@@ -73,6 +90,11 @@ class Numbering:
         if write.session == self.id:
             self._renew()
         return self.assign(write)
+
+    def opened(self, id: bytes) -> None:
+        """The session is born: from now on its writes bear this id."""
+        self.id = id
+        self.standing = Standing.OPEN
 
     def take(self) -> int:
         """The next number; it is pending until settled."""
@@ -113,7 +135,7 @@ class Numbering:
 
     def _renew(self) -> None:
         self._former.add(self.id)
-        self.id = self._dice.randbytes(SESSION_BYTES)
+        self.id = self._dice.randbytes(SEED_BYTES)
         self.standing = Standing.CLOSED
         self.unresolved.clear()
         self._pending.clear()

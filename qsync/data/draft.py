@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Protocol
 
+from election.messages import Position
 from qsync.data import keys, schema, tuples
 from qsync.data.keys import Misfit
 from qsync.data.overlay import Row, merge
@@ -27,7 +28,9 @@ class Draft:
     `put` serves execution and checks; `replay` serves effects that come from the log and trusts.
     """
 
-    def __init__(self, view: Readable, shape: Schema) -> None:
+    def __init__(self, view: Readable, shape: Schema, *, at: Position | None = None) -> None:
+        self.at = at
+        """The place in the log that the transaction will have; None if it is not for the log."""
         self.schema = shape
         self.schema_changed = False
         self.effects: list[Effect] = []

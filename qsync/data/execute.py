@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from election.messages import Position
 from qsync.data import body, ddl, keys, operators, schema, sessions, settings, tuples
 from qsync.data.draft import Draft, Readable
 from qsync.data.keys import Misfit
@@ -25,9 +26,15 @@ _INSERT, _REPLACE = int(Op.INSERT), int(Op.REPLACE)
 
 
 def execute(
-    request: Request, view: Readable, shape: Schema, known: sessions.Table, limits: Limits
+    request: Request,
+    view: Readable,
+    shape: Schema,
+    known: sessions.Table,
+    limits: Limits,
+    *,
+    at: Position | None = None,
 ) -> Executed:
-    """Turn a request into effects. Raises, and then nothing has happened."""
+    """Turn a request into effects at a place of the log. Raises, and then nothing has happened."""
     session, seq, low = request.session, request.seq, request.low
     if session and seq:
         _check_session(request, known, limits)
@@ -41,7 +48,7 @@ def execute(
             text = body.encode_one((session, seq, low), space.id_text, key[5:], row)
             sync = space.sync or request.sync is True
             return Executed(text, sync, [row], [(key, row)], session, seq, low)
-    draft = Draft(view, shape)
+    draft = Draft(view, shape, at=at)
     results = run(draft, ops, limits)
     opened = {change.session for change in draft.changes if change.opened}
     if opened and len(known.keys() | opened) > max(limits.sessions_max, len(known)):
@@ -85,12 +92,10 @@ def run(draft: Draft, ops: Sequence[Sequence[object]], limits: Limits) -> list[b
 def _check_session(request: Request, known: sessions.Table, limits: Limits) -> None:
     session = known.get(request.session)
     if session is None:
-        if [int(Op.OPEN_SESSION), request.session] not in request.ops:
-            raise SessionExpired("the session is not known here; it may have expired")
-    elif len(session.outcomes) >= limits.outcomes_max:
+        raise SessionExpired("the session is not known here; it may have expired")
+    if len(session.outcomes) >= limits.outcomes_max:
         raise Overloaded(f"the session has {len(session.outcomes)} unforgotten requests, the limit")
-    else:
-        assert request.seq not in session.outcomes
+    assert request.seq not in session.outcomes
     if not 0 <= request.low <= request.seq <= keys.INTEGER_MAX:
         raise ProtocolError(f"request {request.seq} of a session cannot have low {request.low}")
 
@@ -264,9 +269,16 @@ def _require_existence(
         )
 
 
-def _open_session(draft: Draft, session: object) -> None:
-    name = _session_name(session)
-    draft.change_session(name, sessions.key_of(name), tuples.encode([name]))
+def _open_session(draft: Draft, seed: object) -> bytes:
+    if draft.at is None:
+        raise ProtocolError("a session is opened by a transaction only")
+    if not isinstance(seed, bytes) or not 0 < len(seed) <= sessions.SEED_BYTES_MAX:
+        most = sessions.SEED_BYTES_MAX
+        raise ProtocolError(f"the id of a session begins with 1 to {most} bytes of the client")
+    name = sessions.born(seed, draft.at)
+    row = tuples.encode([name])
+    draft.change_session(name, sessions.key_of(name), row)
+    return row
 
 
 def _expire_session(draft: Draft, session: object) -> None:

@@ -11,6 +11,7 @@ confirmed prefix and equal on all replicas.
 import struct
 from collections.abc import Container, Iterable, Mapping
 
+from election.messages import Position
 from qsync.data import body, keys, tuples
 from qsync.data.request import EXPIRED, NEW, STALE, Known, Seen, Txn, Write
 from qsync.data.schema import SESSION
@@ -19,6 +20,22 @@ _PREFIX = keys.prefix(SESSION, 0)
 _OUTCOME = ">BBQBQBQB"
 _ARRAY4, _U64, _FALSE, _TRUE = 0x84, 0x1B, 0xF4, 0xF5
 _ROW = b"\x84"
+
+
+SEED_BYTES_MAX = 48
+"""What a client may give an id to begin with."""
+_PLACE = struct.Struct(">QQ")
+PLACE_BYTES = _PLACE.size
+
+
+def born(seed: bytes, at: Position) -> bytes:
+    """The id of a session: what its client chose, and the place in the log of its opening.
+
+    There is one entry at a place, so no id is opened twice. If a client chose all of it, a late
+    copy of the opening would open the same id again after it has expired, and a late copy of a
+    request would take effect a second time (protocol.md section 5).
+    """
+    return seed + _PLACE.pack(at.term, at.index)
 
 
 Outcome = tuple[int, int, bool]

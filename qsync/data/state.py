@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from election.messages import Index
+from election.messages import Index, Position
 from qsync.data import body, conflicts, digest, execute, reading, schema
 from qsync.data.draft import Draft
 from qsync.data.history import History
@@ -24,8 +24,11 @@ class State(History):
         super().__init__(backing, folded=folded)
         self.limits = limits or Limits()
 
-    def execute(self, request: Request) -> Executed:
-        """Turn a request into the effects it has on the head state. Changes nothing here."""
+    def execute(self, request: Request, *, at: Position | None = None) -> Executed:
+        """Turn a request into the effects it has on the head state. Changes nothing here.
+
+        `at`: the place that it will have in the log; what is born there is named after it.
+        """
         head = View(self.overlay, self.backing, None)
         if request.reads:
             conflicts.validate(
@@ -36,7 +39,8 @@ class State(History):
                 footprints=self.footprints,
                 head=head,
             )
-        return execute.execute(request, head, self.schemas.head, self.sessions.head, self.limits)
+        known = self.sessions.head
+        return execute.execute(request, head, self.schemas.head, known, self.limits, at=at)
 
     def read_results(self, text: bytes) -> list[bytes | None]:
         """What the operations of a transaction returned, from its body."""

@@ -4,7 +4,10 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
+from election.messages import Position
+from qsync.data.sessions import born
 from qsync.sim import repertoire, transactions
+from qsync.sim.calls import Done
 from qsync.sim.courier import Courier, Streets
 from qsync.sim.history import History
 from qsync.sim.operations import Operation, Steps, Told
@@ -34,7 +37,7 @@ class Client:
         self._history = history
         self._process = mind.number
         self._now: Operation | None = None
-        self._opened = b""
+        self._seed = b""
         self._scripted = False
 
     @property
@@ -71,11 +74,12 @@ class Client:
     def _next(self) -> None:
         if self._now is not None:
             return
-        session = self._courier.session.id
-        if session != self._opened:
-            self._mind.sessions[self._mind.number] = session
-            self._begin(*repertoire.open_session(session))
+        session = self._courier.session
+        if not session.open:
+            self._seed = session.id
+            self._begin(*repertoire.open_session(session.id))
             return
+        self._mind.sessions[self._mind.number] = session.id
         if self.script:
             self._begin(*self.script[0](), scripted=True)
             return
@@ -104,9 +108,10 @@ class Client:
         self._now = None
         self._history.complete(self._process, operation, told)
         self.counts[f"{operation.name} {told.type}"] += 1
-        mine = self._mind.sessions[self._mind.number]
-        if operation.name == "open" and told.ok:
-            self._opened = mine
+        mine = self._mind.sessions.get(self._mind.number, b"")
+        if operation.name == "open" and isinstance(told.reply, Done):
+            place = Position(told.reply.term, told.reply.index)
+            self._courier.session.opened(born(self._seed, place))
         elif operation.name == "leave" or getattr(told.reply, "code", "") == "SESSION_EXPIRED":
             self._courier.session.over(told.session or mine)
         elif self._scripted and told.ok:

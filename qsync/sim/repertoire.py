@@ -60,9 +60,9 @@ def create_spaces(keys: int) -> Begun:
     return Operation(name="create", f="create"), once(Write(ops=spaces.create(keys)))
 
 
-def open_session(session: bytes) -> Begun:
-    """Numbers are kept from here on."""
-    ask = Write(ops=[[Op.OPEN_SESSION, session]], numbered=False)
+def open_session(seed: bytes) -> Begun:
+    """Numbers are kept from here on, of the session whose id begins so."""
+    ask = Write(ops=[[Op.OPEN_SESSION, seed]], numbered=False)
     return Operation(name="open", f="open"), once(ask)
 
 

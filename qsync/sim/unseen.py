@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from election.messages import Position
 from qsync.core.ready import Ticket
 from qsync.data.request import Executed, Op, Request
 from qsync.errors import Conflict
@@ -43,7 +44,7 @@ def _execute(core: Core, change: Callable[[Request], Request]) -> None:
     state = core._state  # noqa: SLF001 - a mutant
     honest = state.execute
 
-    def execute(request: Request) -> Executed:
-        return honest(change(request))
+    def execute(request: Request, *, at: Position | None = None) -> Executed:
+        return honest(change(request), at=at)
 
     state.execute = execute  # type: ignore[method-assign]  # a mutant

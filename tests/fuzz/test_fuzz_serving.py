@@ -16,7 +16,7 @@ from qsync.node.connection import Connection
 from qsync.node.node import Node, open_node
 from qsync.wire import replies
 from qsync.wire.frames import Frames
-from tests.fuzz.asked import CORPUS, PAYLOADS, ROW, SESSION, write
+from tests.fuzz.asked import CORPUS, PAYLOADS, ROW, SEED, SESSION, write
 from tests.fuzz.hostile import dumps
 
 PING = 99
@@ -76,15 +76,19 @@ def client(node: Node) -> Iterator[Client]:
         made.close()
 
 
-def lay_out(asking: Client) -> None:
-    """Two spaces, one with a second index, and a session."""
+def lay_out(asking: Client) -> bytes:
+    """Two spaces, one with a second index, and a session, whose id is returned."""
     fields = [["id", "unsigned"], ["name", "string?"]]
     for name in ("plain", "indexed"):
         primary = {"primary": [[1, "unsigned"]], "format": fields, "if_not_exists": True}
         asking.ask(write([10, name, primary]))
     second = {"parts": [[2, "string"]], "unique": False, "if_not_exists": True}
     asking.ask(write([13, "indexed", "name", second]))
-    asking.ask(write([2, "plain", ROW], [2, "indexed", ROW], [30, SESSION]))
+    asking.ask(write([2, "plain", ROW], [2, "indexed", ROW], [30, SEED]))
+    known = asking.node.replica.state.sessions.head
+    (session, *others) = [each for each in known if len(each) == len(SESSION)]
+    asking.ask(write(*([31, other] for other in others)))
+    return session
 
 
 @pytest.mark.parametrize("kind", sorted(PAYLOADS))
@@ -96,9 +100,9 @@ async def test_no_request_ends_a_node(tmp_path: Path, kind: str) -> None:
 
             @given(st.lists(PAYLOADS[kind], min_size=1, max_size=3))
             def check(payloads: list[bytes]) -> None:
-                lay_out(asking)
+                session = lay_out(asking)
                 for payload in payloads:
-                    asking.ask(payload)
+                    asking.ask(payload.replace(SESSION, session))
                 assert PING in asking.ask(dumps([PING, 1]))
 
             for payload in CORPUS:

@@ -54,9 +54,26 @@ def space(stage: Stage, words: list[str]) -> None:
 
 @act
 def session(stage: Stage, words: list[str]) -> None:
-    """session N NAME: a client opens a session."""
+    """session N NAME: a client opens a session, whose id begins with its name."""
     op: list[object] = [int(Op.OPEN_SESSION), words[1].encode()]
     transact(stage, words[0], (f"session {words[1]}", [op]), [])
+
+
+@act
+def expire(stage: Stage, words: list[str]) -> None:
+    """expire N NAME: the session of that name was silent for too long, and is forgotten."""
+    op: list[object] = [int(Op.EXPIRE_SESSION), session_id(stage, words[1])]
+    transact(stage, words[0], (f"expire {words[1]}", [op]), [])
+
+
+def session_id(stage: Stage, name: str) -> bytes:
+    """Of the session that a client opened first under that name; it never uses another one."""
+    for actor in stage.running:
+        ledger = actor.machine.ledger
+        for session in said.sessions_opened(ledger.entries(Index(1), ledger.log.last)):
+            if said.session_name(session) == name:
+                return session
+    return name.encode()
 
 
 def split(words: list[str]) -> tuple[list[str], list[str]]:
@@ -76,7 +93,7 @@ def transact(
     name, _, number = given.get("session", "/0").partition("/")
     request = Write(
         id=actor.desk.number(),
-        session=name.encode(),
+        session=session_id(stage, name),
         seq=int(number),
         low=0,
         flags=flags,

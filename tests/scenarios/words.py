@@ -1,13 +1,13 @@
 """What transcripts call things: operations, entries, tuples; and the spaces that are there."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
 import cbor2
 
 from election.messages import Index
-from qsync.data import keys, schema, tuples
+from qsync.data import keys, schema, sessions, tuples
 from qsync.data.members import CODEC
 from qsync.data.request import Op, Request
 from qsync.data.schema import Schema
@@ -26,7 +26,6 @@ SYSTEM: Mapping[int, str] = {
     schema.SPACE: "space",
     schema.INDEX: "index",
     schema.TRUNCATE: "truncate",
-    schema.SESSION: "session",
 }
 
 
@@ -145,13 +144,28 @@ def describe(entry: Entry, known: Schema | None = None) -> str:
 def _effect(known: Schema | None, number: int, key: bytes, row: bytes | None) -> str:
     if number == schema.TRUNCATE and row:
         return f"truncate {_named(known, tuples.stored(row)[0])}"
+    if number == schema.SESSION:
+        return f"{'' if row else 'end of '}session {session_name(sessions.name_of(key))}"
     if number in SYSTEM:
         fields = tuples.stored(row) if row else [key_of(key)]
-        names = [each for each in fields if isinstance(each, str | bytes)]
-        name = names[0].decode() if isinstance(names[0], bytes) else names[0]
+        name = next(each for each in fields if isinstance(each, str))
         return f"{'' if row else 'end of '}{SYSTEM[number]} {name}"
     where = "" if number in FURNISHED else f"@{_named(known, number)}"
     return (f"delete {key_of(key)}" if row is None else shown(row)) + where
+
+
+def sessions_opened(entries: Iterable[Entry]) -> Iterator[bytes]:
+    """Their ids, in the order of the log."""
+    for entry in entries:
+        if entry.kind == Kind.TXN:
+            for number, key, row in cbor2.loads(entry.body)[3]:
+                if number == schema.SESSION and row is not None:
+                    yield sessions.name_of(key)
+
+
+def session_name(session: bytes) -> str:
+    """What its client calls it."""
+    return session[: -sessions.PLACE_BYTES].decode()
 
 
 def _named(known: Schema | None, number: object) -> str:

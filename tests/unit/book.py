@@ -4,15 +4,22 @@ from collections.abc import Sequence
 
 import cbor2
 
-from election.messages import Index
+from election.messages import Index, Position, Term
 from qsync import record
 from qsync.data.request import Executed, Request
+from qsync.data.sessions import born
 from qsync.data.state import State
 from qsync.record import CHAIN_SEED, Entry, Kind
 from qsync.store.memory import MemorySpaces
 
 Row = list[object]
-SESSION = b"s" * 16
+SEED = b"s"
+OPEN: list[object] = [30, SEED]
+
+
+def session(index: int, seed: bytes = SEED) -> bytes:
+    """The id of one that was opened there."""
+    return born(seed, Position(Term(1), Index(index)))
 
 
 def pack(*fields: object) -> bytes:
@@ -32,6 +39,8 @@ class Book:
         self.store = MemorySpaces()
         self.log: list[Entry] = []
         self.state = State(self.store, folded=Index(0))
+        self.session = b""
+        """The session that was opened first."""
 
     @property
     def last(self) -> Index:
@@ -40,9 +49,11 @@ class Book:
 
     def append(self, request: Request) -> Executed:
         """Execute and append; nothing becomes visible."""
-        done = self.state.execute(request)
+        done = self.state.execute(request, at=Position(Term(1), Index(len(self.log) + 1)))
         entry = self.entry(done.body)
         self.state.applied(entry.index, entry.term, done)
+        if not self.session and done.changes:
+            self.session = done.changes[0].session
         return done
 
     def entry(self, body: bytes) -> Entry:
@@ -66,7 +77,7 @@ class Book:
 
     def pend(self, *ops: list[object], seq: int = 0, low: int = 0) -> list[bytes | None]:
         """A transaction that stays pending; with a number, one of the session."""
-        return self.append(Request(SESSION if seq else b"", seq, low, ops)).results
+        return self.append(Request(self.session if seq else b"", seq, low, ops)).results
 
     def write(self, *ops: list[object], seq: int = 0, low: int = 0) -> list[bytes | None]:
         """A transaction that is visible at once."""

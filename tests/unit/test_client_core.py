@@ -45,6 +45,7 @@ class Stage:
 
     def __init__(self, *addresses: str, direct: bool = False) -> None:
         self.core = Core(targets.Target(addresses=addresses), dice=random.Random(7), direct=direct)
+        self.births = 0
         self.now = 100.0
         self.dialled: list[str] = []
         self.open: dict[int, str] = {}
@@ -134,10 +135,17 @@ class Stage:
         self.reply(link, replies.failed(request.id, error))
 
     def commit(self, link: int, request: Request, *, duplicate: bool = False) -> None:
+        results: list[bytes | None] = [None]
+        match request:
+            case Write(ops=[[30, bytes(seed)]]):
+                self.births += 1
+                results = [cbor2.dumps([seed + self.births.to_bytes(16, "big")])]
+            case _:
+                pass
         self.reply(
             link,
             replies.committed(
-                request.id, term=2, index=9, lsn=8, acks=2, results=[None], duplicate=duplicate
+                request.id, term=2, index=9, lsn=8, acks=2, results=results, duplicate=duplicate
             ),
         )
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import cbor2
 import pytest
 
+from election.messages import Index, Position, Term
 from qsync.data import body
 from qsync.data.request import Limits, Op, Request
 from qsync.data.state import State
@@ -21,7 +22,7 @@ from qsync.errors import (
     WrongSchema,
     WrongTuple,
 )
-from tests.unit.book import SESSION, Book, pack
+from tests.unit.book import OPEN, Book, pack
 
 
 @pytest.fixture
@@ -172,7 +173,7 @@ def test_it_executes_against_what_is_pending(book: Book) -> None:
 
 def test_what_makes_a_transaction_synchronous(book: Book) -> None:
     def sync(*ops: list[object], sync: bool | None = None) -> bool:
-        return book.state.execute(Request(ops=ops, sync=sync)).sync
+        return book.state.execute(Request(ops=ops, sync=sync), at=Position(Term(1), Index(9))).sync
 
     book.space("s", is_sync=True)
     assert not sync([2, "t", pack(1, "a")])
@@ -207,6 +208,7 @@ def test_what_makes_a_transaction_synchronous(book: Book) -> None:
         ([6, "_cluster"], WrongSchema),
         ([30, "text"], ProtocolError),
         ([30, b""], ProtocolError),
+        ([30, b"s" * 49], ProtocolError),
         ([99], ProtocolError),
         (["insert", "t", pack(1)], ProtocolError),
         ([1, "t"], ProtocolError),
@@ -255,19 +257,19 @@ def test_a_key_has_a_limit(book: Book) -> None:
 
 def test_the_body_written_by_hand_is_what_cbor_would_write(book: Book) -> None:
     book.space("plain")
-    book.write([30, SESSION])
+    book.write(OPEN)
     for seq, length in enumerate((0, 1, 20, 23, 24, 200, 255, 256, 1100, 70_000), 1000):
         row = pack(length, "x" * length, 2**40)
         book.write([2, "plain", row], seq=seq, low=seq - 10)
         key = b"\x05" + length.to_bytes(8, "big")
-        expected = cbor2.dumps([SESSION, seq, seq - 10, [[513, key, row]]])
+        expected = cbor2.dumps([book.session, seq, seq - 10, [[513, key, row]]])
         assert book.log[-1].body == expected
         book.write([2, "plain", row], [5, "plain", 0, [length]])
         assert book.log[-1].body == cbor2.dumps([b"", 0, 0, [[513, key, None]]])
 
 
 def test_a_retry_gets_the_results_of_the_first_attempt(book: Book) -> None:
-    book.write([30, SESSION])
+    book.write(OPEN)
     ops: list[list[object]] = [
         [2, "t", pack(2, "b")],
         [3, "t", 0, [2], [["=", 3, 1]]],

@@ -9,7 +9,7 @@ from qsync.data.fold import TXNS_PER_ROW_MAX
 from qsync.data.state import State
 from qsync.errors import Damaged
 from qsync.store.memory import MemorySpaces
-from tests.unit.book import SESSION, Book, pack, rows
+from tests.unit.book import OPEN, Book, pack, rows
 
 EVERYTHING = (b"", b"\xff" * 8)
 NUMBERS = st.integers(0, 6)
@@ -37,7 +37,7 @@ SCHEMA_CHANGES = st.sampled_from(
 def history(transactions: list[list[list[object]]]) -> Book:
     book = Book()
     book.space()
-    book.write([30, SESSION])
+    book.write(OPEN)
     for number, ops in enumerate(transactions, 1):
         book.write(*ops, seq=number, low=max(0, number - 3))
     return book

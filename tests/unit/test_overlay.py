@@ -12,7 +12,7 @@ from qsync.data.overlay import Overlay, merge
 from qsync.data.request import EXPIRED, NEW, Known, Request
 from qsync.data.state import State
 from qsync.store.memory import MemorySpaces
-from tests.unit.book import SESSION, Book, pack, rows
+from tests.unit.book import OPEN, Book, pack, rows
 
 NUMBERS = st.integers(0, 5)
 CHANGES: st.SearchStrategy[list[object]] = st.lists(
@@ -52,7 +52,7 @@ class Histories(RuleBasedStateMachine):
         super().__init__()
         self.book = Book()
         self.book.space()
-        self.book.write([30, SESSION])
+        self.book.write(OPEN)
         self.start = len(self.book.log)
         self.follower_store = MemorySpaces()
         self.follower = self.book.follower(self.follower_store)
@@ -96,7 +96,7 @@ class Histories(RuleBasedStateMachine):
                     assert op == ("no index",)
                     encoded.append([14, "t", "tag"])
         seq = len(self.log) + 1 + 1000 * self.cuts
-        self.book.append(Request(SESSION, seq, 1, encoded))
+        self.book.append(Request(self.book.session, seq, 1, encoded))
         self.follower.apply(self.book.log[-1:])
         self.log.append(effects)
 
@@ -236,11 +236,13 @@ class Histories(RuleBasedStateMachine):
     def requests_in_the_log_are_known_and_others_are_not(self) -> None:
         for state in self.states:
             assert state.seen(b"nobody", 1) is EXPIRED
-            assert state.seen(SESSION, 10**9) is NEW
+            assert state.seen(self.book.session, 10**9) is NEW
             numbers = {txn.seq: txn.index for txn in state._txns}
             for seq, index in numbers.items():
                 if seq:
-                    assert state.seen(SESSION, seq) == Known(index, 1, index in self.rolled)
+                    assert state.seen(self.book.session, seq) == Known(
+                        index, 1, index in self.rolled
+                    )
 
     @invariant()
     def the_overlay_knows_its_weight(self) -> None:

@@ -10,9 +10,9 @@ from qsync.data import keys, schema
 from qsync.data.request import EXPIRED, NEW, STALE, Known, Limits, Request
 from qsync.data.state import State
 from qsync.errors import Overloaded, ProtocolError, SessionExpired
-from tests.unit.book import SESSION, Book, pack
+from tests.unit.book import OPEN, SEED, Book, pack, session
 
-OPEN: list[object] = [30, SESSION]
+SESSION = session(2)
 PUT: list[object] = [2, "t", pack(1)]
 
 
@@ -46,10 +46,17 @@ def test_a_session_nobody_opened_is_expired(book: Book) -> None:
         book.state.execute(Request(b"other", 1, 0, [PUT]))
 
 
-def test_a_request_may_open_its_own_session(book: Book) -> None:
-    done = book.append(Request(b"mine", 1, 0, [[30, b"mine"], PUT]))
-    assert done.sync
-    assert book.state.seen(b"mine", 1) == Known(book.last, 1, False)
+def test_a_request_does_not_open_its_own_session(book: Book) -> None:
+    with pytest.raises(SessionExpired):
+        book.append(Request(b"mine", 1, 0, [[30, b"mine"], PUT]))
+
+
+def test_an_opening_tells_the_id_that_is_born(book: Book) -> None:
+    (row,) = book.write([30, b"mine"])
+    assert row is not None
+    assert cbor2.loads(row) == [session(book.last, b"mine")]
+    assert book.state.seen(session(book.last, b"mine"), 1) is NEW
+    assert book.follower().seen(session(book.last, b"mine"), 1) is NEW
 
 
 def test_a_request_below_low_is_stale(book: Book) -> None:
@@ -59,10 +66,16 @@ def test_a_request_below_low_is_stale(book: Book) -> None:
     assert isinstance(book.state.seen(SESSION, 3), Known)
 
 
-def test_opening_twice_forgets_nothing(book: Book) -> None:
+def test_a_late_copy_of_an_opening_opens_another_session(book: Book) -> None:
     book.write(PUT, seq=1)
     book.write(OPEN)
     assert isinstance(book.state.seen(SESSION, 1), Known)
+    assert book.state.seen(session(book.last), 1) is NEW
+    book.write([31, SESSION])
+    book.write(OPEN)
+    for state in (book.state, book.follower()):
+        assert state.seen(SESSION, 1) is EXPIRED
+        assert state.seen(session(book.last), 1) is NEW
 
 
 def test_an_expired_session_is_gone_from_memory_and_store(book: Book) -> None:
@@ -77,7 +90,7 @@ def test_an_expired_session_is_gone_from_memory_and_store(book: Book) -> None:
 
 def test_a_session_opened_and_expired_in_one_fold_leaves_no_row(book: Book) -> None:
     book.write([30, b"brief"])
-    book.write([31, b"brief"])
+    book.write([31, session(book.last, b"brief")])
     book.write([31, b"never"])
     book.fold()
     assert [row[0] for row in stored_rows(book)] == [SESSION]
@@ -85,13 +98,15 @@ def test_a_session_opened_and_expired_in_one_fold_leaves_no_row(book: Book) -> N
 
 @pytest.mark.parametrize("ops", ["30 31", "31 31", "31 30", "30 31 30", "31 30 31"])
 def test_a_session_may_change_more_than_once_in_a_transaction(book: Book, ops: str) -> None:
-    book.write(*([int(op), SESSION] for op in ops.split()))
+    """A client that knows where its entry will be can name what is born there."""
+    name = session(book.last + 1)
+    book.write(*([int(op), SEED if op == "30" else name] for op in ops.split()))
     known = NEW if ops.endswith("30") else EXPIRED
-    assert book.state.seen(SESSION, 1) is known
+    assert book.state.seen(name, 1) is known
     book.fold()
-    assert book.state.seen(SESSION, 1) is known
-    assert book.follower(book.store).seen(SESSION, 1) is known
-    assert bool(stored_rows(book)) is (known is NEW)
+    assert book.state.seen(name, 1) is known
+    assert book.follower(book.store).seen(name, 1) is known
+    assert (name in [row[0] for row in stored_rows(book)]) is (known is NEW)
 
 
 def test_a_rolled_back_request_is_known_as_that_for_ever(book: Book) -> None:
@@ -164,23 +179,22 @@ def test_the_limits_of_sessions_are_reached(book: Book) -> None:
     book.state.limits = Limits(sessions_max=2, outcomes_max=3)
     book.write([30, b"second"])
     with pytest.raises(Overloaded, match="2 sessions"):
-        book.write([30, b"third"])
-    book.write([30, b"second"])
+        book.write([30, b"second"])
     for seq in (1, 2, 3):
         book.write(PUT, seq=seq)
     with pytest.raises(Overloaded, match="3 unforgotten"):
         book.write(PUT, seq=4)
 
 
-@given(st.binary(min_size=1, max_size=64))
-def test_any_bytes_name_a_session(name: bytes) -> None:
+@given(st.binary(min_size=1, max_size=48))
+def test_any_bytes_begin_the_id_of_a_session(seed: bytes) -> None:
     book = Book()
-    book.write([30, name])
+    book.write([30, seed])
     state = book.follower()
-    assert state.seen(name, 1) is NEW
-    book.write([31, name])
+    assert state.seen(session(1, seed), 1) is NEW
+    book.write([31, session(1, seed)])
     state.apply(book.log[-1:])
-    assert state.seen(name, 1) is EXPIRED
+    assert state.seen(session(1, seed), 1) is EXPIRED
 
 
 @given(
@@ -227,4 +241,5 @@ def test_session_names_survive_the_way_through_a_key() -> None:
     book.write([30, b"\0\xff\0"])
     book.fold()
     ((key, _),) = book.store.scan(*schema.keys_of(schema.SESSION))
-    assert key == prefix + b"\x08\0\xff\xff\0\xff\0"
+    rest = b"\0\xff" * 7 + b"\x01" + b"\0\xff" * 7 + b"\x01"
+    assert key == prefix + b"\x08\0\xff\xff\0\xff" + rest + b"\0"

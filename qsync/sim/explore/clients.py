@@ -9,6 +9,7 @@ from election.messages import Index
 from qsync.data import keys
 from qsync.data.keys import FieldType, Part
 from qsync.data.request import Op, Request
+from qsync.data.sessions import PLACE_BYTES
 from qsync.errors import Conflict
 from qsync.sim.canon import Books, Canon, Violation
 from qsync.sim.explore.host import Host
@@ -58,7 +59,7 @@ def call(host: Host, what: object) -> None:
     if host.core.machine.reasons():
         return  # only in a batch: what came before it took the leadership
     request = _REQUESTS[what.kind](host, what.seq)
-    request = request._replace(session=what.kind.encode(), seq=what.seq, low=1)
+    request = request._replace(session=_session(host, what.kind), seq=what.seq, low=1)
     try:
         submitted = host.core.submit(what.ticket, request)
     except Conflict:
@@ -67,6 +68,16 @@ def call(host: Host, what: object) -> None:
     else:
         host.diary.answers.asked[what.ticket] = (request.session, request.seq)
         host.happened("attached" if submitted.duplicate else "called")
+
+
+def _session(host: Host, kind: str) -> bytes:
+    """The one that was opened for this kind of request."""
+    (found,) = [each for each in host.core.state.sessions.head if _kind(each) == kind]
+    return found
+
+
+def _kind(session: bytes) -> str:
+    return session[:-PLACE_BYTES].decode()
 
 
 def _add(_host: Host, _seq: int) -> Request:
@@ -144,8 +155,8 @@ def _examine_folded(host: Host, books: Books) -> None:
 
 def _examine_order(host: Host, books: Books, canon: Canon) -> None:
     for (session, seq), index in _effective(books, canon):
-        if session in _CONDITIONAL and canon.row_at(_THE_ROW, index - 1) != _START:
-            kind = session.decode()
+        kind = _kind(session)
+        if kind in _CONDITIONAL and canon.row_at(_THE_ROW, index - 1) != _START:
             raise Violation(12, f"{kind} {seq} at {index} took effect, and its condition was false")
         if session:
             host.diary.effective |= {(session, seq)}
@@ -168,4 +179,4 @@ def _books(host: Host) -> Books:
 
 
 _PRIMARY = (SPACE, 0)
-_CONDITIONAL = frozenset({b"swap", b"edit"})
+_CONDITIONAL = frozenset({"swap", "edit"})
