@@ -47,7 +47,9 @@ class Survey:
 
     @property
     def voters(self) -> int:
-        """How many members the cluster has."""
+        """How many vote, by the configuration in force; how many members there are without it."""
+        if self.leader is not None and self.leader.voters:
+            return len(self.leader.voters)
         return max([len(each.nodes) for each in self.samples] + [len(self)])
 
     @property
@@ -107,6 +109,8 @@ def judge(found: Survey) -> Verdict:
     quorum = leader.limbo.quorum or found.voters // 2 + 1
     away = [peer for peer in leader.peers if not peer.counts]
     away_ids = {peer.id for peer in away} | {each.id for each in found.silent}
+    if leader.voters:  # who is no voter at all, for now, is not missed by a quorum
+        away_ids &= {id for id, _ in leader.voters}
     in_touch = found.voters - len(away_ids)
     margin = in_touch - quorum
     able = not leader.ro and margin >= 0
@@ -286,7 +290,12 @@ def _nobody_leads(found: Survey) -> Verdict:
     term = max(each.term for each in found.samples)
     answer = f"{len(found.samples)} of {found.voters} voters answer"
     empty = [each.name for each in found.samples if each.recruit]
-    if len(found.samples) < majority:
+    if all(each.stranger and not each.voters for each in found.samples):
+        sentence = (
+            f"Down: {answer}, all of them strangers: nobody has founded a cluster in their "
+            "directories."
+        )
+    elif len(found.samples) < majority:
         need = majority - len(found.samples)
         names = _or(each.name for each in found.silent)
         sentence = f"Down: no leader and no majority: {answer}; bring back {need} of {names}."
@@ -345,7 +354,12 @@ def _trouble(found: Survey, away: Sequence[PeerSample]) -> str:
     silent = {each.name for each in found.silent}
     parts = [f"{name} does not answer" for name in sorted(silent)]
     parts += [f"{each.name} is {_way(each)}" for each in away if each.name not in silent]
-    parts += [f"{each.name} is {each.status}" for each in _troubled(found) if not each.faults]
+    told = {each.name for each in away}
+    parts += [
+        f"{each.name} is {each.status}"
+        for each in _troubled(found)
+        if not each.faults and each.name not in told
+    ]
     parts += [
         f"{each.name} is broken on purpose ({', '.join(fault.point for fault in each.faults)})"
         for each in found.samples
@@ -355,6 +369,8 @@ def _trouble(found: Survey, away: Sequence[PeerSample]) -> str:
 
 
 def _way(peer: PeerSample) -> str:
+    if peer.stranger:
+        return "a stranger: its directory is new"
     return "catching up" if peer.status == IN_TOUCH else peer.status
 
 

@@ -28,6 +28,7 @@ class PeerSample:
     acked: int | None
     message: str | None
     recruit: bool = False
+    stranger: bool = False
 
     @property
     def counts(self) -> bool:
@@ -46,6 +47,7 @@ class PeerSample:
             acked=fields.integer_or_none(answer, "acked"),
             message=fields.text_or_none(answer, "message"),
             recruit=bool(answer.get("recruit")),
+            stranger=bool(answer.get("stranger")),
         )
 
 
@@ -188,9 +190,10 @@ class NodeSample:
 
     `behind`: entries that a follower lacks on disk. `lost`: entries kept in its archive.
     `latency`: of writes, from asking to the answer. `counters`: since its process began.
-    `patience`: its election timeout, in seconds. `crc`: the chain checksum of the entry at `last`.
-    `asked`: when it was asked for it, on the monotonic clock of who asked, in ns; 0 if nobody
-    noted it. It was so then, or later.
+    `stranger`: the configuration does not name its directory. `voters`: id and instance of those
+    that it names. `patience`: its election timeout, in seconds. `crc`: the chain checksum of the
+    entry at `last`. `asked`: when it was asked for it, on the monotonic clock of who asked, in ns;
+    0 if nobody noted it. It was so then, or later.
     """
 
     id: int
@@ -233,6 +236,8 @@ class NodeSample:
     fencing: str = ""
     patience: float = 0.0
     recruit: bool = False
+    stranger: bool = False
+    voters: tuple[tuple[int, str], ...] = ()
     quarantined: str | None = None
     faults: tuple[FaultSample, ...] = ()
     clients: int = 0
@@ -325,6 +330,8 @@ class NodeSample:
             fencing=fields.text(fields.mapping(answer, "election"), "fencing"),
             patience=fields.number(fields.mapping(answer, "election"), "timeout") or 0.0,
             recruit=bool(answer.get("recruit")),
+            stranger=bool(answer.get("stranger")),
+            voters=_voters(answer),
             quarantined=fields.text_or_none(answer, "quarantined"),
             faults=tuple(FaultSample.read(each) for each in fields.maps(answer, "faults")),
             clients=fields.integer(answer, "clients"),
@@ -347,6 +354,11 @@ def _seconds(answer: Answer, key: str) -> float | None:
 
 def _reason(answer: object) -> str:
     return str(answer.get("text", answer)) if isinstance(answer, Mapping) else str(answer)
+
+
+def _voters(answer: Answer) -> tuple[tuple[int, str], ...]:
+    pairs = [each for each in fields.array(answer, "voters") if isinstance(each, list | tuple)]
+    return tuple((int(str(id)), str(instance)) for id, instance in pairs)
 
 
 def _members(answer: Answer) -> tuple[tuple[int, str, str], ...]:

@@ -17,7 +17,7 @@ from qsync.errors import QsyncError
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("cli.commands.demo:demo", "Watch a cluster survive the death of its leader."),
     "lab": ("cli.commands.lab:lab", "A local cluster of real processes in the background."),
-    "init": ("cli.commands.node:init", "Write a commented configuration for a node."),
+    "init": ("cli.commands.node:init", "Found a cluster: of one node, or of several hosts."),
     "node": ("cli.commands.node:node", "Run one node in the foreground."),
     "start": ("cli.commands.node:start", "Run the node of a directory made by `init`."),
     "status": ("cli.commands.status:status", "One table, one sentence: can it commit?"),
@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "cli.commands.lead:clear_synchro_queue",
         "Take the limbo over and confirm what is in it.",
     ),
+    "member": ("cli.commands.member:member", "Who votes; a lost disk's place for a new one."),
     "log": ("cli.commands.log:log", "Read or verify a node's log, online or from its directory."),
     "bench": ("cli.commands.bench:bench", "Put load on a cluster and measure it."),
     "drill": ("cli.commands.drill:drill", "Break a cluster on purpose, mend it, judge it."),

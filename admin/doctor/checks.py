@@ -24,6 +24,7 @@ CHECKS: tuple[Look, ...] = (
     replication.data_agrees,
     replication.log_whole,
     replication.all_vote,
+    replication.all_named,
     replication.replicas_keep_up,
     replication.folding_keeps_up,
     limbo.limbo_moves,

@@ -47,9 +47,8 @@ def _electing(facts: Facts) -> str:
     away = [each.name for each in facts.silent]
     if len(able) >= majority:
         return f"an election is due; `qsync promote {able[0]}` calls one at once"
-    if not any(node.last for node in facts.nodes):
-        rest = f"start {' and '.join(away)}" if away else "see that they reach each other"
-        return f"at its very first start a cluster needs all of its members: {rest}"
+    if not any(node.voters or not node.stranger for node in facts.nodes):
+        return "found a cluster with `qsync init`, or start the members that it was founded with"
     if away:
         return f"bring back {majority - len(able)} of {', '.join(away)}, with their data"
     return "bring back a member that has its data: those that lost it do not vote"

@@ -51,11 +51,32 @@ def log_whole(facts: Facts) -> Iterator[Finding]:
 def all_vote(facts: Facts) -> Iterator[Finding]:
     """Every node counts in the quorum."""
     for node in facts.nodes:
-        if node.recruit and not node.quarantined:
+        if node.recruit and not node.quarantined and not node.stranger:
             yield warning(
                 node.name,
-                "its directory was empty at start; it counts in no quorum until it has caught up",
-                "wait; at the very first start all nodes must be up at the same time",
+                "it may have forgotten what it acked; it counts in no quorum until it caught up",
+                "wait: it needs what the leader had when it came back",
+            )
+
+
+def all_named(facts: Facts) -> Iterator[Finding]:
+    """Every member runs on the directory that the configuration names."""
+    founded = any(node.voters for node in facts.nodes)
+    for node in facts.nodes:
+        if node.stranger and founded:
+            yield warning(
+                node.name,
+                "is a stranger: its directory is new, or another than the configuration names; it "
+                "receives the log, and neither votes nor counts",
+                f"`qsync member replace {node.name}` names it; under `replication.replace: auto` "
+                "the leader does so by itself as soon as it has caught up",
+            )
+        elif node.stranger:
+            yield critical(
+                node.name,
+                "is a stranger, and so are all others: nobody has founded a cluster",
+                "`qsync init` makes directories that are a cluster; a node that starts on an empty "
+                "one never founds anything",
             )
 
 

@@ -106,6 +106,7 @@ FAMILIES: tuple[Family, ...] = (
     _gauge("healthy", "1 if it takes part and knows of nothing wrong", lambda n: n.healthy),
     _gauge("split_brain", "1 if confirmed data differs", lambda n: n.status == "split_brain"),
     _gauge("quarantined", "1 if it found damage in its log", lambda n: bool(n.quarantined)),
+    _gauge("stranger", "1 if the configuration does not name its directory", lambda n: n.stranger),
     _gauge("recruit", "1 while it may vote in no quorum", lambda n: n.recruit),
     # Who leads
     _gauge("term", "the term as the node knows it", lambda n: n.term),
@@ -117,7 +118,7 @@ FAMILIES: tuple[Family, ...] = (
     _count("elections_total", "elections", "elections that this node won"),
     _count("step_downs_total", "step_downs", "leaderships that this node gave up or lost"),
     # Quorum
-    _gauge("voters", "members that vote", lambda n: len(n.nodes)),
+    _gauge("voters", "members that vote", lambda n: len(n.voters or n.nodes)),
     _gauge("quorum", "voters that must have a transaction", lambda n: n.limbo.quorum),
     _gauge("quorum_unsafe", "1 if the quorum is below a majority", lambda n: n.limbo.unsafe),
     _gauge("quorum_margin", "voters in touch beyond the quorum; on the leader", lambda n: n.margin),

@@ -104,6 +104,7 @@ def _node(found: "Survey", node: "NodeSample") -> dict[str, object]:
         "confirmed": node.confirmed,
         "lag": cluster.behind(found, node),
         "status": node.status or "running",
+        "stranger": node.stranger,
         "write_us": None if usual is None else round(usual * 1e6),
         "lost": node.lost,
         "faults": [each.point for each in node.faults],

@@ -79,6 +79,11 @@ def details(found: Survey) -> list[str]:
             f"{node.name} has the fault point {fault.point} armed; it struck {fault.struck} times"
             for fault in node.faults
         ]
+        if node.stranger:
+            lines.append(
+                f"{node.name} is a stranger: the configuration does not name its directory "
+                f"(`qsync member replace {node.name}`)"
+            )
         if node.lost:
             lines.append(
                 f"{node.name} keeps {node.lost} entries cut from its log (`qsync info lost`)"
@@ -135,7 +140,7 @@ def _fsync(_: Survey, node: NodeSample) -> str:
 _COLUMNS = (
     _Column("", _mark),
     _Column("node", lambda _, node: node.name),
-    _Column("role", lambda _, node: node.role),
+    _Column("role", lambda _, node: "stranger" if node.stranger else node.role),
     _Column("rw", lambda _, node: "ro" if node.ro else "rw"),
     _Column("term", lambda _, node: str(node.term), justify="right"),
     _Column("confirmed", lambda _, node: str(node.confirmed), justify="right"),

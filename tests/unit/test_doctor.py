@@ -116,6 +116,7 @@ ALONE = {
     "synchro": {"quorum": 1},
 }
 FOUR = {"nodes": [[n, f"n{n}", f"127.0.0.1:330{n}"] for n in (1, 2, 3, 4)]}
+VOTERS = {"voters": [[n, f"u{n}"] for n in (1, 2, 3)]}
 NOBODY = {"role": "candidate", "leader": None, "ro": True}
 Trouble = Callable[[], Facts]
 C, W, N = Severity.CRITICAL, Severity.WARNING, Severity.NOTE
@@ -141,6 +142,14 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
     ("rows-sound", C, "n2", "serves no data", lambda: facts({2: {"spaces": {"error": "rot"}}})),
     ("rows-sound", W, "n2", "2 times", lambda: facts({2: {"spaces": {"rebuilds": 2}}})),
     ("all-vote", W, "n3", "counts in no quorum", lambda: facts({3: {"recruit": True}})),
+    (
+        "all-named",
+        W,
+        "n3",
+        "neither votes nor counts",
+        lambda: facts({1: VOTERS, 3: {"recruit": True, "stranger": True}}),
+    ),
+    ("all-named", C, "n3", "nobody has founded", lambda: facts({3: {"stranger": True}})),
     (
         "replicas-keep-up",
         W,
@@ -280,10 +289,10 @@ def test_promote_is_advised_only_where_a_majority_could_vote_for_it() -> None:
         (result,) = checks.run(found, checks.chosen(["leader-writes"]))
         return result.findings[0].cure
 
-    new = {**NOBODY, "recruit": True, "last": 0}
+    new = {**NOBODY, "recruit": True, "stranger": True, "last": 0}
     lost = {**NOBODY, "recruit": True}
     assert "`qsync promote n1` calls one" in cure(facts({1: NOBODY, 2: NOBODY, 3: NOBODY}))
-    assert cure(facts({1: new, 2: new}, 3)).endswith("needs all of its members: start n3")
+    assert "found a cluster with `qsync init`" in cure(facts({1: new, 2: new}, 3))
     assert "bring back 1 of n2, n3, with their data" in cure(facts({1: NOBODY}, 2, 3))
     assert "that lost it do not vote" in cure(facts({1: NOBODY, 2: lost, 3: lost}))
 
