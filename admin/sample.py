@@ -283,7 +283,7 @@ class NodeSample:
     @property
     def healthy(self) -> bool:
         """It takes part and says of itself that nothing is wrong."""
-        wrong = self.quarantined or self.disk.error or self.spaces.error
+        wrong = self.quarantined or self.disk.error or self.spaces.error or self.spaces.differs
         return self.status == "running" and not wrong
 
     @classmethod

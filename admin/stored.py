@@ -10,12 +10,15 @@ from admin.fields import Answer
 class SpacesSample:
     """The rows on disk. `error`: why they cannot be read, and how far they are made anew.
 
+    `differs`: the spaces that were not the leader's when they were compared last, at `compared`.
     `rebuilds` and `scrubs` (looks at all rows that found nothing) since the process began.
     """
 
     error: str | None = None
     rebuilds: int = 0
     scrubs: int = 0
+    compared: int = 0
+    differs: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, answer: Answer) -> "SpacesSample":
@@ -24,4 +27,6 @@ class SpacesSample:
             error=fields.text_or_none(answer, "error"),
             rebuilds=fields.integer(answer, "rebuilds"),
             scrubs=fields.integer(answer, "scrubs"),
+            compared=fields.integer(answer, "compared"),
+            differs=tuple(map(str, fields.array(answer, "differs"))),
         )

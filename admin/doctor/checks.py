@@ -34,6 +34,7 @@ CHECKS: tuple[Look, ...] = (
     limbo.outcomes_known,
     disks.disk_writes,
     disks.rows_sound,
+    disks.rows_agree,
     disks.disk_answers,
     disks.disk_fast,
     disks.disks_even,

@@ -45,6 +45,19 @@ def rows_sound(facts: Facts) -> Iterator[Finding]:
             )
 
 
+def rows_agree(facts: Facts) -> Iterator[Finding]:
+    """Followers have stored what the leader has stored."""
+    for node in facts.nodes:
+        if node.spaces.differs:
+            yield critical(
+                node.name,
+                f"its rows of {', '.join(node.spaces.differs)} differ from the leader's at index "
+                f"{node.spaces.compared}, and each is what was stored there",
+                "keep the directories of both; `qsync check` of all nodes tells which one does "
+                "not follow from its log",
+            )
+
+
 def disk_answers(facts: Facts) -> Iterator[Finding]:
     """No write hangs."""
     for node in facts.nodes:

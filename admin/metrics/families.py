@@ -191,6 +191,12 @@ FAMILIES: tuple[Family, ...] = (
         "1 while stored rows cannot be trusted and are made anew",
         lambda n: bool(n.spaces.error),
     ),
+    _gauge(
+        "spaces_differ",
+        "1 if stored rows differ from the leader's",
+        lambda n: bool(n.spaces.differs),
+    ),
+    _gauge("spaces_compared_index", "where they were compared last", lambda n: n.spaces.compared),
     _count("spaces_rebuilds_total", "rebuilds", "times that the stored rows were made anew"),
     _count("spaces_scrubs_total", "scrubs", "times that all stored rows were verified"),
     _gauge("overlay_rows", "row versions in memory, not folded yet", lambda n: n.disk.overlay_rows),

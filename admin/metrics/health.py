@@ -54,6 +54,8 @@ def _health(node: NodeSample, _: int | None) -> str | None:
         return f"the log cannot be written: {node.disk.error}"
     if node.spaces.error:
         return node.spaces.error
+    if node.spaces.differs:
+        return f"its rows of {', '.join(node.spaces.differs)} differ from the leader's"
     return None if node.healthy else f"status is {node.status}"
 
 

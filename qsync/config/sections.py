@@ -165,6 +165,9 @@ class StoreSection:
     scrub_interval: float = option(
         duration("0s", "30d"), "1h", "how often all stored rows are verified; 0: only when read"
     )
+    compare_interval: float = option(
+        duration("0s", "30d"), "1m", "how often followers compare rows with the leader; 0: never"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

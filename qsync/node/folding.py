@@ -6,6 +6,7 @@ import trio
 
 from qsync.errors import Rebuilding, StoreError
 from qsync.node.care import Care
+from qsync.node.comparing import Comparing
 from qsync.node.timeline import Timeline
 from qsync.replica import Replica
 from qsync.store.contract import Spaces
@@ -30,7 +31,8 @@ class Folding:
         timeline: Timeline,
         interval: float,
         rows_max: int,
-        scrub_interval: float,
+        care: Care,
+        comparing: Comparing,
     ) -> None:
         self.error: str | None = None
         self._replica = replica
@@ -42,7 +44,8 @@ class Folding:
         self.durable = 0
         """Up to here the rows are known to be on the disk, not only given to the system."""
         self._goal = 0
-        self.care = Care(replica, spaces, timeline=timeline, interval=scrub_interval)
+        self.care = care
+        self.comparing = comparing
 
     @property
     def hurried(self) -> bool:
@@ -75,6 +78,7 @@ class Folding:
 
     async def _regular(self, now: float) -> None:
         self.care.tick(now)
+        self.comparing.tick(now)
         few = self._replica.raw.overlay_rows < ROWS_MIN
         if few and now - self._last < PATIENCE and not self.hurried:
             return
@@ -86,13 +90,14 @@ class Folding:
 
     async def _burst(self) -> bool:
         """One transaction, a slice at a time; false when there is nothing to fold."""
-        fold = self._replica.fold(self._rows_max * STEPS)
+        fold = self._replica.fold(self._rows_max * STEPS, upto=self.comparing.stop)
         if fold is None:
             return False
         with contextlib.closing(self._spaces.folding(fold, self._rows_max)) as steps:
             for _ in steps:
                 await trio.lowlevel.checkpoint()
         self._replica.folded_to(fold)
+        self.comparing.folded()
         await trio.lowlevel.checkpoint()
         return True
 

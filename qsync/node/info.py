@@ -262,7 +262,7 @@ def health(node: "Node") -> dict[str, object]:
     checks = {
         "box": None if status(node) == "running" else f"status is {status(node)}",
         "disk": disk,
-        "spaces": None if node.replica.lost is None else str(node.replica.lost),
+        "spaces": _rows(node),
         "writer": f"a write takes {stuck:.1f} s already" if stuck > STUCK_S else None,
         "leader": None if leader else f"nobody leads in term {machine.term}",
     }
@@ -271,6 +271,16 @@ def health(node: "Node") -> dict[str, object]:
         "ready": all(why is None for why in checks.values()),
         "checks": {name: {"ok": why is None, "why": why} for name, why in checks.items()},
     }
+
+
+def _rows(node: "Node") -> str | None:
+    """What is wrong with the rows on disk."""
+    found = node.folding.comparing
+    if node.replica.lost is not None:
+        return str(node.replica.lost)
+    if found.differs:
+        return f"{', '.join(found.differs)} differs from the leader's at {found.compared}"
+    return None
 
 
 def reason(node: "Node") -> str | None:

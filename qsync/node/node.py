@@ -17,6 +17,8 @@ from qsync.errors import ConfigError, Rebuilding, StoreError
 from qsync.node import info, mishaps, view
 from qsync.node.answers import Answers
 from qsync.node.assembly import Storage, core_config, data_limits, founding, open_storage
+from qsync.node.care import Care
+from qsync.node.comparing import Comparing
 from qsync.node.desk import Desk
 from qsync.node.expiry import Expiry
 from qsync.node.folding import Folding
@@ -72,14 +74,8 @@ class Node:
         self.loop.requests = self.requests
         self.replica.on_settings = self.requests.reconfigured
         self.server = self._server()
-        self.folding = Folding(
-            self.replica,
-            storage.spaces,
-            timeline=self.timeline,
-            interval=config.store.fold_interval,
-            rows_max=config.store.fold_rows_max,
-            scrub_interval=config.store.scrub_interval,
-        )
+        self.folding = _folding(self)
+        self.server.hear_sums = self.folding.comparing.heard
 
     def _loop(self, token: trio.lowlevel.TrioToken) -> Loop:
         mode = Mode(self.config.store.writer)
@@ -297,6 +293,34 @@ class Node:
             "error": disk_error(self),
             "overlay_rows": self.replica.raw.overlay_rows,
         }
+
+
+def _folding(node: Node) -> Folding:
+    """Its own task: what looks after the rows on disk."""
+    store, spaces = node.config.store, node.storage.spaces
+    care = Care(node.replica, spaces, timeline=node.timeline, interval=store.scrub_interval)
+
+    def to_all(data: bytes) -> None:
+        for peer in node.links.links:
+            node.links.deliver(peer, data)
+        node.reactor.flush()
+
+    return Folding(
+        node.replica,
+        spaces,
+        timeline=node.timeline,
+        interval=store.fold_interval,
+        rows_max=store.fold_rows_max,
+        care=care,
+        comparing=Comparing(
+            node.replica,
+            spaces,
+            timeline=node.timeline,
+            interval=store.compare_interval,
+            send=to_all,
+            suspect=care.suspect,
+        ),
+    )
 
 
 def _replica(config: NodeConfig, storage: Storage) -> Replica:

@@ -13,7 +13,8 @@ from qsync.node.connection import Connection
 from qsync.node.reactor import Reactor
 from qsync.node.requests import Requests
 from qsync.record import Instance, read_instance
-from qsync.wire import limits, peer_messages
+from qsync.wire import limits, peer_messages, peer_sums
+from qsync.wire.peer_sums import PeerSums
 from qsync.wire.session import Acceptor, Greeting, Hello, Party
 
 HANDSHAKE_TIMEOUT = 5.0
@@ -30,8 +31,15 @@ class Admission:
     peer_frame_bytes_max: int
 
 
+def _nothing(_peer: Replica, _sums: PeerSums) -> None:
+    """Nobody compares."""
+
+
 class Server:
     """Greets, looks at the hello, and hands every payload to where it belongs."""
+
+    hear_sums: Callable[[Replica, PeerSums], None] = staticmethod(_nothing)
+    """Put here by a node: what a peer says of its stored rows is none of the machine's affairs."""
 
     def __init__(
         self,
@@ -143,6 +151,9 @@ class Server:
         """What a peer says. All of a message is read and checked before anything is touched."""
         for payload in payloads:
             try:
+                if peer_sums.is_sums(payload):
+                    self.hear_sums(replica, peer_sums.decode(payload))
+                    continue
                 message = peer_messages.decode(payload)
                 self._check_message(replica, message)
             except QsyncError as error:

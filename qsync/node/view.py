@@ -225,6 +225,8 @@ def spaces(node: "Node") -> dict[str, object]:
         "to_replay": None if lost is None else lost.goal,
         "rebuilds": care.rebuilds,
         "scrubs": care.scrubs,
+        "compared": int(node.folding.comparing.compared),
+        "differs": list(node.folding.comparing.differs),
     }
 
 

@@ -140,6 +140,7 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
     ("data-agrees", C, "n2", "differs", lambda: facts({2: {"status": "split_brain"}})),
     ("log-whole", C, "n2", "entry 7", lambda: facts({2: {"quarantined": "entry 7"}})),
     ("rows-sound", C, "n2", "serves no data", lambda: facts({2: {"spaces": {"error": "rot"}}})),
+    ("rows-agree", C, "n3", "of t differ", lambda: facts({3: {"spaces": {"differs": ["t"]}}})),
     ("rows-sound", W, "n2", "2 times", lambda: facts({2: {"spaces": {"rebuilds": 2}}})),
     ("all-vote", W, "n3", "counts in no quorum", lambda: facts({3: {"recruit": True}})),
     (

@@ -152,6 +152,7 @@ FIRING: dict[str, list[NodeSample]] = {
     "QsyncSlowDisk": [node(1), node(2, disk={"writes": times(0.5, 0.5)}), node(3)],
     "QsyncDiskHangs": [node(1, disk={"busy_s": 2.0}), node(2), node(3)],
     "QsyncDiskError": [node(1), node(2, disk={"error": "no room"}), node(3)],
+    "QsyncRowsDiffer": [node(1), node(2, spaces={"differs": ["t"]}), node(3)],
     "QsyncRowsRotten": [node(1), node(2, spaces={"error": "rot"}), node(3)],
     "QsyncDiskFull": [node(1), node(2), node(3, disk={"free": 9, "total": 100})],
     "QsyncSplitBrain": [node(1), node(2), node(3, status="split_brain")],

@@ -1,0 +1,117 @@
+"""Followers compare their stored rows with the leader's, at one index, and tell what differs."""
+
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import trio
+
+import qsync
+from admin import ask
+from admin.ports import free_ports
+from admin.sample import NodeSample
+from qsync.config import NodeConfig
+from qsync.data import schema
+from qsync.node.assembly import found_cluster
+from qsync.node.node import Node, open_node
+from tests.live import real
+from tests.node.test_seams import aside
+from tests.unit.test_spaces_store import Rows
+
+
+def configs(path: Path, *, every: str) -> list[NodeConfig]:
+    ports = free_ports(3)
+    peers = ", ".join(
+        f"{{id: {n}, name: n{n}, address: '127.0.0.1:{port}'}}" for n, port in enumerate(ports, 1)
+    )
+    cluster = uuid.uuid4()
+    return [
+        NodeConfig.loads(
+            f"node: {{id: {n}, name: n{n}, dir: {path / f'n{n}'}}}\n"
+            f"cluster: {{id: {cluster}}}\nlisten: 127.0.0.1:{port}\npeers: [{peers}]\n"
+            "election: {timeout: 1s}\nreplication: {timeout: 100ms}\n"
+            f"store: {{fold_interval: 5ms, compare_interval: {every}}}\n"
+        )
+        for n, port in enumerate(ports, 1)
+    ]
+
+
+@asynccontextmanager
+async def three(path: Path, *, every: str = "100ms") -> AsyncIterator[list[Node]]:
+    """Three nodes in this process, with a space and a client that never stops writing."""
+    found = configs(path, every=every)
+    found_cluster(found)
+    with trio.fail_after(50):
+        async with AsyncExitStack() as stack:
+            nodes = [await stack.enter_async_context(open_node(each)) for each in found]
+            seeds = [node.address for node in nodes]
+            async with qsync.connect_async(seeds) as db, trio.open_nursery() as nursery:
+                await db.schema.create_space("t", format=[("id", "unsigned")], is_sync=True)
+                await db.space("t").insert([1])
+
+                async def write() -> None:
+                    while True:
+                        await db.space("t").replace([2])
+
+                nursery.start_soon(write)
+                yield nodes
+                nursery.cancel_scope.cancel()
+
+
+def followers(nodes: list[Node]) -> list[Node]:
+    return [node for node in nodes if node.replica.machine.leader is None]
+
+
+def compared(node: Node) -> int:
+    return int(node.folding.comparing.compared)
+
+
+async def test_followers_compare_under_load_again_and_again_and_agree(tmp_path: Path) -> None:
+    async with three(tmp_path) as nodes:
+        for _ in range(3):
+            seen = {node.address: compared(node) for node in followers(nodes)}
+            assert len(seen) == 2
+
+            def all_went_on(seen: dict[str, int] = seen) -> bool:
+                return all(compared(node) > seen[node.address] for node in followers(nodes))
+
+            await aside(lambda: real.until(all_went_on, "both have compared once more"))
+        assert not [node for node in nodes if node.folding.comparing.differs]
+
+
+async def test_a_follower_whose_rows_are_others_says_so_and_repairs_nothing(
+    tmp_path: Path,
+) -> None:
+    async with three(tmp_path) as nodes:
+        odd = followers(nodes)[0]
+        await aside(lambda: real.until(lambda: compared(odd) > 0, "it has compared"))
+        spaces = odd.storage.spaces
+        number = odd.replica.state.spaces()["t"].id
+        key, _ = next(spaces.scan(*schema.keys_of(number)))
+        # A fold of which the log knows nothing: every checksum and sum of this node holds.
+        while spaces._mark._changing:
+            await trio.lowlevel.checkpoint()  # the node's own fold is under way
+        spaces.fold(Rows(folded=spaces.folded, deletes=[key]))
+        differs = odd.folding.comparing
+        await aside(lambda: real.until(lambda: differs.differs == ("t",), "it is told"))
+        scrubs = odd.folding.care.scrubs
+        await aside(lambda: real.until(lambda: odd.folding.care.scrubs > scrubs, "it looks"))
+        assert odd.folding.care.rebuilds == 0
+        assert odd.timeline.counts["spaces_differ"] == 1
+        told = await aside(lambda: NodeSample.read(ask.status(odd.address, timeout=10)))
+        assert (told.spaces.differs, told.healthy) == (("t",), False)
+        others = [node for node in nodes if node is not odd]
+        assert not [node for node in others if node.folding.comparing.differs]
+
+
+async def test_nobody_compares_when_it_is_switched_off(tmp_path: Path) -> None:
+    async with three(tmp_path, every="0s") as nodes:
+        folded = [int(node.storage.spaces.folded) for node in nodes]
+
+        def all_folded() -> bool:
+            there = [int(node.storage.spaces.folded) for node in nodes]
+            return all(now > before + 50 for now, before in zip(there, folded, strict=True))
+
+        await aside(lambda: real.until(all_folded, "much was folded"))
+        assert [compared(node) for node in nodes] == [0, 0, 0]
