@@ -69,7 +69,8 @@ CURES: Mapping[str, Cure] = {
         "other node and let it catch up.",
     ),
     "ACCESS_DENIED": Cure(
-        "The user has no grant for it.", "Ask whoever runs the cluster for the grant."
+        "A member does not know the cluster's secret, or a user has no grant for it.",
+        "Give all members one `cluster.secret`; ask whoever runs the cluster for the grant.",
     ),
     "OVERLOADED": Cure(
         "More work is waiting than a limit allows: connections_max, inflight_max, or a full limbo.",
@@ -137,6 +138,10 @@ CURES: Mapping[str, Cure] = {
         "`cluster.id` differs, an address in `peers` is of another cluster, or two directories "
         "run under one replica id.",
         "Compare the configurations with `qsync config diff`; stop one of the two.",
+    ),
+    "WRONG_MEMBERS": Cure(
+        "`peers` was changed on some members and not on others.",
+        "Make it the same on all of them; two lists are two ideas of what a quorum is.",
     ),
     "STORE": Cure(
         "The directory is missing, of another owner, or on a file system without what is needed.",

@@ -124,7 +124,7 @@ class SplitBrain(QsyncError):
 
 
 class AccessDenied(QsyncError):
-    """The user may not do this."""
+    """The user may not do this, or a peer does not know the cluster's secret."""
 
     code = "ACCESS_DENIED"
     number = 9
@@ -253,6 +253,14 @@ class ForeignCluster(ProtocolError):
 
     code = "FOREIGN_CLUSTER"
     number = 42
+
+
+class WrongMembers(ProtocolError):
+    """The other side's configuration lists other members. `details` has both lists."""
+
+    code = "WRONG_MEMBERS"
+    number = 43
+    hint = "`peers` must list the same members on all of them; `qsync doctor` compares"
 
 
 class StoreError(QsyncError):

@@ -44,6 +44,7 @@ CHECKS: tuple[Look, ...] = (
     settings.timeouts_fit_disks,
     settings.writes_outlive_elections,
     settings.listens_safely,
+    settings.members_prove,
     leading.leader_heard,
     leading.elections_rare,
     leading.voters_odd,

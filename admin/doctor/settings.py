@@ -86,3 +86,17 @@ def listens_safely(facts: Facts) -> Iterator[Finding]:
                     f"{key} = {address} is open to the network without TLS and users",
                     "put it behind a firewall or a tunnel, or listen on loopback",
                 )
+
+
+def members_prove(facts: Facts) -> Iterator[Finding]:
+    """Members that can be reached from other machines prove who they are."""
+    for node in facts.nodes:
+        address, settings = facts.of(node).text("listen"), facts.of(node)
+        if not address or Address(address).loopback or len(node.nodes) < 2:  # noqa: PLR2004 - alone
+            continue
+        if not settings.text("cluster.secret") and not settings.text("cluster.secret_file"):
+            yield warning(
+                node.name,
+                f"whoever reaches listen = {address} can pretend to be a member",
+                "give all members the same cluster.secret or cluster.secret_file",
+            )

@@ -12,6 +12,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 from election import quorum
 from qsync import units
+from qsync.config import secret
+from qsync.config.secret import Secret
 
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
@@ -188,6 +190,15 @@ NAME: Kind[str] = Kind(parse=_name, schema={"type": "string", "pattern": f"^{_NA
 LABEL: Kind[str] = Kind(parse=lambda text: text, schema={"type": "string"})
 CLUSTER_ID: Kind[str] = Kind(parse=_cluster_id, schema={"type": "string"})
 QUORUM: Kind[str] = Kind(parse=_expression, schema={"type": ["string", "integer"]})
+SECRET: Kind[Secret] = Kind(
+    parse=secret.parse,
+    schema={"type": "string", "minLength": secret.CHARS_MIN, "maxLength": secret.CHARS_MAX},
+)
+PATH_OR_NONE: Kind[Path | None] = Kind(
+    parse=lambda text: Path(text) if text else None,
+    show=lambda path: "" if path is None else str(path),
+    schema={"type": "string"},
+)
 PATH: Kind[Path] = Kind(parse=_path, schema={"type": "string"})
 ADDRESS: Kind[Address] = Kind(parse=Address.parse, schema=_ADDRESS_SCHEMA)
 ADDRESS_OR_NONE: Kind[Address | None] = Kind(

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Self, TypeVar
 
-from qsync.config import sections
+from qsync.config import secret, sections
 from qsync.config.aliases import ALIASES
 from qsync.config.checks import address_among_peers, inconsistencies, own_place
 from qsync.config.kinds import ADDRESS, ADDRESS_OR_NONE, FLAG, Address, Described, option
+from qsync.config.secret import NO_SECRET, Secret
 from qsync.config.source import Place, Problem, Reader, Setting, general, refusal
 from qsync.config.text import render
 
@@ -25,6 +26,7 @@ _SECTIONS: dict[str, type] = {
     "metrics": sections.MetricsSection,
 }
 _PEER = "peers.*."
+_SECRET, _SECRET_FILE = "cluster.secret", "cluster.secret_file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +51,16 @@ class NodeConfig:
     insecure: bool = option(
         FLAG, "false", "true allows listening beyond this machine without TLS and users"
     )
+    secret: Secret = field(default=NO_SECRET, compare=False, repr=False)
+    """The cluster's, wherever it was written."""
     places: Mapping[str, Place] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.peers:
             alone = sections.Peer(id=self.node.id, name=self.node.name, address=self.address)
             object.__setattr__(self, "peers", (alone,))
+        if self.cluster.secret:
+            object.__setattr__(self, "secret", self.cluster.secret)
 
     @classmethod
     def load(
@@ -109,7 +115,7 @@ class NodeConfig:
         return "default" if place is None else str(place)
 
     def values(self) -> dict[str, str]:
-        """Every option as text, by dotted key; members as `peers.0.id` and so on."""
+        """Every option as text, by dotted key; members as `peers.0.id` and so on. No secrets."""
         shown: dict[str, str] = {}
         for key, described in _OPTIONS.items():
             if not key.startswith(_PEER):
@@ -124,7 +130,8 @@ class NodeConfig:
         """The commented file that reads back as this configuration."""
         about = {key: described.about for key, described in _OPTIONS.items()}
         heads = {name: section.__doc__ or "" for name, section in _SECTIONS.items()}
-        return render(self.values(), live=set(self.places), about=about, heads=heads)
+        values = self.values() | {_SECRET: self.cluster.secret.text}
+        return render(values, live=set(self.places), about=about, heads=heads)
 
     @classmethod
     def _build(cls, reader: Reader, path: Path | None) -> Self:
@@ -147,7 +154,10 @@ class NodeConfig:
             written = parsed.get("node.dir", Path())
             assert isinstance(written, Path)
             parsed["node.dir"] = path.parent / written
-        made = _make(cls, {"places": places, **_arguments(parsed)})
+        secret = _secret(parsed, places, reader.problems, path)
+        if reader.problems:
+            raise refusal(reader.problems)
+        made = _make(cls, {"places": places, "secret": secret, **_arguments(parsed)})
         if "listen" not in places and own_place(made) is not None:
             # One who is reached elsewhere than where it listens is reached by nobody.
             made = replace(made, listen=address_among_peers(made))
@@ -155,6 +165,30 @@ class NodeConfig:
         if wrong:
             raise refusal(wrong)
         return made
+
+
+def _secret(
+    parsed: Mapping[str, object],
+    places: Mapping[str, Place],
+    problems: list[Problem],
+    path: Path | None,
+) -> Secret:
+    """The cluster's secret, as it stands or from its file."""
+    given, file = parsed.get(_SECRET), parsed.get(_SECRET_FILE)
+    if not isinstance(file, Path):
+        return given if isinstance(given, Secret) else NO_SECRET
+    place = places[_SECRET_FILE]
+    written = file
+    if path is not None and place.where == str(path):
+        file = path.parent / file
+    reason = "is given beside cluster.secret; one of them is enough" if given else ""
+    try:
+        found = secret.read(file)
+    except ValueError as error:
+        found, reason = NO_SECRET, reason or str(error)
+    if reason:
+        problems.append(Problem(place=place, key=_SECRET_FILE, value=str(written), reason=reason))
+    return found
 
 
 def _make(maker: Callable[..., T], values: Mapping[str, object]) -> T:
@@ -188,7 +222,7 @@ def _complaint(setting: Setting, described: Described, reason: str) -> Problem:
     return Problem(
         place=setting.place,
         key=setting.key,
-        value=setting.text,
+        value=None if setting.key == _SECRET else setting.text,
         reason=reason,
         suggestion=described.kind.suggest(setting.text),
     )

@@ -15,7 +15,9 @@ from qsync.config.kinds import (
     LABEL,
     NAME,
     PATH,
+    PATH_OR_NONE,
     QUORUM,
+    SECRET,
     Address,
     Kind,
     choice,
@@ -24,6 +26,7 @@ from qsync.config.kinds import (
     option,
     size,
 )
+from qsync.config.secret import Secret
 
 REPLICA_MAX = 31
 
@@ -99,6 +102,12 @@ class ClusterSection:
     id: str = option(CLUSTER_ID, "", "UUID of the cluster; needed when there are peers")
     name: str = option(NAME, "qsync", "name shown to people")
     tag: str = option(LABEL, "", "free text shown beside the name, such as an environment")
+    secret: Secret = option(
+        SECRET, "", "what its members prove to each other that they know; 16 characters or more"
+    )
+    secret_file: Path | None = option(
+        PATH_OR_NONE, "", "a file that holds the secret instead; relative to this file"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,8 @@ from qsync.errors import ConfigError
 PREFIX = "QSYNC_"
 FILE_BYTES_MAX = 64 * 1024
 """A file that is longer is none that somebody wrote; YAML takes long to read."""
+_SECRET = "secret"  # noqa: S105 - a part of names of options
+"""In the name of an option whose value is never shown, were it misspelled."""
 _NULL = "tag:yaml.org,2002:null"
 
 
@@ -130,7 +132,7 @@ class Reader:
                     Problem(
                         place=place,
                         key=name,
-                        value=env[name],
+                        value=None if _SECRET in name.lower() else env[name],
                         reason="there is no such option",
                         suggestion=nearest(name, list(names)),
                     )
@@ -191,7 +193,8 @@ class Reader:
         like = [*plain, *self._sections()]
         meant = elsewhere[0] if elsewhere else nearest(key, like) or nearest(last, like)
         reason = "there is no such option"
-        return Problem(place=place, key=key, value=value, reason=reason, suggestion=meant)
+        shown = None if _SECRET in f"{key} {meant}".lower() else value
+        return Problem(place=place, key=key, value=shown, reason=reason, suggestion=meant)
 
     def _sections(self) -> list[str]:
         return sorted({key.partition(".")[0] for key in self.known if "." in key})

@@ -18,6 +18,8 @@ from qsync.errors import QsyncError
 from qsync.node.connection import Connection, nonblocking
 from qsync.node.reactor import Reactor
 from qsync.record import read_instance
+from qsync.wire import limits
+from qsync.wire.frames import Sealed
 from qsync.wire.session import Dialer, Greeting, Hello, State
 
 REDIAL_EARLIEST, REDIAL_LATEST = 0.02, 0.05
@@ -63,7 +65,7 @@ class Links:
         hello: Callable[[int], Hello],
         step: Callable[[Input], None],
         check: Callable[[Greeting], None],
-        frame_bytes_max: int,
+        secret: bytes,
         now: Callable[[], float],
     ) -> None:
         self.links = {Replica(peer.id): Link(peer) for peer in peers}
@@ -71,7 +73,7 @@ class Links:
         self._hello = hello
         self._step = step
         self._check = check
-        self._frame_bytes_max = frame_bytes_max
+        self._secret = secret
         self._now = now
         self._epochs = 0
         self._dice = random.Random()  # noqa: S311 - jitter, not a secret
@@ -134,8 +136,10 @@ class Links:
         self._epochs += 1
         link.epoch = self._epochs
         link.status = LinkStatus.GREETING
-        connection = Connection(sock, frame_bytes_max=self._frame_bytes_max, opened_at=self._now())
-        dialer = Dialer(self._hello(link.epoch), replica=Replica(link.peer.id))
+        connection = Connection(
+            sock, frame_bytes_max=limits.HANDSHAKE_BYTES_MAX, opened_at=self._now()
+        )
+        dialer = Dialer(self._hello(link.epoch), replica=Replica(link.peer.id), secret=self._secret)
         connection.take = lambda _, payloads: self._shake(link, dialer, payloads)
         connection.lost = lambda _, why: self._lost(link, dialer, why)
         link.connection = connection
@@ -158,6 +162,7 @@ class Links:
                 self._reactor.send(connection, answer)
         if dialer.state is State.READY and link.status is LinkStatus.GREETING:
             assert dialer.greeting is not None
+            connection.frames = Sealed(limits.HANDSHAKE_BYTES_MAX)
             link.status, link.failures, link.message = LinkStatus.UP, 0, ""
             link.refused = False
             self._step(

@@ -33,6 +33,8 @@ from qsync.replica import Replica
 from qsync.store.contract import Identity, Tail
 from qsync.store.writer import Choice, Mode, Writer
 from qsync.wire import packed
+from qsync.wire.proofs import FEATURE as SECRET
+from qsync.wire.proofs import NONCE_BYTES
 from qsync.wire.session import Greeting, Hello, Party
 
 LINKS, EXPIRY, SWEEP = "links", "expiry", "sweep"
@@ -66,7 +68,7 @@ class Node:
             hello=self._hello,
             step=self._step,
             check=lambda greeting: border.check_term(self.replica.machine.term, greeting.term),
-            frame_bytes_max=config.limits.frame_bytes_max,
+            secret=config.secret.key,
             now=trio.current_time,
         )
         self.loop = self._loop(token)
@@ -124,6 +126,7 @@ class Node:
                 connections_max=limits.connections_max,
                 client_frame_bytes_max=limits.client_frame_bytes_max,
                 peer_frame_bytes_max=limits.frame_bytes_max,
+                secret=self.config.secret.key,
             ),
             step=self._step,
             check=partial(border.check, self.replica.machine),
@@ -238,7 +241,9 @@ class Node:
             name=self.config.node.name,
             empty=self.replica.machine.ledger.log.last == 0,
             term=self.replica.machine.term,
-            features=FEATURES,
+            features=_features(self.config),
+            members=tuple(peer.id for peer in self.config.members),
+            nonce=secrets.token_bytes(NONCE_BYTES),
         )
 
     def _hello(self, epoch: int) -> Hello:
@@ -250,6 +255,9 @@ class Node:
             name=self.config.node.name,
             empty=self.replica.machine.ledger.log.last == 0,
             epoch=epoch,
+            features=_features(self.config),
+            members=tuple(peer.id for peer in self.config.members),
+            nonce=secrets.token_bytes(NONCE_BYTES),
         )
 
     def address_of(self, replica: int | None) -> str | None:
@@ -352,6 +360,10 @@ def _replica(config: NodeConfig, storage: Storage) -> Replica:
 def disk_error(node: Node) -> str | None:
     """What is wrong with the disk: with writing the log, with its place, or with the spaces."""
     return node.replica.machine.disk.error or node.storage.gone or node.folding.error
+
+
+def _features(config: NodeConfig) -> tuple[str, ...]:
+    return (*FEATURES, SECRET) if config.secret else FEATURES
 
 
 def _bring_home(token: trio.lowlevel.TrioToken, call: Callable[[], None]) -> None:

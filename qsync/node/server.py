@@ -14,6 +14,7 @@ from qsync.node.reactor import Reactor
 from qsync.node.requests import Requests
 from qsync.record import Instance, read_instance
 from qsync.wire import limits, peer_messages, peer_sums
+from qsync.wire.frames import Sealed
 from qsync.wire.peer_sums import PeerSums
 from qsync.wire.session import Acceptor, Greeting, Hello, Party
 
@@ -29,6 +30,8 @@ class Admission:
     connections_max: int
     client_frame_bytes_max: int
     peer_frame_bytes_max: int
+    secret: bytes = b""
+    """Of the cluster; a peer must prove that it knows it."""
 
 
 def _nothing(_peer: Replica, _sums: PeerSums) -> None:
@@ -70,7 +73,7 @@ class Server:
         connection = Connection(
             sock, frame_bytes_max=limits.HANDSHAKE_BYTES_MAX, opened_at=self._now()
         )
-        acceptor = Acceptor(self._greeting())
+        acceptor = Acceptor(self._greeting(), secret=self._admission.secret)
         connection.take = self._hello
         connection.lost = self._stranger_lost
         self.strangers[connection] = acceptor
@@ -99,6 +102,8 @@ class Server:
         acceptor = self.strangers[connection]
         try:
             hello = acceptor.received(payloads[0])
+            if hello.party is Party.PEER and (payloads[1:] or connection.frames.buffered):
+                raise ProtocolError("a peer that speaks before it was agreed to")
             self._check(hello)
         except QsyncError as error:
             self._count(error.code.lower())
@@ -135,7 +140,7 @@ class Server:
 
     def _welcome_peer(self, connection: Connection, hello: Hello) -> None:
         replica, instance = Replica(hello.replica), read_instance(hello.instance or "")
-        connection.frames.bytes_max = self._admission.peer_frame_bytes_max
+        connection.frames = Sealed(self._admission.peer_frame_bytes_max)
         former = self._inbound.get(replica)
         if former is not None:
             self._reactor.close(former, "the peer connected anew")

@@ -1,12 +1,22 @@
-"""Bytes to frames and back: a length of four bytes, big endian, then one CBOR message."""
+"""Bytes to frames and back: a length of four bytes, big endian, then one CBOR message.
+
+Between members a frame is sealed: behind its length stand the CRC-32 of the message and the CRC-32
+of these eight bytes. So a bit that was flipped on the way is found before anything is decoded, and
+one in a length before anybody waits for what it promises.
+"""
 
 import struct
+import zlib
 
 from qsync.errors import ProtocolError, TooLarge
 from qsync.wire import limits
 
 LENGTH = struct.Struct(">I")
 LENGTH_SIZE = LENGTH.size
+_HEAD = struct.Struct(">II")
+_SEAL = struct.Struct(">III")
+SEAL_SIZE = _SEAL.size
+"""Length, checksum of the payload, checksum of both."""
 
 
 class Frames:
@@ -17,10 +27,13 @@ class Frames:
 
     __slots__ = ("_need", "_rest", "bytes_max")
 
+    head_size = LENGTH_SIZE
+    """Bytes before the payload; so many are needed to know how long it is."""
+
     def __init__(self, bytes_max: int = limits.CLIENT_FRAME_BYTES_MAX) -> None:
         self.bytes_max = bytes_max
         self._rest = bytearray()
-        self._need = LENGTH_SIZE
+        self._need = self.head_size
 
     @property
     def buffered(self) -> int:
@@ -59,6 +72,47 @@ class Frames:
             self._rest += data[at:] if at else data
         self._need = need
         return payloads
+
+
+class Sealed(Frames):
+    """Frames between members: nothing is handed back whose checksums do not hold."""
+
+    __slots__ = ()
+
+    head_size = SEAL_SIZE
+
+    def _split(self, data: bytes) -> list[bytes]:
+        payloads: list[bytes] = []
+        at, end, need = 0, len(data), SEAL_SIZE
+        while end - at >= SEAL_SIZE:
+            length, crc, seal = _SEAL.unpack_from(data, at)
+            begin = at + SEAL_SIZE
+            if zlib.crc32(data[at : at + _HEAD.size]) != seal:
+                raise ProtocolError("the checksum of a frame's length does not hold")
+            if not 0 < length <= self.bytes_max:
+                raise _bad_length(length, self.bytes_max)
+            need = SEAL_SIZE + length
+            if at + need > end:
+                break
+            payload = data[begin : at + need]
+            if zlib.crc32(payload) != crc:
+                raise ProtocolError(f"the checksum of a frame of {length} bytes does not hold")
+            payloads.append(payload)
+            at, need = at + need, SEAL_SIZE
+        if at < end:
+            self._rest += data[at:] if at else data
+        self._need = need
+        return payloads
+
+
+def seal(*parts: bytes) -> bytes:
+    """One payload, in parts, framed as between members."""
+    size = crc = 0
+    for part in parts:
+        size += len(part)
+        crc = zlib.crc32(part, crc)
+    head = _HEAD.pack(size, crc)
+    return b"".join((head, LENGTH.pack(zlib.crc32(head)), *parts))
 
 
 def frame(payload: bytes) -> bytes:

@@ -1,6 +1,6 @@
 """What replicas say to each other, as bytes and back.
 
-`encode` and `encode_append` give whole frames, `decode` takes a payload. Append, Appended,
+`encode` and `encode_append` give whole sealed frames, `decode` takes a payload. Append, Appended,
 Heartbeat and Heard are most of the traffic: they are packed by hand with fixed-width CBOR heads
 and read back the same way; any other valid CBOR of the same shape is understood too.
 """
@@ -25,7 +25,7 @@ from qsync.core.messages import (
 )
 from qsync.errors import ProtocolError
 from qsync.wire import cbor, limits
-from qsync.wire.frames import LENGTH_SIZE, frame
+from qsync.wire.frames import seal
 from qsync.wire.peer_fields import (
     APPEND,
     APPENDED,
@@ -36,15 +36,15 @@ from qsync.wire.peer_fields import (
     open_batch,
 )
 
-# Length, array of n, type, then each field behind its one-byte head (B) in its fixed width.
+# Array of n, type, then each field behind its one-byte head (B) in its fixed width.
 # Append: term, leader, epoch, prev_index, prev_term, prev_crc, last, confirmed, batch length.
-_APPEND = struct.Struct(">IBB BQ BI BQ BQ BQ BI BQ BQ BI")
+_APPEND = struct.Struct(">BB BQ BI BQ BQ BQ BI BQ BQ BI")
 # Appended: term, follower, epoch, ok, index, index_term, recruit.
-_APPENDED = struct.Struct(">IBB BQ BI BQ B BQ BQ B")
+_APPENDED = struct.Struct(">BB BQ BI BQ B BQ BQ B")
 # Heartbeat: term, leader, epoch, round, matched, confirmed, last, admit.
-_HEARTBEAT = struct.Struct(">IBB BQ BI BQ BQ BQ BQ BQ B")
+_HEARTBEAT = struct.Struct(">BB BQ BI BQ BQ BQ BQ BQ B")
 # Heard: term, follower, epoch, round, loyal_us, recruit, standing (small: its own head).
-_HEARD = struct.Struct(">IBB BQ BI BQ BQ BQ B B")
+_HEARD = struct.Struct(">BB BQ BI BQ BQ BQ B B")
 
 _APPEND_HEAD: Final = cbor.ARRAY | 10
 _APPENDED_HEAD: Final = cbor.ARRAY | 8
@@ -59,9 +59,9 @@ def encode(message: Message) -> bytes:
         case Append():
             return encode_append(message, record.encode(message.entries))
         case Appended() | Heartbeat() | Heard():
-            return _encode_answer(message)
+            return seal(_encode_answer(message))
         case AskVote() | Vote() | CampaignNow() | AskIndex() | ReadIndex() | AskHandOver():
-            return frame(cbor2.dumps(fields_of(message)))
+            return seal(cbor2.dumps(fields_of(message)))
         case _:
             assert_never(message)
 
@@ -70,7 +70,6 @@ def encode_append(append: Append, batch: bytes) -> bytes:
     """An Append, framed, with its entries given as the bytes they are stored as."""
     size = len(batch)
     head = _APPEND.pack(
-        _APPEND.size - LENGTH_SIZE + size,
         _APPEND_HEAD,
         APPEND,
         _U64,
@@ -92,7 +91,7 @@ def encode_append(append: Append, batch: bytes) -> bytes:
         cbor.BYTES32,
         size,
     )
-    return head + batch
+    return seal(head, batch)
 
 
 def decode(payload: bytes) -> Message:
@@ -113,7 +112,6 @@ def _encode_answer(message: Appended | Heartbeat | Heard) -> bytes:
     match message:
         case Appended():
             return _APPENDED.pack(
-                _APPENDED.size - LENGTH_SIZE,
                 _APPENDED_HEAD,
                 APPENDED,
                 _U64,
@@ -131,7 +129,6 @@ def _encode_answer(message: Appended | Heartbeat | Heard) -> bytes:
             )
         case Heartbeat():
             return _HEARTBEAT.pack(
-                _HEARTBEAT.size - LENGTH_SIZE,
                 _HEARTBEAT_HEAD,
                 HEARTBEAT,
                 _U64,
@@ -152,7 +149,6 @@ def _encode_answer(message: Appended | Heartbeat | Heard) -> bytes:
             )
         case Heard():
             return _HEARD.pack(
-                _HEARD.size - LENGTH_SIZE,
                 _HEARD_HEAD,
                 HEARD,
                 _U64,
@@ -173,10 +169,6 @@ def _encode_answer(message: Appended | Heartbeat | Heard) -> bytes:
 
 
 # The fast ways in: every head byte is compared, so what is not ours takes the slow way.
-_APPEND_IN = struct.Struct(_APPEND.format.replace("I", "", 1))
-_APPENDED_IN = struct.Struct(_APPENDED.format.replace("I", "", 1))
-_HEARTBEAT_IN = struct.Struct(_HEARTBEAT.format.replace("I", "", 1))
-_HEARD_IN = struct.Struct(_HEARD.format.replace("I", "", 1))
 _APPEND_HEADS: Final = (_U64, _U32, _U64, _U64, _U64, _U32, _U64, _U64, cbor.BYTES32)
 _APPENDED_HEADS: Final = (_U64, _U32, _U64, _U64, _U64)
 _HEARTBEAT_HEADS: Final = (_U64, _U32, _U64, _U64, _U64, _U64, _U64)
@@ -186,10 +178,10 @@ _STANDINGS: Final = {int(each): each for each in Standing}
 
 
 def _decode_append(payload: bytes) -> Message:
-    if len(payload) < _APPEND_IN.size:
+    if len(payload) < _APPEND.size:
         return decode_slowly(payload)
-    values = _APPEND_IN.unpack_from(payload)
-    size = _APPEND_IN.size
+    values = _APPEND.unpack_from(payload)
+    size = _APPEND.size
     if values[2::2] != _APPEND_HEADS or len(payload) != size + values[19]:
         return decode_slowly(payload)
     term, leader, epoch, index, prev_term, crc, last, confirmed, _ = values[3::2]
@@ -207,10 +199,10 @@ def _decode_append(payload: bytes) -> Message:
 
 
 def _decode_appended(payload: bytes) -> Message:
-    if len(payload) != _APPENDED_IN.size:
+    if len(payload) != _APPENDED.size:
         return decode_slowly(payload)
-    _, _, h1, term, h2, who, h3, epoch, ok, h4, index, h5, index_term, recruit = (
-        _APPENDED_IN.unpack(payload)
+    _, _, h1, term, h2, who, h3, epoch, ok, h4, index, h5, index_term, recruit = _APPENDED.unpack(
+        payload
     )
     if (h1, h2, h3, h4, h5) != _APPENDED_HEADS or not _BOOLEANS.keys() >= {ok, recruit}:
         return decode_slowly(payload)
@@ -226,9 +218,9 @@ def _decode_appended(payload: bytes) -> Message:
 
 
 def _decode_heartbeat(payload: bytes) -> Message:
-    if len(payload) != _HEARTBEAT_IN.size:
+    if len(payload) != _HEARTBEAT.size:
         return decode_slowly(payload)
-    values = _HEARTBEAT_IN.unpack(payload)
+    values = _HEARTBEAT.unpack(payload)
     *fields, admit = values
     if tuple(fields[2::2]) != _HEARTBEAT_HEADS or admit not in _BOOLEANS:
         return decode_slowly(payload)
@@ -246,9 +238,9 @@ def _decode_heartbeat(payload: bytes) -> Message:
 
 
 def _decode_heard(payload: bytes) -> Message:
-    if len(payload) != _HEARD_IN.size:
+    if len(payload) != _HEARD.size:
         return decode_slowly(payload)
-    *fields, recruit, standing = _HEARD_IN.unpack(payload)
+    *fields, recruit, standing = _HEARD.unpack(payload)
     if tuple(fields[2::2]) != _HEARD_HEADS or recruit not in _BOOLEANS:
         return decode_slowly(payload)
     if standing not in _STANDINGS:

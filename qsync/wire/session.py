@@ -12,10 +12,10 @@ from typing import Final
 import cbor2
 
 from election.messages import Replica, Term
-from qsync.errors import ForeignCluster, ProtocolError, QsyncError, WrongVersion
-from qsync.wire import cbor, limits
+from qsync.errors import ForeignCluster, ProtocolError, QsyncError, WrongMembers, WrongVersion
+from qsync.wire import cbor, limits, proofs
 from qsync.wire.errors import error_of
-from qsync.wire.frames import frame
+from qsync.wire.frames import LENGTH_SIZE, frame
 
 MAGIC: Final = "qsync"
 
@@ -57,7 +57,10 @@ class Party(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Greeting:
-    """The acceptor's first words. `empty`: its log has no entries. `term`: the one it is in."""
+    """The acceptor's first words. `empty`: its log has no entries. `term`: the one it is in.
+
+    `members`: the replica ids that its configuration lists. `nonce`: never said twice.
+    """
 
     cluster: str
     instance: str
@@ -67,11 +70,13 @@ class Greeting:
     term: Term = Term(0)
     versions: tuple[int, ...] = limits.VERSIONS
     features: tuple[str, ...] = ()
+    members: tuple[int, ...] = ()
+    nonce: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hello:
-    """The dialer's answer. A client has neither instance nor replica id."""
+    """The dialer's answer. A client has neither instance nor replica id, members nor nonce."""
 
     party: Party
     cluster: str | None = None
@@ -83,20 +88,29 @@ class Hello:
     user: str | None = None
     version: int = limits.VERSIONS[-1]
     features: tuple[str, ...] = ()
+    members: tuple[int, ...] = ()
+    nonce: bytes = b""
 
 
 class Acceptor:
-    """The side that was dialled. `greet()`, feed `received()`, then `accept()` or `refuse()`."""
+    """The side that was dialled. `greet()`, feed `received()`, then `accept()` or `refuse()`.
 
-    def __init__(self, greeting: Greeting) -> None:
+    `secret`: of the cluster; empty without one. Peers must prove that they know it.
+    """
+
+    def __init__(self, greeting: Greeting, *, secret: bytes = b"") -> None:
         self.greeting = greeting
         self.hello: Hello | None = None
         self.state = State.GREETING
+        self._secret = secret
+        self._greeted = self._heard = b""
 
     def greet(self) -> bytes:
         """The first frame to send."""
         self.state = _after(self.state, Said.GREETING)
-        return encode_greeting(self.greeting)
+        framed = encode_greeting(self.greeting)
+        self._greeted = framed[LENGTH_SIZE:]
+        return framed
 
     def received(self, payload: bytes) -> Hello:
         """The dialer's hello, checked. On an error send `refuse(error)` and close."""
@@ -105,14 +119,20 @@ class Acceptor:
         self.state = _after(self.state, Said.HELLO)
         hello = decode_hello(payload)
         check_hello(self.greeting, hello)
-        self.hello = hello
+        if hello.party is Party.PEER:
+            has = proofs.FEATURE in hello.features
+            proofs.check_hello(self._greeted, payload, self._secret, has=has, who=hello.name)
+        self.hello, self._heard = hello, payload
         return hello
 
     def accept(self) -> bytes:
         """The frame that ends the handshake."""
         assert self.hello is not None
         self.state = _after(self.state, Said.OK)
-        return _OK
+        if self.hello.party is Party.CLIENT:
+            return _OK
+        proof = proofs.agreed(self._greeted, self._heard, self._secret)
+        return frame(cbor2.dumps([Said.OK.value, proof]))
 
     def refuse(self, error: QsyncError) -> bytes:
         """The last frame before closing; it tells the dialer why."""
@@ -126,7 +146,11 @@ class Dialer:
     `replica`: who is expected to answer at that address; None when it is not known yet.
     """
 
-    def __init__(self, hello: Hello, *, replica: Replica | None = None) -> None:
+    def __init__(
+        self, hello: Hello, *, replica: Replica | None = None, secret: bytes = b""
+    ) -> None:
+        self._secret = secret
+        self._heard = self._said = b""
         self.hello = hello
         self.greeting: Greeting | None = None
         self.state = State.GREETING
@@ -148,17 +172,28 @@ class Dialer:
         check_greeting(self.hello, greeting, replica=self._expected)
         self.state = _after(self.state, Said.GREETING)
         self.greeting = greeting
-        return encode_hello(self.hello)
+        framed = encode_hello(self.hello, greeted=payload, secret=self._secret)
+        self._heard, self._said = payload, framed[LENGTH_SIZE:]
+        return framed
 
     def _answered(self, payload: bytes) -> None:
         fields = cbor.Fields(cbor.loads_array(payload), "answer to hello")
         match fields.text():
             case Said.OK:
-                self.state = _after(self.state, Said.OK)
+                after = _after(self.state, Said.OK)
+                if self.hello.party is Party.PEER:
+                    self._check_proof(fields.raw(proofs.PROOF_BYTES))
+                self.state = after
             case Said.NO:
                 self._refused(fields)
             case word:
                 raise ProtocolError(f"{word!r} is no answer to hello")
+
+    def _check_proof(self, proof: bytes) -> None:
+        assert self.greeting is not None
+        has = proofs.FEATURE in self.greeting.features
+        who = self.greeting.name
+        proofs.check_ok(self._heard, self._said, proof, self._secret, has=has, who=who)
 
     def _refused(self, fields: cbor.Fields) -> None:
         self.state = _after(self.state, Said.NO)
@@ -182,6 +217,22 @@ def check_hello(mine: Greeting, hello: Hello) -> None:
         raise ForeignCluster(f"replica id {hello.replica} is mine ({mine.name})")
     if hello.replica == mine.replica:
         raise ProtocolError("this node dialled itself")
+    if len(hello.nonce) != proofs.NONCE_BYTES:
+        raise WrongVersion(f"{hello.name} says no nonce: it is of an older release")
+    _check_members(mine.members, hello.name, hello.members)
+
+
+def _check_members(ours: tuple[int, ...], who: str, theirs: tuple[int, ...]) -> None:
+    """Two lists of members are two ideas of what a quorum is: such nodes are no peers."""
+    if ours != theirs:
+        raise WrongMembers(
+            f"the members of {who} are {_listed(theirs)}, those of this node {_listed(ours)}",
+            details={"ours": list(ours), "theirs": list(theirs)},
+        )
+
+
+def _listed(members: tuple[int, ...]) -> str:
+    return ", ".join(map(str, members)) or "nobody"
 
 
 def check_greeting(mine: Hello, greeting: Greeting, *, replica: Replica | None) -> None:
@@ -192,13 +243,18 @@ def check_greeting(mine: Hello, greeting: Greeting, *, replica: Replica | None) 
         raise ForeignCluster(f"{greeting.name} is of cluster {greeting.cluster}")
     if replica is not None and replica != greeting.replica:
         raise ForeignCluster(f"replica {greeting.replica} answers where {replica} was expected")
+    if mine.party is Party.CLIENT:
+        return
+    if len(greeting.nonce) != proofs.NONCE_BYTES:
+        raise WrongVersion(f"{greeting.name} says no nonce: it is of an older release")
+    _check_members(mine.members, greeting.name, greeting.members)
 
 
 def encode_greeting(greeting: Greeting) -> bytes:
     """A framed greeting."""
     g = greeting
     values = [list(g.versions), list(g.features), g.cluster, g.instance, g.replica, g.name]
-    return frame(cbor2.dumps([MAGIC, *values, g.empty, g.term]))
+    return frame(cbor2.dumps([MAGIC, *values, g.empty, g.term, list(g.members), g.nonce]))
 
 
 def decode_greeting(payload: bytes) -> Greeting:
@@ -207,11 +263,14 @@ def decode_greeting(payload: bytes) -> Greeting:
     return _read_greeting(fields.text(), fields)
 
 
-def encode_hello(hello: Hello) -> bytes:
-    """A framed hello."""
+def encode_hello(hello: Hello, *, greeted: bytes = b"", secret: bytes = b"") -> bytes:
+    """A framed hello; that of a peer ends with its proof, which covers what greeted it."""
     h = hello
     values = [h.version, list(h.features), h.party.value, h.cluster, h.instance, h.replica, h.name]
-    return frame(cbor2.dumps(["hello", *values, h.empty, h.epoch, h.user]))
+    said = ["hello", *values, h.empty, h.epoch, h.user]
+    if h.party is Party.CLIENT:
+        return frame(cbor2.dumps(said))
+    return frame(proofs.proven(greeted, [*said, list(h.members), h.nonce], secret))
 
 
 def decode_hello(payload: bytes) -> Hello:
@@ -234,6 +293,8 @@ def decode_hello(payload: bytes) -> Hello:
         empty=fields.flag(),
         epoch=fields.uint(),
         user=fields.text_or_none(limits.NAME_CHARS_MAX),
+        members=_members(fields),
+        nonce=fields.raw(proofs.NONCE_BYTES) if fields.more() else b"",
     )
 
 
@@ -260,6 +321,8 @@ def _read_greeting(word: str, fields: cbor.Fields) -> Greeting:
         name=fields.text(limits.NAME_CHARS_MAX),
         empty=fields.flag(),
         term=Term(fields.uint()),
+        members=_members(fields),
+        nonce=fields.raw(proofs.NONCE_BYTES) if fields.more() else b"",
     )
 
 
@@ -267,6 +330,14 @@ def _versions(fields: cbor.Fields) -> tuple[int, ...]:
     items = fields.array(limits.FEATURES_MAX)
     inner = cbor.Fields(items, "versions")
     return tuple(inner.uint() for _ in items)
+
+
+def _members(fields: cbor.Fields) -> tuple[int, ...]:
+    if not fields.more():
+        return ()  # a client, or an older release
+    items = fields.array(limits.REPLICA_MAX)
+    inner = cbor.Fields(items, "members")
+    return tuple(int(inner.replica()) for _ in items)
 
 
 def _texts(fields: cbor.Fields) -> tuple[str, ...]:

@@ -37,9 +37,10 @@ from qsync.node import mishaps
 from qsync.node.node import Node, open_node
 from qsync.record import CHAIN_SEED, Crc, Kind, Ref, ref_body
 from qsync.wire import limits, peer_messages
-from qsync.wire.frames import LENGTH_SIZE, Frames
+from qsync.wire.frames import SEAL_SIZE, Frames, seal
+from qsync.wire.proofs import NONCE_BYTES
 from qsync.wire.session import Dialer, Hello, Party, State
-from tests.fuzz.hostile import BOMBS, bent, dumps, framed
+from tests.fuzz.hostile import BOMBS, bent, dumps
 
 CLUSTER = "8c2f6b1e-0c5a-4f62-9d0e-3a7d1b9c4e55"
 PEER = Replica(2)
@@ -121,7 +122,7 @@ SAID: st.SearchStrategy[Message] = st.one_of(
     st.builds(ReadIndex, term=TERMS, ask=NUMBERS, place=st.none() | PLACES),
     st.builds(AskHandOver, term=TERMS, candidate=IDS),
 )  # fmt: skip
-GOOD = SAID.map(lambda message: peer_messages.encode(message)[LENGTH_SIZE:])
+GOOD = SAID.map(lambda message: peer_messages.encode(message)[SEAL_SIZE:])
 PAYLOADS: st.SearchStrategy[Message | bytes] = st.one_of(
     SAID, SAID, bent(GOOD), BOMBS, st.binary(min_size=1, max_size=40)
 )
@@ -133,7 +134,7 @@ def said(payload: Message | bytes, *, term: int) -> bytes:
         return payload
     if payload.term <= SMALL_MAX:
         payload = replace(payload, term=Term(term + payload.term))
-    return peer_messages.encode(payload)[LENGTH_SIZE:]
+    return peer_messages.encode(payload)[SEAL_SIZE:]
 
 
 class Caller:
@@ -152,8 +153,9 @@ class Caller:
     def shake(self) -> None:
         """Greeting, hello, ok."""
         hello = Hello(
-            party=Party.PEER, cluster=CLUSTER, instance="theirs", replica=PEER, name="n2", epoch=1
-        )
+            party=Party.PEER, cluster=CLUSTER, instance="theirs", replica=PEER, name="n2", epoch=1,
+            members=(1, 2, 3), nonce=bytes(NONCE_BYTES),
+        )  # fmt: skip
         dialer, frames = Dialer(hello), Frames(limits.HANDSHAKE_BYTES_MAX)
         while dialer.state is not State.READY:
             for payload in frames.feed(self._line.recv(65536)):
@@ -164,7 +166,7 @@ class Caller:
 
     def say(self, payload: bytes) -> None:
         """One message, and a batch of the node for it."""
-        self._line.sendall(framed(payload))
+        self._line.sendall(seal(payload))
         self.pump()
 
     def pump(self) -> None:
@@ -217,14 +219,14 @@ def lead(node: Node, peer: Caller) -> None:
     node._turn()
     term = machine.term
     yes = Vote(term=term, asked=term, voter=PEER, pre=False, granted=True, nay=None)
-    peer.say(peer_messages.encode(yes)[LENGTH_SIZE:])
+    peer.say(peer_messages.encode(yes)[SEAL_SIZE:])
     assert machine.leader is not None
     last = machine.ledger.log.last
     ack = Appended(
         term=term, follower=PEER, epoch=machine.peers[PEER].epoch, ok=True, index=last,
         index_term=term, recruit=False,
     )  # fmt: skip
-    peer.say(peer_messages.encode(ack)[LENGTH_SIZE:])
+    peer.say(peer_messages.encode(ack)[SEAL_SIZE:])
 
 
 @pytest.mark.parametrize("leads", [False, True], ids=["follower", "leader"])
@@ -285,7 +287,7 @@ async def test_a_message_of_somebody_else_ends_its_connection_only(
         node._begin()
         with calling(node) as peer:
             before = dict(node.server.refused)
-            peer.say(peer_messages.encode(foreign[kind])[LENGTH_SIZE:])
+            peer.say(peer_messages.encode(foreign[kind])[SEAL_SIZE:])
             assert not peer.connected
             assert node.server.refused == before | {"protocol": 1}
         with calling(node) as peer:
@@ -303,7 +305,7 @@ async def test_a_mistake_of_our_own_costs_one_connection_and_is_told_with_its_tr
 
         node.server._check_message = wrong
         with calling(node) as peer:
-            peer.say(peer_messages.encode(AskIndex(term=Term(1), follower=PEER, ask=1))[4:])
+            peer.say(peer_messages.encode(AskIndex(term=Term(1), follower=PEER, ask=1))[SEAL_SIZE:])
             assert not peer.connected
         (event,) = [each for each in node.timeline.events if each["event"] == mishaps.EVENT]
         assert event["error"] == "KeyError(10)"

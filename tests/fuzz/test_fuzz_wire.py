@@ -13,7 +13,7 @@ from election.messages import Replica
 from qsync.core.messages import Append
 from qsync.errors import ProtocolError, QsyncError, TooLarge
 from qsync.wire import cbor, peer_messages, replies, requests
-from qsync.wire.frames import Frames
+from qsync.wire.frames import SEAL_SIZE, Frames, Sealed, seal
 from qsync.wire.session import (
     TABLE,
     Acceptor,
@@ -31,8 +31,12 @@ from tests.fuzz.hostile import BOMBS, VALUES, bent, dumps, framed, swapped
 from tests.unit.test_peer_messages import answers, append_of
 
 FRAME_BYTES_MAX = 4096
-GREETING = Greeting(cluster="c-1", instance="i-1", replica=Replica(1), name="n1", empty=False)
-PEER = Hello(party=Party.PEER, cluster="c-1", instance="i-2", replica=2, name="n2", epoch=7)
+GREETING = Greeting(
+    cluster="c-1", instance="i-1", replica=Replica(1), name="n1", empty=False, nonce=bytes(32)
+)
+PEER = Hello(
+    party=Party.PEER, cluster="c-1", instance="i-2", replica=2, name="n2", epoch=7, nonce=bytes(32)
+)
 CLIENT = Hello(party=Party.CLIENT, user="ann")
 
 # ------------------------------------------------------------------------------------------ frames
@@ -85,6 +89,36 @@ def test_any_stream_cut_anywhere_gives_its_frames_and_keeps_no_more_than_one(
     assert refused or found == wanted
 
 
+SEALS = st.lists(st.binary(min_size=1, max_size=40), min_size=1, max_size=5)
+
+
+@given(payloads=SEALS, sizes=st.lists(st.integers(1, 70), min_size=1), bit=st.integers(0))
+def test_a_bit_flipped_anywhere_between_members_is_found_and_all_before_it_holds(
+    payloads: list[bytes], sizes: list[int], bit: int
+) -> None:
+    stream = bytearray(b"".join(map(seal, payloads)))
+    at = bit % (len(stream) * 8)
+    stream[at // 8] ^= 1 << at % 8
+    whole, end = 0, 0
+    while end + SEAL_SIZE + len(payloads[whole]) <= at // 8:
+        end += SEAL_SIZE + len(payloads[whole])
+        whole += 1
+    frames, found, place, waits_from = Sealed(FRAME_BYTES_MAX), list[bytes](), 0, 0
+    try:
+        while place < len(stream):
+            size = sizes[len(found) % len(sizes)]
+            found += frames.feed(bytes(stream[place : place + size]))
+            place += size
+            waits_from = place
+    except (ProtocolError, TooLarge):
+        # A length is never believed before its own checksum holds.
+        assert waits_from < end + SEAL_SIZE + len(payloads[whole])
+    else:
+        raise AssertionError(found)
+    assert found == payloads[: len(found)]
+    assert len(found) <= whole
+
+
 # -------------------------------------------------------------------------------------- handshakes
 
 PAYLOADS_OF_SESSIONS = st.one_of(
@@ -94,7 +128,13 @@ PAYLOADS_OF_SESSIONS = st.one_of(
     swapped(st.just(cbor2.loads(encode_hello(PEER)[4:]))),
     swapped(st.just(cbor2.loads(encode_greeting(GREETING)[4:]))),
     bent(st.sampled_from([encode_hello(PEER)[4:], encode_greeting(GREETING)[4:]])),
-    st.sampled_from([encode_hello(PEER)[4:], encode_hello(CLIENT)[4:]]),
+    st.sampled_from(
+        [
+            encode_hello(PEER, greeted=encode_greeting(GREETING)[4:])[4:],
+            encode_hello(PEER)[4:],
+            encode_hello(CLIENT)[4:],
+        ]
+    ),
     st.just(encode_greeting(GREETING)[4:]),
 )
 
@@ -137,7 +177,7 @@ def test_a_dialer_is_ready_only_after_a_greeting_and_an_ok(said: list[bytes]) ->
 # --------------------------------------------------------------------------------- what peers say
 
 APPENDS = st.builds(append_of, st.lists(st.binary(max_size=30), max_size=4))
-PEERS = st.one_of(answers, APPENDS).map(lambda message: peer_messages.encode(message)[4:])
+PEERS = st.one_of(answers, APPENDS).map(lambda message: peer_messages.encode(message)[SEAL_SIZE:])
 
 
 @given(
@@ -154,7 +194,7 @@ def test_what_a_peer_says_is_a_message_or_a_protocol_error(payload: bytes) -> No
         message = peer_messages.decode(payload)
     except ProtocolError:
         return
-    assert peer_messages.decode(peer_messages.encode(message)[4:]) == message
+    assert peer_messages.decode(peer_messages.encode(message)[SEAL_SIZE:]) == message
     if isinstance(message, Append):
         assert message.prev_index + len(message.entries) == message.last
 

@@ -15,7 +15,7 @@ from qsync.node.server import Admission, Server
 from qsync.wire.frames import LENGTH_SIZE
 from qsync.wire.session import Greeting, Hello, Party, encode_hello
 from tests.scenarios.acts import act
-from tests.scenarios.acts_words import CLUSTER
+from tests.scenarios.acts_words import CLUSTER, NONCE
 
 if TYPE_CHECKING:
     from tests.scenarios.actor import Actor
@@ -59,7 +59,8 @@ def knock(stage: "Stage", words: list[str]) -> None:
         server.accept(socket.socket())
         connection, hello = door.opened[-1], _hello(int(replica), instance)
         assert connection.take is not None
-        connection.take(connection, [encode_hello(hello)[LENGTH_SIZE:]])
+        greeted = door.said[-1][LENGTH_SIZE:]
+        connection.take(connection, [encode_hello(hello, greeted=greeted)[LENGTH_SIZE:]])
         stage.say(f"{actor.me}: {word}: {_answer(door.said[-1])}")
         if not connection.closed:
             inside[word] = connection
@@ -81,6 +82,7 @@ def _server(actor: "Actor", door: Door) -> Server:
         replica=actor.me,
         name=f"n{actor.me}",
         empty=False,
+        nonce=NONCE,
     )
     return Server(
         reactor=door,
@@ -100,6 +102,7 @@ def _hello(replica: int, instance: str) -> Hello:
         instance=instance,
         replica=Replica(replica),
         name=f"n{replica}",
+        nonce=NONCE,
     )
 
 

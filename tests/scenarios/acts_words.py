@@ -7,7 +7,7 @@ import cbor2
 from election.messages import Replica
 from qsync.config import NodeConfig
 from qsync.errors import QsyncError
-from qsync.wire import peer_messages
+from qsync.wire import peer_messages, proofs
 from qsync.wire.frames import LENGTH_SIZE
 from qsync.wire.session import Acceptor, Dialer, Greeting, Hello, Party
 from tests.scenarios.acts import act
@@ -15,6 +15,7 @@ from tests.scenarios.stage import Stage
 
 CLUSTER = "8c2f6b1e"
 """The cluster that both sides of a handshake are of unless something else is said."""
+NONCE = bytes(proofs.NONCE_BYTES)
 
 
 @act
@@ -47,11 +48,13 @@ def dial(stage: Stage, words: list[str]) -> None:
     """dial A B [FIELD=VALUE ...]: node A dials where it expects B; what either side says to that.
 
     Fields of A's hello: `cluster`, `instance`, `id`, `version` (`-` for none). Who answers:
-    `answers=ID`, `of=CLUSTER`, `as=INSTANCE`.
+    `answers=ID`, `of=CLUSTER`, `as=INSTANCE`. Of either side's configuration: `members=1,2,3` and
+    `secret`, those of B as `b.members` and `b.secret`.
     """
     given = dict(word.partition("=")[::2] for word in words[2:])
     expected = int(words[1])
     found = int(given.get("answers", words[1]))
+    ours, theirs = given.get("secret", "").encode(), given.get("b.secret", "").encode()
     acceptor = Acceptor(
         Greeting(
             cluster=given.get("of", CLUSTER),
@@ -59,9 +62,13 @@ def dial(stage: Stage, words: list[str]) -> None:
             replica=Replica(found),
             name=f"n{found}",
             empty=False,
-        )
+            members=_members(given.get("b.members", "1,2,3")),
+            nonce=NONCE,
+            features=(proofs.FEATURE,) if theirs else (),
+        ),
+        secret=theirs,
     )
-    dialer = Dialer(_hello(words[0], given), replica=Replica(expected))
+    dialer = Dialer(_hello(words[0], given), replica=Replica(expected), secret=ours)
     stage.say(f"{words[0]}>{words[1]} {_shake(dialer, acceptor)}")
 
 
@@ -74,7 +81,14 @@ def _hello(me: str, given: Mapping[str, str]) -> Hello:
         replica=int(given.get("id", me)),
         name=f"n{me}",
         version=int(given.get("version", "1")),
+        members=_members(given.get("members", "1,2,3")),
+        nonce=NONCE,
+        features=(proofs.FEATURE,) if "secret" in given else (),
     )
+
+
+def _members(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(",")))
 
 
 def _shake(dialer: Dialer, acceptor: Acceptor) -> str:

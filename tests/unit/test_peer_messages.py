@@ -33,7 +33,7 @@ from qsync.core.messages import (
 from qsync.errors import ProtocolError
 from qsync.record import Crc, Entry
 from qsync.wire import cbor
-from qsync.wire.frames import Frames
+from qsync.wire.frames import Sealed
 from qsync.wire.peer_messages import decode, encode, encode_append
 
 u64 = st.integers(0, 2**64 - 1)
@@ -101,7 +101,7 @@ answers: st.SearchStrategy[Message] = st.one_of(
 
 
 def payload(framed: bytes) -> bytes:
-    (only,) = Frames().feed(framed)
+    (only,) = Sealed().feed(framed)
     return only
 
 

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from election.messages import Replica, Term
-from qsync.errors import AccessDenied, ForeignCluster, ProtocolError, QsyncError, WrongVersion
+from qsync.errors import (
+    AccessDenied,
+    ForeignCluster,
+    ProtocolError,
+    QsyncError,
+    WrongMembers,
+    WrongVersion,
+)
 from qsync.wire.frames import Frames
 from qsync.wire.session import (
     Acceptor,
@@ -32,9 +39,19 @@ GREETING = Greeting(
     empty=False,
     term=Term(3),
     features=("a",),
+    members=(1, 2),
+    nonce=b"g" * 32,
 )
 PEER = Hello(
-    party=Party.PEER, cluster="c-1", instance="i-2", replica=2, name="n2", empty=True, epoch=7
+    party=Party.PEER,
+    cluster="c-1",
+    instance="i-2",
+    replica=2,
+    name="n2",
+    empty=True,
+    epoch=7,
+    members=(1, 2),
+    nonce=b"h" * 32,
 )
 CLIENT = Hello(party=Party.CLIENT, user="ann")
 
@@ -95,6 +112,110 @@ def test_a_greeting_comes_back_as_it_was(greeting: Greeting) -> None:
 )
 def test_a_hello_comes_back_as_it_was(hello: Hello) -> None:
     assert decode_hello(payload(encode_hello(hello))) == hello
+
+
+SECRET = b"a secret of this cluster"
+
+
+def with_secret(secret: bytes) -> tuple[str, ...]:
+    return ("secret",) if secret else ()
+
+
+def sides(acceptors: bytes, dialers: bytes) -> tuple[Acceptor, Dialer]:
+    """A node and the peer that dials it, each with the secret that it knows."""
+    greeting = replace(GREETING, features=with_secret(acceptors))
+    hello = replace(PEER, features=with_secret(dialers))
+    return Acceptor(greeting, secret=acceptors), Dialer(hello, secret=dialers)
+
+
+def test_peers_that_know_the_secret_agree() -> None:
+    acceptor, dialer = sides(SECRET, SECRET)
+    shake(acceptor, dialer)
+    assert acceptor.state is dialer.state is State.READY
+
+
+@pytest.mark.parametrize(
+    ("acceptors", "dialers", "why"),
+    [
+        (SECRET, b"another secret of 16", "n2 does not prove"),
+        (SECRET, b"", "n2 has none"),
+        (b"", SECRET, "n2 has a cluster secret"),
+    ],
+)
+def test_who_does_not_know_the_secret_is_refused(
+    acceptors: bytes, dialers: bytes, why: str
+) -> None:
+    acceptor, dialer = sides(acceptors, dialers)
+    hello = dialer.received(payload(acceptor.greet()))
+    with pytest.raises(AccessDenied, match=why):
+        acceptor.received(payload(hello))
+    assert acceptor.hello is None
+
+
+def test_an_acceptor_that_does_not_know_the_secret_is_left() -> None:
+    acceptor, dialer = sides(SECRET, SECRET)
+    acceptor.received(payload(dialer.received(payload(acceptor.greet()))))
+    acceptor._secret = b"another secret of 16"
+    with pytest.raises(AccessDenied, match="n1 does not prove"):
+        dialer.received(payload(acceptor.accept()))
+    assert dialer.state is not State.READY
+
+
+def test_a_hello_that_was_overheard_opens_nothing_later() -> None:
+    acceptor, dialer = sides(SECRET, SECRET)
+    overheard = payload(dialer.received(payload(acceptor.greet())))
+    acceptor.received(overheard)
+    greeting = replace(GREETING, features=("secret",), nonce=b"n" * 32)
+    later = Acceptor(greeting, secret=SECRET)
+    later.greet()
+    with pytest.raises(AccessDenied):
+        later.received(overheard)
+
+
+def test_a_client_needs_no_secret() -> None:
+    acceptor = Acceptor(GREETING, secret=SECRET)
+    shake(acceptor, Dialer(CLIENT))
+    assert acceptor.state is State.READY
+
+
+@given(st.integers(0, 2**20), st.sampled_from(["greeting", "hello", "ok"]))
+def test_a_bit_flipped_in_a_handshake_of_peers_ends_it(bit: int, where: str) -> None:
+    acceptor, dialer = sides(b"", b"")
+
+    def carried(framed: bytes | None, what: str) -> bytes:
+        data = bytearray(payload(framed))
+        if what == where:
+            at = bit % (len(data) * 8)
+            data[at // 8] ^= 1 << at % 8
+        return bytes(data)
+
+    def talk() -> None:
+        hello = dialer.received(carried(acceptor.greet(), "greeting"))
+        acceptor.received(carried(hello, "hello"))
+        dialer.received(carried(acceptor.accept(), "ok"))
+
+    with pytest.raises(QsyncError):
+        talk()
+    assert dialer.state is not State.READY
+
+
+def test_both_sides_refuse_another_list_of_members_and_say_both() -> None:
+    acceptor, dialer = Acceptor(GREETING), Dialer(replace(PEER, members=(1, 2, 3)))
+    greeted = payload(acceptor.greet())
+    with pytest.raises(WrongMembers, match="of n1 are 1, 2, those of this node 1, 2, 3"):
+        dialer.received(greeted)
+    with pytest.raises(WrongMembers, match="of n2 are 1, 2, 3, those of this node 1, 2") as caught:
+        acceptor.received(payload(encode_hello(dialer.hello, greeted=greeted)))
+    assert caught.value.details == {"ours": [1, 2], "theirs": [1, 2, 3]}
+
+
+def test_a_peer_of_a_release_without_checksums_is_refused_by_its_version() -> None:
+    acceptor = Acceptor(GREETING)
+    acceptor.greet()
+    with pytest.raises(WrongVersion, match="an older release"):
+        acceptor.received(payload(encode_hello(replace(PEER, nonce=b""))))
+    with pytest.raises(WrongVersion, match="an older release"):
+        Dialer(PEER).received(payload(encode_greeting(replace(GREETING, nonce=b""))))
 
 
 def test_a_dialer_of_an_unknown_version_is_told_so_whatever_else_its_hello_holds() -> None:

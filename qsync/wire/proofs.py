@@ -1,0 +1,69 @@
+"""How two members show each other in the handshake that they know the cluster's secret.
+
+Each side proves it over all that both have said, with the nonces and names of both in it: HMAC with
+SHA-256, so nothing that was overheard serves again and the secret itself is never sent. Without a
+secret the key is known to everybody, and the same proof is only a checksum of the handshake.
+
+What it does not do: what is said afterwards bears checksums, not proofs. Who can change bytes on
+the way between two members needs no secret.
+"""
+
+import hmac
+from typing import Final
+
+import cbor2
+
+from qsync.errors import AccessDenied, ProtocolError, QsyncError
+
+PROOF_BYTES: Final = 32
+NONCE_BYTES: Final = 32
+FEATURE: Final = "secret"
+"""Said in greeting and hello by who has one."""
+_OPEN: Final = b"qsync without a secret"
+_HELLO, _OK = b"qsync hello", b"qsync ok"
+_NO_PROOF: Final = bytes(PROOF_BYTES)
+
+
+def proven(greeted: bytes, fields: list[object], secret: bytes) -> bytes:
+    """A hello of these fields, and as its last one the proof over the greeting and itself."""
+    bare = cbor2.dumps([*fields, _NO_PROOF])[:-PROOF_BYTES]
+    return bare + _proof(secret, _HELLO, greeted, bare)
+
+
+def agreed(greeted: bytes, hello: bytes, secret: bytes) -> bytes:
+    """The acceptor's proof in its "ok"."""
+    return _proof(secret, _OK, greeted, hello)
+
+
+def check_hello(greeted: bytes, hello: bytes, secret: bytes, *, has: bool, who: str) -> None:
+    """Does the proof hold that ends this hello of `who`? Raises AccessDenied or ProtocolError."""
+    wanted = _proof(secret, _HELLO, greeted, hello[:-PROOF_BYTES])
+    if not hmac.compare_digest(wanted, hello[-PROOF_BYTES:]):
+        raise _refused(secret, has=has, who=who)
+
+
+def check_ok(
+    greeted: bytes, hello: bytes, proof: bytes, secret: bytes, *, has: bool, who: str
+) -> None:
+    """Does the acceptor's proof hold? Raises AccessDenied or ProtocolError."""
+    if not hmac.compare_digest(_proof(secret, _OK, greeted, hello), proof):
+        raise _refused(secret, has=has, who=who)
+
+
+def _proof(secret: bytes, what: bytes, *said: bytes) -> bytes:
+    mac = hmac.new(secret or _OPEN, digestmod="sha256")
+    for part in (what, *said):
+        mac.update(len(part).to_bytes(8, "big"))
+        mac.update(part)
+    return mac.digest()
+
+
+def _refused(secret: bytes, *, has: bool, who: str) -> QsyncError:
+    hint = "cluster.secret or cluster.secret_file must be the same on all members"
+    if not secret and not has:
+        return ProtocolError(f"the handshake with {who} does not hold: bytes were changed in it")
+    if not secret:
+        return AccessDenied(f"{who} has a cluster secret, this node has none", hint=hint)
+    if not has:
+        return AccessDenied(f"this node has a cluster secret, {who} has none", hint=hint)
+    return AccessDenied(f"{who} does not prove that it knows this cluster's secret", hint=hint)

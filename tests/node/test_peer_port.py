@@ -1,0 +1,100 @@
+"""Who may speak on the peer port, and what becomes of bytes that were changed on the way."""
+
+import random
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import trio
+
+import qsync
+from admin.ports import free_ports
+from qsync.config import NodeConfig
+from qsync.config.secret import fresh
+from tests.node.three import configs, leaders, link, running, until
+
+
+async def test_members_with_one_secret_are_a_cluster_and_one_without_it_is_kept_out(
+    tmp_path: Path,
+) -> None:
+    secret = fresh()
+    changed = {n: {"cluster.secret": secret} for n in (1, 2)}
+    found = configs(tmp_path, changed=changed | {3: {"cluster.secret": fresh()}})
+    async with running(found) as nodes:
+        await until(lambda: link(nodes[0], 2) == link(nodes[1], 1) == "up", "1 and 2 agree")
+        await until(lambda: "ACCESS_DENIED" in link(nodes[0], 3), "1 is refused by 3")
+        await until(lambda: "ACCESS_DENIED" in link(nodes[2], 1), "3 is refused by 1")
+        assert nodes[0].server.refused["access_denied"] > 0
+        assert not nodes[0].server.hears(3)
+
+
+async def test_a_member_with_another_list_is_refused_by_all_and_both_sides_say_so(
+    tmp_path: Path,
+) -> None:
+    found = configs(tmp_path)
+    three = ",".join(f"{peer.id}:{peer.name}@{peer.address}" for peer in found[2].peers)
+    four = {"peers": f"{three},4:n4@127.0.0.1:{free_ports(1)[0]}"}
+    found[2] = NodeConfig.load(tmp_path / "n3.yaml", {}, four)
+    async with running(found) as nodes:
+        lists = "WRONG_MEMBERS: the members of n3 are 1, 2, 3, 4, those of this node 1, 2, 3"
+        await until(lambda: lists in link(nodes[0], 3), "1 refuses 3 and says why")
+        lists = "WRONG_MEMBERS: the members of n1 are 1, 2, 3, those of this node 1, 2, 3, 4"
+        await until(lambda: lists in link(nodes[2], 1), "3 refuses 1 and says why")
+        await until(lambda: link(nodes[0], 2) == "up", "1 and 2 are in touch")
+        assert not nodes[2].server.hears(1)
+
+
+FLIPS = 60
+
+
+class Weather:
+    """Flips bits of what passes, so many in all."""
+
+    def __init__(self) -> None:
+        self.flips = 0
+        self._dice = random.Random(3)
+
+    async def carry(
+        self, source: trio.SocketStream, target: trio.SocketStream, both: trio.CancelScope
+    ) -> None:
+        """One way of a connection, until it breaks."""
+        with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+            async for received in source:
+                data = bytearray(received)
+                if self.flips < FLIPS and self._dice.random() < 0.05:
+                    data[self._dice.randrange(len(data))] ^= 1 << self._dice.randrange(8)
+                    self.flips += 1
+                await target.send_all(data)
+        both.cancel()
+
+    async def road(self, port: int, near: trio.SocketStream) -> None:
+        """A connection to the node at that port."""
+        far = await trio.open_tcp_stream("127.0.0.1", port)
+        async with near, far, trio.open_nursery() as both:
+            both.start_soon(self.carry, near, far, both.cancel_scope)
+            both.start_soon(self.carry, far, near, both.cancel_scope)
+
+
+async def test_flipped_bits_between_members_end_connections_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    ways = [(a, b) for a in (1, 2, 3) for b in (1, 2, 3) if a != b]
+    ports = dict(zip(ways, free_ports(len(ways)), strict=True))
+    found, weather = configs(tmp_path, via=ports), Weather()
+    async with running(found) as nodes, trio.open_nursery() as nursery:
+        for (_, to), port in ports.items():
+            road = partial(weather.road, found[to - 1].address.port)
+            nursery.start_soon(trio.serve_tcp, road, port)
+        await until(lambda: len(leaders(nodes)) == 1, "somebody leads")
+        addresses = [str(each.address) for each in found]
+        async with qsync.connect_async(addresses, timeout=60) as db:
+            await db.schema.create_space("t", format=[("id", "unsigned")], is_sync=True)
+            number = 0
+            while weather.flips < FLIPS:
+                await db.space("t").replace([number])
+                number += 1
+            await db.space("t").replace([number])
+            assert await db.space("t").count(consistency="linearizable") == number + 1
+        assert max(node.replica.machine.term for node in nodes) < 100
+        assert not any(node.replica.torn or node.timeline.counts["mishap"] for node in nodes)
+        nursery.cancel_scope.cancel()

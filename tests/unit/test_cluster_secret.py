@@ -1,0 +1,65 @@
+"""The cluster's secret: read, checked, and never shown."""
+
+from pathlib import Path
+
+import pytest
+
+from qsync.config import NodeConfig
+from qsync.config.secret import SHOWN, fresh
+from qsync.errors import ConfigError
+
+TEXT = "only-the-members-know"
+
+
+def test_a_secret_is_used_and_never_shown() -> None:
+    config = NodeConfig.loads(f"cluster: {{secret: {TEXT}}}\n")
+    assert config.secret.key == TEXT.encode()
+    assert config.values()["cluster.secret"] == SHOWN
+    assert TEXT not in f"{config!r} {config.secret} {config.cluster} {config.values()}"
+
+
+def test_a_written_file_reads_back_with_its_secret() -> None:
+    config = NodeConfig.load(None, {}, {"cluster.secret": fresh()})
+    assert NodeConfig.loads(config.to_yaml()).secret == config.secret
+
+
+def test_a_secret_may_stand_in_a_file_beside_the_configuration(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text(f"{TEXT}\n", "utf-8")
+    (tmp_path / "node.yaml").write_text("cluster: {secret_file: secret}\n", "utf-8")
+    config = NodeConfig.load(tmp_path / "node.yaml", {})
+    assert config.secret.key == TEXT.encode()
+    assert config.values()["cluster.secret_file"] == "secret"
+
+
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        ("secret: easy", "has 4 characters; wanted 16"),
+        ("secret_file: nowhere", "cannot be read"),
+        ("secret_file: empty", "holds no secret"),
+        ("secret_file: easy", "has 9 characters"),
+        (f"secret: {TEXT}, secret_file: good", "is given beside cluster.secret"),
+    ],
+)
+def test_what_is_no_secret_is_refused(tmp_path: Path, written: str, why: str) -> None:
+    for name, text in (("empty", "\n"), ("easy", "not-quite"), ("good", TEXT)):
+        (tmp_path / name).write_text(text, "utf-8")
+    (tmp_path / "node.yaml").write_text(f"cluster: {{{written}}}\n", "utf-8")
+    with pytest.raises(ConfigError, match=why):
+        NodeConfig.load(tmp_path / "node.yaml", {})
+
+
+@pytest.mark.parametrize("written", ["secret: easy-to-g\0uess", "secrt: my-own-secret-word"])
+def test_a_refusal_does_not_show_it_either(written: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        NodeConfig.load(None, {}, {"cluster.secret": "easy-to-guess"})
+    assert "easy" not in f"{caught.value} {caught.value.details}"
+    with pytest.raises(ConfigError) as caught:
+        NodeConfig.loads(f"cluster: {{{written}}}\n")
+    assert "easy" not in f"{caught.value} {caught.value.details}"
+    assert "my-own" not in f"{caught.value} {caught.value.details}"
+
+
+def test_a_fresh_secret_is_good_and_never_the_same() -> None:
+    assert NodeConfig.load(None, {}, {"cluster.secret": fresh()}).secret
+    assert fresh() != fresh()
