@@ -198,7 +198,12 @@ class LimitsSection:
     )
     txn_bytes_max: int = option(size("1KiB", "1GiB"), "8MiB", "largest transaction")
     tuple_bytes_max: int = option(size("64B", "1GiB"), "1MiB", "largest tuple")
-    connections_max: int = option(integer(1, 1_000_000), "1000", "client connections")
+    connections_max: int = option(
+        integer(1, 1_000_000), "1000", "client connections; fewer where file descriptors are few"
+    )
+    unsent_bytes_max: int = option(
+        size("1MiB", "1TiB"), "256MiB", "answers that clients have not read, of all together"
+    )
     inflight_max: int = option(
         integer(1, 1_000_000), "4096", "unanswered requests of one connection"
     )

@@ -26,8 +26,8 @@ from qsync.core.messages import (
     Message,
     ReadIndex,
 )
-from qsync.errors import ProtocolError
-from qsync.record import Entry, Kind, RecordDamage, read_ref
+from qsync.errors import Damaged, ProtocolError
+from qsync.record import CONFIG, Entry, Kind, RecordDamage, read_ref
 
 if TYPE_CHECKING:
     from qsync.core.logindex import LogIndex
@@ -49,6 +49,7 @@ def check(machine: "Machine", peer: Replica, message: Message) -> None:
     check_term(machine.term, message.term)
     if type(message) is Append:
         check_entries(machine.ledger.log, message)
+        _check_configurations(machine, message.entries)
 
 
 def sender(message: Message) -> Replica | None:
@@ -105,6 +106,21 @@ def check_entries(log: "LogIndex", message: Append) -> None:
     if term > message.term:
         raise ProtocolError(f"an entry of term {term} from the leader of term {message.term}")
     _check_references(log, message)
+
+
+def _check_configurations(machine: "Machine", entries: Iterable[Entry]) -> None:
+    """Voters count from where they are appended, so they must be such as this node can know."""
+    known = {machine.config.me, *machine.peers}
+    for entry in entries:
+        if not entry.flags & CONFIG:
+            continue
+        try:
+            voters = machine.ledger.configurations.codec.decode(entry.body)
+        except Damaged as damage:
+            raise ProtocolError(f"entry {entry.index}: {damage.message}") from damage
+        strange = [replica for replica, _ in voters if replica not in known]
+        if strange or entry.kind != _TXN:
+            raise ProtocolError(f"entry {entry.index} names voters that are no members: {strange}")
 
 
 def _check_references(log: "LogIndex", message: Append) -> None:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from election.messages import Ballot
-from qsync.core.inputs import WriteFailed
+from qsync.core.inputs import LogUnreadable, WriteFailed
 from qsync.core.ledger import Ledger
 from qsync.core.ready import TimerKind, Write
 
@@ -72,10 +72,18 @@ def written(machine: "Machine", write_id: int) -> None:
         machine.leader.count()
 
 
-def write_failed(machine: "Machine", event: WriteFailed) -> None:
-    """A leader that cannot write steps down; everybody tries again after a while."""
-    machine.disk.failed(event.id, event.why)
+def failed(machine: "Machine", event: WriteFailed | LogUnreadable) -> None:
+    """A leader that cannot write steps down; everybody tries again after a while.
+
+    One that cannot read its log back cannot bring anybody to its end, and steps down too.
+    """
+    if isinstance(event, WriteFailed):
+        machine.disk.failed(event.id, event.why)
+        what = "written"
+    else:
+        machine.disk.error = machine.disk.error or event.why
+        what = "read"
     machine.out.note("disk_failed", why=event.why)
     if machine.leader is not None:
-        machine.raft.resign(f"the log cannot be written: {event.why}")
+        machine.raft.resign(f"the log cannot be {what}: {event.why}")
     machine.out.arm(TimerKind.DISK, machine.config.disk_retry_delay)

@@ -41,6 +41,13 @@ class WriteFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogUnreadable:
+    """What is durable cannot be read back, so a follower did not get what it lacks."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Connected:
     """Our connection to a peer stands. `epoch` grows with each one.
 
@@ -122,6 +129,7 @@ Input = (
     | TimerFired
     | Written
     | WriteFailed
+    | LogUnreadable
     | Connected
     | Disconnected
     | ReadAsked

@@ -140,8 +140,8 @@ class Machine:
                 self._read(event)
             case happened.TimerFired():
                 alarms.fired(self, event.kind)
-            case happened.WriteFailed():
-                disk.write_failed(self, event)
+            case happened.WriteFailed() | happened.LogUnreadable():
+                disk.failed(self, event)
             case happened.Connected():
                 peers.connected(self, event)
             case happened.Disconnected():

@@ -32,7 +32,7 @@ class Rows:
             _, _, _, effects, *_ = cbor2.loads(text)
             rows = [tuples.stored(row) for space, _, row in effects if row is not None]
             voters = tuple((Replica(int(str(id_))), read_instance(str(uuid))) for id_, uuid in rows)
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
+        except (cbor2.CBORError, ValueError, TypeError, LookupError, AttributeError) as error:
             raise Damaged(f"a configuration in the log cannot be read: {error}") from error
         if not voters or len(dict(voters)) != len(voters):
             raise Damaged("a configuration in the log names no voters, or one of them twice")

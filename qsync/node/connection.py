@@ -3,45 +3,80 @@
 import select
 import socket
 from collections.abc import Callable
+from time import perf_counter
+from typing import Final
 
 from qsync.wire.frames import Frames
 
 READ_BYTES = 256 * 1024
 """How much is read from one socket in one pass."""
+UNSENT_BYTES_MAX: Final = 4 << 20
+"""With so much waiting to be sent nothing more of that connection is read or answered."""
+
+
+class Turn:
+    """Payloads of a client that wait, and until when they are taken in this pass."""
+
+    __slots__ = ("inbox", "until")
+
+    def __init__(self) -> None:
+        self.inbox: list[bytes] = []
+        self.until = float("inf")
 
 
 class Connection:
-    """A non-blocking socket. `take` gets the payloads of every read; `lost` is called once."""
+    """A non-blocking socket. `take` gets the payloads of every read; `lost` is called once.
+
+    `urgent`: a peer, or one that is being shaken hands with; it is served before all clients, whose
+    payloads wait for their `turn`.
+    """
 
     __slots__ = (
-        "backlog_bytes",
         "closed",
-        "data",
-        "fd",
         "frames",
         "lost",
+        "mask",
         "opened_at",
         "out",
         "sock",
         "take",
-        "waits_to_write",
+        "turn",
+        "unsent",
+        "urgent",
         "whose",
     )
 
     def __init__(self, sock: socket.socket, *, frame_bytes_max: int, opened_at: float) -> None:
         self.sock = sock
-        self.fd = sock.fileno()
         self.frames = Frames(frame_bytes_max)
+        self.turn = Turn()
         self.out: list[bytes] = []
-        self.backlog_bytes = 0
-        self.waits_to_write = False
+        self.unsent = 0
+        """Bytes that wait to be sent."""
+        self.mask = READABLE
+        """What it is watched for."""
         self.closed = False
+        self.urgent = True
         self.opened_at = opened_at
         self.whose = "a stranger"
         """Who is at the other end, for people."""
         self.take: Take | None = None
         self.lost: Callable[[Connection, str], None] | None = None
-        self.data: object = None
+
+    @property
+    def fd(self) -> int:
+        """Its descriptor; meaningless once it is closed."""
+        return self.sock.fileno()
+
+    @property
+    def full(self) -> bool:
+        """So much waits to be sent that no more is answered."""
+        return self.unsent >= UNSENT_BYTES_MAX
+
+    @property
+    def spent(self) -> bool:
+        """Its turn is over: the rest of what it asked waits for the next one."""
+        return self.unsent >= UNSENT_BYTES_MAX or perf_counter() >= self.turn.until
 
     def read(self) -> list[bytes] | None:
         """Whole payloads that have arrived; None at the end of the stream.
@@ -56,28 +91,25 @@ class Connection:
             return None
         return self.frames.feed(received)
 
-    def write(self) -> bool:
-        """Send what is queued. True when nothing is left. Raises OSError."""
+    def write(self) -> int:
+        """Send what is queued, as much as fits. Returns how many bytes that was. Raises OSError."""
         out = self.out
         if not out:
-            return True
+            return 0
         data = out[0] if len(out) == 1 else b"".join(out)
         out.clear()
         try:
             sent = self.sock.send(data)
         except (BlockingIOError, InterruptedError):
             sent = 0
-        if sent == len(data):
-            self.backlog_bytes = 0
-            return True
-        rest = data[sent:]
-        out.append(rest)
-        self.backlog_bytes = len(rest)
-        return False
+        if sent < len(data):
+            out.append(data[sent:])
+        self.unsent = len(data) - sent
+        return sent
 
 
-Take = Callable[[Connection, list[bytes]], None]
-"""Gets whole payloads, in order."""
+Take = Callable[[Connection, list[bytes]], int]
+"""Gets whole payloads in order, and says how many it took: the rest is given again."""
 
 
 def nonblocking(sock: socket.socket) -> socket.socket:

@@ -231,7 +231,7 @@ def memory(node: "Node") -> dict[str, object]:
         "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIBI,
         "tx": ledger.queue_bytes,
         "overlay_rows": node.replica.raw.overlay_rows,
-        "net": sum(each.backlog_bytes for each in node.reactor.connections()),
+        "net": node.reactor.unsent,
         "data": node.storage.spaces.bytes_used(),
         "log": node.storage.log.bytes_used(),
     }

@@ -111,12 +111,13 @@ class Links:
     def _dial(self, link: Link) -> None:
         host, port = link.peer.dialled.host, link.peer.dialled.port
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        sock = nonblocking(socket.socket(family, socket.SOCK_STREAM))
-        link.begun = self._now()
+        link.begun, sock = self._now(), None
         try:
+            sock = nonblocking(socket.socket(family, socket.SOCK_STREAM))
             code = sock.connect_ex((host, port))
-        except OSError as error:
-            sock.close()
+        except OSError as error:  # also: no descriptor is left
+            if sock is not None:
+                sock.close()
             self._failed(link, f"cannot dial {host}:{port}: {error}", refused=False)
             return
         if code in (0, errno.EINPROGRESS):
@@ -145,19 +146,19 @@ class Links:
         link.connection = connection
         self._reactor.add(connection)
 
-    def _shake(self, link: Link, dialer: Dialer, payloads: list[bytes]) -> None:
+    def _shake(self, link: Link, dialer: Dialer, payloads: list[bytes]) -> int:
         connection = link.connection
         assert connection is not None
         for payload in payloads:
             if dialer.state is State.READY:
-                return  # nothing but the handshake comes back over our own connection
+                break  # nothing but the handshake comes back over our own connection
             try:
                 answer = dialer.received(payload)
                 if answer is not None and dialer.greeting is not None:
                     self._check(dialer.greeting)
             except QsyncError as error:
                 self._reactor.close(connection, str(error))
-                return
+                return len(payloads)
             if answer is not None:
                 self._reactor.send(connection, answer)
         if dialer.state is State.READY and link.status is LinkStatus.GREETING:
@@ -172,6 +173,7 @@ class Links:
                     instance=read_instance(dialer.greeting.instance),
                 )
             )
+        return len(payloads)
 
     def _lost(self, link: Link, dialer: Dialer, why: str) -> None:
         link.connection = None

@@ -12,10 +12,10 @@ import trio
 
 from election.messages import Replica
 from qsync import record
-from qsync.core.inputs import Input, TimerFired, WriteFailed, Written
+from qsync.core.inputs import Input, LogUnreadable, TimerFired, WriteFailed, Written
 from qsync.core.messages import Append, Heartbeat, Message
 from qsync.core.ready import Ready, Write
-from qsync.errors import QsyncError
+from qsync.errors import QsyncError, StoreError
 from qsync.node.requests import Requests
 from qsync.node.timeline import Timeline
 from qsync.node.timers import Timers
@@ -83,6 +83,8 @@ class Loop:
     def turn(self) -> None:
         """The batch is complete: do what is to be done, and send what was queued."""
         self.settle()
+        if self.requests is not None and self.requests.tickets.due:
+            self.requests.tickets.due.work()
         if self.requests is not None and self.requests.desk.busy:
             self.requests.desk.turn()
         self._leave()
@@ -102,8 +104,9 @@ class Loop:
         ready = self.replica.ready()
         if self.events is not None:
             self.events.decided()
+        unreadable = False
         if ready.send_now:
-            self._send(ready.send_now)
+            unreadable = self._send(ready.send_now)
             if ready.write is not None:
                 self._leave()  # followers write while we write
         for timer in ready.timers:
@@ -117,9 +120,9 @@ class Loop:
             self.writer.submit(ready.write, self._wrote)
             wrote = self._write is None
         elif ready.send_after:
-            self._send(ready.send_after)
+            unreadable = self._send(ready.send_after) or unreadable
         self._answer(ready)
-        return wrote or bool(ready.settled)
+        return wrote or unreadable or bool(ready.settled)
 
     def _wrote(self, error: QsyncError | None) -> None:
         """The write is durable, or failed; an inline writer calls at once, a thread's later."""
@@ -155,7 +158,9 @@ class Loop:
             self.requests.readable(ready.reads)
         self.requests.resume()
 
-    def _send(self, messages: list[tuple[Replica, Message]]) -> None:
+    def _send(self, messages: list[tuple[Replica, Message]]) -> bool:
+        """True if some of it could not be read back from the log, so that there is more to do."""
+        why = None
         deliver, loses = self._deliver, self.loses
         if loses is not None:
             messages = [each for each in messages if not loses(each[1])]
@@ -163,13 +168,20 @@ class Loop:
             self.events.saying(messages)
         for peer, message in messages:
             if isinstance(message, Append):
-                deliver(peer, self._encode_append(message))
+                try:
+                    deliver(peer, self._encode_append(message))
+                except StoreError as error:
+                    # As if the message were lost: that follower waits, and nobody else does.
+                    why = str(error)
             elif isinstance(message, Heartbeat):
                 last = self.replica.machine.ledger.log.last
                 deliver(peer, peer_messages.encode(replace(message, last=last)))
             else:
                 deliver(peer, peer_messages.encode(message))
         self._batches.clear()
+        if why is not None:
+            self.step(LogUnreadable(why=why))
+        return why is not None
 
     def _encode_append(self, message: Append) -> bytes:
         """Both followers mostly need the same bytes: joined once."""

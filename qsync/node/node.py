@@ -20,6 +20,7 @@ from qsync.node.assembly import Storage, core_config, data_limits, founding, ope
 from qsync.node.care import Care
 from qsync.node.comparing import Comparing
 from qsync.node.desk import Desk
+from qsync.node.doors import connections_allowed
 from qsync.node.expiry import Expiry
 from qsync.node.folding import Folding
 from qsync.node.links import Links
@@ -61,6 +62,7 @@ class Node:
             begin=self._begin,
             turn=self._turn,
             survive=partial(mishaps.survive, self.replica, self.timeline),
+            unsent_max=config.limits.unsent_bytes_max,
         )
         self.links = Links(
             [peer for peer in config.peers if peer.id != config.node.id],
@@ -114,16 +116,17 @@ class Node:
             now=trio.current_time,
             inflight_max=self.config.limits.inflight_max,
             expiry=Expiry(self.replica, ttl=self.config.limits.session_ttl),
+            due=self.reactor.due,
         )
 
     def _server(self) -> Server:
-        limits = self.config.limits
+        limits, peers = self.config.limits, self.config.peers
         return Server(
             reactor=self.reactor,
             greeting=self._greeting,
             admission=Admission(
-                peers=frozenset(peer.id for peer in self.config.peers),
-                connections_max=limits.connections_max,
+                peers=frozenset(peer.id for peer in peers),
+                connections_max=connections_allowed(limits.connections_max, peers=len(peers)),
                 client_frame_bytes_max=limits.client_frame_bytes_max,
                 peer_frame_bytes_max=limits.frame_bytes_max,
                 secret=self.config.secret.key,

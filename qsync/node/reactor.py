@@ -1,47 +1,76 @@
 """All sockets of a node behind one epoll: one wake-up of one task serves all that are ready.
 
 A Trio task for every connection would cost more than a whole transaction (performance.md). The
-node's task waits once, on the epoll object itself, and then reads without waiting.
+node's task waits once, on the epoll object itself, and then reads without waiting. Peers go first;
+each client has its turn, and what is left of it waits for the next pass, so that heartbeats never
+wait for what one client asked.
 """
 
 import select
 import socket
+from collections import deque
 from collections.abc import Callable
+from time import perf_counter
+from typing import Final
 
 import trio
 
 from qsync.errors import QsyncError
-from qsync.node.connection import READABLE, WRITABLE, Connection, Take, nonblocking
+from qsync.node.connection import READABLE, WRITABLE, Connection, Take
+from qsync.node.doors import Accept, Door
+from qsync.node.due import Due
 
 EVENTS_MAX = 1024
 """Ready sockets served in one pass."""
 PASSES_MAX = 16
 """Passes in a row before other tasks of the node get their turn."""
+PASSES_SECONDS_MAX: Final = 0.02
+"""Nor do they wait longer than this, and one request."""
+TURN_PAYLOADS_MAX: Final = 256
+"""Payloads of one client taken in its turn."""
+TURN_SECONDS_MAX: Final = 0.004
+"""After so long the turn of a client is over."""
+CLIENTS_SECONDS_MAX: Final = 0.01
+"""And after so long that of all clients, in this pass."""
 LINGER = 0.001
 """Seconds to wait for more on the epoll object itself after a pass: an answer from a peer is often
 under way, and waking up through the scheduler costs more than serving it."""
-BACKLOG_BYTES_MAX = 256 << 20
-"""What may wait to be sent on one connection; a slower reader is disconnected."""
+PEER_UNSENT_BYTES_MAX = 256 << 20
+"""What may wait to be sent to a peer; a slower one is disconnected."""
+_GONE: Final = select.EPOLLERR | select.EPOLLHUP
 
-Accept = Callable[[socket.socket], None]
 Survive = Callable[[Exception, str], None]
 """Takes note of a mistake of our own and what was being done; raises it if nobody can go on."""
 
 
 class Reactor:
-    """Reads, hands payloads to their takers; `begin` before every pass and `turn` once after it."""
+    """Reads, hands payloads to their takers; `begin` before every pass and `turn` once after it.
+
+    `unsent_max`: bytes that may wait to be sent to all clients together; beyond it those who read
+    least are disconnected.
+    """
 
     def __init__(
-        self, *, begin: Callable[[], None], turn: Callable[[], None], survive: Survive
+        self,
+        *,
+        begin: Callable[[], None],
+        turn: Callable[[], None],
+        survive: Survive,
+        unsent_max: int,
     ) -> None:
+        self.due = Due(failed=self._failed)
+        """Answers that wait for their turn."""
+        self.unsent = 0
         self._survive = survive
+        self._unsent_max = unsent_max
         self._epoll = select.epoll()
         self._begin = begin
         self._turn = turn
         self._connections: dict[int, Connection] = {}
         self._connecting: dict[int, Callable[[], None]] = {}
-        self._listeners: dict[int, tuple[socket.socket, Accept]] = {}
+        self._doors: dict[int, Door] = {}
         self._dirty: list[Connection] = []
+        self._waiting: deque[Connection] = deque()
 
     def __len__(self) -> int:
         return len(self._connections)
@@ -54,8 +83,7 @@ class Reactor:
 
     def listen(self, sock: socket.socket, accept: Accept) -> None:
         """Watch a listening socket."""
-        sock.settimeout(0)
-        self._listeners[sock.fileno()] = (sock, accept)
+        self._doors[sock.fileno()] = Door(sock, accept)
         self._epoll.register(sock.fileno(), READABLE)
 
     def connecting(self, sock: socket.socket, done: Callable[[], None]) -> None:
@@ -78,6 +106,7 @@ class Reactor:
         if connection.closed:
             return
         connection.closed = True
+        self.unsent -= connection.unsent
         del self._connections[connection.fd]
         self._epoll.unregister(connection.fd)
         connection.sock.close()
@@ -88,9 +117,9 @@ class Reactor:
         """Close everything."""
         for connection in self.connections():
             self.close(connection, "the node stops")
-        for sock, _ in self._listeners.values():
-            sock.close()
-        self._listeners.clear()
+        for door in self._doors.values():
+            door.close()
+        self._doors.clear()
         self._epoll.close()
 
     # -- sending
@@ -102,25 +131,41 @@ class Reactor:
         if not connection.out:
             self._dirty.append(connection)
         connection.out.append(data)
+        connection.unsent += len(data)
+        self.unsent += len(data)
 
     def flush(self) -> None:
         """Send what was queued, one call a connection."""
         dirty, self._dirty = self._dirty, []
         for connection in dirty:
-            if not connection.closed and not connection.waits_to_write:
+            if not connection.closed and not connection.mask & WRITABLE:
                 self._write(connection)
+        if self.unsent > self._unsent_max:
+            self._shed()
+
+    def _shed(self) -> None:
+        """Too much waits to be sent: who has left most of it unread goes first."""
+        idle = [each for each in self._connections.values() if not each.urgent and each.unsent]
+        for connection in sorted(idle, key=lambda each: each.unsent, reverse=True):
+            if self.unsent <= self._unsent_max:
+                return
+            self.close(connection, f"{connection.unsent} bytes unread (unsent_bytes_max)")
 
     def _write(self, connection: Connection) -> None:
         try:
-            done = connection.write()
+            self.unsent -= connection.write()
         except OSError as error:
             self.close(connection, f"sending failed: {error}")
             return
-        if connection.backlog_bytes > BACKLOG_BYTES_MAX:
-            self.close(connection, f"{connection.backlog_bytes} bytes unread by the other side")
-        elif done == connection.waits_to_write:
-            connection.waits_to_write = not done
-            mask = READABLE if done else READABLE | WRITABLE
+        if connection.urgent and connection.unsent > PEER_UNSENT_BYTES_MAX:
+            self.close(connection, f"{connection.unsent} bytes unread by the other side")
+            return
+        # Who does not read what it asked for is not listened to either.
+        mask = (0 if connection.full and not connection.urgent else READABLE) | (
+            WRITABLE if connection.unsent else 0
+        )
+        if mask != connection.mask:
+            connection.mask = mask
             self._epoll.modify(connection.fd, mask)
 
     # -- receiving
@@ -128,18 +173,28 @@ class Reactor:
     async def run(self) -> None:
         """Serve until cancelled."""
         while True:
-            await trio.lowlevel.wait_readable(self._epoll.fileno())
-            linger = 0.0
+            if self._busy:
+                await trio.lowlevel.checkpoint()
+            else:
+                await trio.lowlevel.wait_readable(self._epoll.fileno())
+            linger, until = 0.0, perf_counter() + PASSES_SECONDS_MAX
             for _ in range(PASSES_MAX):
-                if not self._pass(linger):
+                if not self._pass(linger) or perf_counter() >= until:
                     break
                 linger = LINGER
 
+    @property
+    def _busy(self) -> bool:
+        """Something is left to be done that no socket will tell of."""
+        return self.due.ready or any(not each.full for each in self._waiting)
+
     def _pass(self, linger: float) -> bool:
-        ready = self._epoll.poll(linger, EVENTS_MAX)
-        if not ready:
+        busy = self._busy
+        ready = self._epoll.poll(0.0 if busy else linger, EVENTS_MAX)
+        if not ready and not busy:
             return False
         self._begin()
+        clients = []
         for fd, mask in ready:
             connection = self._connections.get(fd)
             if connection is None:
@@ -147,10 +202,24 @@ class Reactor:
                 continue
             if mask & WRITABLE:
                 self._write(connection)
-            if mask & ~WRITABLE and not connection.closed:
+            if not mask & ~WRITABLE or connection.closed:
+                continue
+            if connection.urgent:
                 self._read(connection)
+            else:
+                clients.append((connection, mask))
+        for connection, mask in clients:
+            if not connection.closed:
+                self._read_client(connection, mask)
+        self._serve()
         self._turn()
         return True
+
+    def _read_client(self, connection: Connection, mask: int) -> None:
+        if not connection.turn.inbox and connection.mask & READABLE:
+            self._read(connection)
+        elif mask & _GONE:
+            self.close(connection, "closed by the other side")
 
     def _read(self, connection: Connection) -> None:
         try:
@@ -162,35 +231,55 @@ class Reactor:
         else:
             if payloads is None:
                 self.close(connection, "closed by the other side")
-            elif payloads and connection.take is not None:
-                self._hand(connection, connection.take, payloads)
+            else:
+                taken = self._hand(connection, payloads) if connection.urgent and payloads else 0
+                if len(payloads) > taken and not connection.closed:
+                    connection.turn.inbox = payloads[taken:]
+                    self._waiting.append(connection)
 
-    def _hand(self, connection: Connection, take: Take, payloads: list[bytes]) -> None:
+    def _serve(self) -> None:
+        """Clients in turns, as long as this pass may last."""
+        if not self._waiting:
+            return
+        until = perf_counter() + CLIENTS_SECONDS_MAX
+        for _ in range(len(self._waiting)):
+            connection = self._waiting.popleft()
+            if connection.closed:
+                continue
+            if not connection.full:
+                connection.turn.until = perf_counter() + TURN_SECONDS_MAX
+                inbox = connection.turn.inbox
+                taken = self._hand(connection, inbox[:TURN_PAYLOADS_MAX])
+                connection.turn.inbox = inbox[taken:]
+            if connection.turn.inbox and not connection.closed:
+                self._waiting.append(connection)
+            if perf_counter() >= until:
+                return
+
+    def _hand(self, connection: Connection, payloads: list[bytes]) -> int:
         """No input of one connection ends the loop: what is wrong with it ends the connection."""
+        take: Take | None = connection.take
+        if take is None:
+            return len(payloads)
         try:
-            take(connection, payloads)
+            return take(connection, payloads)
         except Exception as error:  # noqa: BLE001 - taken note of, or raised again
-            self._survive(error, f"taking from {connection.whose}")
-            self.close(connection, str(error) or repr(error))
+            self._failed(connection, error)
+            return len(payloads)
+
+    def _failed(self, connection: Connection, error: Exception) -> None:
+        self._survive(error, f"serving {connection.whose}")
+        self.close(connection, str(error) or repr(error))
 
     def _other(self, fd: int) -> None:
-        listener = self._listeners.get(fd)
-        if listener is not None:
-            _accept_all(*listener)
-            return
-        done = self._connecting.pop(fd, None)
-        if done is not None:
-            self._epoll.unregister(fd)
-            done()
-
-
-def _accept_all(sock: socket.socket, accept: Accept) -> None:
-    while True:
         try:
-            fresh, _ = sock.accept()
-        except (BlockingIOError, InterruptedError):
-            return
-        except OSError:
-            # Out of file descriptors, or the other side is gone already: the next pass tries again.
-            return
-        accept(nonblocking(fresh))
+            door = self._doors.get(fd)
+            if door is not None:
+                door.take_all()
+                return
+            done = self._connecting.pop(fd, None)
+            if done is not None:
+                self._epoll.unregister(fd)
+                done()
+        except Exception as error:  # noqa: BLE001 - taken note of, or raised again
+            self._survive(error, "opening a connection")

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from election.messages import Replica as Peer
 from qsync import errors
@@ -21,6 +22,7 @@ from qsync.node import refusals
 from qsync.node.answers import Answers
 from qsync.node.connection import Connection
 from qsync.node.desk import Desk
+from qsync.node.due import Due
 from qsync.node.expiry import Expiry
 from qsync.node.tickets import AskTicket, Tickets, WriteTicket
 from qsync.replica import Replica
@@ -54,8 +56,9 @@ class Requests:
         now: Callable[[], float],
         inflight_max: int,
         expiry: Expiry,
+        due: Due | None = None,
     ) -> None:
-        self.tickets = Tickets()
+        self.tickets = Tickets(due)
         self.counters = {"writes": 0, "reads": 0, "conflicts": 0, "unknown": 0, "rolled_back": 0}
         self._replica = replica
         self._answers = answers
@@ -77,12 +80,17 @@ class Requests:
         """The core has another configuration."""
         self._timeout = self._replica.machine.config.synchro_timeout + GRACE
 
-    def take(self, connection: Connection, payloads: list[bytes]) -> None:
-        """A client's frames, in order. Raises ProtocolError when they are none of ours."""
+    def take(self, connection: Connection, payloads: list[bytes]) -> int:
+        """A client's frames, in order, as many as its turn allows; returns how many.
+
+        Raises ProtocolError when they are none of ours.
+        """
         self.resume()  # who waits for room goes first
         # The limits are soft: once for all that arrived together.
         room = not self._parked and self._has_room()
-        for payload in payloads:
+        for taken, payload in enumerate(payloads):
+            if taken and connection.spent:
+                return taken
             try:
                 request = requests.decode(payload)
             except errors.ProtocolError as error:
@@ -90,6 +98,9 @@ class Requests:
                 if isinstance(number, int):
                     self._send(connection, replies.failed(number, error))
                 raise
+            except errors.TooLarge as error:
+                self._fail(connection, int(str(error.details["id"])), error)
+                continue
             if type(request) is verbs.Write:
                 if room:
                     self._submit(connection, request)
@@ -97,6 +108,7 @@ class Requests:
                     self._park(connection, request)
             else:
                 self._other(connection, request)
+        return len(payloads)
 
     # -- writes
 
@@ -309,8 +321,13 @@ class Requests:
         """Reads and operations that may be answered now."""
         for each in settled:
             ticket = self.tickets.take(each.ticket)
-            if type(ticket) is AskTicket:
+            if type(ticket) is not AskTicket:
+                continue
+            if ticket.write or each.refused is not None:
                 ticket.done(each.refused)
+            else:  # It may be long, and whoever asked may have asked for many.
+                self.tickets.due.add(ticket.connection, partial(ticket.done, None))
+        self.tickets.due.work()
 
     # -- those whose time is over
 

@@ -10,6 +10,7 @@ from qsync.core.inputs import Input, Received
 from qsync.core.messages import Message
 from qsync.errors import ForeignCluster, Overloaded, ProtocolError, QsyncError
 from qsync.node.connection import Connection
+from qsync.node.doors import STRANGERS_MAX
 from qsync.node.reactor import Reactor
 from qsync.node.requests import Requests
 from qsync.record import Instance, read_instance
@@ -73,6 +74,9 @@ class Server:
         connection = Connection(
             sock, frame_bytes_max=limits.HANDSHAKE_BYTES_MAX, opened_at=self._now()
         )
+        if len(self.strangers) + self.clients >= self._admission.connections_max + STRANGERS_MAX:
+            self._count("strangers")
+            self._reactor.close(next(iter(self.strangers)), "too many have not said who they are")
         acceptor = Acceptor(self._greeting(), secret=self._admission.secret)
         connection.take = self._hello
         connection.lost = self._stranger_lost
@@ -98,7 +102,7 @@ class Server:
     def _stranger_lost(self, connection: Connection, _why: str) -> None:
         self.strangers.pop(connection, None)
 
-    def _hello(self, connection: Connection, payloads: list[bytes]) -> None:
+    def _hello(self, connection: Connection, payloads: list[bytes]) -> int:
         acceptor = self.strangers[connection]
         try:
             hello = acceptor.received(payloads[0])
@@ -110,15 +114,16 @@ class Server:
             self._reactor.send(connection, acceptor.refuse(error))
             self._reactor.flush()
             self._reactor.close(connection, str(error))
-            return
+            return len(payloads)
         del self.strangers[connection]
         self._reactor.send(connection, acceptor.accept())
         if hello.party is Party.PEER:
             self._welcome_peer(connection, hello)
         else:
             self._welcome_client(connection)
-        if payloads[1:] and connection.take is not None:
-            connection.take(connection, payloads[1:])
+            if payloads[1:]:
+                return 1 + self._serve(connection, payloads[1:])
+        return len(payloads)
 
     def _check(self, hello: Hello) -> None:
         if hello.party is Party.CLIENT:
@@ -152,7 +157,7 @@ class Server:
 
     def _hear(
         self, replica: Replica, instance: Instance, _: Connection, payloads: list[bytes]
-    ) -> None:
+    ) -> int:
         """What a peer says. All of a message is read and checked before anything is touched."""
         for payload in payloads:
             try:
@@ -165,6 +170,7 @@ class Server:
                 self._count(error.code.lower())
                 raise
             self._step(Received(peer=replica, message=message, instance=instance))
+        return len(payloads)
 
     def _peer_lost(self, replica: Replica, connection: Connection) -> None:
         if self._inbound.get(replica) is connection:
@@ -172,7 +178,7 @@ class Server:
 
     def _welcome_client(self, connection: Connection) -> None:
         self.clients += 1
-        connection.whose = "a client"
+        connection.whose, connection.urgent = "a client", False
         connection.frames.bytes_max = self._admission.client_frame_bytes_max
         connection.lost = self._client_lost
         connection.take = self._serve
@@ -180,9 +186,9 @@ class Server:
     def _client_lost(self, _connection: Connection, _why: str) -> None:
         self.clients -= 1
 
-    def _serve(self, connection: Connection, payloads: list[bytes]) -> None:
+    def _serve(self, connection: Connection, payloads: list[bytes]) -> int:
         try:
-            self._requests.take(connection, payloads)
+            return self._requests.take(connection, payloads)
         except ProtocolError as error:
             self._count(error.code.lower())
             self._reactor.flush()

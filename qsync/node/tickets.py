@@ -7,6 +7,7 @@ from typing import NamedTuple
 from qsync.core.ready import Ticket
 from qsync.histogram import Histogram
 from qsync.node.connection import Connection
+from qsync.node.due import Due
 
 
 class WriteTicket(NamedTuple):
@@ -36,7 +37,9 @@ AnyTicket = WriteTicket | AskTicket
 class Tickets:
     """Numbers the waiting, and finds those whose time is over."""
 
-    def __init__(self) -> None:
+    def __init__(self, due: Due | None = None) -> None:
+        self.due = Due() if due is None else due
+        """Answers to reads that may be given, in turns."""
         self.latency = Histogram()
         """Of writes, from asking to the answer."""
         self.waited = 0.0

@@ -133,8 +133,8 @@ def encode_put(
 def decode(payload: bytes) -> Request:
     """The request in a payload.
 
-    Raises ProtocolError; its `details` hold the request's `id` when that could be read, so that
-    it can be answered.
+    Raises ProtocolError, or TooLarge where only a limit is not kept; its `details` hold the
+    request's `id` when that could be read, so that it can be answered.
     """
     values = cbor.loads_array(payload)
     id, verb = values[:2] if len(values) > 1 else (None, None)
@@ -144,7 +144,7 @@ def decode(payload: bytes) -> Request:
         if verb == _WRITE:
             return _read_write(id, values)
         return _read_get(id, values) if verb == _GET else _read(id, verb, values)
-    except ProtocolError as error:
+    except (ProtocolError, TooLarge) as error:
         error.details["id"] = id
         raise
 
@@ -194,19 +194,32 @@ def _read_write(id: int, values: list[object]) -> Write:
         and 0 <= flags <= _FLAGS_MAX
         and 0 <= snapshot <= limits.U64_MAX
     ):
-        ops, reads = _operations(ops, limits.OPS_MAX), _operations(reads, limits.READS_MAX)
+        ops, reads = _operations(ops), _reads(reads)
         return Write(id, session, seq, low, flags, ops, _timeout(timeout), snapshot, reads)
     raise ProtocolError("a write with a field of the wrong kind")
 
 
-def _operations(value: object, most: int) -> list[list[object]]:
-    if type(value) is list and len(value) <= most:
-        for operation in value:
-            if type(operation) is not list:
+def _operations(value: object) -> list[list[object]]:
+    return _arrays(value, limits.OPS_MAX, "OPS_MAX", "operations")
+
+
+def _reads(value: object) -> list[list[object]]:
+    return _arrays(value, limits.READS_MAX, "READS_MAX", "reads to be validated")
+
+
+def _arrays(value: object, most: int, limit: str, what: str) -> list[list[object]]:
+    if type(value) is list:
+        if len(value) > most:
+            raise TooLarge(
+                f"{len(value)} {what} in one transaction; the limit {limit} is {most}",
+                details={"limit": limit, "most": most},
+            )
+        for item in value:
+            if type(item) is not list:
                 break
         else:
             return value
-    raise ProtocolError(f"not an array of at most {most} arrays")
+    raise ProtocolError("not an array of arrays")
 
 
 def _timeout(value: object) -> float | None:
@@ -236,7 +249,7 @@ def _read_level(fields: cbor.Fields) -> Level:
 
 
 def _ops(fields: cbor.Fields) -> list[list[object]]:
-    return _operations(fields.any(), limits.OPS_MAX) if fields.more() else []
+    return _operations(fields.any()) if fields.more() else []
 
 
 def _read_get(id: int, values: list[object]) -> Request:
@@ -275,7 +288,7 @@ def _count(id: int, fields: cbor.Fields) -> Count:
 
 
 def _tx_get(id: int, fields: cbor.Fields) -> TxGet:
-    ops = _operations(fields.any(), limits.OPS_MAX)
+    ops = _operations(fields.any())
     return TxGet(id, ops, _name(fields), _name(fields), _key(fields), _read_level(fields))
 
 

@@ -1,8 +1,5 @@
 """Whatever comes after the good hello of a peer, a node hangs up or goes on, and never ends."""
 
-import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +19,6 @@ from election.messages import (
     Vote,
 )
 from qsync import record
-from qsync.config import NodeConfig
 from qsync.core.messages import (
     Append,
     Appended,
@@ -33,17 +29,15 @@ from qsync.core.messages import (
     Message,
     ReadIndex,
 )
+from qsync.data.members import CODEC
 from qsync.node import mishaps
-from qsync.node.node import Node, open_node
-from qsync.record import CHAIN_SEED, Crc, Kind, Ref, ref_body
-from qsync.wire import limits, peer_messages
-from qsync.wire.frames import SEAL_SIZE, Frames, seal
-from qsync.wire.proofs import NONCE_BYTES
-from qsync.wire.session import Dialer, Hello, Party, State
+from qsync.node.node import open_node
+from qsync.record import CHAIN_SEED, Crc, Instance, Kind, Ref, ref_body
+from qsync.wire import peer_messages
+from qsync.wire.frames import SEAL_SIZE
 from tests.fuzz.hostile import BOMBS, bent, dumps
+from tests.node.knocking import PEER, calling, config, lead
 
-CLUSTER = "8c2f6b1e-0c5a-4f62-9d0e-3a7d1b9c4e55"
-PEER = Replica(2)
 IDS = st.sampled_from([1, 2, 3, 4, 31]).map(Replica)
 SMALL_MAX = 6
 SMALL = st.integers(0, SMALL_MAX)
@@ -51,6 +45,10 @@ NUMBERS = st.one_of(SMALL, st.sampled_from([2**31, 2**32, 2**32 + 9, 2**63 - 1, 
 TERMS = NUMBERS.map(Term)
 INDEXES = NUMBERS.map(Index)
 FLAGS = st.booleans()
+VOTERS = st.lists(st.tuples(IDS, st.integers(1, 3).map(Instance)), max_size=4).map(tuple)
+TXNS = st.one_of(
+    st.just(b"\x84\x40\x00\x00\x80"), VOTERS.map(lambda voters: CODEC.encode(voters, before=()))
+)
 BODIES = st.one_of(
     st.builds(Ref, IDS, NUMBERS.map(record.Lsn)).map(ref_body),
     st.just(ref_body(Ref(Replica(0), record.Lsn(0)))),
@@ -66,8 +64,8 @@ def appends(draw: st.DrawFn) -> Append:
         kind = draw(st.sampled_from([1, 2, 3, 4, 5, 9]))
         entry = record.make(
             index=index, term=draw(SMALL), origin=draw(SMALL), lsn=draw(SMALL),
-            kind=kind, flags=draw(st.integers(0, 3)), time=1.0, previous=crc,
-            body=b"\x84\x40\x00\x00\x80" if kind == Kind.TXN else draw(BODIES),
+            kind=kind, flags=draw(st.integers(0, 7)), time=1.0, previous=crc,
+            body=draw(TXNS) if kind == Kind.TXN else draw(BODIES),
         )  # fmt: skip
         made.append(entry)
         crc = entry.crc
@@ -135,98 +133,6 @@ def said(payload: Message | bytes, *, term: int) -> bytes:
     if payload.term <= SMALL_MAX:
         payload = replace(payload, term=Term(term + payload.term))
     return peer_messages.encode(payload)[SEAL_SIZE:]
-
-
-class Caller:
-    """Somebody who knows how to greet as node 2, over a real socket."""
-
-    def __init__(self, node: Node) -> None:
-        self.node = node
-        with socket.create_server(("127.0.0.1", 0)) as door:
-            self._line = socket.create_connection(door.getsockname())
-            accepted, _ = door.accept()
-        accepted.setblocking(False)
-        node.server.accept(accepted)
-        node.reactor.flush()
-        self.shake()
-
-    def shake(self) -> None:
-        """Greeting, hello, ok."""
-        hello = Hello(
-            party=Party.PEER, cluster=CLUSTER, instance="theirs", replica=PEER, name="n2", epoch=1,
-            members=(1, 2, 3), nonce=bytes(NONCE_BYTES),
-        )  # fmt: skip
-        dialer, frames = Dialer(hello), Frames(limits.HANDSHAKE_BYTES_MAX)
-        while dialer.state is not State.READY:
-            for payload in frames.feed(self._line.recv(65536)):
-                answer = dialer.received(payload)
-                if answer is not None:
-                    self._line.sendall(answer)
-                    self.pump()
-
-    def say(self, payload: bytes) -> None:
-        """One message, and a batch of the node for it."""
-        self._line.sendall(seal(payload))
-        self.pump()
-
-    def pump(self) -> None:
-        """Let the node take what has come."""
-        while self.node.reactor._pass(0.0):
-            pass
-
-    @property
-    def connected(self) -> bool:
-        """Does the node still listen to this connection?"""
-        return self.node.server.hears(PEER)
-
-    def close(self) -> None:
-        self._line.close()
-        self.pump()
-
-
-@contextmanager
-def calling(node: Node) -> Iterator[Caller]:
-    made = Caller(node)
-    try:
-        yield made
-    finally:
-        made.close()
-
-
-def config(path: Path) -> NodeConfig:
-    """One of three, the two others never come."""
-    return NodeConfig.load(
-        None,
-        {},
-        {
-            "node.dir": str(path),
-            "listen": "127.0.0.1:0",
-            "store.writer": "inline",
-            "cluster.id": CLUSTER,
-            "peers": "1:n1@127.0.0.1:1,2:n2@127.0.0.1:2,3:n3@127.0.0.1:3",
-        },
-    )
-
-
-def lead(node: Node, peer: Caller) -> None:
-    """Node 2 votes for it and acks, so that it leads."""
-    machine = node.replica.machine
-    machine.raft.become_member()
-    machine.raft.leader_gone()
-    node._begin()
-    if not machine.raft.promoting:
-        assert machine.raft.promote() is None
-    node._turn()
-    term = machine.term
-    yes = Vote(term=term, asked=term, voter=PEER, pre=False, granted=True, nay=None)
-    peer.say(peer_messages.encode(yes)[SEAL_SIZE:])
-    assert machine.leader is not None
-    last = machine.ledger.log.last
-    ack = Appended(
-        term=term, follower=PEER, epoch=machine.peers[PEER].epoch, ok=True, index=last,
-        index_term=term, recruit=False,
-    )  # fmt: skip
-    peer.say(peer_messages.encode(ack)[SEAL_SIZE:])
 
 
 @pytest.mark.parametrize("leads", [False, True], ids=["follower", "leader"])
@@ -310,7 +216,7 @@ async def test_a_mistake_of_our_own_costs_one_connection_and_is_told_with_its_tr
         (event,) = [each for each in node.timeline.events if each["event"] == mishaps.EVENT]
         assert event["error"] == "KeyError(10)"
         assert "in wrong" in str(event["trace"])
-        assert event["doing"] == "taking from node 2"
+        assert event["doing"] == "serving node 2"
 
 
 async def test_what_is_half_done_stops_the_node(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import trio
 
 from admin.ports import free_ports
 from qsync.config import NodeConfig
+from qsync.node.assembly import found_cluster
 from qsync.node.links import LinkStatus
 from qsync.node.node import Node, open_node
 
@@ -23,7 +24,10 @@ def configs(
     changed: Mapping[int, Mapping[str, str]] | None = None,
     **flags: str,
 ) -> list[NodeConfig]:
-    """Of nodes 1 to 3. `via`: the port where one dials another; `changed`: flags by node."""
+    """Of nodes 1 to 3, which are founded.
+
+    `via`: the port where one dials another; `changed`: flags by node.
+    """
     ports = free_ports(3)
     found = []
     for me in (1, 2, 3):
@@ -42,6 +46,7 @@ def configs(
         given |= {key.replace("__", "."): value for key, value in flags.items()}
         given |= (changed or {}).get(me, {})
         found.append(NodeConfig.load(path / f"n{me}.yaml", {}, given))
+    found_cluster(found)
     return found
 
 
@@ -56,8 +61,8 @@ async def running(wanted: list[NodeConfig]) -> AsyncIterator[list[Node]]:
 async def until(claim: Callable[[], bool], what: str) -> None:
     """Wait until it is so."""
     with trio.move_on_after(PATIENCE_S) as scope:
-        while not claim():  # noqa: ASYNC110 - what is claimed has no event
-            await trio.sleep(0.01)
+        while not claim():
+            await trio.lowlevel.checkpoint()
     assert not scope.cancelled_caught, what
 
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from qsync.errors import QsyncError
 from qsync.node.answers import Answers
-from qsync.node.connection import Connection
+from qsync.node.connection import Connection, Turn
+from qsync.node.due import Due
 from qsync.node.expiry import Expiry
 from qsync.node.requests import Requests
 from qsync.replica import Replica
@@ -39,6 +40,7 @@ class Caller(Connection):
         # Nothing is ever read from it or written to it, so there is nothing else to set up.
         self.name = name
         self.closed = False
+        self.unsent, self.turn = 0, Turn()
         self.asked: dict[int, Asked] = {}
 
 
@@ -67,6 +69,7 @@ class Desk:
             now=lambda: stage.now,
             inflight_max=INFLIGHT_MAX,
             expiry=self.expiry,
+            due=Due(clock=lambda: 0.0),
         )
 
     def number(self) -> int:

@@ -195,10 +195,11 @@ def test_replies_with_the_wrong_fields_raise_only_protocol_errors(
             read(got)
 
 
-def test_too_many_operations_are_a_protocol_error() -> None:
+def test_too_many_operations_are_too_large_and_the_limit_is_named() -> None:
     write = Write(1, b"", 0, 0, 0, [[1]] * 65_537)
-    with pytest.raises(ProtocolError, match="at most 65536"):
+    with pytest.raises(TooLarge, match=r"65537 operations.*OPS_MAX is 65536") as caught:
         requests.decode(payload(requests.encode(write)))
+    assert caught.value.details == {"id": 1, "limit": "OPS_MAX", "most": 65_536}
 
 
 def test_a_request_over_the_limit_is_refused_before_it_is_sent() -> None:

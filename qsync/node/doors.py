@@ -1,0 +1,98 @@
+"""Listening sockets, and what is done when there are no file descriptors left."""
+
+import os
+import resource
+import socket
+from collections.abc import Callable
+from typing import Final
+
+from qsync.node.connection import nonblocking
+
+RESERVED_FILES: Final = 32
+"""Descriptors for logs, spaces, timers and terminals."""
+RESERVED_FOR_PEER: Final = 4
+"""Descriptors for each other member: a connection either way, and the next ones."""
+STRANGERS_MAX: Final = 64
+"""Connections that have not said yet who they are; one more ends the oldest."""
+
+Accept = Callable[[socket.socket], None]
+
+
+class Door:
+    """A listening socket. One descriptor is kept free, to turn somebody away with."""
+
+    def __init__(self, sock: socket.socket, accept: Accept) -> None:
+        sock.settimeout(0)
+        self.sock = sock
+        self.turned_away = 0
+        self._accept = accept
+        self._spare = _spare()
+
+    def take_all(self) -> None:
+        """Everybody who knocked."""
+        while True:
+            try:
+                fresh, _ = self.sock.accept()
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError:
+                if not self._turn_away():
+                    return
+                continue
+            self._accept(nonblocking(fresh))
+
+    def close(self) -> None:
+        """Nobody comes in any more."""
+        self.sock.close()
+        if self._spare is not None:
+            os.close(self._spare)
+            self._spare = None
+
+    def _turn_away(self) -> bool:
+        """No descriptor is left. Who knocks would knock for ever and wake us each time: hang up.
+
+        False when that cannot be done either.
+        """
+        if self._spare is None:
+            self._spare = _spare()
+            return False
+        os.close(self._spare)
+        self._spare = None
+        try:
+            fresh, _ = self.sock.accept()
+            fresh.close()
+            self.turned_away += 1
+        except OSError:
+            return False
+        finally:
+            self._spare = _spare()
+        return True
+
+
+def _spare() -> int | None:
+    try:
+        return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
+def connections_allowed(wanted: int, *, peers: int) -> int:
+    """How many clients may connect so that descriptors are left for peers, files and strangers.
+
+    The soft limit of the process is raised first, as far as the hard one allows.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return wanted
+    enough = wanted + RESERVED_FILES + RESERVED_FOR_PEER * peers + STRANGERS_MAX
+    if soft < enough:
+        most = enough if hard == resource.RLIM_INFINITY else max(soft, min(hard, enough))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        soft = most
+    return share(soft, wanted, peers=peers)
+
+
+def share(limit: int, wanted: int, *, peers: int) -> int:
+    """What is left of so many descriptors for clients: at least one of them."""
+    strangers = min(STRANGERS_MAX, limit // 8)
+    return max(1, min(wanted, limit - RESERVED_FILES - RESERVED_FOR_PEER * peers - strangers))

@@ -1,0 +1,268 @@
+"""Whose turn it is: peers first, clients one after the other, and nobody fills the memory."""
+
+import gc
+import os
+import resource
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import cbor2
+import pytest
+import trio
+
+from election.messages import AskVote, Index, Position, Term
+from qsync.core.inputs import Connected, Consistency
+from qsync.core.messages import Appended
+from qsync.errors import TooLarge
+from qsync.node.connection import UNSENT_BYTES_MAX
+from qsync.node.doors import Door, connections_allowed, share
+from qsync.node.node import Node, open_node
+from qsync.wire import peer_messages, replies, requests
+from qsync.wire.limits import OPS_MAX
+from qsync.wire.verbs import Count, Level, Plain, Select, Verb, Write
+from tests.node.knocking import CLIENT, PEER, Caller, ack, calling, config, lead
+
+ROWS = 20_000
+MANY = 60
+PLENTY = b"x" * 100_000
+
+
+def op(what: int, *rest: object) -> list[object]:
+    return [what, *rest]
+
+
+def filled(node: Node, client: Caller, rows: int, text: bytes = b"") -> None:
+    """A space called `t` with so many rows."""
+    fields = {"primary": [[1, "unsigned"]], "format": [["id", "unsigned"], ["text", "varbinary?"]]}
+    client.ask(requests.encode(Write(1, b"", 0, 0, 0, [op(10, "t", fields)])))
+    for start in range(0, rows, 1000):
+        puts = [op(2, "t", cbor2.dumps([n, text])) for n in range(start, min(rows, start + 1000))]
+        client.ask(requests.encode(Write(2, b"", 0, 0, 0, puts)))
+    answers = [replies.decode(each)[1] for each in client.heard()]
+    assert answers
+    assert not any(isinstance(each, Exception) for each in answers), answers
+
+
+def counts(level: Level, many: int = MANY, first: int = 100) -> bytes:
+    """So many expensive questions at once."""
+    return b"".join(
+        requests.encode(Count(first + n, "t", 0, "all", [], level, [])) for n in range(many)
+    )
+
+
+LOCAL = Level(Consistency.LOCAL, Term(0), Index(0))
+LINEARIZABLE = Level(Consistency.LINEARIZABLE, Term(0), Index(0))
+
+
+async def alone(node: Node) -> None:
+    """Until it leads."""
+    while node.replica.machine.leader is None:
+        await trio.lowlevel.checkpoint()
+
+
+async def test_a_peer_is_answered_before_what_one_client_asked_is_done(tmp_path: Path) -> None:
+    async with open_node(config(tmp_path)) as node:
+        node._begin()
+        with calling(node) as peer, calling(node, CLIENT) as client:
+            lead(node, peer)
+            machine = node.replica.machine
+            client.line.sendall(counts(LOCAL))
+            ask = AskVote(
+                term=machine.term, candidate=PEER, position=Position(Term(1), Index(1)),
+                pre=False, transfer=False,
+            )  # fmt: skip
+            peer.line.sendall(peer_messages.encode(ask))
+            answered = 0
+            while machine.raft.tallies.kept(term=machine.term, candidate=PEER, pre=False) is None:
+                answered += len(client.heard())
+                node.reactor._pass(0.0)
+            assert answered < MANY
+
+
+@pytest.mark.parametrize("level", [LOCAL, LINEARIZABLE], ids=["local", "linearizable"])
+async def test_what_one_client_asks_at_once_is_answered_in_turns(
+    tmp_path: Path, level: Level
+) -> None:
+    async with open_node(config(tmp_path, alone=True)) as node:
+        await alone(node)
+        with calling(node, CLIENT) as greedy, calling(node, CLIENT) as modest:
+            filled(node, greedy, ROWS)
+            greedy.line.sendall(counts(level))
+            modest.line.sendall(requests.encode(Plain(7, Verb.PING)))
+            answered, served_at = 0, None
+            while answered < MANY:
+                node.reactor._pass(0.0)
+                answered += len(greedy.heard())
+                if served_at is None and modest.heard():
+                    served_at = answered
+            assert served_at is not None
+            assert served_at < MANY / 2
+            assert not node.reactor._busy
+
+
+async def test_answers_that_nobody_reads_take_a_bounded_room_and_all_come_in_the_end(
+    tmp_path: Path,
+) -> None:
+    async with open_node(config(tmp_path, alone=True)) as node:
+        await alone(node)
+        with calling(node, CLIENT) as client:
+            filled(node, client, 20, PLENTY)
+            wanted = 40
+            for n in range(wanted):
+                ask = Select(100 + n, "t", 0, "all", [], 100, 0, None, LOCAL, [])
+                client.line.sendall(requests.encode(ask))
+            most = 0
+            for _ in range(200):
+                node.reactor._pass(0.0)
+                most = max(most, node.reactor.unsent)
+            assert UNSENT_BYTES_MAX <= most < UNSENT_BYTES_MAX + 20 * 2 * len(PLENTY)
+            assert not node.reactor._busy  # it waits for the reader and turns in no circle
+            answered: list[int] = []
+            while len(answered) < wanted:
+                answered += [replies.decode(each)[0] for each in client.heard()]
+                node.reactor._pass(0.01)
+            assert answered == list(range(100, 100 + wanted))
+            assert node.reactor.unsent == 0
+
+
+async def test_of_all_together_the_worst_reader_is_disconnected(tmp_path: Path) -> None:
+    limit = {"limits__unsent_bytes_max": "6MiB"}
+    async with open_node(config(tmp_path, alone=True, **limit)) as node:
+        await alone(node)
+        with (
+            calling(node, CLIENT) as first,
+            calling(node, CLIENT) as second,
+            calling(node, CLIENT) as other,
+        ):
+            filled(node, other, 20, PLENTY)
+            for client in (first, second):
+                for n in range(8):
+                    ask = Select(100 + n, "t", 0, "all", [], 100, 0, None, LOCAL, [])
+                    client.line.sendall(requests.encode(ask))
+            before = node.server.clients
+            for _ in range(100):
+                node.reactor._pass(0.0)
+                assert node.reactor.unsent <= 6 << 20
+            assert node.server.clients == before - 1
+            other.ask(requests.encode(Plain(7, Verb.PING)))
+            assert [replies.decode(each)[0] for each in other.heard()] == [7]
+
+
+async def test_too_many_operations_are_refused_by_name_and_the_connection_stays(
+    tmp_path: Path,
+) -> None:
+    async with open_node(config(tmp_path, alone=True)) as node:
+        await alone(node)
+        with calling(node, CLIENT) as client:
+            write = Write(1, b"", 0, 0, 0, [op(2, "t", b"\x80")] * (OPS_MAX + 1))
+            client.ask(requests.encode(write) + requests.encode(Plain(2, Verb.PING)))
+            answers = dict(replies.decode(each) for each in client.heard())
+            assert isinstance(answers[1], TooLarge)
+            assert "OPS_MAX" in str(answers[1])
+            assert 2 in answers
+
+
+# ------------------------------------------------------------------------------- descriptors
+
+
+@contextmanager
+def no_descriptors() -> Iterator[None]:
+    """As many files as may be open are."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    gc.collect()
+    used = max(int(each.name) for each in Path("/proc/self/fd").iterdir())
+    resource.setrlimit(resource.RLIMIT_NOFILE, (used, hard))
+    held = []
+    try:
+        while True:
+            try:
+                held.append(os.open(os.devnull, os.O_RDONLY))
+            except OSError:
+                break
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for each in held:
+            os.close(each)
+
+
+def test_who_knocks_when_no_descriptor_is_left_is_turned_away_and_does_not_knock_for_ever() -> None:
+    came: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        door = Door(sock, came.append)
+        knocking = [socket.create_connection(sock.getsockname()) for _ in range(3)]
+        with no_descriptors():
+            door.take_all()
+        assert (door.turned_away, came) == (3, [])
+        late = socket.create_connection(sock.getsockname())
+        door.take_all()
+        assert len(came) == 1
+        for each in (*knocking, late, *came):
+            each.close()
+        door.close()
+
+
+async def test_a_node_that_cannot_dial_for_want_of_descriptors_goes_on_and_says_why(
+    tmp_path: Path,
+) -> None:
+    async with open_node(config(tmp_path)) as node:
+        for link in node.links.links.values():
+            link.next_dial = 0.0
+        with no_descriptors():
+            node.links.tend()
+        for link in node.links.links.values():
+            assert "Too many open files" in link.message
+
+
+@pytest.mark.parametrize(
+    ("limit", "wanted", "allowed"),
+    [(1024, 1000, 920), (1024, 100, 100), (64, 1000, 16), (40, 1000, 1), (100_000, 1000, 1000)],
+)
+def test_fewer_clients_are_let_in_where_descriptors_are_few(
+    limit: int, wanted: int, allowed: int
+) -> None:
+    assert share(limit, wanted, peers=2) == allowed
+
+
+def test_the_soft_limit_is_raised_before_clients_are_turned_away() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        assert connections_allowed(300, peers=2) == 300
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+# ------------------------------------------------------------------- a log that cannot be read
+
+
+async def test_a_leader_that_cannot_read_its_log_back_steps_down_and_lives(tmp_path: Path) -> None:
+    async with open_node(config(tmp_path)) as node:
+        node._begin()
+        machine = node.replica.machine
+        with calling(node) as peer:
+            lead(node, peer)
+            peer.tell(ack(node))
+            # What memory has let go of would be read back; and the disk is gone.
+            recent = machine.ledger.recent
+            recent._entries.clear()
+            recent._base = int(machine.ledger.log.last)
+            node.storage.log.close()
+            theirs = machine.peers[PEER].instance
+            assert theirs is not None
+            node._step(Connected(peer=PEER, epoch=7, instance=theirs))
+            node._turn()
+            assert machine.leader is not None
+            lacks_all = Appended(
+                term=machine.term, follower=PEER, epoch=7, ok=False, index=Index(0),
+                index_term=Term(0), recruit=False,
+            )  # fmt: skip
+            peer.tell(lacks_all)
+            peer.tell(replace(lacks_all, ok=True))
+            assert machine.leader is None
+            assert machine.disk.error is not None
+            assert not node.replica.torn
+            assert peer.connected
