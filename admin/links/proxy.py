@@ -33,6 +33,8 @@ class Road:
     since: float = 0.0
     changed: trio.Event = field(default_factory=trio.Event)
     open: set[trio.SocketStream] = field(default_factory=set)
+    dead: set[trio.SocketStream] = field(default_factory=set)
+    """What is sent to these is swallowed, and they are told nothing."""
     carried: int = 0
     listening: trio.CancelScope | None = None
 
@@ -43,6 +45,8 @@ class Road:
         self.changed = trio.Event()
         if rule.refuse:
             self.reset()
+        if rule.half_open:
+            self.dead |= self.open
 
     def reset(self) -> None:
         """Break every connection, as a firewall that answers with RST."""
@@ -144,6 +148,7 @@ class Proxy:
             await self._look_whether_gone(road)
         finally:
             road.open -= {near, far}
+            road.dead -= {near, far}
             for stream in (near, far):
                 _reset(stream)
 
@@ -192,6 +197,8 @@ class Proxy:
             if due > trio.current_time():
                 await trio.sleep_until(due)
             await road.passable()
+            if target in road.dead:
+                continue
             try:
                 await target.send_all(piece)
             except (trio.BrokenResourceError, trio.ClosedResourceError):

@@ -27,7 +27,8 @@ class Rule:
     `cut`: nothing passes, and nobody is told, as when packets are dropped. `delay` and `jitter`
     hold each piece back and keep the order. `stall`: chance (0..1) that a piece waits 0.2 s or a
     multiple of it, as a lost packet waits to be sent again. `flap`: cut and whole in turn, each
-    for so long. `refuse`: connections are reset, and new ones too.
+    for so long. `refuse`: connections are reset, and new ones too. `half_open`: what comes over
+    connections that stand is swallowed for good, also after it is healed, and new ones are whole.
     """
 
     cut: bool = False
@@ -37,6 +38,7 @@ class Rule:
     rate: float = 0.0
     flap: float = 0.0
     refuse: bool = False
+    half_open: bool = False
 
     def __post_init__(self) -> None:
         for name in ("delay", "jitter", "flap"):
@@ -77,7 +79,7 @@ def rule_from(found: Mapping[str, object]) -> Rule:
     for name, value in found.items():
         if name not in known:
             raise ConfigError(f"a link has no {name!r}; it has {', '.join(known)}")
-        wanted = bool if name in {"cut", "refuse"} else float
+        wanted = bool if name in {"cut", "refuse", "half_open"} else float
         right = isinstance(value, bool) if wanted is bool else isinstance(value, int | float)
         if not right or not isinstance(value, bool | int | float):
             raise ConfigError(f"{name} of a link is no {wanted.__name__}: {value!r}")

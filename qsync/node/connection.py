@@ -15,13 +15,19 @@ UNSENT_BYTES_MAX: Final = 4 << 20
 
 
 class Turn:
-    """Payloads of a client that wait, and until when they are taken in this pass."""
+    """Payloads of a client that wait, and until when they are taken in this pass.
 
-    __slots__ = ("inbox", "until")
+    Of a peer: for how many periods nothing was heard, and what was under way to it at the last.
+    """
+
+    __slots__ = ("idle", "inbox", "period", "under_way", "until")
 
     def __init__(self) -> None:
         self.inbox: list[bytes] = []
         self.until = float("inf")
+        self.idle = self.under_way = 0
+        self.period = 0.0
+        """How often the peer asks whether we live."""
 
 
 class Connection:
@@ -89,6 +95,7 @@ class Connection:
             return []
         if not received:
             return None
+        self.turn.idle = 0
         return self.frames.feed(received)
 
     def write(self) -> int:

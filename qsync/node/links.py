@@ -15,6 +15,7 @@ from election.messages import Replica
 from qsync.config import Peer
 from qsync.core.inputs import Connected, Disconnected, Input
 from qsync.errors import QsyncError
+from qsync.node import alive
 from qsync.node.connection import Connection, nonblocking
 from qsync.node.reactor import Reactor
 from qsync.record import read_instance
@@ -100,6 +101,17 @@ class Links:
                 soonest = min(soonest, link.begun + HANDSHAKE_TIMEOUT)
         return max(soonest, now + 0.005)
 
+    def tick(self, period: float) -> None:
+        """A period has passed: ask those in touch whether they live, and give up the silent."""
+        for link in self.links.values():
+            connection = link.connection
+            if link.status is not LinkStatus.UP or connection is None:
+                continue
+            if alive.silent(connection):
+                self._abandon(link, f"no word for {alive.SILENT_TICKS_MAX * period:g} s")
+            else:
+                self._reactor.send(connection, alive.ping(period))
+
     def _abandon(self, link: Link, why: str) -> None:
         if link.connection is not None:
             self._reactor.close(link.connection, why)
@@ -151,7 +163,7 @@ class Links:
         assert connection is not None
         for payload in payloads:
             if dialer.state is State.READY:
-                break  # nothing but the handshake comes back over our own connection
+                break  # nothing but the handshake and pongs come back over our own connection
             try:
                 answer = dialer.received(payload)
                 if answer is not None and dialer.greeting is not None:
@@ -164,6 +176,7 @@ class Links:
         if dialer.state is State.READY and link.status is LinkStatus.GREETING:
             assert dialer.greeting is not None
             connection.frames = Sealed(limits.HANDSHAKE_BYTES_MAX)
+            alive.watched(connection.sock)
             link.status, link.failures, link.message = LinkStatus.UP, 0, ""
             link.refused = False
             self._step(

@@ -15,6 +15,7 @@ from qsync.core import border
 from qsync.core.inputs import Input
 from qsync.errors import ConfigError, Rebuilding, StoreError
 from qsync.node import info, mishaps, view
+from qsync.node.alive import PERIOD_EARLIEST
 from qsync.node.answers import Answers
 from qsync.node.assembly import Storage, core_config, data_limits, founding, open_storage
 from qsync.node.care import Care
@@ -38,7 +39,7 @@ from qsync.wire.proofs import FEATURE as SECRET
 from qsync.wire.proofs import NONCE_BYTES
 from qsync.wire.session import Greeting, Hello, Party
 
-LINKS, EXPIRY, SWEEP = "links", "expiry", "sweep"
+LINKS, EXPIRY, SWEEP, ALIVE = "links", "expiry", "sweep", "alive"
 """Timers of the shell; the machine's own kinds are in `TimerKind`."""
 EXPIRY_INTERVAL = 0.05
 SWEEP_INTERVAL = 1.0
@@ -173,7 +174,7 @@ class Node:
         self._begin()
         self.replica.start()
         now = trio.current_time()
-        for kind in (LINKS, EXPIRY, SWEEP):
+        for kind in (LINKS, EXPIRY, SWEEP, ALIVE):
             self.loop.timers.at(kind, now)
         self.loop.turn()
         if self.storage.spaces.rebuilt is not None:
@@ -218,7 +219,7 @@ class Node:
 
     def _fired(self, kinds: list[str]) -> None:
         now = trio.current_time()
-        own = {LINKS, EXPIRY, SWEEP}.intersection(kinds)
+        own = {LINKS, EXPIRY, SWEEP, ALIVE}.intersection(kinds)
         self._begin()
         if EXPIRY in own:
             self.requests.expire()
@@ -230,6 +231,11 @@ class Node:
             if self.storage.look():
                 self.timeline.note("directory_gone", {"why": self.storage.gone})
             self.loop.timers.at(SWEEP, now + SWEEP_INTERVAL)
+        if ALIVE in own:
+            period = max(PERIOD_EARLIEST, self.replica.machine.config.replication_timeout)
+            self.links.tick(period)
+            self.server.tick(period)
+            self.loop.timers.at(ALIVE, now + period)
         if LINKS in own:
             self.loop.timers.at(LINKS, self.links.tend())
         self.loop.fired([kind for kind in kinds if kind not in own])

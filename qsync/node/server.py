@@ -4,11 +4,13 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from math import ceil
 
 from election.messages import Replica
 from qsync.core.inputs import Input, Received
 from qsync.core.messages import Message
 from qsync.errors import ForeignCluster, Overloaded, ProtocolError, QsyncError
+from qsync.node import alive
 from qsync.node.connection import Connection
 from qsync.node.doors import STRANGERS_MAX
 from qsync.node.reactor import Reactor
@@ -99,6 +101,17 @@ class Server:
             self._count("handshake_timeout")
             self._reactor.close(connection, "no hello in time")
 
+    def tick(self, period: float) -> None:
+        """A period has passed: hang up on peers that have said nothing for too many.
+
+        Patience goes by the longer period of the two, if they are configured differently.
+        """
+        for replica, connection in list(self._inbound.items()):
+            times = max(1.0, connection.turn.period / period)
+            if alive.silent(connection, ticks_max=ceil(alive.SILENT_TICKS_MAX * times)):
+                self._count("silent")
+                self._reactor.close(connection, f"no word of node {replica}")
+
     def _stranger_lost(self, connection: Connection, _why: str) -> None:
         self.strangers.pop(connection, None)
 
@@ -153,14 +166,20 @@ class Server:
         connection.lost = lambda lost, _why: self._peer_lost(replica, lost)
 
         connection.whose = f"node {replica}"
+        alive.watched(connection.sock)
         connection.take = partial(self._hear, replica, instance)
 
     def _hear(
-        self, replica: Replica, instance: Instance, _: Connection, payloads: list[bytes]
+        self, replica: Replica, instance: Instance, connection: Connection, payloads: list[bytes]
     ) -> int:
         """What a peer says. All of a message is read and checked before anything is touched."""
         for payload in payloads:
             try:
+                period = alive.period_of(payload)
+                if period is not None:
+                    connection.turn.period = period
+                    self._reactor.send(connection, alive.PONG)
+                    continue
                 if peer_sums.is_sums(payload):
                     self.hear_sums(replica, peer_sums.decode(payload))
                     continue

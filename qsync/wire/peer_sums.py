@@ -9,7 +9,7 @@ import cbor2
 from election.messages import Index, Term
 from qsync.errors import ProtocolError
 from qsync.wire import cbor, limits
-from qsync.wire.frames import frame
+from qsync.wire.frames import seal
 
 SUMS: Final = 64
 """The type of the message; those of the log and of elections are below."""
@@ -36,9 +36,9 @@ class PeerSums:
 
 
 def encode(message: PeerSums) -> bytes:
-    """The message, framed."""
+    """The message, framed and sealed."""
     groups = None if message.groups is None else [list(each) for each in message.groups]
-    return frame(cbor2.dumps([SUMS, int(message.term), int(message.index), groups]))
+    return seal(cbor2.dumps([SUMS, int(message.term), int(message.index), groups]))
 
 
 def is_sums(payload: bytes) -> bool:

@@ -1,0 +1,76 @@
+"""Whether the other end of a connection between members still lives: pings, pongs and patience.
+
+Links are directed, so nothing of the protocol comes back over one, and a connection that died
+silently (an address translator that forgot it, a machine that moved) looks like a calm one. Who
+dialled asks once a period and the other side answers over the same connection. Patience is counted
+in ticks of our own timer and not in seconds: a process that was paused itself has missed the
+ticks too, and hears what waits in its sockets before it gives anybody up.
+"""
+
+import fcntl
+import socket
+import termios
+from array import array
+from typing import Final
+
+import cbor2
+
+from qsync.errors import ProtocolError
+from qsync.node.connection import Connection
+from qsync.wire import cbor
+from qsync.wire.frames import seal
+
+PERIOD_EARLIEST: Final = 0.1
+"""Seconds between two questions at least, however short `replication.timeout` is."""
+SILENT_TICKS_MAX: Final = 4
+"""So many periods without a word, and the connection is closed."""
+UNDER_WAY_BYTES: Final = 64 << 10
+"""More than this on its way is a transfer, and as long as it moves the other end lives."""
+TCP_PATIENCE_MS: Final = 30_000
+"""The kernel's own limit for what is not acknowledged between members."""
+
+_PING, _PONG = 11, 12
+_PING_HEAD: Final = bytes((cbor.ARRAY | 2, _PING))
+PONG: Final = seal(cbor2.dumps([_PONG]))
+
+
+def ping(period: float) -> bytes:
+    """The question, and how often it is asked."""
+    return seal(cbor2.dumps([_PING, int(period * 1e6)]))
+
+
+def period_of(payload: bytes) -> float | None:
+    """How often the other side asks, if this is its question. Raises ProtocolError."""
+    if payload[:2] != _PING_HEAD:
+        return None
+    _, period_us = cbor.loads_array(payload)
+    if not isinstance(period_us, int) or period_us < 0:
+        raise ProtocolError("a ping without a period")
+    return period_us / 1e6
+
+
+def watched(sock: socket.socket) -> None:
+    """Let the kernel watch a connection between members, too."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if sock.family in (socket.AF_INET, socket.AF_INET6):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, TCP_PATIENCE_MS)
+
+
+def silent(connection: Connection, *, ticks_max: int = SILENT_TICKS_MAX) -> bool:
+    """One period has passed: is that too many of them without a word?"""
+    turn = connection.turn
+    under_way = connection.unsent + _unacknowledged(connection)
+    if under_way > UNDER_WAY_BYTES and under_way != turn.under_way:
+        turn.idle = 0  # It takes a long message, which it can answer only when it is whole.
+    turn.under_way = under_way
+    turn.idle += 1
+    return turn.idle > ticks_max
+
+
+def _unacknowledged(connection: Connection) -> int:
+    found = array("i", [0])
+    try:
+        fcntl.ioctl(connection.fd, termios.TIOCOUTQ, found)
+    except OSError:
+        return 0
+    return found[0]
