@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from qsync.config import NodeConfig
 from qsync.errors import QsyncError
+from qsync.node.assembly import found_cluster
 from qsync.node.connection import Connection
 from qsync.node.node import Node, open_node
 from qsync.wire import replies
@@ -93,7 +94,9 @@ def lay_out(asking: Client) -> bytes:
 
 @pytest.mark.parametrize("kind", sorted(PAYLOADS))
 async def test_no_request_ends_a_node(tmp_path: Path, kind: str) -> None:
-    async with open_node(config(tmp_path)) as node:
+    mine = config(tmp_path)
+    found_cluster([mine])
+    async with open_node(mine) as node:
         while node.replica.machine.leader is None:
             await trio.lowlevel.checkpoint()
         with client(node) as asking:
