@@ -14,7 +14,7 @@ from qsync.config import Address, NodeConfig
 from qsync.core import border
 from qsync.core.inputs import Input
 from qsync.errors import ConfigError, Rebuilding, StoreError
-from qsync.node import info, mishaps, view
+from qsync.node import handshake, info, mishaps, view
 from qsync.node.alive import PERIOD_EARLIEST
 from qsync.node.answers import Answers
 from qsync.node.assembly import Storage, core_config, data_limits, founding, open_storage
@@ -34,17 +34,11 @@ from qsync.node.timers import Timers
 from qsync.replica import Replica
 from qsync.store.contract import Identity, Tail
 from qsync.store.writer import Choice, Mode, Writer
-from qsync.wire import packed
-from qsync.wire.proofs import FEATURE as SECRET
-from qsync.wire.proofs import NONCE_BYTES
-from qsync.wire.session import Greeting, Hello, Party
 
 LINKS, EXPIRY, SWEEP, ALIVE = "links", "expiry", "sweep", "alive"
 """Timers of the shell; the machine's own kinds are in `TimerKind`."""
 EXPIRY_INTERVAL = 0.05
 SWEEP_INTERVAL = 1.0
-FEATURES = (packed.FEATURE,)
-"""What this release can do that not every release of this version of the protocol could."""
 
 
 class Node:
@@ -68,7 +62,7 @@ class Node:
         self.links = Links(
             [peer for peer in config.peers if peer.id != config.node.id],
             reactor=self.reactor,
-            hello=self._hello,
+            hello=partial(handshake.hello, self),
             step=self._step,
             check=lambda greeting: border.check_term(self.replica.machine.term, greeting.term),
             secret=config.secret.key,
@@ -124,7 +118,7 @@ class Node:
         limits, peers = self.config.limits, self.config.peers
         return Server(
             reactor=self.reactor,
-            greeting=self._greeting,
+            greeting=partial(handshake.greeting, self),
             admission=Admission(
                 peers=frozenset(peer.id for peer in peers),
                 connections_max=connections_allowed(limits.connections_max, peers=len(peers)),
@@ -242,33 +236,6 @@ class Node:
 
     # -- who is who
 
-    def _greeting(self) -> Greeting:
-        return Greeting(
-            cluster=self.identity.cluster,
-            instance=self.identity.instance,
-            replica=self.identity.replica,
-            name=self.config.node.name,
-            empty=self.replica.machine.ledger.log.last == 0,
-            term=self.replica.machine.term,
-            features=_features(self.config),
-            members=tuple(peer.id for peer in self.config.members),
-            nonce=secrets.token_bytes(NONCE_BYTES),
-        )
-
-    def _hello(self, epoch: int) -> Hello:
-        return Hello(
-            party=Party.PEER,
-            cluster=self.identity.cluster,
-            instance=self.identity.instance,
-            replica=self.identity.replica,
-            name=self.config.node.name,
-            empty=self.replica.machine.ledger.log.last == 0,
-            epoch=epoch,
-            features=_features(self.config),
-            members=tuple(peer.id for peer in self.config.members),
-            nonce=secrets.token_bytes(NONCE_BYTES),
-        )
-
     def address_of(self, replica: int | None) -> str | None:
         """Where a member is to be reached by clients."""
         if replica == self.config.node.id:
@@ -369,10 +336,6 @@ def _replica(config: NodeConfig, storage: Storage) -> Replica:
 def disk_error(node: Node) -> str | None:
     """What is wrong with the disk: with writing the log, with its place, or with the spaces."""
     return node.replica.machine.disk.error or node.storage.gone or node.folding.error
-
-
-def _features(config: NodeConfig) -> tuple[str, ...]:
-    return (*FEATURES, SECRET) if config.secret else FEATURES
 
 
 def _bring_home(token: trio.lowlevel.TrioToken, call: Callable[[], None]) -> None:
