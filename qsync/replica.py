@@ -18,7 +18,7 @@ from qsync.core.ready import (
 )
 from qsync.core.reconfigure import reconfigure
 from qsync.core.settings import misfits, overlaid
-from qsync.core.waiters import Waiter
+from qsync.core.waiters import NOTHING, Waiter, behind_what
 from qsync.core.writable import Why
 from qsync.data import members
 from qsync.data.fold import Fold
@@ -195,7 +195,8 @@ class Replica:
         same = bool(entries) and entries[0].term == term
         results = self._state.read_results(entries[0].body) if same else []
         if ticket is not None:  # Last: what may fail has not.
-            self.machine.waiters.attach(Waiter(index, term, ticket))
+            behind = behind_what(self.machine.ledger, entries[0]) if same else NOTHING
+            self.machine.waiters.attach(Waiter(index, term, ticket, behind))
         return Submitted(
             index=index,
             term=term,

@@ -26,7 +26,7 @@ from qsync.core.outbox import Outbox
 from qsync.core.progress import Progress
 from qsync.core.reads import ReplicaReads
 from qsync.core.ready import Note, Ready, Ticket, Timer, TimerKind
-from qsync.core.waiters import Waiter, Waiters
+from qsync.core.waiters import Waiter, Waiters, behind_what
 from qsync.core.writable import Reason
 from qsync.record import Entry
 
@@ -126,7 +126,8 @@ class Machine:
         assert leader is not None
         entry = leader.transaction(body, sync=sync, wall=self.pace.wall)
         if ticket is not None:
-            self.waiters.add(Waiter(entry.index, entry.term, ticket))
+            behind = behind_what(self.ledger, entry)
+            self.waiters.add(Waiter(entry.index, entry.term, ticket, behind))
         return entry
 
     def step(self, event: happened.Input) -> None:

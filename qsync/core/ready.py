@@ -61,6 +61,8 @@ class Verdict(StrEnum):
     COMMITTED = "committed"
     ROLLED_BACK = "rolled_back"
     CUT = "cut"
+    LOST = "lost"
+    """Cut, and asynchronous: it is not confirmed anywhere, but may be shown where nobody knows."""
 
 
 class Settled(NamedTuple):

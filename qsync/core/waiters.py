@@ -3,17 +3,24 @@
 from collections import deque
 from typing import NamedTuple
 
-from election.messages import Index, Term
+from election.messages import Index, Position, Term
 from qsync.core.ledger import Ledger
 from qsync.core.ready import Settled, Ticket, Verdict
+from qsync.record import WAIT_ACK, Entry
+
+NOTHING = Position(Term(0), Index(0))
 
 
 class Waiter(NamedTuple):
-    """A ticket waits for the transaction `(term, index)`."""
+    """A ticket waits for the transaction `(term, index)`.
+
+    `behind`: a synchronous entry, itself perhaps, before whose confirmation nobody shows it.
+    """
 
     index: Index  # type: ignore[assignment]  # hides tuple.index, which nobody needs
     term: Term
     ticket: Ticket
+    behind: Position
 
 
 class Waiters:
@@ -67,7 +74,7 @@ class Waiters:
         if own:
             confirmed, reach = ledger.confirmed, ledger.visible
             while own and own[0].index <= reach:
-                index, term, ticket = own.popleft()
+                index, term, ticket, _ = own.popleft()
                 assert index <= confirmed or index <= ledger.written
                 if not forgotten or ticket not in forgotten:
                     settled.append(Settled(ticket, Verdict.COMMITTED, index, term))
@@ -87,22 +94,36 @@ class Waiters:
         for waiter in sorted(self._others):
             if waiter.ticket in self._forgotten:
                 continue
-            verdict = fate(ledger, waiter.index, waiter.term)
+            index, term, ticket, behind = waiter
+            verdict = fate(ledger, index, term, behind)
             if verdict is None:
                 left.append(waiter)
             else:
-                index, term, ticket = waiter
                 settled.append(Settled(ticket, verdict, index, term))
         self._others = left
         return settled
 
 
-def fate(ledger: Ledger, index: Index, term: Term) -> Verdict | None:
+def behind_what(ledger: Ledger, entry: Entry) -> Position:
+    """The synchronous entry that `entry`, which is in the log, waits for first; or none."""
+    queue = ledger.limbo.queue
+    if entry.flags & WAIT_ACK:
+        return Position(entry.term, entry.index)
+    if queue and queue[0].index < entry.index:
+        return Position(queue[0].term, queue[0].index)
+    return NOTHING
+
+
+def fate(ledger: Ledger, index: Index, term: Term, behind: Position) -> Verdict | None:
     """The definite fate of the transaction `(term, index)`, by the log; None while it is open."""
     log, confirmed = ledger.log, ledger.confirmed
     if index > log.last or log.term_at(index) != term:
         # Cut from this log. Another replica may still hold it, until the place is taken for good.
-        return Verdict.CUT if confirmed >= index else None
+        if confirmed < index:
+            return None
+        # And one that has heard nothing since may have shown it, unless that needed a quorum.
+        hidden = behind.index > log.last or log.term_at(behind.index) != behind.term
+        return Verdict.CUT if hidden else Verdict.LOST
     stretch = ledger.limbo.stretch_at(index)
     if stretch is not None:
         return Verdict.ROLLED_BACK if confirmed >= stretch.rollback else None

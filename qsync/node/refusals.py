@@ -23,6 +23,15 @@ def cut(
     return errors.OutcomeUnknown(f"{gone}; another attempt may be in the log", details=details)
 
 
+def lost(token: tuple[bytes, int], details: dict[str, object]) -> errors.OutcomeUnknown:
+    """An asynchronous entry was cut, and a replica that has not heard of it may show it."""
+    return errors.OutcomeUnknown(
+        f"asynchronous entry {details['index']} of term {details['term']} is not in the log any"
+        " more; a node that is cut off may still show it",
+        details={**details, **token_of(token)},
+    )
+
+
 def queue_full(limit: int) -> errors.QsyncError:
     """The limbo has no room, and the request would not wait."""
     return errors.SyncQueueFull(

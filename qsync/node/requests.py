@@ -226,6 +226,8 @@ class Requests:
         self.counters["rolled_back"] += 1
         details: dict[str, object] = {"term": settled.term, "index": settled.index}
         waited = self._now() - ticket.asked_at
+        if settled.verdict is Verdict.LOST:
+            return refusals.lost(ticket.token, details)
         if settled.verdict is Verdict.CUT:
             gone = f"entry {settled.index} of term {settled.term} was cut off and cannot come back"
             return refusals.cut(gone, ticket.token, details)

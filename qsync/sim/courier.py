@@ -211,7 +211,7 @@ class Courier:
 
 def _heard(reply: Done | Refused) -> Heard:
     if isinstance(reply, Done):
-        return Heard.CUT if reply.verdict is Verdict.CUT else Heard.ROLLED_BACK
+        return Heard.ROLLED_BACK if reply.verdict is Verdict.ROLLED_BACK else Heard.CUT
     if reply.code in RETRYABLE:
         return Heard.NOT_NOW
     return Heard.FORGOTTEN if reply.unknown else Heard.REFUSED

@@ -46,14 +46,16 @@ class Promises:
             self._committed(where, call, index, term)
             return
         me = where[0]
-        self.rolled_back[index, term] = settled.verdict.value
         canon = self._canon
         known = index <= canon.last
-        if settled.verdict is Verdict.CUT:
-            decided = known and canon.terms[index] != term
-        else:
+        if settled.verdict is Verdict.ROLLED_BACK:
             decided = known and canon.terms[index] == term and canon.rolled_back[index]
+        else:
+            decided = known and canon.terms[index] != term
         properties.gone_for_good(me, (index, term), settled.verdict.value, decided=decided)
+        if settled.verdict is Verdict.LOST:
+            return  # who is cut off may have shown it, and shows it still
+        self.rolled_back[index, term] = settled.verdict.value
         for each, ledger in all_.items():
             self._not_shown((each, ledger), index, term)
 

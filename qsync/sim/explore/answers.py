@@ -11,6 +11,7 @@ Name = tuple[bytes, int]
 """Session and number of a request."""
 Outcome = tuple[int, int, str]
 """Place and verdict."""
+_CUT = frozenset({Verdict.CUT, Verdict.LOST})
 
 
 class Answers:
@@ -46,7 +47,7 @@ class Answers:
         index, term, verdict = int(settled.index), int(settled.term), settled.verdict
         place = (index, term)
         request = self.asked.pop(settled.ticket, None)
-        if request is not None and verdict is not Verdict.CUT:
+        if request is not None and verdict not in _CUT:
             # What was cut for good did not happen, so the request may be tried anew.
             outcome = (index, term, verdict.value)
             properties.one_outcome(request, self.outcomes.setdefault(request, outcome), outcome)
@@ -59,12 +60,13 @@ class Answers:
             return
         here = index <= ledger.log.last and ledger.log.term_at(index) == term
         stretch = ledger.limbo.stretch_at(index) if here else None
-        if verdict is Verdict.CUT:
+        if verdict in _CUT:
             decided = ledger.confirmed >= index and not here
         else:
             decided = stretch is not None and ledger.confirmed >= stretch.rollback
         properties.gone_for_good(self.me, place, verdict.value, decided=decided)
-        self.gone[place] = verdict.value
+        if verdict is not Verdict.LOST:
+            self.gone[place] = verdict.value
 
     def reads(self, ticket: int, ledger: Ledger) -> None:
         """A linearizable read is answered. Property 3."""
