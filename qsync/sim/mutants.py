@@ -19,7 +19,7 @@ from qsync.core.ready import TimerKind, Write
 from qsync.data.request import NEW, Seen
 from qsync.record import Entry, Flags, Kind, Ref, ref_body
 from qsync.replica import Replica as Core
-from qsync.sim import unseen
+from qsync.sim import strangers, unseen
 from qsync.sim.disk import forgetful
 
 Remodel = Callable[[Core], None]
@@ -237,5 +237,6 @@ MUTANTS: dict[str, Callable[[Node], None]] = {
     "validation_skipped": partial(_in_core, unseen.validation_skipped),
     "condition_ignored": partial(_in_core, unseen.condition_ignored),
     "refused_after_append": partial(_in_core, unseen.refused_after_append),
+    "pair_ignored": partial(_in_core, strangers.pair_ignored),
 }
 """Name to what it does to a node."""

@@ -40,6 +40,7 @@ FOUND = {
     "validation_skipped": ("transactions", {12}),
     "condition_ignored": ("transactions", {12}),
     "refused_after_append": ("transactions-three", {12}),
+    "pair_ignored": ("lost-vote", {5}),
 }
 
 SMALL = Scope(

@@ -13,6 +13,7 @@ from qsync.core.inputs import (
     PromoteAsked,
     ReadAsked,
     Received,
+    ReplaceAsked,
     RollbackAsked,
     TimerFired,
     WriteFailed,
@@ -212,6 +213,12 @@ def _demote(host: Host, what: object) -> None:
     host.step(DemoteAsked(ticket=OPERATOR, to=Replica(what)))
 
 
+def _replace(host: Host, what: object) -> None:
+    assert isinstance(what, int)
+    host.begin()
+    host.step(ReplaceAsked(ticket=OPERATOR, replica=Replica(what)))
+
+
 _PERFORMERS: dict[str, Callable[[Host, object], None]] = {
     "start": _start,
     "deliver": _deliver,
@@ -229,6 +236,7 @@ _PERFORMERS: dict[str, Callable[[Host, object], None]] = {
     "roll back": _roll_back,
     "promote": _promote,
     "demote": _demote,
+    "replace": _replace,
     "create": clients.create,
     "call": clients.call,
     "fold": clients.fold,
@@ -284,6 +292,7 @@ _DESCRIBERS: dict[str, Callable[[Act], str]] = {
     "read": _reading,
     "reconnect": _reconnecting,
     "demote": lambda act: f"operator: demote to {act.what}",
+    "replace": lambda act: f"operator: replace {act.what} by its new directory",
 }
 _WORDS = {
     "land": "its write is durable",

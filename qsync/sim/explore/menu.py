@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from election.messages import AskVote
 from election.roles import Role
+from qsync.core.progress import Membership
 from qsync.core.ready import TimerKind
 from qsync.sim.explore.acts import A_BEAT, LONG, Act, Alarm, Delivery, Write
 from qsync.sim.explore.cast import Cast
@@ -31,6 +32,7 @@ BOUNDS = (
     "pauses",
     "promotes",
     "demotes",
+    "replaces",
     "calls",
     "asks",
     "folds",
@@ -108,7 +110,15 @@ class Menu:
             return [("folds", Act(me, "fold"))]
         if machine.leader is None:
             return [("promotes", Act(me, "promote"))]
-        return [("demotes", Act(me, "demote", peer)) for peer in host.plan.peers]
+        strangers = [
+            each.peer
+            for each in machine.peers.values()
+            if each.connected and each.membership is Membership.STRANGER
+        ]
+        return [
+            *[("demotes", Act(me, "demote", peer)) for peer in host.plan.peers],
+            *[("replaces", Act(me, "replace", peer)) for peer in strangers],
+        ]
 
     def writable(self, state: int) -> bool:
         """A client's transaction would be taken there."""

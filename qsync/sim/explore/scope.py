@@ -46,8 +46,6 @@ class Scope:
     """Asked for its vote, a node may still be loyal to its leader; else it never is."""
     unheard: frozenset[str] = field(default_factory=lambda: frozenset({"Heartbeat", "Heard"}))
     fencing: Fencing = Fencing.OFF
-    replace: str = "manual"
-    """Whether a leader gives the place of a voter to its new directory by itself."""
 
     def config(self, me: Replica, voters: tuple[Replica, ...]) -> CoreConfig:
         """What a node is configured with."""
@@ -60,7 +58,7 @@ class Scope:
             synchro_timeout=0.0,
             election_timeout=5.0,
             replication_timeout=1.0,
-            replace=self.replace,
+            replace="manual",
         )
 
     @property
