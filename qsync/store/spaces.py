@@ -172,7 +172,7 @@ class SpaceStore:
         Folds in between are fine. Raises Rebuilding when a row was changed, lost or added.
         """
         scrub = self._scrub = self._scrub or _Scrub()
-        rows = self._forward(scrub.at, _END, rows_max, scrub.at)
+        rows = self._opened(self._forward(scrub.at, _END, rows_max, scrub.at))
         seen = Changes()
         for key, value in rows:
             seen.put(key, seals.seal(key, value))
@@ -227,12 +227,15 @@ class SpaceStore:
             self._view = None
 
     def _stored(self, lo: bytes, hi: bytes, *, reverse: bool) -> Iterator[tuple[bytes, bytes]]:
-        """Stored rows with `lo <= key < hi`, read in growing chunks."""
+        """Rows with `lo <= key < hi`, read in growing chunks; who stops early verifies no more."""
         size, seen = _CHUNK_FIRST, None
         fetch = self._backward if reverse else self._forward
         while lo < hi:
             chunk = fetch(lo, hi, size, seen)
-            yield from chunk
+            for key, stored in chunk:
+                if crc32(stored, crc32(key)) != RESIDUE:
+                    raise self._lost("the checksum of a row does not hold")
+                yield key, stored[:-SEAL_SIZE]
             if len(chunk) < size:
                 return
             seen = chunk[-1][0]
@@ -242,7 +245,7 @@ class SpaceStore:
     def _forward(
         self, lo: bytes, hi: bytes, size: int, seen: bytes | None
     ) -> list[tuple[bytes, bytes]]:
-        """Up to `size` rows from `lo` on, without the one that was `seen`."""
+        """Up to `size` stored rows from `lo` on, without the one that was `seen`."""
         found: list[tuple[bytes, bytes]] = []
         try:
             with (self._view or self._begin()).cursor(db=self._rows) as cursor:
@@ -257,12 +260,12 @@ class SpaceStore:
                         break
         except (lmdb.Error, StoreError) as error:
             raise self._lost(str(error)) from error
-        return self._opened(found)
+        return found
 
     def _backward(
         self, lo: bytes, hi: bytes, size: int, _seen: bytes | None
     ) -> list[tuple[bytes, bytes]]:
-        """Up to `size` rows below `hi`, last first."""
+        """Up to `size` stored rows below `hi`, last first."""
         found: list[tuple[bytes, bytes]] = []
         try:
             with (self._view or self._begin()).cursor(db=self._rows) as cursor:
@@ -275,7 +278,7 @@ class SpaceStore:
                         break
         except (lmdb.Error, StoreError) as error:
             raise self._lost(str(error)) from error
-        return self._opened(found)
+        return found
 
     def _opened(self, rows: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         """Their values, if all of them verify."""
