@@ -320,7 +320,7 @@ class NodeSample:
             limbo=LimboSample.read(fields.mapping(answer, "synchro")),
             nodes=_members(answer),
             peers=tuple(PeerSample.read(each) for each in fields.maps(answer, "peers")),
-            lost=fields.integer(fields.mapping(answer, "lost"), "count"),
+            lost=fields.integer(fields.mapping(answer, "lost"), "entries"),
             disk=DiskSample.read(fields.mapping(answer, "disk")),
             spaces=SpacesSample.read(fields.mapping(answer, "spaces")),
             latency=Spread.read(fields.mapping(answer, "latency")),

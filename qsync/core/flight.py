@@ -22,21 +22,26 @@ class Flight:
         self._writes = 0
         self._cut_above: Index | None = None
         self._cut_reason = ""
+        self._cut_answered = 0
 
     @property
     def under_way(self) -> bool:
         """A Write was taken and has not ended."""
         return self._write is not None
 
-    def cut(self, above: Index, reason: str) -> None:
-        """The log ends at `above` now; the disk must follow if it has more, or is about to."""
+    def cut(self, above: Index, reason: str, answered: int) -> None:
+        """The log ends at `above` now; the disk must follow if it has more, or is about to.
+
+        `answered`: so many asynchronous transactions of the tail were shown here.
+        """
         on_disk = max(self.written, self._reach)
         if on_disk > above:
-            self._must_cut(above, reason)
+            self._must_cut(above, reason, answered)
         self.written = min(self.written, above)
         self._good_to = min(self._good_to, above)
 
-    def _must_cut(self, above: Index, reason: str) -> None:
+    def _must_cut(self, above: Index, reason: str, answered: int) -> None:
+        self._cut_answered += answered
         if self._cut_above is None or above < self._cut_above:
             self._cut_above, self._cut_reason = above, reason
 
@@ -53,12 +58,13 @@ class Flight:
             id=self._writes,
             cut_above=self._cut_above,
             cut_reason=self._cut_reason,
+            cut_answered=self._cut_answered,
             entries=entries(Index(self.written + 1), last),
             ballot=ballot,
             confirmed=confirmed,
         )
         self._reach = self._good_to = last
-        self._cut_above = None
+        self._cut_above, self._cut_answered = None, 0
         return self._write
 
     def wrote(self, write_id: int) -> Write:
@@ -71,7 +77,7 @@ class Flight:
         """Nothing of the Write may be relied on; the next one has it all again."""
         write = self._end(write_id)
         if write.cut_above is not None:
-            self._must_cut(write.cut_above, write.cut_reason)
+            self._must_cut(write.cut_above, write.cut_reason, write.cut_answered)
 
     def _end(self, write_id: int) -> Write:
         write = self._write

@@ -217,13 +217,14 @@ class Ledger:
         """The tail above conflicts with the leader's log: it goes to the archive."""
         assert above >= self.limbo.confirmed
         assert above < self.log.last
+        answered = self._answered_above(above)
         fields = {
             "above": above,
             "entries": self.log.last - above,
-            "asynchronous": self._answered_above(above),
+            "asynchronous": answered,
             "why": reason,
         }
-        self.flight.cut(above, reason)
+        self.flight.cut(above, reason, answered)
         reopened = self.limbo.stretch_at(above)
         self.configurations.cut(above)
         self.log.cut(above)

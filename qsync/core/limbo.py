@@ -77,6 +77,11 @@ class Limbo:
         """What is at or below it and not rolled back may be read, given a log up to `last`."""
         return Index(self.queue[0].index - 1) if self.queue else last
 
+    def recovered(self, now: float) -> None:
+        """What waits was read back from the disk: by this clock it waits since now."""
+        if self.queue:
+            self._births = deque([(self.queue[0].index, now)])
+
     # -- entries, in log order
 
     def transaction(self, entry: Entry, now: float) -> None:

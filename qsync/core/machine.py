@@ -84,7 +84,8 @@ class Machine:
         )
 
     def start(self) -> None:
-        """Arm the first timers."""
+        """Arm the first timers; call `clock` before."""
+        self.ledger.limbo.recovered(self.ledger.now)
         self.raft.start()
         self.out.arm(TimerKind.HEARTBEAT, self.config.replication_timeout)
         self.follow_raft()

@@ -50,6 +50,8 @@ class Write:
     id: int
     cut_above: Index | None
     cut_reason: str
+    cut_answered: int = 0
+    """How many of what is cut were asynchronous, and shown here: for people."""
     entries: list[Entry]
     ballot: Ballot
     confirmed: Index

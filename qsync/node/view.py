@@ -276,11 +276,15 @@ def faults(node: "Node") -> list[dict[str, object]]:
 
 
 def lost(node: "Node") -> dict[str, object]:
-    """Tails that were cut off this node and are kept in its archive."""
+    """Tails that were cut off this node and are kept in its archive.
+
+    `count`: asynchronous transactions of them that had been shown here, so they were answered;
+    `entries`: all, also what was never answered.
+    """
     try:
         kept = node.tails()
     except StoreError as error:  # a disk that is gone; the rest of the status is worth telling
-        return {"count": 0, "tails": [], "error": str(error)}
+        return {"count": 0, "entries": 0, "tails": [], "error": str(error)}
     tails = [
         {
             "number": tail.number,
@@ -289,10 +293,12 @@ def lost(node: "Node") -> dict[str, object]:
             "term": int(tail.term),
             "time": tail.time,
             "reason": tail.reason,
+            "asynchronous": tail.answered,
         }
         for tail in kept
     ]
     return {
-        "count": sum(int(str(t["last"])) - int(str(t["first"])) + 1 for t in tails),
+        "count": sum(tail.answered for tail in kept),
+        "entries": sum(int(tail.last) - int(tail.first) + 1 for tail in kept),
         "tails": tails[-20:],
     }

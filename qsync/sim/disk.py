@@ -138,6 +138,7 @@ def forgetful(write: Write) -> Write:
         id=write.id,
         cut_above=write.cut_above,
         cut_reason=write.cut_reason,
+        cut_answered=write.cut_answered,
         entries=write.entries,
         ballot=ballot,
         confirmed=write.confirmed,

@@ -12,6 +12,7 @@ from qsync.store.contract import Tail
 from qsync.store.environment import sync_directory
 
 # first, last, term of the cut, wall-clock seconds, length of the reason; reason and batch follow.
+# Behind the reason, after a NUL, stands how many asynchronous transactions had been answered.
 _HEAD = struct.Struct(">QQQdI")
 KEY = struct.Struct(">Q")
 SUFFIX = ".tail"
@@ -19,7 +20,7 @@ SUFFIX = ".tail"
 
 def pack(tail: Tail) -> bytes:
     """The stored form; the number is its key."""
-    reason = tail.reason.encode()
+    reason = f"{tail.reason}\0{tail.answered}".encode()
     head = _HEAD.pack(tail.first, tail.last, tail.term, tail.time, len(reason))
     return b"".join((head, reason, tail.raw))
 
@@ -30,14 +31,16 @@ def unpack(number: int, stored: bytes) -> Tail:
         raise Damaged(f"archived tail {number} is torn")
     first, last, term, time, length = _HEAD.unpack_from(stored)
     end = _HEAD.size + length
+    reason, _, answered = stored[_HEAD.size : end].decode(errors="replace").partition("\0")
     return Tail(
         number=number,
         first=Index(first),
         last=Index(last),
         term=Term(term),
         time=time,
-        reason=stored[_HEAD.size : end].decode(errors="replace"),
+        reason=reason,
         raw=stored[end:],
+        answered=int(answered) if answered.isdecimal() else 0,
     )
 
 

@@ -68,6 +68,8 @@ class Tail:
     time: float
     reason: str
     raw: bytes
+    answered: int = 0
+    """How many of the entries were asynchronous transactions that had been shown here."""
 
 
 class Log(Protocol):

@@ -291,6 +291,7 @@ class LmdbLog:
             time=self._wall(),
             reason=write.cut_reason,
             raw=b"".join(parts),
+            answered=write.cut_answered,
         )
         txn.put(archive.KEY.pack(number), archive.pack(tail), db=tails)
 

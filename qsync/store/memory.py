@@ -178,6 +178,7 @@ class MemoryLog:
                 time=self._wall(),
                 reason=write.cut_reason,
                 raw=raw,
+                answered=write.cut_answered,
             )
         )
         del self._rows[at:]

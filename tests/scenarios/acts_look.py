@@ -53,11 +53,12 @@ def show(stage: Stage, words: list[str]) -> None:
 
 @act
 def archive(stage: Stage, words: list[str]) -> None:
-    """archive N: the tails cut off node N."""
+    """archive N: the tails cut off node N, and how much of them had been answered."""
     actor = stage.actors[int(words[0])]
     for tail in actor.log.archived():
         entries = " | ".join(said.describe(entry) for entry in decode(tail.raw))
-        stage.say(f"{actor.me}: cut {entries}")
+        answered = f"; {tail.answered} of them answered already" if tail.answered else ""
+        stage.say(f"{actor.me}: cut {entries}{answered}")
 
 
 @act

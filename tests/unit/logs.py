@@ -62,6 +62,7 @@ def write(
         id=1,
         cut_above=None if cut_above is None else Index(cut_above),
         cut_reason="" if cut_above is None else "another leader has another entry",
+        cut_answered=0 if cut_above is None else 3,
         entries=entries or [],
         ballot=ballot,
         confirmed=Index(confirmed),

@@ -188,7 +188,7 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
     ("limbo-room", W, "n1", "90 of 100 trans", lambda: facts({1: limbo(len=90)})),
     ("limbo-room", W, "n1", "900 of 1000 bytes", lambda: facts({1: limbo(size=900)})),
     ("nothing-lost", W, "n2", "were cut", lambda: facts({2: counted(lost_async=3)})),
-    ("nothing-lost", N, "n2", "keeps 2", lambda: facts({2: {"lost": {"count": 2}}})),
+    ("nothing-lost", N, "n2", "keeps 2", lambda: facts({2: {"lost": {"entries": 2}}})),
     (
         "rolled-back",
         N,

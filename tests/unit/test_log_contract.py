@@ -69,7 +69,7 @@ def test_a_cut_inside_a_batch_keeps_its_beginning_and_archives_the_rest(
     assert contents(again) == made[:4] + other
     (tail,) = again.archived()
     assert (tail.number, tail.first, tail.last, tail.term, tail.time) == (1, 5, 10, 2, 7.0)
-    assert tail.reason == "another leader has another entry"
+    assert (tail.reason, tail.answered) == ("another leader has another entry", 3)
     assert record.decode(tail.raw) == made[4:]
 
 

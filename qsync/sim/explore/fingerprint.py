@@ -34,6 +34,8 @@ LEFT_OUT: dict[tuple[str, str], str] = {
     ("Write", "id"): "the same",
     ("Write", "cut_reason"): "for people",
     ("Flight", "_cut_reason"): "for people",
+    ("Write", "cut_answered"): "for people",
+    ("Flight", "_cut_answered"): "for people",
     ("Waiters", "_seen_at"): "between two turns it is the ledger's present state, or of no use",
     ("Host", "me"): "the node's place in the cluster says it",
     ("Host", "now"): "times are taken relative to it",
