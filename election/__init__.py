@@ -10,6 +10,7 @@ from election.messages import (
     Nay,
     Position,
     Replica,
+    Resigned,
     Term,
     Vote,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "QuorumError",
     "Raft",
     "Replica",
+    "Resigned",
     "Role",
     "Term",
     "Timer",

@@ -2,7 +2,15 @@
 
 from typing import assert_never
 
-from election.messages import AskVote, Ballot, CampaignNow, ElectionMessage, Position, Vote
+from election.messages import (
+    AskVote,
+    Ballot,
+    CampaignNow,
+    ElectionMessage,
+    Position,
+    Resigned,
+    Vote,
+)
 from election.raft import Raft
 from election.tally import Tally
 
@@ -25,6 +33,8 @@ def message(said: ElectionMessage) -> str:
             return line + _flags(pre=said.pre)
         case CampaignNow():
             return f"campaign_now term={said.term} leader={said.leader}"
+        case Resigned():
+            return f"resigned term={said.term} leader={said.leader}"
         case _:
             assert_never(said)
 

@@ -83,4 +83,12 @@ class CampaignNow:
     leader: Replica
 
 
-ElectionMessage = AskVote | Vote | CampaignNow
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resigned:
+    """The leader leads no more, and will not again in this term: nobody owes it loyalty."""
+
+    term: Term
+    leader: Replica
+
+
+ElectionMessage = AskVote | Vote | CampaignNow | Resigned

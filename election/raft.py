@@ -13,12 +13,13 @@ from election.messages import (
     Nay,
     Position,
     Replica,
+    Resigned,
     Term,
     Vote,
 )
 from election.quorum import majority
 from election.ready import Alarm, ElectionReady, Timer
-from election.roles import Mode, Role, Timing
+from election.roles import GONE_EARLIEST_S, GONE_LATEST_S, Mode, Role, Timing
 
 __all__ = ["Alarm", "ElectionReady", "Fencing", "Mode", "Raft", "Role", "Timer", "Timing"]
 
@@ -56,6 +57,8 @@ class Raft(Campaign):
         )
         self._handed: tuple[Term, Replica] | None = None
         self._lease_void: Term | None = None
+        self.resigned: Term | None = None
+        """The term in which this node led last, if it gave that up by itself."""
 
     @property
     def transferring(self) -> Replica | None:
@@ -104,6 +107,8 @@ class Raft(Campaign):
                 self._count(message)
             case CampaignNow():
                 self._take_over(message)
+            case Resigned():
+                self._released(message)
             case _:
                 assert_never(message)
 
@@ -154,13 +159,25 @@ class Raft(Campaign):
             self._handed = None
             self.out.disarm(Alarm.TRANSFER)
 
+    def resign(self, why: str) -> None:
+        """Stop leading, keep the term, and say so to all, so that nobody waits to miss us.
+
+        The word ends the promises of the voters, which only the leader's own may do; it is sent
+        when we serve nothing and will not lead again in this term (membership.md M11 f, i).
+        """
+        if self.role is not Role.LEADER:
+            return
+        super().resign(why)
+        self.resigned = self.term
+        for peer in self.voters:
+            if peer != self.me:
+                self.out.send(peer, Resigned(term=self.term, leader=self.me))
+
     def set_mode(self, mode: Mode) -> None:
-        """Take part in another way. Off and voter stop leading at once, manual goes on."""
+        """Take part in another way. Who leads and must not by it is to hand over, or to resign."""
         if mode is self.mode:
             return
         self.mode = mode
-        if mode is Mode.OFF or mode is Mode.VOTER:
-            self.resign(f"mode_{mode}")
         if self._poll is not None and (mode is Mode.VOTER or not self._poll.promoted):
             self._become(Role.FOLLOWER, None)
             self._arm_election()
@@ -226,3 +243,13 @@ class Raft(Campaign):
             return
         if self.mode is not Mode.VOTER and self._may_lead():
             self._campaign(promoted=True, transfer=True)
+
+    def _released(self, said: Resigned) -> None:
+        """Our leader says itself that it leads no more: promises to it are over."""
+        if not self.observe(said.term, None) or said.leader != self.leader:
+            return
+        self.out.note("leader_resigned", term=self.term, leader=said.leader)
+        self._become(Role.FOLLOWER, None)
+        self.loyal_until = self.now
+        if self._may_campaign():
+            self.out.arm(Alarm.ELECTION, GONE_EARLIEST_S, GONE_LATEST_S)

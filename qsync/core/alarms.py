@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from qsync.core import operate, replacing
+from qsync.core import handover, operate, replacing
 from qsync.core.ready import TimerKind
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def _beat(machine: "Machine") -> None:
         return
     if machine.disk.stuck > machine.config.disconnect_timeout:
         # protocol.md section 2: heartbeats depend on the disk being alive.
-        machine.raft.resign(f"the log writer has not completed for {machine.disk.stuck:.3f} s")
+        handover.leave(machine, f"the log writer has not completed for {machine.disk.stuck:.3f} s")
         return
     leader.resend_stalled()
     replacing.automatic(machine)

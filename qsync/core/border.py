@@ -13,6 +13,7 @@ from election.messages import (
     AskVote,
     CampaignNow,
     Replica,
+    Resigned,
     Term,
     Vote,
 )
@@ -55,7 +56,12 @@ def check(machine: "Machine", peer: Replica, message: Message) -> None:
 def sender(message: Message) -> Replica | None:
     """Who says it, by the message itself; None if it does not tell."""
     match message:
-        case Append(leader=who) | Heartbeat(leader=who) | CampaignNow(leader=who):
+        case (
+            Append(leader=who)
+            | Heartbeat(leader=who)
+            | CampaignNow(leader=who)
+            | Resigned(leader=who)
+        ):
             return who
         case Appended(follower=who) | Heard(follower=who) | AskIndex(follower=who):
             return who

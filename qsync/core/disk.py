@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from election.messages import Ballot
+from qsync.core import handover
 from qsync.core.inputs import LogUnreadable, WriteFailed
 from qsync.core.ledger import Ledger
 from qsync.core.ready import TimerKind, Write
@@ -84,6 +85,6 @@ def failed(machine: "Machine", event: WriteFailed | LogUnreadable) -> None:
         machine.disk.error = machine.disk.error or event.why
         what = "read"
     machine.out.note("disk_failed", why=event.why)
-    if machine.leader is not None:
-        machine.raft.resign(f"the log cannot be {what}: {event.why}")
+    brings = isinstance(event, WriteFailed)
+    handover.leave(machine, f"the log cannot be {what}: {event.why}", brings=brings)
     machine.out.arm(TimerKind.DISK, machine.config.disk_retry_delay)

@@ -1,33 +1,40 @@
 """A leader stops in favour of another node: an operator demoted it, or promoted the other one.
 
-It takes no transactions from the beginning on. How it ends:
+Or it must not lead any more: its mode is another, its disk fails, its process is about to end
+(`leave`). It takes no transactions from the beginning on. How it ends:
 
-    the successor is elected           done
-    deposed otherwise                  done: it leads no more
-    timer, connection to it lost       refused, and this node leads on
+                                       asked for                   leaving
+    the successor is elected           done                        done
+    deposed otherwise                  done: it leads no more      done
+    timer, connection to it lost       refused, leads on           the next one; without one
+                                                                   it resigns, and says so to all
+    it must not lead any more          goes on as a leaving
 
 Two timers, one at a time: `hand_over` until the successor was told to campaign, then the election's
 own `transfer`. Nothing is appended between the telling and the end, and with the telling the lease
 of the term is over for good (membership.md M11 f).
 """
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from election.messages import Replica
 from qsync.core.leader import Leader
 from qsync.core.messages import Standing
 from qsync.core.ready import Ticket, TimerKind
-from qsync.core.stopping import HandOver
+from qsync.core.stopping import GivingUp, HandOver
 
 if TYPE_CHECKING:
     from qsync.core.machine import Machine
 
 
-def begin(machine: "Machine", leader: Leader, to: Replica, *, why: str) -> HandOver:
+def begin(
+    machine: "Machine", leader: Leader, to: Replica, *, patience: float | None = None
+) -> HandOver:
     """Stop writing and bring `to` to our last entry."""
     assert leader.stopping is None
-    going = HandOver(to=to, why=why, patience=machine.config.election_timeout)
-    leader.stopping = going
+    patience = machine.config.election_timeout if patience is None else patience
+    leader.stopping = going = HandOver(to=to, patience=patience)
     machine.out.note("handing_over", to=to)
     machine.out.arm(TimerKind.HAND_OVER, going.patience)
     return going
@@ -37,7 +44,7 @@ def asked(machine: "Machine", leader: Leader, candidate: Replica) -> None:
     """A follower was told to lead. If we cannot reach it, it asks the others after a while."""
     progress = leader.followers.get(candidate)
     if progress is not None and progress.connected and leader.stopping is None:
-        begin(machine, leader, candidate, why="promoted")
+        begin(machine, leader, candidate)
 
 
 def advance(machine: "Machine", leader: Leader, going: HandOver) -> None:
@@ -46,8 +53,12 @@ def advance(machine: "Machine", leader: Leader, going: HandOver) -> None:
         if machine.raft.transferring is None:
             _failed(machine, leader, going, "did not take over in time")
         return
-    progress = leader.followers[going.to]
-    if progress.match == machine.ledger.log.last and leader.established:
+    progress = leader.followers.get(going.to)
+    if progress is None or going.to not in machine.raft.voters:
+        _failed(machine, leader, going, "is not a voter any more")
+        return
+    # Who leaves does not wait for a quorum to ack its PROMOTE: its own log is all there is to hand.
+    if progress.match == machine.ledger.log.last and (leader.established or going.leaving):
         going.told = True
         machine.out.disarm(TimerKind.HAND_OVER)
         machine.raft.hand_over(going.to, within=going.patience)
@@ -76,17 +87,68 @@ def _failed(machine: "Machine", leader: Leader, going: HandOver, why: str) -> No
     leader.stopping = None
     for ticket in going.tickets:
         machine.answer(ticket, f"node {going.to} {why}")
+    if going.leaving:
+        _leave_to_next(machine, leader, going.leaving, going.tried)
+
+
+# -- who must not lead any more
+
+
+def leave(machine: "Machine", why: str, *, brings: bool = True) -> None:
+    """Hand over to the best successor, or resign. Begun once, however often it is asked for.
+
+    One that `brings` nobody anything any more can hand over to who has its whole log.
+    """
+    leader = machine.leader
+    if leader is None:
+        return
+    going = leader.stopping
+    if going is None:
+        machine.out.note("leaving", why=why)
+        if not brings and not _is_whole_elsewhere(machine, leader):
+            _resign(machine, why)
+            return
+        _leave_to_next(machine, leader, why, frozenset())
+    elif isinstance(going, GivingUp):
+        _resign(machine, why)
+    elif not going.leaving:
+        machine.out.note("leaving", why=why)
+        going.leaving, going.tried = why, frozenset({going.to})
+
+
+def _leave_to_next(machine: "Machine", leader: Leader, why: str, tried: frozenset[Replica]) -> None:
+    to = successor(machine, leader, but=tried)
+    if to is None:
+        _resign(machine, why)
+        return
+    # Nothing can be written meanwhile, and there are others: not as patient as with an operator.
+    patience = min(machine.config.replication_timeout, machine.config.election_timeout)
+    going = begin(machine, leader, to, patience=patience)
+    going.leaving, going.tried = why, tried | {to}
+
+
+def _is_whole_elsewhere(machine: "Machine", leader: Leader) -> bool:
+    to = successor(machine, leader)
+    return to is not None and leader.followers[to].match == machine.ledger.log.last
+
+
+def _resign(machine: "Machine", why: str) -> None:
+    machine.raft.resign(why)
+    machine.follow_raft()
 
 
 # -- who may lead
 
 
-def successor(machine: "Machine", leader: Leader) -> Replica | None:
+def successor(
+    machine: "Machine", leader: Leader, *, but: Collection[Replica] = ()
+) -> Replica | None:
     """The best: able and willing by itself, and furthest."""
     able = [
         each
         for each in leader.followers.values()
         if leader.standings.get(each.peer) is Standing.CANDIDATE
+        and each.peer not in but
         and unfit(machine, leader, each.peer) is None
     ]
     return max(able, key=lambda each: (each.match, -each.peer)).peer if able else None
@@ -118,4 +180,4 @@ def demote(machine: "Machine", leader: Leader, ticket: Ticket, to: Replica) -> N
     if refused is not None:
         machine.answer(ticket, refused)
     else:
-        begin(machine, leader, to, why="demoted").tickets.append(ticket)
+        begin(machine, leader, to).tickets.append(ticket)

@@ -118,6 +118,13 @@ class ReplaceAsked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeaveAsked:
+    """The node must not lead any more: one that may lead takes over."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
     """The client of this ticket is gone or has been told "unknown". Rolls nothing back."""
 
@@ -137,5 +144,6 @@ Input = (
     | DemoteAsked
     | RollbackAsked
     | ReplaceAsked
+    | LeaveAsked
     | Forgotten
 )

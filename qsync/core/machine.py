@@ -153,6 +153,7 @@ class Machine:
                 | happened.DemoteAsked()
                 | happened.RollbackAsked()
                 | happened.ReplaceAsked()
+                | happened.LeaveAsked()
             ):
                 operate.asked(self, event)
             case happened.Forgotten():

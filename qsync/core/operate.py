@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, assert_never
 from election.messages import CampaignNow, Index, Replica, Term
 from election.roles import Mode
 from qsync.core import giveup, handover, promotion, replacing
-from qsync.core.inputs import DemoteAsked, PromoteAsked, ReplaceAsked, RollbackAsked
+from qsync.core.inputs import (
+    DemoteAsked,
+    LeaveAsked,
+    PromoteAsked,
+    ReplaceAsked,
+    RollbackAsked,
+)
 from qsync.core.leader import Leader
 from qsync.core.promotion import Promotion
 from qsync.core.ready import Ticket, TimerKind
@@ -33,8 +39,6 @@ class Operations:
         self.replacing = replacing.Replacing()
         self.rolling_back: list[tuple[Index, Term, Ticket]] = []
         """Places of ROLLBACK records, and who waits until they are definite."""
-        self.given_up: Term | None = None
-        """The term in which this node led and was demoted; it never leads in that term again."""
         self._asks: dict[Ticket, tuple[Replica, int]] = {}
         self._next_ask = -1
 
@@ -62,9 +66,10 @@ def forget(machine: "Machine", ticket: Ticket) -> None:
 
 
 def asked(
-    machine: "Machine", event: PromoteAsked | DemoteAsked | RollbackAsked | ReplaceAsked
+    machine: "Machine",
+    event: PromoteAsked | DemoteAsked | RollbackAsked | ReplaceAsked | LeaveAsked,
 ) -> None:
-    """An operator asks."""
+    """An operator asks, or whoever stops the process."""
     match event:
         case PromoteAsked():
             promotion.promote(machine, event.ticket)
@@ -74,6 +79,8 @@ def asked(
             roll_back(machine, event.ticket)
         case ReplaceAsked():
             replacing.asked(machine, event)
+        case LeaveAsked():
+            handover.leave(machine, event.why)
         case _:
             assert_never(event)
 
@@ -112,7 +119,7 @@ def asked_hand_over(machine: "Machine", candidate: Replica) -> None:
     """A follower was told to lead."""
     if machine.leader is not None:
         handover.asked(machine, machine.leader, candidate)
-    elif machine.operations.given_up == machine.term:
+    elif machine.raft.resigned == machine.term:
         # It does not know yet that nobody leads; need not wait until it misses us, either.
         machine.out.send(candidate, CampaignNow(term=machine.term, leader=machine.config.me))
 
@@ -157,8 +164,6 @@ def deposed(machine: "Machine", leader: Leader) -> None:
     machine.out.disarm(TimerKind.HAND_OVER)
     machine.out.disarm(TimerKind.DEMOTION)
     going = leader.stopping
-    if isinstance(going, GivingUp) and going.recorded:
-        machine.operations.given_up = leader.term
     for ticket in going.tickets if going is not None else ():
         machine.answer(ticket)
     promotion.deposed(machine, leader)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
-from election.messages import AskVote, CampaignNow, Vote
+from election.messages import AskVote, CampaignNow, Resigned, Vote
 from election.roles import Mode
 from qsync.core import membership, operate, reading
 from qsync.core.inputs import Connected, Disconnected, Received
@@ -31,7 +31,7 @@ def received(machine: "Machine", event: Received) -> None:
         return
     if isinstance(message, Vote) and not membership.names(machine, peer, event.instance):
         return  # Counted by pair: a vote of another directory is nobody's (membership.md M1 d).
-    if isinstance(message, AskVote | Vote | CampaignNow):
+    if isinstance(message, AskVote | Vote | CampaignNow | Resigned):
         # The same batch may have moved the end of our log.
         machine.raft.grew(machine.ledger.log.position)
         machine.raft.received(message)

@@ -4,7 +4,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from election.raft import Timing
-from qsync.core import membership
+from election.roles import Mode
+from qsync.core import handover, membership
 from qsync.core.config import CoreConfig
 from qsync.core.ready import TimerKind
 
@@ -27,6 +28,8 @@ def reconfigure(machine: "Machine", config: CoreConfig) -> None:
         raft.set_fencing(config.fencing, timing=timing)
     if config.mode is not before.mode:
         raft.set_mode(config.mode)
+        if config.mode is Mode.OFF or config.mode is Mode.VOTER:
+            handover.leave(machine, f"mode_{config.mode}")
     if config.replication_timeout != before.replication_timeout:
         machine.out.arm(TimerKind.HEARTBEAT, config.replication_timeout)
     # The oldest transaction may be due sooner now; the timer is armed anew for the next batch.

@@ -10,18 +10,17 @@ from qsync.core.ready import Ticket
 class HandOver:
     """It brings `to` up to its own last entry and then tells it to campaign (`told`).
 
-    `tickets`: who asked for it by `demote`; nobody, if the successor itself did. `leaving`: this
-    node must not lead any more, so when `to` does not take over it stops leading all the same;
-    `tried`: those who did not take over.
+    `tickets`: who asked for it by `demote`; nobody, if the successor itself did. `leaving`: why
+    this node must not lead any more, if so; then it stops leading also when `to` does not take
+    over. `tried`: those who did not.
     """
 
     to: Replica
-    why: str
     patience: float
     tickets: list[Ticket] = field(default_factory=list)
     told: bool = False
-    leaving: bool = False
-    tried: set[Replica] = field(default_factory=set)
+    leaving: str = ""
+    tried: frozenset[Replica] = frozenset()
 
 
 @dataclass(slots=True, kw_only=True)

@@ -65,12 +65,13 @@ def fenced(*, term: int) -> Reason:
     )
 
 
-def transfer(*, to: int) -> Reason:
+def transfer(*, to: int, leaving: bool) -> Reason:
     """A planned switchover is under way."""
+    then = "another is tried, or elected" if leaving else "this node leads on"
     return Reason(
         why=Why.TRANSFER,
         text=f"leadership is being handed to node {to}",
-        lifts="it takes over; if it does not in time, this node leads on",
+        lifts=f"it takes over; if it does not in time, {then}",
     )
 
 
@@ -146,8 +147,8 @@ def reasons_of(machine: "Machine") -> Iterator[Reason]:
 
 def _stops(stopping: Stopping) -> Reason:
     match stopping:
-        case HandOver(to=to):
-            return transfer(to=to)
+        case HandOver(to=to, leaving=leaving):
+            return transfer(to=to, leaving=bool(leaving))
         case GivingUp():
             return DEMOTED
         case _:

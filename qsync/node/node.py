@@ -24,6 +24,7 @@ from qsync.node.desk import Desk
 from qsync.node.doors import connections_allowed
 from qsync.node.expiry import Expiry
 from qsync.node.folding import Folding
+from qsync.node.leaving import leave
 from qsync.node.links import Links
 from qsync.node.loop import Loop
 from qsync.node.reactor import Reactor
@@ -355,7 +356,7 @@ def not_listening(option: str, address: Address, error: OSError) -> ConfigError:
 
 @asynccontextmanager
 async def open_node(config: NodeConfig) -> AsyncIterator[Node]:
-    """Open the directory, listen and serve; close in order at the end.
+    """Open the directory, listen and serve; hand over what it leads and close at the end.
 
     Raises StoreError (locked, foreign, full, damaged...), or ConfigError, also for an address
     that is in use.
@@ -371,6 +372,7 @@ async def open_node(config: NodeConfig) -> AsyncIterator[Node]:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(node.serve)
             yield node
+            await leave(node)
             nursery.cancel_scope.cancel()
     finally:
         node.close()

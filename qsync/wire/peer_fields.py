@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final, assert_never
 
-from election.messages import AskVote, CampaignNow, Index, Nay, Position, Vote
+from election.messages import AskVote, CampaignNow, Index, Nay, Position, Resigned, Vote
 from qsync import record
 from qsync.core.messages import (
     Append,
@@ -30,8 +30,9 @@ HEARD: Final = 7
 ASK_INDEX: Final = 8
 READ_INDEX: Final = 9
 ASK_HAND_OVER: Final = 10
+RESIGNED: Final = 11
 
-RareMessage = AskVote | Vote | CampaignNow | AskIndex | ReadIndex | AskHandOver
+RareMessage = AskVote | Vote | CampaignNow | Resigned | AskIndex | ReadIndex | AskHandOver
 
 
 def fields_of(message: RareMessage) -> list[object]:
@@ -43,6 +44,8 @@ def fields_of(message: RareMessage) -> list[object]:
             return [VOTE, term, asked, who, pre, granted, nay.value if nay else None]
         case CampaignNow(term=term, leader=leader):
             return [CAMPAIGN_NOW, term, leader]
+        case Resigned(term=term, leader=leader):
+            return [RESIGNED, term, leader]
         case AskIndex(term=term, follower=who, ask=ask):
             return [ASK_INDEX, term, who, ask]
         case ReadIndex(term=term, ask=ask, place=at):
@@ -99,6 +102,10 @@ def _vote(fields: cbor.Fields) -> Vote:
 
 def _campaign_now(fields: cbor.Fields) -> CampaignNow:
     return CampaignNow(term=fields.led_term(), leader=fields.replica())
+
+
+def _resigned(fields: cbor.Fields) -> Resigned:
+    return Resigned(term=fields.led_term(), leader=fields.replica())
 
 
 def _append(fields: cbor.Fields) -> Append:
@@ -184,6 +191,7 @@ _READERS: Final[dict[int, Callable[[cbor.Fields], Message]]] = {
     ASK_VOTE: _ask_vote,
     VOTE: _vote,
     CAMPAIGN_NOW: _campaign_now,
+    RESIGNED: _resigned,
     APPEND: _append,
     APPENDED: _appended,
     HEARTBEAT: _heartbeat,

@@ -10,7 +10,7 @@ from typing import Final, assert_never
 
 import cbor2
 
-from election.messages import AskVote, CampaignNow, Replica, Vote
+from election.messages import AskVote, CampaignNow, Replica, Resigned, Vote
 from qsync import record
 from qsync.core.messages import (
     Append,
@@ -60,7 +60,15 @@ def encode(message: Message) -> bytes:
             return encode_append(message, record.encode(message.entries))
         case Appended() | Heartbeat() | Heard():
             return seal(_encode_answer(message))
-        case AskVote() | Vote() | CampaignNow() | AskIndex() | ReadIndex() | AskHandOver():
+        case (
+            AskVote()
+            | Vote()
+            | CampaignNow()
+            | Resigned()
+            | AskIndex()
+            | ReadIndex()
+            | AskHandOver()
+        ):
             return seal(cbor2.dumps(fields_of(message)))
         case _:
             assert_never(message)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from weakref import WeakKeyDictionary
 
 from election import describe
-from election.messages import AskVote, CampaignNow, Index, Position, Replica, Term, Vote
+from election.messages import AskVote, CampaignNow, Index, Position, Replica, Resigned, Term, Vote
 from qsync.core.messages import (
     Append,
     Appended,
@@ -33,7 +33,7 @@ def mail(stage: Stage, words: list[str]) -> None:
 
 def _shown(message: Message) -> str:
     match message:
-        case AskVote() | Vote() | CampaignNow():
+        case AskVote() | Vote() | CampaignNow() | Resigned():
             return describe.message(message)
         case Append():
             reach = f"entries {message.prev_index + 1}..{message.last}"
@@ -65,7 +65,7 @@ def forge(stage: Stage, words: list[str]) -> None:
     """forge A B KIND [FIELD=NUMBER|WORD ...]: a message that A never sent is on its way to B.
 
     KIND is ask_vote (`term` `log=TERM:INDEX` `pre` `transfer`), vote (`term` `asked` `pre`),
-    heartbeat or campaign_now (`term`).
+    heartbeat, campaign_now or resigned (`term`).
     """
     link = (int(words[0]), int(words[1]))
     given = dict(word.partition("=")[::2] for word in words[3:])
@@ -105,11 +105,16 @@ def _campaign_now(by: Replica, given: Mapping[str, str]) -> Message:
     return CampaignNow(term=Term(int(given["term"])), leader=by)
 
 
+def _resigned(by: Replica, given: Mapping[str, str]) -> Message:
+    return Resigned(term=Term(int(given["term"])), leader=by)
+
+
 FORGERS: Mapping[str, Callable[[Replica, Mapping[str, str]], Message]] = {
     "ask_vote": _ask_vote,
     "vote": _vote,
     "heartbeat": _heartbeat,
     "campaign_now": _campaign_now,
+    "resigned": _resigned,
 }
 
 

@@ -15,6 +15,7 @@ from election.messages import (
     Nay,
     Position,
     Replica,
+    Resigned,
     Term,
     Vote,
 )
@@ -63,6 +64,7 @@ answers: st.SearchStrategy[Message] = st.one_of(
         nay=st.none() | st.sampled_from(Nay),
     ),
     st.builds(CampaignNow, term=led_terms, leader=replicas),
+    st.builds(Resigned, term=led_terms, leader=replicas),
     st.builds(
         Appended,
         term=terms,
@@ -209,6 +211,7 @@ NOBODY_LEADS: list[Message] = [
         transfer=False,
     ),
     CampaignNow(term=Term(0), leader=Replica(1)),
+    Resigned(term=Term(0), leader=Replica(1)),
     Heartbeat(
         term=Term(0), leader=Replica(1), epoch=1, round=1, matched=Index(0), confirmed=Index(0)
     ),

@@ -3,9 +3,9 @@
 import pytest
 
 from election import describe
-from election.messages import CampaignNow, Replica, Term
+from election.messages import CampaignNow, Replica, Resigned, Term
 from election.ready import NOTHING, Alarm
-from election.roles import Mode, Role
+from election.roles import GONE_LATEST_S, Mode, Role
 from tests.unit.electing import (
     RECRUIT,
     A,
@@ -113,20 +113,15 @@ def test_a_promoted_node_asks_those_again_that_were_still_loyal() -> None:
     assert here.nodes[B].term == 2
 
 
-@pytest.mark.parametrize("mode", [Mode.OFF, Mode.VOTER])
-def test_off_and_voter_stop_leading_at_once(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", [Mode.OFF, Mode.VOTER, Mode.MANUAL])
+def test_a_mode_deposes_nobody_by_itself(mode: Mode) -> None:
     here = room()
     leader = here.elect(A)
     leader.set_mode(mode)
-    assert leader.role is Role.FOLLOWER
-    assert leader.ready().deposed
-
-
-def test_manual_goes_on_leading() -> None:
-    here = room()
-    leader = here.elect(A)
-    leader.set_mode(Mode.MANUAL)
-    assert leader.role is Role.LEADER
+    # Who must not lead in it hands over, which takes a leader.
+    leader.hand_over(B)
+    here.pump()
+    assert here.leaders() == [B]
 
 
 def test_a_campaign_ends_when_the_mode_forbids_it() -> None:
@@ -145,6 +140,31 @@ def test_who_resigns_waits_so_that_another_one_gets_the_chance() -> None:
     assert ready.deposed
     assert armed(ready, Alarm.ELECTION).earliest == 1.0
     assert (leader.term, leader.leader, leader.fenced) == (1, None, False)
+
+
+def test_who_resigns_says_so_to_all_and_nobody_waits_until_it_is_missed() -> None:
+    here = room()
+    leader = here.elect(A)
+    follower = here.nodes[B]
+    assert follower.loyal_until > here.now
+    leader.resign("the disk is full")
+    assert leader.resigned == leader.term
+    here.pump()
+    assert (follower.leader, follower.loyal_until) == (None, here.now)
+    alarm = here.timers[B, "election"]
+    assert alarm.latest <= GONE_LATEST_S
+    follower.timer("election")
+    here.pump()
+    assert here.leaders() == [B]
+
+
+def test_a_resignation_of_the_past_or_of_somebody_else_changes_nothing() -> None:
+    raft = make(A)
+    raft.observe(Term(3), C)
+    raft.received(Resigned(term=Term(2), leader=C))
+    raft.received(Resigned(term=Term(3), leader=B))
+    assert (raft.term, raft.leader) == (3, C)
+    assert raft.loyal_until > raft.now
 
 
 # ------------------------------------------------------------------------------------- transfer

@@ -1,0 +1,41 @@
+"""A node that is told to stop hands over what it leads before it goes."""
+
+from typing import TYPE_CHECKING
+
+import trio
+
+from qsync.core.inputs import LeaveAsked
+
+if TYPE_CHECKING:
+    from qsync.node.node import Node
+
+LEAVE_S_MAX = 2.0
+"""So long a node that leads stays to hand over; then it stops all the same."""
+LOOK_S = 0.005
+"""How often it looks whether somebody else leads."""
+
+
+async def leave(node: "Node") -> None:
+    """Return when another node leads and our clients know their fates, or nobody else can.
+
+    A node that does not lead has nothing to hand over and returns at once.
+    """
+    machine = node.replica.machine
+    if machine.leader is None or not machine.peers:
+        return
+    node.loop.begin()
+    node.loop.step(LeaveAsked(why="the node stops"))
+    node.loop.turn()
+    with trio.move_on_after(LEAVE_S_MAX):
+        while not _is_done(node):  # noqa: ASYNC110 - the core decides, and tells of no event
+            await trio.sleep(LOOK_S)
+
+
+def _is_done(node: "Node") -> bool:
+    machine = node.replica.machine
+    if machine.leader is not None:
+        return False
+    if not any(each.connected for each in machine.peers.values()):
+        return True
+    # It is followed until those who wait for what is in its log have been told.
+    return machine.raft.leader is not None and len(machine.waiters) == 0

@@ -1,0 +1,63 @@
+"""Real leaders that must not lead any more: another one leads long before anybody missed them."""
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from admin import ask, cluster, faulting, lab
+from qsync.faultpoints import Point
+from qsync.wire.verbs import Options
+from tests.live.real import put, running, until
+
+pytestmark = pytest.mark.slow
+
+SOON_S = 1.0
+"""Defaults make a follower wait 5 s before it campaigns; nobody is to wait for that."""
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Iterator[lab.Lab]:
+    # A lab is more impatient than a cluster is by default.
+    options = {"election__timeout": "5s", "replication__timeout": "1s", "cluster__tag": "lab"}
+    with running(tmp_path / "three", nodes=3, **options) as found:
+        yield found
+
+
+def stopped(found: lab.Lab, leader: lab.LabNode) -> None:
+    found.send(leader, signal.SIGTERM)
+
+
+def votes_only(_found: lab.Lab, leader: lab.LabNode) -> None:
+    ask.value(leader.address, Options(1, {"election_mode": "voter"}))
+
+
+def cannot_write(_found: lab.Lab, leader: lab.LabNode) -> None:
+    faulting.arm(leader.address, Point.FAIL_FSYNC, lasts=5.0)
+
+
+@pytest.mark.parametrize("ends", [stopped, votes_only, cannot_write])
+def test_a_leader_that_steps_down_alive_is_replaced_within_a_moment(
+    three: lab.Lab, ends: Callable[[lab.Lab, lab.LabNode], None]
+) -> None:
+    put(three, [1, "before"])
+    leader = _leader(three)
+    began = time.monotonic()
+    ends(three, leader)
+    put(three, [2, "after"])
+    took = time.monotonic() - began
+    assert took < SOON_S, took
+    until(lambda: _leads_elsewhere(three, leader), "another node leads")
+
+
+def _leader(found: lab.Lab) -> lab.LabNode:
+    leader = cluster.wait_writable(found.addresses, timeout=20).leader
+    assert leader is not None
+    return found.node(leader.name)
+
+
+def _leads_elsewhere(found: lab.Lab, former: lab.LabNode) -> bool:
+    leader = cluster.survey(found.addresses).leader
+    return leader is not None and leader.name != former.name
