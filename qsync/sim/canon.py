@@ -38,9 +38,10 @@ PROPERTIES = {
     10: "fold equals replay",
     11: "liveness",
     12: "one after the other",
+    13: "operators are answered",
 }
-"""The ten of protocol.md, our own mistakes (0), that a healed cluster comes to rest (11), and that
-what clients see could have happened in some order (12)."""
+"""The ten of protocol.md, our own mistakes (0), that a healed cluster comes to rest (11), that what
+clients see could have happened in some order (12), and that operators are answered (13)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,19 @@ class Desk:
         self._witness = witness
         self._calls: dict[int, tuple[Call, Answer]] = {}
         self._tickets = 0
+        self.operators: dict[int, str] = {}
+        """Operators that wait, and what for."""
 
     def forget(self) -> None:
         """The process is gone."""
         self._calls = {}
+        self.operators = {}
+
+    def operator(self, what: str) -> int:
+        """A ticket for an operator."""
+        ticket = self.ticket()
+        self.operators[ticket] = what
+        return ticket
 
     def ticket(self) -> int:
         """A new one."""
@@ -60,6 +69,7 @@ class Desk:
         for settled in ready.settled:
             self._settle(core, settled)
         for read in ready.reads:
+            self.operators.pop(read.ticket, None)
             self._serve(core, read.ticket, read.refused)
 
     def _settle(self, core: Core, settled: Settled) -> None:

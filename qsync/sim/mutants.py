@@ -15,6 +15,7 @@ from qsync.core.leader import Leader
 from qsync.core.ledger import Ledger
 from qsync.core.machine import Machine
 from qsync.core.messages import Appended
+from qsync.core.operate import TIMERS
 from qsync.core.ready import TimerKind, Write
 from qsync.data.request import NEW, Seen
 from qsync.record import Entry, Flags, Kind, Ref, ref_body
@@ -48,10 +49,11 @@ class UnknownMutant(Exception):
 
 def plant(name: str, nodes: Sequence[Node]) -> None:
     """Break the rule in every node of this world, and in no other."""
-    if name not in MUTANTS:
-        raise UnknownMutant(f"{name}; there are {', '.join(MUTANTS)}")
+    known = MUTANTS | STALLING
+    if name not in known:
+        raise UnknownMutant(f"{name}; there are {', '.join(known)}")
     for node in nodes:
-        MUTANTS[name](node)
+        known[name](node)
 
 
 def _on_disk(node: Node) -> None:
@@ -222,6 +224,46 @@ def _sessions_forgotten(core: Core) -> None:
 
     _every_leader(core, change)
 
+
+# -- operations without an end
+
+
+def _operation_never_ends(core: Core) -> None:
+    machine = core.machine
+    honest = machine.step
+
+    def step(event: inputs.Input) -> None:
+        if not isinstance(event, inputs.TimerFired) or event.kind not in _OPERATIONS:
+            honest(event)
+
+    machine.step = step  # type: ignore[method-assign]  # a mutant
+
+
+def _operator_forgotten(core: Core) -> None:
+    """Whoever promotes is answered when it is done, and not when it cannot be done."""
+    machine, asked = core.machine, set[int]()
+    honest, answer = machine.step, machine.answer
+
+    def step(event: inputs.Input) -> None:
+        if isinstance(event, inputs.PromoteAsked):
+            asked.add(event.ticket)
+        honest(event)
+
+    def answered(ticket: int, refused: str | None = None) -> None:
+        if refused is None or ticket not in asked:
+            answer(ticket, refused)
+
+    machine.step = step  # type: ignore[method-assign]  # a mutant
+    machine.answer = answered  # type: ignore[method-assign]  # a mutant
+
+
+_OPERATIONS = frozenset({*TIMERS, TimerKind.TRANSFER})
+
+STALLING: dict[str, Callable[[Node], None]] = {
+    "operation_never_ends": partial(_in_core, _operation_never_ends),
+    "operator_forgotten": partial(_in_core, _operator_forgotten),
+}
+"""Mutants that do nothing wrong, and keep somebody waiting for ever: only time tells."""
 
 MUTANTS: dict[str, Callable[[Node], None]] = {
     "vote_not_persisted": _on_disk,

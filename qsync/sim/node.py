@@ -129,8 +129,12 @@ class Node:
             self.process.take(what, call, answer)
 
     def operate(self, what: str, make: Callable[[int], Input]) -> None:
-        """An operator asks; nobody waits for the answer."""
-        self._input(what, make(self.process.desk.ticket()))
+        """An operator asks, and waits for the answer as long as this process lives."""
+        self._input(what, make(self.process.desk.operator(what)))
+
+    def order(self, what: str, event: Input) -> None:
+        """Something is to be done that nobody waits for."""
+        self._input(what, event)
 
     def _input(self, what: str, event: Input) -> None:
         self.process.input(what, event)

@@ -187,6 +187,13 @@ def one_outcome(request: tuple[bytes, int], first: object, second: object) -> No
         raise Violation(9, f"request {request[1]} has outcomes {first} and {second}")
 
 
+def operators_answered(waiting: Collection[str], timeouts: int) -> None:
+    """Property 13: whoever asked for an operation is answered, once nothing breaks any more."""
+    if waiting:
+        text = ", ".join(waiting)
+        raise Violation(13, f"not answered after {timeouts} election timeouts: {text}")
+
+
 def fresh(me: int, consistency: str, ledger: Ledger, floor: Position) -> None:
     """Property 3: a read has seen all that was answered before it was asked: that very entry."""
     shown = ledger.shown

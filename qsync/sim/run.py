@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from qsync.sim.canon import Violation
 from qsync.sim.history import Line
-from qsync.sim.mutants import MUTANTS
+from qsync.sim.mutants import MUTANTS, STALLING
 from qsync.sim.plan import EVENTS, Plan
+from qsync.sim.properties import operators_answered
 from qsync.sim.trace import HEADING, Trace
 from qsync.sim.world import World
 
@@ -124,7 +125,7 @@ def run_seed(
 
 def mutant_names() -> list[str]:
     """Every mutant there is."""
-    return list(MUTANTS)
+    return [*MUTANTS, *STALLING]
 
 
 def play(world: World) -> Report:
@@ -136,6 +137,7 @@ def play(world: World) -> Report:
         _safety(world)
         world.heal()
         _liveness(world)
+        _turns(world)
         for node in world.nodes:
             world.invariants.check_fold(node)
     except Violation as violation:
@@ -177,7 +179,16 @@ def _liveness(world: World) -> None:
         why = world.unrest()
         if why is None:
             return
+    operators_answered(world.waiting(), BUDGET_TIMEOUTS)
     raise Violation(11, f"not at rest after {BUDGET_TIMEOUTS} election timeouts: {why}")
+
+
+def _turns(world: World) -> None:
+    """Nothing breaks, and operators take turns: each is answered, and writes are taken again."""
+    end = world.clockwork.now + world.turns.go()
+    while world.clockwork.now < end and world.step():
+        pass
+    _liveness(world)
 
 
 def _broken(world: World, number: int, text: str, more: Iterable[str] = ()) -> Broken:
@@ -199,6 +210,7 @@ def _counts(world: World) -> dict[str, int]:
     counts["terms led"] = len(world.invariants.leaders)
     counts["confirmed"] = world.invariants.canon.last
     counts["rolled back"] = sum(world.invariants.canon.rolled_back)
+    counts["orders of operators"] = world.turns.orders
     counts["messages lost"] = world.network.lost
     for client in world.clients:
         counts.update(client.counts)

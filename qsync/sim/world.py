@@ -17,6 +17,7 @@ from qsync.sim.repertoire import Mind
 from qsync.sim.session import Session
 from qsync.sim.trace import Trace
 from qsync.sim.troubles import Scene
+from qsync.sim.turns import Turns
 
 
 class World:
@@ -42,6 +43,7 @@ class World:
             dice=self.clockwork.dice("nemesis"),
         )
         self.faults = Faults(scene)
+        self.turns = Turns(scene)
         self.history = History(self.clockwork)
         self.clients = self._clients()
 
@@ -93,6 +95,7 @@ class World:
         for client in self.clients[1:]:
             client.start()
         self.faults.start()
+        self.turns.start()
 
     def step(self) -> bool:
         """The next event. Raises Violation when it breaks a property."""
@@ -118,4 +121,14 @@ class World:
         busy = [client.busy_with for client in self.clients if not client.idle]
         if busy:
             return f"waiting: {busy}"
-        return self.invariants.at_rest()
+        waiting = self.waiting()
+        return f"operators wait: {waiting}" if waiting else self.invariants.at_rest()
+
+    def waiting(self) -> list[str]:
+        """What operators asked for and were not answered yet."""
+        return [
+            f"{what} at node {node.me}"
+            for node in self.nodes
+            if node.up
+            for what in node.process.desk.operators.values()
+        ]

@@ -35,6 +35,8 @@ BUDGETS = {
     "validation_skipped": 40,
     "condition_ignored": 40,
     "refused_after_append": 40,
+    "operation_never_ends": 40,
+    "operator_forgotten": 10,
 }
 
 # No seed loses a disk, so that only the scopes of the explorer can notice these.
@@ -64,6 +66,9 @@ BREAKS: Mapping[str, AbstractSet[int | str]] = {
     "validation_skipped": CLIENTS_NOTICE,
     "condition_ignored": CLIENTS_NOTICE,
     "refused_after_append": CLIENTS_NOTICE,
+    # These do nothing wrong: somebody waits for ever.
+    "operation_never_ends": {11, 13},
+    "operator_forgotten": {13},
 }
 
 
@@ -112,6 +117,7 @@ def test_the_fixed_seeds_are_not_idle() -> None:
             total[name] = total.get(name, 0) + count
     assert total["terms led"] > 2 * BLOCK
     assert total["rolled back"] > 0
+    assert total["orders of operators"] > 2 * BLOCK
     assert total["confirmed"] > 30 * BLOCK
     assert facts > 20 * BLOCK
     for operation in OPERATIONS:

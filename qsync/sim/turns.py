@@ -1,0 +1,65 @@
+"""Operators in quick turns: promote here, demote there, at once again; and each is answered."""
+
+from functools import partial
+
+from election.messages import Replica
+from qsync.core.inputs import DemoteAsked, LeaveAsked, PromoteAsked, RollbackAsked
+from qsync.sim.node import Node
+from qsync.sim.troubles import Scene
+
+RUNS = 0.35
+"""The share of runs in which operators do so while things break; in all of them they do after."""
+TURNS_MAX = 6
+"""Orders in one go."""
+WISHES = ("promote", "promote", "promote", "demote", "demote", "leave", "rollback queue")
+
+
+class Turns:
+    """Their dice are their own, so runs without them are as they would be."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._dice = scene.clockwork.dice("operators")
+        self.orders = 0
+        """So many were given."""
+
+    def start(self) -> None:
+        """From now on, now and then, in some runs."""
+        if self._dice.random() < RUNS:
+            self._later()
+
+    def _later(self) -> None:
+        pause = self._dice.about(3 * self._scene.swarm.nemesis.interval)
+        self._scene.clockwork.after(pause, self._scene.unless_over, self._again)
+
+    def _again(self) -> None:
+        self._later()
+        self.go()
+
+    def go(self) -> float:
+        """Some orders, one soon after the other; returns in how many seconds the last one comes."""
+        delay = 0.0
+        for _ in range(self._dice.randint(2, TURNS_MAX)):
+            node = self._dice.choice(self._scene.nodes)
+            wish = self._dice.choice(WISHES)
+            others = [each.me for each in self._scene.nodes if each is not node]
+            to = self._dice.choice([None, *others])
+            self._scene.clockwork.after(delay, partial(_order, node, wish, to))
+            self.orders += 1
+            delay += self._dice.about(self._scene.swarm.timing.election_timeout / 8)
+        return delay
+
+
+def _order(node: Node, wish: str, to: Replica | None) -> None:
+    if not node.up:
+        return
+    match wish:
+        case "promote":
+            node.operate("operator: promote", lambda ticket: PromoteAsked(ticket=ticket))
+        case "demote":
+            what = f"operator: demote to {to}"
+            node.operate(what, lambda ticket: DemoteAsked(ticket=ticket, to=to))
+        case "leave":
+            node.order("operator: leave", LeaveAsked(why="told to"))
+        case _:
+            node.operate("operator: rollback queue", lambda ticket: RollbackAsked(ticket=ticket))
