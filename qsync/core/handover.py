@@ -155,7 +155,7 @@ def successor(
 
 
 def unfit(machine: "Machine", leader: Leader, peer: Replica) -> str | None:
-    """Why leadership cannot be handed to that node; None if it can."""
+    """What is known against handing the leadership to that node; None if nothing is."""
     progress = leader.followers.get(peer)
     if progress is None:
         return f"node {peer} is not another voter of this cluster"
@@ -163,7 +163,7 @@ def unfit(machine: "Machine", leader: Leader, peer: Replica) -> str | None:
         return f"node {peer} is not connected"
     silent = machine.ledger.now - progress.heard_at
     standing = leader.standings.get(peer)
-    if standing is None or silent > machine.config.disconnect_timeout:
+    if silent > machine.config.disconnect_timeout:
         return f"node {peer} has not been heard lately"
     if standing is Standing.VOTER:
         return f"the election mode of node {peer} is voter: it never leads"

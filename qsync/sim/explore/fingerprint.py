@@ -36,6 +36,7 @@ LEFT_OUT: dict[tuple[str, str], str] = {
     ("Flight", "_cut_reason"): "for people",
     ("Write", "cut_answered"): "for people",
     ("Flight", "_cut_answered"): "for people",
+    ("HandOver", "patience"): "a duration; the configuration and `leaving` say it",
     ("Waiters", "_seen_at"): "between two turns it is the ledger's present state, or of no use",
     ("Host", "me"): "the node's place in the cluster says it",
     ("Host", "now"): "times are taken relative to it",

@@ -12,6 +12,7 @@ from qsync.sim.explore.clients import Call
 from qsync.sim.explore.host import Host
 from qsync.sim.explore.ids import node_ids
 from qsync.sim.explore.scope import Scope
+from qsync.sim.explore.world import KINDS_MAX
 
 FREE = -1
 """In the place of a bound: it may happen as often as there is cause for it."""
@@ -173,6 +174,7 @@ _OPERATIONS = (
 _KINDS: dict[str, int] = {
     "land": 1,
     TimerKind.CONFIRM: 2,
-    TimerKind.DISK: 4,
-    **{str(kind): 5 + at for at, kind in enumerate(_OPERATIONS)},
+    TimerKind.DISK: 3,
+    **{str(kind): 4 + at for at, kind in enumerate(_OPERATIONS)},
 }
+assert max(_KINDS.values()) < KINDS_MAX

@@ -35,15 +35,15 @@ NAMELESS = 0
 _NTH = 2
 _LETTER = 64
 """The name of an arrival: its letter, which of several like it, and whether after a silence."""
-_PLACE = 8
+KINDS_MAX = 8
 """Other names are negative: the place, and one of the few kinds of free moves."""
 
 
 def renamed(cast: Cast, renaming: int, name: int) -> int:
     """What an act is called when the nodes have other names."""
     if name < 0:
-        place, kind = divmod(-name, _PLACE)
-        return -(cast.renamings[renaming][place] * _PLACE + kind)
+        place, kind = divmod(-name, KINDS_MAX)
+        return -(cast.renamings[renaming][place] * KINDS_MAX + kind)
     letter, rest = divmod(name, _LETTER)
     return cast.letter_renamed(renaming, letter) * _LETTER + rest
 
@@ -51,8 +51,8 @@ def renamed(cast: Cast, renaming: int, name: int) -> int:
 def originally(cast: Cast, renaming: int, name: int) -> int:
     """The act that `renamed` made that one of."""
     if name < 0:
-        place, kind = divmod(-name, _PLACE)
-        return -(cast.renamings[renaming].index(place) * _PLACE + kind)
+        place, kind = divmod(-name, KINDS_MAX)
+        return -(cast.renamings[renaming].index(place) * KINDS_MAX + kind)
     letter, rest = divmod(name, _LETTER)
     return cast.letter_originally(renaming, letter) * _LETTER + rest
 
@@ -60,7 +60,7 @@ def originally(cast: Cast, renaming: int, name: int) -> int:
 def place_of(cast: Cast, name: int) -> int:
     """Where the act of that name happens."""
     if name < 0:
-        return -name // _PLACE - 1
+        return -name // KINDS_MAX - 1
     return cast.letters[name // _LETTER].receiver - 1
 
 
@@ -76,4 +76,4 @@ def named_arrival(letter: int, nth: int, late: int) -> int:
 
 def named_move(place: int, kind: int) -> int:
     """The name of a free move."""
-    return -((place + 1) * _PLACE + kind)
+    return -((place + 1) * KINDS_MAX + kind)
