@@ -81,8 +81,13 @@ CURES: Mapping[str, Cure] = {
         "Send it again later, or let it wait; `qsync doctor` shows whose disk or link is slow.",
     ),
     "UNAVAILABLE": Cure(
-        "No node runs there, the network is cut, or no quorum answers a linearizable read.",
-        "`details['nodes']` tells what each attempt met. Check addresses, then the nodes.",
+        "No node runs there, or the network is cut.",
+        "`details['nodes']` tells what each address met. Check addresses, then the nodes.",
+    ),
+    "UNANSWERED": Cure(
+        "Nodes are there, but nobody leads, no quorum answers a linearizable read, or they are "
+        "too slow for the deadline.",
+        "`qsync status` shows what is missing. Read with consistency local, or wait longer.",
     ),
     "SESSION_EXPIRED": Cure(
         "The client was silent for longer than `limits.session_ttl`, or more sessions than "

@@ -12,6 +12,7 @@ from qsync.errors import (
     QsyncError,
     ReadOnly,
     SplitBrain,
+    Unanswered,
     Unavailable,
 )
 
@@ -76,6 +77,7 @@ def exit_of(error: QsyncError) -> Exit:
 
 _KINDS: tuple[tuple[tuple[type[QsyncError], ...], Exit], ...] = (
     ((ConfigError,), Exit.USAGE),
+    ((Unanswered,), Exit.STOPPED),
     ((Unavailable,), Exit.NO_NODE),
     ((NotLeader, ReadOnly, AccessDenied, Conflict, Overloaded, SplitBrain), Exit.REFUSED),
     ((CheckFailed,), Exit.CHECK_FAILED),

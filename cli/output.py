@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.exits import exit_of
-from qsync.errors import QsyncError, Unavailable
+from qsync.errors import QsyncError, Unanswered, Unavailable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -92,7 +92,8 @@ def complain(error: QsyncError, how: Style) -> None:
         click.echo(f"  {place}: {why}", err=True)
     if error.leader:
         click.echo(f"  the leader is {error.leader}", err=True)
-    if isinstance(error, Unavailable) and not error.hint and "nodes" in error.details:
+    away = isinstance(error, Unavailable) and not isinstance(error, Unanswered)
+    if away and not error.hint and "nodes" in error.details:
         click.echo(_LOST, err=True)
     if not how.as_json or how.documents:
         return

@@ -146,12 +146,19 @@ class SyncQueueFull(Overloaded):
 
 
 class Unavailable(QsyncError):
-    """No node answered. `details["nodes"]` says what each attempt met."""
+    """No node answered. `details["nodes"]` says what each address met."""
 
     code = "UNAVAILABLE"
     number = 12
     retryable = True
     outcome = Outcome.ROLLED_BACK
+
+
+class Unanswered(Unavailable):
+    """Nodes were reached, but none could do it in time. Nothing was written."""
+
+    code = "UNANSWERED"
+    number = 14
 
 
 class SessionExpired(QsyncError):

@@ -1,10 +1,12 @@
 """`qsync get`, `select`, `insert` and their like: one-shot access to data, arguments as JSON."""
 
 import json
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import click
+from click.core import ParameterSource
 from typing_extensions import override
 
 from cli.options import json_option, target_option, timeout_option
@@ -287,9 +289,15 @@ def delete(
 
 
 def _connect(target: list[str], timeout: float) -> "Client":
-    from qsync.client.blocking import connect  # noqa: PLC0415 - the client is only needed here
+    """One deadline for connecting and asking; who names it waits for nodes as long as they say."""
+    from qsync.client.blocking import CONNECT_TIMEOUT_S, connect  # noqa: PLC0415 - only needed here
 
-    return connect(target, timeout=timeout)
+    source = click.get_current_context().get_parameter_source("timeout")
+    patience = timeout if source is ParameterSource.COMMANDLINE else CONNECT_TIMEOUT_S
+    until = time.monotonic() + timeout
+    db = connect(target, timeout=timeout, connect_timeout=min(timeout, patience))
+    db.timeout = max(0.0, until - time.monotonic())
+    return db
 
 
 def _name(index: str) -> str | int:

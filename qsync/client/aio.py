@@ -23,10 +23,10 @@ from qsync.client.core import Core
 from qsync.client.database import AsyncDatabase
 from qsync.client.effects import Close, Dial, Send
 from qsync.client.numbering import parse_token
+from qsync.client.patience import FAR
 from qsync.client.reasons import reason
 from qsync.client.rows import Receipt
 from qsync.client.space import WINDOW
-from qsync.client.wires import FAR
 from qsync.errors import OutcomeUnknown
 
 T = TypeVar("T")

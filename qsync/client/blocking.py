@@ -4,10 +4,7 @@ It may be shared by threads: calls wait for each other. `pipeline()` and `replac
 requests under way at once.
 """
 
-import contextlib
 import random
-import select
-import socket
 import threading
 import time
 from collections import deque
@@ -19,27 +16,22 @@ from qsync.client import calls, feed, targets, transaction
 from qsync.client.asks import Ask
 from qsync.client.calls import Call
 from qsync.client.core import Core
-from qsync.client.effects import Close, Dial, Send
 from qsync.client.feed import Feed, Values
 from qsync.client.node import Node
 from qsync.client.numbering import parse_token
 from qsync.client.options import WriteOptions
 from qsync.client.pipeline import Pipeline
-from qsync.client.reasons import reason
-from qsync.client.route import DIAL_PATIENCE_S
+from qsync.client.pump import Pump
 from qsync.client.rows import Key, Receipt
 from qsync.client.schema import Schema
 from qsync.client.space import WINDOW, Space
 from qsync.client.transaction import Transaction
-from qsync.client.wires import FAR
 from qsync.errors import OutcomeUnknown, QsyncError
 from qsync.wire.verbs import Name
 
 T = TypeVar("T")
 TIMEOUT_S: Final = 10.0
 CONNECT_TIMEOUT_S: Final = 2.0
-_RECEIVE_BYTES: Final = 256 * 1024
-_GONE: Final = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 
 class Client(Node):
@@ -201,124 +193,6 @@ class Client(Node):
 
     def _deadline(self, now: float, timeout: float | None) -> float:
         return now + (self.timeout if timeout is None else timeout)
-
-
-class Pump:
-    """Does what the core asks for, and tells it what happened."""
-
-    def __init__(self, core: Core) -> None:
-        self.core = core
-        self._poll = select.poll()
-        self._sockets: dict[int, socket.socket] = {}
-        self._links: dict[int, int] = {}
-        self._unsent: dict[int, bytearray] = {}
-
-    def until(self, done: Callable[[], bool]) -> None:
-        """Work until `done()`; the deadlines of asks see to it that this ends."""
-        while True:
-            self._perform()
-            if done():
-                return
-            self._receive()
-            self.core.tick(time.monotonic())
-
-    def close(self) -> None:
-        """Goodbye."""
-        self.core.close()
-        self._perform()
-
-    def _perform(self) -> None:
-        while effects := self.core.ready().effects:
-            for effect in effects:
-                match effect:
-                    case Dial(link, address):
-                        self._dial(link, address)
-                    case Send(link, data):
-                        self._send(link, data)
-                    case Close(link):
-                        self._close(link)
-
-    def _dial(self, link: int, address: str) -> None:
-        try:
-            made = socket.create_connection(targets.split(address), timeout=DIAL_PATIENCE_S)
-            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        except OSError as error:
-            self.core.lost(link, reason(error), time.monotonic())
-            return
-        made.settimeout(0)
-        self._sockets[link] = made
-        self._links[made.fileno()] = link
-        self._poll.register(made, select.POLLIN)
-        self.core.dialled(link, time.monotonic())
-
-    def _send(self, link: int, data: bytes) -> None:
-        unsent = self._unsent.get(link)
-        if unsent:
-            unsent += data
-            return
-        made = self._sockets.get(link)
-        if made is None:
-            return
-        try:
-            sent = made.send(data)
-        except BlockingIOError:
-            sent = 0
-        except OSError as error:
-            self._fail(link, error)
-            return
-        if sent < len(data):
-            self._unsent[link] = bytearray(data[sent:])
-            self._poll.modify(made, select.POLLIN | select.POLLOUT)
-
-    def _receive(self) -> None:
-        wake_at = self.core.wake_at()
-        wait = None if wake_at == FAR else max(0.0, wake_at - time.monotonic()) * 1000
-        for fileno, events in self._poll.poll(wait):
-            link = self._links.get(fileno, 0)
-            if events & select.POLLOUT and link in self._unsent:
-                self._send_rest(link)
-            if events & (select.POLLIN | _GONE) and link in self._sockets:
-                self._read(link)
-
-    def _read(self, link: int) -> None:
-        try:
-            data = self._sockets[link].recv(_RECEIVE_BYTES)
-        except BlockingIOError:
-            return
-        except OSError as error:
-            self._fail(link, error)
-            return
-        if data:
-            self.core.received(link, data, time.monotonic())
-        else:
-            self._fail(link, ConnectionError("it hung up"))
-
-    def _send_rest(self, link: int) -> None:
-        unsent, made = self._unsent[link], self._sockets[link]
-        try:
-            sent = made.send(unsent)
-        except BlockingIOError:
-            return
-        except OSError as error:
-            self._fail(link, error)
-            return
-        del unsent[:sent]
-        if not unsent:
-            del self._unsent[link]
-            self._poll.modify(made, select.POLLIN)
-
-    def _fail(self, link: int, error: OSError) -> None:
-        self._close(link)
-        self.core.lost(link, reason(error), time.monotonic())
-
-    def _close(self, link: int) -> None:
-        made = self._sockets.pop(link, None)
-        self._unsent.pop(link, None)
-        if made is not None:
-            with contextlib.suppress(OSError, KeyError):
-                self._poll.unregister(made)
-            self._links.pop(made.fileno(), None)
-            made.close()
 
 
 def connect(

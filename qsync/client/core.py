@@ -18,9 +18,10 @@ from qsync.client.asks import Ask, Kind
 from qsync.client.effects import Ready
 from qsync.client.link import Link, Phase
 from qsync.client.numbering import Numbering, Standing, Token
+from qsync.client.patience import FAR
 from qsync.client.targets import Target
 from qsync.client.waiting import Waiting
-from qsync.client.wires import FAR, Wires
+from qsync.client.wires import Wires
 from qsync.errors import (
     AccessDenied,
     ForeignCluster,
@@ -125,7 +126,8 @@ class Core:
             payloads = link.received(data)
             if shaking and link.phase is Phase.READY:
                 self.wires.welcomed(link)
-                self._probe(link, now)
+                if link is self.wires.home:
+                    self._probe(link, now)
             for payload in payloads:
                 number, answer = replies.decode(payload)
                 ask = link.inflight.pop(number, None)
@@ -197,7 +199,7 @@ class Core:
         if isinstance(answer, QsyncError):
             self._refused(link, ask, answer, now)
             return
-        self.wires.succeeded()
+        self.wires.pace.succeeded()
         if ask.kind is Kind.STATUS:
             self.wires.informed(link, answer, now)
         elif ask.kind is Kind.OPEN:
@@ -259,10 +261,8 @@ class Core:
         self._lose(link, str(error), now)
 
     def _lose(self, link: Link, why: str, now: float) -> None:
-        direct, met = self.wires.direct, self.wires.route.met
-        met[link.address] = why
-        if link is self.wires.home:
-            self.wires.back_off(now)
+        direct = self.wires.direct
+        self.wires.failed(link, why, now)
         asks = [ask for ask in link.inflight.values() if not ask.settled]
         link.inflight.clear()
         self.wires.close(link)
@@ -274,17 +274,17 @@ class Core:
                 self._settle(ask, now, verdict)
         if direct:
             for ask in list(self._asks.values()):
-                self._settle(ask, now, verdicts.unavailable(met))
+                self._settle(ask, now, verdicts.unavailable(self.wires.told()))
 
     # -- sending
 
     def _pump(self, now: float) -> None:
         wires, waiting = self.wires, self._waiting
-        if not waiting or wires.paused(now):
+        if not waiting or now < wires.pace.resume_at:
             return
         wires.dial(now)
         home = wires.home
-        if home is None or home.phase is not Phase.READY:
+        if home is None:
             return
         if waiting.held:
             self._open(now)
@@ -308,6 +308,9 @@ class Core:
         """Everything whose time is over; then find out when to look again."""
         wires = self.wires
         for link, why in list(wires.overdue(now)):
+            if link is not wires.home and wires.home is not None and not link.inflight:
+                wires.close(link)  # it came second, and nobody waits for it
+                continue
             wires.route.silent(link.address)
             self._lose(link, why, now)
         for link in wires.doubted(now):
@@ -316,7 +319,9 @@ class Core:
         for ask in late:
             flown = [link.inflight.pop(ask.id, None) for link in wires.links()]
             inflight = any(each is not None for each in flown)
-            self._settle(ask, now, verdicts.overdue(ask, wires.route.met, inflight=inflight))
+            reached = any(link.phase is Phase.READY for link in wires.links())
+            error = verdicts.overdue(ask, wires.told(), inflight=inflight, reached=reached)
+            self._settle(ask, now, error)
         if late:
             self._waiting.prune()
         deadlines = min((ask.deadline for ask in self._asks.values()), default=FAR)

@@ -1,7 +1,7 @@
 """Which nodes there are, which to try next, and how long to wait before trying again."""
 
 import random
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Final
 
 from qsync.client import targets
@@ -15,17 +15,23 @@ DIAL_PATIENCE_S: Final = 1.0
 """How long a node may take to accept a connection, and again to finish the handshake."""
 AGAIN_PATIENCE_S: Final = 0.15
 """The same for one that was silent a moment ago; each time it is silent doubles it."""
+STAGGER_S: Final = 0.15
+"""So long after one address was dialled, the next is dialled beside it (RFC 8305 has 0.25 s)."""
 
 
 class Route:
     """Known addresses in order; `met` says what went wrong at each, for people.
 
-    Others may call a node the leader for as long as their election timeout although it is silent.
+    Turns go through all of them: one that was silent is tried like any other, only not for long,
+    and one that failed at once rests a little. `hinted`: who leads, as somebody said last. Others
+    may call a node the leader for as long as their election timeout although it is silent.
     """
 
     def __init__(self, addresses: Iterable[str]) -> None:
         self.met: dict[str, str] = {}
+        self.hinted: str | None = None
         self._silences: dict[str, int] = {}
+        self._rests: dict[str, Pace] = {}
         self._addresses = list(addresses)
         self._at = 0
         self._preferred: str | None = None
@@ -58,10 +64,15 @@ class Route:
         """Nothing was heard of it for too long."""
         self._silences[address] = self._silences.get(address, 0) + 1
 
+    def failed(self, address: str, now: float, dice: random.Random) -> None:
+        """It refused the connection, or broke off before it welcomed us."""
+        self._rests.setdefault(address, Pace(dice)).failed(now)
+
     def answered(self, address: str) -> None:
         """It is there."""
         self.met.pop(address, None)
         self._silences.pop(address, None)
+        self._rests.pop(address, None)
 
     def patience(self, address: str) -> float:
         """How long it may take to accept a connection now."""
@@ -74,23 +85,31 @@ class Route:
     def prefer(self, address: str) -> None:
         """Try this one next: somebody said it leads."""
         self.learn(address)
-        self._preferred = address
+        self._preferred = self.hinted = address
 
-    def take(self) -> str:
-        """The address to try now; the next call gives another one."""
+    def take(self, now: float, busy: Container[str]) -> str | None:
+        """The address to try now; the next call gives another one. None: all are tried or rest.
+
+        `busy`: those that are being tried already.
+        """
         preferred, self._preferred = self._preferred, None
-        if preferred is not None:
+        if preferred is not None and preferred not in busy and self._rested(preferred) <= now:
             return preferred
         for _ in self._addresses:
-            address = self._next()
-            if address not in self._silences:
+            address = self._addresses[self._at % len(self._addresses)]
+            self._at += 1
+            if address not in busy and self._rested(address) <= now:
                 return address
-        return self._next()
+        return None
 
-    def _next(self) -> str:
-        address = self._addresses[self._at % len(self._addresses)]
-        self._at += 1
-        return address
+    def rested(self, busy: Container[str]) -> float:
+        """When the next of them has rested; infinity when all are being tried."""
+        resting = (self._rested(each) for each in self._addresses if each not in busy)
+        return min(resting, default=float("inf"))
+
+    def _rested(self, address: str) -> float:
+        rest = self._rests.get(address)
+        return 0.0 if rest is None else rest.resume_at
 
 
 class Pace:

@@ -18,6 +18,7 @@ from qsync.errors import (
     RolledBack,
     SessionExpired,
     SyncQueueFull,
+    Unanswered,
     Unavailable,
 )
 from qsync.wire.verbs import Write
@@ -87,23 +88,27 @@ def left_alone(ask: Ask, *, direct: bool) -> QsyncError | None:
             return Unavailable("the connection broke before the answer") if direct else None
 
 
-def overdue(ask: Ask, met: Mapping[str, str], *, inflight: bool) -> QsyncError:
-    """The deadline has passed."""
+def overdue(ask: Ask, met: Mapping[str, str], *, inflight: bool, reached: bool) -> QsyncError:
+    """The deadline has passed. `reached`: a node is connected."""
     seconds = ask.deadline - ask.asked_at
     if ask.kind in (Kind.WRITE, Kind.ONCE) and (inflight or ask.doubted):
         last = "" if ask.refusal is None else f"; the last attempt met {ask.refusal.code}"
         return unknown(ask, f"no definite answer within {seconds:g} s{last}")
     if ask.refusal is not None and _heard(ask.refusal) is Heard.CUT:
         return RolledBack(ask.refusal.message)  # it was the only attempt
-    return ask.refusal or unavailable(met, seconds=seconds)
+    return ask.refusal or unavailable(met, seconds=seconds, reached=reached)
 
 
-def unavailable(met: Mapping[str, str], *, seconds: float | None = None) -> Unavailable:
-    """Nobody answered; `met` says what happened at each address."""
+def unavailable(
+    met: Mapping[str, str], *, seconds: float | None = None, reached: bool = False
+) -> Unavailable:
+    """Nobody did it; `met` says what happened at each address."""
     told = "; ".join(f"{address}: {why}" for address, why in met.items())
+    why = "no node could do it" if reached else "no node answered"
     within = "" if seconds is None else f" within {seconds:g} s"
-    return Unavailable(
-        f"no node answered{within}" + (f" ({told})" if told else ""),
+    kind = Unanswered if reached else Unavailable
+    return kind(
+        f"{why}{within}" + (f" ({told})" if told else ""),
         details={"nodes": dict(met)},
     )
 

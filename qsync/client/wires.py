@@ -4,22 +4,25 @@ import random
 from collections.abc import Iterator
 from typing import Final
 
-from qsync.client import verdicts
+from qsync.client import patience, verdicts
 from qsync.client.asks import ANSWER_PATIENCE_S, Ask
 from qsync.client.effects import Close, Dial, Effect, Send
 from qsync.client.link import Link, Phase
-from qsync.client.route import Pace, Route
+from qsync.client.patience import FAR
+from qsync.client.route import STAGGER_S, Pace, Route
 from qsync.client.targets import Target
 from qsync.errors import Overloaded, QsyncError
 from qsync.wire.session import Hello, Party
 
-PROBE_S: Final = 0.5
-"""So long before its patience ends, a client asks the node whether it is there and leads."""
-FAR: Final = float("inf")
+_STANDINGS: Final = {
+    Phase.DIALLING: "silent: it has not accepted the connection",
+    Phase.SHAKING: "silent: it has accepted the connection and said nothing",
+    Phase.READY: "it is there, but it has not answered this",
+}
 
 
 class Wires:
-    """`home` is where asks are sent. Others only wait for answers that are still to come.
+    """`home` is where asks are sent. Others are being dialled, or owe answers that are to come.
 
     `check_at`: when `Core.tick` has something to look at. `direct`: one address, no wandering.
     """
@@ -31,9 +34,11 @@ class Wires:
         self.check_at = FAR
         self.effects: list[Effect] = []
         self._hello = Hello(party=Party.CLIENT, user=target.user)
-        self._pace = Pace(dice)
+        self._dice = dice
+        self.pace = Pace(dice)
         self._links: dict[int, Link] = {}
         self._dialled = 0
+        self._dial_at = 0.0
 
     def find(self, id: int) -> Link | None:
         """The connection of that id, if it is not closed."""
@@ -43,38 +48,57 @@ class Wires:
         """All that are not closed."""
         return list(self._links.values())
 
-    def paused(self, now: float) -> bool:
-        """Is it too early to try again?"""
-        return now < self._pace.resume_at
-
     def dial(self, now: float) -> None:
-        """Make a home, unless there is one."""
-        if self.home is not None:
-            return
-        address = self.route.take()
-        for link in self._links.values():
-            if link.address == address:
-                self.home = link
+        """Look for a home, unless there is one: dial one address after the other, side by side.
+
+        The first that welcomes us is it. If it does not lead it says so, and who does.
+        """
+        while self.home is None and now >= self._dial_at:
+            busy = {link.address for link in self._links.values() if link.phase is not Phase.READY}
+            address = self.route.take(now, busy)
+            if address is None:
+                self.soon(self.route.rested(busy))
                 return
-        self._dialled += 1
-        until = now + self.route.patience(address)
-        link = Link(self._dialled, address, self._hello, until=until)
-        self._links[link.id] = self.home = link
-        self.effects.append(Dial(link.id, address))
-        self.soon(link.until)
+            for link in self._links.values():
+                if link.address == address:
+                    self.home = link
+                    return
+            self._dialled += 1
+            until = FAR if self.direct else now + self.route.patience(address)
+            link = Link(self._dialled, address, self._hello, until=until)
+            self._links[link.id] = link
+            self.effects.append(Dial(link.id, address))
+            self.soon(link.until)
+            self._dial_at = now + STAGGER_S
+        if self.home is None:
+            self.soon(self._dial_at)
 
     def dialled(self, id: int, now: float) -> None:
         """The connection stands; the node will greet."""
         link = self._links.get(id)
         if link is not None:
             link.phase = Phase.SHAKING
-            link.until = now + self.route.patience(link.address)
+            link.until = FAR if self.direct else now + self.route.patience(link.address)
             self.soon(link.until)
 
     def welcomed(self, link: Link) -> None:
         """The handshake is over: from now on we belong to that cluster."""
         self._hello = Hello(party=Party.CLIENT, user=self._hello.user, cluster=link.cluster)
         self.route.answered(link.address)
+        if self.home is not None and link.address == self.route.hinted:
+            self.leave(self.home)
+        if self.home is None:
+            self.home = link
+
+    def failed(self, link: Link, why: str, now: float) -> None:
+        """A connection is lost. `close` is next."""
+        self.route.met[link.address] = why
+        if link is self.home:
+            self._dial_at = now
+            self.back_off(now)
+        elif link.phase is not Phase.READY:
+            self.route.failed(link.address, now, self._dice)
+            self._dial_at = now
 
     def send(self, link: Link, ask: Ask, now: float) -> None:
         """Send an ask."""
@@ -82,7 +106,7 @@ class Wires:
         link.inflight[ask.id] = ask
         link.out.append(ask.frame)
         if len(link.inflight) == 1:
-            self.soon(now + ask.patience - PROBE_S)
+            self.soon(now + ask.patience - patience.PROBE_S)
 
     def steer(self, link: Link, error: QsyncError, now: float) -> None:
         """Home said "not now" or "not me": stay and wait, follow the hint, or try the next."""
@@ -92,15 +116,13 @@ class Wires:
         if isinstance(error, Overloaded):
             after = error.details.get("retry_after")
             self.back_off(now)
-            self._pace.pause(now, float(after) if isinstance(after, int | float) else 0.0)
-            self.soon(self._pace.resume_at)
+            self.pace.pause(now, float(after) if isinstance(after, int | float) else 0.0)
+            self.soon(self.pace.resume_at)
         elif hint == link.address or verdicts.stays(error):
             self.back_off(now)
         else:
-            if hint:
-                self.route.prefer(hint)
-            self.leave(link)
-            self.back_off(now, free=bool(hint))
+            self.route.met[link.address] = str(error)
+            self._turn(link, hint, now)
 
     def informed(self, link: Link, answer: list[object], now: float) -> None:
         """A STATUS arrived: learn who is there, and go where the leader is."""
@@ -112,19 +134,29 @@ class Wires:
         if link.deposed and link.inflight:
             self.soon(now)
         if link is self.home and leader and leader != link.replica and address:
-            self.route.prefer(address)
-            self.leave(link)
-            self.back_off(now, free=True)
+            self._turn(link, address, now)
+
+    def _turn(self, link: Link, hint: str | None, now: float) -> None:
+        """Leave home for the hinted address, or else for the next one."""
+        self.leave(link)
+        self._dial_at = now
+        if hint:
+            self.route.prefer(hint)
+            if any(each.address == hint for each in self._links.values()):
+                self._dial_at = now + STAGGER_S  # it is being dialled: the first turn is its own
+        self.back_off(now, free=bool(hint))
+
+    def told(self) -> dict[str, str]:
+        """What was met at each address, for people."""
+        told = dict.fromkeys(self.route.addresses, "it was not tried yet")
+        standing = {link.address: _STANDINGS[link.phase] for link in self._links.values()}
+        return told | standing | self.route.met
 
     def back_off(self, now: float, *, free: bool = False) -> None:
         """Wait before the next attempt, longer each time."""
-        self._pace.failed(now, free=free)
-        if self._pace.resume_at > now:
-            self.soon(self._pace.resume_at)
-
-    def succeeded(self) -> None:
-        """An answer arrived."""
-        self._pace.succeeded()
+        self.pace.failed(now, free=free)
+        if self.pace.resume_at > now:
+            self.soon(self.pace.resume_at)
 
     def leave(self, link: Link) -> None:
         """Send nothing more there; close it when everything in flight is answered."""
@@ -144,16 +176,20 @@ class Wires:
 
     def overdue(self, now: float) -> Iterator[tuple[Link, str]]:
         """Connections that took too long, and why."""
+        alone = not self.route.alternatives
         for link in self.links():
             if link.phase is not Phase.READY and now >= link.until:
-                patience = self.route.patience(link.address)
-                yield link, f"{link.phase.value} took more than {patience:g} s"
-            elif now >= self._patient_until(link):
+                limit = self.route.patience(link.address)
+                yield link, f"silent: {link.phase.value} took more than {limit:g} s"
+            elif now >= patience.patient_until(link, alone=alone):
                 yield link, f"no answer within {ANSWER_PATIENCE_S:g} s"
 
     def doubted(self, now: float) -> list[Link]:
         """Connections on which an answer takes long: is the node there, does it lead?"""
-        found = [link for link in self._links.values() if now >= self._probe_at(link)]
+        alone = not self.route.alternatives
+        found = [
+            link for link in self._links.values() if now >= patience.probe_at(link, alone=alone)
+        ]
         for link in found:
             link.probed_at = now
         return found
@@ -174,31 +210,12 @@ class Wires:
 
     def times(self, now: float) -> Iterator[float]:
         """When something of ours becomes due."""
+        alone = not self.route.alternatives
         for link in self._links.values():
             if link.phase is Phase.READY:
-                yield self._patient_until(link)
-                yield self._probe_at(link)
+                yield patience.patient_until(link, alone=alone)
+                yield patience.probe_at(link, alone=alone)
             else:
                 yield link.until
-        if self._pace.resume_at > now:
-            yield self._pace.resume_at
-
-    def _patient_until(self, link: Link) -> float:
-        """Not to leave a slow node: under load, everything would be sent once more elsewhere."""
-        if self.direct or not self.route.alternatives:
-            return FAR
-        times = [
-            ask.patience
-            + (
-                ask.sent_at
-                if link.deposed and ask.wants_leader
-                else max(ask.sent_at, link.vouched_at)
-            )
-            for ask in link.inflight.values()
-        ]
-        return min(times, default=FAR)
-
-    def _probe_at(self, link: Link) -> float:
-        if link.phase is not Phase.READY:
-            return FAR
-        return max(self._patient_until(link), link.probed_at + 2 * PROBE_S) - PROBE_S
+        if self.pace.resume_at > now:
+            yield self.pace.resume_at

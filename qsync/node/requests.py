@@ -357,7 +357,7 @@ class Requests:
                     hint="`qsync status` shows how far it is",
                 )
             else:
-                error = errors.Unavailable(
+                error = errors.Unanswered(
                     "no quorum answered in time, so the read could not be made sure",
                     hint="read with consistency local, or wait until a quorum is back",
                 )

@@ -4,7 +4,7 @@ import selectors
 import socket
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 
 import anyio
 import cbor2
@@ -517,6 +517,31 @@ async def test_an_exception_in_the_body_comes_out_as_it_is() -> None:
     with pytest.raises(KeyError):
         async with connected():
             raise KeyError
+
+
+@contextmanager
+def silent(count: int) -> Iterator[list[str]]:
+    """Addresses that take connections and never say a word."""
+    with ExitStack() as stack:
+        made = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        yield [f"127.0.0.1:{each.getsockname()[1]}" for each in made]
+
+
+def test_silent_nodes_keep_a_blocking_client_from_nothing() -> None:
+    with silent(2) as hung, serving() as (server,):
+        with qsync.connect([*hung, server.address], connect_timeout=0.9) as db:
+            db.space("s").replace([1])
+        with pytest.raises(Unavailable) as caught:
+            qsync.connect(hung, connect_timeout=0.4)
+        assert all(address in str(caught.value) for address in hung)
+
+
+@both
+async def test_silent_nodes_keep_an_async_client_from_nothing() -> None:
+    with silent(2) as hung, serving() as (server,):
+        addresses = [*hung, server.address]
+        async with qsync.connect_async(addresses, connect_timeout=0.9) as db:
+            await db.space("s").replace([1])
 
 
 @both

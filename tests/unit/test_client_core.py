@@ -29,6 +29,7 @@ from qsync.errors import (
     RolledBack,
     SessionExpired,
     SyncQueueFull,
+    Unanswered,
     Unavailable,
     WrongTuple,
 )
@@ -685,13 +686,13 @@ def test_a_leader_that_is_silent_is_asked_again_only_briefly_when_others_still_n
     stage.pass_time(1.1)
     other = stage.accept("b:1", replica=2)
     stage.status(other, {})
-    for dials in (2, 3):  # it has not noticed yet
+    for _ in range(2):  # it has not noticed yet
         write = write_of(stage.heard(other))
         assert write.seq == first.seq
         stage.refuse(other, write, NotLeader("follow", leader="a:1"))
-        stage.pass_time(0.6)
-        assert stage.dialled.count("a:1") == dials
-        assert "a:1" not in stage.open.values()
+        stage.pass_time(0.01)
+        assert "a:1" in stage.open.values()
+        stage.pass_time(0.2)
         other = stage.accept("b:1", replica=2)
         stage.status(other, {})
     assert write_of(stage.heard(other)).seq == first.seq
@@ -745,11 +746,118 @@ def test_a_node_that_was_asked_to_wait_for_news_is_not_silent_meanwhile() -> Non
 
 
 def test_a_node_that_does_not_finish_the_handshake_is_given_up() -> None:
-    stage = Stage("a:1", "b:1")
+    stage = Stage("a:1")
+    stage.get()
+    first = stage.link("a:1")
+    stage.pass_time(1.3)
+    assert first not in stage.open
+    assert stage.dialled[:2] == ["a:1", "a:1"]
+
+
+def test_silent_nodes_keep_nobody_from_the_one_that_answers() -> None:
+    stage = Stage("a:1", "b:1", "c:1")
     stage.get()
     stage.play()
-    stage.pass_time(1.3)
+    assert stage.dialled == ["a:1"]
+    stage.pass_time(0.35)
+    assert stage.dialled == ["a:1", "b:1", "c:1"]
+    link = stage.accept("c:1", replica=3)
+    assert len(stage.heard(link)) == 1
+
+
+def test_an_address_that_refuses_is_followed_by_the_next_at_once() -> None:
+    stage = Stage("a:1", "b:1", "c:1")
+    stage.get()
+    stage.drop(stage.link("a:1"))
     assert stage.dialled == ["a:1", "b:1"]
+
+
+def test_a_dead_node_is_not_dialled_for_ever_beside_those_that_were_silent_once() -> None:
+    stage = Stage("dead:1", "b:1", "c:1")
+    ask = stage.get(timeout=60.0)
+    for _ in range(60):
+        stage.pass_time(0.05)
+        for link, address in list(stage.open.items()):
+            if address == "dead:1":
+                stage.drop(link)
+    assert stage.dialled.count("c:1") > 1  # both others have been silent for three seconds
+    stage.dialled.clear()
+    stage.pass_time(1.5)
+    assert {"b:1", "c:1"} <= set(stage.dialled)
+    while "c:1" not in stage.open.values():
+        stage.pass_time(0.01)
+    link = stage.accept("c:1", replica=3)
+    assert len(stage.heard(link)) == 1
+    assert not ask.settled
+
+
+def test_who_welcomes_second_is_let_go() -> None:
+    stage = Stage("a:1", "b:1")
+    stage.get()
+    stage.pass_time(0.2)
+    first = stage.accept("b:1", replica=2)
+    second = stage.accept("a:1")
+    assert len(stage.heard(first)) == 1
+    assert second not in stage.open
+
+
+def test_a_leader_far_away_is_home_when_it_welcomes_although_others_were_faster() -> None:
+    stage = Stage("a:1", "b:1")
+    link = stage.opened()
+    stage.put()
+    stage.refuse(link, write_of(stage.heard(link)), NotLeader("b leads", leader="b:1"))
+    stage.pass_time(0.2)
+    near = stage.accept("a:1")
+    stage.heard(near)
+    far = stage.accept("b:1", replica=2)
+    stage.put()
+    assert len(stage.heard(far)) == 1
+    assert stage.heard(near) == []
+
+
+def test_a_client_whose_others_came_second_does_not_call_them_silent() -> None:
+    stage = Stage("a:1", "b:1")
+    stage.get()
+    stage.pass_time(0.2)
+    link = stage.accept("b:1", replica=2)
+    (request,) = stage.heard(link)
+    stage.reply(link, replies.row(request.id, None, read_from=Position(Term(1), Index(1))))
+    stage.pass_time(5.0)
+    assert "a:1" not in stage.open.values()
+    assert stage.core.wires.route.patience("a:1") == 1.0
+
+
+def test_the_error_says_what_was_met_at_every_address() -> None:
+    stage = Stage("a:1", "b:1", "c:1")
+    ask = stage.get(timeout=0.4)
+    stage.drop(stage.link("a:1"))
+    stage.core.dialled(stage.link("b:1"), stage.now)
+    stage.pass_time(0.5)
+    error = error_of(ask)
+    assert type(error) is Unavailable
+    assert error.message.startswith("no node answered within 0.4 s (a:1: reset; b:1: silent")
+    assert "c:1: silent" in error.message
+
+
+def test_nodes_that_answered_are_not_said_to_be_away() -> None:
+    stage = Stage("a:1")
+    ask = stage.get(timeout=0.4)
+    stage.accept("a:1")
+    stage.pass_time(0.5)
+    error = error_of(ask)
+    assert type(error) is Unanswered
+    assert "a:1: it is there" in error.message
+
+
+def test_a_direct_client_is_as_patient_as_it_was_told() -> None:
+    stage = Stage("a:1", direct=True)
+    ask = stage.get(timeout=8.0)
+    stage.pass_time(7.0)
+    assert stage.dialled == ["a:1"]
+    link = stage.accept("a:1")
+    assert len(stage.heard(link)) == 1
+    stage.pass_time(2.0)
+    assert ask.settled
 
 
 def test_a_node_of_another_cluster_is_forgotten() -> None:

@@ -22,6 +22,7 @@ from qsync import errors
         (errors.StoreError("x"), 1),
         (errors.ConfigError("x"), 2),
         (errors.Unavailable("x"), 3),
+        (errors.Unanswered("x"), 7),
         (errors.NotLeader("x"), 4),
         (errors.ReadOnly("x"), 4),
         (errors.AccessDenied("x"), 4),

@@ -1,0 +1,183 @@
+"""Sockets of the blocking client: does what its core asks for, and tells it what happened."""
+
+import contextlib
+import errno
+import os
+import select
+import socket
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from qsync.client import targets
+from qsync.client.core import Core
+from qsync.client.effects import Close, Dial, Send
+from qsync.client.patience import FAR
+from qsync.client.reasons import reason
+
+_RECEIVE_BYTES: Final = 256 * 1024
+Door = tuple[int, Any]
+"""Family and address of a socket."""
+_UNDER_WAY: Final = (0, errno.EINPROGRESS)
+_GONE: Final = select.POLLHUP | select.POLLERR | select.POLLNVAL
+
+
+class Pump:
+    """Does what the core asks for, and tells it what happened."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self._poll = select.poll()
+        self._sockets: dict[int, socket.socket] = {}
+        self._links: dict[int, int] = {}
+        self._unsent: dict[int, bytearray] = {}
+        self._dialling: dict[int, list[Door]] = {}
+
+    def until(self, done: Callable[[], bool]) -> None:
+        """Work until `done()`; the deadlines of asks see to it that this ends."""
+        while True:
+            self._perform()
+            if done():
+                return
+            self._receive()
+            self.core.tick(time.monotonic())
+
+    def close(self) -> None:
+        """Goodbye."""
+        self.core.close()
+        self._perform()
+
+    def _perform(self) -> None:
+        while effects := self.core.ready().effects:
+            for effect in effects:
+                match effect:
+                    case Dial(link, address):
+                        self._dial(link, address)
+                    case Send(link, data):
+                        self._send(link, data)
+                    case Close(link):
+                        self._close(link)
+
+    def _dial(self, link: int, address: str) -> None:
+        try:
+            self._dialling[link] = resolved(address)
+        except OSError as error:
+            self.core.lost(link, reason(error), time.monotonic())
+        else:
+            self._dial_next(link, None)
+
+    def _dial_next(self, link: int, error: OSError | None) -> None:
+        """Begin to connect to the next address of the name, without waiting."""
+        doors = self._dialling[link]
+        while doors:
+            family, where = doors.pop(0)
+            try:
+                made = socket.socket(family, socket.SOCK_STREAM)
+            except OSError as found:
+                error = found
+                continue
+            made.settimeout(0)
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            code = made.connect_ex(where)
+            if code in _UNDER_WAY:
+                self._sockets[link] = made
+                self._links[made.fileno()] = link
+                self._poll.register(made, select.POLLOUT)
+                return
+            made.close()
+            error = OSError(code, os.strerror(code))
+        del self._dialling[link]
+        self.core.lost(link, reason(error or OSError("no such host")), time.monotonic())
+
+    def _connected(self, link: int) -> None:
+        made = self._sockets[link]
+        code = made.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            doors = self._dialling[link]
+            self._close(link)
+            self._dialling[link] = doors
+            self._dial_next(link, OSError(code, os.strerror(code)))
+        else:
+            del self._dialling[link]
+            self._poll.modify(made, select.POLLIN)
+            self.core.dialled(link, time.monotonic())
+
+    def _send(self, link: int, data: bytes) -> None:
+        unsent = self._unsent.get(link)
+        if unsent:
+            unsent += data
+            return
+        made = self._sockets.get(link)
+        if made is None:
+            return
+        try:
+            sent = made.send(data)
+        except BlockingIOError:
+            sent = 0
+        except OSError as error:
+            self._fail(link, error)
+            return
+        if sent < len(data):
+            self._unsent[link] = bytearray(data[sent:])
+            self._poll.modify(made, select.POLLIN | select.POLLOUT)
+
+    def _receive(self) -> None:
+        wake_at = self.core.wake_at()
+        wait = None if wake_at == FAR else max(0.0, wake_at - time.monotonic()) * 1000
+        for fileno, events in self._poll.poll(wait):
+            link = self._links.get(fileno, 0)
+            if link in self._dialling:
+                self._connected(link)
+                continue
+            if events & select.POLLOUT and link in self._unsent:
+                self._send_rest(link)
+            if events & (select.POLLIN | _GONE) and link in self._sockets:
+                self._read(link)
+
+    def _read(self, link: int) -> None:
+        try:
+            data = self._sockets[link].recv(_RECEIVE_BYTES)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self._fail(link, error)
+            return
+        if data:
+            self.core.received(link, data, time.monotonic())
+        else:
+            self._fail(link, ConnectionError("it hung up"))
+
+    def _send_rest(self, link: int) -> None:
+        unsent, made = self._unsent[link], self._sockets[link]
+        try:
+            sent = made.send(unsent)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self._fail(link, error)
+            return
+        del unsent[:sent]
+        if not unsent:
+            del self._unsent[link]
+            self._poll.modify(made, select.POLLIN)
+
+    def _fail(self, link: int, error: OSError) -> None:
+        self._close(link)
+        self.core.lost(link, reason(error), time.monotonic())
+
+    def _close(self, link: int) -> None:
+        made = self._sockets.pop(link, None)
+        self._unsent.pop(link, None)
+        self._dialling.pop(link, None)
+        if made is not None:
+            with contextlib.suppress(OSError, KeyError):
+                self._poll.unregister(made)
+            self._links.pop(made.fileno(), None)
+            made.close()
+
+
+def resolved(address: str) -> list[Door]:
+    """All that a name stands for, each family in its turn. Raises OSError."""
+    host, port = targets.split(address)
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [(family, where) for family, _, _, _, where in found]
