@@ -50,8 +50,9 @@ CURES: Mapping[str, Cure] = {
     ),
     "OUTCOME_UNKNOWN": Cure(
         "The connection broke after sending, or no quorum decided before the deadline.",
-        "Retry with the same token (`--token`, `error.token`): it is applied at most once and "
-        "answers with what became of it. Never count it as not done.",
+        "Do the same again with its token (the command says how; `db.resolve(error.token)`, "
+        "`\\retry` in the shell): it is applied at most once and answers with what became of it. "
+        "Without the token it may be done twice. Never count it as not done.",
     ),
     "ROLLED_BACK": Cure(
         "The leader rolled its limbo back, or a new leader did not have the transaction.",

@@ -8,6 +8,7 @@ from qsync.errors import (
     Conflict,
     NotLeader,
     Outcome,
+    OutcomeUnknown,
     Overloaded,
     QsyncError,
     ReadOnly,
@@ -73,6 +74,13 @@ def exit_of(error: QsyncError) -> Exit:
         if isinstance(error, kinds):
             return code
     return _CODES.get(error.code, Exit.FAILED)
+
+
+def retry_of(kind: type[QsyncError]) -> str:
+    """What repeating is good for, in a few words."""
+    if issubclass(kind, OutcomeUnknown):
+        return "with the same token it is safe and tells; without it, it may be done twice"
+    return "safe and useful" if kind.retryable else "does not help by itself"
 
 
 _KINDS: tuple[tuple[tuple[type[QsyncError], ...], Exit], ...] = (

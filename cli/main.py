@@ -171,7 +171,7 @@ def _run(args: list[str]) -> int:
         print("interrupted", file=sys.stderr)
         return Exit.INTERRUPTED
     except QsyncError as error:
-        complain(error, style)
+        complain(error, style, args)
         return exit_of(error)
     except BrokenPipeError:
         raise  # of `complain`'s own, and of what click lets through

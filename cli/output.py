@@ -2,14 +2,15 @@
 
 import json
 import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 from cli.exits import exit_of
-from qsync.errors import QsyncError, Unanswered, Unavailable
+from qsync.errors import OutcomeUnknown, QsyncError, Unanswered, Unavailable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -20,6 +21,8 @@ _LOST = (
     "  `qsync lab up` starts a cluster to try things on"
 )
 _REPEATED = re.compile(r"\A\[Errno \d+\] ")
+_WITH_TOKEN = frozenset({"insert", "replace", "update", "upsert", "delete"})
+"""Commands that take a token."""
 WIDTH_ELSEWHERE = 120
 """Where there is no terminal there is room."""
 
@@ -85,9 +88,15 @@ def console(*, stderr: bool = False) -> "Console":
     return Console(stderr=stderr, no_color=True if plain else None, highlight=False)
 
 
-def complain(error: QsyncError, how: Style) -> None:
-    """Say what went wrong; with --json as a document on stdout too, unless one stands there."""
+def complain(error: QsyncError, how: Style, args: Sequence[str] = ()) -> None:
+    """Say what went wrong; with --json as a document on stdout too, unless one stands there.
+
+    `args`: the command line, which is said again with the token if that tells what became of it.
+    """
     click.echo(f"qsync: {error}", err=True)
+    resolving = _resolving(error, args)
+    if resolving:
+        click.echo(f"  what became of it: {resolving}", err=True)
     for place, why in _attempts(error):
         click.echo(f"  {place}: {why}", err=True)
     if error.leader:
@@ -105,9 +114,21 @@ def complain(error: QsyncError, how: Style) -> None:
         "hint": error.hint,
         "leader": error.leader,
         "details": error.details,
+        **({"resolve": resolving} if resolving else {}),
         "exit": int(exit_of(error)),
     }
     _print_document("error", members)
+
+
+def _resolving(error: QsyncError, args: Sequence[str]) -> str:
+    """The command that tells what became of a write, and does it if nobody has."""
+    if not isinstance(error, OutcomeUnknown) or not error.token or not _WITH_TOKEN & set(args[:1]):
+        return ""
+    verb, *rest = (each for each in args if not each.startswith("--token="))
+    if "--token" in rest:
+        at = rest.index("--token")
+        del rest[at : at + 2]
+    return shlex.join(["qsync", verb, "--token", error.token, *rest])
 
 
 def _attempts(error: QsyncError) -> list[tuple[str, str]]:

@@ -15,6 +15,7 @@ from qsync.client import targets
 from qsync.client.blocking import TIMEOUT_S, Client, connect
 from qsync.client.calls import Call
 from qsync.client.database import AsyncDatabase
+from qsync.client.rows import Receipt
 from qsync.client.space import WINDOW
 
 P = ParamSpec("P")
@@ -42,6 +43,10 @@ class Inline(AsyncDatabase):
     ) -> list[T]:
         """Ask all of them, at most `window` at once; answers in order."""
         return self._client.run_many(asked, window=window, timeout=timeout)
+
+    async def resolve(self, token: str, *, timeout: float | None = None) -> Receipt:  # noqa: ASYNC109 - the caller's word
+        """What became of a write whose outcome was unknown, blocking."""
+        return self._client.resolve(token, timeout=timeout)
 
 
 class InlinePool:

@@ -20,7 +20,7 @@ from qsync.client import targets
 from qsync.client.database import AsyncDatabase
 from qsync.client.feed import AsyncFeed
 from qsync.client.options import WriteOptions
-from qsync.client.rows import Key, Receipt
+from qsync.client.rows import Key, ReadConsistency, Receipt
 from qsync.errors import QsyncError
 from qsync.wire.verbs import Name
 
@@ -45,6 +45,10 @@ class Box:
         self.place = place
         self.txn: Txn | None = None
         self.last: Receipt | None = None
+        self.unknown: str | None = None
+        """The token of the last write of which nobody could say what became of it."""
+        self.consistency: ReadConsistency = "linearizable"
+        """How fresh reads are unless they say otherwise."""
         self.ctl = Ctl(self)
         self.schema = Schema(self)
         self.stat = Stat(self)

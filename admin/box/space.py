@@ -56,6 +56,7 @@ class Space:
         txn = self._box.txn
         if txn is not None:
             return await txn.space(self.name).get(key, index=self._by)
+        given.setdefault("consistency", self._box.consistency)
         return await self._box.data.space(self.name).get(key, index=self._by, **given)
 
     async def select(self, key: Key = None, **given: Unpack[RangeOptions]) -> list[Row]:
@@ -64,6 +65,7 @@ class Space:
         txn = self._box.txn
         if txn is not None:
             return await txn.space(self.name).select(key, **given)
+        given.setdefault("consistency", self._box.consistency)
         return await self._box.data.space(self.name).select(key, **given)
 
     async def count(self, key: Key = None, **given: Unpack[RangeOptions]) -> int:
@@ -71,6 +73,7 @@ class Space:
         if self._box.txn is not None:
             return len(await self.select(key, **given))
         given.setdefault("index", self._by)
+        given.setdefault("consistency", self._box.consistency)
         return await self._box.data.space(self.name).count(key, **given)
 
     # -- writing

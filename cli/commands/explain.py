@@ -5,7 +5,7 @@ import importlib
 import click
 
 from admin.cures import CURES, HOMES, Cure
-from cli.exits import Exit, exit_of
+from cli.exits import Exit, exit_of, retry_of
 from cli.options import json_option
 from cli.output import document, style, text
 from qsync.errors import ConfigError, Outcome, QsyncError, all_errors
@@ -75,7 +75,7 @@ def _error(code: str) -> None:
     text(f"{found.code} ({found.number})")
     text(f"  {_about(found)}")
     text(f"  data: {_DATA[found.outcome]}")
-    text(f"  retry: {'safe and useful' if found.retryable else 'does not help by itself'}")
+    text(f"  retry: {retry_of(found)}")
     text(f"  why: {_cure(found).why}")
     text(f"  cure: {_cure(found).do}")
     text(f"  exit code: {int(exit_of(found('')))}")

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
+from cli.shell.settings import consistency
 from cli.shell.values import KEEP, Row, plain
-from qsync.client.options import RangeOptions, WriteOptions
-from qsync.client.rows import Values
+from qsync.client.options import RangeOptions, ReadOptions, WriteOptions
+from qsync.client.rows import ReadConsistency, Values
 from qsync.errors import WrongKey, WrongOperation, WrongTuple
 
 ITERATORS: Final = ("eq", "req", "all", "lt", "le", "ge", "gt")
@@ -19,7 +20,7 @@ ISOLATIONS: Final = (
     *("default", "read-committed", "read-confirmed", "best-effort", "linearizable"),
 )
 """In the order of Tarantool's numbers."""
-READ_OPTIONS: Final = ("iterator", "limit", "offset", "after", "fullscan")
+READ_OPTIONS: Final = ("iterator", "limit", "offset", "after", "fullscan", "consistency")
 SPACE_OPTIONS: Final = (
     *("is_sync", "format", "if_not_exists", "is_local", "id", "engine", "field_count"),
     *("temporary", "user", "type"),
@@ -104,7 +105,7 @@ def options(value: object, known: Sequence[str], of: str) -> dict[str, object]:
 
 
 def reading(value: object) -> RangeOptions:
-    """`{iterator = 'GE', limit = 10, offset = 0, after = tuple}`."""
+    """`{iterator = 'GE', limit = 10, offset = 0, after = tuple, consistency = 'local'}`."""
     given = options(value, READ_OPTIONS, "select")
     found: RangeOptions = {}
     if "iterator" in given:
@@ -115,6 +116,8 @@ def reading(value: object) -> RangeOptions:
         found["offset"] = number(given["offset"], "offset")
     if "after" in given:
         found["after"] = row(given["after"])
+    if "consistency" in given:
+        found["consistency"] = _consistency(given["consistency"])
     return found
 
 
@@ -151,6 +154,19 @@ def indexing(value: object) -> dict[str, object]:
             hint="every index is a tree, which finds what a hash finds; leave `type` out",
         )
     return given
+
+
+def getting(value: object) -> ReadOptions:
+    """`{consistency = 'local'}`."""
+    given = options(value, ("consistency",), "get")
+    return {"consistency": _consistency(given["consistency"])} if given else {}
+
+
+def _consistency(value: object) -> ReadConsistency:
+    try:
+        return consistency(value)
+    except ValueError as error:
+        raise WrongOperation(f"consistency {error}") from None
 
 
 def _iterator(value: object) -> str:

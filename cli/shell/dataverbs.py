@@ -75,7 +75,8 @@ class DataVerbs:
 
     async def _get(self, box: Box, args: Sequence[object]) -> object:
         space = await self.space(box, args)
-        return shown(space, await space.get(arguments.key(arguments.at(args, 2))))
+        given = arguments.getting(arguments.at(args, 3))
+        return shown(space, await space.get(arguments.key(arguments.at(args, 2)), **given))
 
     async def _select(self, box: Box, args: Sequence[object]) -> object:
         space = await self.space(box, args)

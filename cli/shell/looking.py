@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from admin.box.schema import Shape
+from cli.exits import retry_of
 from cli.shell.formats import Look, render
 from cli.shell.state import Shell
 from cli.shell.steering import Misused
@@ -91,6 +92,8 @@ async def transaction(shell: Shell, _rest: str) -> None:
     txn, last = shell.box.txn, shell.box.last
     if txn is not None:
         shell.voices.result(f"open, operations so far: {txn.size}; box.commit() or box.rollback()")
+    if shell.box.unknown is not None:
+        shell.voices.result(f"unknown: the write of token {shell.box.unknown}; \\retry asks again")
     if last is None:
         shell.voices.result("nothing was written yet")
         return
@@ -155,7 +158,7 @@ async def explain(shell: Shell, rest: str) -> None:
         shell.voices.result(_code(rest) if rest else "nothing went wrong yet")
         return
     shell.tell(f"{error.code}: {error.message}")
-    shell.tell(f"outcome: {error.outcome.value}; retry: {_retry(error.retryable)}", "  ")
+    shell.tell(f"outcome: {error.outcome.value}; retry: {retry_of(type(error))}", "  ")
     if error.hint:
         shell.tell(error.hint, "  ")
     facts = error.details.get("why")
@@ -176,14 +179,10 @@ def _code(word: str) -> str:
     if found is None:
         return f"there is no error code {word}; `qsync explain list` has all of them"
     lines = [f"{found.code}: {(found.__doc__ or '').partition(chr(10))[0]}"]
-    lines.append(f"  outcome: {found.outcome.value}; retry: {_retry(found.retryable)}")
+    lines.append(f"  outcome: {found.outcome.value}; retry: {retry_of(found)}")
     if found.code in CURES:
         lines += [f"  why: {CURES[found.code].why}", f"  cure: {CURES[found.code].do}"]
     return "\n".join(lines)
-
-
-def _retry(retryable: bool) -> str:  # noqa: FBT001 - a property of the error
-    return "safe and useful" if retryable else "does not help by itself"
 
 
 async def everywhere(shell: Shell, rest: str) -> None:

@@ -1,21 +1,28 @@
 r"""What `\set` shows and changes."""
 
 from dataclasses import dataclass, fields
+from typing import Final
 
 from cli.shell.formats import ROWS_MAX, Format
+from qsync.client.rows import ReadConsistency
 
+CONSISTENCIES: Final[tuple[ReadConsistency, ...]] = ("linearizable", "lease", "local")
 _SWITCH = {"on": True, "off": False}
 
 
 @dataclass(slots=True)
 class Settings:
-    """`rows`: shown of one result. `timing`: say how long it took, if that was long."""
+    """`rows`: shown of one result. `timing`: say how long it took, if that was long.
+
+    `consistency`: of reads; with `local` they need no quorum.
+    """
 
     format: Format = Format.AUTO
     rows: int = ROWS_MAX
     timing: bool = True
     confirm: bool = True
     trace: bool = True
+    consistency: ReadConsistency = "linearizable"
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
@@ -42,6 +49,8 @@ class Settings:
                 self.timing = _switch(text)
             case "trace":
                 self.trace = _switch(text)
+            case "consistency":
+                self.consistency = consistency(text)
             case "confirm":
                 wanted = _switch(text)
                 if production and not wanted:
@@ -51,10 +60,20 @@ class Settings:
                 raise ValueError(f"is not a setting; there are {', '.join(self.names())}")
 
 
+def consistency(text: object) -> ReadConsistency:
+    """How fresh reads are. Raises ValueError whose text goes on after a name."""
+    for each in CONSISTENCIES:
+        if each == text:
+            return each
+    raise ValueError(f"{text!r} is none of {', '.join(CONSISTENCIES)}")
+
+
 def choices(name: str) -> tuple[str, ...]:
     """What a setting may be, for completion."""
     if name in {"format", "output"}:
         return tuple(Format)
+    if name == "consistency":
+        return CONSISTENCIES
     return () if name == "rows" else tuple(_SWITCH)
 
 

@@ -41,6 +41,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "spaces": Command(looking.spaces),
     "d": Command(looking.definition, "SPACE"),
     "tx": Command(looking.transaction),
+    "retry": Command(steering.retry, "[TOKEN]"),
     "trace": Command(looking.trace, "[INDEX]"),
     "explain": Command(looking.explain, "[CODE]"),
     "all": Command(looking.everywhere, "LUA"),

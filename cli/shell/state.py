@@ -15,7 +15,7 @@ from cli.shell.runtime import Runtime
 from cli.shell.settings import Settings
 from cli.shell.verbs import Verbs
 from cli.shell.voices import Voices
-from qsync.errors import QsyncError, WrongOperation
+from qsync.errors import OutcomeUnknown, QsyncError, WrongOperation
 
 PRODUCTION = "production"
 """The tag of a cluster on which dangerous verbs want a name typed."""
@@ -62,6 +62,7 @@ class Shell(ABC):
 
     async def switch(self, box: Box) -> None:
         """Speak to another cluster from now on."""
+        box.consistency = self.settings.consistency
         self.box = self.verbs.boxes[0] = box
         await self.begin()
 
@@ -129,6 +130,7 @@ class Shell(ABC):
         """What a chunk returns if `box` is another node's."""
         here = self.box
         there = await here.beside(node)
+        there.consistency = here.consistency
         self.box = self.verbs.boxes[0] = there
         try:
             return await self.run(source)
@@ -138,7 +140,12 @@ class Shell(ABC):
 
     async def ask(self, conn: int, verb: str, args: list[object]) -> object:
         """The answer to a verb. Raises QsyncError."""
-        return await self.verbs.ask(conn, verb, args)
+        try:
+            return await self.verbs.ask(conn, verb, args)
+        except OutcomeUnknown as error:
+            if conn == 0 and error.token:
+                self.box.unknown = error.token
+            raise
 
     # -- what the verbs need
 

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+from admin.box.session import Box
 from cli.shell.formats import Format
 from cli.shell.state import Shell
+from qsync.client.rows import Receipt
 from qsync.errors import ConfigError
 
 _SWITCH = {"on": True, "off": False}
@@ -53,17 +55,40 @@ async def follow(shell: Shell, rest: str) -> None:
 
 
 async def set_(shell: Shell, rest: str) -> None:
-    """Show the settings, or change one. There are format, rows, timing, confirm and trace."""
+    """Show the settings, or change one. Of format, rows, timing, confirm, trace, consistency."""
     settings = shell.settings
     if not rest:
         for name in settings.names():
-            shell.voices.result(f"{name:8} {settings.shown(name)}")
+            shell.voices.result(f"{name:11} {settings.shown(name)}")
         return
     name, _, value = rest.partition(" ")
     try:
         settings.change(name, value.strip(), production=shell.production)
     except ValueError as error:
         raise ConfigError(f"{name} {error}") from None
+    shell.box.consistency = settings.consistency
+
+
+async def resolved(box: Box, token: str, *, timeout: float | None = None) -> Receipt:  # noqa: ASYNC109 - the caller's word
+    """What became of a write of this session; from then on it is its last one."""
+    receipt = await box.data.resolve(token, timeout=timeout)
+    box.last = receipt
+    if box.unknown == token:
+        box.unknown = None
+    return receipt
+
+
+async def retry(shell: Shell, rest: str) -> None:
+    """Ask what became of the last unknown write. At most once in all it is done.
+
+    Or of a token's. Only this shell has the write; elsewhere repeat it with `--token`.
+    """
+    token = rest or shell.box.unknown
+    if token is None:
+        shell.voices.result("no write of this shell is unknown")
+        return
+    receipt = await resolved(shell.box, token)
+    shell.voices.result(f"it took effect: term {receipt.term}, index {receipt.index}")
 
 
 async def cycle(shell: Shell, _rest: str) -> None:

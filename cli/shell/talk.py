@@ -20,13 +20,16 @@ from cli.shell.editing import edited
 from cli.shell.failures import Interrupted, InterruptedUnknown
 from cli.shell.guards import WRITES
 from cli.shell.state import Shell
+from cli.shell.steering import resolved
 from cli.shell.voices import Voices
-from qsync.errors import QsyncError
+from qsync.errors import OutcomeUnknown, QsyncError
 
 SLOW_S: Final = 0.1
 """What takes longer is said to have done so."""
 AGAIN_S: Final = 1.0
 """Pause before a node that did not answer is asked again."""
+FOLLOW_UP_S: Final = 60.0
+"""How long the shell asks by itself what became of a write."""
 
 Reader = Callable[[str], Awaitable[str]]
 """Asks a person for a line."""
@@ -119,7 +122,11 @@ class Talk(Shell):
         self.voices.say(str(error))
         if error.leader:
             self.voices.say(f"  the leader is {error.leader}")
-        if isinstance(error, InterruptedUnknown):
+        token = error.token if isinstance(error, OutcomeUnknown) else ""
+        if token and token == self.box.unknown:
+            self.nursery.start_soon(self._follow_up, self.box, token)
+            self.voices.say("  what became of it is told here; \\retry asks at once")
+        elif isinstance(error, InterruptedUnknown):
             self.voices.say("  it goes on; what becomes of it is told here")
         elif not isinstance(error, Interrupted) and error.details.get("why"):
             self.voices.say("  \\explain says more")
@@ -149,6 +156,16 @@ class Talk(Shell):
             errand.done.set()
         if errand.left:
             self._tell(errand)
+
+    async def _follow_up(self, box: Box, token: str) -> None:
+        """Ask with the same number until it is known: at most once in all, whoever asks."""
+        try:
+            receipt = await resolved(box, token, timeout=FOLLOW_UP_S)
+        except QsyncError as error:
+            self.voices.say(f"the write of token {token}: {error}")
+        else:
+            at = f"term {receipt.term}, index {receipt.index}"
+            self.voices.say(f"the write of token {token} took effect: {at}")
 
     def _tell(self, errand: Errand) -> None:
         """What became of a write that nobody waited for."""

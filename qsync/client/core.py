@@ -298,7 +298,8 @@ class Core:
             self.numbering.standing = Standing.OPENING
             self._number += 1
             ops: list[list[object]] = [[_OPEN_SESSION, self.numbering.id]]
-            write = Write(self._number, b"", 0, 0, WriteFlags.NONE, ops)
+            # Its requests come behind it in the log, so there is nothing to wait for.
+            write = Write(self._number, b"", 0, 0, WriteFlags.SUBMIT, ops)
             frame, deadline = requests.encode(write), now + OWN_DEADLINE_S
             self._begin(Ask(Kind.OPEN, write, frame, now=now, deadline=deadline))
 

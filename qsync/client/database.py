@@ -40,6 +40,10 @@ class AsyncDatabase(AsyncNode, ABC):
     ) -> list[T]:
         """Ask all of them, at most `window` at once; answers in order."""
 
+    @abstractmethod
+    async def resolve(self, token: str, *, timeout: float | None = None) -> Receipt:  # noqa: ASYNC109 - the caller's word
+        """What became of a write whose outcome was unknown: does it again, at most once in all."""
+
     def space(self, name: Name) -> AsyncSpace:
         """A space by name; whether there is one is found out when it is used."""
         return AsyncSpace(self, name)

@@ -78,8 +78,13 @@ class Draft:
             self._change_schema(space.id, old, new, trusted=False)
 
     def change_session(self, session: bytes, key: bytes, row: bytes | None) -> None:
-        """Open (with a row) or expire a session."""
-        self.sync = True
+        """Open (with a row) or expire a session.
+
+        That alone waits for no quorum, though it goes into a system space. A request of the session
+        is behind its opening in the log, so where the request is confirmed the opening is; and
+        where an opening was cut so were its requests, and the next leader refuses late copies of
+        them. So what a session promises holds, and asynchronous spaces need no quorum.
+        """
         self.effects.append([schema.SESSION, key, row])
         self.changes.append(SessionChange(session, opened=row is not None))
 

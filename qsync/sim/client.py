@@ -77,7 +77,7 @@ class Client:
         session = self._courier.session
         if not session.open:
             self._seed = session.id
-            self._begin(*repertoire.open_session(session.id))
+            self._begin(*repertoire.open_session(session.id, lazy=self._mind.load.lazy))
             return
         self._mind.sessions[self._mind.number] = session.id
         if self.script:

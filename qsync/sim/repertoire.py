@@ -60,9 +60,13 @@ def create_spaces(keys: int) -> Begun:
     return Operation(name="create", f="create"), once(Write(ops=spaces.create(keys)))
 
 
-def open_session(seed: bytes) -> Begun:
-    """Numbers are kept from here on, of the session whose id begins so."""
-    ask = Write(ops=[[Op.OPEN_SESSION, seed]], numbered=False)
+def open_session(seed: bytes, *, lazy: bool) -> Begun:
+    """Numbers are kept from here on, of the session whose id begins so.
+
+    `lazy`: it waits for no quorum.
+    """
+    sync = None if lazy else True
+    ask = Write(ops=[[Op.OPEN_SESSION, seed]], numbered=False, sync=sync)
     return Operation(name="open", f="open"), once(ask)
 
 
@@ -194,12 +198,12 @@ def _sums(ask: Read) -> Begun:
 
 def _leave(mind: Mind) -> Begun:
     """Say goodbye: the session ends. The client opens another one before its next write."""
-    return _expire("leave", mind.sessions[mind.number])
+    return _expire("leave", mind.sessions[mind.number], lazy=mind.load.lazy)
 
 
 def _reap(mind: Mind) -> Begun:
     """Somebody's session is taken for idle."""
-    return _expire("reap", mind.dice.choice(list(mind.sessions.values())))
+    return _expire("reap", mind.dice.choice(list(mind.sessions.values())), lazy=mind.load.lazy)
 
 
 def _tune(mind: Mind) -> Begun:
@@ -209,8 +213,9 @@ def _tune(mind: Mind) -> Begun:
     return operation, once(Write(ops=[[Op.CHANGE_SETTINGS, {key: value}]]))
 
 
-def _expire(name: str, session: bytes) -> Begun:
-    ask = Write(ops=[[Op.EXPIRE_SESSION, session]], numbered=False)
+def _expire(name: str, session: bytes, *, lazy: bool) -> Begun:
+    sync = None if lazy else True
+    ask = Write(ops=[[Op.EXPIRE_SESSION, session]], numbered=False, sync=sync)
     return Operation(name=name, f="expire"), once(ask)
 
 

@@ -75,7 +75,8 @@ class Nemesis:
 class Load:
     """What clients do. `think` is the mean pause between two operations, in seconds.
 
-    `hands`: so many clients share a session.
+    `hands`: so many clients share a session. `lazy`: a session is opened without a quorum, as the
+    shipped client does; the others have openings pending.
     """
 
     clients: int
@@ -85,6 +86,7 @@ class Load:
     timeout: float
     duplicates: float
     weights: tuple[tuple[str, int], ...]
+    lazy: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,4 +303,5 @@ def _load(dice: Dice, beat: float, plan: Plan) -> Load:
         duplicates=0.0 if "duplicates" in plan.without else duplicates,
         # Everybody reads, if there is nothing else to do.
         weights=tuple(left.items()) if any(left.values()) else (("read", 1),),
+        lazy=not plan.clients and keys % 2 == 1,
     )

@@ -9,6 +9,7 @@ import pytest
 
 from cli import main as command
 from cli.exits import CheckFailed, Exit, NotHealed, Stopped, exit_of
+from cli.output import Style, complain
 from qsync import errors
 
 
@@ -44,6 +45,19 @@ def test_an_unknown_outcome_is_never_called_a_failure() -> None:
     error = errors.Unavailable("the connection was lost after sending")
     error.outcome = errors.Outcome.UNKNOWN
     assert exit_of(error) is Exit.UNKNOWN
+
+
+def test_an_unknown_write_is_told_with_the_command_that_resolves_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    error = errors.OutcomeUnknown("no answer", details={"token": "ab:7"})
+    args = ["update", "t", "--token", "cd:1", "--", "-1", '[["+", 2, 1]]']
+    complain(error, Style(as_json=True), args)
+    said = capsys.readouterr()
+    command = "qsync update --token ab:7 t -- -1 '[[\"+\", 2, 1]]'"
+    assert f"what became of it: {command}" in said.err
+    assert "ab:7" in said.err.splitlines()[0]
+    assert json.loads(said.out)["resolve"] == command
 
 
 def test_every_error_of_the_tree_has_a_code() -> None:

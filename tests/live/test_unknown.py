@@ -1,0 +1,105 @@
+"""Writes without a quorum, as commands and the shell tell them: unknown, with what resolves it."""
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import qsync
+from admin import cluster
+from admin.lab import Lab, LabNode
+from tests.live import real
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Lab]:
+    with real.running(tmp_path / "lab", nodes=3, election__fencing="off") as found:
+        yield found
+
+
+def followers(here: Lab) -> list[LabNode]:
+    leader = cluster.wait_writable(here.addresses, timeout=30).leader
+    assert leader is not None
+    return [node for node in here.nodes if node.name != leader.name]
+
+
+def run(*args: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "qsync", *args],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+def test_an_unknown_write_is_resolved_by_the_command_that_the_error_says(here: Lab) -> None:
+    paused = followers(here)
+    for node in paused:
+        here.pause(node)
+    target = ["--target", ",".join(here.addresses)]
+    done = run("insert", "things", '[1, "once"]', *target, "--timeout", "1500ms", "--json")
+    for node in paused:
+        here.resume(node)
+    assert done.returncode == 5, done.stderr
+    told = json.loads(done.stdout)
+    assert told["details"]["token"] in done.stderr
+    program, *again = shlex.split(told["resolve"])
+    assert program == "qsync"
+    again[again.index("1500ms")] = "30s"
+    resolved = run(*again)
+    assert resolved.returncode == 0, resolved.stderr
+    with qsync.connect(here.addresses, timeout=20) as db:
+        assert db.space("things").get(1) == [1, "once"]
+
+
+def test_the_shell_keeps_the_token_and_asks_again(here: Lab) -> None:
+    paused = followers(here)
+    for node in paused:
+        here.pause(node)
+    write = "local s = box.space.things; pcall(s.insert, s, {2, 'x'})"
+    script = ["-e", "box.space.things.name", "-e", write, "-e", "\\tx", "-e", "\\retry"]
+    script += ["--timeout", "5s"]
+    asked = subprocess.Popen(
+        [sys.executable, "-m", "qsync", "shell", str(here.dir), *script],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert asked.stdout is not None
+    try:
+        said = [asked.stdout.readline() for _ in range(2)]
+        for node in paused:
+            here.resume(node)
+        said += asked.stdout.readlines()
+    finally:
+        asked.kill()
+        asked.wait()
+    assert said[0] == "things\n"
+    assert said[1].startswith("unknown: the write of token ")
+    assert "it took effect: term" in said[-1]
+
+
+def test_a_new_client_reads_and_writes_asynchronously_without_a_quorum(here: Lab) -> None:
+    with qsync.connect(here.addresses, timeout=20) as db:
+        db.schema.create_space("notes", is_sync=False, format=real.FORMAT)
+    paused = followers(here)
+    for node in paused:
+        here.pause(node)
+    try:
+        with qsync.connect(here.addresses, timeout=10) as db:
+            db.space("notes").replace([1, "new"])
+            assert db.space("notes").get(1, consistency="local") == [1, "new"]
+        lines = ["-e", "\\set consistency local", "-e", "box.space.notes:get(1)[2]"]
+        done = run("shell", str(here.dir), *lines)
+        assert done.stdout == "new\n", done.stderr
+        one = run("shell", str(here.dir), "-e", "box.space.notes:get(1, {consistency='local'})[2]")
+        assert one.stdout == "new\n", one.stderr
+    finally:
+        for node in paused:
+            here.resume(node)
