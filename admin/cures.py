@@ -90,6 +90,12 @@ CURES: Mapping[str, Cure] = {
         "too slow for the deadline.",
         "`qsync status` shows what is missing. Read with consistency local, or wait longer.",
     ),
+    "LOST_WRITE": Cure(
+        "The write was asynchronous, was answered, and its leader was replaced before anybody had "
+        "it.",
+        "Read the space as it is, then watch from the index of that read. `box.info.lost` and the "
+        "archive of the node that had it keep the write.",
+    ),
     "SESSION_EXPIRED": Cure(
         "The client was silent for longer than `limits.session_ttl`, or more sessions than "
         "`limits.sessions_max` are open.",

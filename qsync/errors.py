@@ -241,6 +241,14 @@ class Compacted(QsyncError):
     hint = "read the space as it is, then watch from the index of that read"
 
 
+class LostWrite(QsyncError):
+    """The write that a feed was to go on after is not in the log: it was answered and then cut."""
+
+    code = "LOST_WRITE"
+    number = 30
+    hint = "only asynchronous writes can be lost; read the space as it is, then watch from there"
+
+
 class ProtocolError(QsyncError):
     """A peer or client broke the wire protocol. Its connection is closed, the node lives on."""
 

@@ -27,21 +27,27 @@ WAIT_S: Final = 1.0
 
 @dataclass(slots=True)
 class Cursor:
-    """Where a reader is, and what it wants. `space` becomes a number once it is known."""
+    """Where a reader is, and what it wants. `space` becomes a number once it is known.
+
+    `term`: of the write that the feed goes on after, until the log is known to have that write.
+    """
 
     space: Name | None
     prefix: list[object]
     upto: int | None
+    term: int = 0
     pending: deque[Change] = field(default_factory=deque)
     ended: bool = False
     idle_s: float = 0.0
 
     def call(self) -> Call[Batch]:
         """The next question."""
-        return questions.changes(self.upto, self.space, self.prefix, WAIT_S)
+        return questions.changes(self.upto, self.space, self.prefix, WAIT_S, term=self.term)
 
     def took(self, batch: Batch) -> None:
         """Its answer."""
+        if batch.confirmed >= (self.upto or 0):
+            self.term = 0  # what is confirmed there is what was asked for, and stays so
         self.upto = batch.upto
         if batch.space is not None:
             self.space = batch.space
@@ -61,8 +67,9 @@ class Cursor:
 
 def cursor(space: Name | None, key: Key, after: int | Receipt | None) -> Cursor:
     """A reader's first place: after an index or a write, or (None) now."""
-    place = after.index if isinstance(after, Receipt) else after
-    return Cursor(space, key_of(key), place)
+    if isinstance(after, Receipt):
+        return Cursor(space, key_of(key), after.index, after.term)
+    return Cursor(space, key_of(key), after)
 
 
 class Feed:

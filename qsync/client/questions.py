@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from election.messages import Term
 from qsync.client.asks import Ask, Kind
 from qsync.client.calls import Call
 from qsync.client.changes import Batch, Change, Effect, What
@@ -19,10 +20,13 @@ def watch(key: str, known: object, wait: float) -> Call[object]:
 
 
 def changes(
-    after: int | None, space: Name | None, prefix: list[object], wait: float
+    after: int | None, space: Name | None, prefix: list[object], wait: float, *, term: int = 0
 ) -> Call[Batch]:
-    """Confirmed transactions after an index; none when there were none for `wait` seconds."""
-    return Call(Kind.READ, lambda id: Changes(id, after, space, prefix, wait), _batch)
+    """Confirmed transactions after an index; none when there were none for `wait` seconds.
+
+    `term`: of the entry at that index, which must be the one that is confirmed there.
+    """
+    return Call(Kind.READ, lambda id: Changes(id, after, space, prefix, wait, Term(term)), _batch)
 
 
 def options(given: Mapping[str, object]) -> Call[dict[str, object]]:

@@ -13,7 +13,7 @@ from qsync.core.ledger import Ledger
 from qsync.data import body, keys, schema
 from qsync.data.keys import Misfit
 from qsync.data.schema import Schema
-from qsync.errors import Compacted, NoSuchSpace, WrongKey
+from qsync.errors import Compacted, LostWrite, NoSuchSpace, WrongKey
 from qsync.record import Entry, Kind
 from qsync.wire.verbs import Name
 
@@ -70,9 +70,15 @@ def filter_of(shape: Schema, space: Name | None, prefix: Sequence[object]) -> Fi
     return Filter(space=known.id, prefix=start)
 
 
-def read(ledger: Ledger, shape: Schema, after: int, wanted: Filter) -> Found:
-    """What is confirmed above `after`, as far as one question may read. Raises Compacted."""
+def read(ledger: Ledger, shape: Schema, after: int, wanted: Filter, *, term: int = 0) -> Found:
+    """What is confirmed above `after`, as far as one question may read. Raises Compacted.
+
+    With a term `after` is a place, that of somebody's write: LostWrite if another entry is
+    confirmed there. Going by the index alone, what others put there would be skipped.
+    """
     confirmed = ledger.confirmed
+    if term and after <= confirmed:
+        _check(ledger, after, term)
     if after >= confirmed:
         return Found(transactions=(), upto=after)
     first = Index(after + 1)
@@ -92,6 +98,15 @@ def read(ledger: Ledger, shape: Schema, after: int, wanted: Filter) -> Found:
         if entry.kind == _TXN and ledger.limbo.stretch_at(entry.index) is None
     ]
     return Found(transactions=tuple(_transactions(kept, shape, wanted)), upto=int(last))
+
+
+def _check(ledger: Ledger, after: int, term: int) -> None:
+    (found,) = ledger.entries(Index(after), Index(after)) or (None,)
+    if found is not None and found.term != term:
+        raise LostWrite(
+            f"{after} of term {term} is not in the log: there is an entry of term {found.term}",
+            details={"index": after, "term": term},
+        )
 
 
 def _transactions(

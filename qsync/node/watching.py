@@ -42,6 +42,7 @@ class _ForKey(_Parked):
 @dataclass(slots=True, kw_only=True)
 class _ForChanges(_Parked):
     after: int
+    term: int
     wanted: Filter
 
 
@@ -97,7 +98,7 @@ class Watching:
         )
 
     def changes(self, connection: Connection, request: verbs.Changes) -> None:
-        """Answer when there are some. Raises NoSuchSpace, WrongKey, Compacted or Overloaded."""
+        """Answer when there are some. Raises NoSuchSpace, WrongKey, LostWrite, Compacted."""
         shape = self._replica.state.schemas.shown
         wanted = feed.filter_of(shape, request.space, request.prefix)
         ledger = self._replica.machine.ledger
@@ -105,7 +106,7 @@ class Watching:
             found = Found(transactions=(), upto=int(ledger.confirmed))
             self._tell(connection, request.id, found, wanted)
             return
-        found = feed.read(ledger, shape, request.after, wanted)
+        found = feed.read(ledger, shape, request.after, wanted, term=request.term)
         if found.transactions or found.upto < ledger.confirmed or request.wait <= 0:
             self._tell(connection, request.id, found, wanted)
             return
@@ -117,6 +118,7 @@ class Watching:
                 id=request.id,
                 until=until,
                 after=found.upto,
+                term=request.term if found.upto == request.after else 0,
                 wanted=wanted,
             )
         )
@@ -149,13 +151,15 @@ class Watching:
         """True when it is answered."""
         if parked.connection.closed:
             return True
+        ledger = self._replica.machine.ledger
         try:
             shape = self._replica.state.schemas.shown
-            found = feed.read(self._replica.machine.ledger, shape, parked.after, parked.wanted)
+            found = feed.read(ledger, shape, parked.after, parked.wanted, term=parked.term)
         except QsyncError as error:
             self._send(parked.connection, replies.failed(parked.id, error))
             return True
-        parked.after = found.upto
+        if found.upto != parked.after:
+            parked.after, parked.term = found.upto, 0
         if found.transactions:
             self._tell(parked.connection, parked.id, found, parked.wanted)
         return bool(found.transactions)

@@ -10,6 +10,7 @@ from typing import Final
 
 import cbor2
 
+from election.messages import Term
 from qsync.core.inputs import Consistency
 from qsync.errors import ProtocolError, TooLarge, WrongTuple
 from qsync.wire import cbor, limits, packed
@@ -306,7 +307,7 @@ def _watch(id: int, fields: cbor.Fields) -> Watch:
 
 def _changes(id: int, fields: cbor.Fields) -> Changes:
     after, space = fields.uint_or_none(), _name_or_none(fields)
-    return Changes(id, after, space, _key(fields), fields.seconds())
+    return Changes(id, after, space, _key(fields), fields.seconds(), Term(fields.uint()))
 
 
 def _fault(id: int, fields: cbor.Fields) -> Fault:

@@ -154,7 +154,8 @@ class Watch(NamedTuple):
 class Changes(NamedTuple):
     """Confirmed transactions above `after` that touch `space` (below `prefix` of its keys).
 
-    Answered when there are some, or after `wait` seconds. `after` nil: from now on.
+    Answered when there are some, or after `wait` seconds. `after` nil: from now on. `term`: of the
+    entry there, which must be in the log; 0: the index alone is meant.
     """
 
     id: int
@@ -162,6 +163,7 @@ class Changes(NamedTuple):
     space: Name | None
     prefix: list[object]
     wait: float
+    term: Term = Term(0)
 
 
 class Options(NamedTuple):

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from qsync.errors import Compacted, NoSuchSpace, Overloaded, WrongKey
+from election.messages import Index, Term
+from qsync.errors import Compacted, LostWrite, NoSuchSpace, Overloaded, WrongKey
 from qsync.node import watching
 from qsync.node.connection import Connection
 from qsync.node.watching import Watching
@@ -71,6 +72,32 @@ def test_a_feed_has_every_confirmed_transaction_once_in_order_and_whole(
     room.changes(reader, changes(places[0] - 1))
     (answer,) = lone.answers()
     assert [len(each) for each in effects(answer) if isinstance(each, list)] == [2, 1, 1]
+
+
+def test_a_feed_after_a_write_that_was_cut_says_so_and_skips_nothing(
+    lone: Lone, room: Watching, reader: Connection
+) -> None:
+    place = lone.write([2, "things", row(1, "a")])
+    other = changes(place)._replace(term=Term(99))
+    with pytest.raises(LostWrite):
+        room.changes(reader, other)
+    term = lone.replica.machine.ledger.log.term_at(Index(place))
+    room.changes(reader, changes(place, wait=0.0)._replace(term=term))
+    (answer,) = lone.answers()
+    assert indexes(answer) == []
+
+
+def test_a_feed_after_a_write_that_is_not_confirmed_yet_looks_when_it_is(
+    lone: Lone, room: Watching, reader: Connection
+) -> None:
+    lone.write([2, "things", row(1, "a")])
+    later = int(lone.replica.machine.ledger.confirmed) + 1
+    room.changes(reader, changes(later)._replace(term=Term(99)))
+    assert lone.answers() == []
+    lone.write([2, "things", row(2, "b")])
+    room.turn()
+    (answer,) = lone.answers()
+    assert isinstance(answer, LostWrite)
 
 
 def test_what_is_pending_is_not_told_before_it_is_confirmed(

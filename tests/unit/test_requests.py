@@ -96,7 +96,7 @@ asked: st.SearchStrategy[Request] = st.one_of(
     st.builds(Digest, u64, st.none() | names),
     st.builds(DryRun, u64, st.text(max_size=10)),
     st.builds(Watch, u64, st.text(max_size=10), values, seconds),
-    st.builds(Changes, u64, st.none() | u64, st.none() | names, keys, seconds),
+    st.builds(Changes, u64, st.none() | u64, st.none() | names, keys, seconds, u64.map(Term)),
     st.builds(Options, u64, st.dictionaries(st.text(max_size=5), values)),
     st.builds(Trace, u64, u64, seconds),
     st.builds(Packed, u64, u64.map(Index), u64, st.integers(0, 4096)),
