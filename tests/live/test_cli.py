@@ -12,6 +12,7 @@ import pytest
 
 from admin import ask, cluster, lab, ports, processes
 from qsync.client.blocking import connect
+from qsync.client.numbering import born
 from qsync.wire.verbs import Write
 
 pytestmark = pytest.mark.slow
@@ -105,10 +106,9 @@ def test_data_verbs_do_what_they_say(home: Path, accounts: str) -> None:
 
 def test_a_token_makes_a_repeated_write_happen_once(home: Path, accounts: str) -> None:
     at = ("--target", home)
-    session = bytes(range(16))
     leader = cluster.leader_address(cluster.survey(lab.load(home).addresses))
     assert leader is not None
-    ask.value(leader, Write(1, b"", 0, 0, 0, [[30, session]]))  # open the session
+    session = born(ask.value(leader, Write(1, b"", 0, 0, 0, [[30, b"seed"]])))
     token = f"{session.hex()}:1"
     for _ in range(2):
         qsync("update", accounts, "1", '[["+", "balance", 1]]', "--token", token, *at)
