@@ -16,7 +16,7 @@ export PYTHONSAFEPATH := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help env demo bench bench-spark drills test format-check format lint imports tidy types unit sim live repo \
-        wheel spark spark-anywhere coverage soak explore fuzz news clean
+        wheel spark spark-anywhere coverage soak explore campaign fuzz news clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -129,6 +129,9 @@ soak: $(VENV)/.developed ## many simulated lives, resumable (SEEDS=1-100000 RESU
 
 explore: $(VENV)/.developed ## every order of events of small clusters, all scopes: hours (ARGS='--json')
 	@$(BIN)/qsync sim --explore all $(ARGS)
+
+campaign: $(VENV)/.installed ## an hour of real nodes under load, everything broken (ARGS='--minutes 10 --seed 7')
+	@$(BIN)/qsync campaign $(ARGS)
 
 fuzz: $(VENV)/.developed ## what strangers send, for a good while
 	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest tests/fuzz -q -n auto --timeout 0 $(ARGS)

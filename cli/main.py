@@ -44,6 +44,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "drill": ("cli.commands.drill:drill", "Break a cluster on purpose, mend it, judge it."),
     "sim": ("cli.commands.sim:sim", "A whole cluster in one thread from one seed."),
     "soak": ("cli.commands.soak:soak", "Very many of them, judged, with a memory."),
+    "campaign": ("cli.commands.campaign:campaign", "Real nodes, everything broken, all judged."),
     "doctor": ("cli.commands.doctor:doctor", "Look a cluster over: what is wrong, and the cure."),
     "dump": ("cli.commands.dump:dump", "Evidence from nodes, for the checkers, into a folder."),
     "check": ("cli.commands.check:check", "Whether recorded histories hold what was promised."),

@@ -200,7 +200,7 @@ class Proxy:
             if target in road.dead:
                 continue
             try:
-                await target.send_all(piece)
+                await target.send_all(self._flipped(road.rule, piece))
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 return
             road.carried += len(piece)
@@ -217,6 +217,14 @@ class Proxy:
             held += stall
             stall *= 2
         return held
+
+    def _flipped(self, rule: Rule, piece: bytes) -> bytes:
+        """With one bit as the other, if the dice say so."""
+        if not rule.flip or self._dice.random() >= rule.flip:
+            return piece
+        spoiled = bytearray(piece)
+        spoiled[self._dice.randrange(len(piece))] ^= 1 << self._dice.randrange(8)
+        return bytes(spoiled)
 
     # -- being told
 

@@ -29,6 +29,7 @@ class Rule:
     multiple of it, as a lost packet waits to be sent again. `flap`: cut and whole in turn, each
     for so long. `refuse`: connections are reset, and new ones too. `half_open`: what comes over
     connections that stand is swallowed for good, also after it is healed, and new ones are whole.
+    `flip`: chance (0..1) that one bit of a piece arrives as the other.
     """
 
     cut: bool = False
@@ -39,11 +40,13 @@ class Rule:
     flap: float = 0.0
     refuse: bool = False
     half_open: bool = False
+    flip: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("delay", "jitter", "flap"):
             _within(name, getattr(self, name), 0.0, DELAY_S_MAX, "seconds")
-        _within("stall", self.stall, 0.0, 1.0, "chance")
+        for name in ("stall", "flip"):
+            _within(name, getattr(self, name), 0.0, 1.0, "chance")
         if self.rate:
             _within("rate", self.rate, RATE_BYTES_MIN, float("inf"), "bytes a second")
 
@@ -63,9 +66,16 @@ class Rule:
 
     def describe(self) -> str:
         """For people: `cut`, `delay 0.2 s, jitter 0.05 s`, `whole`."""
-        units = {"delay": " s", "jitter": " s", "flap": " s", "rate": " B/s", "stall": ""}
+        units = {
+            "delay": " s",
+            "jitter": " s",
+            "flap": " s",
+            "rate": " B/s",
+            "stall": "",
+            "flip": "",
+        }
         said = [
-            name if value is True else f"{name} {value:g}{units[name]}"
+            name.replace("_", "-") if value is True else f"{name} {value:g}{units[name]}"
             for name, value in self.as_json().items()
             if isinstance(value, bool | int | float)
         ]
@@ -79,7 +89,7 @@ def rule_from(found: Mapping[str, object]) -> Rule:
     for name, value in found.items():
         if name not in known:
             raise ConfigError(f"a link has no {name!r}; it has {', '.join(known)}")
-        wanted = bool if name in {"cut", "refuse", "half_open"} else float
+        wanted = bool if known[name] is bool else float
         right = isinstance(value, bool) if wanted is bool else isinstance(value, int | float)
         if not right or not isinstance(value, bool | int | float):
             raise ConfigError(f"{name} of a link is no {wanted.__name__}: {value!r}")

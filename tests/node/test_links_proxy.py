@@ -103,6 +103,34 @@ async def test_a_refusing_link_resets_connections_and_takes_no_new_ones() -> Non
                 await asked(stream, b"again")
 
 
+async def test_a_half_open_link_swallows_what_comes_over_old_connections_and_carries_new_ones() -> (
+    None
+):
+    async with (
+        proxied() as (road, entry, _),
+        await trio.open_tcp_stream(LOOPBACK, entry) as stream,
+    ):
+        assert await asked(stream, b"before") == b"before"
+        road.set(Rule(half_open=True))
+        await stream.send_all(b"into the void")
+        async with await trio.open_tcp_stream(LOOPBACK, entry) as newer:
+            assert await asked(newer, b"new") == b"new"
+        road.set(WHOLE)
+        with trio.move_on_after(0.3) as waited:
+            await stream.receive_some()
+        assert waited.cancelled_caught
+
+
+async def test_a_flipping_link_changes_one_bit_of_a_piece() -> None:
+    async with (
+        proxied() as (road, entry, _),
+        await trio.open_tcp_stream(LOOPBACK, entry) as stream,
+    ):
+        road.set(Rule(flip=1.0))
+        spoiled = await asked(stream, bytes(64))
+        assert sum(each.bit_count() for each in spoiled) in {0, 2}  # there and back
+
+
 async def test_a_flapping_link_lets_through_in_its_turn() -> None:
     async with (
         proxied() as (road, entry, _),

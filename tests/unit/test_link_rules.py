@@ -27,14 +27,31 @@ def test_a_link_that_is_none_is_refused(one: str, other: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "rule", [WHOLE, Rule(cut=True), Rule(delay=0.2, jitter=0.1, stall=0.5, rate=4096), Rule(flap=2)]
+    "rule",
+    [
+        WHOLE,
+        Rule(cut=True),
+        Rule(delay=0.2, jitter=0.1, stall=0.5, rate=4096),
+        Rule(flap=2),
+        Rule(half_open=True, flip=0.5),
+    ],
 )
 def test_a_rule_is_the_same_after_a_journey_as_json(rule: Rule) -> None:
     assert rule_from(rule.as_json()) == rule
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"delay": -1}, {"delay": 1e9}, {"stall": 2}, {"rate": 1}, {"cut": 1}, {"lag": 1}]
+    "wrong",
+    [
+        {"delay": -1},
+        {"delay": 1e9},
+        {"stall": 2},
+        {"flip": 2},
+        {"half_open": 1},
+        {"rate": 1},
+        {"cut": 1},
+        {"lag": 1},
+    ],
 )
 def test_a_wrong_rule_is_refused_with_its_name(wrong: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match=next(iter(wrong))):

@@ -1,0 +1,127 @@
+"""The history of a campaign: told to the checker as it happens, and written down line by line."""
+
+import json
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from admin.campaign.checker import Checker, Look, Place, Stored
+from admin.campaign.figures import Broken, Figures
+
+HISTORY_FILE = "history.jsonl"
+
+
+class Book:
+    """What is written here has happened: reads and writes begin when they are noted, not later."""
+
+    def __init__(self, path: Path) -> None:
+        self.checker = Checker()
+        self._began = time.monotonic()
+        self._file = path.open("w", encoding="utf-8")
+        self._value = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    @property
+    def figures(self) -> Figures:
+        """What is counted."""
+        return self.checker.figures
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the campaign began."""
+        return time.monotonic() - self._began
+
+    def note(self, what: str, **members: object) -> None:
+        """A line of the history."""
+        self.checker.at = round(self.elapsed, 3)
+        line = {"at": self.checker.at, "what": what, **members}
+        self._file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+    def broken(self, kind: Broken, text: str) -> None:
+        """A promise that the checker knows nothing of was broken."""
+        self.note("broken", kind=kind, text=text)
+        self.figures.add(kind, text, at=self.checker.at)
+        self._file.flush()
+
+    def flush(self) -> None:
+        """Everything so far is in the file."""
+        self._file.flush()
+
+    # -- writes
+
+    def begin(self, *, counter: int | None, strong: bool, client: str) -> int:
+        """A write begins; its value, which no other write has."""
+        self._value += 1
+        self.note("begin", value=self._value, counter=counter, strong=strong, client=client)
+        self.checker.begin(self._value, counter=counter, strong=strong)
+        return self._value
+
+    def commit(
+        self, value: int, place: Place, number: int | None, *, by: str, token: str | None
+    ) -> None:
+        """It was answered as committed."""
+        self.note("commit", value=value, place=list(place), number=number, by=by, token=token)
+        self.checker.commit(value, place, number)
+
+    def refuse(self, value: int, why: str, *, by: str) -> None:
+        """It was answered as not done."""
+        self.note("refuse", value=value, why=why, by=by)
+        self.figures.counts["refused"] += 1
+        self.checker.refuse(value, why)
+
+    def unknown(self, value: int, token: str, why: str, *, by: str, first: bool) -> None:
+        """Nobody could say. `first`: it is not known from an attempt before."""
+        self.note("unknown", value=value, token=token, why=why, by=by)
+        self.figures.counts["unknown"] += first
+
+    # -- reads
+
+    def look(self, counter: int, level: str, node: str, floor: int | None = None) -> Look:
+        """A read of a counter begins."""
+        return self.checker.look(counter, level, node, floor=floor)
+
+    def show(self, look: Look, begun: float, number: int, value: int) -> None:
+        """It was answered."""
+        self.note(
+            "read",
+            counter=look.counter,
+            level=look.level,
+            node=look.node,
+            begun=round(begun, 3),
+            floor=look.floor,
+            number=number,
+            value=value,
+        )
+        self.figures.counts[f"{look.level} reads"] += 1
+        self.checker.show(look, number, value)
+
+    def find(self, value: int, who: str, *, must: bool, gone: bool, found: bool) -> None:
+        """A read for one write was answered."""
+        self.note("find", value=value, who=who, must=must, gone=gone, found=found)
+        self.figures.counts["lookups"] += 1
+        if found and gone:
+            self.checker.meet(value, who, gone=True)
+        else:
+            self.checker.find(value, who, must=must, found=found)
+
+    # -- the end
+
+    def end(self, stored: dict[str, Stored]) -> None:
+        """What the nodes hold."""
+        for node, held in stored.items():
+            self.note(
+                "stored",
+                node=node,
+                journal=len(held.journal),
+                notes=len(held.notes),
+                counters={str(counter): list(row) for counter, row in held.counters.items()},
+            )
+        self.checker.end(stored)

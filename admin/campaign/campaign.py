@@ -1,0 +1,192 @@
+"""The whole campaign: a lab, its load, its nemesis, and the verdict."""
+
+import contextlib
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+import trio
+
+from admin import cluster, lab
+from admin.campaign import drawing, healing, spaces
+from admin.campaign.book import HISTORY_FILE, Book
+from admin.campaign.drawing import Kind, Strike
+from admin.campaign.figures import Broken, Figures
+from admin.campaign.nodes import Nodes
+from admin.campaign.operators import Operators
+from admin.campaign.reading import Reading
+from admin.campaign.strikes import Strikes
+from admin.campaign.writing import Writing
+from admin.lab import Lab
+from qsync.client.blocking import connect
+from qsync.errors import QsyncError
+
+UP_S = 60.0
+TELL_S = 10.0
+WRITERS, ASKERS = 6, 2
+LOOK_S = 0.3
+OPTIONS = {"cluster.tag": "lab", "node.events": "true"}
+"""Its nodes may be broken on purpose, and write down what they do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What was asked for. `keep`: where everything is left, a directory that is not there yet."""
+
+    seconds: float
+    nodes: int = 3
+    seed: int = 1
+    keep: Path | None = None
+    kinds: tuple[Kind, ...] = tuple(Kind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """How it ended. `keep`: where the history and the nodes' directories are, if they were kept."""
+
+    plan: Plan
+    figures: Figures
+    rounds: int
+    seconds: float
+    keep: Path | None
+
+
+Teller = Callable[[str], None]
+
+
+def run(plan: Plan, tell: Teller) -> Result:
+    """Do it all. Ends every process it started, also when it is interrupted."""
+    began = time.monotonic()
+    with _directory(plan.keep) as directory, Book(directory / HISTORY_FILE) as book:
+        found = lab.create(
+            directory / "lab", name="campaign", nodes=plan.nodes, options=OPTIONS, links=True
+        )
+        work = Campaign(plan=plan, lab=found, book=book, tell=tell)
+        try:
+            trio.run(work.run)
+        except BaseExceptionGroup as errors:
+            if errors.subgroup(KeyboardInterrupt) is not None:
+                raise KeyboardInterrupt from None
+            raise
+        finally:
+            found.stop_all()
+        kept = plan.keep
+        if kept is None and not book.figures.clean:
+            kept = Path(tempfile.mkdtemp(prefix="qsync-campaign-failed-"))
+            book.flush()
+            shutil.copytree(directory, kept, dirs_exist_ok=True)
+        return Result(
+            plan=plan,
+            figures=book.figures,
+            rounds=work.rounds,
+            seconds=round(time.monotonic() - began, 1),
+            keep=kept,
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class Campaign:
+    """One campaign under way."""
+
+    plan: Plan
+    lab: Lab
+    book: Book
+    tell: Teller
+    rounds: int = 0
+    doing: str = "starting"
+    nodes: Nodes = field(init=False)
+    writing: Writing = field(init=False)
+
+    async def run(self) -> None:
+        """From the first process to the verdict."""
+        self.nodes = Nodes(self.lab, self.book)
+        self.writing = Writing(self.lab.addresses, self.book, seed=self.plan.seed)
+        await trio.to_thread.run_sync(self._begin)
+        async with trio.open_nursery() as always:
+            always.start_soon(self.nodes.watch_for_ever)
+            always.start_soon(self._tell_for_ever)
+            async with trio.open_nursery() as load:
+                self._load(load)
+                await self._rounds(load)
+                load.cancel_scope.cancel()
+            await self._end()
+            always.cancel_scope.cancel()
+
+    def _begin(self) -> None:
+        for node in self.nodes.all:
+            self.nodes.start(node)
+        cluster.wait_writable(self.lab.addresses, timeout=UP_S)
+        with connect(self.lab.addresses, timeout=UP_S) as client:
+            spaces.prepare(client)
+
+    def _load(self, load: trio.Nursery) -> None:
+        for number in range(1, WRITERS + 1):
+            load.start_soon(self.writing.write_for_ever, number)
+        for _ in range(ASKERS):
+            load.start_soon(self.writing.ask_for_ever)
+        reading = Reading(self.book, self.writing, seed=self.plan.seed)
+        for node in self.nodes.all:
+            load.start_soon(reading.read_for_ever, node.name, node.address)
+
+    async def _rounds(self, load: trio.Nursery) -> None:
+        dice = Random(f"{self.plan.seed} nemesis")  # noqa: S311 - replays, hides nothing
+        operators = Operators(self.book, self.nodes, load)
+        strikes = Strikes(nodes=self.nodes, book=self.book, operators=operators)
+        began = time.monotonic()
+        while (left := self.plan.seconds - (time.monotonic() - began)) > 0:
+            self.rounds += 1
+            drawn = drawing.draw(dice, self.plan.kinds, seconds=min(left, drawing.ROUND_S))
+            self.doing = ", ".join(strike.kind for strike in drawn)
+            self.book.note("round", number=self.rounds, strikes=[_told(each) for each in drawn])
+            async with trio.open_nursery() as round_:
+                for strike in drawn:
+                    round_.start_soon(strikes.perform, strike)
+            self.doing = "healing"
+            if not await healing.heal(self.nodes, self.book):
+                return  # what comes after it would show the same again
+            await healing.compare(self.nodes, self.book, self.writing, operators)
+            self.book.flush()
+
+    async def _end(self) -> None:
+        """Everything in doubt is asked for, and all that is stored compared with what was told."""
+        self.doing = "the end"
+        try:
+            await self.writing.ask_the_rest()
+            self.book.end(await healing.stored(self.nodes))
+        except QsyncError as error:
+            self.book.broken(Broken.STUCK, f"what is stored cannot be read: {error}")
+
+    async def _tell_for_ever(self) -> None:
+        while True:
+            await trio.sleep(TELL_S)
+            self.book.flush()
+            figures = self.book.figures
+            self.tell(
+                f"{self.book.elapsed:5.0f} s  {figures.counts['acks']} acks, "
+                f"{figures.counts['linearizable reads'] + figures.counts['lease reads']} strong "
+                f"reads, {figures.counts['unknown']} unknown, {figures.faults.total()} faults; "
+                f"{figures.sentence()}  [{self.doing}]"
+            )
+
+
+def _told(strike: Strike) -> list[object]:
+    return [strike.kind, strike.after, strike.lasts, strike.seed]
+
+
+@contextlib.contextmanager
+def _directory(keep: Path | None) -> Iterator[Path]:
+    if keep is not None:
+        if keep.exists() and any(keep.iterdir()):
+            raise lab.LabExists(f"{keep} is not empty", hint="--keep wants a new directory")
+        keep.mkdir(parents=True, exist_ok=True)
+        yield keep.absolute()
+        return
+    made = Path(tempfile.mkdtemp(prefix="qsync-campaign-"))
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)

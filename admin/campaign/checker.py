@@ -1,0 +1,256 @@
+"""Judges a campaign as it goes on. It knows nothing of the database but what clients were told.
+
+Every write has a value of its own. A synchronous write also adds one to a counter and leaves its
+value in it, so that the number says how many were committed before it: numbers go up in the order
+of receipts, a read that began after an answer must show at least that number, and at the end each
+counter is as high as there are writes of it. What is asynchronous may be lost, and nothing else.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
+
+from admin.campaign.figures import Broken, Figures
+
+Value: TypeAlias = int
+
+
+class Place(NamedTuple):
+    """Of a write in the log, as its receipt says."""
+
+    term: int
+    at: int
+
+
+class Fate(Enum):
+    """What the client was told of a write, so far."""
+
+    OPEN = auto()
+    COMMITTED = auto()
+    REFUSED = auto()
+
+
+@dataclass(slots=True)
+class Written:
+    """One write. `counter` None: of a space without counters. `strong`: it may not be lost."""
+
+    value: Value
+    counter: int | None
+    strong: bool
+    floor: int
+    fate: Fate = Fate.OPEN
+    place: Place | None = None
+    number: int | None = None
+    told: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """A read that has begun. `floor`: the number it must show at least."""
+
+    counter: int
+    floor: int
+    level: str
+    node: str
+
+
+class Stored(NamedTuple):
+    """What one node holds at the end: writes with how often each was done, and the counters."""
+
+    journal: Mapping[Value, tuple[int, int]]
+    """Of each counted write its counter, and how often it was done."""
+    notes: Mapping[Value, int]
+    """Of each other write, how often it was done."""
+    counters: Mapping[int, tuple[int, Value]]
+    """How high, and the value of the last write."""
+
+
+@dataclass(slots=True)
+class Checker:
+    """Feed it everything in the order in which it happened; what is wrong goes to `figures`."""
+
+    figures: Figures = field(default_factory=Figures)
+    at: float = 0.0
+    written: dict[Value, Written] = field(default_factory=dict)
+    _floors: dict[int, int] = field(default_factory=dict)
+    _begun: dict[int, int] = field(default_factory=dict)
+    _numbers: dict[tuple[int, int], Value] = field(default_factory=dict)
+    _places: dict[Place, Value] = field(default_factory=dict)
+    _read: dict[Value, str] = field(default_factory=dict)
+
+    # -- writes
+
+    def begin(self, value: Value, *, counter: int | None, strong: bool) -> None:
+        """A write is about to be sent, for the first time."""
+        floor = 0 if counter is None else self._floors.get(counter, 0)
+        self.written[value] = Written(value=value, counter=counter, strong=strong, floor=floor)
+        if counter is not None:
+            self._begun[counter] = self._begun.get(counter, 0) + 1
+
+    def commit(self, value: Value, place: Place, number: int | None) -> None:
+        """The answer was: committed, there; `number` where the answer has it."""
+        write = self.written[value]
+        if write.fate is Fate.REFUSED:
+            self._wrong(f"write {value} was refused ({write.told}), then committed at {place}")
+        if write.place not in {None, place}:
+            self._wrong(f"write {value} was committed at {write.place} and at {place}")
+        other = self._places.setdefault(place, value)
+        if other != value:
+            self._wrong(f"writes {other} and {value} have the receipt {place}")
+        if write.number is not None and number is not None and write.number != number:
+            self._add(Broken.DOUBLED, f"write {value} was number {write.number}, then {number}")
+        write.fate, write.place = Fate.COMMITTED, place
+        if write.counter is None or number is None:
+            return
+        write.number = number
+        if number <= write.floor:
+            self._add(
+                Broken.LOST,
+                f"write {value} is number {number} of counter {write.counter}, which was at "
+                f"{write.floor} before it began",
+            )
+        self._know(write.counter, number, value, "its receipt")
+
+    def refuse(self, value: Value, why: str) -> None:
+        """The answer was: not done, and never will be."""
+        write = self.written[value]
+        if write.fate is Fate.COMMITTED:
+            self._wrong(f"write {value} was committed at {write.place}, then refused: {why}")
+        elif write.strong and value in self._read:
+            self._wrong(f"write {value} was refused ({why}), and was read by {self._read[value]}")
+        write.fate, write.told = Fate.REFUSED, why
+
+    # -- reads
+
+    def look(self, counter: int, level: str, node: str, *, floor: int | None = None) -> Look:
+        """A read begins. What it must show: all that is known now, or the `floor` it asks for."""
+        known = self._floors.get(counter, 0) if floor is None else floor
+        return Look(counter=counter, floor=known, level=level, node=node)
+
+    def show(self, look: Look, number: int, value: Value) -> None:
+        """A read of a counter was answered."""
+        who = f"a {look.level} read of {look.node}"
+        if number < look.floor:
+            self._add(
+                Broken.STALE,
+                f"{who} showed {number} of counter {look.counter}; it was at {look.floor} before",
+            )
+        if number > self._begun.get(look.counter, 0):
+            self._add(
+                Broken.DOUBLED,
+                f"{who} showed {number} of counter {look.counter}, of which "
+                f"{self._begun.get(look.counter, 0)} writes were begun",
+            )
+        if value:
+            self.meet(value, who)
+            self._know(look.counter, number, value, who)
+
+    def look_for(self, value: Value) -> bool:
+        """Must a strong read that begins now find this write?"""
+        write = self.written[value]
+        return write.strong and write.fate is Fate.COMMITTED
+
+    def find(self, value: Value, who: str, *, must: bool, found: bool) -> None:
+        """A read for one write was answered. `must`: it had to be there."""
+        if found:
+            self.meet(value, who)
+        elif must:
+            self._add(Broken.STALE, f"{who} did not find write {value}, committed before it began")
+
+    def look_out(self, value: Value) -> bool:
+        """May no read that begins now find this write?"""
+        return self.written[value].fate is Fate.REFUSED
+
+    def meet(self, value: Value, who: str, *, gone: bool = False) -> None:
+        """A read showed this write. `gone`: it had been refused before the read began."""
+        write = self.written.get(value)
+        if write is None:
+            self._wrong(f"{who} showed {value}, which nobody wrote")
+        elif gone or (write.strong and write.fate is Fate.REFUSED):
+            self._wrong(f"{who} showed write {value}, which was refused: {write.told}")
+        elif write.strong:
+            self._read.setdefault(value, who)
+
+    # -- the end
+
+    def end(self, stored: Mapping[str, Stored]) -> None:
+        """What each node holds, by name, when all is put right and nothing is under way."""
+        for node, held in stored.items():
+            self._end_of(node, held)
+        for counter in sorted({key[0] for key in self._numbers}):
+            self._order(counter)
+        names = list(stored)
+        for name in names[1:]:
+            if stored[name] != stored[names[0]]:
+                self._add(Broken.DIFFERENT, f"{names[0]} and {name} hold different data")
+
+    def _end_of(self, node: str, held: Stored) -> None:
+        times = {value: times for value, (_, times) in held.journal.items()} | dict(held.notes)
+        for value, write in self.written.items():
+            if write.fate is Fate.COMMITTED and write.strong and value not in times:
+                self._add(
+                    Broken.LOST, f"write {value}, committed at {write.place}, is not on {node}"
+                )
+            if write.fate is Fate.REFUSED and value in times:
+                self._wrong(f"write {value}, refused ({write.told}), is on {node}")
+        for value, count in times.items():
+            if value not in self.written:
+                self._wrong(f"{node} holds {value}, which nobody wrote")
+            if count != 1:
+                self._add(Broken.DOUBLED, f"write {value} was done {count} times on {node}")
+        for value, who in self._read.items():
+            if value not in times:
+                self._wrong(f"{who} showed write {value}, which is not on {node} at the end")
+        self._end_of_counters(node, held)
+
+    def _end_of_counters(self, node: str, held: Stored) -> None:
+        rows: dict[int, int] = {}
+        for counter, _ in held.journal.values():
+            rows[counter] = rows.get(counter, 0) + 1
+        for counter in sorted(rows.keys() | held.counters.keys() | self._floors.keys()):
+            number, _ = held.counters.get(counter, (0, 0))
+            kind = Broken.DOUBLED if number > rows.get(counter, 0) else Broken.LOST
+            if number != rows.get(counter, 0):
+                self._add(
+                    kind,
+                    f"counter {counter} is at {number} on {node}, with {rows.get(counter, 0)} "
+                    f"writes of it",
+                )
+            if number < self._floors.get(counter, 0):
+                self._add(
+                    Broken.LOST,
+                    f"counter {counter} is at {number} on {node}; "
+                    f"it was at {self._floors[counter]} before",
+                )
+
+    def _order(self, counter: int) -> None:
+        """Numbers go up in the order of receipts."""
+        known = sorted(
+            (write.number, write.place, write.value)
+            for write in self.written.values()
+            if write.counter == counter and write.number is not None and write.place is not None
+        )
+        for (_, before, first), (_, after, second) in pairwise(known):
+            if before >= after:
+                self._wrong(f"write {second} follows {first}, but {after} is not after {before}")
+
+    def _know(self, counter: int, number: int, value: Value, who: str) -> None:
+        """That number of the counter is that write's, and all after it must be higher."""
+        other = self._numbers.setdefault((counter, number), value)
+        if other != value:
+            self._wrong(
+                f"number {number} of counter {counter} is write {value} by {who}, "
+                f"and was write {other}"
+            )
+        write = self.written.get(value)
+        if write is not None and write.number not in {None, number}:
+            self._wrong(f"write {value} is number {write.number}, and {number} by {who}")
+        self._floors[counter] = max(number, self._floors.get(counter, 0))
+
+    def _wrong(self, text: str) -> None:
+        self._add(Broken.WRONG, text)
+
+    def _add(self, kind: Broken, text: str) -> None:
+        self.figures.add(kind, text, at=self.at)

@@ -1,0 +1,126 @@
+"""What a campaign does to its nodes, drawn from the seed round by round."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+from random import Random
+
+from qsync.errors import ConfigError
+
+
+class Kind(StrEnum):
+    """A way to break something."""
+
+    KILL = "kill"
+    KILL_LEADER = "kill-leader"
+    KILL_MAJORITY = "kill-majority"
+    PAUSE_LEADER = "pause-leader"
+    PAUSE_FOLLOWER = "pause-follower"
+    CUT = "cut"
+    ONE_WAY = "one-way"
+    REFUSE = "refuse"
+    HALF_OPEN = "half-open"
+    SLOW = "slow"
+    FLIP = "flip"
+    WIPE = "wipe"
+    NEW_DISK = "new-disk"
+    SWAP = "swap"
+    DETACH = "detach"
+    FULL_DISK = "full-disk"
+    FAIL_FSYNC = "fail-fsync"
+    SLOW_FSYNC = "slow-fsync"
+    CLOCK_JUMP = "clock-jump"
+    LOSE_MESSAGES = "lose-messages"
+    OPERATORS = "operators"
+
+
+ABOUT = {
+    Kind.KILL: "SIGKILL of one node, started again soon",
+    Kind.KILL_LEADER: "of the leader",
+    Kind.KILL_MAJORITY: "of a majority at once",
+    Kind.PAUSE_LEADER: "SIGSTOP of the leader, while reads wait on its open connections",
+    Kind.PAUSE_FOLLOWER: "of any node",
+    Kind.CUT: "a node that nobody reaches, in silence",
+    Kind.ONE_WAY: "a node that is heard and hears nobody, or the other way round",
+    Kind.REFUSE: "links that are reset, and refused when they are dialled anew",
+    Kind.HALF_OPEN: "connections that stand and carry nothing any more",
+    Kind.SLOW: "links that are late and lose packets",
+    Kind.FLIP: "links on which bits arrive as the other",
+    Kind.WIPE: "a node that lost its log and its data",
+    Kind.NEW_DISK: "a node that lost its directory",
+    Kind.SWAP: "a directory in whose place an empty one is used, until the old one is put back",
+    Kind.DETACH: "a log that is taken away from a running node, and put back",
+    Kind.FULL_DISK: "files that may not grow",
+    Kind.FAIL_FSYNC: "commits of the log that fail",
+    Kind.SLOW_FSYNC: "commits of the log that take long",
+    Kind.CLOCK_JUMP: "a wall clock that jumps",
+    Kind.LOSE_MESSAGES: "confirmations and rollbacks that are not sent",
+    Kind.OPERATORS: "promotions, demotions, clearings in quick turns",
+}
+DISK_LOST = frozenset({Kind.WIPE, Kind.NEW_DISK, Kind.SWAP})
+"""One a round: a disk that is lost before the one before it was replaced is lost data, rightly."""
+LINKS = (Kind.CUT, Kind.ONE_WAY, Kind.REFUSE, Kind.HALF_OPEN)
+ROUND_S = 25.0
+STRIKES = (4, 8)
+LASTS_S = (0.5, 10.0)
+BESIDE_SHARE = 0.7
+"""Of the lost disks; a link is spoiled at the same time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strike:
+    """`after` so many seconds of the round, for so long. `seed`: for its choices."""
+
+    kind: Kind
+    after: float
+    lasts: float
+    seed: int
+
+
+def kinds_without(names: Collection[str]) -> list[Kind]:
+    """All but these. Raises ConfigError for one that there is not, and when none is left."""
+    unknown = sorted(set(names) - set(Kind))
+    if unknown:
+        raise ConfigError(
+            f"there is no {', '.join(map(repr, unknown))}", hint=f"there are {', '.join(Kind)}"
+        )
+    left = [kind for kind in Kind if kind not in names]
+    if not left:
+        raise ConfigError("nothing is left that could be broken")
+    return left
+
+
+def draw(dice: Random, kinds: Collection[Kind], *, seconds: float = ROUND_S) -> list[Strike]:
+    """One round."""
+    left = list(kinds)
+    found: list[Strike] = []
+    for _ in range(dice.randint(*STRIKES)):
+        kind = dice.choice(left)
+        strike = _strike(dice, kind, seconds)
+        found.append(strike)
+        if kind in DISK_LOST:
+            left = [each for each in left if each not in DISK_LOST] or [kind]
+            links = [each for each in LINKS if each in kinds]
+            if links and dice.random() < BESIDE_SHARE:
+                found.append(_beside(dice, dice.choice(links), strike))
+            if left == [kind]:
+                break
+    return sorted(found, key=lambda each: each.after)
+
+
+def _strike(dice: Random, kind: Kind, seconds: float) -> Strike:
+    lasts = min(dice.uniform(*LASTS_S), seconds / 2)
+    after = dice.uniform(0.0, max(0.0, seconds - lasts))
+    return Strike(
+        kind=kind, after=round(after, 2), lasts=round(lasts, 2), seed=dice.randrange(1 << 30)
+    )
+
+
+def _beside(dice: Random, kind: Kind, other: Strike) -> Strike:
+    early = max(0.0, other.after - dice.random() * 2)
+    return Strike(
+        kind=kind,
+        after=round(early, 2),
+        lasts=round(other.lasts * dice.uniform(0.5, 1.5), 2),
+        seed=dice.randrange(1 << 30),
+    )

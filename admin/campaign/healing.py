@@ -1,0 +1,114 @@
+"""Puts everything right after a round, waits until the cluster says so, and compares its nodes."""
+
+import signal
+import time
+
+import trio
+
+from admin import cluster, faulting, proof
+from admin.campaign import spaces
+from admin.campaign.book import Book
+from admin.campaign.checker import Stored
+from admin.campaign.figures import Broken
+from admin.campaign.nodes import Nodes
+from admin.campaign.operators import Operators
+from admin.campaign.strikes import unanswered
+from admin.campaign.writing import Writing
+from admin.cluster import Health, Survey
+from qsync.client.blocking import connect
+from qsync.errors import QsyncError, Unavailable
+
+HEAL_S = 180.0
+"""A cluster that was put right and takes no writes for so long takes none any more."""
+MEET_S = 90.0
+LOOK_S = 0.3
+ASK_S = 2.0
+PATIENCE_S = 30.0
+
+
+async def heal(nodes: Nodes, book: Book) -> bool:
+    """Undo everything, and wait until all nodes take part and each is a voter again."""
+    await trio.to_thread.run_sync(nodes.lab.control.heal)
+    for node in nodes.all:
+        async with nodes.held(node):
+            nodes.signal(node, signal.SIGCONT)
+            nodes.room(node, full=False)
+            nodes.start(node)
+    await trio.to_thread.run_sync(_disarm, nodes)
+    deadline = time.monotonic() + HEAL_S
+    why = "nobody answers"
+    while time.monotonic() < deadline:
+        for node in nodes.all:
+            nodes.start(node)  # whoever ended by itself is counted, and needed
+        try:
+            found = await trio.to_thread.run_sync(_survey, nodes)
+        except Unavailable as error:
+            why = error.message
+        else:
+            why = missing(found)
+            if not why:
+                return True
+        await trio.sleep(LOOK_S)
+    book.broken(Broken.STUCK, f"{HEAL_S:g} s after all was put right: {why}")
+    return False
+
+
+def missing(found: Survey) -> str:
+    """What keeps a cluster from being whole; nothing when it is."""
+    strangers = [each.name for each in found.samples if each.recruit or each.whole.get("stranger")]
+    verdict = cluster.judge(found)
+    if verdict.health is not Health.HEALTHY:
+        return verdict.sentence
+    return f"strangers: {', '.join(strangers)}" if strangers else ""
+
+
+async def compare(nodes: Nodes, book: Book, writing: Writing, operators: Operators) -> None:
+    """Let everything that is under way end, and compare what the nodes hold."""
+    writing.close_gate()
+    try:
+        while writing.under_way or operators.under_way:  # noqa: ASYNC110 - of two, seldom
+            await trio.sleep(LOOK_S)
+        await trio.to_thread.run_sync(_compare, nodes, book)
+    finally:
+        writing.open_gate()
+
+
+async def stored(nodes: Nodes) -> dict[str, Stored]:
+    """All that each node holds, of a cluster that nobody writes to."""
+    return await trio.to_thread.run_sync(_stored, nodes)
+
+
+def _stored(nodes: Nodes) -> dict[str, Stored]:
+    found: dict[str, Stored] = {}
+    for node in nodes.all:
+        with connect(node.address, direct=True, timeout=PATIENCE_S) as client:
+            found[node.name] = spaces.stored(client)
+    return found
+
+
+def _compare(nodes: Nodes, book: Book) -> None:
+    try:
+        digests = proof.same_digests(nodes.lab.addresses, timeout=MEET_S)
+    except QsyncError as error:
+        book.broken(Broken.STUCK, error.message)
+        return
+    book.figures.counts["comparisons"] += 1
+    first, *others = digests.items()
+    for address, found in others:
+        if found != first[1]:
+            names = [
+                name
+                for name in found.keys() | first[1].keys()
+                if found.get(name) != first[1].get(name)
+            ]
+            book.broken(Broken.DIFFERENT, f"{first[0]} and {address}: {', '.join(sorted(names))}")
+
+
+def _survey(nodes: Nodes) -> Survey:
+    return cluster.survey(nodes.lab.addresses, timeout=ASK_S)
+
+
+def _disarm(nodes: Nodes) -> None:
+    for node in nodes.all:
+        with unanswered():
+            faulting.disarm(node.address)

@@ -1,0 +1,115 @@
+"""The processes of a campaign: which of them are to run, and which ended by themselves."""
+
+import contextlib
+import resource
+import signal
+from collections import Counter
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import trio
+
+from admin.campaign.book import Book
+from admin.campaign.figures import Broken
+from admin.lab import Lab, LabNode
+
+LOOK_S = 0.2
+LAST_CHARACTERS = 600
+PARTS = ("log", "data", "archive", "snap")
+IDENTITY = "identity.json"
+
+
+class Nodes:
+    """All nodes of the lab."""
+
+    def __init__(self, lab: Lab, book: Book) -> None:
+        self.lab = lab
+        self._book = book
+        self._lives: Counter[int] = Counter()
+        self._wanted: set[int] = set()
+        self._locks = {node.id: trio.Lock() for node in lab.nodes}
+
+    @property
+    def all(self) -> Sequence[LabNode]:
+        """Running or not."""
+        return self.lab.nodes
+
+    def life(self, node: LabNode) -> int:
+        """Which process of this node it is now; another number as soon as it is to end."""
+        return self._lives[node.id]
+
+    @asynccontextmanager
+    async def held(self, *nodes: LabNode) -> AsyncGenerator[None]:
+        """Nobody else starts, ends or stops these meanwhile."""
+        async with contextlib.AsyncExitStack() as stack:
+            for node in sorted(nodes, key=lambda each: each.id):
+                await stack.enter_async_context(self._locks[node.id])
+            yield
+
+    def start(self, node: LabNode) -> None:
+        """It is to run."""
+        self.lab.start(node)
+        self._wanted.add(node.id)
+
+    async def kill(self, node: LabNode) -> None:
+        """It ends at once."""
+        self._lives[node.id] += 1
+        self._wanted.discard(node.id)
+        process = node.process
+        if process is not None:
+            process.send(signal.SIGKILL)
+            await trio.to_thread.run_sync(process.wait_gone, 10.0)
+
+    def signal(self, node: LabNode, number: signal.Signals) -> None:
+        """If it runs."""
+        process = node.process
+        if process is not None:
+            process.send(number)
+
+    def room(self, node: LabNode, *, full: bool) -> None:
+        """Whether its files may grow."""
+        process = node.process
+        if process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            _, hard = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
+            soft = 0 if full else hard
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (soft, hard))
+
+    def wipe(self, node: LabNode, *, identity: bool) -> None:
+        """Of a node that does not run; without its `identity` it is a new disk."""
+        self.lab.wipe(node)
+        if identity:
+            (node.dir / IDENTITY).unlink(missing_ok=True)
+
+    def put_aside(self, node: LabNode, aside: Path) -> None:
+        """What a node that does not run has; there is nothing in its place."""
+        aside.mkdir()
+        for part in (*PARTS, IDENTITY):
+            if (node.dir / part).exists():
+                (node.dir / part).rename(aside / part)
+
+    def put_back(self, node: LabNode, aside: Path) -> None:
+        """Instead of what it has now."""
+        self.wipe(node, identity=True)
+        for part in sorted(aside.iterdir()):
+            part.rename(node.dir / part.name)
+        aside.rmdir()
+
+    async def watch_for_ever(self) -> None:
+        """Note whoever ends although nobody ended it."""
+        while True:
+            for node in self.all:
+                if node.id in self._wanted and node.process is None:
+                    self._wanted.discard(node.id)
+                    self._lives[node.id] += 1
+                    self._book.broken(Broken.ENDED, f"{node.name} ended: {_last_words(node)}")
+            await trio.sleep(LOOK_S)
+
+
+def _last_words(node: LabNode) -> str:
+    try:
+        return node.log.read_text("utf-8", "replace")[-LAST_CHARACTERS:].strip()
+    except OSError as error:
+        return str(error)

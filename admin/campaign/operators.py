@@ -1,0 +1,87 @@
+"""Operators that promote, demote and clear in quick turns, and listen to every answer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+
+import trio
+
+from admin.campaign.book import Book
+from admin.campaign.figures import Broken
+from admin.campaign.nodes import Nodes
+from admin.campaign.wire import NoAnswer, wired
+from admin.lab import LabNode
+from qsync.errors import QsyncError
+from qsync.wire.verbs import Clear, Demote, Promote, Request
+
+ASKED_S = 5.0
+"""What the node is told to take at the most."""
+PATIENCE_S = 60.0
+"""When a node that nobody ended has not answered by then, it never will."""
+TURN_S = 0.3
+VERBS = ("promote", "demote", "hand over", "clear")
+
+
+class Operators:
+    """Of one campaign."""
+
+    def __init__(self, book: Book, nodes: Nodes, nursery: trio.Nursery) -> None:
+        self._book = book
+        self._nodes = nodes
+        self._nursery = nursery
+        self.under_way = 0
+
+    async def quick_turns(self, dice: Random, seconds: float) -> None:
+        """One after the other, without waiting for the answers."""
+        with trio.move_on_after(seconds):
+            while True:
+                node = dice.choice(self._nodes.all)
+                self._nursery.start_soon(self._one, node, dice.choice(VERBS), dice.random())
+                await trio.sleep(dice.random() * TURN_S)
+
+    async def _one(self, node: LabNode, verb: str, chance: float) -> None:
+        asked = Asked(node=node, verb=verb, life=self._nodes.life(node))
+        self.under_way += 1
+        try:
+            said = await self._ask(asked, chance)
+        except QsyncError as error:
+            said = error.code
+        except NoAnswer as error:
+            said = f"nothing: {error}"
+            # Whoever was ended meanwhile cannot answer.
+            if asked.sent and self._nodes.life(node) == asked.life:
+                self._book.broken(Broken.UNANSWERED, f"{verb} on {node.name}: {error}")
+        finally:
+            self.under_way -= 1
+        self._book.note("operation", verb=verb, node=node.name, sent=asked.sent, said=said)
+
+    async def _ask(self, asked: "Asked", chance: float) -> str:
+        others = [each.id for each in self._nodes.all if each is not asked.node]
+        heir = others[int(chance * len(others))] if asked.verb == "hand over" and others else 0
+        make = _request(asked.verb, heir)
+        async with wired(asked.node.address) as wire:
+            self._book.figures.counts["operations"] += 1
+            asked.sent = True
+            await wire.ask(make, patience=PATIENCE_S)
+        return "done"
+
+
+@dataclass(slots=True, kw_only=True)
+class Asked:
+    """An operation. `life`: which process of the node it was. `sent`: it knows of it."""
+
+    node: LabNode
+    verb: str
+    life: int
+    sent: bool = False
+
+
+def _request(verb: str, heir: int) -> Callable[[int], Request]:
+    match verb:
+        case "promote":
+            return partial(Promote, timeout=ASKED_S)
+        case "clear":
+            return partial(Clear, timeout=ASKED_S)
+        case _:
+            return partial(Demote, to=heir, timeout=ASKED_S)

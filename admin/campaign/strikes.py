@@ -1,0 +1,251 @@
+"""Does to the nodes what was drawn, and undoes it."""
+
+import contextlib
+import shutil
+import signal
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+
+import trio
+
+from admin import ask, cluster, faulting
+from admin.campaign.book import Book
+from admin.campaign.drawing import Kind, Strike
+from admin.campaign.nodes import Nodes
+from admin.campaign.operators import Operators
+from admin.lab import LabNode
+from admin.links.rules import WHOLE, Link, Rule, links_between
+from qsync.errors import QsyncError
+from qsync.faultpoints import Point
+
+DOWN_S = (0.1, 4.0)
+ASK_S = 0.5
+FLIPS = 0.02
+SLOW = Rule(delay=0.1, jitter=0.2, stall=0.1)
+JUMP_S = 3600.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Strikes:
+    """Everything that can be done."""
+
+    nodes: Nodes
+    book: Book
+    operators: Operators
+
+    async def perform(self, strike: Strike) -> None:
+        """When its time in the round has come, and until it is undone."""
+        await trio.sleep(strike.after)
+        dice = Random(strike.seed)  # noqa: S311 - replays, hides nothing
+        self.book.figures.faults[strike.kind] += 1
+        await _ACTS[strike.kind](self, strike, dice)
+        self.book.note("undone", kind=strike.kind, seed=strike.seed)
+
+    def struck(self, strike: Strike, *nodes: LabNode, **more: object) -> None:
+        """Write it down."""
+        names = [node.name for node in nodes]
+        self.book.note("strike", kind=strike.kind, nodes=names, lasts=strike.lasts, **more)
+
+    # -- processes
+
+    async def kill(self, strike: Strike, dice: Random) -> None:
+        """One, or many at once."""
+        every = list(self.nodes.all)
+        match strike.kind:
+            case Kind.KILL_LEADER:
+                victims = [await self.leader(dice)]
+            case Kind.KILL_MAJORITY:
+                victims = dice.sample(every, len(every) // 2 + 1)
+            case _:
+                victims = [dice.choice(every)]
+        async with self.nodes.held(*victims):
+            self.struck(strike, *victims)
+            async with trio.open_nursery() as nursery:
+                for victim in victims:
+                    nursery.start_soon(self.nodes.kill, victim)
+            for victim in victims:
+                await trio.sleep(dice.uniform(*DOWN_S))
+                self.nodes.start(victim)
+
+    async def pause(self, strike: Strike, dice: Random) -> None:
+        """Stopped in the middle of whatever it does."""
+        leader = strike.kind is Kind.PAUSE_LEADER
+        victim = await self.leader(dice) if leader else dice.choice(self.nodes.all)
+        async with self.nodes.held(victim):
+            self.struck(strike, victim)
+            self.nodes.signal(victim, signal.SIGSTOP)
+            try:
+                await trio.sleep(strike.lasts)
+            finally:
+                self.nodes.signal(victim, signal.SIGCONT)
+
+    # -- links
+
+    async def spoil(self, strike: Strike, dice: Random) -> None:
+        """All links of one node, or those to or from another one."""
+        names = [node.name for node in self.nodes.all]
+        one = dice.choice(names)
+        other = dice.choice([None, *(name for name in names if name != one)])
+        links = links_between(names, one, other, one_way=strike.kind is Kind.ONE_WAY)
+        if strike.kind is Kind.ONE_WAY and dice.random() < 0.5:  # noqa: PLR2004 - half
+            links = [Link(link.target, link.source) for link in links]
+        self.struck(strike, links=[str(link) for link in links])
+        control = self.nodes.lab.control
+        await trio.to_thread.run_sync(control.set, links, _RULES[strike.kind])
+        await trio.sleep(strike.lasts)
+        await trio.to_thread.run_sync(control.set, links, WHOLE)
+
+    # -- directories
+
+    async def lose_disk(self, strike: Strike, dice: Random) -> None:
+        """A node that starts with nothing."""
+        victim = dice.choice(self.nodes.all)
+        async with self.nodes.held(victim):
+            self.struck(strike, victim)
+            await self.nodes.kill(victim)
+            new = strike.kind is Kind.NEW_DISK
+            await trio.to_thread.run_sync(partial(self.nodes.wipe, victim, identity=new))
+            await trio.sleep(dice.uniform(*DOWN_S))
+            self.nodes.start(victim)
+
+    async def swap(self, strike: Strike, dice: Random) -> None:
+        """Another directory, an empty one, and then the one it had before."""
+        victim = dice.choice(self.nodes.all)
+        aside = victim.dir / "aside"
+        async with self.nodes.held(victim):
+            self.struck(strike, victim)
+            await self.nodes.kill(victim)
+            await trio.to_thread.run_sync(self.nodes.put_aside, victim, aside)
+            self.nodes.start(victim)
+            await trio.sleep(strike.lasts)
+            await self.nodes.kill(victim)
+            await trio.to_thread.run_sync(self.nodes.put_back, victim, aside)
+            self.nodes.start(victim)
+
+    async def detach(self, strike: Strike, dice: Random) -> None:
+        """Its log is not where it was, and comes back; the process runs all the time."""
+        victim = dice.choice(self.nodes.all)
+        log, away = victim.dir / "log", victim.dir / "log.away"
+        async with self.nodes.held(victim):
+            if not await self.serves(victim):
+                return  # a node that begins without its log begins as another one
+            self.struck(strike, victim)
+            log.rename(away)
+            log.mkdir()
+            try:
+                await trio.sleep(strike.lasts)
+            finally:
+                shutil.rmtree(log)
+                away.rename(log)
+
+    # -- disks and clocks
+
+    async def fill(self, strike: Strike, dice: Random) -> None:
+        """No file may grow."""
+        victim = dice.choice(self.nodes.all)
+        if not await self.serves(victim):
+            return  # a node may well refuse to begin on a full disk
+        self.struck(strike, victim)
+        self.nodes.room(victim, full=True)
+        try:
+            await trio.sleep(strike.lasts)
+        finally:
+            self.nodes.room(victim, full=False)
+
+    async def arm(self, strike: Strike, dice: Random) -> None:
+        """A fault point of one node."""
+        leader = dice.random() < 0.5  # noqa: PLR2004 - half
+        victim = await self.leader(dice) if leader else dice.choice(self.nodes.all)
+        point, seconds = _point(strike.kind, dice)
+        times = dice.choice([0, 1, 3]) if strike.kind is Kind.FAIL_FSYNC else 0
+        self.struck(strike, victim, point=point, seconds=seconds, times=times)
+
+        def arm() -> None:
+            with unanswered():
+                faulting.arm(
+                    victim.address, point, seconds=seconds, times=times, lasts=strike.lasts
+                )
+
+        await trio.to_thread.run_sync(arm)
+        await trio.sleep(strike.lasts)
+
+    # -- operators
+
+    async def operate(self, strike: Strike, dice: Random) -> None:
+        """In quick turns."""
+        self.struck(strike)
+        await self.operators.quick_turns(dice, strike.lasts)
+
+    async def serves(self, node: LabNode) -> bool:
+        """It runs, and has begun to."""
+
+        def look() -> bool:
+            with unanswered():
+                ask.status(node.address, timeout=ASK_S)
+                return True
+            return False
+
+        return await trio.to_thread.run_sync(look)
+
+    async def leader(self, dice: Random) -> LabNode:
+        """Who leads, as far as anybody says; else any node."""
+
+        def look() -> str | None:
+            with unanswered():
+                found = cluster.survey(self.nodes.lab.addresses, timeout=ASK_S).leader
+                return None if found is None else found.name
+            return None
+
+        name = await trio.to_thread.run_sync(look)
+        return dice.choice(self.nodes.all) if name is None else self.nodes.lab.node(name)
+
+
+@contextmanager
+def unanswered() -> Iterator[None]:
+    """Whoever is asked may be dead, or asleep."""
+    with contextlib.suppress(QsyncError):
+        yield
+
+
+def _point(kind: Kind, dice: Random) -> tuple[Point, float]:
+    match kind:
+        case Kind.SLOW_FSYNC:
+            return Point.SLOW_FSYNC, round(dice.uniform(0.05, 1.0), 2)
+        case Kind.CLOCK_JUMP:
+            return Point.CLOCK_JUMP, round(dice.uniform(-JUMP_S, JUMP_S), 1)
+        case Kind.LOSE_MESSAGES:
+            return dice.choice([Point.LOSE_CONFIRM, Point.LOSE_ROLLBACK]), 0.0
+        case _:
+            return Point.FAIL_FSYNC, 0.0
+
+
+_RULES: Mapping[Kind, Rule] = {
+    Kind.CUT: Rule(cut=True),
+    Kind.ONE_WAY: Rule(cut=True),
+    Kind.REFUSE: Rule(refuse=True),
+    Kind.HALF_OPEN: Rule(half_open=True),
+    Kind.SLOW: SLOW,
+    Kind.FLIP: Rule(flip=FLIPS),
+}
+_Act = Callable[[Strikes, Strike, Random], Awaitable[None]]
+_ACTS: Mapping[Kind, _Act] = {
+    Kind.KILL: Strikes.kill,
+    Kind.KILL_LEADER: Strikes.kill,
+    Kind.KILL_MAJORITY: Strikes.kill,
+    Kind.PAUSE_LEADER: Strikes.pause,
+    Kind.PAUSE_FOLLOWER: Strikes.pause,
+    **dict.fromkeys(_RULES, Strikes.spoil),
+    Kind.WIPE: Strikes.lose_disk,
+    Kind.NEW_DISK: Strikes.lose_disk,
+    Kind.SWAP: Strikes.swap,
+    Kind.DETACH: Strikes.detach,
+    Kind.FULL_DISK: Strikes.fill,
+    Kind.FAIL_FSYNC: Strikes.arm,
+    Kind.SLOW_FSYNC: Strikes.arm,
+    Kind.CLOCK_JUMP: Strikes.arm,
+    Kind.LOSE_MESSAGES: Strikes.arm,
+    Kind.OPERATORS: Strikes.operate,
+}

@@ -1,0 +1,97 @@
+"""`qsync campaign`: real nodes under load, everything broken in turn, every answer judged."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.ending import interrupted_politely
+from cli.exits import CheckFailed
+from cli.options import json_option
+from cli.output import document, say, style, text
+
+if TYPE_CHECKING:
+    from admin.campaign.campaign import Result
+
+_MINUTE_S = 60.0
+
+
+@click.command(epilog="Example: qsync campaign --minutes 10 --seed 7 --keep /tmp/campaign")
+@click.option(
+    "--minutes",
+    type=click.FloatRange(0.1, 7 * 24 * 60),
+    default=60.0,
+    show_default=True,
+    help="How long things are broken; healing and judging come on top.",
+)
+@click.option("--nodes", type=click.IntRange(3, 9), default=3, show_default=True)
+@click.option(
+    "--seed", type=int, default=1, show_default=True, help="For what is broken, and when."
+)
+@click.option(
+    "--without", default="", metavar="NAMES", help="Leave these out; `--without list` names them."
+)
+@click.option(
+    "--keep",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Leave the history and the directories of the nodes in DIR.",
+)
+@json_option
+@interrupted_politely()
+def campaign(*, minutes: float, nodes: int, seed: int, without: str, keep: Path | None) -> None:
+    """Break a lab of real nodes in every way there is, under load, and judge every answer.
+
+    Exit code 6 when a promise was broken; history and directories are kept then, and the seed is
+    named. What cannot be had while things are broken is no failure.
+    """
+    from admin.campaign import campaign as campaigns  # noqa: PLC0415 - imports the whole database
+    from admin.campaign.drawing import ABOUT, kinds_without  # noqa: PLC0415 - the same
+
+    if without == "list":
+        for kind, about in ABOUT.items():
+            text(f"{kind:15} {about}")
+        return
+    plan = campaigns.Plan(
+        seconds=minutes * _MINUTE_S,
+        nodes=nodes,
+        seed=seed,
+        keep=keep,
+        kinds=tuple(kinds_without([name for name in without.split(",") if name])),
+    )
+    say(f"seed {seed}, {nodes} nodes, {minutes:g} minutes")
+    _conclude(campaigns.run(plan, say))
+
+
+def _conclude(result: "Result") -> None:
+    from admin.campaign.figures import ABOUT, Broken  # noqa: PLC0415 - only here
+
+    figures = result.figures
+    tell = text
+    if style().as_json:
+        tell = say
+        document(
+            "campaign",
+            seed=result.plan.seed,
+            nodes=result.plan.nodes,
+            rounds=result.rounds,
+            seconds=result.seconds,
+            broken={kind.value: figures.broken[kind] for kind in Broken},
+            counts=dict(sorted(figures.counts.items())),
+            faults=dict(sorted(figures.faults.items())),
+            violations=[
+                {"kind": each.kind.value, "at": each.at, "text": each.text}
+                for each in figures.violations
+            ],
+            keep=None if result.keep is None else str(result.keep),
+        )
+    tell(f"{result.rounds} rounds: {figures.described()}")
+    tell(", ".join(f"{count} {kind}" for kind, count in sorted(figures.faults.items())))
+    for each in figures.violations:
+        tell(f"  {each.at:.1f} s, {each.kind} ({ABOUT[each.kind]}): {each.text}")
+    tell(figures.sentence())
+    if not figures.clean:
+        raise CheckFailed(
+            f"seed {result.plan.seed}: {figures.sentence()}",
+            hint=f"the history is in {result.keep}",
+        )

@@ -1,0 +1,97 @@
+"""`qsync campaign` as a person runs it: what it counts, how it ends, and that nothing stays."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.live.real import ROOT
+
+QSYNC = [sys.executable, "-m", "qsync", "campaign"]
+PATIENCE_S = 400.0
+NONE_BROKEN = {
+    "lost": 0,
+    "doubled": 0,
+    "stale": 0,
+    "wrong outcomes": 0,
+    "different nodes": 0,
+    "nodes ended": 0,
+    "operations unanswered": 0,
+    "not healed": 0,
+}
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(500)]
+
+
+def running_below(directory: Path) -> list[str]:
+    """Command lines of processes that have to do with this directory."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue  # it has just ended
+        if str(directory / "lab") in words:
+            found.append(words)
+    return found
+
+
+def test_a_short_campaign_breaks_much_and_finds_no_promise_broken(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    done = subprocess.run(
+        [*QSYNC, "--minutes", "0.35", "--seed", "5", "--keep", str(kept), "--json"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["schema"] == "qsync/campaign/1"
+    assert told["broken"] == NONE_BROKEN
+    assert told["counts"]["acks"] > 0
+    assert sum(told["faults"].values()) >= 3
+    lines = (kept / "history.jsonl").read_text("utf-8").splitlines()
+    whats = {json.loads(line)["what"] for line in lines}
+    assert {"round", "strike", "begin", "commit", "read", "stored"} <= whats
+    assert not running_below(kept)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_campaign_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:
+    kept = tmp_path / "kept"
+    words = [*QSYNC, "--minutes", "30", "--seed", "3", "--keep", str(kept)]
+    with subprocess.Popen(
+        words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        end = time.monotonic() + PATIENCE_S
+        while '"strike"' not in _text(kept / "history.jsonl"):
+            assert process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        assert running_below(kept)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130, err
+    assert not running_below(kept)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [(("--without", "gremlins"), "there is no 'gremlins'"), (("--minutes", "0"), "--minutes")],
+)
+def test_what_cannot_be_run_is_a_usage_error(words: tuple[str, str], why: str) -> None:
+    done = subprocess.run(
+        [*QSYNC, *words], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 2
+    assert why in done.stderr
+
+
+def _text(path: Path) -> str:
+    return path.read_text("utf-8") if path.exists() else ""
