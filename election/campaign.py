@@ -114,14 +114,19 @@ class Campaign(Seat):
         return None
 
     def leader_gone(self) -> None:
-        """The leader's process is dead: wait no longer, and stand in nobody's way."""
+        """Nobody listens at the leader's address: be patient no longer.
+
+        That is how a dead process looks, and a living one behind a firewall, a proxy or a full
+        listener too. So it ends our patience, and never a promise (membership.md M11 i).
+        """
         if self.role is Role.LEADER or self.leader is None:
             return
         self.out.note("leader_gone", term=self.term, leader=self.leader)
         self._become(Role.FOLLOWER, None)
-        self.loyal_until = self.now
+        self.loyalty.patient_until = self.now
         if self._may_campaign():
-            self.out.arm(Alarm.ELECTION, GONE_EARLIEST_S, GONE_LATEST_S)
+            left = self.loyalty.left(self.now)
+            self.out.arm(Alarm.ELECTION, left + GONE_EARLIEST_S, left + GONE_LATEST_S)
 
     def _become(self, role: Role, leader: Replica | None) -> None:
         super()._become(role, leader)
@@ -141,9 +146,13 @@ class Campaign(Seat):
         """No leader and no result for too long, unless one was heard since the timer was armed."""
         if self.role is Role.LEADER:
             return
+        left, timeout = self.loyalty.left(self.now), self.timing.election_timeout
         if self.leader is not None and self._is_loyal():
-            left, timeout = self.loyal_until - self.now, self.timing.election_timeout
+            left = max(left, self.loyalty.patient_until - self.now)
             self.out.arm(Alarm.ELECTION, left, left + timeout)
+        elif left > 0:
+            # membership.md M11 d: a candidate keeps its own promise too.
+            self.out.arm(Alarm.ELECTION, left, left + timeout / 10)
         elif self._poll is not None and self._poll.promoted and self._is_worth_asking(self._poll):
             self._ask_again(self._poll)
         else:
@@ -177,11 +186,11 @@ class Campaign(Seat):
 
         `transfer` tells the voters that the leader knows. A promoted candidate therefore asks the
         leader `first`, and the others when it has stepped down: until then it may serve reads on
-        the strength of their loyalty.
+        the strength of their promises, and of ours (membership.md M11 d).
         """
         assert self._may_lead()
         self._mark(Ballot(term=Term(self.term + 1), vote=self.me, member=True))
-        loyal_until = self.loyal_until
+        left, patient_until = self.loyalty.left(self.now), self.loyalty.patient_until
         self._become(Role.CANDIDATE, None)
         self.fenced = False
         timeout = self.timing.election_timeout
@@ -193,13 +202,15 @@ class Campaign(Seat):
         )
         self._poll = poll
         self.out.note("campaign", term=self.term, promoted=promoted)
-        if first is None:
-            self._arm_election()
-            self._ask_rest(poll, transfer=transfer)
-        else:
-            left = max(0.0, loyal_until - self.now)
+        if first is not None:
+            left = max(left, patient_until - self.now)
             self.out.arm(Alarm.ELECTION, left, left + timeout / 10)
             self._ask(first, poll.tally, transfer=True)
+        elif left > 0:
+            self.out.arm(Alarm.ELECTION, left, left + timeout / 10)
+        else:
+            self._arm_election()
+            self._ask_rest(poll, transfer=transfer)
 
     def _new_tally(self, term: Term, *, pre: bool) -> Tally:
         tally = self.tallies.of(term=term, candidate=self.me, pre=pre)
@@ -246,8 +257,9 @@ class Campaign(Seat):
         elif poll is not None and poll.is_answered_by(vote):
             poll.tally.say(vote.voter, vote.nay)
             if poll.first == vote.voter and vote.term >= self.term:
-                # It has stepped down for us, so nobody owes it loyalty any more.
+                # It has stepped down for us, so nobody owes it anything any more.
                 poll.first = None
+                self.loyalty.release(self.now)
                 self._arm_election()
                 self._ask_rest(poll, transfer=True)
             self._decide(poll)

@@ -79,8 +79,9 @@ class Raft(Campaign):
             return
         self._arm_election()
         if self.term > 0:
-            # A leader may count on the loyalty that we have forgotten by restarting.
-            self.loyal_until = self.now + self.timing.election_timeout
+            # A leader may count on what we have forgotten by restarting (membership.md M11 c).
+            self.loyalty.patient_until = self.now + self.timing.election_timeout
+            self.promise()
 
     def timer(self, kind: str) -> None:
         """A timer asked for in a ready has come."""
@@ -129,8 +130,13 @@ class Raft(Campaign):
                 self.out.note("two_leaders", term=term, first=self.leader, second=leader)
                 return False
             self._follow(leader)
-        self.loyal_until = self.now + self.timing.election_timeout
+        self.loyalty.patient_until = self.now + self.timing.election_timeout
         return True
+
+    def promise(self) -> float:
+        """No vote for anybody but the leader for a while; returns for how many seconds from now."""
+        self.loyalty.promise(self.now + self.timing.promise)
+        return self.timing.promise
 
     def everybody_is_there(self) -> None:
         """All voters can be reached. In term 0 there never was a leader to wait for."""
@@ -242,6 +248,7 @@ class Raft(Campaign):
         if order.leader == self.me or not self.observe(order.term, order.leader):
             return
         if self.mode is not Mode.VOTER and self._may_lead():
+            self.loyalty.release(self.now)  # by the word of the leader, whose lease is void
             self._campaign(promoted=True, transfer=True)
 
     def _released(self, said: Resigned) -> None:

@@ -31,17 +31,20 @@ class Timing:
 
     `election_timeout`: a follower that heard no leader for so long campaigns, and until then it
     helps no other candidate. `disconnect_timeout`: a leader that heard no quorum for so long
-    fences itself.
+    fences itself. `promise`: for so long a follower that was asked to gives nobody else a vote.
+
+    Patience is for liveness and may be cut short; a promise is what leases rest on and may not.
     """
 
     election_timeout: float
     disconnect_timeout: float
+    promise: float
 
 
 RETRY_SHARE_MAX = 0.1
 """A campaign that nobody can win is tried again within this share of the election timeout."""
 GONE_EARLIEST_S = 0.005
 GONE_LATEST_S = 0.030
-"""How soon to campaign when the leader's process is dead: random, so that one is first."""
+"""How soon to campaign when nobody listens at the leader's address: random, so one is first."""
 PROMOTE_TIMEOUTS_MAX = 2
 """For how many election timeouts a promoted candidate goes on asking in its one term."""

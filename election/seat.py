@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from election.fencing import Contact, Fencing
+from election.loyalty import Loyalty
 from election.messages import Ballot, Replica, Term
 from election.quorum import majority
 from election.ready import Alarm, ElectionReady, Outbox
@@ -16,8 +17,9 @@ CHECKS = 4
 class Seat:
     """The state below campaigns and messages: every change of it goes through `_become`.
 
-    Time is what the last `clock(now)` said. While `now < loyal_until` a leader was heard recently
-    enough that this node helps nobody to replace it (Raft thesis §6.2, leader stickiness).
+    Time is what the last `clock(now)` said. While it is patient a leader was heard recently enough
+    that this node helps nobody to replace it (Raft thesis §6.2, leader stickiness). While it has
+    promised it must not: the leader serves reads on the strength of that.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class Seat:
     ) -> None:
         assert timing.election_timeout > 0
         assert timing.disconnect_timeout > 0
+        assert 0 < timing.promise <= timing.election_timeout
         self.me = me
         self.voters = tuple(voters)
         self.mode = mode
@@ -44,7 +47,7 @@ class Seat:
         """Was the leader of this term, and lost its quorum."""
         self.timing = timing
         self.now = 0.0
-        self.loyal_until = 0.0
+        self.loyalty = Loyalty()
         # Two leaders of one term are impossible only if election quorums intersect.
         quorum = max(quorum, majority(len(self.voters)))
         self.contact = Contact(me=me, voters=voters, quorum=quorum, timing=timing, fencing=fencing)
@@ -88,6 +91,7 @@ class Seat:
         if timing is not None:
             assert timing.election_timeout > 0
             assert timing.disconnect_timeout > 0
+            assert 0 < timing.promise <= timing.election_timeout
             self.timing = timing
             if self.role is not Role.LEADER:
                 self._arm_election()
@@ -164,7 +168,7 @@ class Seat:
 
     def _step_down(self, why: str) -> None:
         self._become(Role.FOLLOWER, None)
-        self.loyal_until = self.now
+        self.loyalty.patient_until = self.now
         self.out.disarm(Alarm.CHECK_QUORUM)
         self.out.disarm(Alarm.TRANSFER)
         self._arm_election()
@@ -174,7 +178,7 @@ class Seat:
         """Is there a leader that this node must not help to replace?"""
         if self.role is Role.LEADER:
             return self.contact.fresh(self.now)
-        return self.now < self.loyal_until
+        return self.loyalty.holds(self.now)
 
     def _is_alone(self) -> bool:
         return self.voters == (self.me,)

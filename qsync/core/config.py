@@ -10,8 +10,12 @@ from qsync.record import ONE_INSTANCE, Instance
 
 DISCONNECT_FACTOR = 4
 """A peer not heard for this many replication timeouts counts as gone (tarantool.md 2.2)."""
-LEASE_SHARE = 0.8
-"""Of the time that a follower stays loyal: clocks may run at different speeds."""
+PROMISE_FACTOR = 2
+"""A promise lasts this many replication timeouts: the next heartbeat renews it in time."""
+CLOCK_DRIFT_MAX = 0.1
+"""The largest relative error of the speed of one clock."""
+LEASE_SHARE = 1 - 2 * CLOCK_DRIFT_MAX
+"""Of a promise: the leader's clock may be slow and the voter's fast (membership.md M11 b)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +53,14 @@ class CoreConfig:
         return DISCONNECT_FACTOR * self.replication_timeout
 
     @property
+    def promise(self) -> float:
+        """For how long a follower that is asked to gives no vote to anybody but its leader."""
+        return min(self.election_timeout, PROMISE_FACTOR * self.replication_timeout)
+
+    @property
     def lease(self) -> float:
-        """How long a quorum's answer lets the leader read alone; below a follower's patience."""
-        return LEASE_SHARE * min(self.election_timeout, self.disconnect_timeout)
+        """How long a quorum's promises let the leader read alone."""
+        return LEASE_SHARE * self.promise
 
     @property
     def quorum(self) -> int:

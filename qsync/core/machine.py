@@ -354,6 +354,7 @@ def _raft(config: CoreConfig, ballot: Ballot, ledger: Ledger, *, named: bool) ->
         timing=ElectionTiming(
             election_timeout=config.election_timeout,
             disconnect_timeout=config.disconnect_timeout,
+            promise=config.promise,
         ),
         fencing=config.fencing,
         ballot=ballot,

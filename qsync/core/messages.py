@@ -61,6 +61,8 @@ class Heartbeat:
     round: int
     matched: Index
     confirmed: Index
+    promise: bool = False
+    """Asks for a promise: reads are wanted that rest on one (membership.md M11)."""
     admit: bool = False
     """Tells a recruit that it has caught up and is a member from now on."""
     last: Index = Index(0)
@@ -84,7 +86,7 @@ class Standing(IntEnum):
 class Heard:
     """Follower to leader: in your term I still follow you (answer to `round`).
 
-    `loyal_us`: for so many microseconds from now on I vote for nobody else.
+    `loyal_us`: for so many microseconds from now on I vote for nobody else; 0 when nobody asked.
     """
 
     term: Term

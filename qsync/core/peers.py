@@ -71,17 +71,22 @@ def _heartbeat(machine: "Machine", message: Heartbeat) -> None:
     if message.admit and not machine.raft.ballot.member:
         machine.raft.become_member()
         machine.out.note("admitted", by=message.leader)
-    machine.out.send(message.leader, _heard(machine, message, round_=message.round))
+    loyal_s = machine.raft.promise() if message.promise else 0.0
+    machine.out.send(
+        message.leader, _heard(machine, message, round_=message.round, loyal_s=loyal_s)
+    )
 
 
-def _heard(machine: "Machine", message: Append | Heartbeat, *, round_: int) -> Heard:
+def _heard(
+    machine: "Machine", message: Append | Heartbeat, *, round_: int, loyal_s: float = 0.0
+) -> Heard:
     return Heard(
         term=machine.term,
         follower=machine.config.me,
         epoch=message.epoch,
         round=round_,
         recruit=not machine.raft.ballot.member,
-        loyal_us=int(machine.raft.timing.election_timeout * 1e6),
+        loyal_us=int(loyal_s * 1e6),
         standing=_standing(machine),
     )
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from election.messages import Position
 from qsync.core.inputs import Consistency, ReadAsked
+from qsync.core.leader import Leader
 from qsync.core.messages import AskIndex, ReadIndex
 from qsync.core.ready import Ticket
 
@@ -20,17 +21,16 @@ def ask(machine: "Machine", event: ReadAsked) -> None:
         machine.reads.at_least(event.ticket, Position(event.term, event.index))
     elif leader is None:
         _forward(machine, event.ticket)
-    elif wanted is Consistency.LEASE and _leased(machine):
+    elif wanted is Consistency.LEASE and _leased(machine, leader):
         machine.answer(event.ticket)
     else:
         leader.rounds.reads.ask(event.ticket)
 
 
-def _leased(machine: "Machine") -> bool:
-    leader = machine.leader
+def _leased(machine: "Machine", leader: Leader) -> bool:
+    leader.rounds.lease_wanted()
     return (
-        leader is not None
-        and leader.established
+        leader.established
         and not machine.raft.is_lease_void
         and machine.ledger.now < leader.rounds.leased_until()
     )

@@ -22,7 +22,9 @@ def reconfigure(machine: "Machine", config: CoreConfig) -> None:
     membership.take(machine, config)
     raft = machine.raft
     timing = Timing(
-        election_timeout=config.election_timeout, disconnect_timeout=config.disconnect_timeout
+        election_timeout=config.election_timeout,
+        disconnect_timeout=config.disconnect_timeout,
+        promise=config.promise,
     )
     if timing != raft.timing or config.fencing is not before.fencing:
         raft.set_fencing(config.fencing, timing=timing)

@@ -10,6 +10,9 @@ from qsync.core.progress import Membership, Progress, counted, quorumth
 from qsync.core.reads import LeaderReads
 from qsync.core.ready import ReadSettled
 
+WANTED_PROMISES = 5
+"""Without a read by lease for so many promises in a row, a leader asks for no more of them."""
+
 Send = Callable[[Replica, Message], None]
 
 
@@ -32,6 +35,7 @@ class Rounds:
         self._began: dict[int, float] = {}
         self._answered: dict[Replica, int] = {}
         self._loyal_until: dict[Replica, float] = {}
+        self._wanted_until = float("-inf")
 
     def begin(self, send: Send, *, promoted_at: Index) -> None:
         """Ask everybody whether they still follow; admit recruits that have caught up.
@@ -58,6 +62,7 @@ class Rounds:
                     round=round_,
                     matched=progress.match,
                     confirmed=ledger.limbo.carried(progress.match),
+                    promise=ledger.now < self._wanted_until,
                     admit=progress.membership is Membership.RECRUIT and caught_up,
                 ),
             )
@@ -65,13 +70,17 @@ class Rounds:
     def heard(self, follower: Replica, round_: int, *, loyal_s: float) -> None:
         """A follower answered a round, and said how long it stays loyal.
 
-        Its word counts, not our own timeout: theirs may be another one, above all while it changes.
+        Its word counts, not our own timing: theirs may be another one, above all while it changes.
+        The lease runs from the sending of the round: the promise ran while the answer travelled
+        (membership.md M11 a).
         """
         if round_ > self._answered.get(follower, 0):
             self._answered[follower] = round_
             if round_ in self._began:
                 lasting_s = min(loyal_s, self.config.disconnect_timeout)
-                self._loyal_until[follower] = self._began[round_] + LEASE_SHARE * lasting_s
+                until = self._began[round_] + LEASE_SHARE * lasting_s
+                # Promises are never shortened, so the later end of two holds.
+                self._loyal_until[follower] = max(until, self._loyal_until.get(follower, until))
 
     def forget(self, follower: Replica) -> None:
         """The connection is a new one: what was answered over the former one does not count."""
@@ -92,6 +101,13 @@ class Rounds:
         for old in [each for each in self._began if each < round_]:
             del self._began[old]
         return self.reads.answered(round_)
+
+    def lease_wanted(self) -> None:
+        """Somebody reads by lease: ask for promises from now on, and for a while.
+
+        A promise delays the next election, so that nobody gives one which nobody reads by.
+        """
+        self._wanted_until = self._ledger.now + WANTED_PROMISES * self.config.promise
 
     def leased_until(self) -> float:
         """Until when no other leader can have been elected, on this node's monotonic clock."""

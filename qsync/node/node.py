@@ -254,7 +254,7 @@ class Node:
             return 0.0
         if machine.raft.leader is None:
             return None
-        heard = machine.raft.loyal_until - machine.config.election_timeout
+        heard = machine.raft.loyalty.patient_until - machine.config.election_timeout
         return max(0.0, trio.current_time() - heard)
 
     def uptime(self) -> float:

@@ -146,6 +146,7 @@ def _heartbeat(fields: cbor.Fields) -> Heartbeat:
         matched=fields.index(),
         confirmed=fields.index(),
         last=fields.index(),
+        promise=fields.flag(),
         admit=fields.flag(),
     )
 

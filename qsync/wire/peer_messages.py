@@ -41,14 +41,14 @@ from qsync.wire.peer_fields import (
 _APPEND = struct.Struct(">BB BQ BI BQ BQ BQ BI BQ BQ BI")
 # Appended: term, follower, epoch, ok, index, index_term, recruit.
 _APPENDED = struct.Struct(">BB BQ BI BQ B BQ BQ B")
-# Heartbeat: term, leader, epoch, round, matched, confirmed, last, admit.
-_HEARTBEAT = struct.Struct(">BB BQ BI BQ BQ BQ BQ BQ B")
+# Heartbeat: term, leader, epoch, round, matched, confirmed, last, promise, admit.
+_HEARTBEAT = struct.Struct(">BB BQ BI BQ BQ BQ BQ BQ B B")
 # Heard: term, follower, epoch, round, loyal_us, recruit, standing (small: its own head).
 _HEARD = struct.Struct(">BB BQ BI BQ BQ BQ B B")
 
 _APPEND_HEAD: Final = cbor.ARRAY | 10
 _APPENDED_HEAD: Final = cbor.ARRAY | 8
-_HEARTBEAT_HEAD: Final = cbor.ARRAY | 9
+_HEARTBEAT_HEAD: Final = cbor.ARRAY | 10
 _HEARD_HEAD: Final = cbor.ARRAY | 8
 _U32, _U64 = cbor.U32, cbor.U64
 
@@ -153,6 +153,7 @@ def _encode_answer(message: Appended | Heartbeat | Heard) -> bytes:
                 message.confirmed,
                 _U64,
                 message.last,
+                cbor.TRUE if message.promise else cbor.FALSE,
                 cbor.TRUE if message.admit else cbor.FALSE,
             )
         case Heard():
@@ -229,8 +230,8 @@ def _decode_heartbeat(payload: bytes) -> Message:
     if len(payload) != _HEARTBEAT.size:
         return decode_slowly(payload)
     values = _HEARTBEAT.unpack(payload)
-    *fields, admit = values
-    if tuple(fields[2::2]) != _HEARTBEAT_HEADS or admit not in _BOOLEANS:
+    *fields, promise, admit = values
+    if tuple(fields[2::2]) != _HEARTBEAT_HEADS or not _BOOLEANS.keys() >= {promise, admit}:
         return decode_slowly(payload)
     term, leader, epoch, number, matched, confirmed, last = fields[3::2]
     return Heartbeat(
@@ -241,6 +242,7 @@ def _decode_heartbeat(payload: bytes) -> Message:
         matched=matched,
         confirmed=confirmed,
         last=last,
+        promise=_BOOLEANS[promise],
         admit=_BOOLEANS[admit],
     )
 

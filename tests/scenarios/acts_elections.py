@@ -115,6 +115,15 @@ def gone(stage: Stage, words: list[str]) -> None:
         actor.settle()
 
 
+@act
+def refuse(stage: Stage, words: list[str]) -> None:
+    """refuse N [A...]: the address of N refuses A (or everybody), though N runs."""
+    asking = words[1:] or [str(each.me) for each in stage.running if str(each.me) != words[0]]
+    for me in asking:
+        stage.disconnect(int(me), int(words[0]), refused=True)
+        stage.actor(me).settle()
+
+
 SEEN: WeakKeyDictionary[Stage, dict[tuple[str, str], dict[str, object]]] = WeakKeyDictionary()
 """What the watchers of each node were told last."""
 

@@ -20,7 +20,7 @@ from election.ready import NOTHING, Alarm, ElectionReady, Timer
 from election.roles import Mode, Role
 
 A, B, C = Replica(1), Replica(2), Replica(3)
-TIMING = Timing(election_timeout=1.0, disconnect_timeout=0.8)
+TIMING = Timing(election_timeout=1.0, disconnect_timeout=0.8, promise=0.4)
 MEMBER = Ballot(term=Term(0), vote=None, member=True)
 RECRUIT = Ballot(term=Term(0), vote=None, member=False)
 

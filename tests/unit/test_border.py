@@ -44,7 +44,7 @@ def seat(term: Term) -> Raft:
         voters=(ME, PEER, OTHER),
         mode=Mode.CANDIDATE,
         quorum=2,
-        timing=Timing(election_timeout=1.0, disconnect_timeout=4.0),
+        timing=Timing(election_timeout=1.0, disconnect_timeout=4.0, promise=0.5),
         fencing=Fencing.SOFT,
         ballot=Ballot(term=term, vote=None, member=True),
         position=Position(Term(1), Index(1)),

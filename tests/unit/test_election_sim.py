@@ -20,12 +20,13 @@ from election.raft import Raft, Timing
 from election.ready import Letter
 from election.roles import Mode, Role
 
-TIMING = Timing(election_timeout=1.0, disconnect_timeout=0.8)
+TIMING = Timing(election_timeout=1.0, disconnect_timeout=0.8, promise=0.8)
+TIMINGS = (TIMING, Timing(election_timeout=0.2, disconnect_timeout=0.8, promise=0.1))
 STEPS = 500
 CALM_STEPS = 3000
 WHATS = ("deliver", "write", "tick", "beat", "crash", "order", "cut", "timer")
 WILD = (40, 25, 15, 10, 3, 2, 1, 4)
-PROMPT = (35, 20, 25, 12, 0.8, 0.6, 0.4, 10)
+PROMPT = (35, 20, 25, 12, 1.6, 3, 0.4, 10)
 """How often what happens, of a hundred."""
 
 
@@ -45,7 +46,7 @@ class Beaten:
 
     term: Term
     follower: Replica
-    sent: float
+    loyal: float
 
 
 Said = ElectionMessage | Beat | Beaten
@@ -60,19 +61,26 @@ class Node:
     writes: deque[tuple[Ballot, tuple[Letter, ...]]] = field(default_factory=deque)
     timers: dict[str, float] = field(default_factory=dict)
     leases: dict[Replica, float] = field(default_factory=dict)
-    """When the heartbeat was sent that each follower answered last."""
+    """Until when each follower promised to vote for nobody else."""
 
 
 class World:
     """Some nodes, the messages under way, and dice.
 
-    `prompt`: nodes always know the time and nobody reports a living leader dead; only then may a
-    leader count on the loyalty of its followers. `forgets`: disks lose what was written last.
+    `prompt`: nodes always know the time; only then may a leader count on the promises of its
+    followers. `forgets`: disks lose what was written last. `flaw` breaks a rule in every node.
     """
 
     def __init__(
-        self, seed: int, size: int, *, prompt: bool = False, forgets: bool = False
+        self,
+        seed: int,
+        size: int,
+        *,
+        prompt: bool = False,
+        forgets: bool = False,
+        flaw: type[Raft] = Raft,
     ) -> None:
+        self.flaw = flaw
         self.dice = random.Random(seed)
         self.voters = tuple(Replica(n) for n in range(1, size + 1))
         self.prompt = prompt
@@ -88,7 +96,7 @@ class World:
         self.nodes = {me: self._boot(me, start, Position(Term(0), Index(0))) for me in self.voters}
 
     def _boot(self, me: Replica, ballot: Ballot, position: Position) -> Node:
-        raft = Raft(
+        raft = self.flaw(
             me=me,
             voters=self.voters,
             mode=Mode.CANDIDATE,
@@ -157,14 +165,17 @@ class World:
             raft.clock(self.now)
         match said:
             case Beat():
+                loyal = 0.0
                 if raft.observe(said.term, said.leader):
                     raft.grew(said.position)
-                self._say(said.leader, Beaten(raft.term, to, said.sent), after=to)
+                    loyal = raft.promise()
+                self._say(said.leader, Beaten(raft.term, to, said.sent + loyal), after=to)
             case Beaten():
                 if raft.observe(said.term, None) and raft.role is Role.LEADER:
                     raft.heard(said.follower)
                     if said.term == raft.term:
-                        self.nodes[to].leases[said.follower] = said.sent
+                        leases = self.nodes[to].leases
+                        leases[said.follower] = max(said.loyal, leases.get(said.follower, 0.0))
             case _:
                 raft.received(said)
 
@@ -229,16 +240,19 @@ class World:
 
     def _order(self, me: Replica) -> None:
         raft = self.nodes[me].raft
-        match self.dice.randrange(4):
+        match self.dice.randrange(5):
             case 0:
                 raft.promote()
             case 1 if raft.role is Role.LEADER:
                 raft.hand_over(self.dice.choice([peer for peer in self.voters if peer != me]))
             case 2:
                 raft.resign("order")
+            case 3:
+                raft.set_fencing(self.fencing, timing=self.dice.choice(TIMINGS))
             case _:
-                if not self.prompt:
-                    raft.leader_gone()
+                for node in self.nodes.values():  # a firewall that refuses, and nobody is dead
+                    node.raft.clock(self.now)
+                    node.raft.leader_gone()
 
     def _timer(self, me: Replica, *, early: bool) -> None:
         node = self.nodes[me]
@@ -273,17 +287,19 @@ class World:
                 assert node.disk == raft.ballot, "leads on a ballot that is not durable"
 
     def _check_leases(self, elected: Replica) -> None:
-        """No older leader may think that its followers are still loyal."""
+        """No older leader may think that its followers still keep their promises."""
         for me, node in self.nodes.items():
             if me != elected and node.raft.role is Role.LEADER and not node.raft.is_lease_void:
-                sent = sorted(node.leases.values(), reverse=True)
+                ends = sorted(node.leases.values(), reverse=True)
                 needed = node.raft.quorum - 1
-                leased = sent[needed - 1] + TIMING.election_timeout if len(sent) >= needed else 0.0
+                leased = ends[needed - 1] if len(ends) >= needed else 0.0
                 assert leased <= self.now, "elected against a leader with a lease"
 
 
-def run(seed: int, size: int, *, prompt: bool = False, forgets: bool = False) -> World:
-    world = World(seed, size, prompt=prompt, forgets=forgets)
+def run(
+    seed: int, size: int, *, prompt: bool = False, forgets: bool = False, flaw: type[Raft] = Raft
+) -> World:
+    world = World(seed, size, prompt=prompt, forgets=forgets, flaw=flaw)
     for _ in range(2 * STEPS if prompt else STEPS):
         world.storm()
     return world
@@ -298,9 +314,38 @@ def test_there_is_never_a_second_leader_of_a_term(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [3, 5])
-def test_nobody_is_elected_against_a_leader_whose_followers_are_loyal(size: int) -> None:
+def test_nobody_is_elected_against_promises_of_a_majority(size: int) -> None:
     for seed in range(120):
         run(seed, size, prompt=True)
+
+
+class Buries(Raft):
+    """Takes a refused connection for the end of what was promised to the leader."""
+
+    def leader_gone(self) -> None:
+        if self.role is not Role.LEADER and self.leader is not None:
+            self.loyalty.release(self.now)
+        super().leader_gone()
+
+
+class Indulges(Raft):
+    """Keeps its promise against all candidates but itself."""
+
+    def _campaign(
+        self, *, promoted: bool, first: Replica | None = None, transfer: bool = False
+    ) -> None:
+        self.loyalty.release(self.now)
+        super()._campaign(promoted=promoted, transfer=transfer)
+
+
+@pytest.mark.parametrize("flaw", [Buries, Indulges])
+def test_a_promise_that_is_not_kept_is_found_out(flaw: type[Raft]) -> None:
+    def storms() -> None:
+        for seed in range(200):
+            run(seed, 3, prompt=True, flaw=flaw)
+
+    with pytest.raises(AssertionError, match="elected against a leader with a lease"):
+        storms()
 
 
 def test_after_any_storm_somebody_leads() -> None:

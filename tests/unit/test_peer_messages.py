@@ -84,6 +84,7 @@ answers: st.SearchStrategy[Message] = st.one_of(
         matched=indexes,
         confirmed=indexes,
         last=indexes,
+        promise=flags,
         admit=flags,
     ),
     st.builds(

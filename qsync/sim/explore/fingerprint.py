@@ -46,6 +46,7 @@ LEFT_OUT: dict[tuple[str, str], str] = {
     ("Host", "_mark"): "the same",
     ("Rounds", "_began"): "read by leases only, which no scope has",
     ("Rounds", "_loyal_until"): "the same",
+    ("Rounds", "_wanted_until"): "the same",
 }
 """Class and field, and why nothing is decided by it."""
 

@@ -1,0 +1,32 @@
+"""Until when a node stands by its leader: because it is patient, and because it promised."""
+
+
+class Loyalty:
+    """Patience is for liveness and may be cut short; a promise is what leases rest on.
+
+    membership.md M11 i: a promise is never shortened, neither by another timing nor because the
+    leader's address refuses connections. It ends by its time or by the leader's own word.
+    """
+
+    def __init__(self) -> None:
+        self.patient_until = 0.0
+        self._promised_until = 0.0
+
+    def __repr__(self) -> str:
+        return f"patient until {self.patient_until:g}, promised until {self._promised_until:g}"
+
+    def promise(self, until: float) -> None:
+        """No vote for anybody but the leader until then; the later of two ends holds."""
+        self._promised_until = max(self._promised_until, until)
+
+    def release(self, now: float) -> None:
+        """The leader itself said that nothing is owed to it any more."""
+        self._promised_until = min(self._promised_until, now)
+
+    def left(self, now: float) -> float:
+        """How many seconds of the last promise are left."""
+        return max(0.0, self._promised_until - now)
+
+    def holds(self, now: float) -> bool:
+        """Is there a leader that this node must not, or does not want to, help to replace?"""
+        return now < self.patient_until or now < self._promised_until
