@@ -8,8 +8,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import trio
-
 from election.messages import Replica
 from qsync import record
 from qsync.core.inputs import Input, LogUnreadable, TimerFired, WriteFailed, Written
@@ -64,10 +62,10 @@ class Loop:
         self._batches: dict[tuple[int, int], bytes] = {}
 
     def begin(self) -> None:
-        """A batch of inputs begins: tell the machine what time it is."""
+        """A batch begins, or more of it was received: tell the machine what time it is."""
         if self.events is not None:
             self.events.begin()
-        self.replica.clock(trio.current_time(), self.timers.wall())
+        self.replica.clock(self.timers.elapsed(), self.timers.wall())
 
     def step(self, event: Input) -> None:
         """One input of the batch."""

@@ -255,7 +255,7 @@ class Node:
         if machine.raft.leader is None:
             return None
         heard = machine.raft.loyalty.patient_until - machine.config.election_timeout
-        return max(0.0, trio.current_time() - heard)
+        return max(0.0, self.loop.timers.elapsed() - heard)
 
     def uptime(self) -> float:
         """Seconds since this node was opened."""

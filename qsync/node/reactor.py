@@ -44,10 +44,11 @@ Survive = Callable[[Exception, str], None]
 
 
 class Reactor:
-    """Reads, hands payloads to their takers; `begin` before every pass and `turn` once after it.
+    """Reads, hands payloads to their takers.
 
-    `unsent_max`: bytes that may wait to be sent to all clients together; beyond it those who read
-    least are disconnected.
+    `begin` looks at the clock: before every pass, and before what was received is handed over.
+    `turn` once after it. `unsent_max`: bytes that may wait to be sent to all clients together;
+    beyond it those who read least are disconnected.
     """
 
     def __init__(
@@ -261,6 +262,9 @@ class Reactor:
         take: Take | None = connection.take
         if take is None:
             return len(payloads)
+        # membership.md M11 j: a promise is made, and a lease is judged, by a clock that was read
+        # after the message was received. What was served before it may have taken long.
+        self._begin()
         try:
             return take(connection, payloads)
         except Exception as error:  # noqa: BLE001 - taken note of, or raised again

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import trio
 
 from qsync.core.ready import Timer
-from qsync.node.clock import WallClock
+from qsync.node.clock import Elapsed, WallClock
 
 
 class Timers:
@@ -14,6 +14,8 @@ class Timers:
 
     def __init__(self, fire: Callable[[list[str]], None]) -> None:
         self.wall = WallClock()
+        self.elapsed = Elapsed()
+        """What the machine takes the time for; deadlines of the shell are of Trio's clock."""
         self._fire = fire
         self._deadlines: dict[str, float] = {}
         self._wake = trio.Event()
