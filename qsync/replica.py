@@ -10,6 +10,7 @@ from qsync import errors
 from qsync.core.config import CoreConfig
 from qsync.core.configuration import Configuration
 from qsync.core.inputs import Input
+from qsync.core.logindex import LogIndex
 from qsync.core.machine import Machine
 from qsync.core.ready import (
     LogEvent,
@@ -137,7 +138,7 @@ class Replica:
             if seen is not Once.NEW:
                 raise _not_new(seen)
         if request.reads:
-            request = self._grounded(request)
+            request = _grounded(self.machine.ledger.log, request)
         place = Position(self.machine.term, Index(self.machine.ledger.log.last + 1))
         try:
             executed = state.execute(request, at=place)
@@ -154,26 +155,16 @@ class Replica:
         self.torn = False
         return Submitted(entry.index, entry.term, entry.lsn, executed.results, duplicate=False)
 
-    def _grounded(self, request: Request) -> Request:
-        """The request without the places of the log it was read from, which must be in this log.
-
-        An asynchronous tail may be cut off after somebody read it; at its indexes there are other
-        entries now, and a check by index alone would not look at them.
-        """
-        log = self.machine.ledger.log
-        reads: list[Sequence[object]] = []
-        for read in request.reads:
-            match read:
-                case ["p", int(index), int(term)]:
-                    if not 0 <= index <= log.last or log.term_at(index) != term:
-                        raise errors.Conflict(
-                            f"the transaction read what is not in the log here, {index} of term"
-                            f" {term}: it was cut off, or has not arrived",
-                            hint="run it again",
-                        )
-                case _:
-                    reads.append(read)
-        return request._replace(reads=reads)
+    def refusal(self, request: Request) -> errors.QsyncError | None:
+        """Why what is visible here refuses a request; None if only what is pending does."""
+        self.absorb()
+        try:
+            grounded = _grounded(self.machine.ledger.log, request)
+            place = Position(self.machine.term, Index(self.machine.ledger.log.last + 1))
+            self._state.execute(grounded, at=place, visible=True)
+        except errors.QsyncError as error:
+            return error
+        return None
 
     def _check_writable(self) -> None:
         machine = self.machine
@@ -343,6 +334,27 @@ class Replica:
         self._obeyed = self._state.schemas.head.settings
         self._follow_settings()
         return True
+
+
+def _grounded(log: LogIndex, request: Request) -> Request:
+    """The request without the places of the log it was read from, which must be in this log.
+
+    An asynchronous tail may be cut off after somebody read it; at its indexes there are other
+    entries now, and a check by index alone would not look at them.
+    """
+    reads: list[Sequence[object]] = []
+    for read in request.reads:
+        match read:
+            case ["p", int(index), int(term)]:
+                if not 0 <= index <= log.last or log.term_at(index) != term:
+                    raise errors.Conflict(
+                        f"the transaction read what is not in the log here, {index} of term"
+                        f" {term}: it was cut off, or has not arrived",
+                        hint="run it again",
+                    )
+            case _:
+                reads.append(read)
+    return request._replace(reads=reads)
 
 
 def _nobody() -> None:

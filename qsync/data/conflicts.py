@@ -58,9 +58,13 @@ def validate(
     shape: Schema,
     overlay: Overlay,
     footprints: Footprints,
-    head: View,
+    view: View,
+    upto: int | None = None,
 ) -> None:
-    """Raise Conflict unless everything in the read set is as it was at the snapshot."""
+    """Raise Conflict unless everything in the read set is as it was at the snapshot.
+
+    `upto`: changes above that index are not looked at, nor are they in the `view`.
+    """
     if snapshot < footprints.complete_from:
         raise Conflict(
             f"the transaction read at index {snapshot}, changes are remembered from"
@@ -70,7 +74,7 @@ def validate(
 
     def changed(lo: bytes, hi: bytes) -> bool:
         return any(
-            overlay.changed(key) > snapshot for key in overlay.keys(lo, hi)
+            overlay.changed(key, upto) > snapshot for key in overlay.keys(lo, hi)
         ) or footprints.any_between(lo, hi, above=snapshot)
 
     for read in reads:
@@ -80,8 +84,9 @@ def validate(
             # The entries are as they were; the tuples they lead to may still differ.
             prefix = space.primary.prefix
             stale = any(
-                max(overlay.changed(prefix + key), footprints.changed(prefix + key)) > snapshot
-                for _, key in head.scan(lo, hi)
+                max(overlay.changed(prefix + key, upto), footprints.changed(prefix + key))
+                > snapshot
+                for _, key in view.scan(lo, hi)
             )
         if stale:
             raise Conflict(

@@ -81,10 +81,14 @@ class Overlay:
         if len(self._fresh) > 2 * len(self.versions) + STALE_KEYS_MAX:
             self._fresh = [key for key in dict.fromkeys(self._fresh) if key in self.versions]
 
-    def changed(self, key: bytes) -> int:
-        """Index of the newest version of the key, 0 if it has none."""
+    def changed(self, key: bytes, upto: int | None = None) -> int:
+        """Index of the newest version of the key (up to an index), 0 if it has none."""
         known = self.versions.get(key)
-        return known[-1][0] if known else 0
+        if not known:
+            return 0
+        if upto is None:
+            return known[-1][0]
+        return next((index for index, _ in reversed(known) if index <= upto), 0)
 
     def keys(self, lo: bytes, hi: bytes, *, reverse: bool = False) -> Iterator[bytes]:
         """Keys with versions and `lo <= key < hi`, in order."""

@@ -24,23 +24,28 @@ class State(History):
         super().__init__(backing, folded=folded)
         self.limits = limits or Limits()
 
-    def execute(self, request: Request, *, at: Position | None = None) -> Executed:
+    def execute(
+        self, request: Request, *, at: Position | None = None, visible: bool = False
+    ) -> Executed:
         """Turn a request into the effects it has on the head state. Changes nothing here.
 
         `at`: the place that it will have in the log; what is born there is named after it.
+        `visible`: on what readers see, to know whether a refusal rests on pending data.
         """
-        head = View(self.overlay, self.backing, None)
+        upto = self.visible if visible else None
+        shape = self.schemas.shown if visible else self.schemas.head
+        view = View(self.overlay, self.backing, upto)
         if request.reads:
             conflicts.validate(
                 request.reads,
                 request.snapshot,
-                shape=self.schemas.head,
+                shape=shape,
                 overlay=self.overlay,
                 footprints=self.footprints,
-                head=head,
+                view=view,
+                upto=upto,
             )
-        known = self.sessions.head
-        return execute.execute(request, head, self.schemas.head, known, self.limits, at=at)
+        return execute.execute(request, view, shape, self.sessions.head, self.limits, at=at)
 
     def read_results(self, text: bytes) -> list[bytes | None]:
         """What the operations of a transaction returned, from its body."""

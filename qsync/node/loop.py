@@ -120,7 +120,8 @@ class Loop:
         elif ready.send_after:
             unreadable = self._send(ready.send_after) or unreadable
         self._answer(ready)
-        return wrote or unreadable or bool(ready.settled)
+        # What was refused because of pending data is submitted again when that is decided.
+        return wrote or unreadable or bool(ready.settled) or bool(ready.reads)
 
     def _wrote(self, error: QsyncError | None) -> None:
         """The write is durable, or failed; an inline writer calls at once, a thread's later."""

@@ -48,6 +48,22 @@ def no_room() -> errors.QsyncError:
     )
 
 
+def unsure() -> errors.QsyncError:
+    """A refusal that rests on data could not be made sure in time: nothing is said of the data."""
+    return errors.Unavailable(
+        "no quorum answered in time, so it could not be made sure why to refuse this",
+        hint="this attempt wrote nothing; try again when a quorum is back",
+    )
+
+
+def refusals_full(limit: int) -> errors.QsyncError:
+    """Too many refusals wait."""
+    return errors.Overloaded(
+        f"{limit} refusals wait until they are sure already (inflight_max)",
+        details={"retry_after": 0.5},
+    )
+
+
 def parked_full(limit: int) -> errors.QsyncError:
     """Too many wait for room in the limbo."""
     return errors.Overloaded(

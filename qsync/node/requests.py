@@ -4,21 +4,16 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from election.messages import Replica as Peer
-from qsync import errors
+from qsync import errors, refusing
 from qsync.core.inputs import (
     Consistency,
-    DemoteAsked,
     Forgotten,
     Input,
-    PromoteAsked,
     ReadAsked,
-    ReplaceAsked,
-    RollbackAsked,
 )
 from qsync.core.ready import ReadSettled, Settled, Ticket, Verdict
 from qsync.data.request import Request as Transaction
-from qsync.node import refusals
+from qsync.node import asked, refusals
 from qsync.node.answers import Answers
 from qsync.node.connection import Connection
 from qsync.node.desk import Desk
@@ -128,8 +123,11 @@ class Requests:
         elif len(self._parked) >= self._inflight_max:
             self._fail(connection, request.id, refusals.parked_full(self._inflight_max))
         else:
-            timeout = self._timeout if request.timeout is None else request.timeout
-            self._parked.append((connection, request, self._now() + timeout))
+            self._parked.append((connection, request, self._due(request)))
+
+    def _due(self, request: verbs.Write) -> float:
+        """When its time is over."""
+        return self._now() + (self._timeout if request.timeout is None else request.timeout)
 
     def resume(self) -> None:
         """Writers that waited for room in the limbo go on."""
@@ -139,28 +137,18 @@ class Requests:
             if not connection.closed:
                 self._submit(connection, request)
 
-    def _submit(self, connection: Connection, request: verbs.Write) -> None:
+    def _submit(
+        self, connection: Connection, request: verbs.Write, deadline: float | None = None
+    ) -> None:
         flags = request.flags
         sync = None if not flags & _FORCED else bool(flags & _SYNC)
-        waits = not flags & _AT_ONCE
-        ticket = self.tickets.number() if waits else None
+        ticket = None if flags & _AT_ONCE else self.tickets.number()
+        session, seq, low, ops = request.session, request.seq, request.low, request.ops
+        transaction = Transaction(session, seq, low, ops, sync, request.snapshot, request.reads)
         try:
-            done = self._replica.submit(
-                ticket,
-                Transaction(
-                    request.session,
-                    request.seq,
-                    request.low,
-                    request.ops,
-                    sync,
-                    request.snapshot,
-                    request.reads,
-                ),
-            )
+            done = self._replica.submit(ticket, transaction)
         except errors.QsyncError as error:
-            if isinstance(error, errors.Conflict):
-                self.counters["conflicts"] += 1
-            self._fail(connection, request.id, error)
+            self._refused(connection, request, transaction, error, deadline)
             return
         if ticket is None:
             self._send(
@@ -177,9 +165,8 @@ class Requests:
             )
             return
         now = self._now()
-        if request.session:
-            self.expiry.used(request.session, now)
-        timeout = self._timeout if request.timeout is None else request.timeout
+        if session:
+            self.expiry.used(session, now)
         self.tickets.put(
             ticket,
             WriteTicket(
@@ -188,11 +175,49 @@ class Requests:
                 done.lsn,
                 done.results,
                 done.duplicate,
-                (request.session, request.seq),
+                (session, seq),
                 now,
             ),
-            deadline=now + timeout,
+            deadline=self._due(request) if deadline is None else deadline,
         )
+
+    def _refused(
+        self,
+        connection: Connection,
+        request: verbs.Write,
+        transaction: Transaction,
+        error: errors.QsyncError,
+        deadline: float | None,
+    ) -> None:
+        """The replica does not take it. That may have to wait until it is sure (`refusing`)."""
+        waiting = refusing.waiting(self._replica, transaction, error)
+        if waiting is None:
+            self._deny(connection, request.id, error)
+            return
+        if self.tickets.refusals() >= self._inflight_max:
+            self._fail(connection, request.id, refusals.refusals_full(self._inflight_max))
+            return
+        due = self._due(request) if deadline is None else deadline
+
+        def done(unsure: str | None) -> None:
+            if connection.closed:
+                return
+            if waiting.error is None:
+                self._submit(connection, request, due)  # what it ran into is decided
+            elif unsure is None:
+                self._deny(connection, request.id, waiting.error)
+            else:
+                self._fail(connection, request.id, errors.NotLeader(unsure))
+
+        number = self.tickets.number()
+        ask = AskTicket(connection, request.id, done, write=False, late=refusals.unsure())
+        self.tickets.put_refusal(number, ask, deadline=due)
+        self._step(waiting.asked(number))
+
+    def _deny(self, connection: Connection, number: int, error: errors.QsyncError) -> None:
+        if isinstance(error, errors.Conflict):
+            self.counters["conflicts"] += 1
+        self._fail(connection, number, error)
 
     def settled(self, settled: Sequence[Settled]) -> None:
         """Fates that became definite: answer those who wait for them."""
@@ -246,13 +271,13 @@ class Requests:
         if isinstance(request, verbs.Get | verbs.Select | verbs.Count | verbs.TxGet):
             self._read(connection, request)
         elif isinstance(request, verbs.Promote | verbs.Clear):
-            self._ask(connection, request.id, _promote, request.timeout)
+            self._ask(connection, request.id, asked.promote, request.timeout)
         elif isinstance(request, verbs.Demote):
-            self._ask(connection, request.id, _demote(request), request.timeout)
+            self._ask(connection, request.id, asked.demote(request), request.timeout)
         elif isinstance(request, verbs.ReplaceMember):
-            self._ask(connection, request.id, _replace(request), request.timeout)
+            self._ask(connection, request.id, asked.replace(request), request.timeout)
         elif isinstance(request, verbs.Plain) and request.verb is Verb.ROLLBACK_QUEUE:
-            self._ask(connection, request.id, _roll_back, READ_TIMEOUT)
+            self._ask(connection, request.id, asked.roll_back, READ_TIMEOUT)
         elif not self.desk.take(connection, request):
             assert not isinstance(request, verbs.Write | _FOR_DESK)
             self._reply(connection, request.id, lambda: self._answers.answer(request))
@@ -351,6 +376,8 @@ class Requests:
                 error: errors.QsyncError = errors.OutcomeUnknown(
                     "the quorum did not decide in time", details=refusals.token_of(ticket.token)
                 )
+            elif type(ticket) is AskTicket and ticket.late is not None:
+                error = ticket.late
             elif type(ticket) is AskTicket and ticket.write:
                 error = errors.OutcomeUnknown(
                     "it is not done yet and goes on in the background",
@@ -367,20 +394,3 @@ class Requests:
         if error.leader is None and isinstance(error, errors.NotLeader | errors.ReadOnly):
             error.leader = self._leader_address()
         self._send(connection, replies.failed(number, error))
-
-
-def _promote(ticket: Ticket) -> Input:
-    return PromoteAsked(ticket=ticket)
-
-
-def _roll_back(ticket: Ticket) -> Input:
-    return RollbackAsked(ticket=ticket)
-
-
-def _demote(request: verbs.Demote) -> Callable[[Ticket], Input]:
-    to = Peer(request.to) if request.to else None
-    return lambda ticket: DemoteAsked(ticket=ticket, to=to)
-
-
-def _replace(request: verbs.ReplaceMember) -> Callable[[Ticket], Input]:
-    return lambda ticket: ReplaceAsked(ticket=ticket, replica=Peer(request.replica))

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from qsync.core.ready import Ticket
+from qsync.errors import QsyncError
 from qsync.histogram import Histogram
 from qsync.node.connection import Connection
 from qsync.node.due import Due
@@ -23,12 +24,16 @@ class WriteTicket(NamedTuple):
 
 
 class AskTicket(NamedTuple):
-    """A client waits to read, or an operator for an operation: `done(refused)` answers it."""
+    """A client waits to read, or an operator for an operation: `done(refused)` answers it.
+
+    `late` is told when the time is over; without it, that the read or operation is not done.
+    """
 
     connection: Connection
     request: int
     done: Callable[[str | None], None]
     write: bool
+    late: QsyncError | None = None
 
 
 AnyTicket = WriteTicket | AskTicket
@@ -47,6 +52,7 @@ class Tickets:
         self._next = 1
         self._open: dict[Ticket, AnyTicket] = {}
         self._deadlines: list[tuple[float, Ticket]] = []
+        self._refusals: set[Ticket] = set()
 
     def __len__(self) -> int:
         return len(self._open)
@@ -61,6 +67,16 @@ class Tickets:
         """Somebody waits, until `deadline` at most."""
         self._open[number] = ticket
         heapq.heappush(self._deadlines, (deadline, number))
+
+    def put_refusal(self, number: Ticket, ticket: AskTicket, *, deadline: float) -> None:
+        """A refusal waits until it may be told."""
+        self._refusals.add(number)
+        self.put(number, ticket, deadline=deadline)
+
+    def refusals(self) -> int:
+        """How many refusals wait."""
+        self._refusals &= self._open.keys()
+        return len(self._refusals)
 
     def take(self, number: Ticket) -> AnyTicket | None:
         """It is answered now; None if it was answered before."""

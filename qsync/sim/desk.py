@@ -3,9 +3,10 @@
 from typing import Protocol
 
 from election.messages import Replica
+from qsync import refusing
 from qsync.core.inputs import ReadAsked
 from qsync.core.ready import Ready, Settled
-from qsync.errors import Outcome, QsyncError
+from qsync.errors import NotLeader, Outcome, QsyncError
 from qsync.replica import Replica as Core
 from qsync.sim.calls import Answer, Call, Done, ReadCall, Refused, Seen, WriteCall
 
@@ -27,13 +28,15 @@ class Desk:
         self._me = me
         self._witness = witness
         self._calls: dict[int, tuple[Call, Answer]] = {}
+        self._waiting: dict[int, refusing.Waiting] = {}
+        """Of writes that are refused, and not told so yet."""
         self._tickets = 0
         self.operators: dict[int, str] = {}
         """Operators that wait, and what for."""
 
     def forget(self) -> None:
         """The process is gone."""
-        self._calls = {}
+        self._calls, self._waiting = {}, {}
         self.operators = {}
 
     def operator(self, what: str) -> int:
@@ -57,12 +60,29 @@ class Desk:
             )
             core.step(event)
             return
+        self._submit(core, ticket, call, answer)
+
+    def _submit(self, core: Core, ticket: int, call: WriteCall, answer: Answer) -> None:
         try:
             core.submit(ticket, call.request)
         except QsyncError as error:
-            answer(call.attempt, self._refusal(core, error))
+            waiting = refusing.waiting(core, call.request, error)
+            if waiting is None:
+                answer(call.attempt, self._refusal(core, error))
+                return
+            self._waiting[ticket] = waiting
+            core.step(waiting.asked(ticket))
+        self._calls[ticket] = (call, answer)
+
+    def _told(self, core: Core, ticket: int, call: WriteCall, *, sure: bool) -> None:
+        """What a refusal waited for has come, or will not."""
+        waiting, (_, answer) = self._waiting.pop(ticket), self._calls.pop(ticket)
+        if waiting.error is None:
+            self._submit(core, self.ticket(), call, answer)
+        elif sure:
+            answer(call.attempt, self._refusal(core, waiting.error))
         else:
-            self._calls[ticket] = (call, answer)
+            answer(call.attempt, self._refusal(core, NotLeader("this node no longer leads")))
 
     def answer(self, core: Core, ready: Ready) -> None:
         """Everybody whose answer is in this Ready."""
@@ -82,10 +102,13 @@ class Desk:
         answer(call.attempt, done)
 
     def _serve(self, core: Core, ticket: int, refused: str | None) -> None:
-        call, answer = self._calls.pop(ticket, _NOBODY)
+        call, answer = self._calls.get(ticket, _NOBODY)
         if call is None or answer is None:
             return
-        assert isinstance(call, ReadCall)
+        if isinstance(call, WriteCall):
+            self._told(core, ticket, call, sure=refused is None)
+            return
+        del self._calls[ticket]
         if refused is not None:
             leader = core.machine.raft.leader
             answer(call.attempt, Refused(node=self._me, code="READ_REFUSED", leader=leader))

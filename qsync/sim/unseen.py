@@ -44,7 +44,7 @@ def _execute(core: Core, change: Callable[[Request], Request]) -> None:
     state = core._state  # noqa: SLF001 - a mutant
     honest = state.execute
 
-    def execute(request: Request, *, at: Position | None = None) -> Executed:
-        return honest(change(request), at=at)
+    def execute(request: Request, *, at: Position | None = None, visible: bool = False) -> Executed:
+        return honest(change(request), at=at, visible=visible)
 
     state.execute = execute  # type: ignore[method-assign]  # a mutant

@@ -89,7 +89,7 @@ def test_a_promise_is_made_by_a_clock_that_was_read_after_the_heartbeat_arrived(
 
     def heartbeat() -> None:
         stage.run("timer 1 heartbeat")
-        _, asks = stage.wires[1, 2][0]
+        asks = stage.wires[1, 2][0].message
         assert isinstance(asks, Heartbeat)
         assert asks.promise
         follower.step(Received(peer=Replica(1), message=asks))

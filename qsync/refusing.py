@@ -1,0 +1,91 @@
+"""Refusals that rest on data are answers like reads: what they wait for before they are told.
+
+protocol.md section 7, Reads: such a refusal waits for a quorum round, and never rests on pending
+data. A leader that was replaced unnoticed would say "there is a tuple with this key" of one that
+its successor deleted long ago; and an undecided insert, which may be rolled back, would be shown
+by the refusal of another.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from election.messages import Position
+from qsync import errors
+from qsync.core.inputs import Consistency, ReadAsked
+from qsync.core.ready import Ticket
+from qsync.data.request import Op, Request
+from qsync.data.schema import Schema
+from qsync.replica import Replica
+
+RESTS_ON_DATA = (
+    errors.Conflict,
+    errors.DuplicateKey,
+    errors.SpaceExists,
+    errors.NoSuchSpace,
+    errors.NoSuchIndex,
+)
+"""Refusals for what is, or is not, in the spaces. The others say what is wrong with the request."""
+
+
+class Waiting(NamedTuple):
+    """A refusal that may not be told yet.
+
+    `error` is told when a linearizable read would be answered. None: only pending data refuses the
+    request; when everything up to `place` is decided it is executed again.
+    """
+
+    error: errors.QsyncError | None
+    place: Position
+
+    def asked(self, ticket: Ticket) -> ReadAsked:
+        """The read that waits for the same."""
+        if self.error is not None:
+            return ReadAsked(ticket=ticket, consistency=Consistency.LINEARIZABLE)
+        term, index = self.place
+        return ReadAsked(ticket=ticket, consistency=Consistency.AT_LEAST, term=term, index=index)
+
+
+def waiting(replica: Replica, request: Request, error: errors.QsyncError) -> Waiting | None:
+    """What the refusal of a request waits for; None if it may be told at once."""
+    if not isinstance(error, RESTS_ON_DATA) or replica.machine.leader is None:
+        return None
+    ledger = replica.machine.ledger
+    last = ledger.log.position
+    decided = replica.refusal(request) if last.index > ledger.visible else error
+    if decided is None:
+        return Waiting(None, last)
+    shape = replica.state.schemas.shown
+    return Waiting(decided, last) if request.sync is True or _needs_quorum(shape, request) else None
+
+
+def _needs_quorum(shape: Schema, request: Request) -> bool:
+    """As for answers that change nothing: all but those about asynchronous spaces only."""
+    read = [each[1] for each in request.reads if len(each) > 1 and each[0] != "p"]
+    return any(_is_sync(shape, ref) for ref in [*read, *map(_named, request.ops)])
+
+
+def _named(op: Sequence[object]) -> object:
+    """The space that an operation on rows names; None for any other operation."""
+    return op[1] if len(op) > 1 and op[0] in _OF_ROWS else None
+
+
+def _is_sync(shape: Schema, ref: object) -> bool:
+    found = shape.find(ref) if isinstance(ref, str | int) else None
+    return found is None or found.sync
+
+
+_OF_ROWS = frozenset(
+    map(
+        int,
+        (
+            Op.INSERT,
+            Op.REPLACE,
+            Op.UPDATE,
+            Op.UPSERT,
+            Op.DELETE,
+            Op.TRUNCATE,
+            Op.REQUIRE_EQUAL,
+            Op.REQUIRE_EXISTENCE,
+        ),
+    )
+)
