@@ -73,6 +73,8 @@ class Actor:
             quarantined=quarantined,
             life=self.stage.births,
         )
+        if self.stage.remodel is not None:
+            self.stage.remodel(self.core)
         self.core.clock(self.stage.now)
         self.core.start()
         self.desk = Desk(self)

@@ -10,6 +10,7 @@ from qsync.core.config import CoreConfig
 from qsync.core.inputs import Connected, Disconnected, Received, TimerFired
 from qsync.core.messages import Append, Message
 from qsync.record import Instance
+from qsync.sim.disloyal import Remodel
 from tests.scenarios import acts
 from tests.scenarios.actor import Actor
 
@@ -26,6 +27,9 @@ class Underway(NamedTuple):
 
 class Stage:
     """The nodes, the wires between them, and what was said since the last command."""
+
+    remodel: Remodel | None = None
+    """What is done to every replica before it starts: a rule may be broken."""
 
     def __init__(self) -> None:
         acts.load()

@@ -4,15 +4,17 @@ from pathlib import Path
 
 import pytest
 
+from qsync.sim.disloyal import Remodel
 from tests.scenarios.stage import Stage
 
 HERE = Path(__file__).parent
 RULE = "----"
 
 
-def perform(text: str) -> str:
-    """Run a transcript; the same transcript with what the nodes say now."""
+def perform(text: str, remodel: Remodel | None = None) -> str:
+    """Run a transcript; the same transcript with what the nodes say now (or changed ones)."""
     stage, out = Stage(), []
+    stage.remodel = remodel
     for block in text.strip().split("\n\n"):
         head, _, _ = block.partition(f"\n{RULE}")
         said: list[str] = []
