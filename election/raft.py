@@ -257,6 +257,7 @@ class Raft(Campaign):
             return
         self.out.note("leader_resigned", term=self.term, leader=said.leader)
         self._become(Role.FOLLOWER, None)
-        self.loyal_until = self.now
+        self.loyalty.patient_until = self.now
+        self.loyalty.release(self.now)  # by its own word
         if self._may_campaign():
             self.out.arm(Alarm.ELECTION, GONE_EARLIEST_S, GONE_LATEST_S)

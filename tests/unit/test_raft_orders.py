@@ -146,11 +146,11 @@ def test_who_resigns_says_so_to_all_and_nobody_waits_until_it_is_missed() -> Non
     here = room()
     leader = here.elect(A)
     follower = here.nodes[B]
-    assert follower.loyal_until > here.now
+    assert follower.loyalty.patient_until > here.now
     leader.resign("the disk is full")
     assert leader.resigned == leader.term
     here.pump()
-    assert (follower.leader, follower.loyal_until) == (None, here.now)
+    assert (follower.leader, follower.loyalty.patient_until) == (None, here.now)
     alarm = here.timers[B, "election"]
     assert alarm.latest <= GONE_LATEST_S
     follower.timer("election")
@@ -164,7 +164,7 @@ def test_a_resignation_of_the_past_or_of_somebody_else_changes_nothing() -> None
     raft.received(Resigned(term=Term(2), leader=C))
     raft.received(Resigned(term=Term(3), leader=B))
     assert (raft.term, raft.leader) == (3, C)
-    assert raft.loyal_until > raft.now
+    assert raft.loyalty.patient_until > raft.now
 
 
 # ------------------------------------------------------------------------------------- transfer
