@@ -19,7 +19,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 @pytest.fixture
 def here(tmp_path: Path) -> Iterator[Lab]:
-    with real.running(tmp_path / "lab", nodes=3, election__fencing="off") as found:
+    # Nothing is rolled back before somebody has asked what became of it.
+    slow = {"election__fencing": "off", "replication__synchro_timeout": "60s"}
+    with real.running(tmp_path / "lab", nodes=3, **slow) as found:
         yield found
 
 
