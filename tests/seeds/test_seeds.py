@@ -35,7 +35,7 @@ BUDGETS = {
     "validation_skipped": 40,
     "condition_ignored": 40,
     "refused_after_append": 40,
-    "operation_never_ends": 40,
+    "operation_never_ends": 150,
     "operator_forgotten": 10,
 }
 
