@@ -16,17 +16,19 @@ from cli.output import document, say, style, text
 @click.argument("other", required=False)
 @click.option("--one-way", is_flag=True, help="Only what ONE sends; the answers still come.")
 @click.option("--refuse", is_flag=True, help="Reset connections instead of dropping in silence.")
+@click.option("--half-open", is_flag=True, help="Connections that stand are dead; new ones work.")
 def cut(
     *,
     one: str,
     other: str | None,
     one_way: bool,
     refuse: bool,
+    half_open: bool,
     name: str,
     directory: Path | None,
 ) -> None:
     """Let nothing pass between two nodes, or between one node and all others."""
-    rule = Rule(refuse=True) if refuse else Rule(cut=True)
+    rule = Rule(cut=not refuse and not half_open, refuse=refuse, half_open=half_open)
     _spoil(name, directory, rule, one, other, one_way=one_way)
 
 
@@ -36,6 +38,7 @@ def cut(
 @click.argument("delay", type=Duration())
 @click.option("--jitter", type=Duration(), default=0.0, help="Up to so much more, at random.")
 @click.option("--stall", type=float, default=0.0, help="Chance (0..1) of a stall, as by a loss.")
+@click.option("--flip", type=float, default=0.0, help="Chance (0..1) of a bit that is wrong.")
 @click.option("--rate", type=float, default=0.0, help="At most so many bytes a second.")
 @click.option("--one-way", is_flag=True, help="Only what ONE sends.")
 def slow(
@@ -45,13 +48,14 @@ def slow(
     delay: float,
     jitter: float,
     stall: float,
+    flip: float,
     rate: float,
     one_way: bool,
     name: str,
     directory: Path | None,
 ) -> None:
     """Hold back what two nodes send each other, each way."""
-    rule = Rule(delay=delay, jitter=jitter, stall=stall, rate=rate)
+    rule = Rule(delay=delay, jitter=jitter, stall=stall, flip=flip, rate=rate)
     _spoil(name, directory, rule, one, other, one_way=one_way)
 
 
