@@ -68,20 +68,13 @@ def test_the_shell_keeps_the_token_and_asks_again(here: Lab) -> None:
     write = "local s = box.space.things; pcall(s.insert, s, {2, 'x'})"
     script = ["-e", "box.space.things.name", "-e", write, "-e", "\\tx", "-e", "\\retry"]
     script += ["--timeout", "5s"]
-    asked = subprocess.Popen(
-        [sys.executable, "-m", "qsync", "shell", str(here.dir), *script],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert asked.stdout is not None
-    try:
+    command = [sys.executable, "-m", "qsync", "shell", str(here.dir), *script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as asked:
+        assert asked.stdout is not None
         said = [asked.stdout.readline() for _ in range(2)]
         for node in paused:
             here.resume(node)
         said += asked.stdout.readlines()
-    finally:
-        asked.kill()
-        asked.wait()
     assert said[0] == "things\n"
     assert said[1].startswith("unknown: the write of token ")
     assert "it took effect: term" in said[-1]
