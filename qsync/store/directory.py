@@ -22,6 +22,7 @@ from qsync.store.environment import sync_directory
 FORMAT = 2
 """Version of the layout: DIR/identity.json, DIR/lock, DIR/log, DIR/data. 2: names the founders."""
 
+_PARTS = frozenset({"identity.json", "log", "data"})
 _PROBES = 15
 _PROBE_BYTES = 4096
 
@@ -104,8 +105,16 @@ class Directory:
 
 
 def is_formatted(path: Path) -> bool:
-    """Does a node's directory stand there, or what is left of one?"""
-    return any((path / part).exists() for part in ("identity.json", "log", "data"))
+    """Does a node's directory stand there, or what is left of one?
+
+    Raises StoreError when it can be none, or nobody may look.
+    """
+    try:
+        return not _PARTS.isdisjoint(each.name for each in path.iterdir())
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise faults.typed(error, path) from error
 
 
 def _lock(path: Path) -> int:

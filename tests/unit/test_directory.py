@@ -15,7 +15,7 @@ from qsync import record
 from qsync.errors import ConfigError, Damaged, DirectoryLocked, StoreError, WrongFormat
 from qsync.store import archive
 from qsync.store.contract import Identity
-from qsync.store.directory import Directory
+from qsync.store.directory import Directory, is_formatted
 from tests.unit.logs import CHILD, ME, ROOT, child, lmdb_log, recovered, some, write
 
 
@@ -30,6 +30,19 @@ def test_a_fresh_directory_is_formatted_once_and_known_again(tmp_path: Path) -> 
         assert again.identity == identity
         assert (again.log, again.data) == (path / "log", path / "data")
         assert again.probe() > 0
+
+
+def test_what_can_be_no_directory_is_told_where_one_is_looked_for(tmp_path: Path) -> None:
+    assert not is_formatted(tmp_path / "new")
+    assert not is_formatted(tmp_path)
+    Directory(tmp_path / "n1", wanted=ME).close()
+    assert is_formatted(tmp_path / "n1")
+    file = tmp_path / "file"
+    file.write_text("in the way")
+    with pytest.raises(StoreError, match="Not a directory"):
+        is_formatted(file)
+    with pytest.raises(StoreError, match="Not a directory"):
+        is_formatted(file / "n1")
 
 
 def test_a_node_may_get_another_name(tmp_path: Path) -> None:
@@ -86,7 +99,7 @@ def test_a_second_process_is_refused_by_the_first_ones_id(tmp_path: Path) -> Non
     code = """
         from pathlib import Path
         from tests.unit.logs import ME
-        from qsync.store.directory import Directory
+        from qsync.store.directory import Directory, is_formatted
         with Directory(Path(sys.argv[1]), wanted=ME):
             print("mine", flush=True)
             sys.stdin.read()
@@ -111,7 +124,7 @@ def test_a_process_that_was_killed_leaves_no_lock(tmp_path: Path) -> None:
         import os, signal
         from pathlib import Path
         from tests.unit.logs import ME
-        from qsync.store.directory import Directory
+        from qsync.store.directory import Directory, is_formatted
         if os.fork() == 0:
             directory = Directory(Path(sys.argv[1]), wanted=ME)
             os.kill(os.getpid(), signal.SIGKILL)
@@ -141,7 +154,7 @@ def test_a_directory_that_may_not_be_written_is_said_so(tmp_path: Path) -> None:
         from pathlib import Path
         from tests.unit.logs import ME
         from qsync.errors import StoreError
-        from qsync.store.directory import Directory
+        from qsync.store.directory import Directory, is_formatted
         os.seteuid(65534)
         try:
             Directory(Path(sys.argv[1]) / "n1", wanted=ME)
