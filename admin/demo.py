@@ -216,6 +216,7 @@ class _Demo:
         self.phase = "checking"
         resolved = self.load.resolve()
         with connect(self.lab.addresses, timeout=UP_TIMEOUT_S) as client:
+            resolved += self.load.settle(client)
             journal, balances = proof.read_back(client, self.history)
         self.history.give_up("the run ended and nobody could say")
         digests = proof.same_digests(self.lab.addresses, timeout=HEAL_TIMEOUT_S)

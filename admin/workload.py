@@ -9,8 +9,21 @@ from random import Random
 from admin.history import History, Told, Type
 from admin.loads import Kind
 from admin.tally import Place, Tally, Unresolved
-from admin.workloads import ACCOUNTS, BALANCE, FULL, JOURNAL, LEFT, LOADS, RIGHT, SPACES, Act
+from admin.workloads import (
+    ACCOUNTS,
+    BALANCE,
+    FULL,
+    JOURNAL,
+    LEFT,
+    LOADS,
+    QUEUE,
+    RIGHT,
+    SPACES,
+    Act,
+)
+from qsync.client import calls, operations
 from qsync.client.blocking import Client, connect
+from qsync.client.calls import Commit
 from qsync.client.numbering import parse_token
 from qsync.client.rows import Receipt
 from qsync.client.transaction import Transaction
@@ -21,6 +34,7 @@ THINK_S = 0.01
 TIMEOUT_S = 3.0
 NUMBERS_EACH = 1_000_000_000
 """Numbers of the journal that each client has for itself."""
+NEVER = "its session was ended before it took effect"
 MAY_GO = "asynchronous: it was answered, and may still be lost"
 
 
@@ -225,6 +239,34 @@ class Workload:
             del self.tally.unknown[number]
             known += 1
         return known
+
+    def settle(self, client: Client) -> int:
+        """Look up what is unknown still, when nobody writes any more; how many there were.
+
+        What a retry is told, a conflict say, decides nothing: an earlier attempt may arrive after
+        it (protocol.md section 5). So the sessions are ended first, by an entry on a quorum: no
+        request of theirs takes effect behind it. What is there then stays, and what is not there
+        never comes. Raises as a write and a read of `client` do.
+        """
+        left = {number: each for number, each in self.tally.unknown.items() if each.token}
+        if not left:
+            return 0
+        sessions = sorted({parse_token(each.token).session for each in left.values()})
+        ops = [operations.expire_session(each) for each in sessions]
+        client.run(calls.write(ops, Commit(is_sync=True)))
+        for number, each in left.items():
+            if any(client.space(space).get([number]) for space in self._journals):
+                self.history.complete(each.process, Type.OK, told=Told())
+            else:
+                self.tally.undone.add(number)
+                self.history.complete(each.process, Type.FAIL, told=Told(error=NEVER))
+            del self.tally.unknown[number]
+        return len(left)
+
+    @property
+    def _journals(self) -> list[str]:
+        """Spaces by which numbers of writes are known, whatever kind of load they are of."""
+        return [JOURNAL, *(space for space in LOADS[self.kind].spaces if space == QUEUE)]
 
     def close(self) -> None:
         """Hang up."""

@@ -24,7 +24,7 @@ from admin.proof import Proof
 from admin.workload import Workload
 from qsync import __version__
 from qsync.client.blocking import connect
-from qsync.errors import QsyncError, Unavailable
+from qsync.errors import OutcomeUnknown, QsyncError, Unavailable
 
 T = TypeVar("T")
 UP_S_MAX = 30.0
@@ -95,7 +95,7 @@ class Runner:
             try:
                 load.resolve()
                 checked = self._prove(load)
-            except (Unavailable, DrillNotHealed) as error:
+            except (Unavailable, OutcomeUnknown, DrillNotHealed) as error:
                 end, why = End.NOT_HEALED, str(error)
         return Recorded(
             drill=self.drill,
@@ -251,6 +251,7 @@ class Runner:
     def _prove(self, load: Workload) -> Proof:
         self.tell("checking")
         with connect(self.lab.addresses, timeout=UP_S_MAX) as client:
+            load.settle(client)
             found, balances = proof.read_back(client, self.history, load.kind)
         self.history.give_up("the run ended and nobody could say")
         digests = proof.same_digests(self.lab.addresses, timeout=MEET_S_MAX)

@@ -46,7 +46,7 @@ def verdict(result: Result) -> list[str]:
             result.rolled_back_visible == 0,
         ),
         (
-            f"{result.unknown} unknown outcomes, {result.unknown_resolved} resolved by token",
+            f"{result.unknown} unknown outcomes, {result.unknown_resolved} resolved",
             True,
         ),
         (

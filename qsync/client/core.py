@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable
 from typing import Final
 
-from qsync.client import numbering, verdicts
+from qsync.client import numbering, operations, verdicts
 from qsync.client.asks import Ask, Kind
 from qsync.client.effects import Ready
 from qsync.client.link import Link, Phase
@@ -40,7 +40,6 @@ INFLIGHT_MAX: Final = 2048
 ASKS_MAX: Final = 100_000
 """Asks of one client altogether."""
 _OPEN_SESSION: Final = 30
-_EXPIRE_SESSION: Final = 31
 _ONE_PUT: Final = (1, 2)
 
 
@@ -104,7 +103,7 @@ class Core:
         done = not own.unresolved and not writing
         home = self.wires.home
         if home and home.phase is Phase.READY and own.standing is Standing.OPEN and done:
-            ops: list[list[object]] = [[_EXPIRE_SESSION, own.id]]
+            ops = [operations.expire_session(own.id)]
             home.out.append(requests.encode(Write(0, b"", 0, 0, WriteFlags.SUBMIT, ops)))
         self.wires.effects = self.wires.collect()
         for link in self.wires.links():

@@ -9,8 +9,11 @@ from admin.checker.verdict import Result
 from admin.history import History, Type
 from admin.lab import Lab
 from admin.loads import Kind
+from admin.tally import Unresolved
 from admin.workload import Workload
+from admin.workloads import JOURNAL
 from qsync.client.blocking import connect
+from qsync.errors import SessionExpired
 from tests.live import real
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
@@ -37,6 +40,8 @@ def test_what_the_clients_of_a_kind_were_told_is_there(home: Lab, kind: Kind) ->
         finally:
             load.stop()
         load.resolve()
+        load.settle(client)
+        assert not load.tally.unknown
         last = history.new_process()
         written, balances = proof.read_back(client, history, kind)
     history.give_up("the run ended")
@@ -59,3 +64,28 @@ def test_what_the_clients_of_a_kind_were_told_is_there(home: Lab, kind: Kind) ->
     looks = [each for each in history.lines if each.f == "read" and each.process < last]
     assert all(each.session and each.seq is None for each in looks)
     assert bool(balances) == (kind in {Kind.MIXED, Kind.BANK})
+
+
+def test_what_is_unknown_at_the_end_is_settled_for_good(home: Lab) -> None:
+    history = History()
+    load = Workload(home.addresses, history=history, clients=0, seed=1)
+    with connect(home.addresses, timeout=30) as client, connect(home.addresses) as writer:
+        workload.drop(client)
+        workload.prepare(client)
+        writer.space(JOURNAL).insert([1, "write"])
+        tokens = [f"{writer.session}:1", f"{writer.session}:2"]
+        for number, token in enumerate(tokens, start=1):
+            process = history.new_process()
+            history.invoke(process, "write", key="register 0", value=number)
+            load.tally.unknown[number] = Unresolved(
+                process=process, number=number, token=token, client=writer
+            )
+        assert load.settle(client) == 2
+        assert [(each.value, each.type) for each in history.lines[2:]] == [
+            (1, Type.OK),
+            (2, Type.FAIL),
+        ]
+        assert (load.tally.unknown, load.tally.undone) == ({}, {2})
+        with pytest.raises(SessionExpired):  # as would a late copy of it
+            client.space(JOURNAL).insert([2, "write"], token=tokens[1])
+        assert client.space(JOURNAL).get([2]) is None
