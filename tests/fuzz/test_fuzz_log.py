@@ -3,7 +3,6 @@
 import contextlib
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from qsync.data import body
 from qsync.errors import ConfigError, Damaged, WrongFormat
 from qsync.record import RecordDamage
 from qsync.store import archive, chain, meta, recovery
-from qsync.store.contract import Tail
+from qsync.store.contract import NO_BALLOT, Tail
 from qsync.store.directory import Directory
 from tests.fuzz.hostile import BOMBS, bent, dumps
 from tests.unit.logs import ME
@@ -88,7 +87,7 @@ BALLOT = Ballot(term=Term(3), vote=Replica(2), member=True)
     bit=st.integers(0),
     nearly=st.booleans(),
 )
-def test_a_log_whose_numbers_do_not_verify_takes_no_votes(
+def test_a_log_whose_numbers_do_not_verify_lends_no_ballot_and_drops_nothing(
     stored: bytes | None, batch: bytes, bit: int, *, nearly: bool
 ) -> None:
     found = chain.verify([(1, batch)])
@@ -96,9 +95,12 @@ def test_a_log_whose_numbers_do_not_verify_takes_no_votes(
     if nearly:
         stored = flipped(good, bit)
     judged = recovery.judge(stored, found)
-    assert judged.quarantined is not None
-    assert judged.numbers.ballot == replace(BALLOT, term=found.term, vote=None, member=False)
-    assert recovery.judge(good, found).quarantined is None
+    assert (judged.quarantined is not None, judged.untrusted, judged.torn) == (True, True, False)
+    # Its term and vote are lost, so it goes on as another instance, which has none to keep.
+    anew = recovery.begin_anew(judged.numbers.ballot, untrusted=judged.untrusted)
+    assert (anew.ballot, anew.confirmed, anew.entries) == (NO_BALLOT, 0, [])
+    whole = recovery.judge(good, found)
+    assert (whole.quarantined, whole.untrusted, whole.numbers.ballot) == (None, False, BALLOT)
 
 
 @given(U64, st.none() | st.integers(1, 31), st.booleans(), U64, U64, st.integers(0, 2**32 - 1))
