@@ -228,7 +228,7 @@ class Audited(Cast):
             self.differences.append(f"{self.acts[act].describe()}: {known}, {again}")
 
 
-AUDITED = ["election-crash", "rollback-confirm", "session-retry", "membership", "reads"]
+AUDITED = ["election-crash", "rollback-confirm", "session-retry", "lost-disk", "reads"]
 
 
 @pytest.mark.timeout(300)
@@ -319,9 +319,9 @@ def test_the_limit_of_states_stops_the_search(capsys: pytest.CaptureFixture[str]
 
 
 def test_the_command_prints_states_and_transitions(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command(["sim", "--explore", "membership-admit"]) == 0
+    assert command(["sim", "--explore", "replaced-disk"]) == 0
     words = capsys.readouterr().out.split()
-    assert words[0] == "membership-admit"
+    assert words[0] == "replaced-disk"
     assert words[2] == "states"
     assert words[4] == "transitions"
 

@@ -20,6 +20,7 @@ from sortedcontainers import SortedDict, SortedSet
 
 from election.roles import Timing
 from qsync.core.config import CoreConfig
+from qsync.core.configuration import Configuration
 from qsync.record import Entry
 from qsync.sim.explore.chain import Chain
 from qsync.sim.explore.ids import NodeId, Renaming
@@ -117,6 +118,8 @@ class Fingerprints:
             return _member
         if issubclass(kind, CoreConfig | Timing):
             return self._constant
+        if issubclass(kind, Configuration):
+            return self._configuration
         if is_dataclass(kind):
             names = [each.name for each in fields(kind)]
             return partial(self._fields, kind.__name__, self._kept(kind, names))
@@ -138,6 +141,11 @@ class Fingerprints:
             self._now = now
             known = self._constants[id(value)] = (value, tuple(found))
         return known[1]
+
+    def _configuration(self, value: object) -> Plain:
+        """The voters: a set of pairs, which are kept in the order of their ids."""
+        assert isinstance(value, Configuration)
+        return tuple(sorted([self._plain(each) for each in value.voters], key=_dumped))
 
     def _kept(self, kind: type, names: list[str]) -> list[tuple[str, bool]]:
         left_out = _skipped(kind)
