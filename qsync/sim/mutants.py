@@ -49,7 +49,7 @@ class UnknownMutant(Exception):
 
 def plant(name: str, nodes: Sequence[Node]) -> None:
     """Break the rule in every node of this world, and in no other."""
-    known = MUTANTS | STALLING
+    known = MUTANTS | STALLING | LOSING_DISKS
     if name not in known:
         raise UnknownMutant(f"{name}; there are {', '.join(known)}")
     for node in nodes:
@@ -279,6 +279,10 @@ MUTANTS: dict[str, Callable[[Node], None]] = {
     "validation_skipped": partial(_in_core, unseen.validation_skipped),
     "condition_ignored": partial(_in_core, unseen.condition_ignored),
     "refused_after_append": partial(_in_core, unseen.refused_after_append),
-    "pair_ignored": partial(_in_core, strangers.pair_ignored),
 }
 """Name to what it does to a node."""
+
+LOSING_DISKS: dict[str, Callable[[Node], None]] = {
+    "pair_ignored": partial(_in_core, strangers.pair_ignored),
+}
+"""Mutants that show only when a disk is lost, which happens in scopes of the explorer alone."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from qsync.sim.canon import Violation
 from qsync.sim.history import Line
-from qsync.sim.mutants import MUTANTS, STALLING
+from qsync.sim.mutants import LOSING_DISKS, MUTANTS, STALLING
 from qsync.sim.plan import EVENTS, Plan
 from qsync.sim.properties import operators_answered
 from qsync.sim.trace import HEADING, Trace
@@ -125,7 +125,7 @@ def run_seed(
 
 def mutant_names() -> list[str]:
     """Every mutant there is."""
-    return [*MUTANTS, *STALLING]
+    return [*MUTANTS, *STALLING, *LOSING_DISKS]
 
 
 def play(world: World) -> Report:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from election.messages import Position
 from qsync.core.ready import Ticket
 from qsync.data.request import Executed, Op, Request
-from qsync.errors import Conflict
+from qsync.errors import WrongTuple
 from qsync.replica import Replica as Core
 from qsync.replica import Submitted
 
@@ -34,7 +34,7 @@ def refused_after_append(core: Core) -> None:
         crowded = len(core.machine.ledger.limbo.queue) > 1
         submitted = honest(ticket, request)
         if crowded and not submitted.duplicate:
-            raise Conflict("there was no room for it")
+            raise WrongTuple("there was no room for it")
         return submitted
 
     core.submit = submit  # type: ignore[method-assign]  # a mutant

@@ -12,6 +12,7 @@ import pytest
 from admin.soak.judge import Conclusion, Judged, judge
 from admin.soak.pool import judged
 from qsync.sim import run
+from qsync.sim.mutants import LOSING_DISKS
 from qsync.sim.plan import EVENTS, Plan
 from qsync.sim.swarm import OPERATIONS
 
@@ -38,9 +39,6 @@ BUDGETS = {
     "operation_never_ends": 150,
     "operator_forgotten": 10,
 }
-
-# No seed loses a disk, so that only the scopes of the explorer can notice these.
-SCOPES_ALONE = {"pair_ignored"}
 
 CLIENTS_NOTICE = {
     "linearizable registers",
@@ -160,7 +158,7 @@ def test_jobs_change_nothing_but_the_time() -> None:
 
 def test_every_mutant_has_a_budget() -> None:
     assert sorted(BUDGETS) == sorted(BREAKS)
-    assert BUDGETS.keys() | SCOPES_ALONE == set(run.mutant_names())
+    assert BUDGETS.keys() | LOSING_DISKS.keys() == set(run.mutant_names())
 
 
 @pytest.mark.parametrize("mutant", BUDGETS)

@@ -10,7 +10,7 @@ from qsync.data import keys
 from qsync.data.keys import FieldType, Part
 from qsync.data.request import Op, Request
 from qsync.data.sessions import PLACE_BYTES
-from qsync.errors import Conflict
+from qsync.errors import Conflict, WrongTuple
 from qsync.sim.canon import Books, Canon, Violation
 from qsync.sim.explore.host import Host
 from qsync.store.memory import MemorySpaces
@@ -62,7 +62,7 @@ def call(host: Host, what: object) -> None:
     request = request._replace(session=_session(host, what.kind), seq=what.seq, low=1)
     try:
         submitted = host.core.submit(what.ticket, request)
-    except Conflict:
+    except (Conflict, WrongTuple):
         host.diary.answers.refuses((request.session, request.seq))
         host.happened("refused")
     else:
