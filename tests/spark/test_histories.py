@@ -139,8 +139,8 @@ def test_lines_in_any_order_are_the_same_history(bundles: list[Bundle], tmp_path
     rows = [_bare(row) for row in bundle.rows("ops")]
     Random(1).shuffle(rows)
     # With the same log, which settles what nobody heard of.
-    tables = {"wal": [_bare(row) for row in bundle.rows("wal")], "ops": rows}
-    mixed = write(tmp_path, replace(bundle.manifest, rows={}), tables)
+    wal = [_bare(row) for row in bundle.rows("wal")]
+    mixed = write(tmp_path, replace(bundle.manifest, rows={}), {"wal": wal, "ops": rows})
     assert not outline(mixed.path).ordered
     assert _spread(mixed) == _spread(bundle)
 
@@ -152,8 +152,9 @@ def _unheard(bundle: Bundle, folder: Path) -> Bundle:
     for row in rows:
         if row["type"] == "ok" and row.get("seq"):
             row["type"] = "info"
-    tables = {"wal": [_bare(row) for row in bundle.rows("wal")], "ops": rows}
-    return write(folder / name, replace(bundle.manifest, run_id=name, rows={}), tables)
+    wal = [_bare(row) for row in bundle.rows("wal")]
+    manifest = replace(bundle.manifest, run_id=name, rows={})
+    return write(folder / name, manifest, {"wal": wal, "ops": rows})
 
 
 def _spread(bundle: Bundle) -> Told:
