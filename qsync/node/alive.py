@@ -7,16 +7,14 @@ in ticks of our own timer and not in seconds: a process that was paused itself h
 ticks too, and hears what waits in its sockets before it gives anybody up.
 """
 
-import fcntl
 import socket
-import termios
-from array import array
 from typing import Final
 
 import cbor2
 
 from qsync.errors import ProtocolError
 from qsync.node.connection import Connection
+from qsync.node.effects import Effects, Socket
 from qsync.wire import cbor
 from qsync.wire.frames import seal
 
@@ -49,28 +47,19 @@ def period_of(payload: bytes) -> float | None:
     return period_us / 1e6
 
 
-def watched(sock: socket.socket) -> None:
+def watched(sock: Socket) -> None:
     """Let the kernel watch a connection between members, too."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if sock.family in (socket.AF_INET, socket.AF_INET6):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, TCP_PATIENCE_MS)
 
 
-def silent(connection: Connection, *, ticks_max: int = SILENT_TICKS_MAX) -> bool:
+def silent(connection: Connection, effects: Effects, *, ticks_max: int = SILENT_TICKS_MAX) -> bool:
     """One period has passed: is that too many of them without a word?"""
     turn = connection.turn
-    under_way = connection.unsent + _unacknowledged(connection)
+    under_way = connection.unsent + effects.unacknowledged(connection.sock)
     if under_way > UNDER_WAY_BYTES and under_way != turn.under_way:
         turn.idle = 0  # It takes a long message, which it can answer only when it is whole.
     turn.under_way = under_way
     turn.idle += 1
     return turn.idle > ticks_max
-
-
-def _unacknowledged(connection: Connection) -> int:
-    found = array("i", [0])
-    try:
-        fcntl.ioctl(connection.fd, termios.TIOCOUTQ, found)
-    except OSError:
-        return 0
-    return found[0]

@@ -15,7 +15,7 @@ from qsync.data.request import Limits
 from qsync.errors import ConfigError
 from qsync.record import read_instance
 from qsync.store import faults
-from qsync.store.contract import Identity, Recovered
+from qsync.store.contract import Identity, Place, PlacedLog, PlacedSpaces, Recovered
 from qsync.store.directory import Directory, is_formatted
 from qsync.store.eventfile import note_unsaid
 from qsync.store.founding import Founder, found
@@ -27,14 +27,19 @@ from qsync.store.spaces import SpaceStore
 class Storage:
     """An open, locked directory with its log and spaces."""
 
-    directory: Directory
-    log: LmdbLog
-    spaces: SpaceStore
+    directory: Place
+    log: PlacedLog
+    spaces: PlacedSpaces
     recovered: Recovered
     quarantined: str | None
     probe_s: float
     gone: str | None = None
     """Why the log is not where it was any more: told before a write fails for it."""
+
+    @property
+    def timeline(self) -> Path | None:
+        """Where what happened is written down, if anywhere."""
+        return self.directory.path / "timeline.jsonl"
 
     def look(self) -> bool:
         """Ask whether the log is where it was; true when the answer is no and news."""

@@ -2,8 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-import trio
-
+from qsync.node.effects import Effects
 from qsync.node.timeline import Timeline
 from qsync.replaying import Lost
 from qsync.replica import Replica
@@ -19,7 +18,13 @@ class Care:
     """Of one store. `tick` a few times a second; `rebuild` when the replica has lost its rows."""
 
     def __init__(
-        self, replica: Replica, spaces: Spaces, *, timeline: Timeline, interval: float
+        self,
+        replica: Replica,
+        spaces: Spaces,
+        *,
+        timeline: Timeline,
+        interval: float,
+        effects: Effects,
     ) -> None:
         """All rows are verified once in `interval` seconds; 0 switches that off."""
         self.rebuilds = 0
@@ -27,6 +32,7 @@ class Care:
         self.scrubs = 0
         """How often all rows were found to be as they were folded."""
         self._replica = replica
+        self._effects = effects
         self._spaces = spaces
         self._timeline = timeline
         self._interval = interval
@@ -54,7 +60,7 @@ class Care:
         replica = self._replica
         lost = replica.lost
         assert lost is not None
-        begun = trio.current_time()
+        begun = self._effects.now()
         if self._told is not lost:
             self._told = lost
             self._timeline.note("spaces_lost", {"why": lost.why})
@@ -66,7 +72,7 @@ class Care:
             whole = replica.rebuild(REBUILD_ENTRIES)
             while await fold():
                 pass
-            await trio.lowlevel.checkpoint()
+            await self._effects.give_way()
         self.rebuilds += 1
-        seconds = round(trio.current_time() - begun, 3)
+        seconds = round(self._effects.now() - begun, 3)
         self._timeline.note("spaces_rebuilt", {"entries": lost.goal, "seconds": seconds})

@@ -4,8 +4,9 @@ import select
 import socket
 from collections.abc import Callable
 from time import perf_counter
-from typing import Final
+from typing import Final, TypeVar
 
+from qsync.node.effects import Socket
 from qsync.wire.frames import Frames
 
 READ_BYTES = 256 * 1024
@@ -20,9 +21,11 @@ class Turn:
     Of a peer: for how many periods nothing was heard, and what was under way to it at the last.
     """
 
-    __slots__ = ("idle", "inbox", "period", "under_way", "until")
+    __slots__ = ("clock", "idle", "inbox", "period", "under_way", "until")
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
+        self.clock = clock
+        """By which the length of a turn is measured."""
         self.inbox: list[bytes] = []
         self.until = float("inf")
         self.idle = self.under_way = 0
@@ -52,10 +55,17 @@ class Connection:
         "whose",
     )
 
-    def __init__(self, sock: socket.socket, *, frame_bytes_max: int, opened_at: float) -> None:
+    def __init__(
+        self,
+        sock: Socket,
+        *,
+        frame_bytes_max: int,
+        opened_at: float,
+        clock: Callable[[], float] = perf_counter,
+    ) -> None:
         self.sock = sock
         self.frames = Frames(frame_bytes_max)
-        self.turn = Turn()
+        self.turn = Turn(clock)
         self.out: list[bytes] = []
         self.unsent = 0
         """Bytes that wait to be sent."""
@@ -82,7 +92,7 @@ class Connection:
     @property
     def spent(self) -> bool:
         """Its turn is over: the rest of what it asked waits for the next one."""
-        return self.unsent >= UNSENT_BYTES_MAX or perf_counter() >= self.turn.until
+        return self.unsent >= UNSENT_BYTES_MAX or self.turn.clock() >= self.turn.until
 
     def read(self) -> list[bytes] | None:
         """Whole payloads that have arrived; None at the end of the stream.
@@ -119,7 +129,10 @@ Take = Callable[[Connection, list[bytes]], int]
 """Gets whole payloads in order, and says how many it took: the rest is given again."""
 
 
-def nonblocking(sock: socket.socket) -> socket.socket:
+AnySocket = TypeVar("AnySocket", bound=Socket)
+
+
+def nonblocking(sock: AnySocket) -> AnySocket:
     """No waiting in calls, no waiting for small packets."""
     sock.settimeout(0)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

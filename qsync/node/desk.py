@@ -32,6 +32,7 @@ class Desk:
             node.storage.log.read,
             send=node.reactor.send,
             flush=node.reactor.flush,
+            effects=node.reactor.effects,
         )
         self._snapshots: list[tuple[Connection, int, int]] = []
 

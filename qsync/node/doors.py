@@ -1,12 +1,11 @@
 """Listening sockets, and what is done when there are no file descriptors left."""
 
-import os
 import resource
-import socket
 from collections.abc import Callable
 from typing import Final
 
 from qsync.node.connection import nonblocking
+from qsync.node.effects import Closable, Socket
 
 RESERVED_FILES: Final = 32
 """Descriptors for logs, spaces, timers and terminals."""
@@ -15,18 +14,21 @@ RESERVED_FOR_PEER: Final = 4
 STRANGERS_MAX: Final = 64
 """Connections that have not said yet who they are; one more ends the oldest."""
 
-Accept = Callable[[socket.socket], None]
+Accept = Callable[[Socket], None]
+Spare = Callable[[], Closable | None]
+"""A descriptor in reserve."""
 
 
 class Door:
     """A listening socket. One descriptor is kept free, to turn somebody away with."""
 
-    def __init__(self, sock: socket.socket, accept: Accept) -> None:
+    def __init__(self, sock: Socket, accept: Accept, spare: Spare) -> None:
         sock.settimeout(0)
         self.sock = sock
         self.turned_away = 0
         self._accept = accept
-        self._spare = _spare()
+        self._reserve = spare
+        self._spare = spare()
 
     def take_all(self) -> None:
         """Everybody who knocked."""
@@ -45,7 +47,7 @@ class Door:
         """Nobody comes in any more."""
         self.sock.close()
         if self._spare is not None:
-            os.close(self._spare)
+            self._spare.close()
             self._spare = None
 
     def _turn_away(self) -> bool:
@@ -54,9 +56,9 @@ class Door:
         False when that cannot be done either.
         """
         if self._spare is None:
-            self._spare = _spare()
+            self._spare = self._reserve()
             return False
-        os.close(self._spare)
+        self._spare.close()
         self._spare = None
         try:
             fresh, _ = self.sock.accept()
@@ -65,18 +67,11 @@ class Door:
         except OSError:
             return False
         finally:
-            self._spare = _spare()
+            self._spare = self._reserve()
         return True
 
 
-def _spare() -> int | None:
-    try:
-        return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return None
-
-
-def connections_allowed(wanted: int, *, peers: int) -> int:
+def connections_allowed(wanted: int, peers: int) -> int:
     """How many clients may connect so that descriptors are left for peers, files and strangers.
 
     The soft limit of the process is raised first, as far as the hard one allows.

@@ -4,12 +4,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol
 
-import trio
-
 from election.messages import Index
 from qsync.core.ledger import Ledger
 from qsync.errors import Damaged, Overloaded, QsyncError
 from qsync.node.connection import Connection
+from qsync.node.effects import Effects
+from qsync.node.system import SYSTEM
 from qsync.record import RecordDamage
 from qsync.wire import packed, replies, verbs
 
@@ -34,14 +34,21 @@ class Exports:
     """One background task; whoever asks gets a step of work in turn."""
 
     def __init__(
-        self, ledger: Ledger, read: Read, *, send: Send, flush: Callable[[], None]
+        self,
+        ledger: Ledger,
+        read: Read,
+        *,
+        send: Send,
+        flush: Callable[[], None],
+        effects: Effects = SYSTEM,
     ) -> None:
         self._ledger = ledger
         self._read = read
         self._send = send
         self._flush = flush
         self._asked: deque[_Export] = deque()
-        self._wake = trio.Event()
+        self._effects = effects
+        self._wake = effects.event()
 
     def __len__(self) -> int:
         return len(self._asked)
@@ -60,10 +67,10 @@ class Exports:
         """Work until cancelled, one step between two turns of everything else."""
         while True:
             if not self._asked:
-                self._wake = trio.Event()
+                self._wake = self._effects.event()
                 await self._wake.wait()
             self.step()
-            await trio.lowlevel.checkpoint()
+            await self._effects.give_way()
 
     def step(self) -> None:
         """A bounded piece of the answer whose turn it is."""

@@ -2,11 +2,10 @@
 
 import contextlib
 
-import trio
-
 from qsync.errors import Rebuilding, StoreError
 from qsync.node.care import Care
 from qsync.node.comparing import Comparing
+from qsync.node.effects import Effects
 from qsync.node.timeline import Timeline
 from qsync.replica import Replica
 from qsync.store.contract import Spaces
@@ -33,8 +32,10 @@ class Folding:
         rows_max: int,
         care: Care,
         comparing: Comparing,
+        effects: Effects,
     ) -> None:
         self.error: str | None = None
+        self._effects = effects
         self._replica = replica
         self._spaces = spaces
         self._timeline = timeline
@@ -59,12 +60,12 @@ class Folding:
     async def run(self) -> None:
         """Fold until cancelled."""
         while True:
-            await trio.sleep(self._interval)
+            await self._effects.sleep(self._interval)
             try:
                 if self._replica.lost is not None:
                     await self.care.rebuild(self._burst)
                 else:
-                    await self._regular(trio.current_time())
+                    await self._regular(self._effects.now())
             except Rebuilding as error:
                 self._replica.lose(error.message)
             except StoreError as error:
@@ -72,7 +73,7 @@ class Folding:
                 if self.error is None:
                     self._timeline.note("fold_failed", {"why": str(error)})
                 self.error = str(error)
-                await trio.sleep(RETRY_DELAY)
+                await self._effects.sleep(RETRY_DELAY)
             else:
                 self.error = None
 
@@ -86,7 +87,7 @@ class Folding:
         while await self._burst():
             pass
         if self.hurried:
-            self.durable = int(await trio.to_thread.run_sync(self._spaces.sync))
+            self.durable = int(await self._effects.in_thread(self._spaces.sync))
 
     async def _burst(self) -> bool:
         """One transaction, a slice at a time; false when there is nothing to fold."""
@@ -95,10 +96,10 @@ class Folding:
             return False
         with contextlib.closing(self._spaces.folding(fold, self._rows_max)) as steps:
             for _ in steps:
-                await trio.lowlevel.checkpoint()
+                await self._effects.give_way()
         self._replica.folded_to(fold)
         self.comparing.folded()
-        await trio.lowlevel.checkpoint()
+        await self._effects.give_way()
         return True
 
     def slice(self) -> bool:

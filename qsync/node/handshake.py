@@ -1,6 +1,5 @@
 """What a node says of itself before anything else: its greeting, and its hello to a peer."""
 
-import secrets
 from typing import TYPE_CHECKING, Final
 
 from qsync.wire import packed, proofs
@@ -24,7 +23,7 @@ def greeting(node: "Node") -> Greeting:
         term=node.replica.machine.term,
         features=_features(node),
         members=_members(node),
-        nonce=secrets.token_bytes(proofs.NONCE_BYTES),
+        nonce=node.reactor.effects.secret(proofs.NONCE_BYTES),
     )
 
 
@@ -40,7 +39,7 @@ def hello(node: "Node", epoch: int) -> Hello:
         epoch=epoch,
         features=_features(node),
         members=_members(node),
-        nonce=secrets.token_bytes(proofs.NONCE_BYTES),
+        nonce=node.reactor.effects.secret(proofs.NONCE_BYTES),
     )
 
 

@@ -3,9 +3,7 @@
 It never fails as a whole: a part that cannot be told says so, as `{"error": ...}`.
 """
 
-import os
 import platform
-import resource
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 SCHEMA: Final = "qsync/info/1"
 STUCK_S: Final = 1.0
 """A write to the log that takes longer makes a node unhealthy."""
-_KIBI: Final = 1024
 
 
 def parts(node: "Node") -> Mapping[str, Callable[[], object]]:
@@ -228,7 +225,7 @@ def memory(node: "Node") -> dict[str, object]:
     """Bytes, and rows that wait in memory to be folded."""
     ledger = node.replica.machine.ledger
     return {
-        "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIBI,
+        "rss": node.reactor.effects.usage().memory_bytes,
         "tx": ledger.queue_bytes,
         "overlay_rows": node.replica.raw.overlay_rows,
         "net": node.reactor.unsent,
@@ -310,6 +307,10 @@ def standing(machine: "Machine") -> str:
     return "running" if membership.counts(machine) else "loading"
 
 
+def _pid(node: "Node") -> int:
+    return node.reactor.effects.usage().pid
+
+
 def _vclock(node: "Node") -> dict[int, int]:
     return {int(o): int(lsn) for o, lsn in node.replica.machine.ledger.log.vclock().items()}
 
@@ -329,7 +330,7 @@ _PARTS: Final[Mapping[str, Callable[["Node"], object]]] = {
     "version": lambda _: __version__,
     "package": lambda _: "qsync",
     "hostname": lambda _: platform.node(),
-    "pid": lambda _: os.getpid(),
+    "pid": _pid,
     "listen": lambda node: node.address,
     "cluster": lambda node: {"name": node.config.cluster.name, "tag": node.config.cluster.tag},
     "replicaset": lambda node: {

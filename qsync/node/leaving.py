@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-import trio
-
 from qsync.core.inputs import LeaveAsked
 
 if TYPE_CHECKING:
@@ -26,9 +24,10 @@ async def leave(node: "Node") -> None:
     node.loop.begin()
     node.loop.step(LeaveAsked(why="the node stops"))
     node.loop.turn()
-    with trio.move_on_after(LEAVE_S_MAX):
-        while not _is_done(node):  # noqa: ASYNC110 - the core decides, and tells of no event
-            await trio.sleep(LOOK_S)
+    effects = node.reactor.effects
+    until = effects.now() + LEAVE_S_MAX
+    while not _is_done(node) and effects.now() < until:  # the core decides, and tells of no event
+        await effects.sleep(LOOK_S)
 
 
 def _is_done(node: "Node") -> bool:

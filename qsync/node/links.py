@@ -5,7 +5,6 @@ connection: what was acked over an older one does not count.
 """
 
 import errno
-import random
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from qsync.core.inputs import Connected, Disconnected, Input
 from qsync.errors import QsyncError
 from qsync.node import alive
 from qsync.node.connection import Connection, nonblocking
+from qsync.node.effects import Socket
 from qsync.node.reactor import Reactor
 from qsync.record import read_instance
 from qsync.wire import limits
@@ -50,7 +50,7 @@ class Link:
     next_dial: float = 0.0
     begun: float = 0.0
     connection: Connection | None = None
-    pending: socket.socket | None = None
+    pending: Socket | None = None
     message: str = ""
     refused: bool = False
 
@@ -67,7 +67,6 @@ class Links:
         step: Callable[[Input], None],
         check: Callable[[Greeting], None],
         secret: bytes,
-        now: Callable[[], float],
     ) -> None:
         self.links = {Replica(peer.id): Link(peer) for peer in peers}
         self._reactor = reactor
@@ -75,9 +74,9 @@ class Links:
         self._step = step
         self._check = check
         self._secret = secret
-        self._now = now
+        self._now = reactor.effects.now
         self._epochs = 0
-        self._dice = random.Random()  # noqa: S311 - jitter, not a secret
+        self._dice = reactor.effects.dice()
 
     def deliver(self, peer: Replica, data: bytes) -> None:
         """Queue a frame for a peer; lost when the link is not up."""
@@ -107,7 +106,7 @@ class Links:
             connection = link.connection
             if link.status is not LinkStatus.UP or connection is None:
                 continue
-            if alive.silent(connection):
+            if alive.silent(connection, self._reactor.effects):
                 self._abandon(link, f"no word for {alive.SILENT_TICKS_MAX * period:g} s")
             else:
                 self._reactor.send(connection, alive.ping(period))
@@ -125,7 +124,7 @@ class Links:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         link.begun, sock = self._now(), None
         try:
-            sock = nonblocking(socket.socket(family, socket.SOCK_STREAM))
+            sock = nonblocking(self._reactor.effects.socket(family))
             code = sock.connect_ex((host, port))
         except OSError as error:  # also: no descriptor is left
             if sock is not None:
@@ -139,7 +138,7 @@ class Links:
             sock.close()
             self._failed(link, _words(code), refused=code == errno.ECONNREFUSED)
 
-    def _dialled(self, link: Link, sock: socket.socket) -> None:
+    def _dialled(self, link: Link, sock: Socket) -> None:
         link.pending = None
         code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
@@ -150,7 +149,10 @@ class Links:
         link.epoch = self._epochs
         link.status = LinkStatus.GREETING
         connection = Connection(
-            sock, frame_bytes_max=limits.HANDSHAKE_BYTES_MAX, opened_at=self._now()
+            sock,
+            frame_bytes_max=limits.HANDSHAKE_BYTES_MAX,
+            opened_at=self._now(),
+            clock=self._reactor.effects.stopwatch,
         )
         dialer = Dialer(self._hello(link.epoch), replica=Replica(link.peer.id), secret=self._secret)
         connection.take = lambda _, payloads: self._shake(link, dialer, payloads)

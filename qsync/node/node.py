@@ -1,10 +1,7 @@
 """A running node: opens its directory, builds the replica, serves, and closes in order."""
 
-import contextlib
-import os
-import secrets
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -21,7 +18,7 @@ from qsync.node.assembly import Storage, core_config, data_limits, founding, ope
 from qsync.node.care import Care
 from qsync.node.comparing import Comparing
 from qsync.node.desk import Desk
-from qsync.node.doors import connections_allowed
+from qsync.node.effects import Effects
 from qsync.node.expiry import Expiry
 from qsync.node.folding import Folding
 from qsync.node.leaving import leave
@@ -30,6 +27,7 @@ from qsync.node.loop import Loop
 from qsync.node.reactor import Reactor
 from qsync.node.requests import Requests
 from qsync.node.server import Admission, Server
+from qsync.node.system import System
 from qsync.node.timeline import Timeline
 from qsync.node.timers import Timers
 from qsync.replica import Replica
@@ -43,22 +41,21 @@ SWEEP_INTERVAL = 1.0
 
 
 class Node:
-    """Everything of one node. Use `open_node`; nothing here runs before `serve`."""
+    """Everything of one node. Use `open_node`; nothing here runs before `start` and `tasks`."""
 
-    def __init__(
-        self, config: NodeConfig, storage: Storage, token: trio.lowlevel.TrioToken
-    ) -> None:
+    def __init__(self, config: NodeConfig, storage: Storage, effects: Effects) -> None:
         self.config: NodeConfig = config
         self.storage = storage
         self.address: str = str(config.address)
-        self._born = trio.current_time()
-        self.timeline = Timeline(storage.directory.path / "timeline.jsonl")
-        self.replica: Replica = _replica(config, storage)
+        self._born = effects.now()
+        self.timeline = Timeline(storage.timeline, wall=effects.wall)
+        self.replica: Replica = _replica(config, storage, effects)
         self.reactor = Reactor(
             begin=self._begin,
             turn=self._turn,
             survive=partial(mishaps.survive, self.replica, self.timeline),
             unsent_max=config.limits.unsent_bytes_max,
+            effects=effects,
         )
         self.links = Links(
             [peer for peer in config.peers if peer.id != config.node.id],
@@ -67,9 +64,8 @@ class Node:
             step=self._step,
             check=lambda greeting: border.check_term(self.replica.machine.term, greeting.term),
             secret=config.secret.key,
-            now=trio.current_time,
         )
-        self.loop = self._loop(token)
+        self.loop = self._loop(effects)
         self.requests = self._requests()
         self.loop.requests = self.requests
         self.replica.on_settings = self.requests.reconfigured
@@ -77,16 +73,18 @@ class Node:
         self.folding = _folding(self)
         self.server.hear_sums = self.folding.comparing.heard
 
-    def _loop(self, token: trio.lowlevel.TrioToken) -> Loop:
+    def _loop(self, effects: Effects) -> Loop:
         mode = Mode(self.config.store.writer)
         loop = Loop(
             self.replica,
             writer=Writer(
                 self.storage.log,
                 choice=Choice(mode, probe_s=self.storage.probe_s),
-                call_soon=partial(_bring_home, token),
+                call_soon=effects.call_soon,
+                beside=effects.beside(),
+                clock=effects.stopwatch,
             ),
-            timers=Timers(self._fired),
+            timers=Timers(self._fired, effects),
             timeline=self.timeline,
             deliver=self.links.deliver,
             flush=self.reactor.flush,
@@ -109,20 +107,20 @@ class Node:
             step=self._step if events is None else events.asking(self._step),
             send=self.reactor.send,
             leader_address=lambda: self.address_of(self.replica.machine.raft.leader),
-            now=trio.current_time,
+            now=self.reactor.effects.now,
             inflight_max=self.config.limits.inflight_max,
             expiry=Expiry(self.replica, ttl=self.config.limits.session_ttl),
             due=self.reactor.due,
         )
 
     def _server(self) -> Server:
-        limits, peers = self.config.limits, self.config.peers
+        limits, peers, effects = self.config.limits, self.config.peers, self.reactor.effects
         return Server(
             reactor=self.reactor,
             greeting=partial(handshake.greeting, self),
             admission=Admission(
                 peers=frozenset(peer.id for peer in peers),
-                connections_max=connections_allowed(limits.connections_max, peers=len(peers)),
+                connections_max=effects.connections_allowed(limits.connections_max, len(peers)),
                 client_frame_bytes_max=limits.client_frame_bytes_max,
                 peer_frame_bytes_max=limits.frame_bytes_max,
                 secret=self.config.secret.key,
@@ -130,7 +128,7 @@ class Node:
             step=self._step,
             check=partial(border.check, self.replica.machine),
             requests=self.requests,
-            now=trio.current_time,
+            now=effects.now,
         )
 
     def _answers(self) -> Answers:
@@ -138,7 +136,7 @@ class Node:
             self.replica,
             status=lambda: view.status(self),
             parts={**view.parts(self), **info.parts(self)},
-            desk=Desk(self, now=trio.current_time),
+            desk=Desk(self, now=self.reactor.effects.now),
         )
 
     @property
@@ -152,7 +150,7 @@ class Node:
         """Bind. Raises ConfigError when the address is taken, or is not of this machine."""
         host, port = self.config.listen.host, self.config.listen.port
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        sock = socket.socket(family, socket.SOCK_STREAM)
+        sock = self.reactor.effects.socket(family)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind((host, port))
@@ -164,22 +162,23 @@ class Node:
             self.address = f"{host}:{sock.getsockname()[1]}"
         self.reactor.listen(sock, self.server.accept)
 
-    async def serve(self) -> None:
-        """Run until cancelled."""
+    def start(self) -> None:
+        """It is a node of its cluster from here on; `tasks` are to run as long as it is."""
         self._begin()
         self.replica.start()
-        now = trio.current_time()
+        now = self.reactor.effects.now()
         for kind in (LINKS, EXPIRY, SWEEP, ALIVE):
             self.loop.timers.at(kind, now)
         self.loop.turn()
         if self.storage.spaces.rebuilt is not None:
             self.timeline.note("spaces_rebuilt", {"why": self.storage.spaces.rebuilt})
-        self.timeline.note("started", {"pid": os.getpid(), "term": self.replica.machine.term})
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self.reactor.run)
-            nursery.start_soon(self.loop.timers.run)
-            nursery.start_soon(self.folding.run)
-            nursery.start_soon(self.requests.desk.exports.run)
+        pid = self.reactor.effects.usage().pid
+        self.timeline.note("started", {"pid": pid, "term": self.replica.machine.term})
+
+    def tasks(self) -> list[Callable[[], Awaitable[None]]]:
+        """All that waits, side by side."""
+        exports = self.requests.desk.exports
+        return [self.reactor.run, self.loop.timers.run, self.folding.run, exports.run]
 
     def close(self) -> None:
         """Fold what is decided, make it durable, and let the directory go."""
@@ -213,7 +212,7 @@ class Node:
         self.loop.turn()
 
     def _fired(self, kinds: list[str]) -> None:
-        now = trio.current_time()
+        now = self.reactor.effects.now()
         own = {LINKS, EXPIRY, SWEEP, ALIVE}.intersection(kinds)
         self._begin()
         if EXPIRY in own:
@@ -259,7 +258,7 @@ class Node:
 
     def uptime(self) -> float:
         """Seconds since this node was opened."""
-        return trio.current_time() - self._born
+        return self.reactor.effects.now() - self._born
 
     def tails(self) -> list[Tail]:
         """The archive of cut tails."""
@@ -283,7 +282,14 @@ class Node:
 def _folding(node: Node) -> Folding:
     """Its own task: what looks after the rows on disk."""
     store, spaces = node.config.store, node.storage.spaces
-    care = Care(node.replica, spaces, timeline=node.timeline, interval=store.scrub_interval)
+    effects = node.reactor.effects
+    care = Care(
+        node.replica,
+        spaces,
+        timeline=node.timeline,
+        interval=store.scrub_interval,
+        effects=effects,
+    )
 
     def to_all(data: bytes) -> None:
         for peer in node.links.links:
@@ -297,6 +303,7 @@ def _folding(node: Node) -> Folding:
         interval=store.fold_interval,
         rows_max=store.fold_rows_max,
         care=care,
+        effects=effects,
         comparing=Comparing(
             node.replica,
             spaces,
@@ -308,8 +315,9 @@ def _folding(node: Node) -> Folding:
     )
 
 
-def _replica(config: NodeConfig, storage: Storage) -> Replica:
+def _replica(config: NodeConfig, storage: Storage, effects: Effects) -> Replica:
     """From what is stored. Rows that cannot be read are made anew from the log."""
+    life = int.from_bytes(effects.secret(4)) >> 1
 
     def make() -> Replica:
         return Replica(
@@ -322,7 +330,7 @@ def _replica(config: NodeConfig, storage: Storage) -> Replica:
             folded=storage.spaces.folded,
             founding=founding(storage.directory.identity),
             quarantined=storage.quarantined,
-            life=secrets.randbits(31),
+            life=life,
             limits=data_limits(config),
         )
 
@@ -337,12 +345,6 @@ def _replica(config: NodeConfig, storage: Storage) -> Replica:
 def disk_error(node: Node) -> str | None:
     """What is wrong with the disk: with writing the log, with its place, or with the spaces."""
     return node.replica.machine.disk.error or node.storage.gone or node.folding.error
-
-
-def _bring_home(token: trio.lowlevel.TrioToken, call: Callable[[], None]) -> None:
-    """Run a call on the loop; a write that hung until the loop was over is told to nobody."""
-    with contextlib.suppress(trio.RunFinishedError):
-        token.run_sync_soon(call)
 
 
 def not_listening(option: str, address: Address, error: OSError) -> ConfigError:
@@ -363,14 +365,16 @@ async def open_node(config: NodeConfig) -> AsyncIterator[Node]:
     """
     storage = open_storage(config)
     try:
-        node = Node(config, storage, trio.lowlevel.current_trio_token())
+        node = Node(config, storage, System(trio.lowlevel.current_trio_token()))
     except BaseException:
         storage.close()
         raise
     try:
         node.listen()
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(node.serve)
+            node.start()
+            for task in node.tasks():
+                nursery.start_soon(task)
             yield node
             await leave(node)
             nursery.cancel_scope.cancel()

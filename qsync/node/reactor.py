@@ -7,18 +7,16 @@ wait for what one client asked.
 """
 
 import select
-import socket
 from collections import deque
 from collections.abc import Callable
-from time import perf_counter
-from typing import Final
-
-import trio
+from typing import Final, NamedTuple
 
 from qsync.errors import QsyncError
 from qsync.node.connection import READABLE, WRITABLE, Connection, Take
 from qsync.node.doors import Accept, Door
 from qsync.node.due import Due
+from qsync.node.effects import Effects, Socket
+from qsync.node.system import SYSTEM
 
 EVENTS_MAX = 1024
 """Ready sockets served in one pass."""
@@ -43,6 +41,14 @@ Survive = Callable[[Exception, str], None]
 """Takes note of a mistake of our own and what was being done; raises it if nobody can go on."""
 
 
+class _Calls(NamedTuple):
+    """What the reactor is told to do."""
+
+    begin: Callable[[], None]
+    turn: Callable[[], None]
+    survive: Survive
+
+
 class Reactor:
     """Reads, hands payloads to their takers.
 
@@ -58,15 +64,15 @@ class Reactor:
         turn: Callable[[], None],
         survive: Survive,
         unsent_max: int,
+        effects: Effects = SYSTEM,
     ) -> None:
-        self.due = Due(failed=self._failed)
+        self.effects = effects
+        self.due = Due(failed=self._failed, clock=effects.stopwatch)
         """Answers that wait for their turn."""
         self.unsent = 0
-        self._survive = survive
         self._unsent_max = unsent_max
-        self._epoll = select.epoll()
-        self._begin = begin
-        self._turn = turn
+        self._poll = effects.poll()
+        self._calls = _Calls(begin, turn, survive)
         self._connections: dict[int, Connection] = {}
         self._connecting: dict[int, Callable[[], None]] = {}
         self._doors: dict[int, Door] = {}
@@ -82,25 +88,25 @@ class Reactor:
 
     # -- what is watched
 
-    def listen(self, sock: socket.socket, accept: Accept) -> None:
+    def listen(self, sock: Socket, accept: Accept) -> None:
         """Watch a listening socket."""
-        self._doors[sock.fileno()] = Door(sock, accept)
-        self._epoll.register(sock.fileno(), READABLE)
+        self._doors[sock.fileno()] = Door(sock, accept, self.effects.spare)
+        self._poll.register(sock.fileno(), READABLE)
 
-    def connecting(self, sock: socket.socket, done: Callable[[], None]) -> None:
+    def connecting(self, sock: Socket, done: Callable[[], None]) -> None:
         """Watch a socket that is being connected; `done` when it stands or failed."""
         self._connecting[sock.fileno()] = done
-        self._epoll.register(sock.fileno(), WRITABLE)
+        self._poll.register(sock.fileno(), WRITABLE)
 
-    def forget(self, sock: socket.socket) -> None:
+    def forget(self, sock: Socket) -> None:
         """Stop watching a socket that was being connected."""
         if self._connecting.pop(sock.fileno(), None) is not None:
-            self._epoll.unregister(sock.fileno())
+            self._poll.unregister(sock.fileno())
 
     def add(self, connection: Connection) -> None:
         """Watch a connection."""
         self._connections[connection.fd] = connection
-        self._epoll.register(connection.fd, READABLE)
+        self._poll.register(connection.fd, READABLE)
 
     def close(self, connection: Connection, why: str) -> None:
         """Drop a connection; its owner is told once."""
@@ -109,7 +115,7 @@ class Reactor:
         connection.closed = True
         self.unsent -= connection.unsent
         del self._connections[connection.fd]
-        self._epoll.unregister(connection.fd)
+        self._poll.unregister(connection.fd)
         connection.sock.close()
         if connection.lost is not None:
             connection.lost(connection, why)
@@ -121,7 +127,7 @@ class Reactor:
         for door in self._doors.values():
             door.close()
         self._doors.clear()
-        self._epoll.close()
+        self._poll.close()
 
     # -- sending
 
@@ -167,7 +173,7 @@ class Reactor:
         )
         if mask != connection.mask:
             connection.mask = mask
-            self._epoll.modify(connection.fd, mask)
+            self._poll.modify(connection.fd, mask)
 
     # -- receiving
 
@@ -175,12 +181,12 @@ class Reactor:
         """Serve until cancelled."""
         while True:
             if self._busy:
-                await trio.lowlevel.checkpoint()
+                await self.effects.give_way()
             else:
-                await trio.lowlevel.wait_readable(self._epoll.fileno())
-            linger, until = 0.0, perf_counter() + PASSES_SECONDS_MAX
+                await self.effects.readable(self._poll)
+            linger, until = 0.0, self.effects.stopwatch() + PASSES_SECONDS_MAX
             for _ in range(PASSES_MAX):
-                if not self._pass(linger) or perf_counter() >= until:
+                if not self._pass(linger) or self.effects.stopwatch() >= until:
                     break
                 linger = LINGER
 
@@ -191,10 +197,10 @@ class Reactor:
 
     def _pass(self, linger: float) -> bool:
         busy = self._busy
-        ready = self._epoll.poll(0.0 if busy else linger, EVENTS_MAX)
+        ready = self._poll.poll(0.0 if busy else linger, EVENTS_MAX)
         if not ready and not busy:
             return False
-        self._begin()
+        self._calls.begin()
         clients = []
         for fd, mask in ready:
             connection = self._connections.get(fd)
@@ -213,7 +219,7 @@ class Reactor:
             if not connection.closed:
                 self._read_client(connection, mask)
         self._serve()
-        self._turn()
+        self._calls.turn()
         return True
 
     def _read_client(self, connection: Connection, mask: int) -> None:
@@ -242,19 +248,19 @@ class Reactor:
         """Clients in turns, as long as this pass may last."""
         if not self._waiting:
             return
-        until = perf_counter() + CLIENTS_SECONDS_MAX
+        until = self.effects.stopwatch() + CLIENTS_SECONDS_MAX
         for _ in range(len(self._waiting)):
             connection = self._waiting.popleft()
             if connection.closed:
                 continue
             if not connection.full:
-                connection.turn.until = perf_counter() + TURN_SECONDS_MAX
+                connection.turn.until = self.effects.stopwatch() + TURN_SECONDS_MAX
                 inbox = connection.turn.inbox
                 taken = self._hand(connection, inbox[:TURN_PAYLOADS_MAX])
                 connection.turn.inbox = inbox[taken:]
             if connection.turn.inbox and not connection.closed:
                 self._waiting.append(connection)
-            if perf_counter() >= until:
+            if self.effects.stopwatch() >= until:
                 return
 
     def _hand(self, connection: Connection, payloads: list[bytes]) -> int:
@@ -264,7 +270,7 @@ class Reactor:
             return len(payloads)
         # membership.md M11 j: a promise is made, and a lease is judged, by a clock that was read
         # after the message was received. What was served before it may have taken long.
-        self._begin()
+        self._calls.begin()
         try:
             return take(connection, payloads)
         except Exception as error:  # noqa: BLE001 - taken note of, or raised again
@@ -272,7 +278,7 @@ class Reactor:
             return len(payloads)
 
     def _failed(self, connection: Connection, error: Exception) -> None:
-        self._survive(error, f"serving {connection.whose}")
+        self._calls.survive(error, f"serving {connection.whose}")
         self.close(connection, str(error) or repr(error))
 
     def _other(self, fd: int) -> None:
@@ -283,7 +289,7 @@ class Reactor:
                 return
             done = self._connecting.pop(fd, None)
             if done is not None:
-                self._epoll.unregister(fd)
+                self._poll.unregister(fd)
                 done()
         except Exception as error:  # noqa: BLE001 - taken note of, or raised again
-            self._survive(error, "opening a connection")
+            self._calls.survive(error, "opening a connection")

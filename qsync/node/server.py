@@ -1,6 +1,5 @@
 """Who connects to this node: peers bring replication messages, clients bring requests."""
 
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +12,7 @@ from qsync.errors import ForeignCluster, Overloaded, ProtocolError, QsyncError
 from qsync.node import alive
 from qsync.node.connection import Connection
 from qsync.node.doors import STRANGERS_MAX
+from qsync.node.effects import Socket
 from qsync.node.reactor import Reactor
 from qsync.node.requests import Requests
 from qsync.record import Instance, read_instance
@@ -71,10 +71,13 @@ class Server:
         self._inbound: dict[int, Connection] = {}
         self._instances: dict[int, str] = {}
 
-    def accept(self, sock: socket.socket) -> None:
+    def accept(self, sock: Socket) -> None:
         """A fresh connection: greet it."""
         connection = Connection(
-            sock, frame_bytes_max=limits.HANDSHAKE_BYTES_MAX, opened_at=self._now()
+            sock,
+            frame_bytes_max=limits.HANDSHAKE_BYTES_MAX,
+            opened_at=self._now(),
+            clock=self._reactor.effects.stopwatch,
         )
         if len(self.strangers) + self.clients >= self._admission.connections_max + STRANGERS_MAX:
             self._count("strangers")
@@ -108,7 +111,8 @@ class Server:
         """
         for replica, connection in list(self._inbound.items()):
             times = max(1.0, connection.turn.period / period)
-            if alive.silent(connection, ticks_max=ceil(alive.SILENT_TICKS_MAX * times)):
+            patience = ceil(alive.SILENT_TICKS_MAX * times)
+            if alive.silent(connection, self._reactor.effects, ticks_max=patience):
                 self._count("silent")
                 self._reactor.close(connection, f"no word of node {replica}")
 

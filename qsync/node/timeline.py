@@ -2,9 +2,11 @@
 
 import json
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+
+from qsync.node.system import SYSTEM
 
 EVENTS_MAX = 1000
 """Events kept in memory; the file keeps all."""
@@ -19,19 +21,20 @@ _SUMS = {"cut": "asynchronous", "rollback": "transactions"}
 class Timeline:
     """Rare events with their numbers. Writing one never takes a node down."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, *, wall: Callable[[], float] = SYSTEM.wall) -> None:
         self.events: deque[dict[str, object]] = deque(maxlen=EVENTS_MAX)
         self.unwritten = 0
         self.counts: Counter[str] = Counter()
         """How often each event happened since the start of the process."""
         self.sums: Counter[str] = Counter()
         self._path = path
+        self._wall = wall
         if path is not None:
             self.events.extend(_reread(path))
 
     def note(self, name: str, fields: Mapping[str, object]) -> None:
         """Keep an event and append it to the file."""
-        time = datetime.now(UTC).isoformat(timespec="milliseconds")
+        time = datetime.fromtimestamp(self._wall(), UTC).isoformat(timespec="milliseconds")
         line = json.dumps({"time": time, "event": name, **fields}, default=str)
         self.events.append(json.loads(line))
         self.counts[name] += 1

@@ -1,7 +1,5 @@
 """What a node knows of itself now, as one plain record: STATUS, box.info, dashboards, checks."""
 
-import os
-import resource
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
 
 EVENTS_SHOWN = 100
 """How many of the newest events an answer holds."""
-_KIBI = 1024
 
 
 def status(node: "Node") -> dict[str, object]:
@@ -28,7 +25,7 @@ def status(node: "Node") -> dict[str, object]:
     machine, config = node.replica.machine, node.config
     ledger, raft = machine.ledger, machine.raft
     reasons = machine.reasons()
-    leader = raft.leader
+    leader, usage = raft.leader, node.reactor.effects.usage()
     return {
         "id": config.node.id,
         "name": config.node.name,
@@ -76,9 +73,9 @@ def status(node: "Node") -> dict[str, object]:
         "clients": node.server.clients,
         "refused": dict(node.server.refused),
         "mishaps": node.timeline.counts[mishaps.EVENT],
-        "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIBI,
-        "files": _open_files(),
-        "pid": os.getpid(),
+        "memory": usage.memory_bytes,
+        "files": list(usage.files),
+        "pid": usage.pid,
         "recruit": not membership.counts(machine),
         "stranger": not raft.contact.named,
         "voters": voters(machine),
@@ -233,19 +230,10 @@ def spaces(node: "Node") -> dict[str, object]:
 def room(node: "Node") -> dict[str, object]:
     """What is left on the disk; nothing when that cannot be asked."""
     try:
-        found = os.statvfs(node.storage.directory.path)
+        free, total = node.reactor.effects.room(node.storage.directory.path)
     except OSError:
         return {"free": None, "total": None}
-    return {"free": found.f_bavail * found.f_frsize, "total": found.f_blocks * found.f_frsize}
-
-
-def _open_files() -> list[int]:
-    """How many file descriptors are in use, and how many may be."""
-    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    try:
-        return [len(os.listdir("/proc/self/fd")), limit]  # noqa: PTH208 - a count of thousands
-    except OSError:
-        return [0, limit]
+    return {"free": free, "total": total}
 
 
 def parts(node: "Node") -> Mapping[str, Callable[[], object]]:

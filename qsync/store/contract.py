@@ -1,7 +1,8 @@
 """What a store promises, be it made of LMDB (for nodes) or of memory (for tests, simulation)."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from election.messages import Ballot, Index, Replica, Term
@@ -177,3 +178,36 @@ class Spaces(Protocol):
 
     def close(self) -> None:
         """Make durable and release."""
+
+
+class Place(Protocol):
+    """Where a node keeps what it has: locked as long as it is open."""
+
+    identity: Identity
+    path: Path
+
+    def close(self) -> None:
+        """Let others have it."""
+
+
+class PlacedLog(Log, Protocol):
+    """A log that is somewhere, and can be lost from there."""
+
+    before_commit: Callable[[], None] | None
+    """Called in the thread that writes; for fault points."""
+
+    def gone(self) -> str | None:
+        """Why it is not where it was any more; None while it is."""
+
+    def bytes_used(self) -> int:
+        """What it takes of its place."""
+
+
+class PlacedSpaces(Spaces, Protocol):
+    """Spaces that are somewhere."""
+
+    rebuilt: str | None
+    """Why the rows were made anew when they were opened."""
+
+    def bytes_used(self) -> int:
+        """What they take of their place."""

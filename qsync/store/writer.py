@@ -1,9 +1,6 @@
 """Runs the log's writes where they disturb least: in place on a fast disk, else in a thread."""
 
-import queue
 import statistics
-import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -14,6 +11,7 @@ from typing import NoReturn
 from qsync.core.ready import Write
 from qsync.errors import StoreError
 from qsync.histogram import Histogram
+from qsync.store.beside import Beside, Thread
 from qsync.store.contract import Log
 
 Done = Callable[[StoreError | None], None]
@@ -28,11 +26,7 @@ THREAD_S_MIN = 0.002
 """Back in place only when the disk is clearly fast again, so that the choice does not swing."""
 STALL_S = 0.05
 """One write as slow as this moves to the thread at once."""
-SWITCH_S = 0.0002
-"""Interpreter switch interval beside a busy loop; at the default the thread would starve."""
 SAMPLES = 32
-CLOSE_S_MAX = 5.0
-"""How long closing waits for a write on a disk that hangs."""
 
 
 class Mode(StrEnum):
@@ -91,16 +85,23 @@ class Choice:
 class Writer:
     """One write at a time. `busy_since` is the monotonic time at which the present one began."""
 
-    def __init__(self, log: Log, *, choice: Choice, call_soon: CallSoon) -> None:
-        """`call_soon` brings a thread's answer home."""
+    def __init__(
+        self,
+        log: Log,
+        *,
+        choice: Choice,
+        call_soon: CallSoon,
+        beside: Beside | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`call_soon` brings the answer of what is done `beside` home: in a thread, if not said."""
         self.choice = choice
         self.times = Histogram()
         self.busy_since: float | None = None
         self._log = log
         self._call_soon = call_soon
-        self._thread: threading.Thread | None = None
-        self._work: queue.SimpleQueue[tuple[Write, Done] | None] = queue.SimpleQueue()
-        self._switch_s = sys.getswitchinterval()
+        self._beside: Beside = Thread() if beside is None else beside
+        self._clock = clock
         self._closed = False
 
     @property
@@ -111,7 +112,7 @@ class Writer:
     @property
     def busy_s(self) -> float:
         """How long the present write has taken so far; 0 without one."""
-        return 0.0 if self.busy_since is None else time.monotonic() - self.busy_since
+        return 0.0 if self.busy_since is None else self._clock() - self.busy_since
 
     def submit(self, write: Write, done: Done) -> None:
         """Make `write` durable and tell `done`. The next one only after that.
@@ -120,12 +121,11 @@ class Writer:
         """
         assert not self._closed
         assert self.busy_since is None
-        self.busy_since = time.monotonic()
+        self.busy_since = self._clock()
         if self.choice.mode is Mode.INLINE:
             self._finish(done, *self._run(write))
         else:
-            self._begin_thread()
-            self._work.put((write, done))
+            self._beside.put(partial(self._work, write, done))
 
     def close(self) -> bool:
         """Let the write that runs end; false if it hangs, and then the log is still in use.
@@ -133,16 +133,16 @@ class Writer:
         Nobody is told of its end any more: whoever was told would want to write again.
         """
         self._closed = True
-        return self._end_thread()
+        return self._beside.end()
 
     def _run(self, write: Write) -> tuple[StoreError | None, float]:
         """Write, and say what went wrong and how long it took."""
-        begun = time.perf_counter()
+        begun = self._clock()
         try:
             self._log.write(write)
         except StoreError as error:
-            return error, time.perf_counter() - begun
-        return None, time.perf_counter() - begun
+            return error, self._clock() - begun
+        return None, self._clock() - begun
 
     def _finish(self, done: Done, error: StoreError | None, seconds: float) -> None:
         """On the caller's loop: choose anew, and tell."""
@@ -151,35 +151,18 @@ class Writer:
         self.busy_since = None
         self.times.add(seconds)
         if self.choice.took(seconds) is Mode.INLINE:
-            self._end_thread()
+            self._beside.end()
         done(error)
 
-    def _begin_thread(self) -> None:
-        if self._thread is None:
-            self._switch_s = sys.getswitchinterval()
-            sys.setswitchinterval(min(SWITCH_S, self._switch_s))
-            self._thread = threading.Thread(target=self._serve, name="log writer", daemon=True)
-            self._thread.start()
-
-    def _end_thread(self) -> bool:
-        thread, self._thread = self._thread, None
-        if thread is None:
-            return True
-        self._work.put(None)
-        thread.join(CLOSE_S_MAX)
-        sys.setswitchinterval(self._switch_s)
-        return not thread.is_alive()
-
-    def _serve(self) -> None:
-        """The thread: one put and one commit for each batch, never row by row."""
-        while (work := self._work.get()) is not None:
-            write, done = work
-            try:
-                error, seconds = self._run(write)
-            except BaseException as mistake:  # noqa: BLE001 - ours; it must fall on the loop
-                self._call_soon(partial(_fall, mistake))
-                return
-            self._call_soon(partial(self._finish, done, error, seconds))
+    def _work(self, write: Write, done: Done) -> bool:
+        """In the thread: one put and one commit for each batch, never row by row."""
+        try:
+            error, seconds = self._run(write)
+        except BaseException as mistake:  # noqa: BLE001 - ours; it must fall on the loop
+            self._call_soon(partial(_fall, mistake))
+            return False
+        self._call_soon(partial(self._finish, done, error, seconds))
+        return True
 
 
 def _fall(mistake: BaseException) -> NoReturn:

@@ -15,6 +15,7 @@ from qsync.config import NodeConfig
 from qsync.data import schema
 from qsync.node.assembly import found_cluster
 from qsync.node.node import Node, open_node
+from qsync.store.spaces import SpaceStore
 from tests.live import real
 from tests.node.test_seams import aside
 from tests.unit.test_spaces_store import Rows
@@ -87,6 +88,7 @@ async def test_a_follower_whose_rows_are_others_says_so_and_repairs_nothing(
         odd = followers(nodes)[0]
         await aside(lambda: real.until(lambda: compared(odd) > 0, "it has compared"))
         spaces = odd.storage.spaces
+        assert isinstance(spaces, SpaceStore)
         number = odd.replica.state.spaces()["t"].id
         key, _ = next(spaces.scan(*schema.keys_of(number)))
         # A fold of which the log knows nothing: every checksum and sum of this node holds.

@@ -56,7 +56,7 @@ async def fill(node: Node) -> None:
 
 def spoil(node: Node, number: int) -> None:
     """Wherever it is: pages that are free still hold what they held."""
-    file = node.storage.directory.data / "data.mdb"
+    file = node.storage.directory.path / "data" / "data.mdb"
     for found in re.finditer(value(number).encode(), file.read_bytes()):
         flip(file, found.start() + 7)
 
@@ -120,7 +120,7 @@ async def test_rot_that_came_while_the_node_was_stopped_is_mended_before_it_serv
 async def test_rows_whose_directory_is_gone_are_made_anew(tmp_path: Path) -> None:
     async with running(tmp_path) as node, qsync.connect_async(node.address) as db:
         await fill(node)
-        node.storage.directory.data.rename(tmp_path / "elsewhere")
+        (node.storage.directory.path / "data").rename(tmp_path / "elsewhere")
         await db.space("t").replace([0, value(0)])
         await whole(node)
-        assert (node.storage.directory.data / "data.mdb").exists()
+        assert (node.storage.directory.path / "data" / "data.mdb").exists()

@@ -18,6 +18,7 @@ from qsync.errors import ProtocolError
 from qsync.node import alive
 from qsync.node.connection import Connection
 from qsync.node.node import Node, open_node
+from qsync.node.system import SYSTEM
 from qsync.wire.frames import SEAL_SIZE
 from tests.node.knocking import calling, config, pump
 from tests.node.three import configs, leaders, link, running, until
@@ -147,9 +148,9 @@ def test_a_long_message_that_moves_is_no_silence_and_one_that_stands_still_is() 
     for _ in range(3 * alive.SILENT_TICKS_MAX):
         connection.write()
         there.recv(100_000)
-        assert not alive.silent(connection)
+        assert not alive.silent(connection, SYSTEM)
     ticks = 0
-    while not alive.silent(connection):
+    while not alive.silent(connection, SYSTEM):
         ticks += 1
     assert ticks <= alive.SILENT_TICKS_MAX + 1
     here.close()

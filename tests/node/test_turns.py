@@ -20,7 +20,9 @@ from qsync.core.messages import Appended
 from qsync.errors import TooLarge
 from qsync.node.connection import UNSENT_BYTES_MAX
 from qsync.node.doors import Door, connections_allowed, share
+from qsync.node.effects import Socket
 from qsync.node.node import Node, open_node
+from qsync.node.system import SYSTEM
 from qsync.wire import peer_messages, replies, requests
 from qsync.wire.limits import OPS_MAX
 from qsync.wire.verbs import Count, Level, Plain, Select, Verb, Write
@@ -204,9 +206,9 @@ def no_descriptors() -> Iterator[None]:
 
 
 def test_who_knocks_when_no_descriptor_is_left_is_turned_away_and_does_not_knock_for_ever() -> None:
-    came: list[socket.socket] = []
+    came: list[Socket] = []
     with socket.create_server(("127.0.0.1", 0)) as sock:
-        door = Door(sock, came.append)
+        door = Door(sock, came.append, SYSTEM.spare)
         knocking = [socket.create_connection(sock.getsockname()) for _ in range(3)]
         with no_descriptors():
             door.take_all()

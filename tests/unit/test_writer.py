@@ -11,7 +11,7 @@ import pytest
 from election.messages import Index
 from qsync.core.ready import Write
 from qsync.errors import DiskFull, StoreError
-from qsync.store import writer
+from qsync.store import beside, writer
 from qsync.store.contract import Log
 from qsync.store.log import LmdbLog
 from qsync.store.memory import NOBODY, MemoryLog, MemoryWriter
@@ -111,7 +111,7 @@ def test_a_disk_that_hangs_holds_up_only_the_thread(loop: Loop) -> None:
 def test_closing_beside_a_disk_that_hangs_says_so(
     loop: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "CLOSE_S_MAX", 0.01)
+    monkeypatch.setattr(beside, "CLOSE_S_MAX", 0.01)
     log = GatedLog()
     one = made(log, loop, Mode.THREAD)
     one.submit(write(some(3)), loop.done)

@@ -1,0 +1,124 @@
+"""The system as it is: Trio, epoll, sockets, threads, and the machine's own clocks."""
+
+import contextlib
+import fcntl
+import os
+import random
+import resource
+import secrets
+import select
+import socket
+import termios
+import time
+from array import array
+from collections.abc import Callable
+from io import FileIO
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from qsync.node.doors import connections_allowed
+from qsync.node.effects import Effects, Event, Poll, Socket, Usage
+from qsync.store.beside import Thread
+
+_KIBI: Final = 1024
+
+
+class System:
+    """See `Effects`. `call_soon` works on one that was made inside of a Trio program."""
+
+    now = staticmethod(trio.current_time)
+    stopwatch = staticmethod(time.perf_counter)
+    secret = staticmethod(secrets.token_bytes)
+    give_way = staticmethod(trio.lowlevel.checkpoint)
+    sleep = staticmethod(trio.sleep)
+    connections_allowed = staticmethod(connections_allowed)
+
+    def __init__(self, token: trio.lowlevel.TrioToken | None = None) -> None:
+        self._token = token
+
+    def wall(self) -> float:
+        """Seconds since 1970."""
+        return time.time()  # noqa: TID251 - the seam that the ban points to
+
+    def asleep(self) -> float:
+        """For how long the machine was suspended since it was started; 0 where nobody knows."""
+        if not hasattr(time, "CLOCK_BOOTTIME"):
+            return 0.0
+        awake = time.clock_gettime(time.CLOCK_MONOTONIC)
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - awake
+
+    def dice(self) -> random.Random:
+        """For jitter, not for secrets."""
+        return random.Random()  # noqa: S311 - jitter, not a secret
+
+    def socket(self, family: int) -> Socket:
+        """A stream socket."""
+        return socket.socket(family, socket.SOCK_STREAM)
+
+    def poll(self) -> Poll:
+        """An epoll."""
+        return select.epoll()
+
+    def unacknowledged(self, sock: Socket) -> int:
+        """Bytes that the other machine's kernel has not taken."""
+        found = array("i", [0])
+        try:
+            fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, found)
+        except OSError:
+            return 0
+        return found[0]
+
+    def spare(self) -> FileIO | None:
+        """A descriptor of nothing."""
+        try:
+            return FileIO(os.devnull)
+        except OSError:
+            return None
+
+    def usage(self) -> Usage:
+        """Of this process."""
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        try:
+            used = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - a count of thousands
+        except OSError:
+            used = 0
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIBI
+        return Usage(pid=os.getpid(), memory_bytes=memory, files=(used, limit))
+
+    def room(self, path: Path) -> tuple[int, int]:
+        """Free and total bytes."""
+        found = os.statvfs(path)
+        return found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
+
+    def event(self) -> Event:
+        """One of Trio's."""
+        return trio.Event()
+
+    async def until(self, event: Event, deadline: float) -> None:
+        """Until it has happened, or until that time of Trio's clock."""
+        with trio.move_on_at(deadline):
+            await event.wait()
+
+    async def readable(self, poll: Poll) -> None:
+        """Until something waits on it."""
+        await trio.lowlevel.wait_readable(poll.fileno())
+
+    async def in_thread(self, call: Callable[[], int]) -> int:
+        """In one of Trio's threads."""
+        return await trio.to_thread.run_sync(call)
+
+    def beside(self) -> Thread:
+        """A thread of its own."""
+        return Thread()
+
+    def call_soon(self, call: Callable[[], None], /) -> None:
+        """Run a call on the loop; what comes when the loop is over is told to nobody."""
+        assert self._token is not None
+        with contextlib.suppress(trio.RunFinishedError):
+            self._token.run_sync_soon(call)
+
+
+SYSTEM: Final[Effects] = System()
+"""For what calls nobody soon: everything but a whole node."""
