@@ -12,6 +12,7 @@ import cbor2
 from admin.ask import Line
 from election.messages import Index, Replica
 from qsync import record
+from qsync.data import body
 from qsync.errors import ConfigError, ProtocolError
 from qsync.record import CHAIN_SEED, Entry, Kind, RecordDamage
 from qsync.store.contract import Identity
@@ -151,13 +152,14 @@ def _body(entry: Entry) -> dict[str, object]:
     if entry.kind != Kind.TXN:
         ref = record.read_ref(entry)
         return {"ref": {"owner": ref.owner, "lsn": ref.lsn}}
-    # A fifth element, the results, is there only when they are not simply the effects' tuples.
-    session, number, low, effects, *_ = cbor2.loads(entry.body)
+    session, number, low, effects, *_ = body.decode(entry.body)
+    refusal = body.refusal(entry.body)
     return {
         "session": session.hex(),
         "seq": number,
         "low": low,
         "effects": [[space, key.hex(), _tuple(stored)] for space, key, stored in effects],
+        **({} if refusal is None else {"refused": refusal.code, "message": refusal.message}),
     }
 
 

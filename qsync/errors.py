@@ -79,6 +79,8 @@ class QuorumTimeout(QsyncError):
 
 CUT: Final = "cut"
 """In the details of OutcomeUnknown: this attempt is gone for good, only others may be left."""
+RECORDED: Final = "recorded"
+"""In the details of a refusal: it is in the log under the request's number, and stands for good."""
 
 
 class OutcomeUnknown(QsyncError):
@@ -346,3 +348,22 @@ def all_errors() -> list[type[QsyncError]]:
         found.append(cls)
         todo.extend(cls.__subclasses__())
     return sorted(found, key=lambda cls: cls.number)
+
+
+def error_of(
+    number: int,
+    message: str,
+    *,
+    hint: str = "",
+    leader: str | None = None,
+    details: dict[str, object] | None = None,
+) -> QsyncError:
+    """The error of that number. One that we do not know keeps its number in `details`."""
+    cls = _BY_NUMBER.get(number)
+    if cls is not None:
+        return cls(message, hint=hint, leader=leader, details=details)
+    kept = {**(details or {}), "number": number}
+    return QsyncError(message, hint=hint, leader=leader, details=kept)
+
+
+_BY_NUMBER: Final = {cls.number: cls for cls in all_errors()}

@@ -21,7 +21,7 @@ from qsync.core.reconfigure import reconfigure
 from qsync.core.settings import misfits, overlaid
 from qsync.core.waiters import NOTHING, Waiter, behind_what
 from qsync.core.writable import Why
-from qsync.data import members
+from qsync.data import body, members
 from qsync.data.fold import Fold
 from qsync.data.overlay import Backing
 from qsync.data.request import Known, Limits, Once, Request
@@ -33,7 +33,8 @@ from qsync.replaying import Lost, follow, next_stop, replay
 class Submitted(NamedTuple):
     """The transaction is in the log at `(term, index)`; its fate comes later, to its ticket.
 
-    `duplicate`: it was there already, the request is a retry.
+    `duplicate`: it was there already, the request is a retry. `refusal`: what is there is not the
+    transaction but its refusal, to be told when the entry is committed.
     """
 
     index: Index  # type: ignore[assignment]  # hides tuple.index, which nobody needs
@@ -41,6 +42,7 @@ class Submitted(NamedTuple):
     lsn: Lsn
     results: list[bytes | None]
     duplicate: bool
+    refusal: errors.QsyncError | None = None
 
 
 class Replica:
@@ -127,7 +129,10 @@ class Replica:
         """Execute against the head state and append; or attach a retry to its original.
 
         Raises NotLeader or ReadOnly when this node may not write, SessionExpired, and whatever the
-        execution refuses (Conflict, DuplicateKey, WrongTuple...): then nothing was appended.
+        execution refuses (Conflict, DuplicateKey, WrongTuple...): then nothing was appended. The
+        refusal of a doubted request is appended instead of it (protocol.md section 5): once it is
+        committed, no other attempt can take effect. It need not wait for what it rests on: what is
+        pending before it cannot be rolled back or cut without it.
         """
         self._check_writable()
         state = self.state if self._backlog or self.machine.ledger.events else self._state
@@ -137,23 +142,28 @@ class Replica:
                 return self._attach(ticket, seen)
             if seen is not Once.NEW:
                 raise _not_new(seen)
-        if request.reads:
-            request = _grounded(self.machine.ledger.log, request)
         place = Position(self.machine.term, Index(self.machine.ledger.log.last + 1))
+        refusal = None
         try:
+            if request.reads:
+                request = _grounded(self.machine.ledger.log, request)
             executed = state.execute(request, at=place)
+            if executed.schema is not None:
+                self._check_settings(executed.schema.settings)
         except errors.Rebuilding as error:
             self.lose(error.message)
             raise
-        if executed.schema is not None:
-            self._check_settings(executed.schema.settings)
+        except errors.QsyncError as error:
+            executed = state.refuse(request, error)
+            refusal = body.refusal(executed.body)
         self.torn = True
         entry = self.machine.propose(executed.body, sync=executed.sync, ticket=ticket)
         state.applied(entry.index, entry.term, executed)
         if executed.schema is not None:
             self._obey()
         self.torn = False
-        return Submitted(entry.index, entry.term, entry.lsn, executed.results, duplicate=False)
+        index, term, _, lsn, *_ = entry
+        return Submitted(index, term, lsn, executed.results, duplicate=False, refusal=refusal)
 
     def refusal(self, request: Request) -> errors.QsyncError | None:
         """Why what is visible here refuses a request; None if only what is pending does."""
@@ -194,6 +204,7 @@ class Replica:
             lsn=entries[0].lsn if same else Lsn(0),
             results=results,
             duplicate=True,
+            refusal=body.refusal(entries[0].body) if same else None,
         )
 
     # -- settings

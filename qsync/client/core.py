@@ -288,6 +288,7 @@ class Core:
         if waiting.held:
             self._open(now)
         for ask in waiting.take(INFLIGHT_MAX - len(home.inflight)):
+            _flag(ask)
             wires.send(home, ask, now)
 
     def _open(self, now: float) -> None:
@@ -329,6 +330,14 @@ class Core:
         wires.soon(deadlines)
 
 
+def _flag(ask: Ask) -> None:
+    """A write in doubt says so, that its refusal may be recorded."""
+    write = ask.request
+    if ask.doubted and isinstance(write, Write) and not write.flags & WriteFlags.DOUBTED:
+        ask.request = write._replace(flags=write.flags | WriteFlags.DOUBTED)
+        ask.frame = _encode(ask.request)
+
+
 def _name(ask: Ask, session: bytes) -> None:
     """A write that was held back learns the id of its session."""
     assert isinstance(ask.request, Write)
@@ -343,6 +352,7 @@ def _encode(request: Request) -> bytes:
         and request.ops[0][0] in _ONE_PUT
         and request.timeout is None
         and not request.reads
+        and request.flags <= requests.PUT_FLAGS_MAX
         and len(request.session) == requests.PUT_SESSION_BYTES_MAX
     ):
         code, space, row = request.ops[0]

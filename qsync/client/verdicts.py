@@ -7,6 +7,7 @@ from qsync.client.numbering import Token
 from qsync.core.conclusions import Conclusion, Heard, conclude
 from qsync.errors import (
     CUT,
+    RECORDED,
     NotLeader,
     Outcome,
     OutcomeUnknown,
@@ -54,6 +55,8 @@ def told(ask: Ask, error: QsyncError) -> QsyncError:
 
 
 def _heard(error: QsyncError) -> Heard:
+    if error.details.get(RECORDED):
+        return Heard.RECORDED
     match error:
         case SyncQueueFull():
             return Heard.REFUSED  # by the word of the request: it would not wait for room

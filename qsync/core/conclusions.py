@@ -24,6 +24,8 @@ class Heard(Enum):
     """The session or the number is not known any more."""
     REFUSED = "refused"
     """The attempt did nothing, because of the data or of what it asks."""
+    RECORDED = "recorded"
+    """The same, and the refusal is committed in the log under the number of the request."""
 
 
 class Conclusion(Enum):
@@ -52,3 +54,6 @@ def conclude(heard: Heard, *, doubted: bool) -> Conclusion:
         case Heard.REFUSED:
             # Whichever node says so: the other attempt may reach it, or another leader, later.
             return Conclusion.UNKNOWN if doubted else Conclusion.DEFINITE
+        case Heard.RECORDED:
+            # The number is taken: any other attempt finds this refusal instead of taking effect.
+            return Conclusion.DEFINITE

@@ -5,6 +5,11 @@
 and, only when the results are not simply the tuples of the effects in order, a fifth element with
 one item an operation: nil, the number of the effect whose tuple it is, or the bytes themselves.
 That is how a retry gets the results of the first attempt.
+
+    [session, seq, low, nil, nil, [number of the error, message, hint, details]]
+
+is a refusal that was recorded under the number of its request (protocol.md section 5): it has no
+effects. Whoever knows nothing of such entries stops at the nil where the effects should be.
 """
 
 import struct
@@ -13,16 +18,22 @@ from collections.abc import Sequence
 import cbor2
 
 from qsync.data.request import Effect
-from qsync.errors import Damaged
+from qsync.errors import RECORDED, Damaged, QsyncError, error_of
+
+REFUSAL_TEXT_CHARS_MAX = 500
+"""So much of the message and of the hint of a recorded refusal is kept."""
+REFUSAL_DETAILS_BYTES_MAX = 1000
+"""Details that are larger are left out of a recorded refusal."""
 
 _U16 = struct.Struct(">BH").pack
 _U32 = struct.Struct(">BI").pack
 _U64 = struct.Struct(">BQ").pack
 _UINT, _BYTES, _ARRAY = 0x00, 0x40, 0x80
 _NIL = b"\xf6"
-_FOUR, _FIVE = b"\x84", b"\x85"
+_FOUR, _FIVE, _SIX = b"\x84", b"\x85", b"\x86"
 _EFFECT = b"\x83"
 _ONE_EFFECT = b"\x81\x83"
+_NO_DETAILS = b"\xa0"
 
 Asked = tuple[bytes, int, int]
 """Session, number of the request, and the number below which the session needs no outcome."""
@@ -90,6 +101,22 @@ def encode(asked: Asked, effects: Sequence[Effect], results: Sequence[bytes | No
     return b"".join(parts)
 
 
+def encode_refusal(asked: Asked, error: QsyncError) -> bytes:
+    """A request that was refused for good. Long texts are cut, details that are too large go."""
+    session, seq, low = asked
+    details = cbor2.dumps({key: _plain(value) for key, value in error.details.items()})
+    return b"".join((
+        _SIX, text(session), uint(seq), uint(low), _NIL, _NIL, array(4), uint(error.number),
+        cbor2.dumps(error.message[:REFUSAL_TEXT_CHARS_MAX]),
+        cbor2.dumps(error.hint[:REFUSAL_TEXT_CHARS_MAX]),
+        details if len(details) <= REFUSAL_DETAILS_BYTES_MAX else _NO_DETAILS,
+    ))  # fmt: skip
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, str | int | bytes | None) else str(value)
+
+
 def _answers(rows: Sequence[object], results: Sequence[bytes | None]) -> bytes:
     places = {id(row): at for at, row in enumerate(rows) if row is not None}
     parts = [array(len(results))]
@@ -109,12 +136,37 @@ def decode_all(bodies: Sequence[bytes]) -> list[Body]:
         found: list[Body] = cbor2.loads(b"".join((array(len(bodies)), *bodies)))
     except cbor2.CBORDecodeError as error:
         raise Damaged(f"a transaction in the log cannot be read: {error}") from error
+    for text, parts in zip(bodies, found, strict=True):
+        if text[:1] > _FIVE:
+            _refusal_of(parts)
+            parts[3] = []  # type: ignore[index]  # it is a list
     return found
+
+
+def decode(body: bytes) -> Body:
+    """The parts of one body."""
+    (parts,) = decode_all([body])
+    return parts
+
+
+def refusal(body: bytes) -> QsyncError | None:
+    """The refusal that is recorded in it, as its request is told; None of a transaction."""
+    return _refusal_of(cbor2.loads(body)) if body[:1] == _SIX else None
+
+
+def _refusal_of(parts: Sequence[object]) -> QsyncError:
+    match parts:
+        case [_, _, _, None, None, [int(number), str(message), str(hint), dict(details)]]:
+            return error_of(number, message, hint=hint, details={**details, RECORDED: True})
+        case _:
+            raise Damaged("a transaction in the log has too many parts, and is no refusal")
 
 
 def results(body: bytes) -> list[bytes | None]:
     """What the operations of a transaction returned, from its place in the log."""
     parts = cbor2.loads(body)
+    if body[:1] == _SIX:
+        return []
     rows = [effect[2] for effect in parts[3]]
     if len(parts) == 4:
         return rows

@@ -9,11 +9,16 @@ from qsync.data.keys import Misfit
 from qsync.data.request import Executed, Limits, Op, Request
 from qsync.data.schema import Index, Schema, Space
 from qsync.errors import (
+    ConfigError,
     Conflict,
     DuplicateKey,
+    NoSuchIndex,
+    NoSuchSpace,
     Overloaded,
     ProtocolError,
+    QsyncError,
     SessionExpired,
+    SpaceExists,
     TooLarge,
     WrongKey,
     WrongOperation,
@@ -23,6 +28,22 @@ from qsync.errors import (
 
 SESSION_BYTES_MAX = 64
 _INSERT, _REPLACE = int(Op.INSERT), int(Op.REPLACE)
+
+LASTING = (
+    ConfigError,
+    Conflict,
+    DuplicateKey,
+    NoSuchIndex,
+    NoSuchSpace,
+    ProtocolError,
+    SpaceExists,
+    TooLarge,
+    WrongKey,
+    WrongOperation,
+    WrongSchema,
+    WrongTuple,
+)
+"""Refusals for what the request asks, or for what is in the spaces. The others say "not now"."""
 
 
 def execute(
@@ -67,6 +88,21 @@ def execute(
         tuple(draft.changes),
         draft.schema if draft.schema_changed else None,
     )
+
+
+def refuse(request: Request, error: QsyncError, known: sessions.Table, limits: Limits) -> Executed:
+    """The entry that takes the number of a request for its refusal (protocol.md section 5).
+
+    Synchronous whatever the request is: only what is on a quorum keeps another attempt from taking
+    effect. Raises the refusal itself where it is not to be recorded: nobody is in doubt, or it is
+    about this moment or this node. Raises what says that the number cannot be taken.
+    """
+    session, seq, low = request.session, request.seq, request.low
+    if not (request.doubted and session and seq and isinstance(error, LASTING)):
+        raise error
+    _check_session(request, known, limits)
+    text = body.encode_refusal((session, seq, low), error)
+    return Executed(text, sync=True, results=[], writes=[], session=session, seq=seq, low=low)
 
 
 def run(draft: Draft, ops: Sequence[Sequence[object]], limits: Limits) -> list[bytes | None]:

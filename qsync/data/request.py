@@ -45,6 +45,7 @@ class Request(NamedTuple):
     Requests of a session are numbered from 1; number 0 asks for no memory of the outcome.
 
     `low`: no request of the session below this number will be asked for again.
+    `doubted`: another attempt under the number may be done yet, so a refusal is recorded.
     `reads`: `["k", space, index, key]` and `["r", space, index, iterator, key]`; before it comes
     to the data also `["p", index, term]`, an entry that was in the log that was read.
     """
@@ -56,6 +57,7 @@ class Request(NamedTuple):
     sync: bool | None = None
     snapshot: int = 0
     reads: Sequence[Sequence[object]] = ()
+    doubted: bool = False
 
 
 class SessionChange(NamedTuple):

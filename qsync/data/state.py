@@ -10,7 +10,7 @@ from qsync.data.overlay import Backing, View
 from qsync.data.reading import Query
 from qsync.data.request import Executed, Limits, Request
 from qsync.data.schema import Schema, Space
-from qsync.errors import Conflict
+from qsync.errors import Conflict, QsyncError
 
 
 class State(History):
@@ -46,6 +46,10 @@ class State(History):
                 upto=upto,
             )
         return execute.execute(request, view, shape, self.sessions.head, self.limits, at=at)
+
+    def refuse(self, request: Request, error: QsyncError) -> Executed:
+        """The entry that records the refusal of a request under its number."""
+        return execute.refuse(request, error, self.sessions.head, self.limits)
 
     def read_results(self, text: bytes) -> list[bytes | None]:
         """What the operations of a transaction returned, from its body."""

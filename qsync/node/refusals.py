@@ -1,6 +1,7 @@
 """What a node says about writes that it does not do, or of which it cannot say what became."""
 
 from qsync import errors
+from qsync.core.ready import Settled, Verdict
 
 
 def token_of(token: tuple[bytes, int]) -> dict[str, object]:
@@ -30,6 +31,23 @@ def lost(token: tuple[bytes, int], details: dict[str, object]) -> errors.Outcome
         " more; a node that is cut off may still show it",
         details={**details, **token_of(token)},
     )
+
+
+def undone(settled: Settled, token: tuple[bytes, int], late: float | None) -> errors.QsyncError:
+    """The entry did not stay. `late`: it waited so long that it was rolled back for that."""
+    index, term = settled.index, settled.term
+    details: dict[str, object] = {"term": term, "index": index}
+    if settled.verdict is Verdict.LOST:
+        return lost(token, details)
+    if settled.verdict is Verdict.CUT:
+        gone = f"entry {index} of term {term} was cut off and cannot come back"
+        return cut(gone, token, details)
+    if late is not None:
+        return errors.QuorumTimeout(
+            f"no quorum within {late:.3f} s; the transaction was rolled back for certain",
+            details=details,
+        )
+    return errors.RolledBack(f"entry {index} of term {term} was rolled back", details=details)
 
 
 def queue_full(limit: int) -> errors.QsyncError:

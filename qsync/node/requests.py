@@ -35,6 +35,7 @@ _SYNC = int(WriteFlags.SYNC)
 _FORCED = int(WriteFlags.SYNC | WriteFlags.ASYNC)
 _FOR_DESK = verbs.Watch | verbs.Changes | verbs.Options | verbs.Trace | verbs.Fault | verbs.Packed
 _AT_ONCE = int(WriteFlags.SUBMIT | WriteFlags.NO_WAIT)
+_DOUBTED = int(WriteFlags.DOUBTED)
 
 
 class Requests:
@@ -144,9 +145,13 @@ class Requests:
         sync = None if not flags & _FORCED else bool(flags & _SYNC)
         ticket = None if flags & _AT_ONCE else self.tickets.number()
         session, seq, low, ops = request.session, request.seq, request.low, request.ops
-        transaction = Transaction(session, seq, low, ops, sync, request.snapshot, request.reads)
+        basis, doubted = (request.snapshot, request.reads), bool(flags & _DOUBTED)
+        transaction = Transaction(session, seq, low, ops, sync, *basis, doubted)
         try:
             done = self._replica.submit(ticket, transaction)
+            if ticket is None and done.refusal is not None:
+                ticket = self.tickets.number()  # it says nothing until it is committed
+                done = self._replica.submit(ticket, transaction)
         except errors.QsyncError as error:
             self._refused(connection, request, transaction, error, deadline)
             return
@@ -177,6 +182,7 @@ class Requests:
                 done.duplicate,
                 (session, seq),
                 now,
+                done.refusal,
             ),
             deadline=self._due(request) if deadline is None else deadline,
         )
@@ -233,7 +239,7 @@ class Requests:
             if ticket is None:
                 continue
             assert type(ticket) is WriteTicket
-            if each.verdict is Verdict.COMMITTED:
+            if each.verdict is Verdict.COMMITTED and ticket.refusal is None:
                 frame = replies.committed(
                     ticket.request,
                     term=each.term,
@@ -248,22 +254,13 @@ class Requests:
             send(ticket.connection, frame)
 
     def _undone(self, ticket: WriteTicket, settled: Settled) -> errors.QsyncError:
+        if settled.verdict is Verdict.COMMITTED:
+            assert ticket.refusal is not None
+            return ticket.refusal
         self.counters["rolled_back"] += 1
-        details: dict[str, object] = {"term": settled.term, "index": settled.index}
-        waited = self._now() - ticket.asked_at
-        if settled.verdict is Verdict.LOST:
-            return refusals.lost(ticket.token, details)
-        if settled.verdict is Verdict.CUT:
-            gone = f"entry {settled.index} of term {settled.term} was cut off and cannot come back"
-            return refusals.cut(gone, ticket.token, details)
-        if waited >= self._replica.machine.config.synchro_timeout:
-            return errors.QuorumTimeout(
-                f"no quorum within {waited:.3f} s; the transaction was rolled back for certain",
-                details=details,
-            )
-        return errors.RolledBack(
-            f"entry {settled.index} of term {settled.term} was rolled back", details=details
-        )
+        late = self._now() - ticket.asked_at
+        patience = self._replica.machine.config.synchro_timeout
+        return refusals.undone(settled, ticket.token, late if late >= patience else None)
 
     # -- reads and operations
 

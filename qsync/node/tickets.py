@@ -12,7 +12,7 @@ from qsync.node.due import Due
 
 
 class WriteTicket(NamedTuple):
-    """A client waits for the fate of its transaction."""
+    """A client waits for the fate of its transaction; or of its `refusal`, which is in the log."""
 
     connection: Connection
     request: int
@@ -21,6 +21,7 @@ class WriteTicket(NamedTuple):
     duplicate: bool
     token: tuple[bytes, int]
     asked_at: float
+    refusal: QsyncError | None = None
 
 
 class AskTicket(NamedTuple):

@@ -55,11 +55,15 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """An error. `unknown`: it says nothing about what became of the write."""
+    """An error. `unknown`: it says nothing about what became of the write.
+
+    `recorded`: it is committed in the log under the number of the write.
+    """
 
     node: Replica
     code: str
     unknown: bool = False
+    recorded: bool = False
     leader: Replica | None = None
     details: dict[str, object] = field(default_factory=dict)
 

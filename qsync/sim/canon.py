@@ -7,9 +7,8 @@ replicas: it shares no code with the limbo or the overlay.
 from bisect import bisect_right, insort
 from dataclasses import dataclass
 
-import cbor2
-
 from qsync.core.ledger import Ledger
+from qsync.data import body
 from qsync.record import WAIT_ACK, Entry, Kind, read_ref
 
 Key = tuple[int, bytes]
@@ -58,6 +57,8 @@ class Place:
     keys: tuple[Key, ...]
     names: tuple[int, int]
     """Owner and lsn that a control entry speaks of."""
+    refused: bool
+    """It takes the number of the request for its refusal."""
 
 
 class Books:
@@ -77,9 +78,11 @@ class Books:
             return
         request, names = (b"", 0), (0, 0)
         keys: tuple[Key, ...] = ()
+        refused = False
         if kind == Kind.TXN:
-            parts = cbor2.loads(entry.body)
+            parts = body.decode(entry.body)
             request = (parts[0], parts[1])
+            refused = body.refusal(entry.body) is not None
             keys = tuple([(effect[0], effect[1]) for effect in parts[3]])
             for space, key, row in parts[3]:
                 insort(self.writes.setdefault((space, key), []), (index, term, row), key=_place)
@@ -89,7 +92,7 @@ class Books:
         sync = kind == Kind.PROMOTE or (kind == Kind.TXN and bool(flags & WAIT_ACK))
         pending = kind == Kind.PROMOTE or (kind == Kind.TXN and flags != 0)
         self.places[index, term] = Place(
-            crc, kind, origin, lsn, sync, pending, request, keys, names
+            crc, kind, origin, lsn, sync, pending, request, keys, names, refused
         )
 
     def expected(self, ledger: Ledger, key: Key, upto: int) -> bytes | None:
@@ -190,6 +193,7 @@ class Canon:
             (session.hex(), seq): index
             for (session, seq), index in self._requests.items()
             if not self.rolled_back[index]
+            and not self._books.places[index, self.terms[index]].refused
         }
 
     def row_at(self, key: Key, upto: int) -> bytes | None:

@@ -135,6 +135,7 @@ class Courier:
             # A session that is over says nothing new; it will be refused.
             low = self.session.low if errand.session == self.session.id else errand.seq
             request = request._replace(session=errand.session, seq=errand.seq, low=low)
+            request = request._replace(doubted=bool(errand.open - {attempt}))
         return WriteCall(client=self.number, attempt=attempt, request=request)
 
     def _target(self, errand: Errand) -> Node:
@@ -212,6 +213,8 @@ class Courier:
 def _heard(reply: Done | Refused) -> Heard:
     if isinstance(reply, Done):
         return Heard.ROLLED_BACK if reply.verdict is Verdict.ROLLED_BACK else Heard.CUT
+    if reply.recorded:
+        return Heard.RECORDED
     if reply.code in RETRYABLE:
         return Heard.NOT_NOW
     return Heard.FORGOTTEN if reply.unknown else Heard.REFUSED

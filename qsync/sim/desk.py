@@ -5,8 +5,8 @@ from typing import Protocol
 from election.messages import Replica
 from qsync import refusing
 from qsync.core.inputs import ReadAsked
-from qsync.core.ready import Ready, Settled
-from qsync.errors import NotLeader, Outcome, QsyncError
+from qsync.core.ready import Ready, Settled, Verdict
+from qsync.errors import RECORDED, NotLeader, Outcome, QsyncError
 from qsync.replica import Replica as Core
 from qsync.sim.calls import Answer, Call, Done, ReadCall, Refused, Seen, WriteCall
 
@@ -30,13 +30,15 @@ class Desk:
         self._calls: dict[int, tuple[Call, Answer]] = {}
         self._waiting: dict[int, refusing.Waiting] = {}
         """Of writes that are refused, and not told so yet."""
+        self._recorded: dict[int, QsyncError] = {}
+        """Refusals in the log, not told before they are committed."""
         self._tickets = 0
         self.operators: dict[int, str] = {}
         """Operators that wait, and what for."""
 
     def forget(self) -> None:
         """The process is gone."""
-        self._calls, self._waiting = {}, {}
+        self._calls, self._waiting, self._recorded = {}, {}, {}
         self.operators = {}
 
     def operator(self, what: str) -> int:
@@ -64,7 +66,9 @@ class Desk:
 
     def _submit(self, core: Core, ticket: int, call: WriteCall, answer: Answer) -> None:
         try:
-            core.submit(ticket, call.request)
+            done = core.submit(ticket, call.request)
+            if done.refusal is not None:
+                self._recorded[ticket] = done.refusal
         except QsyncError as error:
             waiting = refusing.waiting(core, call.request, error)
             if waiting is None:
@@ -98,6 +102,10 @@ class Desk:
             return
         assert isinstance(call, WriteCall)
         self._witness.settled(self._me, core, call, settled)
+        refusal = self._recorded.pop(settled.ticket, None)
+        if refusal is not None and settled.verdict is Verdict.COMMITTED:
+            answer(call.attempt, self._refusal(core, refusal))
+            return
         done = Done(node=self._me, verdict=settled.verdict, index=settled.index, term=settled.term)
         answer(call.attempt, done)
 
@@ -129,6 +137,7 @@ class Desk:
             node=self._me,
             code=error.code,
             unknown=error.outcome is Outcome.UNKNOWN,
+            recorded=bool(error.details.get(RECORDED)),
             leader=core.machine.raft.leader,
         )
 

@@ -13,7 +13,7 @@ from qsync.core.leader import Leader
 from qsync.core.ledger import Ledger
 from qsync.core.ready import ReadSettled
 from qsync.core.rounds import Rounds
-from qsync.data.request import Request
+from qsync.data.request import Executed, Request
 from qsync.replica import Replica as Core
 
 Remodel = Callable[[Core], None]
@@ -47,6 +47,28 @@ def _refuses_by_head(core: Core) -> None:
         return None
 
     core.refusal = refusal  # type: ignore[method-assign]  # a mutant
+
+
+def _records_alone(core: Core) -> None:
+    """A recorded refusal is not synchronous: it is told before it is on a quorum."""
+    state = core.state
+    honest = state.refuse
+
+    def refuse(request: Request, error: errors.QsyncError) -> Executed:
+        return honest(request, error)._replace(sync=False)
+
+    state.refuse = refuse  # type: ignore[method-assign]  # a mutant
+
+
+def _records_nothing(core: Core) -> None:
+    """A refusal is told at once although another attempt may be done yet."""
+    state = core.state
+
+    def refuse(request: Request, error: errors.QsyncError) -> Executed:  # noqa: ARG001 - a mutant
+        error.details[errors.RECORDED] = True
+        raise error
+
+    state.refuse = refuse  # type: ignore[method-assign]  # a mutant
 
 
 # -- promises
@@ -148,6 +170,8 @@ def _resumes(core: Core) -> None:
 DISLOYAL: Mapping[str, Remodel] = {
     "reads_by_index": _reads_by_index,
     "refuses_by_head": _refuses_by_head,
+    "records_alone": _records_alone,
+    "records_nothing": _records_nothing,
     "promise_shortened": _shortened,
     "refused_is_dead": _refused_is_dead,
     "promise_forgotten": _forgotten,

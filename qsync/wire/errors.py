@@ -4,26 +4,8 @@ from typing import Final
 
 import cbor2
 
-from qsync.errors import Outcome, QsyncError, all_errors
+from qsync.errors import Outcome, QsyncError, error_of
 from qsync.wire import cbor, limits
-
-_BY_NUMBER: Final = {cls.number: cls for cls in all_errors()}
-
-
-def error_of(
-    number: int,
-    message: str,
-    *,
-    hint: str = "",
-    leader: str | None = None,
-    details: dict[str, object] | None = None,
-) -> QsyncError:
-    """The error of that number. One that we do not know keeps its number in `details`."""
-    cls = _BY_NUMBER.get(number)
-    if cls is not None:
-        return cls(message, hint=hint, leader=leader, details=details)
-    kept = {**(details or {}), "number": number}
-    return QsyncError(message, hint=hint, leader=leader, details=kept)
 
 
 def error_fields(error: QsyncError) -> list[object]:

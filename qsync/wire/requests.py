@@ -96,6 +96,8 @@ _PUT_TAIL: Final = b"\xf6\x00\x80"
 _PUT_FIXED: Final = _PUT_HEAD.size - LENGTH_SIZE + _PUT_BODY.size + len(_PUT_TAIL)
 PUT_SESSION_BYTES_MAX: Final = 23
 """Longest session that `encode_put` can pack."""
+PUT_FLAGS_MAX: Final = int(WriteFlags.DOUBTED) - 1
+"""Flags that it can pack: all that the first attempt of a request may have."""
 
 
 def encode_put(
@@ -114,6 +116,7 @@ def encode_put(
     `space` is encoded CBOR already (`cbor.text(name)`), `row` the CBOR of the tuple.
     """
     assert len(session) <= PUT_SESSION_BYTES_MAX
+    assert flags <= PUT_FLAGS_MAX
     size = len(row)
     opening = cbor.head(cbor.MAJOR_BYTES, size)
     label = cbor.MAJOR_BYTES | len(session)
@@ -329,7 +332,7 @@ _WRITE: Final = int(Verb.WRITE)
 _GET: Final = int(Verb.GET)
 _WRITE_SIZE: Final = 10
 _GET_SIZE: Final = 8
-_FLAGS_MAX: Final = 15
+_FLAGS_MAX: Final = 31
 _CONSISTENCIES: Final = (
     Consistency.LINEARIZABLE,
     Consistency.LEASE,

@@ -12,9 +12,15 @@ from typing import Final
 import cbor2
 
 from election.messages import Replica, Term
-from qsync.errors import ForeignCluster, ProtocolError, QsyncError, WrongMembers, WrongVersion
+from qsync.errors import (
+    ForeignCluster,
+    ProtocolError,
+    QsyncError,
+    WrongMembers,
+    WrongVersion,
+    error_of,
+)
 from qsync.wire import cbor, limits, proofs
-from qsync.wire.errors import error_of
 from qsync.wire.frames import LENGTH_SIZE, frame
 
 MAGIC: Final = "qsync"

@@ -46,13 +46,17 @@ class Verb(IntEnum):
 
 
 class WriteFlags(IntFlag):
-    """How a transaction is to be committed. No SYNC and no ASYNC: as its spaces say."""
+    """How a transaction is to be committed. No SYNC and no ASYNC: as its spaces say.
+
+    DOUBTED: another attempt under the number may be done yet, so a refusal must be recorded.
+    """
 
     NONE = 0
     SYNC = 1
     ASYNC = 2
     SUBMIT = 4
     NO_WAIT = 8
+    DOUBTED = 16
 
 
 class Write(NamedTuple):

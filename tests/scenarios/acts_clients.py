@@ -20,6 +20,7 @@ FLAGS = {
     "wait=complete": WriteFlags.NONE,
     "wait=submit": WriteFlags.SUBMIT,
     "wait=none": WriteFlags.NO_WAIT,
+    "doubted": WriteFlags.DOUBTED,
 }
 
 
@@ -28,8 +29,9 @@ def write(stage: Stage, words: list[str]) -> None:
     """write N OPERATION... [with OPTION...]: a client's transaction, and what it is told.
 
     Operations as in `words.operation`. Options: `is_sync`, `wait=submit|none`, `timeout=SECONDS`,
-    `session=NAME/NUMBER` (a retry repeats both), `by=CLIENT`, `read=KEY@SPACE/TERM/INDEX` (it was
-    computed from that tuple, read from a log that had come so far).
+    `session=NAME/NUMBER` (a retry repeats both), `doubted` (another attempt may be done),
+    `by=CLIENT`, `read=KEY@SPACE/TERM/INDEX` (it was computed from that tuple, read from a log that
+    had come so far).
     """
     asked, options = split(words[1:])
     transact(stage, words[0], (" ".join(asked), [said.operation(each) for each in asked]), options)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from qsync.errors import QsyncError
+from qsync.errors import RECORDED, QsyncError
 from qsync.node.answers import Answers
 from qsync.node.connection import Connection, Turn
 from qsync.node.due import Due
@@ -96,6 +96,7 @@ class Desk:
         whose = f"{connection.name}'s " if connection.name else ""
         if isinstance(answer, QsyncError):
             words = f"{answer.outcome.value}, {answer.code}: {answer.message}"
+            words += ", recorded" if answer.details.get(RECORDED) else ""
         else:
             words = read(answer)
         self._actor.stage.say(f"{self._actor.me}: {whose}{called}: {words}")

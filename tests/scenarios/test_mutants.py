@@ -10,6 +10,8 @@ from tests.scenarios.test_scenarios import HERE, perform
 NOTICED = {
     "reads_by_index": "a_follower_reads_only_from_the_log_of_its_leader",
     "refuses_by_head": "a_refusal_does_not_show_pending_data",
+    "records_alone": "a_recorded_refusal_is_told_when_it_is_on_a_quorum",
+    "records_nothing": "a_doubted_refusal_is_recorded_under_its_number",
     "promise_shortened": "a_promise_is_not_shortened_by_new_settings",
     "refused_is_dead": "a_refused_connection_ends_patience_and_no_promise",
     "promise_forgotten": "a_restarted_voter_waits_as_long_as_it_may_have_promised",

@@ -4,10 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
-import cbor2
-
 from election.messages import Index
-from qsync.data import keys, schema, sessions, tuples
+from qsync.data import body, keys, schema, sessions, tuples
 from qsync.data.members import CODEC
 from qsync.data.request import Op, Request
 from qsync.data.schema import Schema
@@ -131,7 +129,10 @@ def describe(entry: Entry, known: Schema | None = None) -> str:
         voters = [f"{r}" if not i else f"{r}'{i}" for r, i in CODEC.decode(entry.body)]
         return f"CONFIG {{{' '.join(voters)}}}"
     if kind is Kind.TXN:
-        found = cbor2.loads(entry.body)[3]
+        session, number, _, found, *_ = body.decode(entry.body)
+        refusal = body.refusal(entry.body)
+        if refusal is not None:
+            return f"refusal of {session_name(session)}/{number}: {refusal.code}"
         effects = [_effect(known, *effect) for effect in found if effect[0] != schema.SCHEMA]
         text = effects[0] if len(effects) == 1 else f"({' '.join(effects)})"
         return text if entry.flags & WAIT_ACK else f"{text} async"
@@ -158,7 +159,7 @@ def sessions_opened(entries: Iterable[Entry]) -> Iterator[bytes]:
     """Their ids, in the order of the log."""
     for entry in entries:
         if entry.kind == Kind.TXN:
-            for number, key, row in cbor2.loads(entry.body)[3]:
+            for number, key, row in body.decode(entry.body)[3]:
                 if number == schema.SESSION and row is not None:
                     yield sessions.name_of(key)
 

@@ -5,13 +5,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
-import cbor2
-
 from election.messages import Index, Replica, Vote
 from qsync.core.inputs import Connected, Input, Written
 from qsync.core.ledger import Ledger
 from qsync.core.messages import Append, Appended, Message
 from qsync.core.ready import Ready, Verdict
+from qsync.data import body
 from qsync.record import WAIT_ACK, Instance
 from qsync.sim import properties
 from qsync.sim.explore.diary import Diary
@@ -154,7 +153,7 @@ class Host:
             sync = bool(entries) and bool(entries[0].flags & WAIT_ACK)
             asked = answers.asked.get(settled.ticket)
             if asked is not None and settled.verdict is Verdict.COMMITTED:
-                session, seq, *_ = cbor2.loads(entries[0].body)
+                session, seq, *_ = body.decode(entries[0].body)
                 properties.own_request(asked, (session, seq))
             answers.tells(ledger, settled, sync=sync)
             self.happened(f"told {settled.verdict.value}")

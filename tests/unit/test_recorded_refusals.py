@@ -1,0 +1,144 @@
+"""A refusal as an entry of the log: what is kept of it, and which refusals take a number."""
+
+import cbor2
+import pytest
+
+from admin.evidence import opening
+from admin.logs import as_members
+from qsync.data import body
+from qsync.data.request import Known, Request
+from qsync.errors import (
+    RECORDED,
+    Damaged,
+    DuplicateKey,
+    NotLeader,
+    Overloaded,
+    ProtocolError,
+    QsyncError,
+    Rebuilding,
+    SessionExpired,
+)
+from tests.unit.book import OPEN, Book, pack, session
+
+ASKED = (b"s" * 23, 7, 3)
+DETAILS: dict[str, object] = {"space": "t", "index": "primary"}
+REFUSED = DuplicateKey("there is a tuple with this key", hint="look", details=DETAILS)
+SESSION = session(2)
+DOUBTED = Request(SESSION, 1, 0, [[1, "t", pack(1)]], doubted=True)
+
+
+@pytest.fixture
+def book() -> Book:
+    book = Book()
+    book.space()
+    book.write(OPEN)
+    return book
+
+
+def recorded(error: QsyncError) -> QsyncError:
+    found = body.refusal(body.encode_refusal(ASKED, error))
+    assert found is not None
+    return found
+
+
+def test_a_recorded_refusal_reads_as_what_it_was_and_says_that_it_is_recorded() -> None:
+    found = recorded(REFUSED)
+    assert isinstance(found, DuplicateKey)
+    assert (found.message, found.hint) == (REFUSED.message, REFUSED.hint)
+    assert found.details == {**DETAILS, RECORDED: True}
+
+
+def test_it_has_no_effects_and_no_results() -> None:
+    text = body.encode_refusal(ASKED, REFUSED)
+    session_, seq, low, effects, *_ = body.decode(text)
+    assert (session_, seq, low, effects) == (*ASKED, [])
+    assert body.results(text) == []
+
+
+def test_a_transaction_records_no_refusal() -> None:
+    assert body.refusal(body.encode(ASKED, [[512, b"k", b"v"]], [])) is None
+
+
+def test_what_is_kept_of_it_is_bounded() -> None:
+    most = body.REFUSAL_TEXT_CHARS_MAX
+    found = recorded(
+        DuplicateKey("m" * 10_000, hint="h" * 10_000, details={"problems": "p" * 10_000})
+    )
+    assert (len(found.message), len(found.hint)) == (most, most)
+    assert found.details == {RECORDED: True}
+    fitting = "p" * (body.REFUSAL_DETAILS_BYTES_MAX - 20)
+    assert (
+        recorded(DuplicateKey("no", details={"problems": fitting})).details["problems"] == fitting
+    )
+
+
+def test_details_that_no_reader_could_take_are_kept_as_text() -> None:
+    found = recorded(DuplicateKey("no", details={"odd": object, "many": [1]}))
+    assert found.details["odd"] == str(object)
+    assert found.details["many"] == "[1]"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [*ASKED, [], [], [23, "m", "h", {}]],
+        [*ASKED, None, None, [23, "m", "h"]],
+        [*ASKED, None, None, [23, "m", "h", {}], "and more"],
+    ],
+)
+def test_what_is_longer_than_a_transaction_and_no_refusal_is_damage(parts: list[object]) -> None:
+    with pytest.raises(Damaged):
+        body.decode_all([cbor2.dumps(parts)])
+
+
+def test_who_knows_of_no_such_entries_finds_no_effects_to_read() -> None:
+    assert cbor2.loads(body.encode_refusal(ASKED, REFUSED))[3] is None
+
+
+def test_in_the_log_it_is_shown_as_a_refusal(book: Book) -> None:
+    shown = as_members(book.entry(body.encode_refusal(ASKED, REFUSED)))
+    assert shown["refused"] == "DUPLICATE_KEY"
+    assert shown["message"] == REFUSED.message
+    assert (shown["seq"], shown["effects"]) == (7, [])
+
+
+def test_checkers_count_it_as_nothing_that_its_request_did() -> None:
+    assert opening.read(body.encode_refusal(ASKED, REFUSED)) is None
+
+
+def test_a_doubted_refusal_takes_the_number_and_is_synchronous(book: Book) -> None:
+    done = book.state.refuse(DOUBTED, REFUSED)
+    assert done.sync
+    assert (done.writes, done.results) == ([], [])
+    entry = book.entry(done.body)
+    book.state.applied(entry.index, entry.term, done)
+    assert book.state.seen(SESSION, 1) == Known(book.last, 1, False)
+    assert book.follower().seen(SESSION, 1) == Known(book.last, 1, False)
+
+
+@pytest.mark.parametrize(
+    "error", [NotLeader(""), Overloaded(""), Rebuilding(""), SessionExpired("")]
+)
+def test_what_is_about_this_moment_or_this_node_is_not_recorded(
+    book: Book, error: QsyncError
+) -> None:
+    with pytest.raises(type(error)):
+        book.state.refuse(DOUBTED, error)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [DOUBTED._replace(doubted=False), DOUBTED._replace(seq=0), DOUBTED._replace(session=b"")],
+)
+def test_a_refusal_of_what_is_not_numbered_or_not_in_doubt_is_not_recorded(
+    book: Book, request_: Request
+) -> None:
+    with pytest.raises(DuplicateKey):
+        book.state.refuse(request_, REFUSED)
+
+
+def test_a_number_that_cannot_be_taken_says_why(book: Book) -> None:
+    with pytest.raises(SessionExpired):
+        book.state.refuse(DOUBTED._replace(session=b"other"), REFUSED)
+    with pytest.raises(ProtocolError):
+        book.state.refuse(DOUBTED._replace(low=2), REFUSED)
