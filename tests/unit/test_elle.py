@@ -58,8 +58,9 @@ CASES: dict[str, tuple[list[str], set[str]]] = {
         {"G-nonadjacent"},
     ),
     "a lost update": (["ok rx ax1", "ok rx ax2", "ok rx12"], {"G-single", "lost-update"}),
-    "it did not see its own append": (["ok ax1 rx", "ok rx1"], {"internal"}),
+    "it did not see its own append": (["ok ax1 rx", "ok rx1"], {"own-append-missing"}),
     "it saw what it was yet to append": (["ok rx1 ax1", "ok rx1"], {"future-read"}),
+    "its appends in another order": (["ok ax1 ax2", "ok ax3", "ok rx213"], {"own-order"}),
     "it saw its list change": (["ok ax1", "ok rx rx1"], {"internal", "G-single"}),
     "two that do not agree on the order": (
         ["ok ax1", "ok ax2", "ok rx12", "ok rx21"],

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from admin.checker.elle.appends import Appends, Read, Step, Transaction
+from admin.checker.elle.appends import Appends, Read, Transaction
 from admin.checker.operation import Frozen, Kind
 from admin.checker.shown import shown
 
@@ -26,6 +26,7 @@ def anomalies_of_reads(appends: Appends) -> Iterator[Anomaly]:
     for read in appends.reads:
         yield from _read(appends, read, faults)
         yield from _intermediate(appends, read)
+    yield from _own_orders(appends)
     yield from _dirty_updates(appends)
     yield from _lost_updates(appends)
 
@@ -34,23 +35,27 @@ def _internal(transaction: Transaction) -> Iterator[Anomaly]:
     """A transaction sees what it did, the same list twice, and nothing that it does later."""
     later = {(step.key, step.value) for step in transaction.steps if step.appends}
     known: dict[Frozen, tuple[Frozen, ...]] = {}
+    own: dict[Frozen, list[Frozen]] = {}
     whole: set[Frozen] = set()
-    for step in transaction.steps:
+    for key, step in ((step.key, step) for step in transaction.steps):
         if step.appends:
-            known[step.key] = (*known.get(step.key, ()), step.value)
-            later.discard((step.key, step.value))
+            known[key] = (*known.get(key, ()), step.value)
+            own.setdefault(key, []).append(step.value)
+            later.discard((key, step.value))
             continue
-        wanted, values = known.get(step.key, ()), step.values
-        seen = values if step.key in whole else values[len(values) - len(wanted) :]
-        if seen != wanted or len(values) < len(wanted):
-            said = f"key {shown(step.key)}: read {shown(list(values))} "
-            said += f"where it had {shown(list(wanted))}"
+        wanted, values = known.get(key, ()), step.values
+        read = f"key {shown(key)}: read {shown(list(values))}"
+        seen = values if key in whole else values[max(0, len(values) - len(wanted)) :]
+        if not set(own.get(key, ())) <= set(values):
+            said = f"{read} after it had appended {shown(own[key])}"
+            yield Anomaly(name="own-append-missing", message=said, transactions=(transaction.at,))
+        elif seen != wanted:
+            said = f"{read} where it had {shown(list(wanted))}"
             yield Anomaly(name="internal", message=said, transactions=(transaction.at,))
-        known[step.key] = values
-        whole.add(step.key)
-        if later and any((step.key, value) in later for value in values):
-            said = f"key {shown(step.key)}: read {shown(list(values))}, "
-            said += "with what it appended only later"
+        known[key] = values
+        whole.add(key)
+        if later and any((key, value) in later for value in values):
+            said = f"{read}, with what it appended only later"
             yield Anomaly(name="future-read", message=said, transactions=(transaction.at,))
 
 
@@ -63,7 +68,7 @@ class _Faults:
 
     def of(self, read: Read) -> Iterator[tuple[str, str, tuple[int, ...]]]:
         """Name, words, and who else is concerned."""
-        if self._appends.agrees(read):
+        if self._appends.begins(read):
             for at, name, said, others in self._known.get(read.key, ()):
                 if at < len(read.values):
                     yield name, said, others
@@ -107,26 +112,53 @@ def _intermediate(appends: Appends, read: Read) -> Iterator[Anomaly]:
     writer = appends.writer.get((read.key, value))
     if writer is None or writer == read.reader:
         return
-    last = [s.value for s in appends.transactions[writer].steps if _on(s, read.key)][-1]
-    if last != value:
+    if appends.own(writer, read.key)[-1] != value:
         said = f"key {shown(read.key)}: read up to {shown(value)}, in the middle of a transaction"
         yield Anomaly(name="G1b", message=said, transactions=(writer, read.reader))
 
 
+def _own_orders(appends: Appends) -> Iterator[Anomaly]:
+    """Lists in which the appends of one transaction do not stand in the order of its steps.
+
+    Adya: versions of an object are in the order in which a transaction wrote them. So the first
+    ones are there, too, unless they were taken back.
+    """
+    told: set[tuple[Frozen, int]] = set()
+    for key, values in appends.seen():
+        parts: dict[int, list[Frozen]] = {}
+        for value in dict.fromkeys(values):
+            writer = appends.writer.get((key, value))
+            if writer is not None:
+                parts.setdefault(writer, []).append(value)
+        for writer, found in parts.items():
+            own = appends.own(writer, key)
+            if writer not in appends.committed:
+                own = [value for value in own if value in found]
+            if found != own[: len(found)] and (key, writer) not in told:
+                told.add((key, writer))
+                said = f"key {shown(key)}: {shown(found)} was read of what one transaction "
+                said += f"appended as {shown(own)}"
+                yield Anomaly(name="own-order", message=said, transactions=(writer,))
+
+
 def _dirty_updates(appends: Appends) -> Iterator[Anomaly]:
     """What was committed on top of what failed."""
-    for key, order in appends.order.items():
+    told: set[tuple[int, int]] = set()
+    for key, values in appends.seen() if appends.failed else ():
         aborted: tuple[int, Frozen] | None = None
-        for value in order:
+        for value in values:
             writer = appends.writer.get((key, value))
             if writer is None:
                 continue
             if _kind(appends, writer) is Kind.FAIL:
                 aborted = (writer, value)
             elif aborted is not None:
+                both = (aborted[0], writer)
                 said = f"key {shown(key)}: {shown(value)} came after {shown(aborted[1])}, "
                 said += "whose append failed"
-                yield Anomaly(name="dirty-update", message=said, transactions=(aborted[0], writer))
+                if both not in told:
+                    told.add(both)
+                    yield Anomaly(name="dirty-update", message=said, transactions=both)
                 aborted = None
 
 
@@ -134,8 +166,7 @@ def _lost_updates(appends: Appends) -> Iterator[Anomaly]:
     """Several that appended to a list after they all had read the same version of it."""
     read_before: dict[tuple[Frozen, tuple[Frozen, ...]], list[int]] = {}
     for read in appends.reads:
-        steps = appends.transactions[read.reader].steps
-        if read.values == read.others and any(_on(step, read.key) for step in steps):
+        if read.values == read.others and appends.own(read.reader, read.key):
             readers = read_before.setdefault((read.key, read.values), [])
             if read.reader not in readers:
                 readers.append(read.reader)
@@ -145,10 +176,6 @@ def _lost_updates(appends: Appends) -> Iterator[Anomaly]:
                 f"key {shown(key)}: all of them read {shown(list(values))} and then appended to it"
             )
             yield Anomaly(name="lost-update", message=said, transactions=tuple(readers))
-
-
-def _on(step: Step, key: Frozen) -> bool:
-    return step.appends and step.key == key
 
 
 def _kind(appends: Appends, at: int) -> Kind:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from admin.checker.elle.graph import Edge, Graph, add_sessions, add_time
+from admin.checker.elle.graph import Edge, Graph, Span, add_sessions, add_time
 from admin.checker.operation import NOBODY, Frozen, Kind, Operation, freeze
 from admin.checker.shown import shown
 
@@ -41,7 +41,7 @@ class Transaction:
 
 
 class Read(NamedTuple):
-    """A read of a committed transaction: all of it, and without what it appended itself before."""
+    """A read of a committed transaction: all of it, and without its own appends at the end."""
 
     reader: int
     key: Frozen
@@ -54,8 +54,8 @@ class Appends:
     """All transactions, with what they say together.
 
     `writer[key, value]` is who appended it; `order[key]` the longest list that was read, by
-    `reader[key]`; `committed` are those that took effect for certain: they said so, or somebody
-    saw it.
+    `reader[key]`, without what failed; `committed` are those that took effect for certain: they
+    said so, or somebody saw it. `failed[key]` are the values whose append failed.
     """
 
     transactions: list[Transaction]
@@ -65,17 +65,32 @@ class Appends:
     order: dict[Frozen, tuple[Frozen, ...]] = field(default_factory=dict)
     reader: dict[Frozen, int] = field(default_factory=dict)
     committed: set[int] = field(default_factory=set)
+    failed: dict[Frozen, set[Frozen]] = field(default_factory=dict)
+
+    def kept(self, key: Frozen, values: tuple[Frozen, ...]) -> tuple[Frozen, ...]:
+        """A list without what failed: that was there and went again, so it has no place in it."""
+        gone = self.failed.get(key)
+        return values if gone is None else tuple(each for each in values if each not in gone)
+
+    def begins(self, read: Read) -> bool:
+        """Whether the longest list of the key begins with just what was read."""
+        return self.order.get(read.key, ())[: len(read.values)] == read.values
 
     def agrees(self, read: Read) -> bool:
-        """Whether the longest list of the key begins with what was read."""
-        return self.order.get(read.key, ())[: len(read.values)] == read.values
+        """Whether it begins with what was read, but for what failed."""
+        values = self.kept(read.key, read.values)
+        return self.order.get(read.key, ())[: len(values)] == values
 
     def seen(self) -> Iterator[tuple[Frozen, tuple[Frozen, ...]]]:
         """Keys and lists that hold everything that was read, most of it once."""
         yield from self.order.items()
         for read in self.reads:
-            if not self.agrees(read):
+            if not self.begins(read):
                 yield read.key, read.values
+
+    def own(self, at: int, key: Frozen) -> list[Frozen]:
+        """What a transaction appended to a list, in order."""
+        return [s.value for s in self.transactions[at].steps if s.appends and s.key == key]
 
     def unread(self) -> dict[Frozen, list[int]]:
         """By key, the committed transactions with an append that nobody read, in any order."""
@@ -108,6 +123,8 @@ def understood(operations: Sequence[Operation]) -> Appends:
                 if (step.key, step.value) in found.writer:
                     found.twice.append((step.key, step.value))
                 found.writer[step.key, step.value] = each.at
+                if each.operation.kind is Kind.FAIL:
+                    found.failed.setdefault(step.key, set()).add(step.value)
         if each.operation.kind is Kind.OK:
             found.committed.add(each.at)
             found.reads += _reads(each)
@@ -118,8 +135,9 @@ def understood(operations: Sequence[Operation]) -> Appends:
 def _order(found: Appends) -> None:
     """Which list of each key is the longest, and whose appends somebody saw."""
     for read in found.reads:
-        if len(read.values) > len(found.order.get(read.key, ())):
-            found.order[read.key] = read.values
+        values = found.kept(read.key, read.values)
+        if len(values) > len(found.order.get(read.key, ())):
+            found.order[read.key] = values
             found.reader[read.key] = read.reader
     for key, values in found.seen():
         for value in values:
@@ -164,14 +182,15 @@ def _values(value: object) -> tuple[Frozen, ...]:
 
 
 def _reads(transaction: Transaction) -> Iterator[Read]:
-    own: dict[Frozen, int] = {}
+    own: dict[Frozen, set[Frozen]] = {}
     for step in transaction.steps:
         if step.appends:
-            own[step.key] = own.get(step.key, 0) + 1
-        else:
-            values = step.values
-            others = values[: max(0, len(values) - own.get(step.key, 0))]
-            yield Read(transaction.at, step.key, values, others)
+            own.setdefault(step.key, set()).add(step.value)
+            continue
+        mine, size = own.get(step.key, ()), len(step.values)
+        while size and step.values[size - 1] in mine:
+            size -= 1
+        yield Read(transaction.at, step.key, step.values, step.values[:size])
 
 
 def dependencies(appends: Appends, asked: Iterable[tuple[int, int, int]] = ()) -> Graph:
@@ -182,16 +201,14 @@ def dependencies(appends: Appends, asked: Iterable[tuple[int, int, int]] = ()) -
         _add_writes(graph, appends, key, order, unread.get(key, []))
     for read in appends.reads:
         _add_read(graph, appends, read, unread.get(read.key, []))
-    sessions: dict[object, list[int]] = {}
+    spans: list[Span] = []
+    sessions: dict[object, list[Span]] = {}
     for each in appends.transactions:
-        if each.at in appends.committed and each.operation.process != NOBODY:
-            sessions.setdefault(each.operation.whose, []).append(each.at)
+        if each.at in appends.committed:
+            spans.append((each.at, each.operation.begun, each.operation.ended))
+            if each.operation.process != NOBODY:
+                sessions.setdefault(each.operation.whose, []).append(spans[-1])
     add_sessions(graph, sessions.values())
-    spans = [
-        (each.at, each.operation.begun, each.operation.ended)
-        for each in appends.transactions
-        if each.at in appends.committed
-    ]
     add_time(graph, spans)
     return graph
 
@@ -220,6 +237,7 @@ def _add_writes(
 def _add_read(graph: Graph, appends: Appends, read: Read, unread: list[int]) -> None:
     order = appends.order.get(read.key, ())
     reader, key, _, others = read
+    others = appends.kept(key, others)
     size = len(others)
     if order[:size] != others:
         return

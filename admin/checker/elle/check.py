@@ -1,13 +1,14 @@
 """The verdict on transactions that append to lists: which anomalies, and what they break."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from admin.checker.elle.anomalies import Anomaly, anomalies_of_reads
 from admin.checker.elle.appends import Appends, dependencies, understood
 from admin.checker.elle.cycles import Cycle, cycles
 from admin.checker.elle.graph import Edge
 from admin.checker.elle.levels import PROHIBITED, Level
-from admin.checker.operation import Operation
+from admin.checker.operation import Kind, Operation
 from admin.checker.shown import shown
 from admin.checker.verdict import Result, Verdict, Violation, conclude
 
@@ -20,6 +21,9 @@ def check_appends(
     A pass says that no anomaly was found in what the reads tell; what nobody read proves nothing.
     """
     known = list(operations)
+    if level == Level.READ_UNCOMMITTED:
+        # Who reads what is not committed yet does not tell that it ever was.
+        known = [replace(e, kind=Kind.FAIL) if e.kind is Kind.INFO else e for e in known]
     appends = understood(known)
     if appends.twice:
         key, value = appends.twice[0]

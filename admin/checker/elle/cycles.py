@@ -9,19 +9,26 @@ from collections import deque
 from collections.abc import Callable, Collection, Container, Iterator
 from dataclasses import dataclass
 
-from admin.checker.elle.graph import FREE, Edge, Graph
+from admin.checker.elle.graph import FREE, Edge, Graph, State
 
 VISITS_MAX = 1_000_000
-"""How many edges are walked in search of one class before no more of its cycles are named."""
+"""How many edges are walked in search of the shortest cycles of one class.
+
+Whether there is a cycle that a level forbids is known before, from components alone; after this
+many one of those is shown that are found at once, long as it may be.
+"""
 
 EXAMPLES_MAX = 8
-"""So many components are searched for each class; one cycle of each is shown."""
+"""So many cycles of each class are shown, of one component each. All components are searched."""
 
 Walk = tuple[int, ...]
 """Numbers along a cycle, without the first one again."""
 
-CLASSES = ("G0", "G1c", "G-single", "G-nonadjacent", "G2-item")
-"""The worst first: what allows one allows all that come after it."""
+GROUPS = (("G0",), ("G1c",), ("G-single", "G-nonadjacent"), ("G2-item",))
+"""Classes, the worst first: what allows one allows all that come after it.
+
+Levels forbid or allow those of a group together, and components tell whether there is one.
+"""
 
 SUFFIXES: dict[str, int] = {"": 0, "-process": Edge.PROCESS, "-realtime": Edge.REALTIME}
 """What is added to a class whose cycles need such edges."""
@@ -42,27 +49,33 @@ class Cycle:
         return [(a, b, int(kind)) for a, b, kind in zip(self.walk, ends, self.arrows, strict=True)]
 
 
-def cycles(graph: Graph) -> Iterator[Cycle]:
-    """Cycles of every class that there is, up to the limits. The plain classes come first."""
+def cycles(graph: Graph, *, visits_max: int = VISITS_MAX) -> Iterator[Cycle]:
+    """Some cycles of every class that there is. The plain classes come first.
+
+    Of every group that a level forbids there is one if the graph has one, or a worse one.
+    """
     found: set[str] = set()
     if not graph.components(FREE | Edge.RW | Edge.PROCESS | Edge.REALTIME):
         return
     for suffix, extra in SUFFIXES.items():
-        every = graph.components(FREE | Edge.RW | extra)
-        fresh = False
-        for name in CLASSES if every else ():
-            if name in found:
-                continue  # with the edges of time it would say less than it says already
-            for walk, masks in _Search(graph, extra).of_class(name, every):
-                if len(set(walk)) < len(walk) and "G-single" in found:
-                    continue  # the same cycle, gone around twice
-                found.add(name)
-                fresh = True
-                yield _cycle(graph, name + suffix, walk, masks)
-        if every and not fresh and not found:
-            # The limits were too low to name a cycle, but there is one.
-            walk, masks = _Search(graph, extra).some(every[0])
-            yield _cycle(graph, CLASSES[-1] + suffix, walk, masks)
+        worse: set[str] = set()
+        for names in GROUPS:
+            worse.update(names)
+            search = _Search(graph, extra, visits_max)
+            every = search.components(names[0])
+            inside = [frozenset(number for number, _ in each) for each in every]
+            for name in names if every else ():
+                if name in found:
+                    continue  # with the edges of time it would say less than it says already
+                for walk, masks in search.of_class(name, inside):
+                    if len(set(walk)) < len(walk) and "G-single" in found:
+                        continue  # the same cycle, gone around twice
+                    found.add(name)
+                    yield _cycle(graph, name + suffix, walk, masks)
+            if every and found.isdisjoint(worse):
+                # The limit was too low to find the shortest of a class, but there is one.
+                found.add(names[-1])
+                yield _cycle(graph, names[-1] + suffix, *search.some(names[0], every[0]))
 
 
 def _cycle(graph: Graph, name: str, walk: Walk, masks: list[int]) -> Cycle:
@@ -78,13 +91,17 @@ Place = tuple[int, bool, bool]
 
 
 class _Search:
-    """The search for cycles of one class, with edges of time or without."""
+    """The search for cycles of one group of classes, with edges of time or without."""
 
-    def __init__(self, graph: Graph, extra: int) -> None:
+    def __init__(self, graph: Graph, extra: int, visits_max: int) -> None:
         self._graph = graph
-        self._extra = extra
         self._free = FREE | extra
-        self._left = VISITS_MAX
+        self._visits_max = self._left = visits_max
+        self._masks: dict[str, int] = {
+            "G0": Edge.WW | extra,
+            "G1c": self._free,
+            "G2-item": self._free | Edge.RW,
+        }
         self._finders: dict[str, Callable[[Collection[int]], Found | None]] = {
             "G0": lambda inside: self._closed_by(inside, Edge.WW, Edge.WW | extra),
             "G1c": lambda inside: self._closed_by(inside, Edge.WR, self._free),
@@ -94,27 +111,54 @@ class _Search:
         }
         self._ranks: list[int] = []
 
+    def components(self, name: str) -> list[frozenset[State]]:
+        """Where there are cycles of the group of a class: each of them has one, none is outside."""
+        plain = self._graph.components(self._masks.get(name, self._free | Edge.RW))
+        if name in self._masks:
+            return [frozenset((number, False) for number in each) for each in plain]
+        # Cerone and Gotsman: what snapshot isolation forbids is a way around on which no rw edge
+        # follows another one.
+        return self._graph.apart(self._free, frozenset().union(*plain))
+
     def of_class(self, name: str, every: list[frozenset[int]]) -> Iterator[Found]:
         """A cycle from each of the first components that have one."""
-        if name in {"G0", "G1c"}:
-            # Without rw edges the components are smaller, and often there is none.
-            mask = (Edge.WW if name == "G0" else FREE) | self._extra
-            every = self._graph.components(mask)
+        self._left, shown = self._visits_max, 0
         if every and name in {"G0", "G1c", "G-single"}:
-            self._ranks = self._graph.ranks(Edge.WW | self._extra if name == "G0" else self._free)
-        for inside in every[:EXAMPLES_MAX]:
+            self._ranks = self._graph.ranks(self._masks.get(name, self._free))
+        for inside in every:
             found = self._finders[name](inside)
             if found is not None:
                 yield found
+                shown += 1
+            if shown == EXAMPLES_MAX or self._left <= 0:
+                return
 
-    def some(self, inside: frozenset[int]) -> Found:
-        """Any cycle of a component."""
-        mask = self._free | Edge.RW
-        self._left = sum(map(len, self._graph.kinds))
-        start, end = next(self._graph.edges(mask, inside))
-        path = self._path(end, start, mask, inside)
-        assert path is not None, "a component has a way back"
-        return (start, *path[:-1]), [mask] * len(path)
+    def some(self, name: str, inside: frozenset[State]) -> Found:
+        """A cycle of a component, whichever is found at once."""
+        first = next(iter(inside))
+        came_from: dict[State, State] = {}
+        todo = deque([first])
+        while first not in came_from:
+            at = todo.popleft()
+            for state in self._steps(name, at):
+                if state in inside and state not in came_from:
+                    came_from[state] = at
+                    todo.append(state)
+        states = [first]
+        while came_from[states[-1]] != first:
+            states.append(came_from[states[-1]])
+        states.reverse()
+        any_ = self._masks.get(name, self._free)
+        masks = [int(Edge.RW) if by_rw else any_ for _, by_rw in states]
+        return (first[0], *(number for number, _ in states[:-1])), masks
+
+    def _steps(self, name: str, state: State) -> Iterator[State]:
+        if name not in self._masks:
+            yield from self._graph.steps(state, self._free)
+            return
+        for end, kinds in self._graph.kinds[state[0]].items():
+            if kinds & self._masks[name]:
+                yield end, False
 
     def _closed_by(self, inside: Collection[int], first: Edge, rest: int) -> Found | None:
         """The shortest cycle of one edge of a kind and a way back by others."""

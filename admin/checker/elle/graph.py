@@ -3,6 +3,9 @@
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import TypeAlias
+
+from admin.checker.operation import FOREVER
 
 
 class Edge(IntEnum):
@@ -22,6 +25,12 @@ class Edge(IntEnum):
 
 FREE = Edge.WW | Edge.WR
 """Dependencies on what was written; the others are on what was not seen yet, or on time."""
+
+Span: TypeAlias = tuple[int, int, int | None]
+"""The number of a transaction, the places of its begin and of its end, if it was answered."""
+
+State: TypeAlias = tuple[int, bool]
+"""A number, and whether it was come to by an rw edge."""
 
 
 @dataclass(slots=True)
@@ -57,26 +66,50 @@ class Graph:
 
     def components(self, mask: int) -> list[frozenset[int]]:
         """The sets of two or more in which each is reached from each, by edges of some kinds."""
-        return list(_Tarjan(self, mask).components())
+        return list(_Tarjan(self._along(mask)).components())
 
     def ranks(self, mask: int) -> list[int]:
         """Numbers that never fall along edges of some kinds."""
-        tarjan = _Tarjan(self, mask)
+        tarjan = _Tarjan(self._along(mask))
         for _ in tarjan.components():
             pass
         return tarjan.ranks
 
+    def apart(self, free: int, numbers: Collection[int]) -> list[frozenset[State]]:
+        """The same of ways on which no rw edge follows another one, between some numbers."""
+        along: list[list[int]] = [[] for _ in range(2 * self.size)]
+        for number in numbers:
+            for end, by_rw in self.steps((number, False), free):
+                if end in numbers:
+                    along[2 * number].append(2 * end + by_rw)
+            along[2 * number + 1] = [each for each in along[2 * number] if not each % 2]
+        return [
+            frozenset((each // 2, each % 2 == 1) for each in found)
+            for found in _Tarjan(along).components()
+        ]
+
+    def steps(self, state: State, free: int) -> Iterator[State]:
+        """Where one may go from a state: along edges that are free, or by rw if not just so."""
+        for end, kinds in self.kinds[state[0]].items():
+            if kinds & free:
+                yield end, False
+            if kinds & Edge.RW and not state[1]:
+                yield end, True
+
+    def _along(self, mask: int) -> list[list[int]]:
+        return [[end for end, kinds in ends.items() if kinds & mask] for ends in self.kinds]
+
 
 class _Tarjan:
-    """Strongly connected components, without recursion."""
+    """Strongly connected components, without recursion; `along[a]` is where a leads."""
 
-    def __init__(self, graph: Graph, mask: int) -> None:
-        self._next = [[end for end, kinds in ends.items() if kinds & mask] for ends in graph.kinds]
+    def __init__(self, along: list[list[int]]) -> None:
+        self._next = along
         self._index: dict[int, int] = {}
         self._low: dict[int, int] = {}
         self._stack: list[int] = []
         self._on_stack: set[int] = set()
-        self.ranks = [0] * graph.size
+        self.ranks = [0] * len(along)
         self._closed = 0
 
     def components(self) -> Iterator[frozenset[int]]:
@@ -122,21 +155,22 @@ class _Tarjan:
         return frozenset(found)
 
 
-def add_sessions(graph: Graph, sessions: Iterable[Iterable[int]]) -> None:
-    """What a process did first comes first."""
+def add_sessions(graph: Graph, sessions: Iterable[Iterable[Span]]) -> None:
+    """What a process did first comes first.
+
+    What nobody answered may happen at any later time, also after what the process did next.
+    """
     for session in sessions:
         before: int | None = None
-        for each in session:
+        for number, _, ended in session:
             if before is not None:
-                graph.add(before, each, Edge.PROCESS, "the same process did it later")
-            before = each
+                graph.add(before, number, Edge.PROCESS, "the same process did it later")
+            if ended is not None and ended < FOREVER:
+                before = number
 
 
-def add_time(graph: Graph, spans: Iterable[tuple[int, int, int | None]]) -> None:
-    """What ended before another began comes first; only edges that no others imply.
-
-    `spans` are number, begin and end.
-    """
+def add_time(graph: Graph, spans: Iterable[Span]) -> None:
+    """What ended before another began comes first; only edges that no others imply."""
     events: list[tuple[int, int, int]] = []
     for number, begun, ended in spans:
         events.append((begun, 0, number))
