@@ -52,7 +52,13 @@ CURES: Mapping[str, Cure] = {
         "The connection broke after sending, or no quorum decided before the deadline.",
         "Do the same again with its token (the command says how; `db.resolve(error.token)`, "
         "`\\retry` in the shell): it is applied at most once and answers with what became of it. "
-        "Without the token it may be done twice. Never count it as not done.",
+        "`qsync resolve TOKEN` (`\\resolve`) tells without doing it: if it was not done, it never "
+        "will be. Without the token it may be done twice. Never count it as not done.",
+    ),
+    "GIVEN_UP": Cure(
+        "Somebody asked what became of the write (`qsync resolve TOKEN`) before any attempt of it "
+        "had been done.",
+        "Nothing was written and nothing will be. Do it anew, without the token, if it is wanted.",
     ),
     "ROLLED_BACK": Cure(
         "The leader rolled its limbo back, or a new leader did not have the transaction.",

@@ -32,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "update": ("cli.commands.data:update", "Change fields of one tuple."),
     "upsert": ("cli.commands.data:upsert", "Change fields, or insert when there is nothing."),
     "delete": ("cli.commands.data:delete", "Remove one tuple by its key."),
+    "resolve": ("cli.commands.data:resolve", "What became of a write, by its token."),
     "promote": ("cli.commands.lead:promote", "Make a node the leader."),
     "demote": ("cli.commands.lead:demote", "Make the leader step down."),
     "clear-synchro-queue": (

@@ -97,6 +97,9 @@ def complain(error: QsyncError, how: Style, args: Sequence[str] = ()) -> None:
     resolving = _resolving(error, args)
     if resolving:
         click.echo(f"  what became of it: {resolving}", err=True)
+    giving_up = _giving_up(error, args)
+    if giving_up:
+        click.echo(f"  the same without doing it: {giving_up}", err=True)
     for place, why in _attempts(error):
         click.echo(f"  {place}: {why}", err=True)
     if error.leader:
@@ -115,6 +118,7 @@ def complain(error: QsyncError, how: Style, args: Sequence[str] = ()) -> None:
         "leader": error.leader,
         "details": error.details,
         **({"resolve": resolving} if resolving else {}),
+        **({"give_up": giving_up} if giving_up else {}),
         "exit": int(exit_of(error)),
     }
     _print_document("error", members)
@@ -129,6 +133,19 @@ def _resolving(error: QsyncError, args: Sequence[str]) -> str:
         at = rest.index("--token")
         del rest[at : at + 2]
     return shlex.join(["qsync", verb, "--token", error.token, *rest])
+
+
+def _giving_up(error: QsyncError, args: Sequence[str]) -> str:
+    """The command that tells what became of a write, and sees that it never is if nobody has."""
+    if not isinstance(error, OutcomeUnknown) or not error.token:
+        return ""
+    where: list[str] = []
+    for at, each in enumerate(args):
+        if each.startswith("--target="):
+            where = [each]
+        elif each in {"--target", "-t"}:
+            where = list(args[at : at + 2])
+    return shlex.join(["qsync", "resolve", error.token, *where])
 
 
 def _attempts(error: QsyncError) -> list[tuple[str, str]]:

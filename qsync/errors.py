@@ -171,6 +171,13 @@ class SessionExpired(QsyncError):
     outcome = Outcome.UNKNOWN
 
 
+class GivenUp(QsyncError):
+    """The request was not done, and somebody gave it up: no late attempt can do it any more."""
+
+    code = "GIVEN_UP"
+    number = 15
+
+
 class NoSuchSpace(QsyncError):
     """There is no space of that name."""
 

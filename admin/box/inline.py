@@ -44,9 +44,15 @@ class Inline(AsyncDatabase):
         """Ask all of them, at most `window` at once; answers in order."""
         return self._client.run_many(asked, window=window, timeout=timeout)
 
-    async def resolve(self, token: str, *, timeout: float | None = None) -> Receipt:  # noqa: ASYNC109 - the caller's word
+    async def resolve(
+        self,
+        token: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - the caller's word
+        again: bool = True,
+    ) -> Receipt:
         """What became of a write whose outcome was unknown, blocking."""
-        return self._client.resolve(token, timeout=timeout)
+        return self._client.resolve(token, timeout=timeout, again=again)
 
 
 class InlinePool:

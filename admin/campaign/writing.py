@@ -16,7 +16,7 @@ from qsync.client.asks import Ask
 from qsync.client.numbering import Token
 from qsync.client.operations import Operation
 from qsync.client.rows import Receipt
-from qsync.errors import Outcome, QsyncError
+from qsync.errors import GivenUp, Outcome, QsyncError
 from qsync.wire.verbs import Write
 
 THINK_S = 0.02
@@ -63,6 +63,7 @@ class Writing:
         self._book = book
         self._seed = seed
         self._gate: trio.Event | None = None
+        self._resolving = False
 
     def close_gate(self) -> None:
         """Nobody begins a write any more."""
@@ -141,12 +142,16 @@ class Writing:
             self.doubts.append(sent)
 
     async def _ask(self, db: AsyncClient, sent: Sent, by: str) -> None:
-        """Asked again by somebody else: until it is answered, and then once more."""
+        """Asked again by somebody else: until it is answered, and then once more.
+
+        Every second time only for the outcome: what nobody has done is given up.
+        """
         before = sent.answers
         self.under_way += 1
         self._book.figures.counts["asked again"] += 1
+        self._resolving = not self._resolving
         try:
-            await self._send(db, sent, by)
+            await self._send(db, sent, by, resolving=self._resolving)
         finally:
             self.under_way -= 1
             if not before:
@@ -154,18 +159,19 @@ class Writing:
         if sent.answers > before:
             self._book.figures.counts["answered twice" if before else "resolved"] += 1
 
-    async def _send(self, db: AsyncClient, sent: Sent, by: str) -> None:
+    async def _send(self, db: AsyncClient, sent: Sent, by: str, *, resolving: bool = False) -> None:
         asked: options.WriteOptions = {"is_sync": sent.is_sync}
         if sent.token:
             asked["token"] = sent.token
         call = replace(options.write(sent.ops, asked), begun=sent.asks.append)
         try:
-            receipt = await db.run(call)
+            receipt = await (db.resolve(sent.token, again=False) if resolving else db.run(call))
         except QsyncError as error:
             sent.named()
+            self._book.figures.counts["given up"] += isinstance(error, GivenUp)
             if error.outcome is Outcome.UNKNOWN:
-                why = f"{error.code}: {error.message}"
-                self._book.unknown(sent.value, sent.token, why, by=by, first=len(sent.asks) == 1)
+                why, first = f"{error.code}: {error.message}", len(sent.asks) == 1 and not resolving
+                self._book.unknown(sent.value, sent.token, why, by=by, first=first)
             else:
                 sent.answers += 1
                 self.refused.append(sent.value)

@@ -9,8 +9,10 @@ import click
 from click.core import ParameterSource
 from typing_extensions import override
 
+from cli.exits import Exit
 from cli.options import json_option, target_option, timeout_option
 from cli.output import document, say, style, value
+from qsync.errors import Outcome, QsyncError
 
 if TYPE_CHECKING:
     from qsync.client.blocking import Client
@@ -286,6 +288,42 @@ def delete(
     """Remove the tuple at KEY."""
     with _connect(target, timeout) as db:
         _tell(db.space(space).delete(key, is_sync=is_sync, token=token))
+
+
+@click.command(epilog="Example: qsync resolve 5f0c...:7; exit 0: it was done, 1: it was not")
+@click.argument("token")
+@_common
+@click.pass_context
+def resolve(ctx: click.Context, *, token: str, target: list[str], timeout: float) -> None:
+    """Say what became of the write of TOKEN, whose outcome was unknown.
+
+    It is not done again. If nobody has done it, it is given up: its number is taken in the log, and
+    no attempt that is still on its way can do it any more.
+    """
+    from qsync.client.numbering import parse_token  # noqa: PLC0415 - only needed here
+
+    parse_token(token)
+    with _connect(target, timeout) as db:
+        try:
+            receipt = db.resolve(token, again=False)
+        except QsyncError as error:
+            if error.outcome is not Outcome.ROLLED_BACK:
+                raise
+            _tell_undone(token, error)
+            ctx.exit(int(Exit.FAILED))
+    if style().as_json:
+        place = {"term": receipt.term, "index": receipt.index, "lsn": receipt.lsn}
+        document("outcome", token=token, outcome="committed", **place, row=receipt.row)
+    else:
+        _tell(receipt)
+
+
+def _tell_undone(token: str, error: QsyncError) -> None:
+    if style().as_json:
+        why = {"code": error.code, "message": error.message}
+        document("outcome", token=token, outcome=error.outcome.value, **why)
+    else:
+        say(f"not done, for certain: {error}")
 
 
 def _connect(target: list[str], timeout: float) -> "Client":

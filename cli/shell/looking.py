@@ -93,7 +93,8 @@ async def transaction(shell: Shell, _rest: str) -> None:
     if txn is not None:
         shell.voices.result(f"open, operations so far: {txn.size}; box.commit() or box.rollback()")
     if shell.box.unknown is not None:
-        shell.voices.result(f"unknown: the write of token {shell.box.unknown}; \\retry asks again")
+        told = f"unknown: the write of token {shell.box.unknown}"
+        shell.voices.result(f"{told}; \\retry asks again, \\resolve without doing it")
     if last is None:
         shell.voices.result("nothing was written yet")
         return

@@ -15,7 +15,8 @@ makes a new line in any case.
   box.ctl.promote()             who leads      what is dangerous asks first
   box.why.waiting()             in numbers     \\why for all of it
 
-  look      \\status  \\limbo  \\why  \\spaces  \\d SPACE  \\tx  \\retry  \\trace  \\explain
+  look      \\status  \\limbo  \\why  \\spaces  \\d SPACE  \\tx  \\trace  \\explain
+  unknown   \\retry [TOKEN]  \\resolve [TOKEN]
   speak to  \\c NODE  \\follow on|off  \\all LUA  \\on NODE LUA  \\watch 2s LUA
   results   \\x  \\set format json  \\o FILE  \\i FILE  \\e
   learn     \\tutorial  \\help TOPIC; \\q leaves

@@ -42,6 +42,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "d": Command(looking.definition, "SPACE"),
     "tx": Command(looking.transaction),
     "retry": Command(steering.retry, "[TOKEN]"),
+    "resolve": Command(steering.resolve, "[TOKEN]"),
     "trace": Command(looking.trace, "[INDEX]"),
     "explain": Command(looking.explain, "[CODE]"),
     "all": Command(looking.everywhere, "LUA"),

@@ -69,9 +69,15 @@ async def set_(shell: Shell, rest: str) -> None:
     shell.box.consistency = settings.consistency
 
 
-async def resolved(box: Box, token: str, *, timeout: float | None = None) -> Receipt:  # noqa: ASYNC109 - the caller's word
+async def resolved(
+    box: Box,
+    token: str,
+    *,
+    timeout: float | None = None,  # noqa: ASYNC109 - the caller's word
+    again: bool = True,
+) -> Receipt:
     """What became of a write of this session; from then on it is its last one."""
-    receipt = await box.data.resolve(token, timeout=timeout)
+    receipt = await box.data.resolve(token, timeout=timeout, again=again)
     box.last = receipt
     if box.unknown == token:
         box.unknown = None
@@ -81,13 +87,25 @@ async def resolved(box: Box, token: str, *, timeout: float | None = None) -> Rec
 async def retry(shell: Shell, rest: str) -> None:
     """Ask what became of the last unknown write. At most once in all it is done.
 
-    Or of a token's. Only this shell has the write; elsewhere repeat it with `--token`.
+    Or of a token's: one from elsewhere, which this shell cannot do, is resolved.
     """
+    await _outcome(shell, rest, again=True)
+
+
+async def resolve(shell: Shell, rest: str) -> None:
+    """Ask what became of the last unknown write, or of a token's, without doing it.
+
+    If nobody has done it, it is given up: no attempt that is still on its way can do it any more.
+    """
+    await _outcome(shell, rest, again=False)
+
+
+async def _outcome(shell: Shell, rest: str, *, again: bool) -> None:
     token = rest or shell.box.unknown
     if token is None:
         shell.voices.result("no write of this shell is unknown")
         return
-    receipt = await resolved(shell.box, token)
+    receipt = await resolved(shell.box, token, again=again)
     shell.voices.result(f"it took effect: term {receipt.term}, index {receipt.index}")
 
 

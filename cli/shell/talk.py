@@ -125,7 +125,8 @@ class Talk(Shell):
         token = error.token if isinstance(error, OutcomeUnknown) else ""
         if token and token == self.box.unknown:
             self.nursery.start_soon(self._follow_up, self.box, token)
-            self.voices.say("  what became of it is told here; \\retry asks at once")
+            self.voices.say("  what became of it is told here; \\retry asks at once,")
+            self.voices.say("  \\resolve too, and sees that it never is if nobody has done it")
         elif isinstance(error, InterruptedUnknown):
             self.voices.say("  it goes on; what becomes of it is told here")
         elif not isinstance(error, Interrupted) and error.details.get("why"):

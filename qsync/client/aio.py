@@ -27,7 +27,6 @@ from qsync.client.patience import FAR
 from qsync.client.reasons import reason
 from qsync.client.rows import Receipt
 from qsync.client.space import WINDOW
-from qsync.errors import OutcomeUnknown
 
 T = TypeVar("T")
 _RECEIVE_BYTES: Final = 256 * 1024
@@ -43,21 +42,23 @@ class AsyncClient(AsyncDatabase):
         self.timeout = timeout
         self._shell = shell
 
-    async def resolve(self, token: str, *, timeout: float | None = None) -> Receipt:  # noqa: ASYNC109 - the caller's word
-        """What became of a write whose outcome was unknown: does it again, at most once in all.
+    async def resolve(
+        self,
+        token: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - the caller's word
+        again: bool = True,
+    ) -> Receipt:
+        """What became of a write whose outcome was unknown: a receipt, or why it was not done.
 
-        Only for writes of this client. From elsewhere, give the token together with the same
-        operation: `space.replace(row, token=token)`.
+        A write of this client is done again, at most once in all. Of one from elsewhere, or without
+        `again`, only the outcome is asked for; where nobody has done it, it is given up (GivenUp):
+        no attempt that is still on its way can do it any more. OutcomeUnknown if nobody can say.
         """
         parsed = parse_token(token)
         now = time.monotonic()
-        ask = self._shell.core.resolve(parsed, now=now, deadline=self._deadline(now, timeout))
-        if ask is None:
-            raise OutcomeUnknown(
-                f"this client does not have the write of token {token}",
-                hint="give the token together with the same operation",
-                details={"token": token},
-            )
+        until = self._deadline(now, timeout)
+        ask = self._shell.core.resolve(parsed, now=now, deadline=until, again=again)
         await self._shell.settle(ask)
         return calls.outcome(ask, calls.read_receipt)
 

@@ -26,7 +26,7 @@ from qsync.client.rows import Key, Receipt
 from qsync.client.schema import Schema
 from qsync.client.space import WINDOW, Space
 from qsync.client.transaction import Transaction
-from qsync.errors import OutcomeUnknown, QsyncError
+from qsync.errors import QsyncError
 from qsync.wire.verbs import Name
 
 T = TypeVar("T")
@@ -121,22 +121,18 @@ class Client(Node):
         """The session in which the next write is numbered; a token begins with it."""
         return self._pump.core.numbering.id.hex()
 
-    def resolve(self, token: str, *, timeout: float | None = None) -> Receipt:
-        """What became of a write whose outcome was unknown: does it again, at most once in all.
+    def resolve(self, token: str, *, timeout: float | None = None, again: bool = True) -> Receipt:
+        """What became of a write whose outcome was unknown: a receipt, or why it was not done.
 
-        Only for writes of this client. From elsewhere, give the token together with the same
-        operation: `space.replace(row, token=token)`.
+        A write of this client is done again, at most once in all. Of one from elsewhere, or without
+        `again`, only the outcome is asked for; where nobody has done it, it is given up (GivenUp):
+        no attempt that is still on its way can do it any more. OutcomeUnknown if nobody can say.
         """
         parsed = parse_token(token)
         with self._lock:
             now = time.monotonic()
-            ask = self._pump.core.resolve(parsed, now=now, deadline=self._deadline(now, timeout))
-            if ask is None:
-                raise OutcomeUnknown(
-                    f"this client does not have the write of token {token}",
-                    hint="give the token together with the same operation",
-                    details={"token": token},
-                )
+            until = self._deadline(now, timeout)
+            ask = self._pump.core.resolve(parsed, now=now, deadline=until, again=again)
             self._pump.until(lambda: ask.settled)
         return calls.outcome(ask, calls.read_receipt)
 

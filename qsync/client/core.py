@@ -85,13 +85,19 @@ class Core:
         ask.doubted = token is not None  # a token says that an attempt exists somewhere
         return self._begin(ask)
 
-    def resolve(self, token: Token, *, now: float, deadline: float) -> Ask | None:
-        """Ask once more for a write of this client; None if it is not kept here."""
-        kept = self.numbering.again(token.seq) if token.session == self.numbering.id else None
-        if kept is None:
-            return None
+    def resolve(self, token: Token, *, now: float, deadline: float, again: bool = True) -> Ask:
+        """Ask for the outcome of a write.
+
+        `again`: do it again if it is kept here. Else, if nobody has done it, it is given up.
+        """
+        own = token.session == self.numbering.id
+        kept = self.numbering.again(token.seq) if own else None
         self._number += 1
-        write = kept._replace(id=self._number, low=self.numbering.low)
+        if kept is not None and again:
+            write = kept._replace(id=self._number, low=self.numbering.low)
+        else:
+            ops = [operations.give_up()]
+            write = Write(self._number, token.session, token.seq, 0, WriteFlags.NONE, ops)
         ask = Ask(Kind.WRITE, write, _encode(write), now=now, deadline=deadline)
         ask.doubted = True
         return self._begin(ask)

@@ -41,8 +41,17 @@ class AsyncDatabase(AsyncNode, ABC):
         """Ask all of them, at most `window` at once; answers in order."""
 
     @abstractmethod
-    async def resolve(self, token: str, *, timeout: float | None = None) -> Receipt:  # noqa: ASYNC109 - the caller's word
-        """What became of a write whose outcome was unknown: does it again, at most once in all."""
+    async def resolve(
+        self,
+        token: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - the caller's word
+        again: bool = True,
+    ) -> Receipt:
+        """What became of a write whose outcome was unknown: does it again, at most once in all.
+
+        Without `again`, or without the write, it is given up if nobody has done it.
+        """
 
     def space(self, name: Name) -> AsyncSpace:
         """A space by name; whether there is one is found out when it is used."""

@@ -55,6 +55,11 @@ def change_settings(settings: Mapping[str, str | None]) -> Operation:
     return [17, dict(settings)]
 
 
+def give_up() -> Operation:
+    """See that the request of this number, if nobody has done it, never takes effect."""
+    return [32]
+
+
 def expire_session(session: bytes) -> Operation:
     """End a session: no request of it takes effect behind this."""
     return [31, session]

@@ -12,6 +12,7 @@ from qsync.errors import (
     ConfigError,
     Conflict,
     DuplicateKey,
+    GivenUp,
     NoSuchIndex,
     NoSuchSpace,
     Overloaded,
@@ -33,6 +34,7 @@ LASTING = (
     ConfigError,
     Conflict,
     DuplicateKey,
+    GivenUp,
     NoSuchIndex,
     NoSuchSpace,
     ProtocolError,
@@ -99,6 +101,8 @@ def refuse(request: Request, error: QsyncError, known: sessions.Table, limits: L
     """
     session, seq, low = request.session, request.seq, request.low
     if not (request.doubted and session and seq and isinstance(error, LASTING)):
+        if isinstance(error, GivenUp):
+            raise ProtocolError("only a numbered write in doubt can be given up")
         raise error
     _check_session(request, known, limits)
     text = body.encode_refusal((session, seq, low), error)
@@ -322,6 +326,11 @@ def _expire_session(draft: Draft, session: object) -> None:
     draft.change_session(name, sessions.key_of(name), None)
 
 
+def _give_up(_draft: Draft) -> None:
+    """Whoever asks for this has a number, not the request: as a refusal it takes the number."""
+    raise GivenUp("it was not done, and its number is taken: no attempt can do it any more")
+
+
 def _session_name(session: object) -> bytes:
     if isinstance(session, bytes) and 0 < len(session) <= SESSION_BYTES_MAX:
         return session
@@ -348,4 +357,5 @@ _OPS: dict[int, tuple[int, _Act]] = {
     Op.REQUIRE_EXISTENCE: (4, _require_existence),
     Op.OPEN_SESSION: (1, _open_session),
     Op.EXPIRE_SESSION: (1, _expire_session),
+    Op.GIVE_UP: (0, _give_up),
 }

@@ -35,6 +35,7 @@ class Op(IntEnum):
     REQUIRE_EXISTENCE = 21
     OPEN_SESSION = 30
     EXPIRE_SESSION = 31
+    GIVE_UP = 32
 
 
 # Requests and executions are made once per write, so they are tuples: a frozen dataclass takes

@@ -12,6 +12,7 @@ import pytest
 import qsync
 from admin import cluster
 from admin.lab import Lab, LabNode
+from qsync.errors import GivenUp
 from tests.live import real
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -59,6 +60,32 @@ def test_an_unknown_write_is_resolved_by_the_command_that_the_error_says(here: L
     assert resolved.returncode == 0, resolved.stderr
     with qsync.connect(here.addresses, timeout=20) as db:
         assert db.space("things").get(1) == [1, "once"]
+
+
+def test_a_token_alone_tells_the_outcome_and_what_was_not_done_never_is(here: Lab) -> None:
+    with qsync.connect(here.addresses, timeout=20) as db:
+        db.space("things").replace([1, "before"])
+        session, paused = db.session, followers(here)
+        for node in paused:
+            here.pause(node)
+        with pytest.raises(qsync.OutcomeUnknown) as caught:
+            db.space("things").replace([1, "pending"], timeout=1.0)
+        for node in paused:
+            here.resume(node)
+        done = run("resolve", caught.value.token, "--target", str(here.dir), "--json")
+        told = json.loads(done.stdout)
+        assert (done.returncode, told["outcome"], told["row"]) == (0, "committed", [1, "pending"])
+        never = f"{session}:99"  # nobody has sent it yet
+        gone = run("resolve", never, "--target", str(here.dir), "--json")
+        told = json.loads(gone.stdout)
+        assert (gone.returncode, told["outcome"], told["code"]) == (1, "rolled_back", "GIVEN_UP")
+        with pytest.raises(GivenUp):
+            db.space("things").replace([1, "late"], token=never)
+        shell = run("shell", str(here.dir), "-e", f"\\resolve {caught.value.token}")
+        assert "it took effect: term" in shell.stdout, shell.stderr
+        assert db.space("things").get(1) == [1, "pending"]
+    nobody = run("resolve", "ab:1", "--target", str(here.dir))
+    assert nobody.returncode == 5, nobody.stderr
 
 
 def test_the_shell_keeps_the_token_and_asks_again(here: Lab) -> None:

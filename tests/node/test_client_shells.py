@@ -16,10 +16,13 @@ from election.messages import Index, Position, Replica, Term
 from qsync.client import load
 from qsync.client.transaction import Transaction
 from qsync.errors import (
+    RECORDED,
     Conflict,
     DuplicateKey,
+    GivenUp,
     NoSuchSpace,
     NotLeader,
+    Outcome,
     OutcomeUnknown,
     QsyncError,
     Unavailable,
@@ -38,14 +41,20 @@ class Store:
         self.done: dict[tuple[bytes, int], int] = {}
         self.index = 0
         self.sessions: list[bytes] = []
+        self.given_up: set[tuple[bytes, int]] = set()
         self.times_applied = 0
         self.late: list[Write] | None = None
         """A list: numbered writes are on their way for as long as one likes, and go there."""
 
     def write(self, write: Write) -> tuple[int, list[bytes | None], bool]:
+        if (write.session, write.seq) in self.given_up:
+            raise GivenUp("it was not done", details={RECORDED: True})
         known = self.done.get((write.session, write.seq)) if write.session else None
         if known is not None:
             return known, [None], True
+        if write.ops == [[32]]:
+            self.given_up.add((write.session, write.seq))
+            return self.write(write)
         results = [self._apply(op) for op in write.ops]
         self.index += 1
         self.times_applied += 1
@@ -296,9 +305,25 @@ def test_an_unknown_outcome_is_resolved_by_its_token() -> None:
         with qsync.connect(server.address) as other:
             again = other.space("s").update(1, [("+", 2, 1)], token=caught.value.token)
             assert again.duplicate
-            with pytest.raises(OutcomeUnknown):
-                other.resolve(caught.value.token)
+            assert other.resolve(caught.value.token).duplicate
         assert db.space("s").get(1) == [1, 1]
+
+
+def test_a_write_that_nobody_did_is_given_up_by_who_has_only_its_token() -> None:
+    with serving() as (server,), qsync.connect(server.address) as db:
+        db.space("s").replace([1, 0])
+        late = server.store.late = []
+        with pytest.raises(OutcomeUnknown) as caught:
+            db.space("s").update(1, [("+", 2, 1)], timeout=0.05)
+        token, server.store.late = caught.value.token, None
+        with qsync.connect(server.address) as other, pytest.raises(GivenUp) as gone:
+            other.resolve(token)
+        assert gone.value.outcome is Outcome.ROLLED_BACK
+        with pytest.raises(GivenUp):
+            server.store.write(late[0])  # it arrives after all
+        with pytest.raises(GivenUp):
+            db.resolve(token)
+        assert db.space("s").get(1) == [1, 0]
 
 
 def test_a_token_is_not_told_as_refused_while_its_first_attempt_is_on_its_way() -> None:

@@ -77,8 +77,10 @@ def operation(word: str) -> list[object]:
 
     `x` and `x=5` put a tuple, `+x=5` inserts it, `-x` deletes it, `x+=5` adds to its value;
     `x==5` and `x?` require that it is so or is there at all, `!x` that it is not there.
-    `*@sync` empties a space.
+    `*@sync` empties a space. `give-up` asks what became of a number, and takes it if it is free.
     """
+    if word == "give-up":
+        return [int(Op.GIVE_UP)]
     if word.startswith("*@"):
         return [int(Op.TRUNCATE), word[2:]]
     found = SPOKEN.fullmatch(word)

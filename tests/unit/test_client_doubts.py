@@ -1,7 +1,10 @@
 """What a client asks, and concludes, of a write of which another attempt may be done."""
 
-from qsync.errors import RECORDED, Conflict, DuplicateKey, Outcome
-from qsync.wire.verbs import WriteFlags
+import pytest
+
+from qsync.client.numbering import parse_token
+from qsync.errors import RECORDED, Conflict, DuplicateKey, GivenUp, Outcome, SessionExpired
+from qsync.wire.verbs import Write, WriteFlags
 from tests.unit.test_client_core import TOKEN, Stage, error_of, write_of
 
 
@@ -29,3 +32,28 @@ def test_a_request_with_a_token_is_in_doubt_from_its_first_attempt_on() -> None:
     assert write.flags & WriteFlags.DOUBTED
     stage.refuse(link, write, DuplicateKey("taken", details={RECORDED: True}))
     assert isinstance(error_of(ask), DuplicateKey)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_without_the_operation_a_token_is_given_up_in_doubt(own: bool) -> None:
+    stage = Stage("a:1")
+    link = stage.opened()
+    lost = stage.put(timeout=1.0)
+    first = write_of(stage.heard(link))
+    stage.pass_time(1.1)
+    token = parse_token(str(error_of(lost).details["token"]) if own else TOKEN)
+    ask = stage.core.resolve(token, now=stage.now, deadline=stage.now + 10, again=False)
+    stage.pass_time(0.2)
+    sent = write_of(stage.heard(link))
+    assert sent == Write(sent.id, *token, 0, WriteFlags.DOUBTED, [[32]], None, 0, [])
+    assert own == (token == (first.session, first.seq))
+    stage.refuse(link, sent, GivenUp("not done", details={RECORDED: True}))
+    assert isinstance(error_of(ask), GivenUp)
+
+
+def test_that_a_session_is_not_known_leaves_what_is_resolved_unknown() -> None:
+    stage = Stage("a:1")
+    link = stage.opened()
+    ask = stage.core.resolve(parse_token(TOKEN), now=stage.now, deadline=stage.now + 10)
+    stage.refuse(link, write_of(stage.heard(link)), SessionExpired("never heard of"))
+    assert error_of(ask).outcome is Outcome.UNKNOWN

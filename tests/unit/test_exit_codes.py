@@ -58,6 +58,18 @@ def test_an_unknown_write_is_told_with_the_command_that_resolves_it(
     assert f"what became of it: {command}" in said.err
     assert "ab:7" in said.err.splitlines()[0]
     assert json.loads(said.out)["resolve"] == command
+    assert "the same without doing it: qsync resolve ab:7\n" in said.err
+    assert json.loads(said.out)["give_up"] == "qsync resolve ab:7"
+
+
+def test_the_command_without_the_operation_asks_the_same_cluster(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    error = errors.OutcomeUnknown("no answer", details={"token": "ab:7"})
+    for args in (["insert", "t", "[1]", "-t", "lab"], ["insert", "--target=lab", "t", "[1]"]):
+        complain(error, Style(as_json=True), args)
+        told = json.loads(capsys.readouterr().out)["give_up"].replace("--target=", "-t ")
+        assert told == "qsync resolve ab:7 -t lab"
 
 
 def test_every_error_of_the_tree_has_a_code() -> None:

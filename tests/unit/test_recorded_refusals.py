@@ -11,6 +11,7 @@ from qsync.errors import (
     RECORDED,
     Damaged,
     DuplicateKey,
+    GivenUp,
     NotLeader,
     Overloaded,
     ProtocolError,
@@ -135,6 +136,11 @@ def test_a_refusal_of_what_is_not_numbered_or_not_in_doubt_is_not_recorded(
 ) -> None:
     with pytest.raises(DuplicateKey):
         book.state.refuse(request_, REFUSED)
+
+
+def test_what_has_no_number_to_take_cannot_be_given_up(book: Book) -> None:
+    with pytest.raises(ProtocolError):
+        book.state.refuse(DOUBTED._replace(doubted=False), GivenUp(""))
 
 
 def test_a_number_that_cannot_be_taken_says_why(book: Book) -> None:

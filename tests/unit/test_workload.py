@@ -40,7 +40,7 @@ class Scripted(Client):
         raise self._ends.pop(0)(self.begin(call, timeout=timeout))
 
     @override
-    def resolve(self, token: str, *, timeout: float | None = None) -> Receipt:
+    def resolve(self, token: str, *, timeout: float | None = None, again: bool = True) -> Receipt:
         self.asked.append(token)
         return Receipt(term=Term(3), index=Index(9), lsn=Lsn(8), acks=2, seconds=0.1)
 
