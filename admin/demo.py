@@ -1,15 +1,13 @@
 """A cluster of real processes loses its leader under load; afterwards everything is checked."""
 
 import contextlib
-import shutil
-import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from admin import cluster, lab, proof, workload
+from admin import cluster, keeping, lab, proof, workload
 from admin.cluster import Survey
 from admin.demo_bundle import Diary
 from admin.evidence.stored import compare_stored
@@ -101,7 +99,7 @@ Watcher = Callable[[Picture], None]
 
 def run(plan: Plan, watch: Watcher) -> Result:
     """Do it all. Raises when the cluster cannot be started or healed."""
-    with _directory(plan.keep) as directory:
+    with keeping.directory(plan.keep, of="demo") as directory:
         options = {"node.events": "true"} if plan.keep is not None else {}
         demo_lab = lab.create(directory / "lab", name="demo", nodes=plan.nodes, options=options)
         try:
@@ -291,18 +289,3 @@ def _row(node: LabNode, found: Survey | None) -> Row:
         confirmed=sample.confirmed,
         lag=cluster.behind(found, sample),
     )
-
-
-@contextlib.contextmanager
-def _directory(keep: Path | None) -> Iterator[Path]:
-    if keep is not None:
-        if keep.exists() and any(keep.iterdir()):
-            raise lab.LabExists(f"{keep} is not empty", hint="--keep wants a new directory")
-        keep.mkdir(parents=True, exist_ok=True)
-        yield keep.absolute()
-        return
-    made = Path(tempfile.mkdtemp(prefix="qsync-demo-"))
-    try:
-        yield made
-    finally:
-        shutil.rmtree(made, ignore_errors=True)

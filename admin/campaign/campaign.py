@@ -1,17 +1,16 @@
 """The whole campaign: a lab, its load, its nemesis, and the verdict."""
 
-import contextlib
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
 import trio
 
-from admin import cluster, lab
+from admin import cluster, keeping, lab
 from admin.campaign import drawing, healing, spaces
 from admin.campaign.book import HISTORY_FILE, Book
 from admin.campaign.drawing import Kind, Strike
@@ -61,7 +60,10 @@ Teller = Callable[[str], None]
 def run(plan: Plan, tell: Teller) -> Result:
     """Do it all. Ends every process it started, also when it is interrupted."""
     began = time.monotonic()
-    with _directory(plan.keep) as directory, Book(directory / HISTORY_FILE) as book:
+    with (
+        keeping.directory(plan.keep, of="campaign") as directory,
+        Book(directory / HISTORY_FILE) as book,
+    ):
         found = lab.create(
             directory / "lab", name="campaign", nodes=plan.nodes, options=OPTIONS, links=True
         )
@@ -175,18 +177,3 @@ class Campaign:
 
 def _told(strike: Strike) -> list[object]:
     return [strike.kind, strike.after, strike.lasts, strike.seed]
-
-
-@contextlib.contextmanager
-def _directory(keep: Path | None) -> Iterator[Path]:
-    if keep is not None:
-        if keep.exists() and any(keep.iterdir()):
-            raise lab.LabExists(f"{keep} is not empty", hint="--keep wants a new directory")
-        keep.mkdir(parents=True, exist_ok=True)
-        yield keep.absolute()
-        return
-    made = Path(tempfile.mkdtemp(prefix="qsync-campaign-"))
-    try:
-        yield made
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
