@@ -63,7 +63,7 @@ class Party(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Greeting:
-    """The acceptor's first words. `empty`: its log has no entries. `term`: the one it is in.
+    """The acceptor's first words. `term`: the one that it is in.
 
     `members`: the replica ids that its configuration lists. `nonce`: never said twice.
     """
@@ -72,7 +72,6 @@ class Greeting:
     instance: str
     replica: Replica
     name: str
-    empty: bool
     term: Term = Term(0)
     versions: tuple[int, ...] = limits.VERSIONS
     features: tuple[str, ...] = ()
@@ -89,7 +88,6 @@ class Hello:
     instance: str | None = None
     replica: int = 0
     name: str = ""
-    empty: bool = False
     epoch: int = 0
     user: str | None = None
     version: int = limits.VERSIONS[-1]
@@ -260,7 +258,7 @@ def encode_greeting(greeting: Greeting) -> bytes:
     """A framed greeting."""
     g = greeting
     values = [list(g.versions), list(g.features), g.cluster, g.instance, g.replica, g.name]
-    return frame(cbor2.dumps([MAGIC, *values, g.empty, g.term, list(g.members), g.nonce]))
+    return frame(cbor2.dumps([MAGIC, *values, g.term, list(g.members), g.nonce]))
 
 
 def decode_greeting(payload: bytes) -> Greeting:
@@ -273,7 +271,7 @@ def encode_hello(hello: Hello, *, greeted: bytes = b"", secret: bytes = b"") -> 
     """A framed hello; that of a peer ends with its proof, which covers what greeted it."""
     h = hello
     values = [h.version, list(h.features), h.party.value, h.cluster, h.instance, h.replica, h.name]
-    said = ["hello", *values, h.empty, h.epoch, h.user]
+    said = ["hello", *values, h.epoch, h.user]
     if h.party is Party.CLIENT:
         return frame(cbor2.dumps(said))
     return frame(proofs.proven(greeted, [*said, list(h.members), h.nonce], secret))
@@ -296,7 +294,6 @@ def decode_hello(payload: bytes) -> Hello:
         instance=fields.text_or_none(limits.NAME_CHARS_MAX),
         replica=fields.uint(limits.REPLICA_MAX),
         name=fields.text(limits.NAME_CHARS_MAX),
-        empty=fields.flag(),
         epoch=fields.uint(),
         user=fields.text_or_none(limits.NAME_CHARS_MAX),
         members=_members(fields),
@@ -325,7 +322,6 @@ def _read_greeting(word: str, fields: cbor.Fields) -> Greeting:
         instance=fields.text(limits.NAME_CHARS_MAX),
         replica=fields.replica(),
         name=fields.text(limits.NAME_CHARS_MAX),
-        empty=fields.flag(),
         term=Term(fields.uint()),
         members=_members(fields),
         nonce=fields.raw(proofs.NONCE_BYTES) if fields.more() else b"",

@@ -31,9 +31,7 @@ from tests.fuzz.hostile import BOMBS, VALUES, bent, dumps, framed, swapped
 from tests.unit.test_peer_messages import answers, append_of
 
 FRAME_BYTES_MAX = 4096
-GREETING = Greeting(
-    cluster="c-1", instance="i-1", replica=Replica(1), name="n1", empty=False, nonce=bytes(32)
-)
+GREETING = Greeting(cluster="c-1", instance="i-1", replica=Replica(1), name="n1", nonce=bytes(32))
 PEER = Hello(
     party=Party.PEER, cluster="c-1", instance="i-2", replica=2, name="n2", epoch=7, nonce=bytes(32)
 )

@@ -177,7 +177,7 @@ def test_nodes_say_that_they_pack_and_an_older_one_is_asked_for_entries(three: l
         assert (answer.first, answer.reached, answer.before) == (1, 3, 0)
         new = list(witnesses.Running(line).stretches(2, 9, 64))
         line.greeting = type(line.greeting)(
-            cluster="", instance="", replica=line.greeting.replica, name="", empty=False
+            cluster="", instance="", replica=line.greeting.replica, name=""
         )
         old = list(witnesses.Running(line).stretches(2, 9, 64))
     rows = packed.join([each.rows for each in new])

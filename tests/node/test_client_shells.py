@@ -136,7 +136,6 @@ class Server:
             instance=f"i{self.replica}",
             replica=Replica(self.replica),
             name="n",
-            empty=False,
         )
         talk = Talk(made, Acceptor(greeting))
         self._clients.append(made)

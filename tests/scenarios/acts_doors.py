@@ -81,7 +81,6 @@ def _server(actor: "Actor", door: Door) -> Server:
         instance=f"uuid-{actor.me}",
         replica=actor.me,
         name=f"n{actor.me}",
-        empty=False,
         nonce=NONCE,
     )
     return Server(

@@ -61,7 +61,6 @@ def dial(stage: Stage, words: list[str]) -> None:
             instance=given.get("as", f"uuid-{found}"),
             replica=Replica(found),
             name=f"n{found}",
-            empty=False,
             members=_members(given.get("b.members", "1,2,3")),
             nonce=NONCE,
             features=(proofs.FEATURE,) if theirs else (),

@@ -110,7 +110,6 @@ class Pretender:
             instance=self.uuid,
             replica=Replica(self.node),
             name=f"n{self.node}",
-            empty=not self.log,
             features=self.features,
         )
         acceptor, frames = Acceptor(greeting), Frames()

@@ -92,9 +92,7 @@ class Stage:
     def accept(self, address: str, *, replica: int = 1, cluster: str = CLUSTER) -> int:
         """The node takes the connection and welcomes the client."""
         link = self.link(address)
-        greeting = Greeting(
-            cluster=cluster, instance="i", replica=Replica(replica), name="n", empty=False
-        )
+        greeting = Greeting(cluster=cluster, instance="i", replica=Replica(replica), name="n")
         self._acceptors[link] = Acceptor(greeting)
         self._frames[link] = Frames()
         self._heard[link] = []
@@ -529,7 +527,7 @@ def test_who_is_shut_out_at_one_door_still_waits_for_the_answer_behind_another()
     stage.refuse(link, first, NotLeader("b leads", leader="b:1"))
     other = stage.link("b:1")
     stage.core.dialled(other, stage.now)
-    greeting = Greeting(cluster=CLUSTER, instance="i", replica=Replica(2), name="n", empty=False)
+    greeting = Greeting(cluster=CLUSTER, instance="i", replica=Replica(2), name="n")
     stage.core.received(other, Acceptor(greeting).refuse(AccessDenied("who?")), stage.now)
     assert isinstance(error_of(asks[0]), AccessDenied)
     assert not asks[1].settled
@@ -873,7 +871,7 @@ def test_access_denied_ends_everything_at_once() -> None:
     ask = stage.get()
     link = stage.link("a:1")
     stage.core.dialled(link, stage.now)
-    greeting = Greeting(cluster=CLUSTER, instance="i", replica=Replica(1), name="n", empty=False)
+    greeting = Greeting(cluster=CLUSTER, instance="i", replica=Replica(1), name="n")
     stage.core.received(link, Acceptor(greeting).refuse(AccessDenied("who?")), stage.now)
     assert isinstance(error_of(ask), AccessDenied)
 
