@@ -12,6 +12,7 @@ from qsync.core import border
 from qsync.node.connection import Connection
 from qsync.node.reactor import Reactor
 from qsync.node.server import Admission, Server
+from qsync.node.system import SYSTEM
 from qsync.wire.frames import LENGTH_SIZE
 from qsync.wire.session import Greeting, Hello, Party, encode_hello
 from tests.scenarios.acts import act
@@ -26,6 +27,7 @@ class Door(Reactor):
     """Keeps what is sent instead of sending it. Its sockets are never connected."""
 
     def __init__(self) -> None:
+        self.effects = SYSTEM
         self.opened: list[Connection] = []
         self.said: list[bytes] = []
 
