@@ -1,7 +1,7 @@
 """What kind of object a history is about, told by its operations or by words."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -79,8 +79,12 @@ def is_list_append(operations: Iterable[Operation]) -> bool:
     return "txn" in fs or singles
 
 
-def kind_of(operations: Iterable[Operation]) -> Kind | None:
-    """The kind of one object, or None if no kind has such operations."""
+def kind_of(operations: Iterable[Operation], beside: Collection[str] = ()) -> Kind | None:
+    """The kind of one object, or None if no kind has such operations.
+
+    `beside`: the operations that the history has on any object. Of one that was only read they
+    tell what it may be, and the answers which of that.
+    """
     known = list(operations)
     fs = {each.f for each in known}
     looks = [each.value for each in known if each.f == "read" and each.value is not None]
@@ -93,6 +97,12 @@ def kind_of(operations: Iterable[Operation]) -> Kind | None:
         counts = numbers and all(isinstance(value, int) for value in looks)
         kind = Kind.COUNTER if counts else Kind.SET
         return kind if fs <= {"add", "read"} else None
+    if fs == {"read"} and "add" in beside:
+        if any(isinstance(value, list) for value in looks):
+            return Kind.SET
+        others = _FS[Kind.REGISTER].intersection(beside) - {"read"}
+        if looks and all(type(value) is int and not (value and others) for value in looks):
+            return Kind.COUNTER
     if fs <= _FS[Kind.REGISTER]:
         return Kind.CAS_REGISTER if fs & {"cas", "cas-unequal"} else Kind.REGISTER
     return None
@@ -100,7 +110,9 @@ def kind_of(operations: Iterable[Operation]) -> Kind | None:
 
 def kinds_of(operations: Iterable[Operation]) -> dict[Frozen, Kind | None]:
     """The kind of each key."""
-    return {key: kind_of(found) for key, found in by_key(operations).items()}
+    known = list(operations)
+    fs = {each.f for each in known}
+    return {key: kind_of(found, fs) for key, found in by_key(known).items()}
 
 
 def model_of(kind: Kind, initial: object = None) -> Model:

@@ -113,6 +113,20 @@ def test_histories_spread_by_key_get_the_verdicts_of_one_process(bundles: list[B
     assert {Result.PASS, Result.FAIL} <= results
 
 
+def test_what_was_only_read_is_of_a_kind_that_the_history_has(tmp_path: Path) -> None:
+    steps = [("add", "a", 3), ("read", "b", []), ("read", "c", 0), ("write", "d", 1)]
+    rows = [
+        {"index": at, "time": at, "process": 1, "type": type_, "f": f, "key": key, "value": value}
+        for number, (f, key, value) in enumerate(steps)
+        for at, type_ in ((2 * number, "invoke"), (2 * number + 1, "ok"))
+    ]
+    bundle = write(tmp_path, Manifest(run_id="only-read", source="test"), {"ops": rows})
+    assert {each.result for each in _spread(bundle).verdicts} <= {Result.PASS, Result.SKIPPED}
+    rows[5]["value"] = 1
+    bundle = write(tmp_path / "wrong", bundle.manifest, {"ops": rows})
+    assert Result.FAIL in {each.result for each in _spread(bundle).verdicts}
+
+
 def test_the_log_settles_what_nobody_heard_of(bundles: list[Bundle], tmp_path: Path) -> None:
     unknown = applied = 0
     for bundle in [*bundles, *(_unheard(each, tmp_path) for each in bundles[::2])]:
@@ -165,7 +179,8 @@ def _spread(bundle: Bundle) -> Told:
     numbers = pa.RecordBatch.from_pydict({"id": [0]})
     rows = list(spread([bundle.path], {name: known}, fates, 3)(iter([numbers])))
     sessioned = frozenset({name} if known.sessioned else ())
-    judged = judge_partition(Terms(), sessioned)(iter(rows))
+    fs = {name: frozenset(known.fs)}
+    judged = judge_partition(Terms(), sessioned, fs)(iter(rows))
     told = sessions(judged) if sessioned else judged
     packed = [each for batch in told for each in batch.column("said").to_pylist()]
     return together([Told.unpacked(each) for each in packed])

@@ -218,6 +218,31 @@ def test_objects_of_every_kind_are_recognised_in_our_own_histories(tmp_path: Pat
         assert judged(written.our_lines([*operations, wrong]), tmp_path).result is Result.FAIL
 
 
+@pytest.mark.parametrize(
+    ("others", "answer", "wanted"),
+    [
+        ([("add", 3)], [], Result.PASS),
+        ([("add", "a")], [], Result.PASS),
+        ([("add", "a")], ["b"], Result.FAIL),
+        ([("add", 3)], 0, Result.PASS),
+        ([("add", 3)], 1, Result.FAIL),
+        ([("add", 3), ("write", 1)], 0, Result.PASS),
+        ([("add", 3), ("write", 1)], 1, Result.FAIL),
+        ([("write", 1)], 0, Result.FAIL),
+        ([("write", 1)], None, Result.PASS),
+    ],
+)
+def test_what_was_only_read_is_of_a_kind_that_the_history_has(
+    others: list[tuple[str, object]], answer: object, wanted: Result, tmp_path: Path
+) -> None:
+    """A set or a counter to which nobody added anything is empty, and not a register."""
+    done = [
+        Operation(number=2 * at, process=1, f=f, value=v, begun=2 * at, ended=2 * at + 1, key=f)
+        for at, (f, v) in enumerate([*others, ("read", answer)])
+    ]
+    assert judged(written.our_lines(done), tmp_path).result is wanted
+
+
 def test_transactions_are_recognised_and_judged(tmp_path: Path) -> None:
     def made(at: int, *steps: list[object]) -> Operation:
         return Operation(

@@ -83,7 +83,9 @@ def judge_histories(
     boxes = session.range(0, len(own), 1, len(own)).mapInArrow(
         spread(own, outlined, decided, partitions), BOX_DDL
     )
-    judged = boxes.repartition(partitions, "box").mapInArrow(judge_partition(terms, sessioned), DDL)
+    fs = {run: frozenset(each.fs) for run, each in outlined.items()}
+    judge = judge_partition(terms, sessioned, fs)
+    judged = boxes.repartition(partitions, "box").mapInArrow(judge, DDL)
     if sessioned:
         judged = judged.repartition(partitions, "run_id", "session").mapInArrow(sessions, DDL)
     found: dict[str, list[Told]] = defaultdict(list)

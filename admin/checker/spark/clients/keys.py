@@ -2,7 +2,7 @@
 
 import json
 import pickle  # noqa: TID251 - between tasks of one Spark job, as Spark itself does
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from admin.checker.elle import Level
@@ -46,9 +46,9 @@ class Told:
         return found
 
 
-def judge_key(operations: Sequence[Operation], terms: Terms) -> Told:
-    """All that can be said of one key by itself."""
-    kind = terms.hints.kind or kind_of(operations)
+def judge_key(operations: Sequence[Operation], terms: Terms, beside: Collection[str] = ()) -> Told:
+    """All that can be said of one key by itself; `beside`: operations on any key of its history."""
+    kind = terms.hints.kind or kind_of(operations, beside)
     if kind is None:
         fs = ", ".join(sorted({each.f for each in operations}))
         note = f"{OF_NO_KIND}{fs} (key {shown(operations[0].key)})"

@@ -1,7 +1,7 @@
 """A partition of keys judged: all registers at once first, then key by key what that left open."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -30,18 +30,24 @@ from admin.checker.verdict import Verdict, conclude, skipped
 READS = ("read", "get")
 
 
-def judge_partition(terms: Terms, sessioned: frozenset[str]) -> Callable[[Batches], Batches]:
+Fs = Mapping[str, frozenset[str]]
+"""By run, the operations that its history has."""
+
+
+def judge_partition(
+    terms: Terms, sessioned: frozenset[str], fs: Fs
+) -> Callable[[Batches], Batches]:
     """For boxes of operations, keys whole. Of `sessioned` runs reads that name theirs go on."""
 
     def run(batches: Batches) -> Batches:
         for table in unboxed(batches):
-            for found in _judged(table, terms, sessioned):
+            for found in _judged(table, terms, sessioned, fs):
                 yield from found.to_batches()
 
     return run
 
 
-def _judged(table: pa.Table, terms: Terms, sessioned: frozenset[str]) -> Iterator[pa.Table]:
+def _judged(table: pa.Table, terms: Terms, sessioned: frozenset[str], fs: Fs) -> Iterator[pa.Table]:
     names = pc.binary_join_element_wise(
         table.column("run_id"), pc.fill_null(table.column("part"), ""), "\n"
     )
@@ -66,7 +72,7 @@ def _judged(table: pa.Table, terms: Terms, sessioned: frozenset[str]) -> Iterato
         if appends[at]:
             yield _said([(runs[at], judge_appends(operations, terms))])
             continue
-        yield _said([(runs[at], judge_key(operations, terms))])
+        yield _said([(runs[at], judge_key(operations, terms, fs[runs[at]]))])
         if runs[at] in sessioned:
             yield _exactly_dated(rows, operations)
 

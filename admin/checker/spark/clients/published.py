@@ -32,6 +32,14 @@ class File:
     some: Operation | None
 
 
+@dataclass(frozen=True, slots=True)
+class Object:
+    """The operations on one key, and what operations the file has at all."""
+
+    operations: list[Operation]
+    beside: frozenset[str]
+
+
 def compare_all(
     listed: Sequence[Labelled],
     *,
@@ -50,7 +58,7 @@ def compare_all(
         for each in batches:
             for row in each.to_pylist():
                 said = pickle.loads(row["said"])  # noqa: S301 - of our own tasks
-                if isinstance(said, list):
+                if isinstance(said, Object):
                     said = _judged(listed[row["file"]], said)
                 yield from _batches(row["file"], [(row["part"], said)])
 
@@ -85,12 +93,14 @@ def _opened(labelled: Labelled) -> Iterator[tuple[int, object]]:
         yield 0, unreadable(labelled, error)
         return
     yield 0, File(history.format, next(iter((*happened(operations), *operations)), None))
-    yield from enumerate(by_key(operations).values(), start=1)
+    beside = frozenset(each.f for each in operations)
+    for part, found in enumerate(by_key(operations).values(), start=1):
+        yield part, Object(found, beside)
 
 
-def _judged(labelled: Labelled, operations: list[Operation]) -> Told | Compared:
+def _judged(labelled: Labelled, found: Object) -> Told | Compared:
     try:
-        return judge_key(operations, Terms(hints(labelled.format)))
+        return judge_key(found.operations, Terms(hints(labelled.format)), found.beside)
     except (TypeError, ValueError) as error:
         return unreadable(labelled, error)
 
