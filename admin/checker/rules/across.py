@@ -70,6 +70,7 @@ def one_leader(run: Run) -> Finding:
         if kind == PROMOTE
     ]
     claims += [(s.term, s.node, partial(_one, s)) for s in run.status if s.role == "leader"]
+    claims += [(s.term, s.leader, partial(_one, s)) for s in run.status if s.leader]
     claims += [(e.term, e.node, partial(_one, e)) for e in run.events if e.name == "leads"]
     for term, leader, shows in claims:
         found.facts += 1

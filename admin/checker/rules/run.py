@@ -115,6 +115,7 @@ class Status:
     limbo_len: int | None
     crc: int | None
     quorum: int | None = None
+    leader: int | None = None
 
     @property
     def whose(self) -> Whose:
@@ -278,6 +279,7 @@ def _status(row: Mapping[str, object]) -> Status:
         limbo_len=_known(row, "limbo_len"),
         crc=_known(row, "crc"),
         quorum=_known(row, "quorum"),
+        leader=_known(row, "leader"),
     )
 
 

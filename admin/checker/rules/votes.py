@@ -1,9 +1,14 @@
 """A vote is on the disk before it is told, and whoever leads has the votes of a majority."""
 
+from dataclasses import dataclass, field
+
+from admin.checker.exhibit import Exhibit
 from admin.checker.rules.rule import Finding, Rule
-from admin.checker.rules.run import Event, Run, Whose
+from admin.checker.rules.run import PROMOTE, Event, Run, Whose
 
 DURABLE, SUFFICE = "vote-durable", "votes-suffice"
+ELECTIONS = ("ballot", "vote", "leads")
+"""Events that tell who votes for whom, and who leads."""
 
 
 def durable(run: Run) -> Finding:
@@ -50,7 +55,64 @@ def suffice(run: Run) -> Finding:
             )
             rows = [*(vote.shows() for vote in have.values()), each.shows()]
             found.broken(SUFFICE, message, rows, node=each.node, term=each.term)
+    if not found.lacks:
+        _promoted(run, found)
     return found
+
+
+@dataclass(slots=True)
+class Elections:
+    """What events tell of elections, and how far they reach.
+
+    `leads`: terms and who led them. `since`: by node the first term of which its events know.
+    `term`, `index`: the highest of which there is any event, and of a `durable` one.
+    """
+
+    leads: set[tuple[int, int]] = field(default_factory=set)
+    since: dict[int, int] = field(default_factory=dict)
+    term: int = 0
+    index: int = 0
+
+    def take(self, event: Event) -> None:
+        """One more event."""
+        self.term = max(self.term, event.term)
+        if event.name == "leads":
+            self.leads.add((event.term, event.node))
+        if event.name in ELECTIONS:
+            self.since[event.node] = min(event.term, self.since.get(event.node, event.term))
+        elif event.name == "durable":
+            self.index = max(self.index, event.index)
+
+    def covers(self, term: int, node: int, index: int) -> bool:
+        """Whether there would be an event if a node led a term, with its PROMOTE at an index.
+
+        If something is known of an earlier term, also of that node, and of a later moment.
+        """
+        known = any(each < term for each, _ in self.leads) and self.since.get(node, term) < term
+        return known and (term <= self.term or index <= self.index)
+
+
+def unelected(term: int, node: int) -> str:
+    """What is wrong with a PROMOTE of somebody who does not lead."""
+    return f"node {node} wrote a PROMOTE of term {term}, and no event says that it leads"
+
+
+def _promoted(run: Run, found: Finding) -> None:
+    """Whoever wrote a PROMOTE leads that term, as far as events are there that would say so."""
+    told = Elections()
+    for each in run.events:
+        told.take(each)
+    written: dict[tuple[int, int], tuple[int, Exhibit]] = {}
+    for log in run.logs.values():
+        for place, kind in enumerate(log.kind):
+            who = (log.term[place], log.origin[place])
+            if kind == PROMOTE and (who not in written or log.index[place] < written[who][0]):
+                written[who] = (log.index[place], log.shows(place)[0])
+    for (term, node), (index, row) in sorted(written.items()):
+        if told.covers(term, node, index):
+            found.facts += 1
+            if (term, node) not in told.leads:
+                found.broken(SUFFICE, unelected(term, node), (row,), node=node, term=term)
 
 
 def _lacks(run: Run) -> str:

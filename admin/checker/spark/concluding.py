@@ -8,6 +8,7 @@ from admin.checker.rules import gaps
 from admin.checker.rules.across import ONE_LOG
 from admin.checker.rules.catalogue import RULES
 from admin.checker.rules.rule import Breach, Finding
+from admin.checker.rules.votes import SUFFICE, Elections, unelected
 from admin.checker.spark.columns import Whose
 from admin.checker.spark.found import (
     BREACH,
@@ -78,6 +79,7 @@ def conclude(
     _claims(own, run)
     _leaders(own, run, places)
     _kept(own, manifest, given)
+    _elected(own, manifest)
     if not _events(own, "durable"):
         _quorum(own, manifest)
     found = {rule.id: Finding() for rule in RULES}
@@ -169,6 +171,25 @@ def _kept(own: Brought, manifest: Manifest, given: Given) -> None:
             if lasts.get(log, 0) < upto:
                 text = f"node {log[1]} had confirmed {upto}, its log ends before"
                 own.breach(run, "confirmed-kept", text, node=log[1], index=upto)
+
+
+def _elected(own: Brought, manifest: Manifest) -> None:
+    """Whoever wrote a PROMOTE leads that term."""
+    told = Elections(
+        leads={(each.term, each.node) for each in own.rows["led"]},
+        since={each.node: each.term for each in own.rows["since"]},
+        term=max((each.term for each in own.rows["events"]), default=0),
+        index=max((e.index for e in own.rows["events"] if e.invariant == "durable"), default=0),
+    )
+    first: dict[tuple[int, int], int] = {}
+    for each in own.rows[PROMOTED] if manifest.voters else ():
+        who = (each.term, each.amount)
+        first[who] = min(each.index, first.get(who, each.index))
+    for (term, node), index in first.items():
+        if told.covers(term, node, index):
+            own.facts(manifest.run_id, SUFFICE, 1)
+            if (term, node) not in told.leads:
+                own.breach(manifest.run_id, SUFFICE, unelected(term, node), node=node, term=term)
 
 
 def _quorum(own: Brought, manifest: Manifest) -> None:

@@ -37,6 +37,7 @@ def elections(tables: Tables) -> "DataFrame":
         """
         with claims as (
             select run_id, term, node from {status} where role = 'leader'
+            union all select run_id, term, leader from {status} where leader != 0
             union all select run_id, term, node from {events} where name = 'leads'),
         votes as (
             select run_id, node, term, count(distinct peer) n, count(*) rows from {events}
@@ -47,6 +48,10 @@ def elections(tables: Tables) -> "DataFrame":
             window w as (partition by run_id, node, generation order by number))
         select run_id, 'claim' what, 'one-leader' invariant, node, 0L generation, 0L `index`,
                term, count(*) amount, '' message from claims group by run_id, node, term
+        union all select run_id, 'led', '', node, 0L, 0L, term, 0L, '' from {events}
+        where name = 'leads' group by run_id, node, term
+        union all select run_id, 'since', '', node, 0L, 0L, min(term), 0L, '' from {events}
+        group by run_id, node
         union all select run_id, 'facts', 'one-vote', 0L, 0L, 0L, 0L, sum(rows), '' from votes
         group by run_id
         union all select run_id, 'breach', 'one-vote', node, 0L, 0L, term, 0L,

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
-from admin.checker.spark.arrays import among, words
+from admin.checker.rules.votes import ELECTIONS
+from admin.checker.spark.arrays import among, numbers, words
 from admin.checker.spark.found import Found
 from admin.checker.spark.reading import TASK_BYTES, TASKS_MAX, Chunk, chunks, read, spread
 from admin.checker.spark.scanning import Batches
@@ -25,7 +25,6 @@ from admin.evidence.tables import RUN, TABLES
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-ELECTIONS = ("ballot", "vote", "leads")
 _ELECTED = (RUN, "node", "generation", "number", "time_mono", "name", "term", "peer")
 """What is looked at of them."""
 _BUNDLES = "bundles"
@@ -60,14 +59,17 @@ def bundles(table: "DataFrame") -> list[Path]:
 
 
 def named(tables: "Mapping[str, DataFrame]") -> "DataFrame":
-    """Which names there are among the events, and how often."""
+    """Which names there are among the events, how often, and how far those reach."""
     parts = _events(tables)
 
     def look(chunk: Chunk) -> Iterator[Found]:
-        codes, texts = words(read(chunk, ("name",)), "name")
-        count = np.bincount(codes, minlength=len(texts)).tolist()
-        for name, amount in zip(texts, count, strict=True):
-            yield Found(chunk.run_id, "events", name, amount=amount)
+        table = read(chunk, ("name", "index", "term"))
+        codes, texts = words(table, "name")
+        index, term = numbers(table, "index"), numbers(table, "term")
+        for code, name in enumerate(texts):
+            mine = codes == code
+            last, newest = (int(each[mine].max(initial=0)) for each in (index, term))
+            yield Found(chunk.run_id, "events", name, 0, 0, last, newest, int(mine.sum()))
 
     sizes = [each.size for each in parts]
     return spread(tables["events"].sparkSession, parts, sizes, look)
@@ -97,8 +99,8 @@ def _in_python(session: "SparkSession", table: str, paths: Sequence[Path]) -> "D
             for number in each.column(0).to_pylist():
                 yield from reader.read(parts[number])
 
-    numbers = session.range(0, len(parts), 1, len(parts))
-    return numbers.mapInArrow(read, _ddl(table))
+    places = session.range(0, len(parts), 1, len(parts))
+    return places.mapInArrow(read, _ddl(table))
 
 
 def _elections(session: "SparkSession", paths: Sequence[Path]) -> "DataFrame":
@@ -124,8 +126,8 @@ def _elections(session: "SparkSession", paths: Sequence[Path]) -> "DataFrame":
                 ).to_batches()
 
     tasks = min(sum(each.size for each in parts) // TASK_BYTES + 1, len(parts), TASKS_MAX)
-    numbers = session.range(0, len(parts), 1, max(tasks, 1))
-    return numbers.mapInArrow(read_some, _ddl("events"))
+    places = session.range(0, len(parts), 1, max(tasks, 1))
+    return places.mapInArrow(read_some, _ddl("events"))
 
 
 def _read(session: "SparkSession", table: str, path: Path) -> "DataFrame":

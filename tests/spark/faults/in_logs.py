@@ -276,7 +276,7 @@ def tail_not_cut(case: Case) -> None:
         case.append("TXN", [3])
 
 
-@plants("leader-complete", "confirmed-agree", "confirmed-kept")
+@plants("leader-complete", "confirmed-agree", "confirmed-kept", "votes-suffice")
 def leader_without_what_was_confirmed(case: Case) -> None:
     """A leader lacks what was confirmed in an earlier term"""
     receipts = {row["log_index"] for row in case.receipts()}

@@ -41,6 +41,16 @@ def elected_by_too_few(case: Case) -> None:
     )
 
 
+@plants("votes-suffice")
+def promoted_without_an_election(case: Case) -> None:
+    """A PROMOTE stands in all logs of a term in which nobody voted and nobody led"""
+    row = case.events("leads")[-1]
+    if row["term"] == case.events("leads")[0]["term"]:
+        raise Lacks
+    gone = {"vote", "leads", "ballot"}
+    case.drop("events", lambda e: e["name"] in gone and e["term"] == row["term"])
+
+
 @plants("ack-durable")
 def acked_before_the_disk(case: Case) -> None:
     """A node acks what it has only in memory"""
@@ -79,6 +89,13 @@ def acked_by_too_few(case: Case) -> None:
 def second_leader(case: Case) -> None:
     """Two nodes say that they lead the same term"""
     case.sample(case.follower, role="leader")
+
+
+@plants("one-leader")
+def follows_a_stranger(case: Case) -> None:
+    """A follower takes somebody for the leader of a term who is not"""
+    other = next(each for each in case.nodes if each not in {case.leader, case.follower})
+    case.sample(case.follower, leader=other)
 
 
 @plants("one-leader", "one-writable", "comes-to-rest")
@@ -132,7 +149,7 @@ def _life_at(case: Case, row: Row, time: int) -> bool:
 def term_goes_back(case: Case) -> None:
     """The term of a running node goes back, below what its disk has"""
     node = case.follower
-    case.sample(node, term=num(case.samples(node)[-1], "term") - 1)
+    case.sample(node, term=num(case.samples(node)[-1], "term") - 1, leader=None)
 
 
 @plants("status-monotone")
@@ -151,7 +168,8 @@ def term_lost_in_a_restart(case: Case) -> None:
     """A node starts in an older term than its disk had: its vote is lost"""
     node = case.follower
     last = case.samples(node)[-1]
-    case.sample(node, term=num(last, "term") - 1, life=num(last, "life") + 1)
+    older = num(last, "term") - 1
+    case.sample(node, term=older, life=num(last, "life") + 1, leader=None)
 
 
 @plants("lives-forward")
