@@ -5,19 +5,16 @@ import errno
 import os
 import select
 import socket
-import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
-from qsync.client import targets
 from qsync.client.core import Core
 from qsync.client.effects import Close, Dial, Send
 from qsync.client.patience import FAR
 from qsync.client.reasons import reason
+from qsync.client.system import SYSTEM, Door, Socket, System
 
 _RECEIVE_BYTES: Final = 256 * 1024
-Door = tuple[int, Any]
-"""Family and address of a socket."""
 _UNDER_WAY: Final = (0, errno.EINPROGRESS)
 _GONE: Final = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
@@ -25,10 +22,11 @@ _GONE: Final = select.POLLHUP | select.POLLERR | select.POLLNVAL
 class Pump:
     """Does what the core asks for, and tells it what happened."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, system: System = SYSTEM) -> None:
         self.core = core
-        self._poll = select.poll()
-        self._sockets: dict[int, socket.socket] = {}
+        self._system = system
+        self._poll = system.poll()
+        self._sockets: dict[int, Socket] = {}
         self._links: dict[int, int] = {}
         self._unsent: dict[int, bytearray] = {}
         self._dialling: dict[int, list[Door]] = {}
@@ -39,13 +37,24 @@ class Pump:
             self._perform()
             if done():
                 return
-            self._receive()
-            self.core.tick(time.monotonic())
+            wake_at = self.core.wake_at()
+            self._receive(None if wake_at == FAR else max(0.0, wake_at - self._now()) * 1000)
+            self.core.tick(self._now())
+
+    def turn(self) -> None:
+        """Whatever can be done without waiting."""
+        self._perform()
+        self._receive(0.0)
+        self.core.tick(self._now())
+        self._perform()
 
     def close(self) -> None:
         """Goodbye."""
         self.core.close()
         self._perform()
+
+    def _now(self) -> float:
+        return self._system.now()
 
     def _perform(self) -> None:
         while effects := self.core.ready().effects:
@@ -60,9 +69,9 @@ class Pump:
 
     def _dial(self, link: int, address: str) -> None:
         try:
-            self._dialling[link] = resolved(address)
+            self._dialling[link] = self._system.resolved(address)
         except OSError as error:
-            self.core.lost(link, reason(error), time.monotonic())
+            self.core.lost(link, reason(error), self._now())
         else:
             self._dial_next(link, None)
 
@@ -72,7 +81,7 @@ class Pump:
         while doors:
             family, where = doors.pop(0)
             try:
-                made = socket.socket(family, socket.SOCK_STREAM)
+                made = self._system.socket(family)
             except OSError as found:
                 error = found
                 continue
@@ -82,12 +91,12 @@ class Pump:
             if code in _UNDER_WAY:
                 self._sockets[link] = made
                 self._links[made.fileno()] = link
-                self._poll.register(made, select.POLLOUT)
+                self._poll.register(made.fileno(), select.POLLOUT)
                 return
             made.close()
             error = OSError(code, os.strerror(code))
         del self._dialling[link]
-        self.core.lost(link, reason(error or OSError("no such host")), time.monotonic())
+        self.core.lost(link, reason(error or OSError("no such host")), self._now())
 
     def _connected(self, link: int) -> None:
         made = self._sockets[link]
@@ -99,8 +108,8 @@ class Pump:
             self._dial_next(link, OSError(code, os.strerror(code)))
         else:
             del self._dialling[link]
-            self._poll.modify(made, select.POLLIN)
-            self.core.dialled(link, time.monotonic())
+            self._poll.modify(made.fileno(), select.POLLIN)
+            self.core.dialled(link, self._now())
 
     def _send(self, link: int, data: bytes) -> None:
         unsent = self._unsent.get(link)
@@ -119,11 +128,9 @@ class Pump:
             return
         if sent < len(data):
             self._unsent[link] = bytearray(data[sent:])
-            self._poll.modify(made, select.POLLIN | select.POLLOUT)
+            self._poll.modify(made.fileno(), select.POLLIN | select.POLLOUT)
 
-    def _receive(self) -> None:
-        wake_at = self.core.wake_at()
-        wait = None if wake_at == FAR else max(0.0, wake_at - time.monotonic()) * 1000
+    def _receive(self, wait: float | None) -> None:
         for fileno, events in self._poll.poll(wait):
             link = self._links.get(fileno, 0)
             if link in self._dialling:
@@ -143,7 +150,7 @@ class Pump:
             self._fail(link, error)
             return
         if data:
-            self.core.received(link, data, time.monotonic())
+            self.core.received(link, data, self._now())
         else:
             self._fail(link, ConnectionError("it hung up"))
 
@@ -159,11 +166,11 @@ class Pump:
         del unsent[:sent]
         if not unsent:
             del self._unsent[link]
-            self._poll.modify(made, select.POLLIN)
+            self._poll.modify(made.fileno(), select.POLLIN)
 
     def _fail(self, link: int, error: OSError) -> None:
         self._close(link)
-        self.core.lost(link, reason(error), time.monotonic())
+        self.core.lost(link, reason(error), self._now())
 
     def _close(self, link: int) -> None:
         made = self._sockets.pop(link, None)
@@ -171,13 +178,6 @@ class Pump:
         self._dialling.pop(link, None)
         if made is not None:
             with contextlib.suppress(OSError, KeyError):
-                self._poll.unregister(made)
+                self._poll.unregister(made.fileno())
             self._links.pop(made.fileno(), None)
             made.close()
-
-
-def resolved(address: str) -> list[Door]:
-    """All that a name stands for, each family in its turn. Raises OSError."""
-    host, port = targets.split(address)
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [(family, where) for family, _, _, _, where in found]
