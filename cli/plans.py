@@ -27,6 +27,7 @@ class Given(TypedDict):
     without: str
     strikes: str | None
     mutant: str | None
+    kernel: bool
 
 
 def plan_options(command: Callable[P, R]) -> Callable[P, R]:
@@ -51,9 +52,9 @@ def lists(given: Given) -> bool:
     from qsync.sim import run, swarm  # noqa: PLC0415 - imports the whole database
 
     if given["mutant"] == "list":
-        names: tuple[str, ...] = tuple(run.mutant_names())
+        names: tuple[str, ...] = tuple(run.mutant_names(kernel=given["kernel"]))
     elif given["without"] == "list":
-        names = (*swarm.KINDS, *swarm.FLAWS, *swarm.OPERATIONS)
+        names = (*swarm.KINDS, *_strikes_of(given), *swarm.FLAWS, *swarm.OPERATIONS)
     else:
         return False
     for name in names:
@@ -67,10 +68,10 @@ def plan_of(given: Given) -> "Plan":
     from qsync.sim.plan import EVENTS, Plan  # noqa: PLC0415 - the same
 
     mutant, without = given["mutant"], _names(given["without"])
-    if mutant is not None and mutant not in run.mutant_names():
+    if mutant is not None and mutant not in run.mutant_names(kernel=given["kernel"]):
         raise click.UsageError(f"there is no mutant {mutant!r}; `qsync sim --mutant list`")
     for name in without:
-        if name not in {*swarm.KINDS, *swarm.FLAWS, *swarm.OPERATIONS}:
+        if name not in {*swarm.KINDS, *_strikes_of(given), *swarm.FLAWS, *swarm.OPERATIONS}:
             raise click.UsageError(f"there is no {name!r}; `qsync sim --without list`")
     return Plan(
         seed=0,
@@ -81,6 +82,7 @@ def plan_of(given: Given) -> "Plan":
         without=without,
         strikes=_strikes(given["strikes"]),
         mutant=mutant,
+        kernel=given["kernel"],
     )
 
 
@@ -116,6 +118,12 @@ def _names(given: str) -> tuple[str, ...]:
     return tuple(sorted({name.strip() for name in given.split(",") if name.strip()}))
 
 
+def _strikes_of(given: Given) -> tuple[str, ...]:
+    from qsync.sim.kernel import names  # noqa: PLC0415 - imports the whole database
+
+    return names.STRIKES if given["kernel"] else ()
+
+
 def _strikes(given: str | None) -> tuple[int, ...] | None:
     if given is None:
         return None
@@ -137,5 +145,10 @@ _OPTIONS = (
         help="Troubles, flaws, operations left out: a comma list; `list` names them.",
     ),
     click.option("--strikes", metavar="NUMBERS", help="Only these strikes happen, or `none`."),
+    click.option(
+        "--kernel",
+        is_flag=True,
+        help="The shipped node and client on a simulated kernel, not stand-ins for them.",
+    ),
     click.option("--mutant", metavar="NAME", help="Switch a safety rule off; `list` names them."),
 )

@@ -17,7 +17,7 @@ from qsync.replica import Replica as Core
 from qsync.sim.calls import ReadCall, WriteCall
 from qsync.sim.canon import Violation
 from qsync.sim.invariants import Durable, Invariants
-from qsync.sim.node import Node
+from qsync.sim.parts import Node
 from qsync.sim.world import World
 
 NANOS = 1_000_000_000

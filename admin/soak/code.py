@@ -5,7 +5,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 _PACKAGES = ("election", "qsync", "admin.checker", "admin.soak")
-_NOT_RUN = frozenset({"node", "client", "config", "explore"})
+_NOT_RUN = frozenset({"explore"})
 """Parts of qsync that a simulated run never enters."""
 
 

@@ -15,7 +15,15 @@ from qsync.data.request import Limits
 from qsync.errors import ConfigError
 from qsync.record import read_instance
 from qsync.store import faults
-from qsync.store.contract import Identity, Place, PlacedLog, PlacedSpaces, Recovered
+from qsync.store.contract import (
+    Identity,
+    Log,
+    Place,
+    PlacedLog,
+    PlacedSpaces,
+    Recovered,
+    Spaces,
+)
 from qsync.store.directory import Directory, is_formatted
 from qsync.store.eventfile import note_unsaid
 from qsync.store.founding import Founder, found
@@ -101,21 +109,12 @@ def open_storage(config: NodeConfig) -> Storage:
         lost = not directory.fresh and is_missing(directory.log)
         log = LmdbLog(directory.log, identity=directory.identity, map_size=config.store.map_size)
         recovered = log.recover()
-        quarantined = recovered.quarantined
         if recovered.untrusted or lost:
             directory.renew_instance()
             log.identity = directory.identity
-        if quarantined is not None:
-            untrusted = recovered.untrusted
-            log.start_over(why=quarantined, untrusted=untrusted)
-            quarantined = None if untrusted else quarantined
-            recovered = log.recover()
+        recovered, quarantined = trusted(log, recovered)
         spaces = SpaceStore(directory.data, map_size=config.store.map_size)
-        if spaces.folded > recovered.last:
-            spaces.wipe()
-        # Rows are folded when they are decided, which the log may not have noted yet.
-        confirmed = Index(max(recovered.confirmed, spaces.folded))
-        recovered = replace(recovered, confirmed=confirmed)
+        recovered = together(recovered, spaces)
         probe_s = directory.probe()
         if not config.node.events:
             _note_unsaid(directory)
@@ -130,6 +129,23 @@ def open_storage(config: NodeConfig) -> Storage:
         quarantined=quarantined,
         probe_s=probe_s,
     )
+
+
+def trusted(log: Log, recovered: Recovered) -> tuple[Recovered, str | None]:
+    """A damaged log is set aside; with the reason, unless the directory is a new one now."""
+    why = recovered.quarantined
+    if why is None:
+        return recovered, None
+    log.start_over(why=why, untrusted=recovered.untrusted)
+    return log.recover(), None if recovered.untrusted else why
+
+
+def together(recovered: Recovered, spaces: Spaces) -> Recovered:
+    """What log and spaces say together."""
+    if spaces.folded > recovered.last:
+        spaces.wipe()
+    # Rows are folded when they are decided, which the log may not have noted yet.
+    return replace(recovered, confirmed=Index(max(recovered.confirmed, spaces.folded)))
 
 
 def _note_unsaid(directory: Directory) -> None:

@@ -4,9 +4,9 @@ Everything between two waits of the reactor is one plain call (`turn`), so nothi
 between a look at the state and the decision on it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from election.messages import Replica
 from qsync import record
@@ -21,13 +21,38 @@ from qsync.replica import Replica as ReplicaMachine
 from qsync.store.writer import Writer
 from qsync.wire import peer_messages
 
-if TYPE_CHECKING:
-    from qsync.node.events import Events
-
 Deliver = Callable[[Replica, bytes], None]
 """Queues a frame on our connection to a peer; without one it is lost."""
 Loses = Callable[[Message], bool]
 """Says of a message to a peer that it does not leave."""
+
+
+class Onlooker(Protocol):
+    """Who is told what happens inside of a node, each thing before anybody else can know of it."""
+
+    def begin(self) -> None:
+        """A batch of inputs begins."""
+
+    def asking(self, step: Callable[[Input], None]) -> Callable[[Input], None]:
+        """The same step for what clients ask."""
+
+    def decided(self) -> None:
+        """The batch is decided, and nothing of that has been told yet."""
+
+    def wrote(self, write: Write) -> None:
+        """It is durable."""
+
+    def saying(self, messages: Sequence[tuple[Replica, Message]]) -> None:
+        """These are about to be sent."""
+
+    def answering(self, ready: Ready) -> None:
+        """Clients are about to be told, and shown."""
+
+    def write(self) -> None:
+        """What was queued is about to be sent."""
+
+    def close(self) -> None:
+        """The life of the node ends."""
 
 
 class Loop:
@@ -35,7 +60,7 @@ class Loop:
 
     loses: Loses | None = None
     """Put here by an armed fault point."""
-    events: "Events | None" = None
+    events: Onlooker | None = None
     """Put here on nodes that write down what happens inside of them."""
 
     def __init__(

@@ -79,6 +79,10 @@ class Tickets:
         self._refusals &= self._open.keys()
         return len(self._refusals)
 
+    def waits(self, number: Ticket) -> AnyTicket | None:
+        """Who waits under that number."""
+        return self._open.get(number)
+
     def take(self, number: Ticket) -> AnyTicket | None:
         """It is answered now; None if it was answered before."""
         return self._open.pop(number, None)

@@ -1,7 +1,9 @@
 """When something goes wrong in a run, and for how long: drawn from its seed."""
 
+from collections.abc import Callable, Mapping
+
 from qsync.sim.swarm import KINDS
-from qsync.sim.troubles import TROUBLES, Scene
+from qsync.sim.troubles import TROUBLES, Scene, Undo
 
 SOON = 0.25
 """The first strike comes after this part of the usual pause."""
@@ -10,8 +12,11 @@ SOON = 0.25
 class Faults:
     """The nemesis. `heal` ends it and repairs everything."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(
+        self, scene: Scene, troubles: Mapping[str, Callable[[Scene], Undo | None]] = TROUBLES
+    ) -> None:
         self._scene = scene
+        self._troubles = troubles
         self._dice = scene.clockwork.dice("nemesis")
         self._strikes = 0
         drift = scene.swarm.nemesis.drift
@@ -59,7 +64,7 @@ class Faults:
         scene.dice = dice = scene.clockwork.dice(f"strike {number}")
         lasts = dice.about(scene.swarm.nemesis.duration)
         scene.note(f"strike {number}: {kind}")
-        undo = TROUBLES[kind](scene)
+        undo = self._troubles[kind](scene)
         if undo is not None:
             scene.struck[number] = kind
             scene.clockwork.after(lasts, scene.unless_over, undo)

@@ -12,7 +12,7 @@ from qsync.replica import Replica as Core
 from qsync.sim import properties
 from qsync.sim.calls import ReadCall, WriteCall
 from qsync.sim.canon import Books, Canon, Violation
-from qsync.sim.node import Node
+from qsync.sim.parts import Node
 from qsync.sim.promises import Promises
 from qsync.store.contract import NO_BALLOT
 from qsync.store.memory import MemoryLog

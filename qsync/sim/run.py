@@ -7,10 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from qsync.sim.canon import Violation
+from qsync.sim.disloyal import DISLOYAL
 from qsync.sim.history import Line
+from qsync.sim.kernel import names
 from qsync.sim.mutants import LOSING_DISKS, MUTANTS, STALLING
 from qsync.sim.plan import EVENTS, Plan
 from qsync.sim.properties import operators_answered
+from qsync.sim.stage import Stage
 from qsync.sim.trace import HEADING, Trace
 from qsync.sim.world import World
 
@@ -100,11 +103,20 @@ class Run:
 
 def run(plan: Plan) -> Run:
     """Run the plan to its end, or to the first property that breaks."""
-    world = World(plan)
+    world = world_of(plan)
     return told(world, play(world))
 
 
-def told(world: World, report: Report) -> Run:
+def world_of(plan: Plan) -> Stage:
+    """Of stand-ins, or of what is shipped."""
+    if plan.kernel:
+        from qsync.sim.kernel.world import KernelWorld  # noqa: PLC0415 - imports node and client
+
+        return KernelWorld(plan)
+    return World(plan)
+
+
+def told(world: Stage, report: Report) -> Run:
     """What there is to say of a world that has come to its end."""
     return Run(
         report=report,
@@ -123,12 +135,14 @@ def run_seed(
     return play(World(Plan(seed=seed, nodes=nodes, mutant=mutant, events=events)))
 
 
-def mutant_names() -> list[str]:
-    """Every mutant there is."""
+def mutant_names(*, kernel: bool = False) -> list[str]:
+    """Every mutant there is: of stand-ins, or of what runs on a simulated kernel."""
+    if kernel:
+        return [*names.MUTANTS, *DISLOYAL]
     return [*MUTANTS, *STALLING, *LOSING_DISKS]
 
 
-def play(world: World) -> Report:
+def play(world: Stage) -> Report:
     """Let a world that nobody has touched yet live to its end."""
     began = time.perf_counter()
     broken = None
@@ -164,13 +178,13 @@ def play(world: World) -> Report:
     )
 
 
-def _safety(world: World) -> None:
+def _safety(world: Stage) -> None:
     events = world.plan.events
     while len(world.trace) < events and world.step():
         pass
 
 
-def _liveness(world: World) -> None:
+def _liveness(world: Stage) -> None:
     end = world.clockwork.now + BUDGET_TIMEOUTS * world.swarm.timing.election_timeout
     why: str | None = "nothing happened"
     while world.clockwork.now < end:
@@ -183,7 +197,7 @@ def _liveness(world: World) -> None:
     raise Violation(11, f"not at rest after {BUDGET_TIMEOUTS} election timeouts: {why}")
 
 
-def _turns(world: World) -> None:
+def _turns(world: Stage) -> None:
     """Nothing breaks, and operators take turns: each is answered, and writes are taken again."""
     end = world.clockwork.now + world.turns.go()
     while world.clockwork.now < end and world.step():
@@ -191,20 +205,20 @@ def _turns(world: World) -> None:
     _liveness(world)
 
 
-def _broken(world: World, number: int, text: str, more: Iterable[str] = ()) -> Broken:
+def _broken(world: Stage, number: int, text: str, more: Iterable[str] = ()) -> Broken:
     return Broken(
         number=number, text=text, evidence=(*more, HEADING, *world.trace.lines(EVIDENCE_LINES))
     )
 
 
-def _acked(world: World) -> int:
+def _acked(world: Stage) -> int:
     return sum(
         line.type == "ok" and line.f != "read" and line.f not in _NOT_WORK
         for line in world.history.lines
     )
 
 
-def _counts(world: World) -> dict[str, int]:
+def _counts(world: Stage) -> dict[str, int]:
     """What happened at all: a run in which nothing happens proves nothing."""
     counts = Counter(f"fault {kind}" for kind in world.faults.struck.values())
     counts["terms led"] = len(world.invariants.leaders)

@@ -9,8 +9,7 @@ from election.roles import Role
 from qsync.core.inputs import DemoteAsked, Input, PromoteAsked, RollbackAsked
 from qsync.sim.clockwork import Clockwork
 from qsync.sim.dice import Dice
-from qsync.sim.network import Network, Pair
-from qsync.sim.node import Node
+from qsync.sim.parts import Network, Node, Pair
 from qsync.sim.swarm import Swarm
 from qsync.sim.trace import NOWHERE, Trace
 

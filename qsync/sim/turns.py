@@ -4,7 +4,7 @@ from functools import partial
 
 from election.messages import Replica
 from qsync.core.inputs import DemoteAsked, LeaveAsked, PromoteAsked, RollbackAsked
-from qsync.sim.node import Node
+from qsync.sim.parts import Node
 from qsync.sim.troubles import Scene
 
 RUNS = 0.35

@@ -1,0 +1,167 @@
+"""The calls that shipped code makes into the kernel it runs on: here a simulated one."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from qsync.node.effects import Event, Usage
+from qsync.node.effects import Poll as AnyPoll
+from qsync.node.effects import Socket as AnySocket
+from qsync.sim.kernel.clock import Jitter
+from qsync.sim.kernel.poll import Happening, Poll, Wait
+from qsync.sim.kernel.process import Process
+from qsync.sim.kernel.streams import NEVER, Socket
+
+_USAGE: Final = Usage(pid=1, memory_bytes=1 << 20, files=(16, 1024))
+_ROOM: Final = (1 << 40, 1 << 40)
+
+
+class ClockCalls:
+    """What a process learns of time; each call takes a little of it."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+
+    def now(self) -> float:
+        """Its monotonic clock."""
+        process = self.process
+        return process.machine.clocks.monotonic(process.enter())
+
+    def stopwatch(self) -> float:
+        """The same; also for what its threads measure, which are no calls of its loop."""
+        process = self.process
+        if process.busy and not process.dead:
+            process.enter()
+        return process.machine.clocks.monotonic(process.at)
+
+    def wall(self) -> float:
+        """What people would see."""
+        return self.process.machine.clocks.wall(self.process.enter())
+
+    def asleep(self) -> float:
+        """For how long the machine was suspended."""
+        self.process.enter()
+        return self.process.machine.clocks.slept
+
+
+class Spare:
+    """A descriptor of nothing."""
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+class Calls(ClockCalls):
+    """See `qsync.node.effects.Effects`."""
+
+    def __init__(self, process: Process) -> None:
+        super().__init__(process)
+        self._dice = process.machine.room.clockwork.dice(f"process {process.name}")
+
+    def dice(self) -> random.Random:
+        """For jitter."""
+        return Jitter(f"{self.process.name} {self._dice.random()}", self.process.machine.clocks)
+
+    def secret(self, size: int) -> bytes:
+        """Bytes that nobody in the room can guess."""
+        return self._dice.randbytes(size)
+
+    # -- descriptors
+
+    def socket(self, _family: int) -> Socket:
+        """One that is not connected."""
+        self.process.enter()
+        return Socket(self.process, self.process.machine.number)
+
+    def poll(self) -> Poll:
+        """Watches sockets of this process."""
+        return Poll(self.process)
+
+    def unacknowledged(self, sock: AnySocket) -> int:
+        """Bytes that are not there yet."""
+        assert isinstance(sock, Socket)
+        return sock.on_its_way(self.process.enter())
+
+    def connections_allowed(self, wanted: int, _peers: int) -> int:
+        """As many as are wanted."""
+        return wanted
+
+    def spare(self) -> Spare:
+        """There are always some left."""
+        return Spare()
+
+    def usage(self) -> Usage:
+        """Always the same."""
+        return _USAGE
+
+    def room(self, _path: Path) -> tuple[int, int]:
+        """Disks are large here."""
+        return _ROOM
+
+    # -- waiting
+
+    def event(self) -> Happening:
+        """One that has not happened."""
+        return Happening()
+
+    async def sleep(self, seconds: float) -> None:
+        """So long."""
+        await Wait(until=self.now() + seconds)
+
+    async def until(self, event: Event, deadline: float) -> None:
+        """Until it has happened, or until then."""
+        self.process.enter()
+        assert isinstance(event, Happening)
+        if not event.happened:
+            await Wait(event=event, until=deadline)
+
+    async def give_way(self) -> None:
+        """Others first."""
+        self.process.enter()
+        await Wait(until=-NEVER)
+
+    async def readable(self, poll: AnyPoll) -> None:
+        """Until a socket that it watches is ready."""
+        self.process.enter()
+        assert isinstance(poll, Poll)
+        await Wait(poll=poll)
+
+    async def in_thread(self, call: Callable[[], int]) -> int:
+        """Done at once, and heard of later."""
+        found = call()
+        await self.sleep(self.process.machine.disk.delay())
+        return found
+
+    # -- beside the tasks
+
+    def beside(self) -> "Beside":
+        """A thread."""
+        return Beside(self.process)
+
+    def call_soon(self, call: Callable[[], None], /) -> None:
+        """In its next turn."""
+        self.process.soon(call)
+
+
+class Beside:
+    """The thread that writes: one piece of work after another, each after the disk's time."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        process.machine.disk.pending.clear()
+
+    def put(self, work: Callable[[], bool]) -> None:
+        """Do it when the disk is so far."""
+        process = self._process
+        disk = process.machine.disk
+        disk.pending.append(work)
+        delay = process.at - process.machine.room.clockwork.now + disk.delay()
+        process.machine.room.clockwork.after(delay, disk.finish, work)
+
+    def end(self) -> bool:
+        """Let what runs come to its end, without anybody being told."""
+        disk = self._process.machine.disk
+        for work in list(disk.pending):
+            disk.finish(work)
+        return True

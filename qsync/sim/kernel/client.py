@@ -1,0 +1,301 @@
+"""A program with the shipped client in it: one core, one pump, several hands that ask side by side.
+
+What a hand wants is drawn by the repertoire of all simulated clients; how it is asked, repeated,
+redirected and concluded is the business of `qsync.client`.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import cbor2
+
+from election.messages import Index, Position, Replica, Term
+from qsync.client import targets
+from qsync.client.asks import Ask, Kind
+from qsync.client.core import Core
+from qsync.client.numbering import Token
+from qsync.client.pump import Pump
+from qsync.core.inputs import Consistency
+from qsync.core.ready import Verdict
+from qsync.errors import Outcome, QsyncError
+from qsync.sim import repertoire, transactions
+from qsync.sim.calls import Done, Refused, Seen
+from qsync.sim.canon import Violation
+from qsync.sim.history import History
+from qsync.sim.kernel.calls import Calls
+from qsync.sim.kernel.machine import Computer
+from qsync.sim.kernel.poll import Poll, Wait
+from qsync.sim.kernel.process import Process
+from qsync.sim.kernel.streams import FAMILY, Socket
+from qsync.sim.operations import Operation, Read, Steps, Told, Write
+from qsync.sim.promises import Promises
+from qsync.sim.repertoire import Begun, Mind
+from qsync.sim.spaces import COUNTERS, LISTS, NOTES, REGISTERS
+from qsync.sim.transactions import ReadSet
+from qsync.wire import replies
+from qsync.wire.verbs import Get, Level, Request, WriteFlags
+from qsync.wire.verbs import Write as WriteRequest
+
+if TYPE_CHECKING:
+    from qsync.sim.dice import Dice
+
+LAST_LOOKS: Final = (REGISTERS, LISTS, COUNTERS, NOTES)
+RESOLVES: Final = 0.5
+"""How often a program asks once more what became of a write that is unknown."""
+_PROCESSES: Final = 1000
+_NOBODY: Final = Replica(0)
+
+
+class Around(NamedTuple):
+    """What all programs share."""
+
+    addresses: tuple[str, ...]
+    promises: Promises
+    history: History
+    timeout: float
+    fresh: frozenset[Consistency]
+    """Reads of these kinds show whatever was answered before they began."""
+
+
+class _System:
+    """What the client asks of the system it runs on."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self.now = calls.now
+        self.sleep = calls.sleep
+        self.made: Poll | None = None
+
+    def socket(self, family: int) -> Socket:
+        """A stream socket."""
+        return self._calls.socket(family)
+
+    def poll(self) -> Poll:
+        """The one that the pump watches."""
+        self.made = self._calls.poll()
+        return self.made
+
+    def resolved(self, address: str) -> list[tuple[int, tuple[str, int]]]:
+        """Names are numbers here."""
+        return [(FAMILY, targets.split(address))]
+
+
+class Program:
+    """One process with a client in it, on a machine of its own."""
+
+    def __init__(self, computer: Computer, around: Around, dice: "Dice") -> None:
+        self.around = around
+        self.dice = dice
+        self.computer = computer
+        self.core, self.pump, self._system = self._client(Process(computer, 1))
+
+    def _client(self, process: Process) -> tuple[Core, Pump, _System]:
+        self.process = process
+        system = _System(Calls(process))
+        core = Core(targets.parse(self.around.addresses), dice=self.dice)
+        return core, Pump(core, system), system
+
+    def start(self) -> None:
+        """The pump, and every hand."""
+        self.process.spawn(self._run)
+
+    async def _run(self) -> None:
+        while True:
+            self.pump.turn()
+            await Wait(poll=self._system.made, due=self.core.wake_at)
+
+    async def sleep(self, seconds: float) -> None:
+        """So long."""
+        await self._system.sleep(seconds)
+
+    async def write(self, request: Callable[[int], Request]) -> Ask:
+        """Until its fate is known, or as known as it gets."""
+        ask = await self._ask(Kind.WRITE, request)
+        if ask.error is not None and ask.error.outcome is Outcome.UNKNOWN:
+            write = ask.request
+            if isinstance(write, WriteRequest) and self.dice.chance(RESOLVES):
+                token = Token(write.session, write.seq)
+                now = self._system.now()
+                again = self.core.resolve(token, now=now, deadline=now + self.around.timeout)
+                if again is not None:
+                    await self._settled(again)
+                    return again
+        return ask
+
+    async def read(self, request: Callable[[int], Request]) -> Ask:
+        """Until it is answered, or its time is over."""
+        return await self._ask(Kind.READ, request)
+
+    async def _ask(self, kind: Kind, request: Callable[[int], Request]) -> Ask:
+        now = self._system.now()
+        deadline = now + self.around.timeout
+        ask = self.core.submit(kind, request, now=now, deadline=deadline)
+        await self._settled(ask)
+        return ask
+
+    async def _settled(self, ask: Ask) -> None:
+        self.pump.turn()
+        while not ask.settled:
+            await Wait(done=partial(getattr, ask, "settled"))
+
+
+class Hand:
+    """One thing after another. `counts`: its operations by name and how they ended."""
+
+    def __init__(self, mind: Mind, program: Program) -> None:
+        self.counts = Counter[str]()
+        self.stopping = False
+        self.script: list[Callable[[], Begun]] = []
+        self.done: Callable[[], None] | None = None
+        self._mind = mind
+        self.program = program
+        self._history = program.around.history
+        self._number = mind.number
+        self._now: Operation | None = None
+        self._receipt = (Term(0), Index(0))
+        self._floor = Position(Term(0), Index(0))
+        self._running = False
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is open, and nothing more is planned."""
+        return self._now is None and self.stopping and not self.script
+
+    @property
+    def busy_with(self) -> str:
+        """For people."""
+        operation = self._now
+        return f"client {self._mind.number}: {operation.name} {operation.key}" if operation else ""
+
+    def start(self) -> None:
+        """From now on."""
+        if not self._running:
+            self._running = True
+            self.program.process.spawn(self._run)
+
+    def finish(self) -> None:
+        """The last thing: look at everything once more, shared among all hands, then rest."""
+        if self.stopping:
+            return
+        self.stopping, self.done = True, None
+        load = self._mind.load
+        looks = [partial(repertoire.last_audit, load.keys)]
+        for space in LAST_LOOKS:
+            looks += [partial(repertoire.last_look, space, key) for key in range(load.keys)]
+        self.script += looks[self._mind.number - 1 :: load.clients]
+        self.start()
+
+    async def _run(self) -> None:
+        while self.script or not self.stopping:
+            scripted = bool(self.script)
+            begun = self.script[0]() if scripted else transactions.draw(self._mind)
+            told = await self._do(*begun)
+            if scripted and told.ok:
+                self.script.pop(0)
+                if not self.script and self.done is not None:
+                    done, self.done = self.done, None
+                    done()
+            await self.program.sleep(self._mind.dice.about(self._mind.load.think))
+        self._running = False
+
+    async def _do(self, operation: Operation, steps: Steps) -> Told:
+        self._now = operation
+        self._history.invoke(self._number, operation)
+        self.counts[f"{operation.name} asked"] += 1
+        told = await self._asked(next(steps))
+        while True:
+            try:
+                ask = steps.send(told)
+            except StopIteration:
+                break
+            told = await self._asked(ask)
+        self._now = None
+        self._history.complete(self._number, operation, told)
+        self.counts[f"{operation.name} {told.type}"] += 1
+        if told.type == "info":
+            self._number += _PROCESSES
+        return told
+
+    async def _asked(self, ask: Read | Write) -> Told:
+        try:
+            if isinstance(ask, Write):
+                return await self._write(ask)
+            return await (self._read(ask) if len(ask.places) == 1 else self._audit(ask))
+        except Violation as violation:
+            self.program.computer.room.found(violation)
+            raise
+
+    async def _write(self, ask: Write) -> Told:
+        flags = {None: WriteFlags.NONE, True: WriteFlags.SYNC, False: WriteFlags.ASYNC}[ask.sync]
+        ops = [_plain(op) for op in ask.ops]
+        reads = [list(each) for each in ask.reads]
+
+        def make(id: int) -> Request:
+            return WriteRequest(id, b"", 0, 0, int(flags), ops, None, ask.snapshot, reads)
+
+        done = await self.program.write(make)
+        request = done.request
+        assert isinstance(request, WriteRequest)
+        session, seq = request.session, request.seq
+        if done.error is not None:
+            type_ = "info" if done.error.outcome is Outcome.UNKNOWN else "fail"
+            return Told(type=type_, reply=_refused(done.error), session=session, seq=seq)
+        assert done.answer is not None
+        found = replies.read_committed(done.answer)
+        self._receipt = (found.term, found.at)
+        reply = Done(node=_NOBODY, verdict=Verdict.COMMITTED, index=found.at, term=found.term)
+        return Told(type="ok", reply=reply, session=session, seq=seq)
+
+    async def _read(self, ask: Read) -> Told:
+        ((space, key),) = ask.places
+        floor, (term, at) = self.program.around.promises.floor, self._receipt
+        level = Level(ask.consistency, term, at)
+        session = self.program.core.numbering.id
+        done = await self.program.read(lambda id: Get(id, space, 0, [key], level))
+        if done.error is not None:
+            return Told(type="fail", reply=_refused(done.error))
+        assert done.answer is not None
+        row, seen = replies.read_row(done.answer)
+        if ask.consistency in self.program.around.fresh and seen.index < floor.index:
+            raise Violation(3, f"a read shows {seen}, though {floor} was answered before it began")
+        claimed = ask.consistency is Consistency.AT_LEAST
+        if claimed and seen.index < at:
+            raise Violation(3, f"a read at least {at} of term {term} shows {seen}")
+        return Told(
+            type="ok",
+            reply=Seen(node=_NOBODY, value=[row], index=seen.index, term=seen.term),
+            rows=[None if row is None else cbor2.loads(row)],
+            session=session,
+            consistency=ask.consistency.value,
+            floor=at if claimed else 0,
+        )
+
+    async def _audit(self, ask: Read) -> Told:
+        """Several rows in one snapshot: a transaction that writes nothing."""
+        seen, rows = ReadSet(), []
+        for place in ask.places:
+            told = await self._read(Read(places=(place,)))
+            if not told.ok:
+                return told
+            seen.saw(place, told)
+            rows += list(told.rows)
+        done = await self._write(seen.commit([]))
+        if not done.ok:
+            return Told(type="fail", reply=done.reply)
+        reply = Seen(node=_NOBODY, value=rows, index=Index(done.at), term=Term(done.term))
+        consistency = Consistency.LINEARIZABLE.value
+        return Told(type="ok", reply=reply, rows=rows, consistency=consistency)
+
+
+def _plain(op: Sequence[object]) -> list[object]:
+    """As it travels."""
+    code, *rest = op
+    assert isinstance(code, int)
+    return [int(code), *rest]
+
+
+def _refused(error: QsyncError) -> Refused:
+    unknown = error.outcome is Outcome.UNKNOWN
+    return Refused(node=_NOBODY, code=error.code, unknown=unknown)

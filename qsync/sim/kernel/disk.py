@@ -1,0 +1,214 @@
+"""A simulated machine's directory behind the store's interface: it stalls, fails and forgets."""
+
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from typing_extensions import override
+
+from qsync.core.ready import Write
+from qsync.errors import StoreError
+from qsync.node.assembly import Storage, together, trusted
+from qsync.sim import disk as simulated
+from qsync.sim.clockwork import Clockwork
+from qsync.sim.dice import Dice
+from qsync.sim.swarm import Platter
+from qsync.store.contract import Fold, Identity
+from qsync.store.memory import MemoryLog, MemorySpaces
+
+if TYPE_CHECKING:
+    from qsync.sim.kernel.process import Process
+
+LONG_S: Final = 1.0
+"""What a write in place takes at most: the run is not over before its process goes on."""
+SHORT_S: Final = 0.0002
+"""A write in place that takes longer lets the other machines go on."""
+
+
+class Log(MemoryLog):
+    """See `contract.PlacedLog`. What a process writes goes through its disk."""
+
+    before_commit: Callable[[], None] | None = None
+
+    def __init__(self, disk: "Disk") -> None:
+        super().__init__()
+        self._disk = disk
+
+    @override
+    def write(self, write: Write) -> None:
+        """One commit, with all that may happen to it."""
+        self._disk.commit(write)
+
+    def keep(self, write: Write) -> None:
+        """What the disk has taken."""
+        super().write(write)
+
+    def gone(self) -> str | None:
+        """It is where it was."""
+        return None
+
+    def bytes_used(self) -> int:
+        """Nobody counts."""
+        return 0
+
+
+class Spaces(MemorySpaces):
+    """See `contract.PlacedSpaces`."""
+
+    rebuilt: str | None = None
+
+    def __init__(self, disk: "Disk") -> None:
+        super().__init__()
+        self._disk = disk
+
+    @override
+    def fold(self, fold: Fold) -> None:
+        """Lazily durable: some time later, or never if the machine dies before."""
+        super().fold(fold)
+        self._disk.folded()
+
+    def bytes_used(self) -> int:
+        """Nobody counts."""
+        return 0
+
+
+class Directory:
+    """See `contract.Place`."""
+
+    path = Path("/nowhere")
+
+    def __init__(self, identity: Identity) -> None:
+        self.identity = identity
+
+    def close(self) -> None:
+        """Others may have it."""
+
+
+class Stored(Storage):
+    """What a simulated node has open. Nothing is written down beside the log."""
+
+    @property
+    @override
+    def timeline(self) -> Path | None:
+        """In memory only."""
+        return None
+
+
+class Disk(simulated.Disk):
+    """It outlives processes. `pending`: what a thread is to write."""
+
+    def __init__(self, clockwork: Clockwork, dice: Dice, platter: Platter) -> None:
+        super().__init__(clockwork, dice, platter)
+        self.log = self._log = Log(self)
+        self.spaces = self._spaces = Spaces(self)
+        self.pending: list[Callable[[], bool]] = []
+        self.process: Process | None = None
+        self.looks_at_fold: Callable[[], None] = _nothing
+        self._beside = False
+        self._landing = False
+        self._inline: Write | None = None
+
+    def open(self, process: "Process", identity: Identity) -> Storage:
+        """What a process finds when it starts."""
+        self.process = process
+        self.log.identity = identity
+        self._spaces.rebuilt = None
+        recovered, quarantined = trusted(self.log, self.log.recover())
+        recovered = together(recovered, self.spaces)
+        return Stored(
+            directory=Directory(identity),
+            log=self._log,
+            spaces=self._spaces,
+            recovered=recovered,
+            quarantined=quarantined,
+            probe_s=self._platter.write_delay,
+        )
+
+    def delay(self) -> float:
+        """How long the next write takes."""
+        return self._dice.about(self._platter.write_delay) * self.slowness
+
+    def in_thread(self, work: Callable[[], bool]) -> None:
+        """Do it: its time has passed already."""
+        self._beside = True
+        try:
+            work()
+        finally:
+            self._beside = False
+
+    def commit(self, write: Write) -> None:
+        """All of it or nothing. Raises StoreError."""
+        if self._landing:
+            self._land(write)
+            return
+        process = self.process
+        assert process is not None
+        if not self._beside:
+            self._inline = write
+            self._wait(process)
+            self._inline = None
+        if self.broken or self._dice.chance(self._platter.failure):
+            raise StoreError("input/output error")
+        self._log.keep(self.seal(write))
+        self.looks_on(write)
+        self._clockwork.after(0.0, self.told)
+        if not self._beside:
+            process.enter()  # it may die before it tells anybody
+
+    def _wait(self, process: "Process") -> None:
+        process.enter()
+        delay = min(self.delay(), LONG_S)
+        if delay > SHORT_S:
+            process.pass_time(delay)
+        else:
+            process.at += delay
+
+    @override
+    def heal(self) -> None:
+        """From now on it is a good disk; a write that hangs comes to its end."""
+        super().heal()
+        for work in self.pending:
+            self._clockwork.after(self.delay(), self.finish, work)
+
+    def finish(self, work: Callable[[], bool]) -> None:
+        """A thread's write has come to its end, unless it had before, or its process is gone."""
+        if work in self.pending:
+            self.pending.remove(work)
+            self.in_thread(work)
+
+    def _land(self, write: Write) -> None:
+        """A crash found it under way: it is there, or not, or a torn piece of it."""
+        self.log.begin(self.seal(write))
+        super().crash(power=False)
+
+    @override
+    def crash(self, *, power: bool) -> None:
+        """The process is gone, with `power` the machine."""
+        pending, self.pending = self.pending, []
+        inline, self._inline = self._inline, None
+        if inline is not None:
+            self._land(inline)
+        self._landing = True
+        try:
+            for work in pending:
+                work()
+        finally:
+            self._landing = False
+        if power:
+            self.spaces.crash(system=True)
+
+    def folded(self) -> None:
+        """Rows went to the disk."""
+        if self._dice.chance(0.1):
+            self.spaces.sync()
+        self.looks_at_fold()
+
+
+def instance(dice: Dice) -> str:
+    """A directory's own number."""
+    return str(uuid.UUID(int=dice.getrandbits(128)))
+
+
+def _nothing() -> None:
+    """Nobody looks on."""

@@ -1,0 +1,256 @@
+"""A simulated machine: its clocks and its directory stay, its node's process comes and goes."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from election.messages import Replica
+from qsync.config import NodeConfig
+from qsync.core.inputs import Input
+from qsync.node.leaving import leave
+from qsync.node.node import Node
+from qsync.replica import Replica as Core
+from qsync.sim.kernel.calls import Calls
+from qsync.sim.kernel.clock import MachineClocks
+from qsync.sim.kernel.disk import Disk
+from qsync.sim.kernel.process import NO_STRIKE, Process
+from qsync.sim.kernel.room import Room
+from qsync.sim.kernel.watch import Watch, Witness
+from qsync.sim.trace import Sight
+from qsync.store.contract import Identity
+
+if TYPE_CHECKING:
+    from qsync.sim.dice import Dice
+
+CALL_S = 2e-6
+"""What a call into the kernel takes, and the work before it."""
+
+
+class Looker(Witness, Protocol):
+    """Also of lives and of rows on disk."""
+
+    def started(self, me: Replica, core: Core) -> None:
+        """A process has recovered from its disk."""
+
+    def folded(self, me: Replica, core: Core) -> None:
+        """Rows went to its disk."""
+
+
+class Computer:
+    """What a process runs on: a number, clocks, a room around it."""
+
+    def __init__(self, number: int, room: Room, disk: Disk) -> None:
+        self.number = number
+        self.room = room
+        self.disk = disk
+        self.call_s = CALL_S
+        dice: Dice = room.clockwork.dice(f"timers {number}")
+        self.clocks = MachineClocks(dice)
+
+    def turned(self, calls: int) -> None:
+        """A process has had its turn."""
+
+
+class Member(Computer):
+    """What can be seen of a member's machine. `life` counts starts; 0 while its process is down."""
+
+    def __init__(self, config: NodeConfig, room: Room, disk: Disk) -> None:
+        super().__init__(int(config.node.id), room, disk)
+        self.config = config
+        self.life = 0
+        self._run: tuple[Process, Node, Watch] | None = None
+
+    @property
+    def me(self) -> Replica:
+        """Its id."""
+        return self.config.node.id
+
+    @property
+    def process(self) -> Process:
+        """The process of the present life."""
+        assert self._run is not None
+        return self._run[0]
+
+    @property
+    def node(self) -> Node:
+        """The node of the present life."""
+        assert self._run is not None
+        return self._run[1]
+
+    @property
+    def core(self) -> Core:
+        """The replica of the present life."""
+        return self.node.replica
+
+    @property
+    def up(self) -> bool:
+        """The process exists (it may be paused)."""
+        return self.life > 0
+
+    @property
+    def paused(self) -> bool:
+        """The process exists and is stopped."""
+        return self._run is not None and self._run[0].stopped
+
+    @property
+    def reachable(self) -> bool:
+        """The process exists and runs."""
+        return self._run is not None and not self._run[0].stopped
+
+    @property
+    def leads(self) -> bool:
+        """It is up and may write."""
+        return self._run is not None and not self.core.machine.reasons()
+
+    def waiting(self) -> list[str]:
+        """Operators that were not answered yet."""
+        return [] if self._run is None else list(self._run[2].operators.values())
+
+
+class Machine(Member):
+    """A member's, whose process comes and goes."""
+
+    def __init__(
+        self, config: NodeConfig, identity: Identity, room: Room, disk: Disk, looker: Looker
+    ) -> None:
+        super().__init__(config, room, disk)
+        self.remodel: Callable[[Core], None] = _as_built
+        self.rebuild: Callable[[Node], None] = _as_built
+        """Puts a mutant of the node in its place."""
+        self._identity = identity
+        self._looker = looker
+        self._lives = 0
+        self._asleep_since: float | None = None
+        disk.looks_at_fold = self._folded
+
+    # -- life and death of the process
+
+    def start(self) -> None:
+        """A new process on the same directory."""
+        assert not self.up
+        self._lives += 1
+        self.life = self._lives
+        self.room.net.off.discard(self.number)
+        process = Process(self, self.life)
+        process.run(partial(self._load, process))
+
+    def _load(self, process: Process) -> None:
+        storage = self.disk.open(process, self._identity)
+        node = Node(self.config, storage, Calls(process))
+        watch = Watch(node, self.room, self._looker, self.me)
+        node.loop.events = watch
+        self._run = (process, node, watch)
+        self.remodel(node.replica)
+        self.rebuild(node)
+        self._looker.started(self.me, node.replica)
+        node.listen()
+        node.start()
+        process.spawn(*node.tasks())
+
+    def stop(self, *, power: bool) -> None:
+        """As by kill -9; with `power` the whole machine: its peers are not even told."""
+        run, self._run = self._run, None
+        assert run is not None
+        self._asleep_since = None
+        process = run[0]
+        self._note("power cut" if power else "killed", run[1].replica)
+        now = max(process.at, self.room.clockwork.now)
+        if power:
+            self.room.net.off.add(self.number)
+        self.room.net.stopped(process, now, silent=power)
+        process.dead = True
+        process.bury()
+        self.life = 0
+        self.disk.crash(power=power)
+
+    def start_again(self) -> None:
+        """Unless it is up."""
+        if not self.up:
+            self.start()
+
+    def leave(self, *, then: float) -> None:
+        """As by SIGTERM: hand over, fold, close; and so long after that, start again."""
+        process, node = self.process, self.node
+
+        async def goodbye() -> None:
+            await leave(node)
+            node.close()
+            self._note("left", node.replica)
+            self._run, self.life = None, 0
+            process.dead = True
+            self.room.clockwork.after(then, self.start_again)
+
+        process.spawn(goodbye)
+
+    def suspend(self) -> None:
+        """The machine sleeps, and with it its monotonic clock."""
+        self.pause()
+        self._asleep_since = self.room.clockwork.now
+
+    def spare(self) -> None:
+        """Nothing happens to it at any call."""
+        if self._run is not None:
+            self._run[0].strike = NO_STRIKE
+
+    def pause(self) -> None:
+        """SIGSTOP: clocks run on, bytes queue."""
+        self.process.stopped = True
+        self._note("paused", self.core)
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        since, self._asleep_since = self._asleep_since, None
+        if since is not None:
+            self.clocks.slept += self.room.clockwork.now - since
+        self.process.stopped = False
+        self.process.go_on()
+
+    # -- what happens to it
+
+    def operate(self, what: str, make: Callable[[int], Input]) -> None:
+        """An operator asks, and waits for the answer as long as this process lives."""
+        assert self._run is not None
+        _, node, watch = self._run
+        ticket = node.requests.tickets.number()
+        watch.operators[ticket] = what
+        self.order(what, make(ticket))
+
+    def order(self, what: str, event: Input) -> None:
+        """Something is to be done that nobody waits for."""
+        process, node = self.process, self.node
+        self._note(what, node.replica)
+
+        def do() -> None:
+            node.loop.begin()
+            node.loop.step(event)
+            node.loop.turn()
+
+        process.soon(do)
+
+    # -- the minutes
+
+    def turned(self, calls: int) -> None:
+        """A line for every turn."""
+        if self._run is not None:
+            self._note(f"{calls} calls", self.core)
+
+    def _folded(self) -> None:
+        if self._run is not None:
+            self._looker.folded(self.me, self.core)
+
+    def _note(self, what: str, core: Core) -> None:
+        raft, ledger = core.machine.raft, core.machine.ledger
+        sight = Sight(
+            int(self.me),
+            "Z" if self.paused else raft.role.value[0].upper(),
+            raft.term,
+            ledger.log.last,
+            ledger.written,
+            ledger.confirmed,
+            ledger.visible,
+        )
+        self.room.trace.note(self.room.clockwork.now, sight, what)
+
+
+def _as_built(_: object) -> None:
+    """The product itself, unchanged."""

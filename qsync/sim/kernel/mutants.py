@@ -1,0 +1,164 @@
+"""Rules of the shipped node and client switched off on purpose, one at a time.
+
+What a replica decides has mutants of its own (`qsync.sim.mutants`, `qsync.sim.disloyal`), which
+run here as well. These are of the code around it, of which stand-ins know nothing.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from qsync.client.asks import Ask
+from qsync.client.core import Core
+from qsync.client.link import Link
+from qsync.core.ready import Ready
+from qsync.errors import Outcome, OutcomeUnknown, QsyncError, RolledBack, Unavailable
+from qsync.node.connection import Connection
+from qsync.node.links import Link as PeerLink
+from qsync.node.node import Node
+from qsync.sim.disloyal import DISLOYAL
+from qsync.sim.kernel import names
+from qsync.sim.kernel.client import Program
+from qsync.sim.kernel.machine import Machine
+from qsync.sim.mutants import UnknownMutant
+from qsync.wire import requests
+from qsync.wire.verbs import Write
+
+
+def plant(name: str, machines: Sequence[Machine], programs: Sequence[Program]) -> None:
+    """Break the rule in every node, or every client, of this world, and in no other."""
+    if name in NODES:
+        for machine in machines:
+            machine.rebuild = NODES[name]
+    elif name in CLIENTS:
+        for program in programs:
+            CLIENTS[name](program.core)
+    elif name in DISLOYAL:
+        for machine in machines:
+            machine.remodel = DISLOYAL[name]
+    else:
+        raise UnknownMutant(f"{name}; there are {', '.join((*NODES, *CLIENTS, *DISLOYAL))}")
+
+
+# -- nodes
+
+
+def _sends_before_durable(node: Node) -> None:
+    """What a follower has received is acknowledged while the disk still works."""
+    honest = node.replica.ready
+
+    def ready() -> Ready:
+        found = honest()
+        return replace(found, send_now=[*found.send_now, *found.send_after], send_after=[])
+
+    node.replica.ready = ready  # type: ignore[method-assign]  # a mutant
+
+
+def _stale_clock(node: Node) -> None:
+    """All of a pass is judged by the clock that was read when it began."""
+    reactor = node.reactor
+    honest, calls = reactor._pass, reactor._calls  # noqa: SLF001 - a mutant
+    fresh = [True]
+
+    def begin() -> None:
+        if fresh.pop():
+            calls.begin()
+        fresh.append(False)
+
+    def one_pass(linger: float) -> bool:
+        fresh[:] = [True]
+        return honest(linger)
+
+    reactor._calls = calls._replace(begin=begin)  # noqa: SLF001 - a mutant
+    reactor._pass = one_pass  # type: ignore[method-assign]  # noqa: SLF001 - a mutant
+
+
+def _late_is_rolled_back(node: Node) -> None:
+    """A write whose time is over is told to have failed."""
+    honest = node.requests._fail  # noqa: SLF001 - a mutant
+
+    def fail(connection: Connection, number: int, error: QsyncError) -> None:
+        unknown = isinstance(error, OutcomeUnknown)
+        honest(connection, number, RolledBack(error.message) if unknown else error)
+
+    node.requests._fail = fail  # type: ignore[method-assign]  # noqa: SLF001 - a mutant
+
+
+def _never_dials_again(node: Node) -> None:
+    """A peer that refused a connection is given up."""
+    links = node.links
+    honest = links._failed  # noqa: SLF001 - a mutant
+
+    def failed(link: PeerLink, why: str, *, refused: bool) -> None:
+        honest(link, why, refused=refused)
+        if refused:
+            link.next_dial = float("inf")
+
+    links._failed = failed  # type: ignore[method-assign]  # noqa: SLF001 - a mutant
+
+
+def _silence_unnoticed(node: Node) -> None:
+    """Nobody asks whether the other end of a connection still lives."""
+
+    def tick(period: float) -> None:
+        """Time passes, of whatever length."""
+        del period
+
+    node.links.tick = tick  # type: ignore[method-assign]  # a mutant
+    node.server.tick = tick  # type: ignore[method-assign]  # a mutant
+
+
+# -- clients
+
+
+def _doubt_forgotten(core: Core) -> None:
+    """What is said of the last attempt is taken for the fate of all."""
+    honest = core._refused  # noqa: SLF001 - a mutant
+
+    def refused(link: Link, ask: Ask, error: QsyncError, now: float) -> None:
+        ask.doubted = False
+        honest(link, ask, error, now)
+
+    core._refused = refused  # type: ignore[method-assign]  # noqa: SLF001 - a mutant
+
+
+def _doubt_unsaid(core: Core) -> None:
+    """A write of which nobody knows is told to have failed."""
+    honest = core._settle  # noqa: SLF001 - a mutant
+
+    def settle(ask: Ask, now: float, outcome: list[object] | QsyncError) -> None:
+        honest(ask, now, outcome)
+        if ask.error is not None and ask.error.outcome is Outcome.UNKNOWN:
+            ask.error = Unavailable(ask.error.message)
+
+    core._settle = settle  # type: ignore[method-assign]  # noqa: SLF001 - a mutant
+
+
+def _retry_renumbered(core: Core) -> None:
+    """A write whose connection broke is sent again under another number."""
+    honest = core._lose  # noqa: SLF001 - a mutant
+
+    def lose(link: Link, why: str, now: float) -> None:
+        for ask in link.inflight.values():
+            write = ask.request
+            if isinstance(write, Write) and write.seq and write.session == core.numbering.id:
+                ask.request = write._replace(seq=core.numbering.take())
+                ask.frame = requests.encode(ask.request)
+        honest(link, why, now)
+
+    core._lose = lose  # type: ignore[method-assign]  # noqa: SLF001 - a mutant
+
+
+NODES: Final[Mapping[str, Callable[[Node], None]]] = {
+    "sends_before_durable": _sends_before_durable,
+    "stale_clock": _stale_clock,
+    "late_is_rolled_back": _late_is_rolled_back,
+    "never_dials_again": _never_dials_again,
+    "silence_unnoticed": _silence_unnoticed,
+}
+CLIENTS: Final[Mapping[str, Callable[[Core], None]]] = {
+    "doubt_forgotten": _doubt_forgotten,
+    "doubt_unsaid": _doubt_unsaid,
+    "retry_renumbered": _retry_renumbered,
+}
+assert (*NODES, *CLIENTS) == names.MUTANTS

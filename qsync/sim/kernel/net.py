@@ -1,0 +1,244 @@
+"""The network of a room: who reaches whom, how late bytes are, and what breaks connections."""
+
+import errno
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final
+
+from qsync.sim.clockwork import Clockwork
+from qsync.sim.kernel.streams import NEVER, Piece, Socket
+from qsync.sim.swarm import Weather
+
+if TYPE_CHECKING:
+    from qsync.sim.kernel.process import Process
+
+Pair = tuple[int, int]
+PIECE_MIN: Final = 1
+SPLIT: Final = 0.15
+"""How often what was sent at once arrives in two pieces."""
+RETRY_BEATS: Final = 20
+"""After so many mean delays what could not pass is sent again."""
+HANDSHAKE_BYTES: Final = 2048
+"""Bits are flipped behind the handshake, where frames between members are sealed."""
+
+
+class Net:
+    """All connections. `blocked`: directed pairs of machines between which nothing passes now.
+
+    `refusing`: machines whose doors refuse whoever knocks, though they live. `off`: machines
+    without power. `held_up`: pairs whose bytes are later.
+    """
+
+    def __init__(self, clockwork: Clockwork, weather: Weather, *, window: int) -> None:
+        self.weather = weather
+        self.window = window
+        self.doors: dict[int, Socket] = {}
+        self.blocked: dict[Pair, int] = {}
+        self.held_up: dict[Pair, Callable[[], float]] = {}
+        self.refusing: set[int] = set()
+        self.off: set[int] = set()
+        self.calm = False
+        self.lost = 0
+        """Pieces that nobody will ever read."""
+        self._clockwork = clockwork
+        self._dice = clockwork.dice("net")
+        self._ends: list[Socket] = []
+
+    def delay(self) -> float:
+        """Of one packet."""
+        weather, dice = self.weather, self._dice
+        found = weather.delay_min + dice.about(weather.delay_mean)
+        if not self.calm:
+            if dice.chance(weather.late):
+                found += dice.random() * weather.late_delay
+            if dice.chance(weather.loss):
+                found += self._again()  # it is sent once more
+        return found
+
+    def _again(self) -> float:
+        return self._dice.about(self.weather.dial_delay + RETRY_BEATS * self.weather.delay_mean)
+
+    def passes(self, here: int, there: int) -> bool:
+        """Nothing is between them now."""
+        return (here, there) not in self.blocked and there not in self.off
+
+    # -- connections
+
+    def ends(self) -> list[Socket]:
+        """Open ends of connections that stand, whose bytes matter to somebody."""
+        self._ends = [each for each in self._ends if not each.closed]
+        return self._ends
+
+    def dial(self, sock: Socket, port: int, now: float) -> None:
+        """A first packet leaves; when it cannot pass it is sent again and again."""
+        if sock.closed or sock.process is None or sock.process.dead:
+            return
+        there = port % 1000
+        way = now + self.delay()
+        if not (self.passes(sock.whose, there) and self.passes(there, sock.whose)):
+            self._clockwork.after(
+                way + self._again() - self._clockwork.now, self._dial_again, sock, port
+            )
+            return
+        door = self.doors.get(port)
+        sock.connected_at = way + self.delay()
+        if door is None or door.closed or (there in self.refusing and not self.calm):
+            sock.error = errno.ECONNREFUSED
+        else:
+            other = Socket(None, there)
+            sock.peer, other.peer = other, sock
+            other.connected_at = way
+            self._ends += [sock, other]
+            assert door.door is not None
+            door.door.backlog.append((way, other))
+            assert door.process is not None
+            door.process.wake(way)
+        sock.process.wake(sock.connected_at)
+
+    def _dial_again(self, sock: Socket, port: int) -> None:
+        self.dial(sock, port, self._clockwork.now)
+
+    def carry(self, sock: Socket, data: bytes, now: float) -> None:
+        """Bytes leave."""
+        peer = sock.peer
+        assert peer is not None
+        sock.flaws.sent += len(data)
+        if sock.flaws.lost:
+            self.lost += 1
+            return
+        if peer.closed:
+            self.lost += 1
+            if self.passes(sock.whose, peer.whose) and sock.reset_at == NEVER:
+                self._reset(sock, now + self.delay() + self.delay())
+            return
+        if sock.flaws.spoiled and sock.flaws.sent > HANDSHAKE_BYTES:
+            sock.flaws.spoiled = False
+            at = self._dice.randrange(len(data) * 8)
+            data = bytes(
+                each ^ (1 << at % 8) if number == at // 8 else each
+                for number, each in enumerate(data)
+            )
+        peer.waiting += len(data)
+        if len(data) > PIECE_MIN and self._dice.chance(SPLIT):
+            cut = self._dice.randrange(1, len(data))
+            self._put(sock, peer, data[:cut], now)
+            data = data[cut:]
+        self._put(sock, peer, data, now)
+
+    def _put(self, sock: Socket, peer: Socket, data: bytes, now: float) -> None:
+        pair = (sock.whose, peer.whose)
+        if not self.passes(*pair):
+            at = NEVER
+        else:
+            at = now + self.delay()
+            if self.held_up and pair in self.held_up:
+                at += self.held_up[pair]()
+            if peer.inbox:
+                at = max(at, peer.inbox[-1].at)
+        peer.inbox.append(Piece(at, data))
+        if peer.process is not None and at < NEVER:
+            peer.process.wake(at)
+
+    def _reset(self, sock: Socket, at: float) -> None:
+        sock.reset_at = min(sock.reset_at, at)
+        if sock.process is not None:
+            sock.process.wake(at)
+
+    def closing(self, sock: Socket, now: float, *, silent: bool = False) -> None:
+        """An end is closed by its process, or with it. `silent`: its machine is gone, too."""
+        sock.closed = True
+        if sock.process is not None:
+            sock.process.forget(sock)
+        if sock.door is not None:
+            if self.doors.get(sock.door.port) is sock:
+                del self.doors[sock.door.port]
+            for _, waiting in sock.door.backlog:
+                self.closing(waiting, now, silent=silent)
+            return
+        peer = sock.peer
+        if peer is None or peer.closed or silent or sock.flaws.lost:
+            return
+        if sock.inbox and sock.inbox[0].at <= now and sock.inbox[0].data:
+            if self.passes(sock.whose, peer.whose):
+                self._reset(peer, now + self.delay())
+        else:
+            self._put(sock, peer, b"", now)
+
+    # -- partitions
+
+    def block(self, pairs: Iterable[Pair], *, tear: bool) -> None:
+        """Nothing passes over these directed pairs. `tear`: their connections break, too."""
+        now = self._clockwork.now
+        for pair in pairs:
+            self.blocked[pair] = self.blocked.get(pair, 0) + 1
+            for sock in self._between(pair):
+                self._hold(sock, now)
+                if tear:
+                    self.tear(sock)
+
+    def unblock(self, pairs: Iterable[Pair]) -> None:
+        """One cause less why nothing passes there."""
+        for pair in pairs:
+            left = self.blocked.get(pair, 0) - 1
+            if left > 0:
+                self.blocked[pair] = left
+            else:
+                self.blocked.pop(pair, None)
+                for sock in self._between(pair):
+                    self._release(sock)
+
+    def reset(self, pairs: Iterable[Pair]) -> None:
+        """The connections of these directed pairs break once."""
+        for pair in pairs:
+            for sock in self._between(pair):
+                self.tear(sock)
+
+    def tear(self, sock: Socket) -> None:
+        """Both ends of a connection learn that it is broken, each in its time."""
+        now = self._clockwork.now
+        for end in (sock, sock.peer):
+            if end is not None and not end.closed:
+                self._reset(end, now + self._again())
+
+    def heal(self) -> None:
+        """From now on the network is a good one."""
+        pairs = list(self.blocked)
+        self.held_up.clear()
+        self.refusing.clear()
+        self.calm = True
+        for pair in pairs:
+            self.blocked[pair] = 1
+        self.unblock(pairs)
+
+    def _between(self, pair: Pair) -> list[Socket]:
+        """Ends from which bytes of that direction are sent."""
+        here, there = pair
+        return [
+            each
+            for each in self.ends()
+            if each.whose == here and each.peer is not None and each.peer.whose == there
+        ]
+
+    def _hold(self, sock: Socket, now: float) -> None:
+        assert sock.peer is not None
+        for piece in sock.peer.inbox:
+            if piece.at > now:
+                piece.at = NEVER
+
+    def _release(self, sock: Socket) -> None:
+        peer = sock.peer
+        if peer is None or sock.flaws.lost:
+            return
+        at = self._clockwork.now + self._again()
+        for piece in peer.inbox:
+            if piece.at == NEVER:
+                at += self.weather.delay_min
+                piece.at = at
+        if peer.process is not None:
+            peer.process.wake(at)
+
+    # -- lives of processes and machines
+
+    def stopped(self, process: "Process", now: float, *, silent: bool) -> None:
+        """A process is gone, and with it all its ends."""
+        for sock in list(process.open_files()):
+            self.closing(sock, now, silent=silent)

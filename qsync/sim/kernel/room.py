@@ -1,0 +1,80 @@
+"""What all machines of a room share: time, the network, the minutes, and what was found."""
+
+import heapq
+from typing import TYPE_CHECKING, Final
+
+from qsync.sim.clockwork import Clockwork
+from qsync.sim.kernel.errors import Halt
+from qsync.sim.kernel.net import Net
+from qsync.sim.swarm import Swarm
+from qsync.sim.trace import Trace
+
+if TYPE_CHECKING:
+    from qsync.sim.kernel.process import Process
+
+DEPTH_MAX: Final = 5
+"""So many processes may wait inside of calls, one in the other; one more just passes its time."""
+
+
+class Time(Clockwork):
+    """The room's own time."""
+
+    @property
+    def next_at(self) -> float:
+        """When the next thing happens."""
+        return self._heap[0][0] if self._heap else float("inf")
+
+    def pass_to(self, moment: float) -> None:
+        """Nothing happens until then."""
+        self.now = max(self.now, moment)
+
+    def forget_all(self) -> None:
+        """The run is over."""
+        heapq.heapify(self._heap)
+        self._heap.clear()
+
+
+class Room:
+    """`fatal`: what was found, of which a process that waits inside of a call knows nothing."""
+
+    def __init__(self, clockwork: Time, swarm: Swarm, trace: Trace, *, window: int) -> None:
+        self.clockwork = clockwork
+        self.swarm = swarm
+        self.trace = trace
+        self.net = Net(clockwork, swarm.weather, window=window)
+        self.fatal: Exception | None = None
+        self._depth = 0
+
+    def found(self, error: Exception) -> None:
+        """End the run: whatever goes on now is left at once."""
+        if self.fatal is None:
+            self.fatal = error
+        raise Halt
+
+    def step(self) -> bool:
+        """The next thing. Raises what was found."""
+        try:
+            return self.clockwork.step()
+        except Halt:
+            assert self.fatal is not None
+            raise self.fatal from None
+
+    def let_others(self, process: "Process", until: float) -> None:
+        """A process waits in the middle of a call until then, or until it is let go on."""
+        clockwork = self.clockwork
+        if self._depth >= DEPTH_MAX and not process.stopped:
+            process.at = max(process.at, until)
+            return
+        self._depth += 1
+        try:
+            while not process.dead and (process.stopped or clockwork.next_at <= until):
+                if not clockwork.step():
+                    break
+        except Halt:
+            raise
+        except Exception as error:  # noqa: BLE001 - another process's; this one must not see it
+            self.found(error)
+        finally:
+            self._depth -= 1
+        clockwork.pass_to(until)
+        process.at = max(process.at, clockwork.now)

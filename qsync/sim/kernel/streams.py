@@ -1,0 +1,232 @@
+"""Sockets between simulated machines: bytes that are late, in pieces, cut off, lost with a peer.
+
+Every connection keeps order, as TCP does. What may not pass now (a partition) waits and is sent
+again later; what a vanished peer was sent is answered by a reset, or by nothing at all.
+"""
+
+import errno
+import socket as real
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from qsync.sim.kernel.net import Net
+    from qsync.sim.kernel.process import Process
+
+NEVER: Final = float("inf")
+FAMILY: Final = int(real.AF_INET)
+
+
+class Piece:
+    """Bytes on their way; none: the end of the stream. `at`: when they are there."""
+
+    __slots__ = ("at", "data")
+
+    def __init__(self, at: float, data: bytes) -> None:
+        self.at = at
+        self.data = data
+
+
+class Flaws:
+    """What is wrong with what is sent from an end. `lost`: it vanishes without a word.
+
+    `spoiled`: a bit of the next piece is flipped. `sent`: bytes so far.
+    """
+
+    __slots__ = ("lost", "sent", "spoiled")
+
+    def __init__(self) -> None:
+        self.lost = False
+        self.spoiled = False
+        self.sent = 0
+
+
+class Door:
+    """A port that others may knock at. `backlog`: who did, and when it was heard."""
+
+    __slots__ = ("backlog", "port")
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.backlog: deque[tuple[float, Socket]] = deque()
+
+
+class Socket:
+    """One end of a connection, or a door. Of `process` once somebody has it."""
+
+    family = FAMILY
+
+    __slots__ = (
+        "closed",
+        "connected_at",
+        "door",
+        "error",
+        "fd",
+        "flaws",
+        "inbox",
+        "peer",
+        "process",
+        "reset_at",
+        "waiting",
+        "whose",
+    )
+
+    def __init__(self, process: "Process | None", whose: int) -> None:
+        self.process = process
+        self.whose = whose
+        """The number of its machine."""
+        self.fd = -1 if process is None else process.descriptor(self)
+        self.peer: Socket | None = None
+        self.inbox: deque[Piece] = deque()
+        self.waiting = 0
+        """Bytes in the inbox, on their way or there."""
+        self.door: Door | None = None
+        self.flaws = Flaws()
+        self.connected_at = NEVER
+        self.error = 0
+        self.reset_at = NEVER
+        self.closed = False
+
+    @property
+    def net(self) -> "Net":
+        """All connections."""
+        assert self.process is not None
+        return self.process.machine.room.net
+
+    # -- what a process calls
+
+    def fileno(self) -> int:
+        """Its number; -1 once it is closed."""
+        return -1 if self.closed else self.fd
+
+    def settimeout(self, _seconds: float, /) -> None:
+        """Nothing here waits."""
+
+    def setsockopt(self, _level: int, _option: int, _value: int, /) -> None:
+        """Nothing to set."""
+
+    def getsockopt(self, _level: int, _option: int, /) -> int:
+        """SO_ERROR is all that is asked."""
+        found, self.error = self.error, 0
+        return found
+
+    def getsockname(self) -> Any:  # noqa: ANN401 - as the standard library
+        """Its own address."""
+        return ("127.0.0.1", 0 if self.door is None else self.door.port)
+
+    def bind(self, address: tuple[str, int], /) -> None:
+        """Take an address."""
+        self._enter()
+        if address[1] in self.net.doors:
+            raise OSError(errno.EADDRINUSE, "address already in use")
+        self.door = Door(address[1])
+
+    def listen(self, _backlog: int, /) -> None:
+        """From now on others may knock."""
+        assert self.door is not None
+        self.net.doors[self.door.port] = self
+
+    def accept(self) -> tuple["Socket", Any]:
+        """Who knocked next."""
+        now = self._enter()
+        assert self.door is not None
+        backlog = self.door.backlog
+        if not backlog or backlog[0][0] > now:
+            raise BlockingIOError
+        fresh = backlog.popleft()[1]
+        assert self.process is not None
+        fresh.process = self.process
+        fresh.fd = self.process.descriptor(fresh)
+        return fresh, ("127.0.0.1", 0)
+
+    def connect_ex(self, address: tuple[str, int], /) -> int:
+        """Begin to connect."""
+        now = self._enter()
+        self.net.dial(self, address[1], now)
+        return errno.EINPROGRESS
+
+    def send(self, data: bytes | bytearray, /) -> int:
+        """As much as fits."""
+        now = self._enter()
+        if self.peer is None:
+            raise OSError(errno.ENOTCONN, "not connected")
+        if self.reset_at <= now:
+            raise ConnectionResetError(errno.ECONNRESET, "connection reset by peer")
+        room = self.net.window - self.peer.waiting
+        if room <= 0:
+            raise BlockingIOError
+        taken = bytes(data[:room])
+        self.net.carry(self, taken, now)
+        return len(taken)
+
+    def recv(self, size: int, /) -> bytes:
+        """What is there."""
+        now = self._enter()
+        inbox = self.inbox
+        if not inbox or inbox[0].at > now:
+            if self.reset_at <= now:
+                raise ConnectionResetError(errno.ECONNRESET, "connection reset by peer")
+            raise BlockingIOError
+        if not inbox[0].data:
+            return b""
+        parts, left, full = [], size, self.waiting >= self.net.window
+        while inbox and inbox[0].at <= now and inbox[0].data and left > 0:
+            piece = inbox[0]
+            if len(piece.data) <= left:
+                inbox.popleft()
+                parts.append(piece.data)
+            else:
+                parts.append(piece.data[:left])
+                piece.data = piece.data[left:]
+            left -= len(parts[-1])
+        self.waiting -= size - left
+        if full and self.peer is not None and self.peer.process is not None:
+            self.peer.process.wake(now + self.net.delay())
+        return b"".join(parts)
+
+    def close(self) -> None:
+        """Let it go. What was not read is answered by a reset, as by a real system."""
+        if not self.closed:
+            self.net.closing(self, self._enter())
+
+    # -- what a kernel sees
+
+    def ready(self, now: float) -> int:
+        """What it is ready for, in the words of epoll."""
+        if self.door is not None:
+            return 1 if self.door.backlog and self.door.backlog[0][0] <= now else 0
+        if self.connected_at > now:
+            return 0
+        if self.error:
+            return 4 | 8
+        found = 0
+        if self.inbox and self.inbox[0].at <= now:
+            found = 1
+        if self.reset_at <= now:
+            return found | 1 | 4 | 8 | 16
+        if self.peer is not None and self.peer.waiting < self.net.window:
+            found |= 4
+        return found
+
+    def news(self, now: float) -> float:
+        """When next something of it changes by itself, after now."""
+        found = min(
+            self.connected_at if self.connected_at > now else NEVER,
+            self.reset_at if self.reset_at > now else NEVER,
+        )
+        if self.inbox and now < self.inbox[0].at < found:
+            found = self.inbox[0].at
+        if self.door is not None and self.door.backlog:
+            knocked = self.door.backlog[0][0]
+            if now < knocked < found:
+                found = knocked
+        return found
+
+    def on_its_way(self, now: float) -> int:
+        """Bytes that were sent from here and are not there yet."""
+        peer = self.peer
+        return 0 if peer is None else sum(len(each.data) for each in peer.inbox if each.at > now)
+
+    def _enter(self) -> float:
+        assert self.process is not None
+        return self.process.enter()

@@ -1,0 +1,172 @@
+"""What only a simulated kernel can do to a node: between two calls, inside of a connection."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+from typing_extensions import override
+
+from qsync.sim.dice import Dice
+from qsync.sim.faults import Faults
+from qsync.sim.kernel.machine import Machine
+from qsync.sim.kernel.net import Net
+from qsync.sim.kernel.process import Process
+from qsync.sim.kernel.streams import Socket
+from qsync.sim.troubles import TROUBLES, Scene, Undo
+
+CALLS_MAX: Final = 400
+"""A process is struck at one of its next so many calls."""
+
+
+class KernelFaults(Faults):
+    """The nemesis of a room: all kinds of trouble, for its machines."""
+
+    def __init__(self, scene: Scene, machines: Sequence[Machine], net: Net) -> None:
+        self._machines = machines
+        self._net = net
+        super().__init__(scene, self._all())
+
+    def _all(self) -> dict[str, Callable[[Scene], Undo | None]]:
+        return {
+            **TROUBLES,
+            "refuse": self._refuse,
+            "half_open": self._half_open,
+            "flip": self._flip,
+            "break": self._break,
+            "suspend": self._suspend,
+            "stop_in_call": self._stop_in_call,
+            "kill_in_call": self._kill_in_call,
+            "terminate": self._terminate,
+        }
+
+    @override
+    def heal(self) -> None:
+        """Nobody is struck any more, and what is broken is repaired."""
+        for machine in self._machines:
+            machine.spare()
+        super().heal()
+
+    def _victim(self, scene: Scene) -> Machine:
+        me = scene.victim().me
+        return next(each for each in self._machines if each.me == me)
+
+    # -- connections
+
+    def _refuse(self, scene: Scene) -> Undo:
+        """Its door refuses whoever knocks, and its connections break; it lives on."""
+        number = self._victim(scene).number
+        scene.note(f"machine {number} refuses connections")
+        self._net.refusing.add(number)
+        for end in self._ends(scene, lambda end: end.whose == number):
+            self._net.tear(end)
+        return partial(self._net.refusing.discard, number)
+
+    def _half_open(self, scene: Scene) -> Undo | None:
+        """What is sent over a connection vanishes, and nobody is told."""
+        ends = self._ends(scene, lambda _: True)
+        if not ends:
+            return None
+        end = scene.dice.choice(ends)
+        assert end.peer is not None
+        scene.note(f"a connection of {end.whose} and {end.peer.whose} is half open")
+        end.flaws.lost = end.peer.flaws.lost = True
+        return _nothing
+
+    def _break(self, scene: Scene) -> Undo | None:
+        ends = self._ends(scene, lambda _: True)
+        if not ends:
+            return None
+        end = scene.dice.choice(ends)
+        assert end.peer is not None
+        scene.note(f"a connection of {end.whose} and {end.peer.whose} breaks")
+        self._net.tear(end)
+        return _nothing
+
+    def _flip(self, scene: Scene) -> Undo | None:
+        """A bit of what one member sends to another is flipped on the way."""
+        members = {each.number for each in self._machines}
+        ends = self._ends(
+            scene,
+            lambda end: end.whose in members and end.peer is not None and end.peer.whose in members,
+        )
+        if not ends:
+            return None
+        end = scene.dice.choice(ends)
+        scene.note(f"a bit from {end.whose} will be flipped")
+        end.flaws.spoiled = True
+        return _nothing
+
+    def _ends(self, scene: Scene, wanted: Callable[[Socket], bool]) -> list[Socket]:
+        now = scene.clockwork.now
+        return [
+            each
+            for each in self._net.ends()
+            if each.connected_at <= now and each.peer is not None and wanted(each)
+        ]
+
+    # -- processes
+
+    def _suspend(self, scene: Scene) -> Undo | None:
+        """The whole machine sleeps: its monotonic clock stands still meanwhile."""
+        machine = self._victim(scene)
+        if not machine.reachable:
+            return None
+        machine.suspend()
+        life = machine.life
+
+        def undo() -> None:
+            if machine.life == life and machine.paused:
+                machine.resume()
+
+        return undo
+
+    def _stop_in_call(self, scene: Scene) -> Undo | None:
+        """At one of its next calls it stands still for a while, in the middle of what it does."""
+        machine, dice = self._victim(scene), scene.dice
+        if not machine.reachable:
+            return None
+        timing = scene.swarm.timing
+        lasts = dice.about(dice.choice((timing.replication_timeout, timing.election_timeout)))
+        sleeps = dice.random() < 0.5
+
+        def stop(process: Process) -> None:
+            scene.note(f"node {machine.me} stops in call {process.calls} for {lasts:.3f} s")
+            begun = process.at
+            machine.room.let_others(process, process.at + lasts)
+            if sleeps and not process.dead:
+                machine.clocks.slept += process.at - begun
+
+        self._at_call(machine.process, dice, stop)
+        return _nothing
+
+    def _kill_in_call(self, scene: Scene) -> Undo | None:
+        """At one of its next calls it dies, and is back soon."""
+        machine, dice = self._victim(scene), scene.dice
+        if not machine.reachable:
+            return None
+        soon = dice.about(scene.swarm.nemesis.duration)
+        power = dice.random() < 0.3
+
+        def kill(process: Process) -> None:
+            scene.note(f"node {machine.me} dies in call {process.calls}")
+            machine.stop(power=power)
+            scene.clockwork.after(soon, scene.unless_over, machine.start_again)
+
+        self._at_call(machine.process, dice, kill)
+        return _nothing
+
+    def _at_call(self, process: Process, dice: Dice, what: Callable[[Process], None]) -> None:
+        process.strike = (process.calls + dice.randint(1, CALLS_MAX), what)
+
+    def _terminate(self, scene: Scene) -> Undo | None:
+        """SIGTERM: it hands over, closes, and is started again."""
+        machine = self._victim(scene)
+        if not machine.reachable:
+            return None
+        scene.note(f"node {machine.me} is told to stop")
+        machine.leave(then=scene.dice.about(scene.swarm.nemesis.duration))
+        return _nothing
+
+
+def _nothing() -> None:
+    """There is nothing to undo."""

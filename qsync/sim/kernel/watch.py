@@ -1,0 +1,99 @@
+"""Who looks on at a shipped node: its loop tells of everything before anybody else can know."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from election.messages import Replica
+from qsync.core.inputs import Input
+from qsync.core.messages import Appended, Message
+from qsync.core.ready import Ready, Settled, Write
+from qsync.data.request import Request
+from qsync.node.mishaps import EVENT
+from qsync.node.node import Node
+from qsync.node.tickets import WriteTicket
+from qsync.replica import Replica as Core
+from qsync.sim.calls import WriteCall
+from qsync.sim.canon import Violation
+
+if TYPE_CHECKING:
+    from qsync.sim.kernel.room import Room
+
+
+class Witness(Protocol):
+    """The properties that hold in every moment."""
+
+    def said(self, me: Replica, core: Core, peer: Replica, message: Message) -> None:
+        """A message leaves."""
+
+    def turned(self, me: Replica, core: Core) -> None:
+        """Something happened to it, and it has decided."""
+
+    def settled(self, me: Replica, core: Core, call: WriteCall, settled: Settled) -> None:
+        """A client is about to be told."""
+
+
+class Watch:
+    """See `qsync.node.loop.Onlooker`. `operators`: whoever waits for an operation, by ticket."""
+
+    def __init__(self, node: Node, room: "Room", witness: Witness, me: Replica) -> None:
+        self.operators: dict[int, str] = {}
+        self._node = node
+        self._room = room
+        self._witness = witness
+        self._me = me
+
+    def begin(self) -> None:
+        """A batch of inputs begins."""
+
+    def asking(self, step: Callable[[Input], None]) -> Callable[[Input], None]:
+        """Nothing else."""
+        return step
+
+    def decided(self) -> None:
+        """Before anything of it is told."""
+        try:
+            self._witness.turned(self._me, self._node.replica)
+        except Violation as violation:
+            self._room.found(violation)
+        if self._node.timeline.counts[EVENT]:
+            told = [each for each in self._node.timeline.events if each["event"] == EVENT]
+            self._room.found(Violation(0, f"node {self._me}: {told[-1]['trace']}"))
+
+    def wrote(self, write: Write) -> None:
+        """The disk has told already."""
+
+    def saying(self, messages: Sequence[tuple[Replica, Message]]) -> None:
+        """Votes and acks are held against the disk."""
+        core = self._node.replica
+        ledger, term = core.machine.ledger, core.machine.raft.term
+        try:
+            for peer, message in messages:
+                if isinstance(message, Appended) and (
+                    message.index > ledger.written and message.term < term
+                ):
+                    continue  # of a term that is over: what it speaks of was cut meanwhile
+                self._witness.said(self._me, core, peer, message)
+        except Violation as violation:
+            self._room.found(violation)
+
+    def answering(self, ready: Ready) -> None:
+        """Fates are held against the confirmed log."""
+        waiting = self._node.requests.tickets
+        try:
+            for each in ready.settled:
+                ticket = waiting.waits(each.ticket)
+                if type(ticket) is WriteTicket:
+                    session, seq = ticket.token
+                    request = Request(session=session, seq=seq)
+                    call = WriteCall(client=0, attempt=0, request=request)
+                    self._witness.settled(self._me, self._node.replica, call, each)
+        except Violation as violation:
+            self._room.found(violation)
+        for read in ready.reads:
+            self.operators.pop(read.ticket, None)
+
+    def write(self) -> None:
+        """Nothing is written down."""
+
+    def close(self) -> None:
+        """The life of the node ends."""

@@ -1,0 +1,238 @@
+"""A whole cluster of shipped nodes, shipped clients and troubles, built from one plan."""
+
+import uuid
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from election.messages import Replica
+from qsync.config import NodeConfig
+from qsync.core.inputs import Consistency
+from qsync.record import Instance, instance_text
+from qsync.sim import repertoire, swarm
+from qsync.sim.dice import Dice
+from qsync.sim.faults import Faults
+from qsync.sim.history import History
+from qsync.sim.invariants import Invariants
+from qsync.sim.kernel import mutants, names
+from qsync.sim.kernel.client import Around, Hand, Program
+from qsync.sim.kernel.disk import Disk
+from qsync.sim.kernel.machine import Computer, Machine
+from qsync.sim.kernel.room import Room, Time
+from qsync.sim.kernel.strikes import KernelFaults
+from qsync.sim.plan import Plan
+from qsync.sim.repertoire import Mind
+from qsync.sim.swarm import Swarm
+from qsync.sim.trace import Trace
+from qsync.sim.troubles import Scene
+from qsync.sim.turns import Turns
+from qsync.store.contract import Identity
+
+PORTS: Final = 5000
+PROGRAMS: Final = 100
+CLUSTER: Final = str(uuid.UUID(int=7))
+NOT_ASKED: Final = frozenset({"leave", "reap"})
+"""Sessions are the shipped client's own affair: it opens them, and nodes end those not used."""
+
+
+class KernelWorld:
+    """Everything of one run. Nothing happens until `step`."""
+
+    def __init__(self, plan: Plan, *, watched_by: type[Invariants] = Invariants) -> None:
+        self.plan = plan
+        self.clockwork = Time(plan.seed)
+        dice = self.clockwork.dice("kernel")
+        self.swarm = _fitting(swarm.draw(plan, self.clockwork.dice("swarm")), dice)
+        self.trace = Trace()
+        window = dice.choice((2_000, 16_000, 200_000, 200_000))
+        writers = [dice.choice(("thread", "thread", "inline", "auto")) for _ in range(9)]
+        room = Room(self.clockwork, self.swarm, self.trace, window=window)
+        self.network = room.net
+        quorum = self.swarm.nodes // 2 + 1
+        self.invariants = watched_by(quorum, lease_checked=self.leases_hold)
+        ids = self.clockwork.dice("instances")
+        founders = tuple(
+            (Replica(number), instance_text(Instance(ids.getrandbits(127))))
+            for number in range(1, self.swarm.nodes + 1)
+        )
+        self.nodes = [
+            self._node(
+                room, _config(self.swarm, me, writers[me]), instance=instance, founders=founders
+            )
+            for me, instance in founders
+        ]
+        scene = Scene(
+            clockwork=self.clockwork,
+            network=self.network,
+            nodes=self.nodes,
+            swarm=self.swarm,
+            trace=self.trace,
+            dice=self.clockwork.dice("nemesis"),
+        )
+        self.faults: Faults = KernelFaults(scene, self.nodes, room.net)
+        self.turns = Turns(scene)
+        self.history = History(self.clockwork)
+        self.clients = self._clients()
+        if plan.mutant is not None:
+            mutants.plant(plan.mutant, self.nodes, self.programs)
+
+    @property
+    def leases_hold(self) -> bool:
+        """No clock jumps, so a read by lease is as good as one that asked a quorum."""
+        return "clock_jump" not in self.swarm.nemesis.active
+
+    def _node(
+        self,
+        room: Room,
+        config: NodeConfig,
+        *,
+        instance: str,
+        founders: tuple[tuple[Replica, str], ...],
+    ) -> Machine:
+        me = config.node.id
+        disk = Disk(self.clockwork, self.clockwork.dice(f"disk {me}"), self.swarm.platter)
+        identity = Identity(
+            cluster=CLUSTER,
+            instance=instance,
+            replica=me,
+            name=f"n{me}",
+            founders=founders,
+        )
+        machine = Machine(config, identity, room, disk, self.invariants)
+        self.invariants.join(machine)
+        return machine
+
+    def _clients(self) -> list[Hand]:
+        load = self.swarm.load
+        addresses = tuple(f"127.0.0.1:{PORTS + machine.number}" for machine in self.nodes)
+        fresh = {Consistency.LINEARIZABLE} | ({Consistency.LEASE} if self.leases_hold else set())
+        around = Around(
+            addresses, self.invariants.promises, self.history, load.timeout, frozenset(fresh)
+        )
+        hands: list[Hand] = []
+        for number in range(1, load.clients + 1):
+            fresh_one = (number - 1) % load.hands == 0
+            program = self._program(number, around) if fresh_one else hands[-1].program
+            mind = Mind(
+                number=number,
+                dice=self.clockwork.dice(f"client {number}"),
+                load=load,
+                sessions={},
+                tunings=self.swarm.tunings(),
+            )
+            hands.append(Hand(mind, program))
+        return hands
+
+    def _program(self, number: int, around: Around) -> Program:
+        dice = self.clockwork.dice(f"program {number}")
+        disk = Disk(self.clockwork, dice, self.swarm.platter)
+        return Program(Computer(PROGRAMS + number, self.room, disk), around, dice)
+
+    @property
+    def room(self) -> Room:
+        """What all machines share."""
+        return self.nodes[0].room
+
+    @property
+    def programs(self) -> list[Program]:
+        """Of the clients: each has several hands."""
+        return list(dict.fromkeys(hand.program for hand in self.clients))
+
+    def start(self) -> None:
+        """Processes start; one hand makes the spaces, then all begin; then things break."""
+        for node in self.nodes:
+            node.start()
+        for program in self.programs:
+            program.start()
+        first = self.clients[0]
+        first.script = [partial(repertoire.create_spaces, self.swarm.load.keys)]
+        first.done = self._open_doors
+        first.start()
+
+    def _open_doors(self) -> None:
+        for client in self.clients[1:]:
+            client.start()
+        self.faults.start()
+        self.turns.start()
+
+    def step(self) -> bool:
+        """The next event. Raises Violation when it breaks a property."""
+        return self.room.step()
+
+    def heal(self) -> None:
+        """Repair everything; clients finish what they began."""
+        self.faults.heal()
+        for client in self.clients:
+            client.finish()
+
+    @property
+    def decided(self) -> bool:
+        """Everything that anybody shows is confirmed; all nodes are up."""
+        last = self.invariants.canon.last
+        return all(node.core.machine.ledger.visible <= last for node in self.nodes)
+
+    def unrest(self) -> str | None:
+        """What is not at rest yet, after healing; None when all is done and equal."""
+        down = [node.me for node in self.nodes if not node.up]
+        if down:
+            return f"{down} are down"
+        leaders = [node.me for node in self.nodes if node.leads]
+        if len(leaders) != 1:
+            return f"{leaders} lead"
+        busy = [client.busy_with for client in self.clients if not client.idle]
+        if busy:
+            return f"waiting: {busy}"
+        waiting = self.waiting()
+        return f"operators wait: {waiting}" if waiting else self.invariants.at_rest()
+
+    def waiting(self) -> list[str]:
+        """What operators asked for and were not answered yet."""
+        return [f"{what} at node {node.me}" for node in self.nodes for what in node.waiting()]
+
+
+def _fitting(drawn: Swarm, dice: Dice) -> Swarm:
+    """Without what only stand-ins can do, and with what the shipped configuration allows."""
+    weights = tuple((n, w) for n, w in drawn.load.weights if n not in NOT_ASKED)
+    if not any(weight for _, weight in weights):
+        weights = (("read", 1),)
+    weather, beat = drawn.weather, drawn.timing.replication_timeout
+    # In a stream everything waits behind what is late.
+    calmer = replace(
+        weather,
+        late=weather.late / 10,
+        late_delay=min(weather.late_delay, 3 * beat),
+        loss=weather.loss / 10,
+    )
+    kinds = tuple(dice.sample(names.STRIKES, dice.randint(0, len(names.STRIKES))))
+    nemesis = replace(drawn.nemesis, kinds=drawn.nemesis.kinds + kinds)
+    load = replace(drawn.load, weights=weights)
+    return replace(drawn, load=load, weather=calmer, nemesis=nemesis)
+
+
+def _config(drawn: Swarm, me: Replica, writer: str) -> NodeConfig:
+    """What a person would have written into the node's file."""
+    timing = drawn.timing
+    queue_max = drawn.limits[2]
+    numbers = range(1, drawn.nodes + 1)
+    peers = [f"{{id: {n}, name: n{n}, address: '127.0.0.1:{PORTS + n}'}}" for n in numbers]
+    fencing = "strict" if drawn.strict else "soft"
+    text = "\n".join(
+        (
+            f"node: {{id: {me}, name: n{me}, dir: /nowhere}}",
+            f"cluster: {{id: {CLUSTER}}}",
+            f"listen: 127.0.0.1:{PORTS + me}",
+            f"peers: [{', '.join(peers)}]",
+            f"election: {{timeout: {_ms(timing.election_timeout)}, fencing: {fencing}}}",
+            (
+                f"replication: {{timeout: {_ms(timing.replication_timeout)},"
+                f" synchro_timeout: {_ms(timing.synchro_timeout)},"
+                f" synchro_policy: {drawn.policy}, queue_entries_max: {queue_max}}}"
+            ),
+            f"store: {{writer: {writer}, fold_interval: {_ms(timing.fold_interval)}}}",
+        )
+    )
+    return NodeConfig.loads(text)
+
+
+def _ms(seconds: float) -> str:
+    return f"{round(seconds * 1000)}ms"
