@@ -4,8 +4,7 @@ from enum import Enum, auto
 from pathlib import Path
 
 from admin import lab
-from admin.checker.quick import HISTORY
-from admin.evidence.bundle import is_bundle
+from admin.evidence.bundle import HISTORY, is_bundle
 from admin.evidence.manifest import MANIFEST, NoEvidence
 from admin.evidence.tables import TABLES
 

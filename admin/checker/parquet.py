@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from admin.evidence.arrow import TYPES, batch, batches, write
-from admin.evidence.bundle import LINES, PARQUET, Bundle, Part, rows_of
+from admin.evidence.bundle import HISTORY, PARQUET, Bundle, Part, rows_of
 from admin.evidence.manifest import NoEvidence
 from admin.evidence.tables import RUN, TABLES, Row, Type
 
@@ -31,7 +31,8 @@ def to_parquet(bundle: Bundle, folder: Path) -> Bundle:
     for table in TABLES:
         for part in bundle.parts(table):
             place = folder / part.path.relative_to(bundle.path)
-            place = place.with_name(place.name.removesuffix(LINES).removesuffix(PARQUET) + PARQUET)
+            name = table if place.name == HISTORY else place.stem
+            place = place.with_name(name + PARQUET)
             rows = list(
                 rows_of_parquet(part, bundle.manifest.run_id)
                 if part.is_parquet

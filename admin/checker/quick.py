@@ -12,7 +12,7 @@ from admin.checker.linear import LINEARIZABLE, STEPS_MAX, check
 from admin.checker.operation import Frozen, Operation, happened
 from admin.checker.readers import Format, read
 from admin.checker.verdict import Result, Verdict, merge, overall
-from admin.evidence.bundle import Bundle, Part, is_bundle
+from admin.evidence.bundle import HISTORY, Bundle, Part, is_bundle
 
 TITLES: dict[str, str] = {
     LINEARIZABLE: "every answer is explained by one order of the operations, key by key",
@@ -23,9 +23,6 @@ TITLES: dict[str, str] = {
     **{level.value: f"transactions show nothing that {level.value} prohibits" for level in Level},
 }
 """What each invariant says."""
-
-HISTORY = "history.jsonl"
-"""The history in a folder of evidence."""
 
 OF_OBJECTS = frozenset({"write", "cas", "cas-unequal", "put", "get", "add", "transfer"})
 """Operations that nobody does to a list."""

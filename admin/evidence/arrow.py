@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from admin.evidence import opening
-from admin.evidence.bundle import Bundle, Part, in_one_step
+from admin.evidence.bundle import NAMED, Bundle, Part, in_one_step
 from admin.evidence.manifest import ANEW, NoEvidence
 from admin.evidence.rows import kind_name
 from admin.evidence.tables import RUN, TABLES, Row, Type
@@ -49,7 +50,20 @@ def batches(
         file = pq.ParquetFile(part.path, page_checksum_verification=True)
         there = _fitting(part, file.schema_arrow)
         wanted = there if only is None else [name for name in only if name in there]
-        yield from file.iter_batches(rows, columns=wanted)
+        for found in file.iter_batches(rows, columns=wanted):
+            check_rows(part, found)
+            yield found
+
+
+def check_rows(part: Part, found: pa.RecordBatch | pa.Table) -> None:
+    """Raises NoEvidence where something is missing that every row needs, or is of another file."""
+    for name in found.schema.names:
+        column = found.column(name)
+        if name in TABLES[part.table].needed and column.null_count:
+            raise NoEvidence(f"{part.path} has rows without {name}")
+        if part.named is not None and name in NAMED and len(column):
+            held = pc.min_max(column).as_py()
+            part.check(name, held["min"], held["max"])
 
 
 def write(place: Path, found: pa.RecordBatch) -> None:
@@ -63,7 +77,20 @@ def check_files(bundle: Bundle) -> None:
     """Look at the end of every file of Parquet, which says what is in it. Raises NoEvidence."""
     for part in (part for table in TABLES for part in bundle.parts(table) if part.is_parquet):
         with damage_told(part.path):
-            _fitting(part, pq.read_schema(part.path))
+            footer = pq.read_metadata(part.path)
+        _fitting(part, footer.schema.to_arrow_schema())
+        needed = TABLES[part.table].needed
+        for group in map(footer.row_group, range(footer.num_row_groups)):
+            for column in map(group.column, range(group.num_columns)):
+                known = column.statistics
+                if column.path_in_schema in needed and known is not None and known.null_count:
+                    raise NoEvidence(f"{part.path} has rows without {column.path_in_schema}")
+
+
+def count(part: Part) -> int:
+    """How many rows a file of Parquet has. Raises NoEvidence."""
+    with damage_told(part.path):
+        return int(pq.read_metadata(part.path).num_rows)
 
 
 @contextlib.contextmanager

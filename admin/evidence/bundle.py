@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from admin.evidence import checksums
 from admin.evidence.manifest import MANIFEST, Manifest, NoEvidence
@@ -16,6 +17,13 @@ DUMPS = ("nodes", "directories")
 _GO_ON = "`qsync dump` into this folder goes on where it stopped"
 LINES = ".jsonl"
 PARQUET = ".parquet"
+
+
+HISTORY = "history.jsonl"
+"""What the table of operations is called where people look for it, too."""
+NAMED = ("node", "generation", "index")
+"""Columns of a log that the name of a file tells, too."""
+Named: TypeAlias = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +41,26 @@ class Part:
     def is_parquet(self) -> bool:
         """It is read by `admin.checker.parquet`; everything else is JSON lines."""
         return self.path.suffix == PARQUET
+
+    @property
+    def named(self) -> Named | None:
+        """What the name of a part of a log tells: node, generation, first and last index."""
+        if self.node is None or self.generation is None or self.first is None or self.last is None:
+            return None
+        return (self.node, self.generation, self.first, self.last)
+
+    def check(self, column: str, low: int, high: int) -> None:
+        """Raises NoEvidence unless values of a column, from low to high, are what its name says."""
+        if self.named is None or column not in NAMED:
+            return
+        node, generation, first, last = self.named
+        lowest, highest = {"node": (node, node), "generation": (generation, generation)}.get(
+            column, (first, last)
+        )
+        if low < lowest or high > highest:
+            odd = low if low < lowest else high
+            held = f"entries {low}..{high}" if column == "index" else f"{column} {odd}"
+            raise NoEvidence(f"{self.path} holds {held}, which is not what its name says")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +80,7 @@ class Bundle:
         assert table in TABLES, table
         found = [self.path / f"{table}{suffix}" for suffix in (LINES, PARQUET)]
         if table == "ops" and not any(path.is_file() for path in found):
-            found.append(self.path / "history.jsonl")
+            found.append(self.path / HISTORY)
         below = self.path / table
         if below.is_dir():
             found += sorted(p for p in below.rglob("*") if p.suffix in {LINES, PARQUET})
@@ -144,6 +172,7 @@ def rows_of(part: Part, run_id: str) -> Iterator[Row]:
     columns: Row = {**dict.fromkeys(TABLES[part.table].columns), RUN: run_id}
     needed = TABLES[part.table].needed
     fits = {name: FITS[type_] for name, type_ in TABLES[part.table].columns.items()}
+    named = part.named
     number = 0
     with part.path.open(encoding="utf-8") as file:
         try:
@@ -160,11 +189,22 @@ def rows_of(part: Part, run_id: str) -> Iterator[Row]:
                     if not isinstance(value, fit) and (value is not None or name in needed):
                         raise _misfit(part, number, name, value)
                     row[name] = value
+                if named is not None:
+                    _check_place(part, named, row)
                 yield row
         except UnicodeDecodeError as error:
             raise NoEvidence(f"{part.path} is no text: {error}") from error
         except (ValueError, AttributeError) as error:
             raise NoEvidence(f"{part.path}:{number} is no row: {error}") from error
+
+
+def _check_place(part: Part, named: Named, row: Row) -> None:
+    index = row["index"]
+    assert isinstance(index, int)
+    if (row["node"], row["generation"]) != named[:2] or not named[2] <= index <= named[3]:
+        for name, value in ((name, row[name]) for name in NAMED):
+            assert isinstance(value, int)
+            part.check(name, value, value)
 
 
 def _misfit(part: Part, number: int, name: str, value: object) -> NoEvidence:

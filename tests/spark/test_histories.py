@@ -87,7 +87,7 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> list[Bundle]:
                 and row["key"] is not None
             ):
                 row["value"] += 1
-        spoiled = replace(bundle.manifest, run_id=f"spoiled-{seed}")
+        spoiled = replace(bundle.manifest, run_id=f"spoiled-{seed}", rows={})
         kept = {"wal": bundle.rows("wal"), "status": bundle.rows("status"), "ops": rows}
         tables = {name: [_bare(row) for row in some] for name, some in kept.items()}
         lying = write(folder / f"spoiled-{seed}", spoiled, {**tables})

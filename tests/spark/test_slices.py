@@ -3,6 +3,7 @@
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -13,6 +14,7 @@ pytest.importorskip("pyarrow", reason="needs the [spark] extra")
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from admin.checker.parquet import to_parquet
 from admin.checker.rules.catalogue import RULES, load
@@ -29,7 +31,7 @@ from admin.checker.spark.summary import Summary
 from admin.checker.spark.units import known_columns, plan
 from admin.checker.spark.units import tables as tables_of
 from admin.evidence.arrow import batch
-from admin.evidence.bundle import Bundle
+from admin.evidence.bundle import Bundle, log_part
 from admin.evidence.manifest import Manifest, NodeFacts, NoEvidence
 from admin.evidence.tables import TABLES, Row
 from tests.spark.planted import cases
@@ -98,7 +100,7 @@ def test_a_part_that_holds_other_entries_than_its_name_says_is_refused(
     place = folder / "wal" / "1.1" / f"{1:012d}-{5:012d}.jsonl"
     place.parent.mkdir(parents=True)
     (folder / "wal.jsonl").rename(place)
-    with pytest.raises(NoEvidence, match="holds entries"):
+    with pytest.raises(NoEvidence, match=r"holds node \d, which is not what"):
         tables_of(plan([folder])[0])
 
 
@@ -114,6 +116,30 @@ def test_statistics_in_parquet_say_what_one_task_reads(
     assert sum(rows) == kept.manifest.rows["wal"]
     held = {i for t in tables_of(cut[1]) for i in t.column("index").to_pylist()}
     assert held == set(range(11, 21))
+
+
+def test_one_large_file_does_not_make_all_ranges_as_wide(
+    bundles: list[Bundle], tmp_path: Path
+) -> None:
+    """A log in one file of many row groups, beside those of others in parts."""
+    rows = [{k: v for k, v in row.items() if k != "run_id"} for row in bundles[0].rows("wal")]
+    counted = {"wal": len(rows)}
+    manifest = replace(bundles[0].manifest, part_entries=10, rows=counted, checksums={})
+    for node in (each.node for each in manifest.nodes):
+        own = [row for row in rows if row["node"] == node]
+        size = len(own) if node == 1 else 10
+        for at in range(0, len(own), size):
+            some = own[at : at + size]
+            place = log_part(tmp_path, node, 1, at + 1, at + len(some)).with_suffix(".parquet")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            table = pa.Table.from_batches([batch("wal", some)])
+            pq.write_table(table, place, row_group_size=10)
+    manifest.save(tmp_path)
+    whole = load(tmp_path)
+    units = plan([tmp_path])
+    assert {unit.last - unit.first for unit in units} == {9}
+    assert len(units) == (max(log.last for log in whole.logs.values()) + 9) // 10
+    assert sum(table.num_rows for unit in units for table in tables_of(unit)) == len(rows)
 
 
 def test_checksums_of_columns_are_those_of_entries() -> None:

@@ -9,9 +9,10 @@ import pytest
 
 from admin.checker.bundles import check_bundle
 from admin.checker.verdict import Result
-from admin.evidence.bundle import Bundle
+from admin.evidence.bundle import Bundle, write
 from admin.evidence.collect import Dump, Kept
-from admin.evidence.manifest import NoEvidence
+from admin.evidence.manifest import Manifest, NoEvidence
+from admin.evidence.tables import Row
 from admin.evidence.witnesses import Stretch
 from cli.main import run
 from tests.unit.pretender import entries
@@ -50,6 +51,17 @@ def line(path: Path, text: str) -> None:
     path.write_text("".join([*lines[:4], text, *lines[5:]]))
 
 
+def column(path: Path, name: str, last: list[int | None]) -> None:
+    """The last rows of a file of Parquet have these values."""
+    pq = pytest.importorskip("pyarrow.parquet", reason="needs the [spark] extra")
+    import pyarrow as pa  # noqa: PLC0415 - the same
+
+    table = pq.read_table(path)
+    values = [*table[name].to_pylist()[: -len(last)], *last]
+    at = table.column_names.index(name)
+    pq.write_table(table.set_column(at, name, pa.array(values, pa.int64())), path)
+
+
 def cell(path: Path, **changed: object) -> None:
     line(path, json.dumps(json.loads(path.read_text().splitlines()[4]) | changed) + "\n")
 
@@ -71,6 +83,10 @@ DAMAGES: list[tuple[Callable[[Path], object], str]] = [
     (lambda at: cell(part(at), index="x"), "jsonl:5 is no row: index is int and not 'x'"),
     (lambda at: cell(part(at), kind=7), "kind is text and not 7"),
     (lambda at: cell(part(at), term=None), "term is int and not None"),
+    (lambda at: cell(part(at), node=3), r"20\.jsonl holds node 3, which is not what its name"),
+    (lambda at: cell(part(at), generation=2), r"20\.jsonl holds generation 2, which"),
+    (lambda at: cell(part(at), index=7), r"20\.jsonl holds entries 7\.\.7, which is not"),
+    (lambda at: members(at, rows={"wal": 25, "ops": 9}), "says 9 rows of ops, and there are 0"),
     (lambda at: line(part(at), '{"node": 1, "index": 15}\n'), "jsonl:5 lacks crc, flags"),
 ]
 
@@ -136,6 +152,7 @@ def test_damaged_parquet_is_named_by_all_who_read_it(tmp_path: Path) -> None:
         (rotten, "cannot be read"),
         (narrow, "lacks term"),
         (text, "index is int and not string"),
+        (lambda path: column(path, "term", [None]), "has rows without term"),
     ):
         part(bundle).write_bytes(whole)
         damage(part(bundle))
@@ -185,3 +202,36 @@ def test_a_copy_among_the_parts_of_a_log_is_refused_by_name_and_not_judged(tmp_p
         assert said in f"{refused.value} {refused.value.hint}"
         copy.unlink()
     assert check_bundle(bundle).result is Result.PASS
+
+
+def test_rows_of_another_node_are_refused_by_all_who_read_them(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="needs the [spark] extra")
+    from admin.checker.report.scan import scan  # noqa: PLC0415 - the same
+    from admin.checker.spark.units import plan, tables  # noqa: PLC0415 - the same
+
+    bundle = unsealed(dumped(tmp_path, Kept.PARQUET))
+    column(part(bundle), "node", [3] * 10)
+    readers: list[Callable[[Path], object]] = [
+        check_bundle,
+        lambda at: list(scan(Bundle.open(at), "wal")),
+        lambda at: [tables(unit) for unit in plan([at])],
+    ]
+    for reader in readers:
+        with pytest.raises(NoEvidence, match="holds node 3, which is not what its name says"):
+            reader(bundle)
+
+
+def test_a_history_survives_being_written_as_parquet(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="needs the [spark] extra")
+    from admin.checker.parquet import to_parquet  # noqa: PLC0415 - needs the extra
+
+    line = {"time": 0, "process": 1, "f": "write", "key": "x", "value": 1}
+    rows: list[Row] = [{"index": n, "type": type_, **line} for n, type_ in enumerate(ENDS)]
+    found = write(tmp_path / "lines", Manifest(run_id="r", source="demo"), {"ops": rows})
+    (found.path / "ops.jsonl").rename(found.path / "history.jsonl")
+    kept = to_parquet(found.seal(), tmp_path / "parquet")
+    assert [each.path.name for each in kept.parts("ops")] == ["ops.parquet"]
+    assert check_bundle(kept.path).operations == check_bundle(found.path).operations != []
+
+
+ENDS = ("invoke", "ok")

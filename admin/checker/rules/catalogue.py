@@ -31,7 +31,7 @@ from admin.checker.rules import (
     times,
     votes,
 )
-from admin.checker.rules.parts import rows
+from admin.checker.rules.parts import check_counts, rows
 from admin.checker.rules.rule import Breach, Finding, Rule
 from admin.checker.rules.run import Run, build
 from admin.checker.verdict import Verdict, Violation, conclude, skipped
@@ -71,7 +71,9 @@ def load(path: Path) -> Run:
     """A bundle in memory. Raises NoEvidence."""
     bundle = Bundle.open(path)
     bundle.check_whole()
-    return build(bundle.manifest, {name: rows(bundle, name) for name in TABLES})
+    run = build(bundle.manifest, {name: rows(bundle, name) for name in TABLES})
+    check_counts(bundle)
+    return run
 
 
 def judge(run: Run) -> list[Checked]:

@@ -1,9 +1,13 @@
 """Rows of a bundle, whatever its files are written in."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
-from admin.evidence.bundle import Bundle, rows_of
-from admin.evidence.tables import Row
+from admin.evidence.bundle import Bundle, Part, rows_of
+from admin.evidence.manifest import ANEW, MANIFEST, NoEvidence
+from admin.evidence.tables import TABLES, Row
+
+_CHUNK = 1 << 20
 
 
 def rows(bundle: Bundle, table: str) -> Iterator[Row]:
@@ -15,3 +19,33 @@ def rows(bundle: Bundle, table: str) -> Iterator[Row]:
             yield from rows_of_parquet(part, bundle.manifest.run_id)
         else:
             yield from rows_of(part, bundle.manifest.run_id)
+
+
+def check_counts(bundle: Bundle) -> None:
+    """Raises NoEvidence unless there are as many rows as the manifest says of each table.
+
+    A table that is not found where it is looked for would be taken for one that never was.
+    """
+    for table, wanted in bundle.manifest.rows.items():
+        found = sum(map(_count, bundle.parts(table))) if table in TABLES else wanted
+        if found != wanted:
+            told = f"{bundle.path} is not whole: {MANIFEST} says {wanted} rows of {table}"
+            hint = f"{ANEW}; if it was changed on purpose, say so in `rows` in {MANIFEST}"
+            raise NoEvidence(f"{told}, and there are {found}", hint=hint)
+
+
+def _count(part: Part) -> int:
+    if part.is_parquet:
+        from admin.evidence.arrow import count  # noqa: PLC0415 - needs the extra
+
+        return count(part)
+    return _lines(part.path)
+
+
+def _lines(path: Path) -> int:
+    """Also of a last one without an end."""
+    found, last = 0, b"\n"
+    with path.open("rb") as file:
+        while some := file.read(_CHUNK):
+            found, last = found + some.count(b"\n"), some[-1:]
+    return found + (last != b"\n")

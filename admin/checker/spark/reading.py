@@ -15,7 +15,7 @@ from admin.checker.spark.arrays import numbers
 from admin.checker.spark.found import DDL, Found
 from admin.checker.spark.scanning import Batches, batch
 from admin.evidence.arrow import batch as rows_as_columns
-from admin.evidence.arrow import damage_told, schema
+from admin.evidence.arrow import check_rows, damage_told, schema
 from admin.evidence.bundle import Bundle, Part, rows_of
 from admin.evidence.manifest import NoEvidence
 from admin.evidence.tables import RUN, TABLES, Type
@@ -74,6 +74,7 @@ def read(chunk: Chunk, names: Sequence[str]) -> pa.Table:
             there = [name for name in names if name in file.schema_arrow.names]
             groups = range(file.num_row_groups) if chunk.group is None else [chunk.group]
             found = file.read_row_groups(list(groups), columns=there, use_threads=False)
+        check_rows(part, found)
     else:
         found = _lines(part, names)
     columns = []

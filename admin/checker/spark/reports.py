@@ -19,6 +19,7 @@ from admin.checker.operation import Operation
 from admin.checker.quick import Checked, Report
 from admin.checker.readers import Format
 from admin.checker.rules.catalogue import BY_ID
+from admin.checker.rules.parts import check_counts
 from admin.checker.rules.rule import Finding
 from admin.checker.spark import intact
 from admin.checker.spark.clients.jobs import decide, judge_histories, outlines
@@ -85,6 +86,8 @@ def check_bundles(
             share = judged.seconds / (len(BY_ID) * len(some))
             for place in places:
                 found[place] = _report(paths[place], runs[place], judged, share)
+    for each in bundles:
+        check_counts(each)
     return [found[place] for place in range(len(paths))]
 
 

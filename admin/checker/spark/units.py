@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from admin.checker.parquet import TYPES
 from admin.evidence.arrow import damage_told
-from admin.evidence.bundle import PARQUET, Bundle, Part
+from admin.evidence.bundle import NAMED, PARQUET, Bundle, Part
 from admin.evidence.manifest import Manifest, NoEvidence
 from admin.evidence.tables import WAL
 
@@ -46,16 +46,22 @@ FOREVER = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A file, or some row groups of it, that hold entries `first..last` and no others.
+    """A file, or some row groups of it, that hold entries `first..last` and no others."""
 
-    `log`: node and generation, if they are known to be all of one log.
-    """
-
-    path: Path
+    part: Part
     groups: tuple[int, ...] | None = None
     first: int = 0
     last: int = FOREVER
-    log: tuple[int, int] | None = None
+
+    @property
+    def path(self) -> Path:
+        """Of the file."""
+        return self.part.path
+
+    @property
+    def log(self) -> tuple[int, int] | None:
+        """Node and generation, if they are known to be all of one log."""
+        return None if self.part.named is None else self.part.named[:2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +79,8 @@ def plan(paths: Sequence[Path], span: int | None = None) -> list[Unit]:
     units = []
     for path in paths:
         bundle = Bundle.open(path)
-        pieces = [one for part in bundle.parts("wal") for one in _pieces(part)]
+        size = bundle.manifest.part_entries
+        pieces = [one for part in bundle.parts("wal") for one in _pieces(part, size)]
         units += list(_units(bundle.manifest, pieces, span))
     return units
 
@@ -95,27 +102,21 @@ def tables(unit: Unit, columns: Sequence[str] = COLUMNS) -> list[pa.Table]:
     return found
 
 
-def _pieces(part: Part) -> Iterator[Piece]:
-    if part.first is not None and part.last is not None:
-        yield Piece(part.path, None, part.first, part.last, _log(part))
+def _pieces(part: Part, size: int) -> Iterator[Piece]:
+    """A part as large as parts are by itself; of a larger one every row group."""
+    first, last = (0, FOREVER) if part.named is None else part.named[2:]
+    if not part.is_parquet or last - first < size:
+        yield Piece(part, None, first, last)
         return
-    if not part.is_parquet:
-        yield Piece(part.path)
-        return
-    footer = pq.read_metadata(part.path)
+    with damage_told(part.path):
+        footer = pq.read_metadata(part.path)
     at = footer.schema.names.index("index")
     for group in range(footer.num_row_groups):
         known = footer.row_group(group).column(at).statistics
         if known is not None and known.has_min_max:
-            yield Piece(part.path, (group,), known.min, known.max, _log(part))
+            yield Piece(part, (group,), max(first, known.min), min(last, known.max))
         elif footer.row_group(group).num_rows:
-            yield Piece(part.path, (group,))
-
-
-def _log(part: Part) -> tuple[int, int] | None:
-    if part.node is None or part.generation is None:
-        return None
-    return part.node, part.generation
+            yield Piece(part, (group,), first, last)
 
 
 def _units(manifest: Manifest, pieces: Sequence[Piece], wanted: int | None) -> Iterator[Unit]:
@@ -177,8 +178,7 @@ def known_columns(found: pa.Table, where: object = "it") -> pa.Table:
 def _checked(found: pa.Table, piece: Piece) -> pa.Table:
     """It is what the plan was made from."""
     table = known_columns(found, piece.path)
-    if table.num_rows:
-        held = pc.min_max(table.column("index")).as_py()
-        if held["min"] < piece.first or held["max"] > piece.last:
-            raise NoEvidence(f"{piece.path} holds entries {held['min']}..{held['max']}")
+    for name in NAMED if piece.part.named is not None and table.num_rows else ():
+        held = pc.min_max(table.column(name)).as_py()
+        piece.part.check(name, held["min"], held["max"])
     return table
