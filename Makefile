@@ -128,6 +128,8 @@ soak: $(VENV)/.developed ## many simulated lives, resumable (SEEDS=1-100000 RESU
 	@$(BIN)/qsync soak --seeds $(SEEDS) --resume $(RESUME) $(ARGS)
 
 explore: $(VENV)/.developed ## every order of events of small clusters, all scopes: hours (ARGS='--json')
+	@$(BIN)/python -m tests.model
+	@$(BIN)/python -m tests.model --mutant all
 	@$(BIN)/qsync sim --explore all $(ARGS)
 
 campaign: $(VENV)/.installed ## an hour of real nodes under load, everything broken (ARGS='--minutes 10 --seed 7')

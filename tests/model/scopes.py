@@ -1,0 +1,305 @@
+"""What is searched, how far, and which broken rules each search must notice."""
+
+from dataclasses import dataclass
+
+from tests.model.cluster import Cluster
+from tests.model.leases import LeaseBounds, LeaseModel
+from tests.model.search import Searched, search
+from tests.model.state import Bounds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """A search: its bounds, what must have happened in it, and what it is part of.
+
+    `mutants`: rules (see `MUTANTS`) that break something in these bounds when they are not kept.
+    """
+
+    name: str
+    claim: str
+    bounds: Bounds | LeaseBounds
+    reaches: frozenset[str]
+    mutants: tuple[str, ...] = ()
+    quick: bool = False
+
+    def search(self, mutant: str = "") -> Searched:
+        """Look at every state."""
+        if isinstance(self.bounds, LeaseBounds):
+            return search(LeaseModel(self.bounds, mutant))
+        return search(Cluster(self.bounds, mutant))
+
+
+MUTANTS = {
+    # Those of the code (qsync/sim/mutants.py, disloyal.py, strangers.py), under the same names.
+    "vote_not_persisted": ("2", "a vote is on the disk before it is told"),
+    "ack_before_durable": ("3.5", "an ack counts only what is durable"),
+    "quorum_minus_one": ("3.6", "a quorum confirms, and not one less"),
+    "confirm_older_term": ("3.6", "acks decide nothing of an older term"),
+    "rollback_inherited": ("5", "what was inherited is not rolled back"),
+    "stretch_rule_leader": ("3.8", "a confirmed index never stops in a rolled-back stretch"),
+    "stretch_rule_carried": ("3.8", "neither does the one that is sent"),
+    "read_without_round": ("7", "a read waits for a round that begins after it"),
+    "reads_by_index": ("7", "a read is served by a place, not by an index"),
+    "refuses_by_head": ("7", "a refusal never rests on pending data"),
+    "retry_applies_twice": ("5", "a request that is in the log is not applied again"),
+    "sessions_forgotten": ("5", "who takes over knows the requests of former leaders"),
+    "pair_ignored": ("M1 d", "votes and acks are counted by pair"),
+    "promise_shortened": ("M11 i", "a setting shortens no promise"),
+    "refused_is_dead": ("M11 i", "a refused connection ends no promise"),
+    "promise_forgotten": ("M11 c", "who restarts has promised"),
+    "candidate_indulgent": ("M11 d", "a candidate keeps its own promise"),
+    "lease_from_answer": ("M11 a", "a lease runs from the sending of its round"),
+    "lease_twice_the_promise": ("M11 b", "a lease is shorter than the promise under it"),
+    "lease_after_permit": ("M11 f", "after a permit there is no lease in that term"),
+    # Rules that have no mutant in the code.
+    "vote_unchecked": ("2", "a vote only for who has all that one has"),
+    "vote_by_length": ("2", "compared by last term, then by last index"),
+    "ack_of_older_term": ("3.5", "acks of an older term do not count"),
+    "own_write_not_awaited": ("3.6", "the leader's own entry counts when it is durable"),
+    "rollback_beyond_confirmed": ("4", "a ROLLBACK has no say in what is confirmed before it"),
+    "rolled_back_said_at_once": ("5", "rolled back is said when the record is on a quorum"),
+    "two_changes_in_one": ("M1 a", "one voter in or out by one entry"),
+    "configuration_from_file": ("M1 c", "an empty log has no configuration"),
+    "change_before_promote": ("M2 a", "a change waits for the own PROMOTE"),
+    "change_undecided": ("M2 b", "a change waits for the former one"),
+    "rollback_of_change_undecided": ("M2 b", "and for the ROLLBACK of the former one"),
+    "change_back_when_confirmed": ("M3 c", "a ROLLBACK of a change counts from where it is"),
+    "leaver_counts_itself": ("M4 b", "a leader that leaves does not count itself"),
+    "repaired_in_place_by_promote": ("M5", "a lost disk is not mended by the term's PROMOTE"),
+    "repaired_in_place_by_whole_log": ("M5", "nor by the leader's whole log of that moment"),
+    "repaired_in_place_by_majority": ("M5", "nor by that and a majority in the term"),
+    "lease_by_old_configuration": ("M11 g", "a lease is judged by the configuration in force"),
+    "lease_by_old_clock": ("M11 j", "and by a clock that is read for each read"),
+    "new_term_in_spite_of_a_promise": ("M11 e", "a NewTerm waits like any vote"),
+}
+"""Name to the rule that it breaks: where it is written, and what it says."""
+
+LEASES = (
+    "promise_shortened",
+    "refused_is_dead",
+    "promise_forgotten",
+    "candidate_indulgent",
+    "lease_from_answer",
+    "lease_twice_the_promise",
+    "lease_after_permit",
+    "lease_by_old_configuration",
+    "lease_by_old_clock",
+    "new_term_in_spite_of_a_promise",
+)
+
+
+def _scope(
+    name: str,
+    claim: str,
+    reaches: str,
+    bounds: Bounds | LeaseBounds,
+    *mutants: str,
+    quick: bool = False,
+) -> Scope:
+    return Scope(
+        name=name,
+        claim=claim,
+        bounds=bounds,
+        reaches=frozenset(reaches.split(", ")),
+        mutants=mutants,
+        quick=quick,
+    )
+
+
+QUICK = (
+    _scope(
+        "elections",
+        "one leader a term, over crashes and two terms, from nothing",
+        "wins, crashes, arrives",
+        Bounds(led=False, log=3, crashes=1),
+        "vote_not_persisted",
+        quick=True,
+    ),
+    _scope(
+        "elections-thrice",
+        "an entry of an older term is confirmed by an own one alone (Raft's figure 8)",
+        "wins, confirms, is cut",
+        Bounds(terms=4, log=4, writes=1),
+        *("confirm_older_term", "vote_unchecked", "vote_by_length", "ack_of_older_term"),
+        quick=True,
+    ),
+    _scope(
+        "writes-crash",
+        "what is confirmed survives a crash of anybody, between any two writes",
+        "writes, is durable, crashes, confirms, wins",
+        Bounds(writes=1, crashes=1, slow=True),
+        *("ack_before_durable", "quorum_minus_one", "own_write_not_awaited"),
+        quick=True,
+    ),
+    _scope(
+        "rollbacks",
+        "a ROLLBACK against late acks and a take-over: one fate, and what was said stays",
+        "rolls back, confirms, wins, is cut",
+        Bounds(writes=1, asyncs=1, rollbacks=1, log=6),
+        *("rollback_inherited", "stretch_rule_leader", "stretch_rule_carried"),
+        *("rollback_beyond_confirmed", "rolled_back_said_at_once"),
+        quick=True,
+    ),
+    _scope(
+        "rollbacks-records",
+        "the same with CONFIRM as an entry",
+        "rolls back, confirms, wins, is cut",
+        Bounds(writes=1, rollbacks=1, log=6, records=True),
+        quick=True,
+    ),
+    _scope(
+        "requests",
+        "a request that comes again, or late, takes effect once",
+        "asks again, rolls back, confirms, wins",
+        Bounds(writes=1, retries=1, rollbacks=1, log=6),
+        *("retry_applies_twice", "sessions_forgotten"),
+        quick=True,
+    ),
+    _scope(
+        "reads",
+        "a read shows what was confirmed anywhere before it was asked",
+        "serves, refuses to read, confirms, wins, is cut",
+        Bounds(writes=1, reads=1, late=False),
+        *("read_without_round", "refuses_by_head"),
+        quick=True,
+    ),
+    _scope(
+        "changes",
+        "voters in and out, one by one, by two leaders, and back by a ROLLBACK",
+        "changes, rolls back, confirms, wins, is cut",
+        Bounds(voters=2, changes=2, rollbacks=1, late=False),
+        "two_changes_in_one",
+        quick=True,
+    ),
+    _scope(
+        "changes-of-three",
+        "two changes of three voters; the second waits for the first",
+        "changes, confirms, wins, is cut",
+        Bounds(changes=2, late=False),
+        "change_undecided",
+        quick=True,
+    ),
+    _scope(
+        "founded-alone",
+        "one voter and two empty nodes, which found nothing by themselves",
+        "changes, confirms, wins, writes",
+        Bounds(voters=1, changes=1, writes=1, late=False),
+        "configuration_from_file",
+        quick=True,
+    ),
+    _scope(
+        "changes-of-two",
+        "the same with two voters, who need each other",
+        "changes, rolls back, confirms, wins, writes",
+        Bounds(nodes=2, voters=2, changes=2, writes=1, rollbacks=1, log=5),
+        *("leaver_counts_itself", "rollback_of_change_undecided"),
+        "change_back_when_confirmed",
+        quick=True,
+    ),
+    _scope(
+        "lost-disk",
+        "who loses its disk is a stranger: neither its votes nor its acks count",
+        "loses its disk, confirms, wins, is cut",
+        Bounds(writes=1, wipes=1, late=False),
+        *("pair_ignored", "repaired_in_place_by_promote", "repaired_in_place_by_whole_log"),
+        quick=True,
+    ),
+    _scope(
+        "leases",
+        "nobody is elected while a lease holds; clocks are wrong by a tick each",
+        "lease, votes, ticks",
+        LeaseBounds(promise=3, lease=1, restarts=0, changes=0, lowered=0),
+        quick=True,
+    ),
+)
+"""Seconds each; `make test`."""
+
+LONG = (
+    _scope(
+        "elections-three-terms",
+        "one leader a term, over two crashes and three terms",
+        "wins, crashes, arrives",
+        Bounds(led=False, terms=3, log=4, crashes=2),
+    ),
+    _scope(
+        "elections-of-five",
+        "five voters, two terms, and a write that two of them do not have",
+        "wins, writes, confirms, is cut",
+        Bounds(nodes=5, voters=5, writes=1, late=False),
+    ),
+    _scope(
+        "writes-crash-records",
+        "two writes over two crashes, with CONFIRM as an entry",
+        "writes, is durable, crashes, confirms, wins",
+        Bounds(writes=1, asyncs=1, crashes=2, slow=True, records=True, log=6),
+    ),
+    _scope(
+        "rollbacks-three-terms",
+        "rollbacks and two take-overs",
+        "rolls back, confirms, wins, is cut",
+        Bounds(terms=3, writes=1, asyncs=1, rollbacks=1, log=6),
+    ),
+    _scope(
+        "rollbacks-twice",
+        "three writes and two rollbacks",
+        "rolls back, confirms, wins, is cut",
+        Bounds(writes=2, asyncs=1, rollbacks=2, log=7, late=False),
+    ),
+    _scope(
+        "reads-tail",
+        "a follower with a visible tail of an older term does not show it as the leader's",
+        "serves, refuses to read, confirms, wins, is cut",
+        Bounds(writes=1, asyncs=2, reads=1, late=False),
+        "reads_by_index",
+    ),
+    _scope(
+        "changes-of-three-thrice",
+        "voters in and out with three of three, three terms",
+        "changes, rolls back, confirms, wins, is cut",
+        Bounds(terms=3, changes=2, rollbacks=1, log=5),
+    ),
+    _scope(
+        "changes-and-a-newcomer",
+        "two voters and an empty node, two changes, a ROLLBACK and a write",
+        "changes, rolls back, writes, confirms, wins, is cut",
+        Bounds(voters=2, changes=2, rollbacks=1, writes=1, log=5),
+    ),
+    _scope(
+        "changes-of-four",
+        "changes of different leaders, of four voters",
+        "changes, confirms, wins, is cut",
+        Bounds(nodes=4, voters=4, terms=3, changes=2, late=False),
+        "change_before_promote",
+    ),
+    _scope(
+        "lost-disk-replaced",
+        "a lost disk is replaced by two changes, over a take-over and a write",
+        "loses its disk, changes, writes, confirms, wins, is cut",
+        Bounds(writes=1, wipes=1, changes=2, late=False, log=5),
+    ),
+    _scope(
+        "lost-disk-of-five",
+        "five voters, one of which loses its disk while its vote is under way",
+        "loses its disk, writes, confirms, wins, is cut",
+        Bounds(nodes=5, voters=5, writes=1, wipes=1, late=False),
+        "repaired_in_place_by_majority",
+    ),
+    _scope(
+        "leases-all",
+        "leases with restarts, changes of voters, and a setting that is lowered",
+        "lease, votes, ticks, restarts, changes, permits",
+        LeaseBounds(),
+        *LEASES,
+    ),
+    _scope(
+        "leases-longer",
+        "lease <= promise x (1 - 2 x drift): five ticks under a lease of three",
+        "lease, votes, ticks, restarts",
+        LeaseBounds(promise=5, lease=3, changes=0, lowered=0),
+    ),
+)
+"""Up to minutes each; `make explore`."""
+
+SCOPES = {each.name: each for each in (*QUICK, *LONG)}
+NOTICED = {mutant: each for each in SCOPES.values() for mutant in each.mutants}
+"""By mutant, the scope that must notice it."""
