@@ -71,6 +71,14 @@ def leader_complete(me: int, *, term: int, has: bool, index: int, of: int) -> No
         raise Violation(3, f"leader {me} of term {term} lacks {index} of term {of}")
 
 
+def lease_is_alone(me: int, term: int, other: int, left_s: float) -> None:
+    """Property 3: while a lease runs nobody else leads, or reads by it are not fresh."""
+    if left_s > 0:
+        raise Violation(
+            3, f"node {me} leads term {term}; the lease of node {other} runs {left_s:.3f} s more"
+        )
+
+
 # -- confirming
 
 

@@ -1,6 +1,7 @@
 """Shipped nodes and clients on a simulated kernel: they keep their promises, seed by seed."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -16,6 +17,16 @@ BLOCK = 4
 CALLS_APART = 37
 LIVES = 12
 QUIET = 400
+
+
+# How many seeds it may take until a broken rule of the node or the client is noticed.
+BUDGETS = {
+    "told_before_durable": 10,
+    "never_dials_again": 10,
+    "doubt_forgotten": 10,
+    "doubt_unsaid": 10,
+    "retry_renumbered": 10,
+}
 
 
 def plan(seed: int, events: int = SHORT_EVENTS) -> Plan:
@@ -76,3 +87,10 @@ def test_what_shipped_code_does_is_told_as_of_any_other_run() -> None:
     assert report.held
     assert report.acked > 0
     assert report.counts["terms led"] > 0
+
+
+@pytest.mark.parametrize("mutant", BUDGETS)
+def test_a_broken_rule_of_node_or_client_is_noticed(mutant: str) -> None:
+    seeds = range(1, BUDGETS[mutant] + 1)
+    found = (judge(replace(plan(seed), mutant=mutant)) for seed in seeds)
+    assert any(each.conclusion is Conclusion.BROKEN for each in found)

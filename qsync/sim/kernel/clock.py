@@ -21,6 +21,11 @@ class MachineClocks(Clocks):
         """It stands still while the machine is suspended."""
         return (now - self.slept) * self.rate + self.ahead
 
+    def elapsed(self, now: float, *, asleep_since: float | None) -> float:
+        """With the time in which it was suspended."""
+        slept = self.slept + (0.0 if asleep_since is None else now - asleep_since)
+        return (now - slept) * self.rate + self.ahead + slept
+
     def when_is(self, monotonic: float) -> float:
         """The moment of the room at which the monotonic clock shows that."""
         return (monotonic - self.ahead) / self.rate + self.slept

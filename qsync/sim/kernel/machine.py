@@ -10,6 +10,7 @@ from qsync.core.inputs import Input
 from qsync.node.leaving import leave
 from qsync.node.node import Node
 from qsync.replica import Replica as Core
+from qsync.sim import properties
 from qsync.sim.kernel.calls import Calls
 from qsync.sim.kernel.clock import MachineClocks
 from qsync.sim.kernel.disk import Disk
@@ -58,7 +59,20 @@ class Member(Computer):
         super().__init__(int(config.node.id), room, disk)
         self.config = config
         self.life = 0
+        self.asleep_since: float | None = None
         self._run: tuple[Process, Node, Watch] | None = None
+
+    @property
+    def lease_left(self) -> float:
+        """Seconds for which it still reads by its lease, if it leads."""
+        if self._run is None:
+            return 0.0
+        machine = self.core.machine
+        leader = machine.leader
+        if leader is None or not leader.established or machine.raft.is_lease_void:
+            return 0.0
+        now = self.clocks.elapsed(self.room.clockwork.now, asleep_since=self.asleep_since)
+        return leader.rounds.leased_until() - now
 
     @property
     def me(self) -> Replica:
@@ -120,8 +134,8 @@ class Machine(Member):
         self._identity = identity
         self._looker = looker
         self._lives = 0
-        self._asleep_since: float | None = None
         disk.looks_at_fold = self._folded
+        room.members.append(self)
 
     # -- life and death of the process
 
@@ -137,7 +151,7 @@ class Machine(Member):
     def _load(self, process: Process) -> None:
         storage = self.disk.open(process, self._identity)
         node = Node(self.config, storage, Calls(process))
-        watch = Watch(node, self.room, self._looker, self.me)
+        watch = Watch(node, self.room, self._looker, self._leads)
         node.loop.events = watch
         self._run = (process, node, watch)
         self.remodel(node.replica)
@@ -147,11 +161,18 @@ class Machine(Member):
         node.start()
         process.spawn(*node.tasks())
 
+    def _leads(self) -> None:
+        if self.room.leases_hold:
+            term = int(self.core.machine.term)
+            for other in self.room.members:
+                if other is not self:
+                    properties.lease_is_alone(self.number, term, other.number, other.lease_left)
+
     def stop(self, *, power: bool) -> None:
         """As by kill -9; with `power` the whole machine: its peers are not even told."""
         run, self._run = self._run, None
         assert run is not None
-        self._asleep_since = None
+        self.asleep_since = None
         process = run[0]
         self._note("power cut" if power else "killed", run[1].replica)
         now = max(process.at, self.room.clockwork.now)
@@ -185,7 +206,7 @@ class Machine(Member):
     def suspend(self) -> None:
         """The machine sleeps, and with it its monotonic clock."""
         self.pause()
-        self._asleep_since = self.room.clockwork.now
+        self.asleep_since = self.room.clockwork.now
 
     def spare(self) -> None:
         """Nothing happens to it at any call."""
@@ -199,7 +220,7 @@ class Machine(Member):
 
     def resume(self) -> None:
         """SIGCONT."""
-        since, self._asleep_since = self._asleep_since, None
+        since, self.asleep_since = self.asleep_since, None
         if since is not None:
             self.clocks.slept += self.room.clockwork.now - since
         self.process.stopped = False

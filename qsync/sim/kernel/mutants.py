@@ -12,6 +12,7 @@ from qsync.client.asks import Ask
 from qsync.client.core import Core
 from qsync.client.link import Link
 from qsync.core.ready import Ready
+from qsync.core.ready import Write as Disked
 from qsync.errors import Outcome, OutcomeUnknown, QsyncError, RolledBack, Unavailable
 from qsync.node.connection import Connection
 from qsync.node.links import Link as PeerLink
@@ -21,6 +22,7 @@ from qsync.sim.kernel import names
 from qsync.sim.kernel.client import Program
 from qsync.sim.kernel.machine import Machine
 from qsync.sim.mutants import UnknownMutant
+from qsync.store.writer import Done
 from qsync.wire import requests
 from qsync.wire.verbs import Write
 
@@ -44,7 +46,7 @@ def plant(name: str, machines: Sequence[Machine], programs: Sequence[Program]) -
 
 
 def _sends_before_durable(node: Node) -> None:
-    """What a follower has received is acknowledged while the disk still works."""
+    """A vote leaves while the disk still works on it."""
     honest = node.replica.ready
 
     def ready() -> Ready:
@@ -52,6 +54,21 @@ def _sends_before_durable(node: Node) -> None:
         return replace(found, send_now=[*found.send_now, *found.send_after], send_after=[])
 
     node.replica.ready = ready  # type: ignore[method-assign]  # a mutant
+
+
+def _told_before_durable(node: Node) -> None:
+    """A write counts as done when it is handed to the disk."""
+    log, beside = node.storage.log, node.reactor.effects.beside()
+
+    def submit(write: Disked, done: Done) -> None:
+        def work() -> bool:
+            log.write(write)
+            return True
+
+        beside.put(work)
+        done(None)
+
+    node.loop.writer.submit = submit  # type: ignore[method-assign]  # a mutant
 
 
 def _stale_clock(node: Node) -> None:
@@ -151,6 +168,7 @@ def _retry_renumbered(core: Core) -> None:
 
 NODES: Final[Mapping[str, Callable[[Node], None]]] = {
     "sends_before_durable": _sends_before_durable,
+    "told_before_durable": _told_before_durable,
     "stale_clock": _stale_clock,
     "late_is_rolled_back": _late_is_rolled_back,
     "never_dials_again": _never_dials_again,

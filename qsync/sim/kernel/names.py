@@ -16,6 +16,7 @@ STRIKES: Final = (
 
 MUTANTS: Final = (
     "sends_before_durable",
+    "told_before_durable",
     "stale_clock",
     "late_is_rolled_back",
     "never_dials_again",

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING
 
+from qsync.sim.kernel.streams import GONE, NEVER
+
 if TYPE_CHECKING:
     from qsync.sim.kernel.process import Process
-
-GONE = 8 | 16
 
 
 class Poll:
@@ -43,14 +43,17 @@ class Poll:
                     found.append((fd, ready))
         return found[:maxevents]
 
-    def any_ready(self, now: float) -> bool:
-        """Would a wait end at once?"""
-        files = self._process.files
+    def when(self, now: float) -> float:
+        """When a wait that begins now ends, as far as that is known; now or before: at once."""
+        files, soonest = self._process.files, NEVER
         for fd, mask in self._masks.items():
             sock = files.get(fd)
-            if sock is not None and sock.ready(now) & (mask | GONE):
-                return True
-        return False
+            if sock is not None:
+                at = sock.when(now, mask)
+                if at <= now:
+                    return at
+                soonest = min(soonest, at)
+        return soonest
 
     def fileno(self) -> int:
         """Of no use here."""
@@ -67,7 +70,7 @@ class Wait:
     `due`: such a moment that others may change meanwhile. `done`: whatever can be asked.
     """
 
-    __slots__ = ("done", "due", "event", "poll", "until")
+    __slots__ = ("done", "due", "event", "poll", "ready_at", "until")
 
     def __init__(
         self,
@@ -83,6 +86,8 @@ class Wait:
         self.poll = poll
         self.due = due
         self.done = done
+        self.ready_at = NEVER
+        """When the sockets are ready, as it was last looked."""
 
     def __await__(self) -> Generator["Wait", None, None]:
         """Handed to whoever runs the task."""

@@ -46,6 +46,8 @@ class Process:
         self._tasks = _Tasks()
         self._due = NEVER
         self._running = False
+        self._idle = True
+        """At the end of its last turn there was nothing left to do."""
 
     # -- the kernel's side
 
@@ -149,7 +151,7 @@ class Process:
 
     def _work(self) -> None:
         calls = self.calls
-        tasks = self._tasks
+        tasks, self._idle = self._tasks, False
         for _ in range(ROUNDS_MAX):
             while tasks.soon:
                 tasks.soon.popleft()()
@@ -160,14 +162,17 @@ class Process:
                     ran = True
                     tasks.step(task)
             if not ran and not tasks.soon:
+                self._idle = True
                 break
         self.machine.turned(self.calls - calls)
 
     def _over(self, wait: Wait) -> bool:
         if wait.done is not None:
             return wait.done()
-        if wait.poll is not None and wait.poll.any_ready(self.at):
-            return True
+        if wait.poll is not None:
+            wait.ready_at = wait.poll.when(self.at)
+            if wait.ready_at <= self.at:
+                return True
         if wait.due is not None:
             return self._monotonic() >= wait.due()
         if wait.event is not None and wait.event.happened:
@@ -176,19 +181,18 @@ class Process:
 
     def _next(self) -> float:
         """When a task has something to do again, as far as that is known."""
-        tasks, soonest = self._tasks, NEVER
-        if tasks.soon:
+        tasks, soonest, monotonic = self._tasks, NEVER, NEVER
+        if tasks.soon or not self._idle:
             return self.at
         for wait in tasks.waits.values():
-            if self._over(wait):
-                return self.at
-            if wait.due is not None:
-                soonest = min(soonest, wait.due())
-            if wait.until is not None and wait.until < soonest:
-                soonest = wait.until
-        if soonest < NEVER:
-            soonest = max(self.at, self.machine.clocks.when_is(soonest) + 1e-9)
-        return min([soonest, *(sock.news(self.at) for sock in self.files.values())])
+            if wait.poll is not None and wait.ready_at < soonest:
+                soonest = wait.ready_at
+            until = wait.due() if wait.due is not None else wait.until
+            if until is not None and until < monotonic:
+                monotonic = until
+        if monotonic < NEVER:
+            soonest = min(soonest, self.machine.clocks.when_is(monotonic) + 1e-9)
+        return max(self.at, soonest)
 
     def _monotonic(self) -> float:
         return self.machine.clocks.monotonic(self.at)

@@ -10,6 +10,7 @@ from qsync.sim.swarm import Swarm
 from qsync.sim.trace import Trace
 
 if TYPE_CHECKING:
+    from qsync.sim.kernel.machine import Member
     from qsync.sim.kernel.process import Process
 
 DEPTH_MAX: Final = 5
@@ -37,11 +38,15 @@ class Time(Clockwork):
 class Room:
     """`fatal`: what was found, of which a process that waits inside of a call knows nothing."""
 
-    def __init__(self, clockwork: Time, swarm: Swarm, trace: Trace, *, window: int) -> None:
+    def __init__(
+        self, clockwork: Time, swarm: Swarm, trace: Trace, *, window: int, leases_hold: bool
+    ) -> None:
         self.clockwork = clockwork
         self.swarm = swarm
         self.trace = trace
         self.net = Net(clockwork, swarm.weather, window=window)
+        self.leases_hold = leases_hold
+        self.members: list[Member] = []
         self.fatal: Exception | None = None
         self._depth = 0
 

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 NEVER: Final = float("inf")
 FAMILY: Final = int(real.AF_INET)
+READABLE: Final = 1
+WRITABLE: Final = 4
+GONE: Final = 8 | 16
+"""Bits of epoll."""
 
 
 class Piece:
@@ -194,32 +198,31 @@ class Socket:
     def ready(self, now: float) -> int:
         """What it is ready for, in the words of epoll."""
         if self.door is not None:
-            return 1 if self.door.backlog and self.door.backlog[0][0] <= now else 0
+            return READABLE if self.door.backlog and self.door.backlog[0][0] <= now else 0
         if self.connected_at > now:
             return 0
         if self.error:
-            return 4 | 8
+            return WRITABLE | GONE
         found = 0
         if self.inbox and self.inbox[0].at <= now:
-            found = 1
+            found = READABLE
         if self.reset_at <= now:
-            return found | 1 | 4 | 8 | 16
+            return READABLE | WRITABLE | GONE
         if self.peer is not None and self.peer.waiting < self.net.window:
-            found |= 4
+            found |= WRITABLE
         return found
 
-    def news(self, now: float) -> float:
-        """When next something of it changes by itself, after now."""
-        found = min(
-            self.connected_at if self.connected_at > now else NEVER,
-            self.reset_at if self.reset_at > now else NEVER,
-        )
-        if self.inbox and now < self.inbox[0].at < found:
+    def when(self, now: float, mask: int) -> float:
+        """When it is ready for something of that; now or before: it is."""
+        if self.door is not None:
+            return self.door.backlog[0][0] if self.door.backlog else NEVER
+        if self.connected_at > now or self.error:
+            return self.connected_at
+        found = self.reset_at
+        if self.inbox and self.inbox[0].at < found:
             found = self.inbox[0].at
-        if self.door is not None and self.door.backlog:
-            knocked = self.door.backlog[0][0]
-            if now < knocked < found:
-                found = knocked
+        if mask & WRITABLE and self.peer is not None and self.peer.waiting < self.net.window:
+            return now
         return found
 
     def on_its_way(self, now: float) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from election.messages import Replica
+from election.roles import Role
 from qsync.core.inputs import Input
 from qsync.core.messages import Appended, Message
 from qsync.core.ready import Ready, Settled, Write
@@ -35,12 +36,17 @@ class Witness(Protocol):
 class Watch:
     """See `qsync.node.loop.Onlooker`. `operators`: whoever waits for an operation, by ticket."""
 
-    def __init__(self, node: Node, room: "Room", witness: Witness, me: Replica) -> None:
+    def __init__(
+        self, node: Node, room: "Room", witness: Witness, elected: Callable[[], None]
+    ) -> None:
+        """`elected` is called when it begins to lead."""
         self.operators: dict[int, str] = {}
         self._node = node
         self._room = room
         self._witness = witness
-        self._me = me
+        self._me = node.config.node.id
+        self._elected = elected
+        self._led = 0
 
     def begin(self) -> None:
         """A batch of inputs begins."""
@@ -53,6 +59,10 @@ class Watch:
         """Before anything of it is told."""
         try:
             self._witness.turned(self._me, self._node.replica)
+            raft = self._node.replica.machine.raft
+            if raft.role is Role.LEADER and raft.term != self._led:
+                self._led = raft.term
+                self._elected()
         except Violation as violation:
             self._room.found(violation)
         if self._node.timeline.counts[EVENT]:

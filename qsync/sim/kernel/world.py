@@ -8,6 +8,7 @@ from typing import Final
 from election.messages import Replica
 from qsync.config import NodeConfig
 from qsync.core.inputs import Consistency
+from qsync.node.requests import GRACE
 from qsync.record import Instance, instance_text
 from qsync.sim import repertoire, swarm
 from qsync.sim.dice import Dice
@@ -31,6 +32,8 @@ from qsync.store.contract import Identity
 PORTS: Final = 5000
 PROGRAMS: Final = 100
 CLUSTER: Final = str(uuid.UUID(int=7))
+LEASES_HOLD: Final = 0.7
+"""The share of runs in which no clock jumps, so that leases are to be held to their word."""
 NOT_ASKED: Final = frozenset({"leave", "reap"})
 """Sessions are the shipped client's own affair: it opens them, and nodes end those not used."""
 
@@ -46,7 +49,13 @@ class KernelWorld:
         self.trace = Trace()
         window = dice.choice((2_000, 16_000, 200_000, 200_000))
         writers = [dice.choice(("thread", "thread", "inline", "auto")) for _ in range(9)]
-        room = Room(self.clockwork, self.swarm, self.trace, window=window)
+        room = Room(
+            self.clockwork,
+            self.swarm,
+            self.trace,
+            window=window,
+            leases_hold=self.leases_hold,
+        )
         self.network = room.net
         quorum = self.swarm.nodes // 2 + 1
         self.invariants = watched_by(quorum, lease_checked=self.leases_hold)
@@ -203,9 +212,15 @@ def _fitting(drawn: Swarm, dice: Dice) -> Swarm:
         late_delay=min(weather.late_delay, 3 * beat),
         loss=weather.loss / 10,
     )
+    kept = drawn.nemesis.kinds
+    if dice.random() < LEASES_HOLD:
+        kept = tuple(each for each in kept if each != "clock_jump")
     kinds = tuple(dice.sample(names.STRIKES, dice.randint(0, len(names.STRIKES))))
-    nemesis = replace(drawn.nemesis, kinds=drawn.nemesis.kinds + kinds)
-    load = replace(drawn.load, weights=weights)
+    nemesis = replace(drawn.nemesis, kinds=kept + kinds)
+    # Some wait until the node itself says that it cannot tell.
+    long = drawn.timing.synchro_timeout + GRACE + drawn.timing.election_timeout
+    timeout = dice.choice((drawn.load.timeout, drawn.load.timeout, long))
+    load = replace(drawn.load, weights=weights, timeout=timeout)
     return replace(drawn, load=load, weather=calmer, nemesis=nemesis)
 
 
