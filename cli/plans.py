@@ -54,7 +54,7 @@ def lists(given: Given) -> bool:
     if given["mutant"] == "list":
         names: tuple[str, ...] = tuple(run.mutant_names(kernel=given["kernel"]))
     elif given["without"] == "list":
-        names = (*swarm.KINDS, *_strikes_of(given), *swarm.FLAWS, *swarm.OPERATIONS)
+        names = (*swarm.EVERYTHING, *_strikes_of(given))
     else:
         return False
     for name in names:
@@ -71,7 +71,7 @@ def plan_of(given: Given) -> "Plan":
     if mutant is not None and mutant not in run.mutant_names(kernel=given["kernel"]):
         raise click.UsageError(f"there is no mutant {mutant!r}; `qsync sim --mutant list`")
     for name in without:
-        if name not in {*swarm.KINDS, *_strikes_of(given), *swarm.FLAWS, *swarm.OPERATIONS}:
+        if name not in {*swarm.EVERYTHING, *_strikes_of(given)}:
             raise click.UsageError(f"there is no {name!r}; `qsync sim --without list`")
     return Plan(
         seed=0,

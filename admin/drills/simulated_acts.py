@@ -12,9 +12,7 @@ from admin.links.rules import Link
 from qsync.core.inputs import DemoteAsked, PromoteAsked
 from qsync.core.messages import Append, Heartbeat, Message
 from qsync.record import Kind
-from qsync.sim.invariants import Durable
 from qsync.sim.node import Node
-from qsync.store.memory import MemoryLog, MemorySpaces
 
 WIPE_S = 5.0
 STALL_S = 0.2
@@ -75,10 +73,7 @@ def _wipe(play: Play, _: Step, nodes: list[Node]) -> None:
             WIPE_S,
             f"all others have what n{node.me} had",
         )
-        node.disk.log, node.disk.spaces = MemoryLog(), MemorySpaces()
-        watch = play.world.invariants
-        watch.durable[node.me] = durable = Durable(node.me, watch.canon)
-        node.disk.looks_on = durable.wrote
+        node.exchange()
 
 
 def _open(node: Node) -> None:

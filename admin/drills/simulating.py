@@ -17,9 +17,10 @@ from qsync.sim.canon import Violation
 from qsync.sim.plan import Plan
 from qsync.sim.run import mutant_names
 from qsync.sim.swarm import FLAWS
+from qsync.sim.variety import VARIETY
 from qsync.sim.world import World
 
-_WITHOUT = (*FLAWS, "tune")
+_WITHOUT = (*FLAWS, *VARIETY, "tune")
 """What is wrong is the drill's business, and so are the settings of the cluster."""
 
 

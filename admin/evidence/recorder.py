@@ -1,23 +1,24 @@
 """Who looks on at a simulated run and writes down what nodes do, as rows of evidence."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from typing_extensions import override
 
 from admin.evidence.tables import Row
-from election.messages import Replica, Vote
+from election.messages import Ballot, Index, Replica, Vote
 from election.roles import Role
 from qsync.core.inputs import Consistency
 from qsync.core.messages import Appended, Message
 from qsync.core.ready import Settled, Write
 from qsync.node import feed
 from qsync.node.feed import Filter
+from qsync.record import Entry, Instance
 from qsync.replica import Replica as Core
 from qsync.sim.calls import ReadCall, WriteCall
 from qsync.sim.canon import Violation
-from qsync.sim.invariants import Durable, Invariants
-from qsync.sim.parts import Node
+from qsync.sim.invariants import Invariants
+from qsync.sim.parts import Disk, Node
 from qsync.sim.world import World
 
 NANOS = 1_000_000_000
@@ -30,8 +31,8 @@ Judge = Callable[[], None]
 class Recorder(Invariants):
     """The simulator's invariants, that also write down what they see."""
 
-    def __init__(self, quorum: int, *, lease_checked: bool) -> None:
-        super().__init__(quorum, lease_checked=lease_checked)
+    def __init__(self, *, lease_checked: bool) -> None:
+        super().__init__(lease_checked=lease_checked)
         self.events: list[Row] = []
         self.status: list[Row] = []
         self.feeds: list[Row] = []
@@ -43,28 +44,29 @@ class Recorder(Invariants):
         self._shown: dict[Replica, tuple[object, ...]] = {}
         self._reached: dict[Replica, int] = {}
 
-    def join(self, node: Node) -> None:
-        """Look on at its disk, too."""
-        super().join(node)
-        self.generations[node.me] = 1
-        judge = node.disk.looks_on
+    def opened(self, me: Replica, instance: Instance, disk: Disk) -> None:
+        """Look on at its disk, too. Every change of directories begins another generation."""
+        super().opened(me, instance, disk)
+        self.generations[me] += 1
+        self._found(me, disk)
+        judge = disk.looks_on
 
         def wrote(write: Write) -> None:
-            self._wrote(node.me, write)
+            self._wrote(me, write)
             self.judge(lambda: judge(write))
 
-        node.disk.looks_on = wrote
+        disk.looks_on = wrote
+
+    def _found(self, me: Replica, disk: Disk) -> None:
+        """What is durable in this generation already: somebody put an earlier directory back."""
+        log = disk.log
+        if log.last:
+            self._note_ballot(me, log.recover().ballot)
+            self._note_durable(me, log.entries(Index(1), log.last))
 
     def judge(self, ask: Judge) -> None:
         """Hold what happened against the properties. Raises Violation."""
         ask()
-
-    def wiped(self, me: Replica) -> None:
-        """Its directory was lost: the next life begins with an empty one."""
-        self.generations[me] += 1
-        fresh = Durable(me, self.canon)
-        self.durable[me].crcs, self.durable[me].ballot = fresh.crcs, fresh.ballot
-        self.durable[me].confirmed_max = 0
 
     def started(self, me: Replica, core: Core) -> None:
         """A new life."""
@@ -129,10 +131,16 @@ class Recorder(Invariants):
         self.judge(lambda: honest(me, core))
 
     def _wrote(self, me: Replica, write: Write) -> None:
-        self._note(me, "ballot", term=int(write.ballot.term), peer=_number(write.ballot.vote))
+        self._note_ballot(me, write.ballot)
         if write.cut_above is not None:
             self._note(me, "cut", index=int(write.cut_above))
-        for each in write.entries:
+        self._note_durable(me, write.entries)
+
+    def _note_ballot(self, me: Replica, ballot: Ballot) -> None:
+        self._note(me, "ballot", term=int(ballot.term), peer=_number(ballot.vote))
+
+    def _note_durable(self, me: Replica, entries: Sequence[Entry]) -> None:
+        for each in entries:
             self._note(me, "durable", index=int(each.index), term=int(each.term), crc=int(each.crc))
 
     def _now(self) -> int:
@@ -163,7 +171,7 @@ class Recorder(Invariants):
             "limbo_owner": int(ledger.limbo.owner.owner),
             "limbo_term": int(ledger.limbo.owner.term),
             "limbo_len": len(ledger.limbo.queue),
-            "quorum": self.quorum,
+            "quorum": core.machine.config.quorum,
         }
         self.status.append(row)
 
@@ -187,8 +195,8 @@ class Onlooker(Recorder):
     asked any more, since they count on one another.
     """
 
-    def __init__(self, quorum: int, *, lease_checked: bool) -> None:
-        super().__init__(quorum, lease_checked=lease_checked)
+    def __init__(self, *, lease_checked: bool) -> None:
+        super().__init__(lease_checked=lease_checked)
         self.noticed: Violation | None = None
 
     @override

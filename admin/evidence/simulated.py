@@ -13,13 +13,13 @@ from admin.evidence.replays import compared
 from admin.evidence.tables import Row
 from admin.history import Line, Type
 from election.messages import Index
+from election.quorum import majority
 from qsync.record import Entry
 from qsync.sim import history as simulated
 from qsync.sim.node import Node
 from qsync.sim.plan import Plan
 from qsync.sim.run import Report, play
 from qsync.sim.world import World
-from qsync.store.memory import MemoryLog, MemorySpaces
 
 _BINDING = frozenset({"", "linearizable"})
 _SPACES = frozenset({"registers", "lists"})
@@ -105,8 +105,7 @@ def _wipe(world: World, wipe: Wipe, wiped: list[Row], tries: int = _WIPE_TRIES) 
         world.clockwork.after(world.swarm.timing.replication_timeout, again)
         return
     node.stop(power=False)
-    node.disk.log, node.disk.spaces = MemoryLog(), MemorySpaces()
-    _recorder(world).wiped(node.me)
+    node.exchange()
     time = int(world.clockwork.now * NANOS)
     wiped.append({"number": 0, "f": "wipe", "time_mono": time, "value": wipe.node})
     node.start()
@@ -135,7 +134,7 @@ def _manifest(world: World, report: Report) -> Manifest:
         run_id=f"seed-{report.seed}",
         source="simulator",
         cluster="simulated",
-        quorum=world.invariants.quorum,
+        quorum=_quorum(world),
         voters=len(nodes),
         seed=report.seed,
         command=report.plan.command(),
@@ -144,6 +143,13 @@ def _manifest(world: World, report: Report) -> Manifest:
         nodes=tuple(nodes),
         settings={"fence_seconds": world.nodes[0].config.disconnect_timeout},
     )
+
+
+def _quorum(world: World) -> int:
+    """0 where it is not one number: while a disk is replaced an even cluster needs one ack less."""
+    nodes = world.swarm.nodes
+    replaced = any(int(node.instance) for node in world.nodes)
+    return 0 if replaced and nodes % 2 == 0 else majority(nodes)
 
 
 def _logs(world: World) -> Iterable[Row]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from admin.soak.judge import Judge, Judged
 from qsync.sim.plan import Plan
-from qsync.sim.swarm import KINDS, OPERATIONS
+from qsync.sim.swarm import NAMES, OPERATIONS
 
 TRIES_MAX = 300
 """So many smaller runs are tried, then the smallest failing one so far has to do."""
@@ -117,7 +117,7 @@ class _Shrinker:
         """Kinds need not be left out by name where the few strikes left are counted."""
         plan = self.plan
         if plan.strikes is not None:
-            kept = tuple(name for name in plan.without if name not in KINDS)
+            kept = tuple(name for name in plan.without if name not in NAMES)
             self._fails(replace(plan, without=kept))
 
     def _flaws(self) -> None:

@@ -9,6 +9,7 @@ from qsync.core.configuration import all_of
 from qsync.core.ready import Write
 from qsync.data.fold import Fold
 from qsync.errors import StoreError
+from qsync.record import ONE_INSTANCE
 from qsync.replica import Replica as Core
 from qsync.sim.clockwork import Clockwork
 from qsync.sim.dice import Dice
@@ -37,6 +38,12 @@ class Disk:
         self._flights = 0
         self._told: tuple[Told, tuple[object, ...]] = (_nobody, ())
 
+    def another(self) -> "Disk":
+        """An empty one of the same make, as weak as this one."""
+        twin = Disk(self._clockwork, self._dice, self._platter)
+        twin.seal = self.seal
+        return twin
+
     def recover(self, config: CoreConfig, life: int) -> Core:
         """What a process finds when it starts. `life` counts its starts."""
         found = self.log.recover()
@@ -48,7 +55,8 @@ class Disk:
             tail=self.log.entries,
             backing=self.spaces,
             folded=self.spaces.folded,
-            founding=all_of(config.voters),
+            # Founding was one act: whoever comes later knows the voters from the log alone.
+            founding=all_of(config.voters) if config.instance == ONE_INSTANCE else None,
             quarantined=found.quarantined,
             life=life,
         )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from qsync.sim.swarm import KINDS
+from qsync.sim.swarm import NAMES
 from qsync.sim.troubles import TROUBLES, Scene, Undo
 
 SOON = 0.25
@@ -70,4 +70,4 @@ class Faults:
             scene.clockwork.after(lasts, scene.unless_over, undo)
 
 
-assert set(TROUBLES) == set(KINDS)
+assert set(TROUBLES) == set(NAMES)

@@ -3,16 +3,18 @@
 from collections.abc import Mapping
 
 from election.messages import Ballot, Index, Replica, Vote
+from election.quorum import majority
 from election.roles import Role
 from qsync.core.ledger import Ledger
 from qsync.core.messages import Appended, Message
 from qsync.core.ready import Settled, Write
 from qsync.data import keys
+from qsync.record import Instance
 from qsync.replica import Replica as Core
 from qsync.sim import properties
 from qsync.sim.calls import ReadCall, WriteCall
 from qsync.sim.canon import Books, Canon, Violation
-from qsync.sim.parts import Node
+from qsync.sim.parts import Disk, Node
 from qsync.sim.promises import Promises
 from qsync.store.contract import NO_BALLOT
 from qsync.store.memory import MemoryLog
@@ -73,15 +75,16 @@ class Mark:
 class Invariants:
     """Looks on at every event; raises Violation at the first that breaks a property."""
 
-    def __init__(self, quorum: int, *, lease_checked: bool) -> None:
-        self.quorum = quorum
+    def __init__(self, *, lease_checked: bool) -> None:
         self.books = Books()
         self.canon = Canon(self.books)
         self.promises = Promises(self.books, self.canon, lease_checked=lease_checked)
         self.nodes: list[Node] = []
         self.durable: dict[Replica, Durable] = {}
+        """Of the directory that a node has now."""
+        self._directories: dict[tuple[Replica, Instance], Durable] = {}
         self.leaders: dict[int, Replica] = {}
-        self._votes: dict[tuple[int, Replica], Replica] = {}
+        self._votes: dict[tuple[int, Replica, Instance], Replica] = {}
         self._marks: dict[Replica, Mark] = {}
         self._sessions: dict[int, str] = {}
         self._decided_in = [0]
@@ -90,8 +93,15 @@ class Invariants:
     def join(self, node: Node) -> None:
         """A node that will take part."""
         self.nodes.append(node)
-        durable = self.durable[node.me] = Durable(node.me, self.canon)
-        node.disk.looks_on = durable.wrote
+        self.opened(node.me, node.instance, node.disk)
+
+    def opened(self, me: Replica, instance: Instance, disk: Disk) -> None:
+        """A node has that directory; what was on another one counts for that one only."""
+        pair = (me, instance)
+        if pair not in self._directories:
+            self._directories[pair] = Durable(me, self.canon)
+        self.durable[me] = self._directories[pair]
+        disk.looks_on = self.durable[me].wrote
 
     # -- what nodes report
 
@@ -103,7 +113,8 @@ class Invariants:
     def said(self, me: Replica, core: Core, peer: Replica, message: Message) -> None:
         """Properties 5 and 7: votes are not taken back, and an ack is of what is durable."""
         if isinstance(message, Vote) and message.granted and not message.pre:
-            before = self._votes.setdefault((message.asked, me), peer)
+            pair = (message.asked, me, core.machine.config.instance)
+            before = self._votes.setdefault(pair, peer)
             properties.vote_stands(me, message.asked, before, peer)
         elif isinstance(message, Appended) and message.ok:
             log = core.machine.ledger.log
@@ -150,7 +161,7 @@ class Invariants:
         properties.confirmed_stands(me, before, now)
         canon, log = self.canon, ledger.log
         if now > canon.last:
-            self._check_quorum(me, now, log.crc_at(now))
+            self._check_quorum(me, now, ledger)
             self._decided_in += [core.machine.term] * (now - canon.last)
             for index in canon.extend(ledger, now):
                 self.promises.gone(index)
@@ -167,9 +178,17 @@ class Invariants:
         durable = self.durable[me]
         durable.confirmed_max = max(durable.confirmed_max, now)
 
-    def _check_quorum(self, me: Replica, index: int, crc: int) -> None:
-        have = [each.me for each in self.durable.values() if each.holds(index, crc)]
-        properties.on_quorum(me, index, have, self.quorum)
+    def _check_quorum(self, me: Replica, index: int, ledger: Ledger) -> None:
+        """Of the directories that the configuration names, those that were lost since included."""
+        configuration, crc = ledger.configurations.in_force, ledger.log.crc_at(index)
+        assert configuration is not None
+        voters = configuration.voters
+        have = [
+            pair[0]
+            for pair in voters
+            if pair in self._directories and self._directories[pair].holds(index, crc)
+        ]
+        properties.on_quorum(me, index, have, majority(len(voters)))
 
     def _visible(self, me: Replica, core: Core, ledger: Ledger, mark: Mark) -> None:
         """Properties 4 and 8."""

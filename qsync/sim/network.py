@@ -15,6 +15,8 @@ Loses = Callable[[Message], bool]
 
 GONE_AFTER_BEATS = 20
 """A peer that vanished without a word is noticed after about so many mean delays and dials."""
+GONE_SPREAD_MAX = 3
+"""And at the latest after so many times that: nodes close links on which nothing comes."""
 
 
 class End(Protocol):
@@ -80,6 +82,8 @@ class Network:
         self.blocked: dict[Pair, int] = {}
         self.held_up: dict[Pair, Callable[[], float]] = {}
         self.loses: dict[int, Loses] = {}
+        self.refusing: set[int] = set()
+        """Nodes that live, and take no connections."""
         self.calm = False
         self.lost = 0
         self._clockwork = clockwork
@@ -107,8 +111,8 @@ class Network:
                 del self._links[src, dst]
                 link.up = False
             elif dst == number:
-                patience = self.weather.dial_delay * (GONE_AFTER_BEATS if silent else 1)
-                self._break(link, link.dice.about(patience), refused=not silent)
+                patience = self._silence(link) if silent else link.dice.about(self._dial_delay)
+                self._break(link, patience, refused=not silent)
 
     # -- partitions
 
@@ -118,8 +122,7 @@ class Network:
             self.blocked[pair] = self.blocked.get(pair, 0) + 1
             link = self._links.get(pair)
             if link is not None and tear:
-                patience = self.weather.dial_delay * GONE_AFTER_BEATS
-                self._break(link, link.dice.about(patience), refused=False)
+                self._break(link, self._silence(link), refused=False)
 
     def unblock(self, pairs: Iterable[Pair]) -> None:
         """One cause less why nothing passes there."""
@@ -137,9 +140,17 @@ class Network:
             if link is not None:
                 self._break(link, 0.0, refused=False)
 
+    def refuse(self, number: int) -> None:
+        """The address of a living node refuses: what was connected breaks, as if it had died."""
+        self.refusing.add(number)
+        for (_, dst), link in list(self._links.items()):
+            if dst == number:
+                self._break(link, link.dice.about(self._dial_delay), refused=True)
+
     def heal(self) -> None:
         """From now on the network is a good one."""
         self.blocked.clear()
+        self.refusing.clear()
         self.held_up.clear()
         self.loses.clear()
         self.calm = True
@@ -180,6 +191,14 @@ class Network:
 
     # -- connections
 
+    @property
+    def _dial_delay(self) -> float:
+        return self.weather.dial_delay
+
+    def _silence(self, link: Link) -> float:
+        patience = self._dial_delay * GONE_AFTER_BEATS
+        return min(link.dice.about(patience), GONE_SPREAD_MAX * patience)
+
     def _dial_later(self, src: int, dst: int, life: int) -> None:
         delay = self.weather.dial_delay * (0.5 + self._dice(src, dst).random())
         self._clockwork.after(delay, self._dial, src, dst, life)
@@ -189,6 +208,7 @@ class Network:
         if here.life != life or (src, dst) in self._links:
             return
         open_way = (src, dst) not in self.blocked and (dst, src) not in self.blocked
+        open_way = open_way and dst not in self.refusing
         if not (open_way and there.reachable and here.reachable):
             self._dial_later(src, dst, life)
             return

@@ -1,6 +1,7 @@
 """A machine in the cluster: its directory and clocks stay, its process comes and goes."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from election.messages import Replica
 from qsync.core.config import CoreConfig
@@ -26,6 +27,7 @@ class Node:
         self._around = around
         self._lives = 0
         self._process: Process | None = None
+        self._shelf: dict[Instance, Disk] = {config.instance: disk}
         around.network.join(config.me, self)
 
     # -- what can be seen
@@ -92,6 +94,16 @@ class Node:
         self.life = 0
         self.disk.crash(power=power)
         self._around.network.stopped(self.me, silent=power)
+
+    def exchange(self, instance: Instance | None = None) -> None:
+        """Its directory is another one from the next start on: an earlier one, or a new one."""
+        assert not self.up
+        wanted = Instance(len(self._shelf)) if instance is None else instance
+        if wanted not in self._shelf:
+            self._shelf[wanted] = self.disk.another()
+        self.disk = self._shelf[wanted]
+        self.config = replace(self.config, instance=wanted)
+        self._around.watch.opened(self.me, wanted, self.disk)
 
     def pause(self) -> None:
         """SIGSTOP: clocks run on, inputs queue."""

@@ -10,6 +10,7 @@ from typing import Protocol
 from election.messages import Replica
 from qsync.core.inputs import Input
 from qsync.core.ready import Write
+from qsync.record import Instance
 from qsync.replica import Replica as Core
 from qsync.sim.dice import Dice
 from qsync.store.memory import MemoryLog, MemorySpaces
@@ -72,6 +73,10 @@ class Node(Protocol):
         """Its machine's."""
 
     @property
+    def instance(self) -> Instance:
+        """Which directory it has."""
+
+    @property
     def up(self) -> bool:
         """The process exists (it may be paused)."""
 
@@ -93,6 +98,9 @@ class Node(Protocol):
     def stop(self, *, power: bool) -> None:
         """As by kill -9; with `power` the whole machine."""
 
+    def exchange(self, instance: Instance | None = None) -> None:
+        """Its directory is another one from the next start on: an earlier one, or a new one."""
+
     def pause(self) -> None:
         """SIGSTOP."""
 
@@ -110,6 +118,7 @@ class Network(Protocol):
     """What is between the nodes."""
 
     lost: int
+    refusing: set[int]
     held_up: dict[Pair, Callable[[], float]]
 
     def block(self, pairs: Iterable[Pair], *, tear: bool) -> None:
@@ -117,6 +126,9 @@ class Network(Protocol):
 
     def unblock(self, pairs: Sequence[Pair]) -> None:
         """One cause less why nothing passes there."""
+
+    def refuse(self, number: int) -> None:
+        """A living node takes no connections, and those it has break."""
 
     def reset(self, pairs: Iterable[Pair]) -> None:
         """The connections of these directed pairs break once."""

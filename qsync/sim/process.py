@@ -7,6 +7,7 @@ from election.messages import Index, Replica
 from qsync.core.inputs import Input, TimerFired, WriteFailed, Written
 from qsync.core.messages import Append, Message
 from qsync.core.ready import Ready, Write
+from qsync.record import Instance
 from qsync.replica import Replica as Core
 from qsync.sim.alarms import Alarms, Clocks
 from qsync.sim.calls import Answer, Call
@@ -23,6 +24,9 @@ Work = tuple[Callable[..., None], tuple[object, ...]]
 
 class Watch(Witness, Protocol):
     """Who looks on: the invariants."""
+
+    def opened(self, me: Replica, instance: Instance, disk: Disk) -> None:
+        """A node has that directory from now on."""
 
     def started(self, me: Replica, core: Core) -> None:
         """A process has recovered from its disk."""

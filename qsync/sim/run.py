@@ -11,6 +11,7 @@ from qsync.sim.disloyal import DISLOYAL
 from qsync.sim.history import Line
 from qsync.sim.kernel import names
 from qsync.sim.mutants import LOSING_DISKS, MUTANTS, STALLING
+from qsync.sim.parts import Node
 from qsync.sim.plan import EVENTS, Plan
 from qsync.sim.properties import operators_answered
 from qsync.sim.stage import Stage
@@ -211,6 +212,14 @@ def _broken(world: Stage, number: int, text: str, more: Iterable[str] = ()) -> B
     )
 
 
+def _is_replaced(node: Node) -> bool:
+    """It votes with another directory than its first."""
+    if not node.up or not node.instance:
+        return False
+    configuration = node.core.machine.ledger.configurations.in_force
+    return configuration is not None and configuration.names(node.me, node.instance)
+
+
 def _acked(world: Stage) -> int:
     return sum(
         line.type == "ok" and line.f != "read" and line.f not in _NOT_WORK
@@ -225,6 +234,7 @@ def _counts(world: Stage) -> dict[str, int]:
     counts["confirmed"] = world.invariants.canon.last
     counts["rolled back"] = sum(world.invariants.canon.rolled_back)
     counts["orders of operators"] = world.turns.orders
+    counts["replaced"] = sum(map(_is_replaced, world.nodes))
     counts["messages lost"] = world.network.lost
     for client in world.clients:
         counts.update(client.counts)

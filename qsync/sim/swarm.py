@@ -8,6 +8,8 @@ from election.quorum import Quorum
 from qsync.core.config import CoreConfig
 from qsync.sim.dice import Dice
 from qsync.sim.plan import Plan
+from qsync.sim.variety import LOSSES, VARIETY, Variety
+from qsync.sim.variety import draw as draw_variety
 
 QUORUM = "N / 2 + 1"
 
@@ -99,6 +101,7 @@ class Swarm:
     platter: Platter
     nemesis: Nemesis
     load: Load
+    variety: Variety
     policy: str
     strict: bool
     limits: tuple[int, int, int]
@@ -107,8 +110,10 @@ class Swarm:
         """What an operator may change in a running cluster, now and then; None takes it back."""
         election, beat = self.timing.election_timeout, self.timing.replication_timeout
         synchro = self.timing.synchro_timeout
+        # Where every disk is needed, none may be lost.
+        most = "N - 1" if self.variety.loses_disks else "N"
         return [
-            ("replication.synchro_quorum", "N"),
+            ("replication.synchro_quorum", most),
             ("replication.synchro_quorum", "N - 1"),
             ("replication.synchro_quorum", None),
             ("replication.synchro_policy", "detach"),
@@ -127,7 +132,7 @@ class Swarm:
 
     @property
     def flaws(self) -> tuple[str, ...]:
-        """What is wrong all the time in this run."""
+        """What is wrong, or unlike the common cluster, all the time in this run."""
         amounts = (
             self.weather.loss,
             self.weather.duplicates or self.load.duplicates,
@@ -137,7 +142,8 @@ class Swarm:
             self.platter.torn,
             self.nemesis.drift,
         )
-        return tuple(name for name, amount in zip(FLAWS, amounts, strict=True) if amount)
+        wrong = tuple(name for name, amount in zip(FLAWS, amounts, strict=True) if amount)
+        return wrong + self.variety.names
 
     def config(self, me: Replica) -> CoreConfig:
         """What the node `me` is configured with."""
@@ -146,8 +152,9 @@ class Swarm:
             me=me,
             voters=tuple(Replica(number) for number in range(1, self.nodes + 1)),
             synchro_quorum=Quorum(QUORUM),
-            fencing=Fencing.STRICT if self.strict else Fencing.SOFT,
-            election_timeout=self.timing.election_timeout,
+            mode=self.variety.mode(me),
+            fencing=self.fencing,
+            election_timeout=self.timing.election_timeout * self.variety.pace(me),
             replication_timeout=self.timing.replication_timeout,
             synchro_timeout=self.timing.synchro_timeout,
             synchro_policy=self.policy,
@@ -157,6 +164,13 @@ class Swarm:
             queue_entries_max=queue_max,
             disk_retry_delay=self.timing.replication_timeout / 4,
         )
+
+    @property
+    def fencing(self) -> Fencing:
+        """Of all nodes."""
+        if self.variety.unfenced:
+            return Fencing.OFF
+        return Fencing.STRICT if self.strict else Fencing.SOFT
 
 
 KINDS = (
@@ -177,7 +191,10 @@ KINDS = (
     "demote",
     "rollback_queue",
 )
-"""Every kind of trouble there is; a run knows some of them."""
+"""Every kind of trouble of the common cluster; a run knows some of them."""
+
+NAMES = (*KINDS, *LOSSES)
+"""Every kind of trouble there is."""
 
 OPERATIONS = (
     "write",
@@ -203,17 +220,21 @@ OPERATIONS = (
 FLAWS = ("loss", "duplicates", "late", "failure", "linger", "torn", "drift")
 """What is wrong with links, disks and clocks all the time."""
 
+EVERYTHING = (*NAMES, *FLAWS, *VARIETY, *OPERATIONS)
+"""What `Plan.without` may name."""
+
 _RARE = frozenset({"leave", "reap", "tune"})
 _SELDOM, _OFTEN = (0, 0, 1), (0, 1, 3, 9)
 
 
-def draw(plan: Plan, dice: Dice) -> Swarm:
+def draw(plan: Plan, dice: Dice, more: Dice) -> Swarm:
     """The parameters of a run: by the dice, except for what the plan says."""
     drawn = dice.choice((3, 3, 3, 5))
+    variety = draw_variety(plan, more, nodes=plan.nodes or drawn)
     beat = dice.choice((0.05, 0.1, 0.25))
     without = frozenset(plan.without)
     return Swarm(
-        nodes=plan.nodes or drawn,
+        nodes=plan.nodes or variety.nodes or drawn,
         timing=Timing(
             election_timeout=beat * dice.choice((2, 4, 6, 10)),
             replication_timeout=beat,
@@ -224,8 +245,9 @@ def draw(plan: Plan, dice: Dice) -> Swarm:
         ),
         weather=_weather(dice, beat, without),
         platter=_platter(dice, beat, without),
-        nemesis=_nemesis(dice, beat, plan),
+        nemesis=_nemesis(dice, beat, plan, variety),
         load=_load(dice, beat, plan),
+        variety=variety,
         policy=dice.choice(("rollback", "rollback", "rollback", "detach")),
         strict=dice.random() < 0.3,
         limits=(
@@ -274,16 +296,16 @@ def _platter(dice: Dice, beat: float, without: frozenset[str]) -> Platter:
     )
 
 
-def _nemesis(dice: Dice, beat: float, plan: Plan) -> Nemesis:
+def _nemesis(dice: Dice, beat: float, plan: Plan, variety: Variety) -> Nemesis:
     count = dice.randint(3, len(KINDS))
     drift = dice.choice((0.0, 0.005))
     return Nemesis(
         interval=beat * dice.choice((4, 8, 20)),
         duration=beat * dice.choice((1, 5, 15)),
-        kinds=tuple(sorted(dice.sample(KINDS, count))),
+        kinds=(*sorted(dice.sample(KINDS, count)), *variety.kinds),
         spared=frozenset(plan.without),
         strikes=None if plan.strikes is None else frozenset(plan.strikes),
-        drift=0.0 if "drift" in plan.without else drift,
+        drift=0.0 if "drift" in plan.without else max(drift, variety.drift),
     )
 
 

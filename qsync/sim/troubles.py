@@ -36,6 +36,8 @@ class Scene:
     trace: Trace
     dice: Dice
     over: bool = False
+    losses: int = 0
+    """So many directories were lost, or taken away."""
     struck: dict[int, str] = field(default_factory=dict)
     """Kinds of what happened, by number of the strike."""
 
@@ -127,6 +129,67 @@ def _fall(scene: Scene, node: Node, dice: Dice) -> None:
     scene.clockwork.after(soon, scene.unless_over, partial(_raise, node))
 
 
+# -- directories
+
+
+def _wipe(scene: Scene) -> Undo | None:
+    """Its disk is lost; it comes back on a new one."""
+    node = scene.victim()
+    if not node.up or not _is_whole(scene):
+        return None
+    _lose(scene, node)
+    scene.note(f"disk {node.me} is lost, the new one is {node.instance}")
+    return partial(_raise, node)
+
+
+def _swap(scene: Scene) -> Undo | None:
+    """It runs on a new directory, until somebody finds the old one and puts it back."""
+    node = scene.victim()
+    if not node.up or not _is_whole(scene):
+        return None
+    former = node.instance
+    losses = _lose(scene, node)
+    scene.note(f"disk {node.me} is away, there is {node.instance}")
+    node.start()
+
+    def undo() -> None:
+        if scene.losses != losses:
+            return  # by now it may vote with the new one, and another is lost: both are too many
+        if node.up:
+            node.stop(power=False)
+        node.exchange(former)
+        scene.note(f"disk {node.me} is {former} again")
+        node.start()
+
+    return undo
+
+
+def _lose(scene: Scene, node: Node) -> int:
+    node.stop(power=scene.dice.random() < 0.5)
+    node.exchange()
+    scene.losses += 1
+    return scene.losses
+
+
+def _is_whole(scene: Scene) -> bool:
+    """Nobody misses a disk: what is lost now is the only one (membership.md M5, its limit).
+
+    Everybody knows as confirmed that all directories there are vote, so no vote and no ack of a
+    lost one can be needed any more.
+    """
+    pairs = {(node.me, node.instance) for node in scene.nodes}
+    ledgers = [node.core.machine.ledger for node in scene.nodes if node.up]
+    if len(ledgers) < len(scene.nodes):
+        return False
+    for ledger in ledgers:
+        configuration = ledger.configurations.in_force
+        if configuration is None or set(configuration.voters) != pairs:
+            return False
+        if ledger.confirmed < ledger.configurations.last_decisive:
+            return False
+    return True
+
+
 def _pause(scene: Scene) -> Undo | None:
     node = scene.victim()
     if not node.reachable:
@@ -153,7 +216,9 @@ def _isolate_node(scene: Scene, alone: Node, why: str) -> Undo:
     return _block(scene, f"node {alone.me} {why}", pairs)
 
 
-def _oneway(scene: Scene) -> Undo:
+def _oneway(scene: Scene) -> Undo | None:
+    if len(scene.nodes) == 1:
+        return None
     mute, dice = scene.victim().me, scene.dice
     pairs = [pair for pair in _pairs(scene) if pair[0] == mute]
     if dice.random() < 0.5:
@@ -163,9 +228,11 @@ def _oneway(scene: Scene) -> Undo:
     return _block(scene, f"one-way cut {pairs}", pairs)
 
 
-def _ring(scene: Scene) -> Undo:
+def _ring(scene: Scene) -> Undo | None:
     """Everybody sees a majority, no two the same; of three nodes two do not see each other."""
     order = [int(node.me) for node in scene.nodes]
+    if len(order) < 3:
+        return None
     scene.dice.shuffle(order)
     size = len(order)
     reach = size // 4 if size > 3 else 1
@@ -180,9 +247,11 @@ def _ring(scene: Scene) -> Undo:
     return _block(scene, f"ring {order}", cut)
 
 
-def _halves(scene: Scene) -> Undo:
+def _halves(scene: Scene) -> Undo | None:
     dice = scene.dice
     size = len(scene.nodes)
+    if size == 1:
+        return None
     minority = sorted(dice.sample([node.me for node in scene.nodes], dice.randint(1, size // 2)))
     pairs = [(a, b) for a, b in _pairs(scene) if (a in minority) != (b in minority)]
     return _block(scene, f"{minority} cut off", pairs)
@@ -191,6 +260,14 @@ def _halves(scene: Scene) -> Undo:
 def _pairs(scene: Scene) -> list[Pair]:
     ids = [int(node.me) for node in scene.nodes]
     return [(here, there) for here in ids for there in ids if here != there]
+
+
+def _refuse(scene: Scene) -> Undo:
+    """A node lives and nobody gets through to it, as when its table of connections is full."""
+    node = scene.victim()
+    scene.note(f"node {node.me} refuses connections")
+    scene.network.refuse(node.me)
+    return partial(scene.network.refusing.discard, int(node.me))
 
 
 def _block(scene: Scene, what: str, pairs: list[Pair]) -> Undo:
@@ -284,10 +361,13 @@ TROUBLES: dict[str, Callable[[Scene], Undo | None]] = {
     "pause": _pause,
     "power": _power,
     "promote": _promote,
+    "refuse": _refuse,
     "ring": _ring,
     "rollback_queue": _rollback_queue,
     "shaky": _shaky,
     "slow_disk": _slow_disk,
+    "swap": _swap,
     "wall_jump": _wall_jump,
+    "wipe": _wipe,
 }
 """By name. None comes back when it could not be done."""

@@ -26,11 +26,10 @@ class World:
     def __init__(self, plan: Plan, *, watched_by: type[Invariants] = Invariants) -> None:
         self.plan = plan
         self.clockwork = Clockwork(plan.seed)
-        self.swarm = swarm.draw(plan, self.clockwork.dice("swarm"))
+        self.swarm = swarm.draw(plan, self.clockwork.dice("swarm"), self.clockwork.dice("variety"))
         self.trace = Trace()
         self.network = Network(self.clockwork, self.swarm.weather)
-        quorum = self.swarm.nodes // 2 + 1
-        self.invariants = watched_by(quorum, lease_checked=self.leases_hold)
+        self.invariants = watched_by(lease_checked=self.leases_hold)
         self.nodes = [self._node(Replica(number)) for number in range(1, self.swarm.nodes + 1)]
         if plan.mutant is not None:
             mutants.plant(plan.mutant, self.nodes)

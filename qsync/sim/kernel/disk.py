@@ -109,6 +109,13 @@ class Disk(simulated.Disk):
         self._landing = False
         self._inline: Write | None = None
 
+    @override
+    def another(self) -> "Disk":
+        """An empty one of the same make."""
+        twin = Disk(self._clockwork, self._dice, self._platter)
+        twin.seal, twin.looks_at_fold = self.seal, self.looks_at_fold
+        return twin
+
     def open(self, process: "Process", identity: Identity) -> Storage:
         """What a process finds when it starts."""
         self.process = process

@@ -1,6 +1,7 @@
 """A simulated machine: its clocks and its directory stay, its node's process comes and goes."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -9,6 +10,7 @@ from qsync.config import NodeConfig
 from qsync.core.inputs import Input
 from qsync.node.leaving import leave
 from qsync.node.node import Node
+from qsync.record import Instance, instance_text, read_instance
 from qsync.replica import Replica as Core
 from qsync.sim import properties
 from qsync.sim.kernel.calls import Calls
@@ -29,6 +31,9 @@ CALL_S = 2e-6
 
 class Looker(Witness, Protocol):
     """Also of lives and of rows on disk."""
+
+    def opened(self, me: Replica, instance: Instance, disk: Disk) -> None:
+        """A machine has that directory from now on."""
 
     def started(self, me: Replica, core: Core) -> None:
         """A process has recovered from its disk."""
@@ -132,6 +137,7 @@ class Machine(Member):
         self.rebuild: Callable[[Node], None] = _as_built
         """Puts a mutant of the node in its place."""
         self._identity = identity
+        self._shelf = {read_instance(identity.instance): (identity, disk)}
         self._looker = looker
         self._lives = 0
         disk.looks_at_fold = self._folded
@@ -183,6 +189,23 @@ class Machine(Member):
         process.bury()
         self.life = 0
         self.disk.crash(power=power)
+
+    @property
+    def instance(self) -> Instance:
+        """Which directory it has."""
+        return read_instance(self._identity.instance)
+
+    def exchange(self, instance: Instance | None = None) -> None:
+        """Its directory is another one from the next start on: an earlier one, or a new one."""
+        assert not self.up
+        if instance is None:
+            dice = self.room.clockwork.dice("instances")
+            instance = Instance(dice.getrandbits(127))
+            text = instance_text(instance)
+            identity = replace(self._identity, instance=text, founders=())
+            self._shelf[instance] = identity, self.disk.another()
+        self._identity, self.disk = self._shelf[instance]
+        self._looker.opened(self.me, instance, self.disk)
 
     def start_again(self) -> None:
         """Unless it is up."""

@@ -199,6 +199,14 @@ class Net:
             if end is not None and not end.closed:
                 self._reset(end, now + self._again())
 
+    def refuse(self, number: int) -> None:
+        """Its door refuses whoever knocks, and its connections break; it lives on."""
+        self.refusing.add(number)
+        for end in self.ends():
+            known = end.peer is not None and end.connected_at <= self._clockwork.now
+            if known and end.whose == number:
+                self.tear(end)
+
     def heal(self) -> None:
         """From now on the network is a good one."""
         pairs = list(self.blocked)

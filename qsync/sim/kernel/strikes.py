@@ -1,7 +1,6 @@
 """What only a simulated kernel can do to a node: between two calls, inside of a connection."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Final
 
 from typing_extensions import override
@@ -29,7 +28,6 @@ class KernelFaults(Faults):
     def _all(self) -> dict[str, Callable[[Scene], Undo | None]]:
         return {
             **TROUBLES,
-            "refuse": self._refuse,
             "half_open": self._half_open,
             "flip": self._flip,
             "break": self._break,
@@ -51,15 +49,6 @@ class KernelFaults(Faults):
         return next(each for each in self._machines if each.me == me)
 
     # -- connections
-
-    def _refuse(self, scene: Scene) -> Undo:
-        """Its door refuses whoever knocks, and its connections break; it lives on."""
-        number = self._victim(scene).number
-        scene.note(f"machine {number} refuses connections")
-        self._net.refusing.add(number)
-        for end in self._ends(scene, lambda end: end.whose == number):
-            self._net.tear(end)
-        return partial(self._net.refusing.discard, number)
 
     def _half_open(self, scene: Scene) -> Undo | None:
         """What is sent over a connection vanishes, and nobody is told."""

@@ -45,7 +45,8 @@ class KernelWorld:
         self.plan = plan
         self.clockwork = Time(plan.seed)
         dice = self.clockwork.dice("kernel")
-        self.swarm = _fitting(swarm.draw(plan, self.clockwork.dice("swarm")), dice)
+        drawn = swarm.draw(plan, self.clockwork.dice("swarm"), self.clockwork.dice("variety"))
+        self.swarm = _fitting(drawn, dice)
         self.trace = Trace()
         window = dice.choice((2_000, 16_000, 200_000, 200_000))
         writers = [dice.choice(("thread", "thread", "inline", "auto")) for _ in range(9)]
@@ -57,8 +58,7 @@ class KernelWorld:
             leases_hold=self.leases_hold,
         )
         self.network = room.net
-        quorum = self.swarm.nodes // 2 + 1
-        self.invariants = watched_by(quorum, lease_checked=self.leases_hold)
+        self.invariants = watched_by(lease_checked=self.leases_hold)
         ids = self.clockwork.dice("instances")
         founders = tuple(
             (Replica(number), instance_text(Instance(ids.getrandbits(127))))
@@ -230,14 +230,15 @@ def _config(drawn: Swarm, me: Replica, writer: str) -> NodeConfig:
     queue_max = drawn.limits[2]
     numbers = range(1, drawn.nodes + 1)
     peers = [f"{{id: {n}, name: n{n}, address: '127.0.0.1:{PORTS + n}'}}" for n in numbers]
-    fencing = "strict" if drawn.strict else "soft"
+    patience = timing.election_timeout * drawn.variety.pace(me)
+    election = f"timeout: {_ms(patience)}, mode: {drawn.variety.mode(me)}"
     text = "\n".join(
         (
             f"node: {{id: {me}, name: n{me}, dir: /nowhere}}",
             f"cluster: {{id: {CLUSTER}}}",
             f"listen: 127.0.0.1:{PORTS + me}",
             f"peers: [{', '.join(peers)}]",
-            f"election: {{timeout: {_ms(timing.election_timeout)}, fencing: {fencing}}}",
+            f"election: {{{election}, fencing: '{drawn.fencing}'}}",
             (
                 f"replication: {{timeout: {_ms(timing.replication_timeout)},"
                 f" synchro_timeout: {_ms(timing.synchro_timeout)},"

@@ -1,0 +1,102 @@
+"""What sets a simulated cluster apart from the common one: size, modes, fencing, paces, disks."""
+
+from dataclasses import dataclass
+
+from election.messages import Replica
+from election.roles import Mode
+from qsync.sim.dice import Dice
+from qsync.sim.plan import Plan
+
+VARIETY = ("sizes", "modes", "unfenced", "paces", "fast_clocks")
+"""What may be different from the beginning. Half of all runs have none of it."""
+LOSSES = ("refuse", "swap", "wipe")
+"""Kinds of trouble that only such runs know."""
+
+_SHARE = 0.5
+_SIZES = (1, 2, 4, 7)
+_LAZY = (Mode.VOTER, Mode.OFF, Mode.MANUAL)
+_PACES = (1.0, 1.0, 1.5, 3.0)
+_DRIFT = 0.05
+"""Within what a lease allows for (CLOCK_DRIFT_MAX), so leases are as good as ever."""
+_OFTEN = 4
+"""They are drawn more often than others: most find a cluster that cannot bear them now."""
+_SWAPS_MIN_NODES = 3
+"""With fewer, no majority is left when a disk is lost (membership.md M5)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variety:
+    """Drawn apart from everything else, so that the common runs are as they would be without.
+
+    `nodes`: how many; 0 for as many as usual. `modes` and `paces` of the nodes in order, repeated;
+    a pace is a factor of the election timeout. `drift` of clocks, relative.
+    """
+
+    nodes: int = 0
+    modes: tuple[Mode, ...] = (Mode.CANDIDATE,)
+    unfenced: bool = False
+    paces: tuple[float, ...] = (1.0,)
+    drift: float = 0.0
+    kinds: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What of VARIETY there is."""
+        has = (
+            bool(self.nodes),
+            len(self.modes) > 1,
+            self.unfenced,
+            len(self.paces) > 1,
+            bool(self.drift),
+        )
+        return tuple(name for name, there in zip(VARIETY, has, strict=True) if there)
+
+    @property
+    def loses_disks(self) -> bool:
+        """Now and then a directory is not there any more."""
+        return bool({"swap", "wipe"} & set(self.kinds))
+
+    def mode(self, me: Replica) -> Mode:
+        """How a node takes part in elections."""
+        return self.modes[(me - 1) % len(self.modes)]
+
+    def pace(self, me: Replica) -> float:
+        """How much more patient it is than others."""
+        return self.paces[(me - 1) % len(self.paces)]
+
+
+def draw(plan: Plan, dice: Dice, *, nodes: int) -> Variety:
+    """By the dice, except for what the plan says. `nodes`: as many as there are otherwise."""
+    common = dice.random() >= _SHARE
+    size = dice.choice((0, 0, *_SIZES))
+    modes = _modes(dice, size or nodes)
+    unfenced = dice.random() < 0.2
+    paces = tuple(dice.choice(_PACES) for _ in range(4))
+    drift = dice.choice((0.0, _DRIFT))
+    losses = tuple(kind for kind in LOSSES if dice.random() < 0.6)
+    has = frozenset(() if common else VARIETY) - frozenset(plan.without)
+    count = plan.nodes or (size if "sizes" in has and size else nodes)
+    lazy = "modes" in has and len(modes) == count
+    return Variety(
+        nodes=size if "sizes" in has and not plan.nodes else 0,
+        modes=modes if lazy else (Mode.CANDIDATE,),
+        unfenced="unfenced" in has and unfenced,
+        paces=paces if "paces" in has else (1.0,),
+        drift=drift if "fast_clocks" in has else 0.0,
+        kinds=() if common else _possible(losses, count, lazy=lazy),
+    )
+
+
+def _modes(dice: Dice, nodes: int) -> tuple[Mode, ...]:
+    """A minority that does not campaign by itself: the others can always elect one of them."""
+    modes = [Mode.CANDIDATE] * nodes
+    for at in dice.sample(range(nodes), dice.randint(0, (nodes - 1) // 2)):
+        modes[at] = dice.choice(_LAZY)
+    return tuple(modes) if any(each is not Mode.CANDIDATE for each in modes) else ()
+
+
+def _possible(losses: tuple[str, ...], nodes: int, *, lazy: bool) -> tuple[str, ...]:
+    """Who does not campaign may be the only one left with the newest log, once a disk is lost."""
+    keeps_disks = lazy or nodes < _SWAPS_MIN_NODES
+    wanted = tuple(kind for kind in losses if kind == "refuse" or not keeps_disks)
+    return wanted * _OFTEN
