@@ -31,7 +31,10 @@ def unpack(number: int, stored: bytes) -> Tail:
         raise Damaged(f"archived tail {number} is torn")
     first, last, term, time, length = _HEAD.unpack_from(stored)
     end = _HEAD.size + length
-    reason, _, answered = stored[_HEAD.size : end].decode(errors="replace").partition("\0")
+    text = stored[_HEAD.size : end].decode(errors="replace")
+    reason, nul, answered = text.rpartition("\0")
+    if not nul:
+        reason, answered = text, ""
     return Tail(
         number=number,
         first=Index(first),

@@ -124,10 +124,22 @@ TAILS = st.builds(
     time=st.floats(allow_nan=False),
     reason=st.text(max_size=9),
     raw=st.binary(max_size=9),
+    answered=st.integers(0, 2**40),
+)
+NUL_IN_A_REASON = Tail(
+    number=4,
+    first=Index(1),
+    last=Index(2),
+    term=Term(3),
+    time=0.0,
+    reason="\0",
+    raw=b"",
+    answered=5,
 )
 
 
 @given(TAILS, st.one_of(st.binary(max_size=60), bent(TAILS.map(archive.pack))))
+@example(NUL_IN_A_REASON, b"")
 def test_archived_bytes_are_a_tail_or_damage(tail: Tail, stored: bytes) -> None:
     assert archive.unpack(4, archive.pack(tail)) == tail
     with contextlib.suppress(Damaged):
