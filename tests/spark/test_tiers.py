@@ -9,6 +9,7 @@ from admin.checker.parquet import to_parquet
 from admin.checker.rules.catalogue import BY_ID, RULES, load, verdict_of
 from admin.checker.rules.catalogue import judge as in_process
 from admin.checker.rules.rule import Finding
+from admin.checker.spark import proofs
 from admin.checker.spark.bounds import Bounds
 from admin.checker.spark.judge import judge, verdicts
 from admin.checker.verdict import Result
@@ -34,7 +35,10 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Bundle,
 def judged(
     session: "SparkSession", planted: dict[str, tuple[Bundle, frozenset[str]]]
 ) -> dict[str, dict[str, Finding]]:
-    return judge(session, [bundle.path for bundle, _ in planted.values()])
+    paths = [bundle.path for bundle, _ in planted.values()]
+    found = judge(session, paths)
+    proofs.prove(session, paths, found)
+    return found
 
 
 def test_spark_raises_exactly_what_was_planted(
@@ -60,6 +64,21 @@ def test_both_tiers_find_the_same_breaches_at_the_same_places(
         assert there == places, name
         results = {rule.id: verdict_of(rule, here[rule.id]).result for rule in RULES}
         assert {each.invariant: each.result for each in verdicts(judged[name])} == results, name
+
+
+def test_both_tiers_examine_as_many_facts_and_say_the_same_of_what_is_broken(
+    judged: dict[str, dict[str, Finding]], planted: dict[str, tuple[Bundle, frozenset[str]]]
+) -> None:
+    facts: dict[tuple[str, str], tuple[int, int]] = {}
+    for name, (bundle, _) in planted.items():
+        run = load(bundle.path)
+        for rule in RULES:
+            here, there = rule.find(run), judged[name][rule.id]
+            if here.facts != there.facts:
+                facts[name, rule.id] = (here.facts, there.facts)
+            said = {each.where: (each.message, each.witness) for each in here.breaches}
+            assert {e.where: (e.message, e.witness) for e in there.breaches} == said, name
+    assert not facts
 
 
 def test_both_tiers_say_the_same_of_what_was_not_examined(

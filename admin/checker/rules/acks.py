@@ -1,5 +1,6 @@
 """An ack is of what is on the disk: who says that it has an entry cannot forget it."""
 
+from admin.checker.rules import texts
 from admin.checker.rules.disks import Disks
 from admin.checker.rules.rule import Finding, Rule
 from admin.checker.rules.run import Event, Run, Whose
@@ -20,7 +21,7 @@ def find(run: Run) -> Finding:
             continue
         found.facts += 1
         if not disks.holds(each.node, each.index, each.crc):
-            message = f"node {each.node} acked {each.index}, which was not on its disk"
+            message = texts.acked(each.node, each.index)
             # With what came to that disk last before the ack.
             last = writes.get(each.whose)
             rows = ([] if last is None else [last.shows()]) + [each.shows()]

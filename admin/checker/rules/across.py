@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from admin.checker.exhibit import Exhibit
+from admin.checker.rules import texts
 from admin.checker.rules.fates import Fates, replay
 from admin.checker.rules.rule import Finding, Rule
 from admin.checker.rules.run import CONFIRM, PROMOTE, Event, Log, Run, Status, Whose
@@ -14,20 +15,25 @@ Shows = Callable[[], list[Exhibit]]
 
 
 def matching(run: Run) -> Finding:
-    """Entries of equal index and term are equal, and so is everything before them."""
+    """Entries of equal index and term are equal, and so is everything before them.
+
+    Checksums chain all that follows, so only where logs begin to differ is a place of its own.
+    """
     found = Finding(lacks="" if len(run.logs) > 1 else ONE_LOG)
     known: dict[tuple[int, int], tuple[Log, int]] = {}
-    broken: set[tuple[int, int]] = set()
-    for log in run.logs.values() if not found.lacks else ():
+    broken: dict[tuple[int, int], tuple[Log, int, Log, int]] = {}
+    for _, log in sorted(run.logs.items()) if not found.lacks else ():
         for place, (index, term) in enumerate(zip(log.index, log.term, strict=True)):
             other, there = known.setdefault((index, term), (log, place))
             found.facts += 1
-            if other.crc[there] != log.crc[place] and (index, term) not in broken:
-                broken.add((index, term))
-                nodes = f"nodes {other.node} and {log.node}"
-                message = f"{nodes} have different entries at {index} of term {term}"
-                rows = (*other.shows(there), *log.shows(place))
-                found.broken(MATCHING, message, rows, index=index, term=term)
+            if other.crc[there] != log.crc[place]:
+                broken.setdefault((index, term), (other, there, log, place))
+    ends = dict(texts.stretches(index for index, _ in broken))
+    for (index, term), (other, there, log, place) in sorted(broken.items(), key=lambda e: e[0]):
+        if index in ends:
+            message = texts.matching((other.node, log.node), index, term, ends[index])
+            rows = (*other.shows(there), *log.shows(place))
+            found.broken(MATCHING, message, rows, index=index, term=term)
     return found
 
 
@@ -77,7 +83,7 @@ def one_leader(run: Run) -> Finding:
         before, its = known.setdefault(term, (leader, shows))
         if before != leader and term not in broken:
             broken.add(term)
-            message = f"term {term} has two leaders, {before} and {leader}"
+            message = texts.leaders(term, *sorted((before, leader)))
             found.broken(ONE_LEADER, message, (*its(), *shows()), term=term)
     return found
 
@@ -99,10 +105,7 @@ def completeness(run: Run) -> Finding:
                     continue
                 here = at.get(entry)
                 if entry >= index or here is None or log.term[here] != its_term:
-                    message = (
-                        f"the leader of term {term} (PROMOTE at {index} in the log of node "
-                        f"{log.node}) lacks entry {entry} of term {its_term}, confirmed in {era}"
-                    )
+                    message = texts.complete(log.node, (index, term), (entry, its_term), era)
                     rows = log.shows(-1 if here is None else here, place)
                     found.broken(COMPLETENESS, message, rows, node=log.node, term=term, index=entry)
     return found
@@ -120,7 +123,7 @@ def kept(run: Run) -> Finding:
         found.facts += 1
         last = log.last if log is not None else 0
         if last < upto:
-            message = f"node {whose[0]} had confirmed {upto}, its log ends at {last}"
+            message = texts.kept(whose[0], upto, last)
             rows = [s.shows() for s in run.status if s.whose == whose and (s.confirmed or 0) > last]
             end = [] if log is None else log.shows(len(log.index) - 1)
             found.broken(KEPT, message, (*rows[:1], *end), node=whose[0], index=upto)

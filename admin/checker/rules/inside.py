@@ -1,5 +1,6 @@
 """What happened inside of nodes: votes, ballots on disk, and a quorum before every confirm."""
 
+from admin.checker.rules import texts
 from admin.checker.rules.disks import Disks
 from admin.checker.rules.rule import Finding, Rule
 from admin.checker.rules.run import Event, Run, Whose
@@ -51,7 +52,7 @@ def quorums(run: Run) -> Finding:
 
 def _by_events(run: Run) -> Finding:
     found = Finding(lacks="" if run.manifest.quorum else "the quorum is not known")
-    disks, highest = Disks(), 0
+    disks, highest, lacked = Disks(), 0, False
     writes: dict[tuple[int, int], list[Event]] = {}
     for each in run.events if not found.lacks else ():
         disks.take(each)
@@ -61,11 +62,10 @@ def _by_events(run: Run) -> Finding:
             highest = each.index
             found.facts += 1
             have = [node for node in sorted(disks.held) if disks.holds(node, each.index, each.crc)]
-            if len(have) < run.manifest.quorum:
-                message = (
-                    f"node {each.node} confirmed {each.index}, which is on the disks of "
-                    f"{have} only; the quorum is {run.manifest.quorum}"
-                )
+            goes_on, lacked = lacked, len(have) < run.manifest.quorum
+            if lacked and not goes_on:
+                # What is confirmed behind it stands on it: the first of a stretch is told.
+                message = texts.quorum(each.node, each.index, have, run.manifest.quorum)
                 told = writes.get((each.index, each.crc), [])
                 rows = [each.shows(), *(write.shows() for write in told)]
                 found.broken(QUORUMS, message, rows, node=each.node, index=each.index)
@@ -91,10 +91,7 @@ def _by_logs(run: Run) -> Finding:
             have.append(other.node)
             rows += other.shows(place)
     if len(have) < manifest.quorum:
-        message = (
-            f"node {log.node} has confirmed {upto}, which is in the logs of {sorted(have)} only; "
-            f"the quorum is {manifest.quorum}"
-        )
+        message = texts.in_logs(log.node, upto, have, manifest.quorum)
         found.broken(QUORUMS, message, rows, node=log.node, index=upto)
     return found
 

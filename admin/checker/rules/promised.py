@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from admin.checker.exhibit import exhibit
+from admin.checker.rules import texts
 from admin.checker.rules.fates import Fates, replay
 from admin.checker.rules.rule import Finding, Rule
 from admin.checker.rules.run import Log, Run, number
@@ -24,10 +25,7 @@ def once(run: Run) -> Finding:
             found.facts += 1
             before = known.setdefault(request, index)
             if before != index:
-                message = (
-                    f"request {request[1]} of session {request[0]} took effect at {before} and "
-                    f"{index} in the log of node {log.node}"
-                )
+                message = texts.once(log.node, request, before, index)
                 at = log.at()
                 rows = log.shows(at[before], at[index])
                 found.broken(ONCE, message, rows, node=log.node, index=index)
@@ -37,30 +35,28 @@ def once(run: Run) -> Finding:
 def receipts(run: Run) -> Finding:
     """A write with a receipt is at its place in every log that has confirmed so far."""
     found = Finding()
-    wanted = {
-        number(each, "log_index"): (number(each, "term"), each)
-        for each in run.ops
-        if each["type"] == "ok" and _has_receipt(each)
-    }
+    wanted: dict[int, list[Row]] = {}
+    for line in run.ops:
+        if line["type"] == "ok" and _has_receipt(line):
+            wanted.setdefault(number(line, "log_index"), []).append(line)
     for log, upto, fates in _decided(run):
         at = log.at()
-        for index, (term, line) in wanted.items():
+        for index, lines in wanted.items():
             if not log.first <= index <= min(upto, log.last):
                 continue
-            found.facts += 1
-            place = at.get(index)
-            why = ""
-            if place is None or log.term[place] != term:
-                why = "is not in"
-            elif index in fates.rolled_back_by:
-                why = "was rolled back in"
-            if why:
-                message = (
-                    f"entry {index} of term {term} {why} the log of node {log.node}, and line "
-                    f"{line['index']} of the history was told ok"
-                )
-                rows = (exhibit("ops", line), *log.shows(-1 if place is None else place))
-                found.broken(RECEIPTS, message, rows, node=log.node, index=index)
+            found.facts += len(lines)
+            gone, place = index in fates.rolled_back_by, at.get(index)
+            there = None if place is None else log.term[place]
+            odd = next((e for e in lines if gone or number(e, "term") != there), None)
+            if odd is None:
+                continue
+            why = "was rolled back in" if number(odd, "term") == there else "is not in"
+            message = (
+                f"entry {index} of term {number(odd, 'term')} {why} the log of node {log.node}, "
+                f"and line {odd['index']} of the history was told ok"
+            )
+            rows = (exhibit("ops", odd), *log.shows(-1 if place is None else place))
+            found.broken(RECEIPTS, message, rows, node=log.node, index=index)
     return found
 
 

@@ -26,7 +26,8 @@ def find(run: Run) -> Finding:
     found = Finding(facts=len(last))
     leaders = [each for each in last.values() if each.ro is False]
     if len(leaders) != 1:
-        message = f"at the end {len(leaders)} nodes take writes: {[e.node for e in leaders]}"
+        nodes = sorted(each.node for each in leaders)
+        message = f"at the end {len(nodes)} nodes take writes: {nodes}"
         found.broken(REST, message, [each.shows() for each in last.values()])
     for each in last.values():
         if each.limbo_len:

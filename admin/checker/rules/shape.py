@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from admin.checker.rules import texts
 from admin.checker.rules.fates import replay
 from admin.checker.rules.rule import Finding, Rule
 from admin.checker.rules.run import TXN, Log, Run
@@ -17,7 +18,7 @@ def dense(run: Run) -> Finding:
         for place in range(1, len(log.index)):
             before, index = log.index[place - 1], log.index[place]
             if index != before + 1:
-                message = f"index {index} follows {before} in the log of node {log.node}"
+                message = texts.dense(log.node, index, before)
                 _broken(found, DENSE, log, (place - 1, place), message)
     return found
 
@@ -30,7 +31,7 @@ def terms(run: Run) -> Finding:
         for place in range(1, len(log.index)):
             before, term = log.term[place - 1], log.term[place]
             if term < before:
-                message = f"term {term} follows {before} in the log of node {log.node}"
+                message = texts.terms(log.node, term, before)
                 _broken(found, TERMS, log, (place - 1, place), message)
     return found
 
@@ -47,10 +48,7 @@ def chain(run: Run) -> Finding:
             found.facts += 1
             wanted = _checksum(log, place, sealed, previous)
             if log.crc[place] != wanted:
-                message = (
-                    f"entry {index} of node {log.node} has checksum {log.crc[place]:#010x}, "
-                    f"its content and the entry before it make {wanted:#010x}"
-                )
+                message = texts.chain(log.node, index, log.crc[place], wanted)
                 _broken(found, CHAIN, log, (place - 1, place), message)
     return found
 
@@ -65,7 +63,7 @@ def lsns(run: Run) -> Finding:
             found.facts += 1
             before = known.get(origin, start)
             if before is not None and lsn != before[0] + 1:
-                message = f"lsn {lsn} of origin {origin} follows {before[0]} on node {log.node}"
+                message = texts.lsns(log.node, origin, lsn, before[0])
                 _broken(found, LSNS, log, (before[1], place), message)
             known[origin] = (lsn, place)
     return found

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from admin.checker.rules.texts import stretches
 from admin.checker.spark.arrays import Numbers
 from admin.checker.spark.columns import Slice
-from admin.checker.spark.found import BREACH, FACTS, Found
+from admin.checker.spark.found import BREACH, FACTS, UNEQUAL, Found
 from admin.checker.spark.scanning import Given
 
 
@@ -22,12 +23,25 @@ def compare(found: Sequence[Slice], given: Given) -> Iterator[Found]:
     if len(found) < 2 and all(_dense(each) for each in found):  # noqa: PLR2004 - a pair
         return
     run = found[0].whose[0]
-    for index, term in _unequal(found):
-        text = f"different entries at {index} of term {term}"
-        yield Found(run, BREACH, "log-matching", index=index, term=term, message=text)
+    odd = _unequal(found)
+    ends = dict(stretches(index for index, _ in odd))
+    for index, term in odd:
+        if index in ends:
+            nodes = _pair(found, index, term)
+            yield Found(run, UNEQUAL, "log-matching", *nodes, index, term, ends[index])
     for index in _disagreed(found, given):
         text = f"entry {index} is confirmed with several terms"
         yield Found(run, BREACH, "confirmed-agree", index=index, message=text)
+
+
+def _pair(found: Sequence[Slice], index: int, term: int) -> tuple[int, int]:
+    """The node that has an entry first, and the first one that has another there."""
+    there = [
+        (each.whose[1], crc)
+        for each in found
+        for crc in each.crc[(each.index == index) & (each.term == term)].tolist()
+    ]
+    return there[0][0], next(node for node, crc in there if crc != there[0][1])
 
 
 def _dense(each: Slice) -> bool:

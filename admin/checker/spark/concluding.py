@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from admin.checker.rules import gaps
+from admin.checker.rules import gaps, texts
 from admin.checker.rules.across import ONE_LOG
 from admin.checker.rules.catalogue import RULES
 from admin.checker.rules.rule import Breach, Finding
@@ -21,6 +21,7 @@ from admin.checker.spark.found import (
     PROMOTED,
     REACHED,
     ROLLED,
+    UNEQUAL,
     Found,
 )
 from admin.checker.spark.scanning import Given
@@ -76,6 +77,7 @@ def conclude(
     """From all that was found of this run."""
     run = manifest.run_id
     _fates(own, run, given, places)
+    _unequal(own, run)
     _claims(own, run)
     _leaders(own, run, places)
     _kept(own, manifest, given)
@@ -91,6 +93,8 @@ def conclude(
     for each in own.rows[DOUBT]:
         found[each.invariant].doubt = each.message
     for each in own.rows[BREACH]:
+        # Queries count what is broken apart from what is not.
+        found[each.invariant].facts += each.amount
         breach = Breach(
             invariant=each.invariant,
             message=each.message,
@@ -124,6 +128,20 @@ def _fates(own: Brought, run: str, given: Given, places: Mapping[Whose, Places])
             own.breach(run, "confirmed-agree", text, index=index)
 
 
+def _unequal(own: Brought, run: str) -> None:
+    """Where logs begin to differ: a stretch may go on in the next slices."""
+    ends = {each.index: each.amount for each in own.rows[UNEQUAL]}
+    behind = set(ends.values())
+    for each in own.rows[UNEQUAL]:
+        if each.index - 1 in behind:
+            continue
+        last = each.amount
+        while last + 1 in ends:
+            last = ends[last + 1]
+        text = texts.matching((each.node, each.generation), each.index, each.term, last)
+        own.breach(run, "log-matching", text, index=each.index, term=each.term)
+
+
 def _claims(own: Brought, run: str) -> None:
     """One leader a term: in logs, in what nodes say of themselves, in events."""
     leaders: dict[int, set[int]] = defaultdict(set)
@@ -134,8 +152,8 @@ def _claims(own: Brought, run: str) -> None:
     own.facts(run, "one-leader", sum(amount for *_, amount in rows))
     for term, found in sorted(leaders.items()):
         if len(found) > 1:
-            names = " and ".join(map(str, sorted(found)))
-            own.breach(run, "one-leader", f"term {term} has several leaders, {names}", term=term)
+            text = texts.leaders(term, *sorted(found)[:2])
+            own.breach(run, "one-leader", text, term=term)
 
 
 def _leaders(own: Brought, run: str, places: Mapping[Whose, Places]) -> None:
@@ -150,7 +168,8 @@ def _leaders(own: Brought, run: str, places: Mapping[Whose, Places]) -> None:
             own.facts(run, "leader-complete", 1)
             here = places[log].term(index)
             if index >= firsts[log] and (index >= leader.index or here != term):
-                text = f"the leader of term {leader.term} lacks {index}, confirmed in {era}"
+                promote = (leader.index, leader.term)
+                text = texts.complete(leader.node, promote, (index, term), era)
                 place = {"node": leader.node, "index": index, "term": leader.term}
                 own.breach(run, "leader-complete", text, **place)
 
@@ -168,8 +187,9 @@ def _kept(own: Brought, manifest: Manifest, given: Given) -> None:
         # What was in a directory that is gone, went with it.
         if upto and lasts and log in given.confirmed and log[2] == newest[log[1]]:
             own.facts(run, "confirmed-kept", 1)
-            if lasts.get(log, 0) < upto:
-                text = f"node {log[1]} had confirmed {upto}, its log ends before"
+            last = lasts.get(log, 0)
+            if last < upto:
+                text = texts.kept(log[1], upto, last)
                 own.breach(run, "confirmed-kept", text, node=log[1], index=upto)
 
 
@@ -205,7 +225,7 @@ def _quorum(own: Brought, manifest: Manifest) -> None:
     own.facts(run, "quorum-before-confirm", 1)
     have = {e.node for e in entries if e.amount in crcs}
     if len(have) < manifest.quorum:
-        text = f"entry {ahead.confirmed} is confirmed and only in the logs of {sorted(have)}"
+        text = texts.in_logs(ahead.node, ahead.confirmed, have, manifest.quorum)
         place = {"node": ahead.node, "index": ahead.confirmed}
         own.breach(run, "quorum-before-confirm", text, **place)
 

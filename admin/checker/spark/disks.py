@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from admin.checker.rules import texts
 from admin.checker.spark.arrays import Flags, Numbers, among, numbers
 from admin.checker.spark.found import BREACH, FACTS, Found
 
@@ -96,6 +97,7 @@ class Disks:
         self._highest = 0
         self._acked = False
         self._durable = False
+        self._lacked = False
         self._facts = {ACKS: 0, QUORUM: 0}
         self._odd: list[Found] = []
 
@@ -131,19 +133,23 @@ class Disks:
             held = self._holds(one, writes, at, index, crc)
             self._facts[ACKS] += len(at)
             for place in at[~held].tolist():
-                text = f"node {one} acked {index[place]}, which was not on its disk"
+                text = texts.acked(one, int(index[place]))
                 where = (one, 0, int(index[place]), int(term[place]))
                 self._odd.append(Found(self.run_id, BREACH, ACKS, *where, 0, text))
         at = self._first(among(events, "name", ("confirmed",)), index)
-        have = np.zeros(len(at), dtype=np.int64)
-        for one in self._disks:
-            have += self._holds(one, writes, at, index, crc)
+        have = {one: self._holds(one, writes, at, index, crc) for one in sorted(self._disks)}
         self._facts[QUORUM] += len(at)
-        for place, count in zip(at.tolist(), have.tolist(), strict=True):
-            if count < self._quorum:
-                text = f"node {node[place]} confirmed {index[place]}, which {count} disks have"
-                where = (int(node[place]), 0, int(index[place]), 0)
-                self._odd.append(Found(self.run_id, BREACH, QUORUM, *where, 0, text))
+        count = sum(have.values(), np.zeros(len(at), dtype=np.int64))
+        lacks = count < self._quorum
+        # What is confirmed behind it stands on it: the first of a stretch is told.
+        goes_on = np.concatenate(([self._lacked], lacks))[: len(at)]
+        self._lacked = bool(lacks[-1]) if len(at) else self._lacked
+        for number in np.flatnonzero(lacks & ~goes_on).tolist():
+            place = (int(node[at[number]]), int(index[at[number]]))
+            on = [one for one, held in have.items() if held[number]]
+            text = texts.quorum(*place, on, self._quorum)
+            where = (place[0], 0, place[1], 0)
+            self._odd.append(Found(self.run_id, BREACH, QUORUM, *where, 0, text))
         for one, own in writes.items():
             self._disks[one].take(own)
 

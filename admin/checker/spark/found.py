@@ -9,8 +9,12 @@ DDL = (
 BREACH, FACTS, ROLLED, LOG = "breach", "facts", "rolled", "log"
 SLICE, ENTRY, CLAIM = "slice", "entry", "claim"
 PROMOTED, REACHED = "promoted", "reached"
-LACKS, DOUBT = "lacks", "doubt"
-"""Of an invariant: why it cannot be examined, or why its facts are no pass; `message` says."""
+LACKS, DOUBT, UNEQUAL = "lacks", "doubt", "unequal"
+"""Of an invariant: why it cannot be examined, or why its facts are no pass; `message` says.
+
+`unequal`: a place of a slice from which on, up to `amount`, logs differ; `node` and `generation`
+are the two nodes there.
+"""
 
 
 class Found(NamedTuple):

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from admin.checker.rules import texts
 from admin.checker.rules.sealing import checksum
 from admin.checker.spark.columns import CONFIRM, ROLLBACK, Whose
 from admin.checker.spark.found import BREACH, FACTS, LOG, REACHED, ROLLED, Found
@@ -58,19 +59,21 @@ class Joined:
             self.out.append(Found(run, FACTS, invariant, node, generation, amount=count))
 
     def _border(self, before: Summary, after: Summary) -> None:
+        node = self.whose[1]
         last, last_term, last_crc = before.tail
         index, term = int(after.head[0]), int(after.head[1])
         if index != last + 1:
-            self._breach("log-dense", index, f"index {index} follows {last}")
+            self._breach("log-dense", index, texts.dense(node, index, last))
         if term < last_term:
-            self._breach("log-terms", index, f"term {term} follows {last_term}")
+            self._breach("log-terms", index, texts.terms(node, term, last_term))
         if index == last + 1 and len(after.head) == _SEALED:
             self.facts["log-chain"] += 1
             crc, origin, lsn, kind, flags = (int(each) for each in after.head[2:7])
             time, body_crc, body_len = after.head[7], int(after.head[8]), int(after.head[9])
             place = (index, term, origin, lsn, kind, flags)
-            if checksum(place, (time, body_crc, body_len), last_crc) != crc:
-                self._breach("log-chain", index, f"the checksum of {index} is wrong")
+            wanted = checksum(place, (time, body_crc, body_len), last_crc)
+            if wanted != crc:
+                self._breach("log-chain", index, texts.chain(node, index, crc, wanted))
 
     def _lsns(self) -> None:
         known: dict[int, int] = {}
@@ -78,7 +81,7 @@ class Joined:
             for origin, lsn, index in found.firsts:
                 before = known.get(origin, 0 if self.first == 1 else lsn - 1)
                 if lsn != before + 1:
-                    text = f"lsn {lsn} of origin {origin} follows {before}"
+                    text = texts.lsns(self.whose[1], origin, lsn, before)
                     self._breach("log-lsns", index, text)
             for first, last, origin, lsn, _ in found.segments:
                 known[origin] = lsn + last - first
@@ -110,7 +113,11 @@ class Joined:
         named = inside or self.places.named(owner, lsn, index)
         if owner < 0 or (self.first == 1 and lsn and named is None):
             name = _KINDS.get(kind, "the control entry")
-            self._breach("log-controls", index, f"{name} names what is not before it")
+            self._breach(
+                "log-controls",
+                index,
+                f"{name} at {index} of node {self.whose[1]} names what is not before it",
+            )
         if named is None or owner < 0 or kind not in _KINDS:
             return None
         return Record(index, term, kind, named, before)
@@ -130,7 +137,7 @@ class Joined:
             if not self.is_rolled_back(index):
                 done.setdefault((session, seq), index)
                 if before != index:
-                    text = f"request {seq} of session {session} took effect at {before} too"
+                    text = texts.once(self.whose[1], (session, seq), before, index)
                     self._breach("once", index, text)
         for index, session, seq in (each for s in self.slices for each in s.requests.wanted):
             if not self.is_rolled_back(index):
@@ -153,6 +160,5 @@ class Joined:
 
     def _breach(self, invariant: str, index: int, text: str) -> None:
         run, node, generation = self.whose
-        message = f"node {node}: {text}"
-        found = Found(run, BREACH, invariant, node, generation, index, message=message)
+        found = Found(run, BREACH, invariant, node, generation, index, message=text)
         self.out.append(found)

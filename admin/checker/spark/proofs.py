@@ -37,10 +37,8 @@ def prove(session: "SparkSession", paths: Sequence[Path], found: Found) -> None:
 def _in_one_process(path: Path, broken: Iterable[tuple[str, Finding]]) -> None:
     run = load(path)
     for id_, finding in broken:
-        known = {each.where: each.witness for each in BY_ID[id_].find(run).breaches}
-        finding.breaches = [
-            replace(each, witness=known.get(each.where, ())) for each in finding.breaches
-        ]
+        known = {each.where: each for each in BY_ID[id_].find(run).breaches}
+        finding.breaches = [known.get(each.where, each) for each in finding.breaches]
 
 
 def _around(session: "SparkSession", path: Path, broken: Iterable[tuple[str, Finding]]) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from admin.checker.rules import texts
 from admin.checker.spark.arrays import Numbers
 from admin.checker.spark.columns import Slice
 from admin.checker.spark.controls import breaks
@@ -14,16 +15,17 @@ from admin.checker.spark.summary import Summary
 
 def shape(found: Slice) -> Iterator[Found]:
     """Dense index, terms that never fall, lsns that grow by one, checksums; within the slice."""
+    node = found.whose[1]
     for name in ("log-dense", "log-terms", "log-lsns"):
         yield facts(found, name, len(found))
     for at in (np.flatnonzero(np.diff(found.index) != 1) + 1).tolist():
-        text = f"index {found.index[at]} follows {found.index[at - 1]}"
+        text = texts.dense(node, int(found.index[at]), int(found.index[at - 1]))
         yield breach(found, "log-dense", at, text)
     for at in (np.flatnonzero(np.diff(found.term) < 0) + 1).tolist():
-        text = f"term {found.term[at]} follows {found.term[at - 1]}"
+        text = texts.terms(node, int(found.term[at]), int(found.term[at - 1]))
         yield breach(found, "log-terms", at, text)
     for at, before in _odd_lsns(found):
-        text = f"lsn {found.lsn[at]} of origin {found.origin[at]} follows {before}"
+        text = texts.lsns(node, int(found.origin[at]), int(found.lsn[at]), before)
         yield breach(found, "log-lsns", at, text)
     yield from _chain(found)
 
@@ -54,9 +56,8 @@ def facts(found: Slice, invariant: str, amount: int) -> Found:
 def breach(found: Slice, invariant: str, at: int, text: str) -> Found:
     """What is wrong with an entry of the slice."""
     run, node, generation = found.whose
-    message = f"node {node}: {text}"
     index = int(found.index[at])
-    return Found(run, BREACH, invariant, node, generation, index, message=message)
+    return Found(run, BREACH, invariant, node, generation, index, message=text)
 
 
 def _odd_lsns(found: Slice) -> Iterator[tuple[int, int]]:
@@ -84,8 +85,10 @@ def _chain(found: Slice) -> Iterator[Found]:
         return
     yield facts(found, "log-chain", len(at))
     wanted = checksums(_sealed(found, at, previous[at]))
-    for place in at[wanted != found.crc[at]].tolist():
-        yield breach(found, "log-chain", place, f"the checksum of {found.index[place]} is wrong")
+    for number in np.flatnonzero(wanted != found.crc[at]).tolist():
+        place = int(at[number])
+        said = (int(found.index[place]), int(found.crc[place]), int(wanted[number]))
+        yield breach(found, "log-chain", place, texts.chain(found.whose[1], *said))
 
 
 def _sealed(found: Slice, at: Numbers, previous: Numbers) -> Sealed:

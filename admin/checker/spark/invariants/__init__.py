@@ -22,7 +22,7 @@ from admin.checker.spark.invariants.lives import ballots, restarts
 from admin.checker.spark.invariants.meeting import meeting
 from admin.checker.spark.invariants.owned import receipts
 from admin.checker.spark.invariants.queries import told
-from admin.checker.spark.invariants.rest import rest
+from admin.checker.spark.invariants.rest import leaders, pending
 from admin.checker.spark.invariants.stored import stored
 from admin.checker.spark.invariants.stretches import stretches
 from admin.checker.spark.invariants.times import times
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     Frame = Callable[[Mapping[str, DataFrame]], DataFrame]
 
-WALKS: "tuple[Frame, ...]" = (disks, receipts, feeds, hidden, stretches, fresh, times)
+WALKS: "tuple[Frame, ...]" = (disks, receipts, feeds, hidden, stretches, fresh, times, leaders)
 """Add yours here: what it returns is judged with everything else, in the same job."""
 
 REGISTRY: "tuple[Frame, ...]" = (
@@ -44,7 +44,7 @@ REGISTRY: "tuple[Frame, ...]" = (
     restarts,
     ballots,
     fenced,
-    rest,
+    pending,
 )
 """Or here."""
 

@@ -1,0 +1,88 @@
+"""What is said of a place that is wrong: the same words in one process and on Spark."""
+
+from collections.abc import Iterable, Sequence
+
+Pair = tuple[int, int]
+
+
+def dense(node: int, index: int, before: int) -> str:
+    """A hole in a log, or an entry twice."""
+    return f"index {index} follows {before} in the log of node {node}"
+
+
+def terms(node: int, term: int, before: int) -> str:
+    """A term that falls."""
+    return f"term {term} follows {before} in the log of node {node}"
+
+
+def lsns(node: int, origin: int, lsn: int, before: int) -> str:
+    """A gap in what one origin wrote."""
+    return f"lsn {lsn} of origin {origin} follows {before} on node {node}"
+
+
+def chain(node: int, index: int, crc: int, wanted: int) -> str:
+    """A checksum that is not that of its entry behind the one before it."""
+    return (
+        f"entry {index} of node {node} has checksum {crc:#010x}, "
+        f"its content and the entry before it make {wanted:#010x}"
+    )
+
+
+def matching(nodes: Pair, index: int, term: int, last: int) -> str:
+    """Two logs that part at a place."""
+    so_on = f", and so on up to {last}" if last > index else ""
+    return (
+        f"nodes {nodes[0]} and {nodes[1]} have different entries at {index} of term {term}{so_on}"
+    )
+
+
+def once(node: int, request: tuple[str, int], before: int, index: int) -> str:
+    """A request that took effect at two places."""
+    told = f"request {request[1]} of session {request[0]} took effect at {before} and {index}"
+    return f"{told} in the log of node {node}"
+
+
+def leaders(term: int, one: int, other: int) -> str:
+    """Two that lead one term."""
+    return f"term {term} has two leaders, {one} and {other}"
+
+
+def complete(node: int, promote: Pair, entry: Pair, era: int) -> str:
+    """A leader without what was confirmed; both are an index and a term."""
+    return (
+        f"the leader of term {promote[1]} (PROMOTE at {promote[0]} in the log of node {node}) "
+        f"lacks entry {entry[0]} of term {entry[1]}, confirmed in {era}"
+    )
+
+
+def kept(node: int, upto: int, last: int) -> str:
+    """A log that ends before what its node had confirmed."""
+    return f"node {node} had confirmed {upto}, its log ends at {last}"
+
+
+def acked(node: int, index: int) -> str:
+    """An ack of what is not on the disk."""
+    return f"node {node} acked {index}, which was not on its disk"
+
+
+def quorum(node: int, index: int, have: Sequence[int], wanted: int) -> str:
+    """What was confirmed on too few disks."""
+    told = f"node {node} confirmed {index}, which is on the disks of {list(have)} only"
+    return f"{told}; the quorum is {wanted}"
+
+
+def in_logs(node: int, index: int, have: Iterable[int], wanted: int) -> str:
+    """The same where only logs tell."""
+    told = f"node {node} has confirmed {index}, which is in the logs of {sorted(have)} only"
+    return f"{told}; the quorum is {wanted}"
+
+
+def stretches(odd: Iterable[int]) -> list[Pair]:
+    """The first and the last of each row of numbers that follow one another."""
+    found: list[Pair] = []
+    for each in sorted(set(odd)):
+        if found and each == found[-1][1] + 1:
+            found[-1] = (found[-1][0], each)
+        else:
+            found.append((each, each))
+    return found
