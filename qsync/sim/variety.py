@@ -12,6 +12,9 @@ VARIETY = ("sizes", "modes", "unfenced", "paces", "fast_clocks")
 LOSSES = ("refuse", "swap", "wipe")
 """Kinds of trouble that only such runs know."""
 
+COMMON = (*VARIETY, *LOSSES)
+"""For `Plan.without`: equal nodes, three or five, that keep their disks."""
+
 _SHARE = 0.5
 _SIZES = (1, 2, 4, 7)
 _LAZY = (Mode.VOTER, Mode.OFF, Mode.MANUAL)

@@ -60,7 +60,9 @@ class Simulated:
 
     def __init__(self) -> None:
         clockwork = Time(1)
-        drawn = swarm.draw(Plan(seed=1, without=tuple(swarm.FLAWS)), Dice("sockets"))
+        drawn = swarm.draw(
+            Plan(seed=1, without=tuple(swarm.FLAWS)), Dice("sockets"), Dice("variety")
+        )
         trace = Trace()
         self.room = Room(clockwork, drawn, trace, window=50_000, leases_hold=True)
         disk = Disk(clockwork, Dice("disk"), drawn.platter)

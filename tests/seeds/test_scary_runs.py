@@ -9,11 +9,9 @@ from admin.checker.bundles import check_bundle
 from admin.checker.verdict import Result
 from admin.evidence.simulated import Wipe, record
 from qsync.sim.plan import Plan
-from qsync.sim.variety import LOSSES, VARIETY
+from qsync.sim.variety import COMMON
 
 EVENTS = 1500
-COMMON = (*VARIETY, *LOSSES)
-"""Left out where a directory is lost by order: a cluster of one or two cannot bear that."""
 SHORT = range(401, 421)
 LONG = range(1001, 1201)
 
@@ -21,6 +19,7 @@ LONG = range(1001, 1201)
 def frightening(seed: int, folder: Path) -> Counter[str]:
     """Play it, judge it, and say what happened in it. Every second run loses a directory."""
     wipe = Wipe(node=1 + seed % 3, after=1.5) if seed % 2 else None
+    # A cluster of one or two cannot bear it that a directory is lost by order.
     without = COMMON if wipe else ()
     report, bundle = record(Plan(seed=seed, events=EVENTS, without=without), folder, wipe=wipe)
     assert report.held, report.describe()

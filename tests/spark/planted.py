@@ -20,6 +20,7 @@ from admin.evidence.bundle import Bundle, write
 from admin.evidence.simulated import record
 from admin.evidence.tables import TABLES
 from qsync.sim.plan import Plan
+from qsync.sim.variety import COMMON
 from tests.spark.faults import in_answers, in_logs, in_nodes
 from tests.spark.spoiling import PLANTED, Case, Fault, Lacks
 
@@ -117,7 +118,7 @@ def _clean(seed: int) -> Case | None:
 
 def _recorded(seed: int) -> Case:
     with tempfile.TemporaryDirectory() as folder:
-        _, bundle = record(Plan(seed=seed, events=EVENTS), Path(folder))
+        _, bundle = record(Plan(seed=seed, events=EVENTS, without=COMMON), Path(folder))
         tables = {name: list(bundle.rows(name)) for name in TABLES}
     for rows in tables.values():
         for row in rows:
