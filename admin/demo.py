@@ -194,6 +194,7 @@ class _Demo:
     def _restart(self) -> None:
         if self.victim is not None:
             self.lab.start(self.victim)
+            self.diary.struck("start", self.victim.id)
             self._say(f"{self.victim.name} started again")
             self.phase = f"{self.victim.name} is back"
 

@@ -28,7 +28,7 @@ class Diary:
             self.samples.heard(each)
 
     def struck(self, what: str, node: int) -> None:
-        """A fault was made."""
+        """A fault was made, or ended."""
         number, now = len(self.nemesis) + 1, time.monotonic_ns()
         row: Row = {"number": number, "f": what, "type": "info", "time_mono": now, "value": node}
         self.nemesis.append(row)

@@ -52,10 +52,11 @@ _WORDS: dict[str, Kind] = {
 }
 _FORMAT_WORDS: dict[str, Format] = {
     "text log": Format.JEPSEN_TEXT,
-    "get/put/append": Format.PORCUPINE_KV,
     "jepsen edn": Format.JEPSEN_EDN,
     "json": Format.OURS,
+    "get/put/append": Format.PORCUPINE_KV,
 }
+"""The first one that is there counts: the operations of a text store may be in any format."""
 
 
 def hints(text: str) -> Hints:

@@ -1,6 +1,6 @@
 """What a client asked for and was told: one operation, with the places of its begin and its end."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
@@ -74,14 +74,29 @@ def describe(operation: Operation) -> str:
     return f"[{operation.begun}..{end}] {who}{operation.f} {shown(operation.value)}{failed}"
 
 
+class Members(tuple[tuple[str, Frozen], ...]):
+    """Those of an object, by name: not equal to any list, also not to one of such pairs."""
+
+    __slots__ = ()
+    __hash__ = tuple.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Members) and tuple.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+
 def freeze(value: object) -> Frozen:
     """A JSON value as something that can be hashed; objects are ordered by member name."""
     if value is None or type(value) is int or type(value) is str:
         return value
+    if isinstance(value, Members):
+        return value
     if isinstance(value, list | tuple):
         return tuple([freeze(member) for member in value])
-    if isinstance(value, dict):
-        return tuple(sorted((str(name), freeze(member)) for name, member in value.items()))
+    if isinstance(value, Mapping):
+        return Members(sorted((str(name), freeze(member)) for name, member in value.items()))
     if isinstance(value, set | frozenset):
         return frozenset(freeze(member) for member in value)
     if isinstance(value, bool):

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,11 @@ def test_where_nothing_is_found_it_is_said_what_to_do(monkeypatch: pytest.Monkey
     with pytest.raises(java.NoJava, match="none at all") as told:
         java.home()
     assert "qsync-cluster[spark]" in str(told.value.hint)
+
+
+def test_a_folder_that_nobody_named_goes_with_the_process() -> None:
+    """Where a session keeps what it writes, and nobody said where."""
+    code = "from admin.checker.spark.session import _passing; print(_passing())"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "qsync-spark-" in told.stdout
+    assert not Path(told.stdout.strip()).exists()

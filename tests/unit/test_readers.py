@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from admin.checker.kinds import Hints, Kind, hints
 from admin.checker.operation import Kind as Ended
-from admin.checker.operation import Operation
+from admin.checker.operation import Operation, freeze
 from admin.checker.quick import Report, check_file
 from admin.checker.readers import FORMATS, Format, read, recognised
 from admin.checker.readers.edn import DEPTH_MAX, EdnError, Keyword, Symbol, parse
@@ -243,6 +243,15 @@ def test_what_was_only_read_is_of_a_kind_that_the_history_has(
     assert judged(written.our_lines(done), tmp_path).result is wanted
 
 
+def test_an_object_is_no_list_of_pairs() -> None:
+    members, pairs = freeze({"a": 1}), freeze([["a", 1]])
+    assert members != pairs
+    assert pairs != members
+    assert not members == pairs  # noqa: SIM201 - both ways are asked
+    assert members == freeze({"a": 1})
+    assert len({members, freeze(members), pairs}) == 2
+
+
 def test_transactions_are_recognised_and_judged(tmp_path: Path) -> None:
     def made(at: int, *steps: list[object]) -> Operation:
         return Operation(
@@ -359,6 +368,7 @@ def test_words_of_a_published_list_are_understood() -> None:
     assert hints("EDN-like maps, get/put/append on string keys") == Hints(
         format=Format.PORCUPINE_KV, kind=Kind.TEXT
     )
+    assert hints("json get/put/append") == Hints(format=Format.OURS, kind=Kind.TEXT)
     assert hints("Jepsen EDN, list-append").kind is Kind.LIST_APPEND
     assert hints("porcupine-kv") == Hints(format=Format.PORCUPINE_KV)
     assert hints("something else") == Hints()

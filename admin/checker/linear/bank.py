@@ -11,7 +11,7 @@ from admin.checker.linear.models import (
     look_atoms,
     without_looks,
 )
-from admin.checker.operation import Frozen, Operation
+from admin.checker.operation import Frozen, Members, Operation
 from admin.checker.shown import shown
 
 
@@ -29,7 +29,7 @@ class Bank:
     @classmethod
     def of(cls, balances: Mapping[str, int], *, overdraft: bool = False) -> "Bank":
         """A bank that opens with these balances."""
-        return cls(tuple(sorted(balances.items())), overdraft)
+        return cls(Members(sorted(balances.items())), overdraft)
 
     @property
     def start(self) -> State:
@@ -76,11 +76,11 @@ class Bank:
             raise TypeError(f"a transfer is [from, to, amount], not {shown(value)}")
         source, target, amount = value[:3]
         assert isinstance(state, tuple)
-        balances: dict[object, int] = dict(state)
+        balances: dict[str, int] = dict(state)
         if source not in balances or target not in balances:
             return Mark.NEVER
         if balances[source] < amount and not self.overdraft:
             return Mark.NEVER
         balances[source] -= amount
         balances[target] += amount
-        return tuple(balances.items())
+        return Members(balances.items())

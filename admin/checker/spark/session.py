@@ -1,5 +1,6 @@
 """A Spark session, wherever Spark runs; what Spark says on the way goes to a file."""
 
+import atexit
 import contextlib
 import logging
 import os
@@ -104,13 +105,16 @@ def open_session(
     """
     place = Place.of(spark)
     place.reach()
-    kept = folder or _fresh()
+    # Behind Connect nothing is written that could tell why a session was refused.
+    kept = folder or (_passing() if place.way is Way.CONNECT else _fresh())
     kept.mkdir(parents=True, exist_ok=True)
     wanted = dict(settings or {})
     if place.way is Way.CONNECT:
         opened = _connected(place, wanted)
     else:
         opened = _started(place, kept, wanted)
+        if folder is None:
+            atexit.register(shutil.rmtree, kept, ignore_errors=True)
     if not place.is_here:
         shipping.ship(opened, kept, connected=place.way is Way.CONNECT)
     return opened
@@ -120,11 +124,18 @@ def _shipped(session: "SparkSession") -> None:
     """A session that somebody else has opened may have executors that lack our packages."""
     connected = shipping.is_connected(session)
     if connected or not Place.of(session.sparkContext.master).is_here:
-        shipping.ship(session, _fresh(), connected=connected)
+        shipping.ship(session, _passing(), connected=connected)
 
 
 def _fresh() -> Path:
     return Path(tempfile.mkdtemp(prefix="qsync-spark-"))
+
+
+def _passing() -> Path:
+    """It goes when this process does."""
+    found = _fresh()
+    atexit.register(shutil.rmtree, found, ignore_errors=True)
+    return found
 
 
 def _connected(place: Place, wanted: dict[str, str]) -> "SparkSession":
