@@ -16,7 +16,7 @@ export PYTHONSAFEPATH := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help env demo bench bench-spark drills test format-check format lint imports tidy types unit sim live repo \
-        wheel spark spark-anywhere coverage soak explore campaign fuzz news clean
+        wheel spark spark-anywhere coverage soak explore mutants campaign fuzz news clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -131,6 +131,9 @@ explore: $(VENV)/.developed ## every order of events of small clusters, all scop
 	@$(BIN)/python -m tests.model
 	@$(BIN)/python -m tests.model --mutant all
 	@$(BIN)/qsync sim --explore all $(ARGS)
+
+mutants: $(VENV)/.developed ## what notices each broken rule, written into its page (ARGS=all: anew, an hour)
+	@$(BIN)/python -m tests.bench.mutants $(ARGS)
 
 campaign: $(VENV)/.installed ## an hour of real nodes under load, everything broken (ARGS='--minutes 10 --seed 7')
 	@$(BIN)/qsync campaign $(ARGS)

@@ -204,6 +204,10 @@ class Leader:
 
     # -- rounds: heartbeats, reads, leases
 
+    def leases(self, *, void: bool) -> bool:
+        """May reads be answered now without asking anybody? `void`: not in this term any more."""
+        return self.established and not void and self.ledger.now < self.rounds.leased_until()
+
     def begin_round(self, send: Send) -> None:
         """Ask everybody whether they still follow."""
         self.rounds.begin(send, promoted_at=self.promoted_at)

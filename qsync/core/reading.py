@@ -29,11 +29,7 @@ def ask(machine: "Machine", event: ReadAsked) -> None:
 
 def _leased(machine: "Machine", leader: Leader) -> bool:
     leader.rounds.lease_wanted()
-    return (
-        leader.established
-        and not machine.raft.is_lease_void
-        and machine.ledger.now < leader.rounds.leased_until()
-    )
+    return leader.leases(void=machine.raft.is_lease_void)
 
 
 def _forward(machine: "Machine", ticket: Ticket) -> None:

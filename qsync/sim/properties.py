@@ -202,6 +202,15 @@ def operators_answered(waiting: Collection[str], timeouts: int) -> None:
         raise Violation(13, f"not answered after {timeouts} election timeouts: {text}")
 
 
+def lease_over(me: int, term: int, other: int, elected: int) -> None:
+    """Property 3: what a leader answers alone is fresh, since nobody else can have been elected."""
+    if not term:
+        raise Violation(3, f"node {me} has a lease before its PROMOTE is confirmed")
+    if elected > term:
+        text = f"node {me} still has a lease of term {term}"
+        raise Violation(3, f"{text}, and node {other} was elected in {elected}")
+
+
 def fresh(me: int, consistency: str, ledger: Ledger, floor: Position) -> None:
     """Property 3: a read has seen all that was answered before it was asked: that very entry."""
     shown = ledger.shown

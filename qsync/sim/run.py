@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from qsync.sim.canon import Violation
-from qsync.sim.disloyal import DISLOYAL
 from qsync.sim.history import Line
 from qsync.sim.kernel import names
-from qsync.sim.mutants import LOSING_DISKS, MUTANTS, STALLING
+from qsync.sim.mutants.catalogue import CATALOGUE
 from qsync.sim.parts import Node
 from qsync.sim.plan import EVENTS, Plan
 from qsync.sim.properties import operators_answered
@@ -139,8 +138,8 @@ def run_seed(
 def mutant_names(*, kernel: bool = False) -> list[str]:
     """Every mutant there is: of stand-ins, or of what runs on a simulated kernel."""
     if kernel:
-        return [*names.MUTANTS, *DISLOYAL]
-    return [*MUTANTS, *STALLING, *LOSING_DISKS]
+        return [*names.MUTANTS, *[each.name for each in CATALOGUE.values() if each.remodel]]
+    return list(CATALOGUE)
 
 
 def play(world: Stage) -> Report:

@@ -1,7 +1,7 @@
 """A whole cluster, its clients and its troubles, built from one plan."""
 
 from election.messages import Replica
-from qsync.sim import mutants, repertoire, swarm
+from qsync.sim import repertoire, swarm
 from qsync.sim.client import Client
 from qsync.sim.clockwork import Clockwork
 from qsync.sim.courier import Streets
@@ -9,6 +9,7 @@ from qsync.sim.disk import Disk
 from qsync.sim.faults import Faults
 from qsync.sim.history import History
 from qsync.sim.invariants import Invariants
+from qsync.sim.mutants import catalogue
 from qsync.sim.network import Network
 from qsync.sim.node import Node
 from qsync.sim.plan import Plan
@@ -32,7 +33,7 @@ class World:
         self.invariants = watched_by(lease_checked=self.leases_hold)
         self.nodes = [self._node(Replica(number)) for number in range(1, self.swarm.nodes + 1)]
         if plan.mutant is not None:
-            mutants.plant(plan.mutant, self.nodes)
+            catalogue.plant(plan.mutant, self.nodes)
         scene = Scene(
             clockwork=self.clockwork,
             network=self.network,

@@ -30,7 +30,7 @@ class Scope:
 
 
 MUTANTS = {
-    # Those of the code (qsync/sim/mutants.py, disloyal.py, strangers.py), under the same names.
+    # Those of the code (qsync/sim/mutants), under the same names.
     "vote_not_persisted": ("2", "a vote is on the disk before it is told"),
     "ack_before_durable": ("3.5", "an ack counts only what is durable"),
     "quorum_minus_one": ("3.6", "a quorum confirms, and not one less"),
@@ -51,7 +51,6 @@ MUTANTS = {
     "lease_from_answer": ("M11 a", "a lease runs from the sending of its round"),
     "lease_twice_the_promise": ("M11 b", "a lease is shorter than the promise under it"),
     "lease_after_permit": ("M11 f", "after a permit there is no lease in that term"),
-    # Rules that have no mutant in the code.
     "vote_unchecked": ("2", "a vote only for who has all that one has"),
     "vote_by_length": ("2", "compared by last term, then by last index"),
     "ack_of_older_term": ("3.5", "acks of an older term do not count"),

@@ -10,7 +10,7 @@ from qsync.core.config import CoreConfig
 from qsync.core.inputs import Connected, Disconnected, Received, TimerFired
 from qsync.core.messages import Append, Message
 from qsync.record import Instance
-from qsync.sim.disloyal import Remodel
+from qsync.sim.mutants.mutant import Remodel
 from tests.scenarios import acts
 from tests.scenarios.actor import Actor
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from qsync.sim.disloyal import Remodel
+from qsync.sim.mutants.mutant import Remodel
 from tests.scenarios.stage import Stage
 
 HERE = Path(__file__).parent

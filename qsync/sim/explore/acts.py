@@ -1,6 +1,7 @@
 """Everything that can happen to one node of the explored cluster, by name."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import cbor2
@@ -20,6 +21,7 @@ from qsync.core.inputs import (
 )
 from qsync.core.messages import Message
 from qsync.core.ready import TimerKind
+from qsync.core.reconfigure import reconfigure
 from qsync.record import ONE_INSTANCE, Instance
 from qsync.sim.explore import clients
 from qsync.sim.explore.host import Host, Peer, Told
@@ -27,8 +29,6 @@ from qsync.sim.process import brief
 
 LONG = 1000.0
 """Seconds that are longer than every timeout."""
-A_BEAT = 3.0
-"""Seconds after which an unanswered message counts as lost, and a silent peer not yet as gone."""
 OPERATOR = 1000
 """The ticket of an operator; clients have smaller ones."""
 
@@ -123,6 +123,15 @@ def _wipe(host: Host, what: object) -> None:
     host.happened("wiped")
 
 
+def _damage(host: Host, what: object) -> None:
+    assert isinstance(what, tuple)
+    host.begin()
+    host.diary.lost_crcs = tuple([int(each.crc) for each in host.platter.entries])
+    host.platter.damage()
+    host.restart(what)
+    host.happened("damaged")
+
+
 def _reconnect(host: Host, what: object) -> None:
     assert isinstance(what, Peer)
     host.begin()
@@ -131,7 +140,41 @@ def _reconnect(host: Host, what: object) -> None:
     host.happened("reconnected")
 
 
+def _refuse(host: Host, what: object) -> None:
+    """The leader's address refuses a connection, though the leader lives."""
+    assert isinstance(what, Peer)
+    host.begin()
+    host.step(Disconnected(peer=what.peer, epoch=host.epochs[what.peer], refused=True))
+    host.connect(what)
+    host.happened("refused connection")
+
+
 # -- time
+
+
+class Tick(NamedTuple):
+    """Time passes. `drifts`: more or less of it than for the others."""
+
+    seconds: float
+    drifts: bool = False
+
+
+def _tick(host: Host, what: object) -> None:
+    assert isinstance(what, Tick)
+    host.begin(later=what.seconds)
+    host.drifted |= what.drifts
+
+
+def _retime(host: Host, _what: object) -> None:
+    """Its timeouts are half as long from now on."""
+    host.begin()
+    config = host.core.machine.config
+    reconfigure(host.core.machine, replace(
+        config,
+        election_timeout=config.election_timeout / 2,
+        replication_timeout=config.replication_timeout / 2,
+    ))  # fmt: skip
+    host.happened("retimed")
 
 
 class Alarm(NamedTuple):
@@ -149,9 +192,9 @@ def _fire(host: Host, what: object) -> None:
     host.happened(f"timer {what.kind}")
 
 
-def _campaign(host: Host, _what: object) -> None:
+def _campaign(host: Host, what: object) -> None:
     """No leader is heard, the pre-votes are lost, and an operator says: promote."""
-    host.begin(later=LONG)
+    host.begin(later=LONG if what is None else 0.0)
     host.step(TimerFired(kind=TimerKind.ELECTION))
     host.core.machine.ready()
     host.step(PromoteAsked(ticket=OPERATOR))
@@ -197,6 +240,14 @@ class Read(NamedTuple):
     floor: Position
 
 
+def _read_by_lease(host: Host, what: object) -> None:
+    assert isinstance(what, Read)
+    host.begin()
+    host.diary.answers.floors[what.ticket] = what.floor
+    host.step(ReadAsked(ticket=what.ticket, consistency=Consistency.LEASE))
+    host.happened("asked by lease")
+
+
 def _roll_back(host: Host, _what: object) -> None:
     host.begin()
     host.step(RollbackAsked(ticket=OPERATOR))
@@ -227,6 +278,11 @@ _PERFORMERS: dict[str, Callable[[Host, object], None]] = {
     "fail": _fail,
     "crash": _crash,
     "wipe": _wipe,
+    "damage": _damage,
+    "refuse": _refuse,
+    "tick": _tick,
+    "retime": _retime,
+    "read by lease": _read_by_lease,
     "reconnect": _reconnect,
     "fire": _fire,
     "campaign": _campaign,
@@ -278,6 +334,11 @@ def _reconnecting(act: Act) -> str:
     return f"connects anew to {act.what.peer}"
 
 
+def _ticking(act: Act) -> str:
+    assert isinstance(act.what, Tick)
+    return f"time passes{f', {act.what.seconds:g} s by its clock' if act.what.drifts else ''}"
+
+
 def _reading(act: Act) -> str:
     assert isinstance(act.what, Read)
     return f"client reads, must see {act.what.floor.index}"
@@ -290,6 +351,8 @@ _DESCRIBERS: dict[str, Callable[[Act], str]] = {
     "call": _calling,
     "batch": _batching,
     "read": _reading,
+    "read by lease": lambda act: f"{_reading(act)}, by lease",
+    "tick": _ticking,
     "reconnect": _reconnecting,
     "demote": lambda act: f"operator: demote to {act.what}",
     "replace": lambda act: f"operator: replace {act.what} by its new directory",
@@ -299,6 +362,9 @@ _WORDS = {
     "fail": "its write fails",
     "crash": "crashes and starts again",
     "wipe": "dies with its disk, starts on an empty one",
+    "damage": "dies, and finds its log damaged",
+    "refuse": "is refused by its leader's address",
+    "retime": "operator: timeouts half as long",
     "campaign": "campaigns",
     "pause": "was paused for long",
     "roll back": "operator: roll the queue back",

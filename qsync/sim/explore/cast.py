@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from qsync.sim.canon import Violation
 from qsync.sim.explore.acts import Act, perform
+from qsync.sim.explore.chain import TwoPrefixes
 from qsync.sim.explore.clone import clone
 from qsync.sim.explore.host import Host, Told
 from qsync.sim.explore.ids import Renaming
@@ -34,8 +35,8 @@ class Broken(NamedTuple):
 class Cast(Roll):
     """The roll of states and letters, with the acts and what they do."""
 
-    def __init__(self, renamings: list[Renaming]) -> None:
-        super().__init__(renamings)
+    def __init__(self, renamings: list[Renaming], *, leases: bool = False) -> None:
+        super().__init__(renamings, leases=leases)
         self.acts: list[Act] = []
         self.views: list[View] = []
         self._act_numbers: dict[Act, int] = {}
@@ -98,7 +99,10 @@ class Cast(Roll):
             where = traceback.extract_tb(error.__traceback__)[-1]
             text = f"{type(error).__name__}: {error} at {where.filename}:{where.lineno}"
             return Broken(0, f"{text} {where.line}")
-        return self._turned(host, told)
+        try:
+            return self._turned(host, told)
+        except TwoPrefixes:
+            return Broken(1, f"property 1, log matching: node {host.me} has another log before it")
 
     def _turned(self, host: Host, told: Told) -> Turn:
         state = self.state(host)  # first: it learns the entries that the letters carry

@@ -45,11 +45,16 @@ LEFT_OUT: dict[tuple[str, str], str] = {
     ("Host", "lives"): "what bears the number of a life bears it itself",
     ("Host", "_told"): "of the turn that is over",
     ("Host", "_mark"): "the same",
-    ("Rounds", "_began"): "read by leases only, which no scope has",
+    ("Rounds", "_began"): "read by leases only: see LEASES",
     ("Rounds", "_loyal_until"): "the same",
     ("Rounds", "_wanted_until"): "the same",
 }
 """Class and field, and why nothing is decided by it."""
+
+LEASES = frozenset({
+    ("Rounds", "_began"), ("Rounds", "_loyal_until"), ("Rounds", "_wanted_until"),
+})  # fmt: skip
+"""Matters in scopes whose clients read by lease."""
 
 OLD = -5.0
 """What is further back than this many seconds is past every deadline of every scope."""
@@ -61,7 +66,8 @@ Plain: TypeAlias = "bool | int | float | bytes | tuple[Plain, ...] | None"
 class Fingerprints:
     """Encodes states under one renaming of the nodes."""
 
-    def __init__(self, chain: Chain, renaming: Renaming) -> None:
+    def __init__(self, chain: Chain, renaming: Renaming, *, leases: bool = False) -> None:
+        self._matters = LEASES if leases else frozenset[tuple[str, str]]()
         self._chain = chain
         self._renaming = renaming
         self._symbols = chain.symbols(renaming)
@@ -127,7 +133,7 @@ class Fingerprints:
             return self._tuple
         slots = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
         return partial(
-            self._object, kind.__name__.encode(), self._kept(kind, slots), _skipped(kind)
+            self._object, kind.__name__.encode(), self._kept(kind, slots), self._skipped(kind)
         )
 
     def _constant(self, value: object) -> Plain:
@@ -148,8 +154,13 @@ class Fingerprints:
         return tuple(sorted([self._plain(each) for each in value.voters], key=_dumped))
 
     def _kept(self, kind: type, names: list[str]) -> list[tuple[str, bool]]:
-        left_out = _skipped(kind)
+        left_out = self._skipped(kind)
         return [(name, "crc" in name) for name in names if name not in left_out]
+
+    def _skipped(self, kind: type) -> frozenset[str]:
+        names = {base.__name__ for base in kind.__mro__}
+        left_out = LEFT_OUT.keys() - self._matters
+        return frozenset(field for (name, field) in left_out if name in names)
 
     def _fields(self, name: str, kept: list[tuple[str, bool]], value: object) -> Plain:
         found: list[Plain] = [name.encode()]
@@ -228,11 +239,6 @@ class Fingerprints:
     def _set(self, value: object) -> Plain:
         assert isinstance(value, set | frozenset)
         return tuple(sorted([self._plain(each) for each in value], key=_dumped))
-
-
-def _skipped(kind: type) -> frozenset[str]:
-    names = {base.__name__ for base in kind.__mro__}
-    return frozenset(field for (name, field) in LEFT_OUT if name in names)
 
 
 def _dumped(value: Plain) -> bytes:

@@ -51,6 +51,8 @@ class Host:
         self.core = plan.boot(self.platter, self.lives)
         self.armed: set[str] = set()
         self.epochs: dict[Replica, int] = dict.fromkeys(plan.peers, 0)
+        self.drifted = False
+        """Its clock went fast or slow for a while, as much as it may."""
         self.diary = Diary(plan.me)
         self._told = Told()
         self._mark = Mark(self)

@@ -6,12 +6,12 @@ from election.messages import AskVote
 from election.roles import Role
 from qsync.core.progress import Membership
 from qsync.core.ready import TimerKind
-from qsync.sim.explore.acts import A_BEAT, LONG, Act, Alarm, Delivery, Write
+from qsync.sim.explore.acts import LONG, Act, Alarm, Delivery, Write
 from qsync.sim.explore.cast import Cast
 from qsync.sim.explore.clients import Call
 from qsync.sim.explore.host import Host
 from qsync.sim.explore.ids import node_ids
-from qsync.sim.explore.scope import Scope
+from qsync.sim.explore.scope import PROMISE, Scope
 from qsync.sim.explore.world import KINDS_MAX
 
 FREE = -1
@@ -27,6 +27,12 @@ BOUNDS = (
     "rollbacks",
     "crashes",
     "wipes",
+    "damages",
+    "ticks",
+    "drifts",
+    "leases",
+    "refusals",
+    "retimes",
     "duplicates",
     "failures",
     "breaks",
@@ -89,12 +95,18 @@ class Menu:
         me, machine = host.me, host.core.machine
         leads = machine.raft.role is Role.LEADER
         found: list[tuple[str, Act]] = []
-        if TimerKind.ELECTION in host.armed and not leads:
-            found.append(("timeouts", Act(me, "fire", Alarm(TimerKind.ELECTION, LONG))))
-        if int(me) in self._scope.campaigning and not leads and machine.raft.contact.named:
-            found.append(("campaigns", Act(me, "campaign")))
+        long, beat = (0.0, 0.0) if self._scope.tick else (LONG, self._scope.beat)
+        campaigns = int(me) in self._scope.campaigning and not leads
+        if TimerKind.ELECTION in host.armed and campaigns:
+            found.append(("timeouts", Act(me, "fire", Alarm(TimerKind.ELECTION, long))))
+        if campaigns and machine.raft.contact.named:
+            if not self._scope.tick:
+                found.append(("campaigns", Act(me, "campaign")))
+            elif machine.raft.now >= machine.raft.loyalty.patient_until:
+                found.append(("campaigns", Act(me, "campaign", "now")))
         if leads:
-            found.append(("heartbeats", Act(me, "fire", Alarm(TimerKind.HEARTBEAT, A_BEAT))))
+            if int(me) in self._scope.beating:
+                found.append(("heartbeats", Act(me, "fire", Alarm(TimerKind.HEARTBEAT, beat))))
             found.append(("pauses", Act(me, "pause")))
         if TimerKind.CONFIRM in host.armed and self._scope.records:
             found.append(("", Act(me, "fire", Alarm(TimerKind.CONFIRM, 0.0))))
@@ -103,12 +115,22 @@ class Menu:
         if TimerKind.DISK in host.armed:
             found.append(("", Act(me, "fire", Alarm(TimerKind.DISK, 0.0))))
         due = [kind for kind in _OPERATIONS if kind in host.armed]
-        return found + [("", Act(me, "fire", Alarm(kind, LONG))) for kind in due]
+        return found + [("", Act(me, "fire", Alarm(kind, long))) for kind in due]
 
     def _people(self, host: Host) -> list[tuple[str, Act]]:
         me, machine = host.me, host.core.machine
         if host.plan.whole:
             return [("folds", Act(me, "fold"))]
+        if (
+            self._scope.tick
+            and machine.leader is None
+            and machine.config.election_timeout == PROMISE
+        ):
+            return [("retimes", Act(me, "retime")), *self._operators(host)]
+        return self._operators(host)
+
+    def _operators(self, host: Host) -> list[tuple[str, Act]]:
+        me, machine = host.me, host.core.machine
         if machine.leader is None:
             return [("promotes", Act(me, "promote"))]
         strangers = [
@@ -121,12 +143,17 @@ class Menu:
             *[("replaces", Act(me, "replace", peer)) for peer in strangers],
         ]
 
+    def leads(self, state: int) -> bool:
+        """It believes so."""
+        return self._cast.hosts[state].core.machine.leader is not None
+
     def writable(self, state: int) -> bool:
         """A client's transaction would be taken there."""
         found = self._writable.get(state)
         if found is None:
             machine = self._cast.hosts[state].core.machine
-            found = self._writable[state] = not machine.reasons()
+            mine = int(machine.config.me) in self._scope.writing
+            found = self._writable[state] = mine and not machine.reasons()
         return found
 
     def write(self, place: int, count: int, *, sync: bool) -> int:
@@ -152,6 +179,7 @@ class Menu:
             sender, receiver, message, instance = self._cast.letters[letter]
             asks = isinstance(message, AskVote) and not message.transfer
             late = [True] if asks and not self._scope.sticky else [False, True] if asks else [False]
+            late = [False] if self._scope.tick else late
             found = self._deliveries[letter] = tuple([
                 self._cast.act(Act(receiver, "deliver", Delivery(sender, message, each, instance)))
                 for each in late

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
+from qsync.sim.explore.acts import Tick
 from qsync.sim.explore.cast import Turn
 from qsync.sim.explore.search import Search
 from qsync.sim.explore.world import World
 from qsync.sim.trace import Sight
 
 HEADING = "  step  node    term  last wrtn conf visi  what"
-_FALLS = ("crash", "wipe")
+_FALLS = ("crash", "wipe", "damage")
 
 
 def minutes(search: Search, trace: Sequence[int]) -> list[str]:
@@ -28,6 +29,9 @@ def minutes(search: Search, trace: Sequence[int]) -> list[str]:
         place = int(act.node) - 1
         if act.name in _FALLS:
             world = search.worlds.fall(world, place, act.name, world.left).world
+        elif act.name == "tick":
+            assert isinstance(act.what, Tick)
+            world = search.worlds.ticked(world, place, act.what).world
         else:
             world = _after(search, world, place, number)
         lines.append(_line(step, cast.hosts[world.hosts[place]].sight(), act.describe()))

@@ -21,6 +21,8 @@ from qsync.sim.explore.world import (
 
 READS = 200
 """Tickets of reads are above those of writes."""
+LEASES = 100
+"""And those of reads by lease above them."""
 
 
 class Option(NamedTuple):
@@ -69,6 +71,8 @@ class Options:
         yield from self._clients(world)
         if bound := self._left(world, "breaks"):
             yield from self._breaks(world, bound - 1)
+        if bound := self._left(world, "refusals"):
+            yield from self._refusals(world, bound - 1)
 
     def _left(self, world: World, name: str) -> int:
         """One more than the place of a bound of which something is left; else 0."""
@@ -110,8 +114,9 @@ class Options:
         for name, kinds in (("calls", (ADD,)), ("asks", ONCE)):
             if bound := self._left(world, name):
                 yield from self._requests(world, bound - 1, kinds)
-        if bound := self._left(world, "reads"):
-            yield from self._reads(world, bound - 1)
+        for name in ("reads", "leases"):
+            if bound := self._left(world, name):
+                yield from self._reads(world, bound - 1, by_lease=name == "leases")
 
     def _writable(self, world: World) -> list[int]:
         return [p for p, state in enumerate(world.hosts) if self._menu.writable(state)]
@@ -126,7 +131,7 @@ class Options:
                 act = self._menu.call(place, kind, seq=seq, ticket=count)
                 yield Option(act, place, after, place)
 
-    def _reads(self, world: World, bound: int) -> Iterator[Option]:
+    def _reads(self, world: World, bound: int, *, by_lease: bool) -> Iterator[Option]:
         """What was answered before a read is asked is known of the whole cluster only."""
         views = [self._cast.views[self._cast.view_of(state)] for state in world.hosts]
         told = [place for view in views for place in view.told_ok]
@@ -135,8 +140,12 @@ class Options:
         after = world._replace(left=less(world.left, bound))
         for place, state in enumerate(world.hosts):
             me = self._cast.hosts[state].me
+            if by_lease and not self._menu.leads(state):
+                continue  # elsewhere it is a linearizable read
             if int(me) in self._scope.reading:
-                act = self._cast.act(Act(me, "read", Read(READS + world.left[bound], floor)))
+                ticket = READS + world.left[bound] + (LEASES if by_lease else 0)
+                word = "read by lease" if by_lease else "read"
+                act = self._cast.act(Act(me, word, Read(ticket, floor)))
                 yield Option(act, place, after, EVERYWHERE)
 
     def _breaks(self, world: World, bound: int) -> Iterator[Option]:
@@ -148,3 +157,13 @@ class Options:
                 if other is not end:
                     act = self._cast.act(Act(end.me, "reconnect", other.greeting()))
                     yield Option(act, place, after, EVERYWHERE)
+
+    def _refusals(self, world: World, bound: int) -> Iterator[Option]:
+        """A connection to the leader is refused, by a firewall maybe, and made anew."""
+        after = world._replace(left=less(world.left, bound))
+        ends = [self._cast.hosts[state] for state in world.hosts]
+        for place, end in enumerate(ends):
+            leader = end.core.machine.raft.leader
+            if leader is not None and leader != end.me:
+                act = self._cast.act(Act(end.me, "refuse", ends[leader - 1].greeting()))
+                yield Option(act, place, after, EVERYWHERE)

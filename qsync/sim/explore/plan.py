@@ -21,7 +21,7 @@ class Seal:
 
 
 class Draft:
-    """A plan before the mutants have seen it (see `qsync.sim.mutants.plant`)."""
+    """A plan before the mutants have seen it (see `qsync.sim.mutants.catalogue.plant`)."""
 
     def __init__(self, config: CoreConfig) -> None:
         self.config = config
@@ -80,6 +80,7 @@ class Plan:
             backing=spaces,
             folded=spaces.folded,
             founding=platter.founding(self.config.voters),
+            quarantined=platter.damaged,
             life=life,
         )
 
@@ -96,6 +97,7 @@ class Bare(Core):
             tail=platter.read,
             founding=platter.founding(config.voters),
             codec=CODEC,
+            quarantined=platter.damaged,
             life=life,
         )
 

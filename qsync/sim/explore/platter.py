@@ -1,6 +1,7 @@
 """One node's disk: what is durable, and the one write that is not yet."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from election.messages import Index, Replica
 from qsync.core.configuration import Configuration, all_of
@@ -25,6 +26,8 @@ class Platter:
         self.entries: list[Entry] = []
         self.write: Write | None = None
         self.letters: Letters = []
+        self.damaged: str | None = None
+        """What was found when the log was read, until the node has caught up again."""
         self.spaces = spaces
         """The folded spaces; they outlive the process, not the disk."""
 
@@ -55,6 +58,8 @@ class Platter:
         assert not write.entries or write.entries[0].index == len(self.entries) + 1
         self.entries += write.entries
         self.ballot, self.confirmed = write.ballot, write.confirmed
+        if self.ballot.member:
+            self.damaged = None
         return write, letters
 
     def crash(self) -> None:
@@ -70,6 +75,14 @@ class Platter:
         self.crash()
         self.instance = Instance(self.instance + 1)
         self.entries, self.confirmed, self.ballot = [], Index(0), NO_BALLOT
+        self.spaces = None if self.spaces is None else MemorySpaces()
+
+    def damage(self) -> None:
+        """The log is gone; term, vote and the directory itself are not."""
+        self.crash()
+        self.damaged = "its log is damaged"
+        self.entries, self.confirmed = [], Index(0)
+        self.ballot = replace(self.ballot, member=False)
         self.spaces = None if self.spaces is None else MemorySpaces()
 
     def holds(self, index: int, crc: int) -> bool:

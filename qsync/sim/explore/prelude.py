@@ -2,16 +2,21 @@
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 
-from election.messages import Replica
+from election.messages import Index, Position, Replica, Term
 from qsync.core.ready import TimerKind
-from qsync.sim import mutants
-from qsync.sim.explore.acts import Act, Alarm, Delivery, Write, perform
+from qsync.sim.explore.acts import Act, Alarm, Delivery, Read, Tick, Write, perform
 from qsync.sim.explore.host import Host
 from qsync.sim.explore.ids import node_ids
 from qsync.sim.explore.plan import Draft, Plan
-from qsync.sim.explore.scope import Scope
+from qsync.sim.explore.roll import Letter
+from qsync.sim.explore.scope import EVERYTHING_HEARD, Scope
+from qsync.sim.mutants import catalogue
 from qsync.sim.trace import Sight
+
+LEASED = 999
+"""The ticket of the read by lease of a script."""
 
 Post = tuple[Replica, Delivery]
 """Receiver and what arrives there."""
@@ -20,7 +25,9 @@ Post = tuple[Replica, Delivery]
 class Prelude:
     """`elect N`, `put N NAME`, `confirm N`: each until nothing is under way any more.
 
-    `only A B`: from now on messages pass between these two alone; `all` again between all.
+    `only A B`: from now on messages pass between these alone; `all` again between all.
+    `hold A B`: what A says to B from now on is under way when the exploration begins.
+    `stall N`: nothing that it writes becomes durable any more; `crash N` loses that.
     """
 
     def __init__(self, scope: Scope, mutant: str | None) -> None:
@@ -28,7 +35,12 @@ class Prelude:
         self.acts: list[tuple[Sight, Act]] = []
         """What was done, and the node after it."""
         self._script = scope.prelude
+        self._slow_disk, self._unheard = scope.slow_disk, scope.unheard
         self._post: deque[Post] = deque()
+        self.held: list[Letter] = []
+        """What is under way in the first state."""
+        self._holding: set[tuple[int, int]] = set()
+        self._stalled: set[int] = set()
         self._open = frozenset(int(each) for each in self.hosts)
 
     def play(self) -> None:
@@ -40,6 +52,8 @@ class Prelude:
         for line in self._script.split(";"):
             word, *words = line.split() or ["all"]
             _WORDS[word](self, words)
+        for host in self.hosts.values():
+            host.plan = replace(host.plan, slow_disk=self._slow_disk, unheard=self._unheard)
 
     def _act(self, act: Act) -> None:
         host = self.hosts[act.node]
@@ -47,14 +61,20 @@ class Prelude:
         told = perform(host, act)
         self.acts[-1] = (host.sight(), act)
         for receiver, message in told.letters:
-            if int(receiver) in self._open and int(act.node) in self._open:
+            if (act.node, receiver) in self._holding:
+                self.held.append(Letter(act.node, receiver, message, host.platter.instance))
+            elif int(receiver) in self._open and int(act.node) in self._open:
                 late = type(message).__name__ == "AskVote"
                 instance = host.platter.instance
                 self._post.append((receiver, Delivery(act.node, message, late, instance)))
 
     def _settle(self) -> None:
         while True:
-            writing = [each.me for each in self.hosts.values() if each.platter.write is not None]
+            writing = [
+                each.me
+                for each in self.hosts.values()
+                if each.platter.write is not None and int(each.me) not in self._stalled
+            ]
             if writing:
                 self._act(Act(writing[0], "land"))
             elif self._post:
@@ -76,6 +96,58 @@ class Prelude:
         write = Write(words[1], sync=True, ticket=0)
         self._act(Act(self._node(words[0]), "put", write))
         self._settle()
+
+    def asynchronous(self, words: list[str]) -> None:
+        """The leader takes an asynchronous one; each has its own letter, from `p` on."""
+        write = Write(words[1], sync=False, ticket=ord(words[1]))
+        self._act(Act(self._node(words[0]), "put", write))
+        self._settle()
+
+    def hold(self, words: list[str]) -> None:
+        """A message for the exploration to deliver, early or late."""
+        self._holding.add((int(words[0]), int(words[1])))
+
+    def stall(self, words: list[str]) -> None:
+        """Its disk does not get ready."""
+        self._stalled.add(int(words[0]))
+
+    def crash(self, words: list[str]) -> None:
+        """A node dies and comes back; all connect anew."""
+        self._falls(self._node(words[0]), "crash")
+
+    def damage(self, words: list[str]) -> None:
+        """The same, and the node finds its log damaged."""
+        self._falls(self._node(words[0]), "damage")
+
+    def _falls(self, me: Replica, how: str) -> None:
+        self._stalled.discard(int(me))
+        others = [each for each in self.hosts.values() if each.me != me]
+        self._act(Act(me, how, tuple(each.greeting() for each in others)))
+        for each in others:
+            self._act(Act(each.me, "reconnect", self.hosts[me].greeting()))
+        self._settle()
+
+    def connect(self, words: list[str]) -> None:
+        """A connects to B anew."""
+        me, to = (self._node(word) for word in words)
+        self._act(Act(me, "reconnect", self.hosts[to].greeting()))
+        self._settle()
+
+    def beat(self, words: list[str]) -> None:
+        """The leader begins a round."""
+        self._act(Act(self._node(words[0]), "fire", Alarm(TimerKind.HEARTBEAT, 0.0)))
+        self._settle()
+
+    def lease(self, words: list[str]) -> None:
+        """The leader is read by lease, so it asks for promises from now on."""
+        read = Read(LEASED, Position(Term(0), Index(0)))
+        self._act(Act(self._node(words[0]), "read by lease", read))
+        self._settle()
+
+    def passes(self, words: list[str]) -> None:
+        """So many seconds."""
+        for me in self.hosts:
+            self._act(Act(me, "tick", Tick(float(words[0]))))
 
     def create(self, words: list[str]) -> None:
         """The leader takes the transaction that makes the space and the session."""
@@ -101,6 +173,15 @@ class Prelude:
 _WORDS: dict[str, Callable[[Prelude, list[str]], None]] = {
     "elect": Prelude.elect,
     "put": Prelude.put,
+    "async": Prelude.asynchronous,
+    "hold": Prelude.hold,
+    "stall": Prelude.stall,
+    "crash": Prelude.crash,
+    "damage": Prelude.damage,
+    "connect": Prelude.connect,
+    "beat": Prelude.beat,
+    "lease": Prelude.lease,
+    "pass": Prelude.passes,
     "create": Prelude.create,
     "confirm": Prelude.confirm,
     "only": Prelude.only,
@@ -112,16 +193,16 @@ def _plans(scope: Scope, mutant: str | None) -> list[Plan]:
     voters = node_ids(scope.nodes)
     drafts = [Draft(scope.config(me, voters)) for me in voters]
     if mutant is not None:
-        mutants.plant(mutant, drafts)
+        catalogue.plant(mutant, drafts)
     return [
         Plan(
             config=draft.config,
             seal=draft.disk.seal,
             remodel=draft.remodel,
             whole=scope.whole,
-            reads="reads" in scope.bounds,
-            slow_disk=scope.slow_disk,
-            unheard=scope.unheard,
+            reads="reads" in scope.bounds or "leases" in scope.bounds,
+            slow_disk=scope.slow_disk or "stall" in scope.prelude,
+            unheard=EVERYTHING_HEARD if scope.tick else scope.unheard,
         )
         for draft in drafts
     ]

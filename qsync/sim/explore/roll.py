@@ -30,12 +30,12 @@ class Roll:
     What is the same when the nodes of a cluster are renamed has the same number there.
     """
 
-    def __init__(self, renamings: list[Renaming]) -> None:
+    def __init__(self, renamings: list[Renaming], *, leases: bool = False) -> None:
         self.renamings = renamings
         self.hosts: dict[int, Host] = {}
         self.letters: dict[int, Letter] = {}
         self._chain = Chain()
-        self._prints = [Fingerprints(self._chain, each) for each in renamings]
+        self._prints = [Fingerprints(self._chain, each, leases=leases) for each in renamings]
         self._numbers: dict[bytes, int] = {}
         self._renamed: list[dict[int, int]] = [{} for _ in renamings]
         self._originals: list[dict[int, int]] = [{} for _ in renamings]

@@ -29,6 +29,8 @@ class View(NamedTuple):
     led: tuple[tuple[int, int], ...]
     establishes: int
     """The term that it leads with a confirmed PROMOTE; 0 for none."""
+    leases: bool
+    """It would answer a read by its lease."""
     told_ok: frozenset[Place]
     told_gone: tuple[tuple[Place, str], ...]
     outcomes: tuple[tuple[tuple[bytes, int], Outcome], ...]
@@ -56,6 +58,7 @@ def view(host: Host) -> View:
         gone=diary.gone,
         led=tuple([(int(term), int(at)) for term, at in diary.led]),
         establishes=leader.term if leader is not None and established else 0,
+        leases=leader is not None and leader.leases(void=host.core.machine.raft.is_lease_void),
         told_ok=frozenset([place for place, sync in answers.ok.items() if sync]),
         told_gone=tuple(sorted(answers.gone.items())),
         outcomes=tuple(sorted(answers.outcomes.items())),
@@ -77,6 +80,7 @@ def pair(one: View, other: View) -> None:
             properties.one_leader(term, one.me, other.me)
     for mine, theirs in ((one, other), (other, one)):
         _completes(mine, theirs)
+        _outlasts(mine, theirs)
         _hides(mine, theirs)
         _agrees(mine, theirs)
 
@@ -98,6 +102,13 @@ def _completes(one: View, other: View) -> None:
             has = index <= other.confirmed and other.terms[index - 1] == of
             has = has and index not in other.hidden
             properties.leader_complete(other.me, term=term, has=has, index=index, of=of)
+
+
+def _outlasts(one: View, other: View) -> None:
+    """Property 3: nobody else is elected before the lease of a leader is over."""
+    if one.leases:
+        for term, _ in other.led:
+            properties.lease_over(one.me, one.establishes, other.me, term)
 
 
 def _hides(one: View, other: View) -> None:

@@ -6,11 +6,15 @@ from dataclasses import dataclass, field
 from election.fencing import Fencing
 from election.messages import Replica
 from election.quorum import Quorum
-from qsync.core.config import CoreConfig
+from qsync.core.config import CLOCK_DRIFT_MAX, PROMISE_FACTOR, CoreConfig
 
 EVERYTHING_HEARD: frozenset[str] = frozenset()
 """For `unheard`: the network may lose anything, and carry anything."""
 EVERYBODY = frozenset({1, 2, 3})
+PROMISE = 5.0
+"""Seconds of a promise in scopes with clocks, and of the patience of a follower everywhere."""
+DRIFT = CLOCK_DRIFT_MAX * PROMISE
+"""What one clock may gain or lose within a promise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +40,12 @@ class Scope:
     campaigning: frozenset[int] = EVERYBODY
     reading: frozenset[int] = EVERYBODY
     """Who is asked for linearizable reads."""
+    beating: frozenset[int] = EVERYBODY
+    """Whose heartbeat timer comes, when it leads."""
+    writing: frozenset[int] = EVERYBODY
+    """Who is asked for transactions without data."""
+    beat: float = 3.0
+    """Seconds since the last one when it comes: after 3.0 what was not answered is sent again."""
     whole: bool = False
     slow_disk: bool = True
     ordered: bool = False
@@ -46,6 +56,14 @@ class Scope:
     """Asked for its vote, a node may still be loyal to its leader; else it never is."""
     unheard: frozenset[str] = field(default_factory=lambda: frozenset({"Heartbeat", "Heard"}))
     fencing: Fencing = Fencing.OFF
+    tick: float = 0.0
+    """So many seconds pass at a time, for all nodes at once, and nothing else makes time pass."""
+    appended: int = 4096
+    """Entries in a message, at most."""
+    dead_letters: bool = True
+    """What its receiver will take no notice of is dropped at once."""
+    kills: frozenset[str] = frozenset()
+    """Mutants that must be noticed here."""
 
     def config(self, me: Replica, voters: tuple[Replica, ...]) -> CoreConfig:
         """What a node is configured with."""
@@ -56,9 +74,10 @@ class Scope:
             fencing=self.fencing,
             synchro_policy="rollback",
             synchro_timeout=0.0,
-            election_timeout=5.0,
-            replication_timeout=1.0,
+            election_timeout=PROMISE,
+            replication_timeout=PROMISE / PROMISE_FACTOR if self.tick else 1.0,
             replace="manual",
+            append_entries_max=self.appended,
         )
 
     @property

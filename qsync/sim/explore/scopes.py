@@ -3,7 +3,10 @@
 from dataclasses import replace
 
 from election.fencing import Fencing
-from qsync.sim.explore.scope import EVERYBODY, EVERYTHING_HEARD, Scope
+from qsync.sim.explore.clocked import CLOCKED
+from qsync.sim.explore.histories import HISTORIES
+from qsync.sim.explore.reading import READS, READS_LONG
+from qsync.sim.explore.scope import EVERYBODY, Scope
 
 _ALL = ((1, 2, 3),)
 _FOLLOWERS = ((2, 3),)
@@ -24,6 +27,7 @@ _QUICK = (
         slow_disk=False,
         records=False,
         reaches=frozenset({"elected", "stepped_down", "confirmed", "cut"}),
+        kills=frozenset({"quorum_minus_one", "minority_elects", "votes_twice"}),
     ),
     Scope(
         name="election-crash",
@@ -35,6 +39,7 @@ _QUICK = (
         records=False,
         sticky=True,
         reaches=frozenset({"elected", "crash", "confirmed"}),
+        kills=frozenset({"ack_before_durable"}),
     ),
     Scope(
         name="write-crash",
@@ -45,6 +50,7 @@ _QUICK = (
         crashing=frozenset({1}),
         ordered=True,
         reaches=frozenset({"told committed", "crash", "confirmed", "timer confirm"}),
+        kills=frozenset({"own_write_not_awaited", "confirms_one_more"}),
     ),
     Scope(
         name="write-crash-takeover",
@@ -57,6 +63,7 @@ _QUICK = (
         slow_disk=False,
         records=False,
         reaches=frozenset({"told committed", "told cut", "crash", "elected", "cut"}),
+        kills=frozenset({"cut_at_once"}),
     ),
     Scope(
         name="figure-8",
@@ -68,6 +75,8 @@ _QUICK = (
         slow_disk=False,
         records=False,
         reaches=frozenset({"elected", "cut", "told cut", "told committed", "confirmed"}),
+        kills=frozenset({"vote_by_length", "confirm_older_term", "older_leader_obeyed"}),
+        dead_letters=False,
     ),
     Scope(
         name="rollback-confirm",
@@ -79,6 +88,7 @@ _QUICK = (
         slow_disk=False,
         records=False,
         reaches=frozenset({"rollback", "told rolled_back", "told committed", "cut"}),
+        kills=frozenset({"rolled_back_said_at_once", "stretch_rule_leader", "rollback_inherited"}),
     ),
     Scope(
         name="rollback-heartbeat",
@@ -91,6 +101,7 @@ _QUICK = (
         records=False,
         unheard=_NO_ROUNDS,
         reaches=frozenset({"rollback", "told rolled_back", "timer heartbeat"}),
+        kills=frozenset({"stretch_rule_carried"}),
     ),
     Scope(
         name="stale-promote",
@@ -101,6 +112,7 @@ _QUICK = (
         slow_disk=False,
         records=False,
         reaches=frozenset({"promote", "cut", "stepped_down", "confirmed"}),
+        kills=frozenset({"vote_unchecked"}),
     ),
     Scope(
         name="async-behind-sync",
@@ -112,6 +124,7 @@ _QUICK = (
         slow_disk=False,
         records=False,
         reaches=frozenset({"told committed", "told cut", "cut"}),
+        kills=frozenset({"shows_before_durable"}),
     ),
     Scope(
         name="takeover-twice",
@@ -122,6 +135,7 @@ _QUICK = (
         slow_disk=False,
         records=False,
         reaches=frozenset({"elected", "confirmed", "cut", "stepped_down"}),
+        kills=frozenset({"ack_of_another_log"}),
     ),
     Scope(
         name="session-retry",
@@ -134,6 +148,7 @@ _QUICK = (
         records=False,
         whole=True,
         reaches=frozenset({"attached", "told committed", "told cut", "elected"}),
+        kills=frozenset({"retry_applies_twice", "sessions_forgotten", "waits_by_index"}),
     ),
     Scope(
         name="transactions",
@@ -146,6 +161,7 @@ _QUICK = (
         records=False,
         whole=True,
         reaches=frozenset({"refused", "told committed"}),
+        kills=frozenset({"validation_skipped", "condition_ignored", "executes_on_visible"}),
     ),
     Scope(
         name="duplicates",
@@ -156,6 +172,7 @@ _QUICK = (
         slow_disk=False,
         records=False,
         reaches=frozenset({"told committed", "told rolled_back"}),
+        kills=frozenset({"confirms_one_more"}),
     ),
     Scope(
         name="batches",
@@ -167,6 +184,7 @@ _QUICK = (
         slow_disk=False,
         records=False,
         reaches=frozenset({"batch", "told committed", "told rolled_back", "elected", "cut"}),
+        kills=frozenset({"waits_by_index"}),
     ),
     Scope(
         name="fencing",
@@ -179,6 +197,7 @@ _QUICK = (
         slow_disk=False,
         records=False,
         reaches=frozenset({"fenced", "elected", "told committed", "told cut"}),
+        kills=frozenset({"never_fenced"}),
     ),
     Scope(
         name="disk-fails",
@@ -189,6 +208,7 @@ _QUICK = (
         ordered=True,
         records=False,
         reaches=frozenset({"write failed", "timer disk", "elected", "confirmed"}),
+        kills=frozenset({"failed_write_counts"}),
     ),
     Scope(
         name="new-connection",
@@ -200,6 +220,7 @@ _QUICK = (
         slow_disk=False,
         records=False,
         reaches=frozenset({"reconnected", "told committed", "told rolled_back"}),
+        kills=frozenset({"stretch_rule_leader"}),
     ),
     Scope(
         name="lost-disk",
@@ -213,6 +234,7 @@ _QUICK = (
         records=False,
         unheard=_NO_ROUNDS,
         reaches=frozenset({"wiped", "elected", "told committed"}),
+        kills=frozenset({"acks_of_strangers"}),
     ),
     Scope(
         name="lost-vote",
@@ -226,6 +248,7 @@ _QUICK = (
         slow_disk=False,
         records=False,
         reaches=frozenset({"wiped", "elected", "confirmed"}),
+        kills=frozenset({"pair_ignored"}),
     ),
     Scope(
         name="replaced-disk",
@@ -238,18 +261,7 @@ _QUICK = (
         slow_disk=False,
         records=False,
         reaches=frozenset({"wiped", "configuration", "elected", "confirmed"}),
-    ),
-    Scope(
-        name="reads",
-        claim="a linearizable read sees what was answered before, over a take-over",
-        prelude="elect 1",
-        bounds={"campaigns": 1, "reads": 1},
-        alike=_FOLLOWERS,
-        ordered=True,
-        slow_disk=False,
-        records=False,
-        unheard=EVERYTHING_HEARD,
-        reaches=frozenset({"read", "elected"}),
+        kills=frozenset({"two_changes_in_one", "change_undecided"}),
     ),
     Scope(
         name="switchover",
@@ -261,7 +273,11 @@ _QUICK = (
         slow_disk=False,
         records=False,
         reaches=frozenset({"hands_over", "elected", "hand_over_refused"}),
+        kills=frozenset({"vote_unchecked"}),
     ),
+    *READS,
+    *HISTORIES,
+    *CLOCKED,
 )
 
 
@@ -277,8 +293,8 @@ _LONG = (
         claim="no vote is given twice, whenever the voter crashes",
         slow_disk=True,
         reaches=frozenset({"elected", "crash", "cut"}),
+        kills=frozenset({"vote_not_persisted", "answers_before_ballot"}),
     ),
-    replace(_wider("election", "election-twice-crash", crashes=1), slow_disk=True),
     replace(
         _wider("write-crash", "write-crash-anybody"),
         claim="the same over a crash of any node",
@@ -290,7 +306,7 @@ _LONG = (
         crashing=EVERYBODY,
         slow_disk=True,
     ),
-    _wider("figure-8", "figure-8-crash", crashes=1),
+    replace(_wider("figure-8", "figure-8-crash", crashes=1), dead_letters=True),
     _wider("rollback-confirm", "rollback-confirm-two", writes=2),
     replace(_wider("rollback-confirm", "rollback-confirm-records"), records=True),
     replace(_wider("stale-promote", "stale-promote-three", campaigns=3), ordered=True),
@@ -315,25 +331,16 @@ _LONG = (
     ),
     _wider("replaced-disk", "replaced-disk-write", writes=1),
     replace(
+        _wider("replaced-disk", "replaced-disk-rollback", rollbacks=1),
+        claim="the same when a change of the voters is rolled back",
+    ),
+    replace(
         _wider("replaced-disk", "replaced-disk-anybody"),
         claim="the same, whoever loses its disk and whoever campaigns",
         crashing=EVERYBODY,
         campaigning=EVERYBODY,
     ),
-    _wider("reads", "reads-write", writes=1),
-    Scope(
-        name="reads-crash",
-        claim="what a leader answers to a former life of a node serves no read of the present one",
-        prelude="elect 1",
-        bounds={"writes": 1, "reads": 2, "crashes": 1},
-        crashing=frozenset({2}),
-        reading=frozenset({2}),
-        ordered=True,
-        slow_disk=False,
-        records=False,
-        unheard=EVERYTHING_HEARD,
-        reaches=frozenset({"read", "crash", "told committed"}),
-    ),
+    *READS_LONG,
     _wider("switchover", "switchover-both", demotes=1, writes=0),
 )
 

@@ -102,7 +102,7 @@ class Search:
     ) -> None:
         self.scope = scope
         self.mutant = mutant
-        self.cast = cast or Cast(renamings(scope.nodes, scope.alike))
+        self.cast = cast or Cast(renamings(scope.nodes, scope.alike), leases=scope.tick > 0)
         self.menu = Menu(scope, self.cast)
         self.worlds = Worlds(scope, self.cast, self.menu)
         self._alike = Alike(self.cast, ordered=scope.ordered)
@@ -119,7 +119,9 @@ class Search:
         self.prelude.play()
         hosts = self.prelude.hosts.values()
         left = tuple([self.scope.bounds[name] for name in self.menu.bounds])
-        return World(tuple([self.cast.state(host) for host in hosts]), left, ())
+        states = tuple([self.cast.state(host) for host in hosts])
+        net = tuple([self.cast.letter(each) for each in self.prelude.held])
+        return World(states, left, self.worlds.living(states, net))
 
     def run(
         self, *, states_max: int = STATES_MAX, progress: Callable[[Progress], None] | None = None

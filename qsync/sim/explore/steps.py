@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator
 
-from qsync.sim.explore.acts import Act
+from qsync.sim.explore.acts import Act, Tick
 from qsync.sim.explore.cast import Broken, Cast, Turn
 from qsync.sim.explore.menu import Menu
 from qsync.sim.explore.options import Option, Options
 from qsync.sim.explore.roll import last_term
-from qsync.sim.explore.scope import Scope
+from qsync.sim.explore.scope import DRIFT, Scope
 from qsync.sim.explore.world import EVERYWHERE, NAMELESS, Numbers, Step, World, less
 
 Skip = Callable[[int], bool]
@@ -45,21 +45,27 @@ class Worlds:
             return
         for option in self._options.bounded(world):
             yield self._taken(option)
-        for name, word in (("crashes", "crash"), ("wipes", "wipe")):
+        yield from self._falls(world)
+        bound = self._menu.bound("ticks")
+        if bound >= 0 and world.left[bound]:
+            yield from self._ticks(world._replace(left=less(world.left, bound)))
+        bound = self._menu.bound("batches")
+        if bound >= 0 and world.left[bound]:
+            yield from self._batches(world, bound)
+
+    def _falls(self, world: World) -> Iterator[Step]:
+        for name, word in (("crashes", "crash"), ("wipes", "wipe"), ("damages", "damage")):
             bound = self._menu.bound(name)
             if bound >= 0 and world.left[bound]:
                 for place in range(len(world.hosts)):
                     if place + 1 in self._scope.crashing:
                         yield self.fall(world, place, word, less(world.left, bound))
-        bound = self._menu.bound("batches")
-        if bound >= 0 and world.left[bound]:
-            yield from self._batches(world, bound)
 
     def _taken(self, option: Option) -> Step:
         act, place, world, reach, name = option
         turn = self._turn(world.hosts[place], act)
         hosts = (*world.hosts[:place], turn.state, *world.hosts[place + 1 :])
-        net = self._living(hosts, world.net + turn.letters)
+        net = self.living(hosts, world.net + turn.letters)
         return Step(act, World(hosts, world.left, net), turn.happened, reach, name)
 
     def _turn(self, state: int, act: int) -> Turn:
@@ -67,6 +73,30 @@ class Worlds:
         if isinstance(turn, Broken):
             raise Unsound(act, turn)
         return turn
+
+    def _ticks(self, world: World) -> Iterator[Step]:
+        """Time passes for all; one clock may go wrong, in the way that is worse for a lease."""
+        tick = self._scope.tick
+        yield self.ticked(world, 0, Tick(tick))
+        bound = self._menu.bound("drifts")
+        if bound >= 0 and world.left[bound]:
+            fewer = world._replace(left=less(world.left, bound))
+            for place, state in enumerate(world.hosts):
+                if not self._cast.hosts[state].drifted:
+                    by = -DRIFT if self._menu.leads(state) else DRIFT
+                    yield self.ticked(fewer, place, Tick(tick + by, drifts=True))
+
+    def ticked(self, world: World, place: int, tick: Tick) -> Step:
+        """Every clock goes on, the one there like this."""
+        hosts, net, acts = [], world.net, []
+        for at, state in enumerate(world.hosts):
+            what = tick if at == place else Tick(self._scope.tick)
+            acts.append(self._cast.act(Act(self._cast.hosts[state].me, "tick", what)))
+            turn = self._turn(state, acts[-1])
+            hosts.append(turn.state)
+            net += turn.letters
+        after = World(tuple(hosts), world.left, self.living(tuple(hosts), net))
+        return Step(acts[place], after, ("tick",), EVERYWHERE, NAMELESS)
 
     def _batches(self, world: World, bound: int) -> Iterator[Step]:
         """Two things happen to a node before it is asked what it wants."""
@@ -101,21 +131,24 @@ class Worlds:
         after[place] = turn.state
         greeting = cast.hosts[turn.state].greeting()
         for other, end in enumerate(ends):
-            if other != place:
+            # Where time counts nobody has noticed yet: a lease does not end by a new connection.
+            if other != place and not self._scope.tick:
                 again = cast.act(Act(end.me, "reconnect", greeting))
                 told = self._turn(world.hosts[other], again)
                 after[other] = told.state
                 net += told.letters
         hosts = tuple(after)
-        done = World(hosts, left, self._living(hosts, net))
+        done = World(hosts, left, self.living(hosts, net))
         return Step(act, done, turn.happened, EVERYWHERE, NAMELESS)
 
     # -- letters
 
-    def _living(self, hosts: Numbers, net: Numbers) -> Numbers:
+    def living(self, hosts: Numbers, net: Numbers) -> Numbers:
         """Without letters that their receivers will never take notice of, in one order."""
         if not net:
             return net
+        if not self._scope.dead_letters:
+            return tuple(sorted(net, key=self._link if self._scope.ordered else None))
         floors = [self._floor(state) for state in hosts]
         kept = []
         for letter in net:

@@ -1,6 +1,6 @@
 """Rules of the shipped node and client switched off on purpose, one at a time.
 
-What a replica decides has mutants of its own (`qsync.sim.mutants`, `qsync.sim.disloyal`), which
+What a replica decides has mutants of its own (`qsync.sim.mutants`), which
 run here as well. These are of the code around it, of which stand-ins know nothing.
 """
 
@@ -17,11 +17,10 @@ from qsync.errors import Outcome, OutcomeUnknown, QsyncError, RolledBack, Unavai
 from qsync.node.connection import Connection
 from qsync.node.links import Link as PeerLink
 from qsync.node.node import Node
-from qsync.sim.disloyal import DISLOYAL
 from qsync.sim.kernel import names
 from qsync.sim.kernel.client import Program
 from qsync.sim.kernel.machine import Machine
-from qsync.sim.mutants import UnknownMutant
+from qsync.sim.mutants.catalogue import CATALOGUE, UnknownMutant
 from qsync.store.writer import Done
 from qsync.wire import requests
 from qsync.wire.verbs import Write
@@ -35,11 +34,11 @@ def plant(name: str, machines: Sequence[Machine], programs: Sequence[Program]) -
     elif name in CLIENTS:
         for program in programs:
             CLIENTS[name](program.core)
-    elif name in DISLOYAL:
+    elif name in CATALOGUE:
         for machine in machines:
-            machine.remodel = DISLOYAL[name]
+            machine.remodel = CATALOGUE[name].remodel or machine.remodel
     else:
-        raise UnknownMutant(f"{name}; there are {', '.join((*NODES, *CLIENTS, *DISLOYAL))}")
+        raise UnknownMutant(f"{name}; there are {', '.join((*NODES, *CLIENTS, *CATALOGUE))}")
 
 
 # -- nodes

@@ -1,0 +1,226 @@
+"""Broken rules of reads and refusals: what an answer has to wait for (protocol.md 7, Reads)."""
+
+from collections.abc import Callable
+
+from typing_extensions import override
+
+from qsync import errors
+from qsync.core import inputs
+from qsync.core.leader import Leader
+from qsync.core.ledger import Ledger
+from qsync.core.messages import AskIndex, ReadIndex
+from qsync.core.reads import ReplicaReads, _AtLeast, _InRound
+from qsync.core.ready import ReadSettled, Ticket
+from qsync.data.request import Executed, Request
+from qsync.replica import Replica as Core
+from qsync.sim.mutants.mutant import Mutant, every_leader, put
+
+# -- on the leader
+
+
+def _read_without_round(core: Core) -> None:
+    machine = core.machine
+    honest = machine._read
+
+    def read(event: inputs.ReadAsked) -> None:
+        if machine.leader is not None and event.consistency is inputs.Consistency.LINEARIZABLE:
+            machine.answer(event.ticket)
+        else:
+            honest(event)
+
+    put(machine, _read=read)
+
+
+def _index_without_round(core: Core) -> None:
+    machine = core.machine
+    honest = machine.step
+
+    def step(event: inputs.Input) -> None:
+        asked = event.message if isinstance(event, inputs.Received) else None
+        if isinstance(asked, AskIndex) and machine.leader is not None:
+            place = machine.ledger.shown
+            told = ReadIndex(term=machine.term, ask=asked.ask, place=place)
+            machine.out.send(asked.follower, told)
+        else:
+            honest(event)
+
+    put(machine, step=step)
+
+
+def _round_before_read(core: Core) -> None:
+    def change(leader: Leader) -> None:
+        reads = leader.rounds.reads
+
+        def ask(ticket: Ticket) -> None:
+            reads._in_round.append(_InRound(ticket, reads.round))
+
+        put(reads, ask=ask)
+
+    every_leader(core, change)
+
+
+def _reads_before_promote(core: Core) -> None:
+    machine = core.machine
+    honest = machine._lead
+
+    def lead(leader: Leader) -> None:
+        honest(leader)
+        if not leader.established:
+            if leader.rounds.reads.wants_round:
+                leader.begin_round(machine.out.send)
+            for done in leader.rounds.settle():
+                machine.answer(done.ticket)
+
+    put(machine, _lead=lead)
+
+
+# -- elsewhere
+
+
+def _by_index(core: Core) -> None:
+    reads = core.machine.reads
+
+    def settle(ledger: Ledger) -> list[ReadSettled]:
+        return _served(reads, lambda each: each.place.index <= ledger.visible)
+
+    put(reads, settle=settle)
+
+
+def _from_pending(core: Core) -> None:
+    reads, log = core.machine.reads, core.machine.ledger.log
+
+    def has(each: _AtLeast) -> bool:
+        index, term = each.place.index, each.place.term
+        return index <= log.last and log.term_at(index) == term
+
+    def settle(_ledger: Ledger) -> list[ReadSettled]:
+        return _served(reads, has)
+
+    put(reads, settle=settle)
+
+
+def _served(reads: ReplicaReads, may: Callable[[_AtLeast], bool]) -> list[ReadSettled]:
+    done = [each for each in reads._waiting if may(each)]
+    reads._waiting = [each for each in reads._waiting if not may(each)]
+    return [ReadSettled(each.ticket) for each in done]
+
+
+class _Faithful(ReplicaReads):
+    @override
+    def leader_lost(self) -> list[ReadSettled]:
+        """What a former leader said still holds."""
+        return []
+
+
+def _outlives_leader(core: Core) -> None:
+    core.machine.reads.__class__ = _Faithful
+
+
+def _nameless_life(core: Core) -> None:
+    core.machine.reads._asks = 0
+
+
+# -- refusals
+
+
+def _by_head(core: Core) -> None:
+    state = core.state
+
+    def refusal(request: Request) -> errors.QsyncError | None:
+        try:
+            state.execute(request)
+        except errors.QsyncError as error:
+            return error
+        return None
+
+    put(core, refusal=refusal)
+
+
+def _records_alone(core: Core) -> None:
+    state = core.state
+    honest = state.refuse
+
+    def refuse(request: Request, error: errors.QsyncError) -> Executed:
+        return honest(request, error)._replace(sync=False)
+
+    put(state, refuse=refuse)
+
+
+def _records_nothing(core: Core) -> None:
+    def refuse(_request: Request, error: errors.QsyncError) -> Executed:
+        error.details[errors.RECORDED] = True
+        raise error
+
+    put(core.state, refuse=refuse)
+
+
+ANSWERS = (
+    Mutant(
+        name="read_without_round",
+        rule="protocol.md 7",
+        without="a leader answers a linearizable read without asking a quorum",
+        remodel=_read_without_round,
+    ),
+    Mutant(
+        name="index_without_round",
+        rule="protocol.md 7",
+        without="a leader tells a follower the place of a read without asking a quorum",
+        remodel=_index_without_round,
+    ),
+    Mutant(
+        name="round_before_read",
+        rule="protocol.md 7",
+        without="a read is answered by a round that began before it was asked",
+        remodel=_round_before_read,
+    ),
+    Mutant(
+        name="reads_before_promote",
+        rule="protocol.md 7",
+        without="a new leader answers reads before its PROMOTE is confirmed",
+        remodel=_reads_before_promote,
+    ),
+    Mutant(
+        name="reads_by_index",
+        rule="protocol.md 7",
+        without="any log that is long enough serves a read",
+        remodel=_by_index,
+    ),
+    Mutant(
+        name="at_least_from_pending",
+        rule="protocol.md 7",
+        without="a read that waits for an entry is served when that is in the log",
+        remodel=_from_pending,
+    ),
+    Mutant(
+        name="reads_outlive_the_leader",
+        rule="protocol.md 7",
+        without="what a former leader answered still serves a read",
+        remodel=_outlives_leader,
+        harmless="it named a place, and only the very entry there serves: the one that was cut "
+        "never does, so the read waits in vain and is stale never",
+    ),
+    Mutant(
+        name="answers_to_a_former_life",
+        rule="protocol.md 7",
+        without="what a leader answered to a former life of a node serves its present one",
+        remodel=_nameless_life,
+    ),
+    Mutant(
+        name="refuses_by_head",
+        rule="protocol.md 7",
+        without="a refusal may rest on what is pending",
+        remodel=_by_head,
+    ),
+    Mutant(
+        name="records_alone",
+        rule="protocol.md 5",
+        without="a recorded refusal is told before it is on a quorum",
+        remodel=_records_alone,
+    ),
+    Mutant(
+        name="records_nothing",
+        rule="protocol.md 5",
+        without="a refusal is told at once although another attempt may be done yet",
+        remodel=_records_nothing,
+    ),
+)

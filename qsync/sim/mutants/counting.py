@@ -1,0 +1,257 @@
+"""Broken rules of acks and confirming: who has an entry, and what that decides (protocol.md 3)."""
+
+from dataclasses import fields, replace
+from functools import partial
+
+from typing_extensions import override
+
+from election.messages import Index
+from qsync.core.config import CoreConfig
+from qsync.core.follower import Follower
+from qsync.core.leader import Leader
+from qsync.core.ledger import Ledger
+from qsync.core.messages import Appended, Heartbeat
+from qsync.core.progress import Membership, Progress
+from qsync.replica import Replica as Core
+from qsync.sim.mutants.mutant import (
+    Mutant,
+    Node,
+    every_follower,
+    every_leader,
+    every_progress,
+    put,
+)
+
+# -- followers
+
+
+class _Hasty(Follower):
+    @override
+    def ack(self) -> Appended | None:
+        """What has arrived, durable or not."""
+        durable, self.ledger = self.ledger, _Optimist(self.ledger)
+        try:
+            return super().ack()
+        finally:
+            self.ledger = durable
+
+
+class _Optimist(Ledger):
+    """Looks like the ledger, but everything is written."""
+
+    def __init__(self, real: Ledger) -> None:
+        self.__dict__.update(real.__dict__)
+
+    @property
+    @override
+    def written(self) -> Index:
+        """All of it."""
+        return self.log.last
+
+
+class _Bold(Follower):
+    @override
+    def ack(self) -> Appended | None:
+        """All that is durable, the leader's or not."""
+        self.matched = max(self.matched, self.ledger.written)
+        return super().ack()
+
+
+class _Credulous(Follower):
+    @override
+    def heartbeat(self, message: Heartbeat) -> None:
+        """The confirmed index is taken for as much as there is of the log."""
+        self.leader_last = message.last
+        if self.ledger.confirmed < message.confirmed <= self.ledger.log.last:
+            self.ledger.confirm(message.confirmed)
+
+
+# -- leaders
+
+
+class _Careless(CoreConfig):
+    @property
+    @override
+    def quorum(self) -> int:
+        """One voter short."""
+        return self.synchro_quorum.of(len(self.voters)) - 1
+
+
+def _one_short(node: Node) -> None:
+    known = {each.name: getattr(node.config, each.name) for each in fields(CoreConfig)}
+    node.config = _Careless(**known)
+
+
+def _count(leader: Leader, *, any_term: bool, in_stretch: bool, more: int) -> None:
+    ledger, limbo = leader.ledger, leader.ledger.limbo
+    q = leader._quorum_has()
+    if q <= limbo.confirmed or (not any_term and ledger.log.term_at(q) != leader.term):
+        return
+    index = q if in_stretch else limbo.lowered(q)
+    index = Index(min(index + more, ledger.log.last))
+    if index > limbo.confirmed:
+        ledger.confirm(index)
+        leader.confirm_due = True
+
+
+def _counts(core: Core, *, any_term: bool = False, in_stretch: bool = False, more: int = 0) -> None:
+    def change(leader: Leader) -> None:
+        put(leader, count=partial(
+            _count, leader, any_term=any_term, in_stretch=in_stretch, more=more
+        ))  # fmt: skip
+
+    every_leader(core, change)
+
+
+def _carried(core: Core) -> None:
+    limbo = core.machine.ledger.limbo
+
+    def carried(end: Index) -> Index:
+        return min(limbo.confirmed, end)
+
+    put(limbo, carried=carried)
+
+
+class _Proud(Leader):
+    @override
+    def _quorum_has(self) -> Index:
+        """With our own entries as if they were written."""
+        real, self.ledger = self.ledger, _Optimist(self.ledger)
+        try:
+            return super()._quorum_has()
+        finally:
+            self.ledger = real
+
+
+class _OfAnyTerm(Leader):
+    @override
+    def appended(self, answer: Appended) -> bool:
+        """An ack is an ack, whichever leader it was for."""
+        return super().appended(replace(answer, term=self.term))
+
+
+class _OfAnyConnection(Leader):
+    @override
+    def appended(self, answer: Appended) -> bool:
+        """And over whichever connection it came."""
+        epoch = self.followers[answer.follower].epoch
+        return super().appended(replace(answer, epoch=epoch))
+
+
+def every_leader_is(core: Core, kind: type[Leader]) -> None:
+    """Each leadership of this process is of that kind."""
+
+    def change(leader: Leader) -> None:
+        leader.__class__ = kind
+
+    every_leader(core, change)
+
+
+# -- what is known of followers
+
+
+class _Keeping(Progress):
+    __slots__ = ()
+
+    @override
+    def begin(self, *, epoch: int, connected: bool, last: Index, now: float) -> None:
+        """What was acked once stays acked, over connections and terms."""
+        match = self.match
+        super().begin(epoch=epoch, connected=connected, last=last, now=now)
+        self.match = match
+
+
+class _Welcoming(Progress):
+    __slots__ = ()
+
+    @property
+    @override
+    def counts(self) -> bool:
+        """Also who may have forgotten what it acked."""
+        return self.membership is not Membership.STRANGER
+
+
+COUNTING = (
+    Mutant(
+        name="ack_before_durable",
+        rule="protocol.md 3.5",
+        without="a follower acks what has arrived, durable or not",
+        remodel=partial(every_follower, kind=_Hasty),
+    ),
+    Mutant(
+        name="ack_of_another_log",
+        rule="protocol.md 3.5",
+        without="a follower acks all that it has, whether or not it is what the leader has",
+        remodel=partial(every_follower, kind=_Bold),
+    ),
+    Mutant(
+        name="ack_of_older_term",
+        rule="protocol.md 3.5",
+        without="an ack given to a leader of an older term counts",
+        remodel=partial(every_leader_is, kind=_OfAnyTerm),
+    ),
+    Mutant(
+        name="ack_of_older_connection",
+        rule="protocol.md 3.5",
+        without="an ack of a former connection counts",
+        remodel=partial(every_leader_is, kind=_OfAnyConnection),
+    ),
+    Mutant(
+        name="match_kept",
+        rule="protocol.md 3.5",
+        without="what a follower acked once counts over connections and terms",
+        remodel=partial(every_progress, kind=_Keeping),
+    ),
+    Mutant(
+        name="quorum_minus_one",
+        rule="protocol.md 3.6",
+        without="one ack less than a quorum confirms",
+        around=_one_short,
+    ),
+    Mutant(
+        name="own_write_not_awaited",
+        rule="protocol.md 3.6",
+        without="the leader counts its own entry before it is written",
+        remodel=partial(every_leader_is, kind=_Proud),
+    ),
+    Mutant(
+        name="confirms_one_more",
+        rule="protocol.md 3.6",
+        without="the confirmed index is one too high",
+        remodel=partial(_counts, more=1),
+    ),
+    Mutant(
+        name="confirm_older_term",
+        rule="protocol.md 3.6",
+        without="acks confirm an entry of an older term",
+        remodel=partial(_counts, any_term=True),
+    ),
+    Mutant(
+        name="stretch_rule_leader",
+        rule="protocol.md 3.8",
+        without="the confirmed index may stop inside a rolled-back stretch",
+        remodel=partial(_counts, in_stretch=True),
+    ),
+    Mutant(
+        name="stretch_rule_carried",
+        rule="protocol.md 3.8",
+        without="the index carried with a batch may lie inside a rolled-back stretch",
+        remodel=_carried,
+    ),
+    Mutant(
+        name="heartbeat_beyond_matched",
+        rule="protocol.md 3.8",
+        without="a heartbeat's confirmed index counts for a log that may not be the leader's",
+        remodel=partial(every_follower, kind=_Credulous),
+        harmless="the index is of what this very node acked in the term, and that is durable here: "
+        "no restart makes it another log",
+    ),
+    Mutant(
+        name="recruit_acks_count",
+        rule="membership.md M5",
+        without="the acks of a node that repairs its log count before it has caught up",
+        remodel=partial(every_progress, kind=_Welcoming),
+        harmless="its ack is of all that is before it, too, and it votes for nobody until it has "
+        "the leader's whole log",
+    ),
+)  # fmt: skip

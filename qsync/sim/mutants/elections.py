@@ -1,0 +1,254 @@
+"""Broken rules of elections and of following: votes, terms, and whose log it is (protocol.md 2)."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from typing_extensions import override
+
+from election.messages import AskVote, Index, Nay, Position, Replica, Term
+from election.raft import Raft
+from qsync.core import inputs
+from qsync.core.disk import Disk
+from qsync.core.follower import Follower
+from qsync.core.messages import Append
+from qsync.core.ready import Ready
+from qsync.core.stopping import HandOver
+from qsync.replica import Replica as Core
+from qsync.sim.disk import forgetful
+from qsync.sim.mutants.mutant import Mutant, Node, every_follower, put
+
+
+def _on_disk(node: Node) -> None:
+    node.disk.seal = forgetful
+
+
+def _outruns_ballot(core: Core) -> None:
+    out = core.machine.out
+    honest = out.fill
+
+    def fill(ready: Ready, *, durable: bool) -> None:
+        del durable
+        honest(ready, durable=True)
+
+    put(out, fill=fill)
+
+
+def _asked(core: Core, change: Callable[[Raft, AskVote], AskVote]) -> None:
+    """Answers as if something else had been asked."""
+    raft = core.machine.raft
+    honest = raft._refusal
+
+    def refusal(ask: AskVote) -> Nay | None:
+        return honest(change(raft, ask))
+
+    put(raft, _refusal=refusal)
+
+
+def _as_long(raft: Raft, ask: AskVote) -> AskVote:
+    if ask.position.index < raft.position.index:
+        return replace(ask, position=Position(Term(0), Index(0)))
+    return replace(ask, position=max(ask.position, raft.position))
+
+
+def _as_good(raft: Raft, ask: AskVote) -> AskVote:
+    return replace(ask, position=max(ask.position, raft.position))
+
+
+def _permitted(_raft: Raft, ask: AskVote) -> AskVote:
+    return replace(ask, transfer=True)
+
+
+def _votes_twice(core: Core) -> None:
+    raft = core.machine.raft
+    honest = raft._refusal
+
+    def refusal(ask: AskVote) -> Nay | None:
+        nay = honest(ask)
+        return None if nay is Nay.VOTED_FOR_OTHER and raft.ballot.vote != raft.me else nay
+
+    put(raft, _refusal=refusal)
+
+
+class _Easy(Raft):
+    @property
+    @override
+    def quorum(self) -> int:
+        """A vote less than a majority elects."""
+        return super().quorum - 1
+
+
+class _Obedient(Raft):
+    @override
+    def observe(self, term: Term, leader: Replica | None) -> bool:
+        """Who led before may go on sending."""
+        return term < self.term or super().observe(term, leader)
+
+
+class _Fickle(Raft):
+    @override
+    def observe(self, term: Term, leader: Replica | None) -> bool:
+        """Whoever says so last leads this term."""
+        if term == self.term and leader not in (None, self.leader, self.me):
+            self._follow(leader)
+        return super().observe(term, leader)
+
+
+class _Unguarded(Raft):
+    @override
+    def clock(self, now: float) -> None:
+        """A leader never looks whether it still hears a quorum."""
+        self.now = now
+
+
+class _Abrupt(Raft):
+    @override
+    def _pre_vote(self) -> None:
+        self._campaign(promoted=False)
+
+
+def _raft_is(core: Core, kind: type[Raft]) -> None:
+    core.machine.raft.__class__ = kind
+
+
+class _Unread(Follower):
+    @override
+    def _hint(self, message: Append) -> Index | None:
+        """Whatever is before the batch, it fits."""
+        return self.ledger.log.last if message.prev_index > self.ledger.log.last else None
+
+
+class _Unworried(Disk):
+    @property
+    @override
+    def stuck(self) -> float:
+        """Never."""
+        return 0.0
+
+
+def _disk_is(core: Core, kind: type[Disk]) -> None:
+    core.machine.disk.__class__ = kind
+
+
+def _failed_is_written(core: Core) -> None:
+    machine = core.machine
+    honest = machine.step
+
+    def step(event: inputs.Input) -> None:
+        honest(inputs.Written(id=event.id) if isinstance(event, inputs.WriteFailed) else event)
+
+    put(machine, step=step)
+
+
+def _hands_over_early(core: Core) -> None:
+    machine = core.machine
+    honest = machine.ready
+
+    def ready() -> Ready:
+        leader = machine.leader
+        going = leader.stopping if leader is not None else None
+        if isinstance(going, HandOver) and not going.told:
+            going.told = True
+            machine.raft.hand_over(going.to, within=going.patience)
+        return honest()
+
+    put(machine, ready=ready)
+
+
+ELECTIONS = (
+    Mutant(
+        name="vote_not_persisted",
+        rule="protocol.md 2",
+        without="a vote is not on the disk when it is given",
+        around=_on_disk,
+    ),
+    Mutant(
+        name="answers_before_ballot",
+        rule="protocol.md 2",
+        without="what rests on a term or a vote is said before that is durable",
+        remodel=_outruns_ballot,
+    ),
+    Mutant(
+        name="vote_by_length",
+        rule="protocol.md 2",
+        without="a vote compares how long the logs are, not the terms at their ends",
+        remodel=partial(_asked, change=_as_long),
+    ),
+    Mutant(
+        name="vote_unchecked",
+        rule="protocol.md 2",
+        without="a vote does not look at the candidate's log",
+        remodel=partial(_asked, change=_as_good),
+    ),
+    Mutant(
+        name="votes_twice",
+        rule="protocol.md 2",
+        without="a second candidate of the same term gets a vote, too",
+        remodel=_votes_twice,
+    ),
+    Mutant(
+        name="minority_elects",
+        rule="protocol.md 2",
+        without="a vote less than a majority elects",
+        remodel=partial(_raft_is, kind=_Easy),
+    ),
+    Mutant(
+        name="votes_while_loyal",
+        rule="membership.md M11",
+        without="a vote is given although this node promised its leader not to",
+        remodel=partial(_asked, change=_permitted),
+    ),
+    Mutant(
+        name="older_leader_obeyed",
+        rule="protocol.md 7",
+        without="a leader of an older term may go on sending",
+        remodel=partial(_raft_is, kind=_Obedient),
+    ),
+    Mutant(
+        name="second_leader_followed",
+        rule="protocol.md 2",
+        without="a second leader of the term is followed, too",
+        remodel=partial(_raft_is, kind=_Fickle),
+        harmless="a second line: votes that are durable elect one leader a term",
+    ),
+    Mutant(
+        name="entry_before_unchecked",
+        rule="protocol.md 7",
+        without="a batch is taken whatever the entry before it is here",
+        remodel=partial(every_follower, kind=_Unread),
+    ),
+    Mutant(
+        name="failed_write_counts",
+        rule="protocol.md 2",
+        without="a write that failed is taken for durable",
+        remodel=_failed_is_written,
+    ),
+    Mutant(
+        name="pre_vote_skipped",
+        rule="protocol.md 2",
+        without="a campaign begins without asking first whether it can be won",
+        remodel=partial(_raft_is, kind=_Abrupt),
+        harmless="pre-vote keeps a flapping node from deposing a healthy leader; votes decide",
+    ),
+    Mutant(
+        name="never_fenced",
+        rule="protocol.md 2",
+        without="a leader that hears no quorum goes on leading",
+        remodel=partial(_raft_is, kind=_Unguarded),
+        harmless="what it cannot confirm waits, and its reads ask a quorum or rest on promises",
+    ),
+    Mutant(
+        name="hung_disk_unnoticed",
+        rule="protocol.md 2",
+        without="a leader whose disk hangs goes on heart-beating",
+        remodel=partial(_disk_is, kind=_Unworried),
+        harmless="it confirms by what others have, or nothing: only time is lost",
+    ),
+    Mutant(
+        name="hands_over_early",
+        rule="protocol.md 2",
+        without="the successor is told to campaign before it has the leader's whole log",
+        remodel=_hands_over_early,
+        harmless="it wins only with all that is confirmed; what is cut was never answered",
+    ),
+)

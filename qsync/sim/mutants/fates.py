@@ -1,0 +1,301 @@
+"""Broken rules of fates, of what clients hear, and of who may write (protocol.md 3 to 6)."""
+
+from collections.abc import Callable
+from functools import partial
+
+from typing_extensions import override
+
+from election.messages import Index, Position, Term
+from qsync.core import waiters
+from qsync.core.leader import Leader
+from qsync.core.ledger import Ledger
+from qsync.core.machine import Machine
+from qsync.core.ready import Settled, TimerKind, Verdict
+from qsync.core.waiters import Waiters
+from qsync.data.fold import Fold
+from qsync.data.request import Executed, Request
+from qsync.record import WAIT_ACK, WAIT_SYNC, Entry, Flags, Kind, Ref, ref_body
+from qsync.replica import Replica as Core
+from qsync.sim.mutants.counting import every_leader_is
+from qsync.sim.mutants.mutant import Mutant, every_leader, put
+
+# -- what clients hear
+
+Fate = Callable[[Ledger, Index, Term, Position], Verdict | None]
+
+
+def _waits(core: Core, fate: Fate) -> None:
+    """Who was deposed, was rolled back or asked again hears of that fate."""
+    waiting = core.machine.waiters
+
+    def settle_others(ledger: Ledger) -> list[Settled]:
+        settled, left = [], []
+        for waiter in sorted(waiting._others):
+            if waiter.ticket in waiting._forgotten:
+                continue
+            index, term, ticket, behind = waiter
+            verdict = fate(ledger, index, term, behind)
+            if verdict is None:
+                left.append(waiter)
+            else:
+                settled.append(Settled(ticket, verdict, index, term))
+        waiting._others = left
+        return settled
+
+    assert type(waiting) is Waiters
+    put(waiting, _settle_others=settle_others)
+
+
+def _rolled_back_at_once(
+    ledger: Ledger, index: Index, term: Term, behind: Position
+) -> Verdict | None:
+    here = index <= ledger.log.last and ledger.log.term_at(index) == term
+    if here and ledger.limbo.stretch_at(index) is not None:
+        return Verdict.ROLLED_BACK
+    return waiters.fate(ledger, index, term, behind)
+
+
+def _cut_at_once(ledger: Ledger, index: Index, term: Term, behind: Position) -> Verdict | None:
+    if index > ledger.log.last or ledger.log.term_at(index) != term:
+        return Verdict.CUT
+    return waiters.fate(ledger, index, term, behind)
+
+
+def _cut_for_lost(ledger: Ledger, index: Index, term: Term, behind: Position) -> Verdict | None:
+    verdict = waiters.fate(ledger, index, term, behind)
+    return Verdict.CUT if verdict is Verdict.LOST else verdict
+
+
+def _by_index(ledger: Ledger, index: Index, term: Term, behind: Position) -> Verdict | None:
+    if index <= ledger.log.last:
+        term = ledger.log.term_at(index)
+    return waiters.fate(ledger, index, term, behind)
+
+
+# -- fates
+
+
+def _not_overruled(core: Core) -> None:
+    ledger = core.machine.ledger
+
+    def overrule(index: Index) -> None:
+        ledger.limbo.confirmed = index
+
+    put(ledger, _overrule=overrule)
+
+
+class _Eager(Ledger):
+    @property
+    @override
+    def visible(self) -> Index:
+        """Also what is not on this disk yet."""
+        reach = min(self.limbo.visible(self.log.last), self.leaders)
+        return max(self.limbo.confirmed, reach)
+
+
+class _Proprietary(Ledger):
+    @property
+    @override
+    def visible(self) -> Index:
+        """Also what a former leader left behind."""
+        reach = min(self.limbo.visible(self.log.last), self.written)
+        return max(self.limbo.confirmed, reach)
+
+
+def _ledger_is(core: Core, kind: type[Ledger]) -> None:
+    core.machine.ledger.__class__ = kind
+
+
+def _executes_on_visible(core: Core) -> None:
+    state = core._state
+    honest = state.execute
+
+    def execute(request: Request, *, at: Position | None = None, visible: bool = False) -> Executed:
+        del visible
+        return honest(request, at=at, visible=True)
+
+    put(state, execute=execute)
+
+
+def _folds_visible(core: Core) -> None:
+    def fold(rows_max: int, upto: Index | None = None) -> Fold | None:
+        del upto
+        state = core.state
+        found = state.fold(core.machine.ledger.visible, rows_max)
+        return found if found.folded > state.folded else None
+
+    put(core, fold=fold)
+
+
+# -- leaders that decide what they may not
+
+
+def _rollback_inherited(core: Core) -> None:
+    machine = core.machine
+
+    def change(leader: Leader) -> None:
+        put(leader, roll_back=partial(_roll_back, leader))
+        # Only who may roll back watches the time.
+        machine.out.arm(TimerKind.SYNCHRO, machine.config.synchro_timeout)
+
+    every_leader(core, change)
+    put(machine, overdue=partial(_overdue, machine))
+
+
+def _roll_back(leader: Leader, wall: float) -> Entry | None:
+    queue = leader.ledger.limbo.queue
+    if not queue:
+        return None
+    ref = Ref(queue[0].origin, queue[0].lsn)
+    return leader._append(Kind.ROLLBACK, Flags.NONE, ref_body(ref), wall)
+
+
+def _overdue(machine: Machine) -> None:
+    queue = machine.ledger.limbo.queue
+    if queue and machine.leader is not None:
+        machine.roll_back("at once")
+
+
+class Impatient(Leader):
+    """Takes transactions at once."""
+
+    @property
+    @override
+    def open(self) -> bool:
+        """Before its PROMOTE is confirmed, too."""
+        return self.stopping is None
+
+    @override
+    def transaction(self, body: bytes, *, sync: bool, wall: float) -> Entry:
+        """Without looking."""
+        queued = WAIT_SYNC if sync or self.ledger.limbo.queue else 0
+        flags = queued | WAIT_ACK if sync else queued
+        return self._append(Kind.TXN, flags, body, wall)
+
+
+class _Unstoppable(Leader):
+    @property
+    @override
+    def open(self) -> bool:
+        """Although it hands over, or gives the limbo up."""
+        return self.established
+
+
+def _confirms_after_telling(core: Core) -> None:
+    machine = core.machine
+    honest = machine._lead
+
+    def lead(leader: Leader) -> None:
+        honest(leader)
+        if leader.confirm_due and machine.raft.transferring:
+            leader.record_confirm(0.0)
+            leader.replicate(machine.out.send)
+
+    put(machine, _lead=lead)
+
+
+def _cancel_rolls_back(core: Core) -> None:
+    machine = core.machine
+    honest = machine._forget
+
+    def forget(ticket: int) -> None:
+        honest(ticket)
+        if not machine.reasons():
+            machine.roll_back("its client left")
+
+    put(machine, _forget=forget)
+
+
+FATES = (
+    Mutant(
+        name="writes_before_promote",
+        rule="protocol.md 3.1",
+        without="a new leader takes writes before its PROMOTE is confirmed",
+        remodel=partial(every_leader_is, kind=Impatient),
+        harmless="the log orders them behind the PROMOTE; only who executes on what is inherited "
+        "must not answer from it, and answers wait for a quorum by themselves",
+    ),
+    Mutant(
+        name="executes_on_visible",
+        rule="protocol.md 3.2",
+        without="a transaction is executed on what readers see, not on what is pending before it",
+        remodel=_executes_on_visible,
+    ),
+    Mutant(
+        name="shows_before_durable",
+        rule="protocol.md 3.9",
+        without="an asynchronous write is shown before it is on this disk",
+        remodel=partial(_ledger_is, kind=_Eager),
+    ),
+    Mutant(
+        name="shows_a_strange_tail",
+        rule="protocol.md 7",
+        without="what a former leader left behind is shown as if the present one had it",
+        remodel=partial(_ledger_is, kind=_Proprietary),
+    ),
+    Mutant(
+        name="rollback_beyond_confirmed",
+        rule="protocol.md 4",
+        without="a ROLLBACK has a say about what was confirmed without it",
+        remodel=_not_overruled,
+    ),
+    Mutant(
+        name="folds_what_is_visible",
+        rule="protocol.md 7",
+        without="rows go to the spaces on disk before they are confirmed",
+        remodel=_folds_visible,
+    ),
+    Mutant(
+        name="rollback_inherited",
+        rule="protocol.md 5",
+        without="a leader rolls back what a former one left",
+        remodel=_rollback_inherited,
+    ),
+    Mutant(
+        name="rolled_back_said_at_once",
+        rule="protocol.md 5",
+        without="a client hears of its rollback before that is on a quorum",
+        remodel=partial(_waits, fate=_rolled_back_at_once),
+    ),
+    Mutant(
+        name="cut_at_once",
+        rule="protocol.md 5",
+        without="a client hears that its write is gone when it is cut from this log",
+        remodel=partial(_waits, fate=_cut_at_once),
+    ),
+    Mutant(
+        name="lost_for_cut",
+        rule="protocol.md 5",
+        without="an asynchronous write that was cut is called gone, though somebody may show it",
+        remodel=partial(_waits, fate=_cut_for_lost),
+    ),
+    Mutant(
+        name="waits_by_index",
+        rule="protocol.md 1",
+        without="who waits for an entry takes the fate of another one at its index",
+        remodel=partial(_waits, fate=_by_index),
+    ),
+    Mutant(
+        name="writes_after_telling",
+        rule="protocol.md 2",
+        without="a leader that hands over goes on taking writes",
+        remodel=partial(every_leader_is, kind=_Unstoppable),
+        harmless="what its successor lacks is cut and told as unknown: the switchover loses "
+        "nothing that was answered, but is no planned one any more",
+    ),
+    Mutant(
+        name="confirms_after_telling",
+        rule="protocol.md 2",
+        without="a CONFIRM is appended after the successor was told to campaign",
+        remodel=_confirms_after_telling,
+        harmless="it makes the leader's log longer than its successor's: votes are refused, and "
+        "the switchover takes until the next try",
+    ),
+    Mutant(
+        name="cancel_rolls_back",
+        rule="protocol.md 5",
+        without="when a waiting client leaves, what is pending is rolled back",
+        remodel=_cancel_rolls_back,
+        harmless="a leader may roll back what is pending of its term at any time; all are told so",
+    ),
+)

@@ -1,0 +1,178 @@
+"""Broken rules of promises and of the leases that rest on them (membership.md M11)."""
+
+from functools import partial
+
+from typing_extensions import override
+
+from election.messages import Replica
+from election.raft import Raft
+from qsync.core.config import LEASE_SHARE
+from qsync.core.leader import Leader
+from qsync.core.progress import quorumth
+from qsync.core.rounds import Rounds
+from qsync.replica import Replica as Core
+from qsync.sim.mutants.counting import every_leader_is
+from qsync.sim.mutants.mutant import Mutant, every_leader, every_lease, put
+
+# -- promises
+
+
+def _shortened(core: Core) -> None:
+    raft = core.machine.raft
+    honest = raft.promise
+
+    def promise() -> float:
+        raft.loyalty.release(raft.now)
+        return honest()
+
+    put(raft, promise=promise)
+
+
+def _refused_is_dead(core: Core) -> None:
+    raft = core.machine.raft
+    honest = raft.leader_gone
+
+    def leader_gone() -> None:
+        raft.loyalty.release(raft.now)
+        honest()
+
+    put(raft, leader_gone=leader_gone)
+
+
+def _forgotten(core: Core) -> None:
+    raft = core.machine.raft
+    honest = raft.start
+
+    def start() -> None:
+        honest()
+        raft.loyalty.release(raft.now)
+        raft.loyalty.patient_until = raft.now
+
+    put(raft, start=start)
+
+
+def _indulgent(core: Core) -> None:
+    raft = core.machine.raft
+    honest = raft._election_timeout
+
+    def election_timeout() -> None:
+        raft.loyalty.release(raft.now)
+        honest()
+
+    put(raft, _election_timeout=election_timeout)
+
+
+# -- leases
+
+
+def _from_the_answer(rounds: Rounds, follower: Replica, round_: int, loyal_s: float) -> None:
+    if round_ in rounds._began:
+        rounds._began[round_] = rounds._ledger.now
+    Rounds.heard(rounds, follower, round_, loyal_s=loyal_s)
+
+
+def _longer(
+    rounds: Rounds, follower: Replica, round_: int, loyal_s: float, *, times: float
+) -> None:
+    Rounds.heard(rounds, follower, round_, loyal_s=times * loyal_s)
+
+
+class _Resumes(Raft):
+    @property
+    @override
+    def is_lease_void(self) -> bool:
+        """Never: the lease goes on although others were permitted to break their promises."""
+        return False
+
+
+def _resumes(core: Core) -> None:
+    core.machine.raft.__class__ = _Resumes
+
+
+class _Hasty(Leader):
+    @override
+    def leases(self, *, void: bool) -> bool:
+        """Before its PROMOTE is confirmed, too."""
+        return not void and self.ledger.now < self.rounds.leased_until()
+
+
+class _Undiscerning(Rounds):
+    @override
+    def leased_until(self) -> float:
+        """By whatever directory promised."""
+        times = [self._ledger.now + self.config.lease]
+        times += [self._loyal_until.get(each, float("-inf")) for each in self._followers]
+        return quorumth(times, self._majority)
+
+
+def _by_strangers(core: Core) -> None:
+    def change(leader: Leader) -> None:
+        leader.rounds.__class__ = _Undiscerning
+
+    every_leader(core, change)
+
+
+LEASES = (
+    Mutant(
+        name="promise_shortened",
+        rule="membership.md M11 i",
+        without="the newest timing counts for promises that were given by an older one",
+        remodel=_shortened,
+    ),
+    Mutant(
+        name="refused_is_dead",
+        rule="membership.md M11 i",
+        without="a refused connection ends what was promised to the leader",
+        remodel=_refused_is_dead,
+    ),
+    Mutant(
+        name="promise_forgotten",
+        rule="membership.md M11 c",
+        without="a restarted voter knows nothing of its promises",
+        remodel=_forgotten,
+    ),
+    Mutant(
+        name="candidate_indulgent",
+        rule="membership.md M11 d",
+        without="a candidate keeps its promise against everybody but itself",
+        remodel=_indulgent,
+    ),
+    Mutant(
+        name="lease_from_answer",
+        rule="membership.md M11 a",
+        without="a lease runs from the arrival of the answer",
+        remodel=partial(every_lease, heard=_from_the_answer),
+    ),
+    Mutant(
+        name="lease_of_the_whole_promise",
+        rule="membership.md M11 b",
+        without="a lease lasts as long as the promise, whatever the clocks do",
+        remodel=partial(every_lease, heard=partial(_longer, times=1 / LEASE_SHARE)),
+    ),
+    Mutant(
+        name="lease_twice_the_promise",
+        rule="membership.md M11 b",
+        without="a lease lasts longer than the promise that it rests on",
+        remodel=partial(every_lease, heard=partial(_longer, times=2)),
+    ),
+    Mutant(
+        name="lease_after_permit",
+        rule="membership.md M11 f",
+        without="a lease goes on although others were permitted to break their promises",
+        remodel=_resumes,
+    ),
+    Mutant(
+        name="lease_by_old_configuration",
+        rule="membership.md M11 g",
+        without="the promise of a directory counts that the configuration does not name",
+        remodel=_by_strangers,
+        harmless="a directory that is not named stands for a lost disk, which votes for nobody "
+        "else either; it counts when voters come and go",
+    ),
+    Mutant(
+        name="lease_before_promote",
+        rule="membership.md M11 h",
+        without="a new leader reads by its lease before its PROMOTE is confirmed",
+        remodel=partial(every_leader_is, kind=_Hasty),
+    ),
+)

@@ -1,0 +1,109 @@
+"""What a mutant is, and the ways to get it into the parts of a node that has not started yet."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from election.messages import Replica
+from qsync.core.config import CoreConfig
+from qsync.core.follower import Follower
+from qsync.core.leader import Leader
+from qsync.core.progress import Progress
+from qsync.core.ready import Write
+from qsync.core.rounds import Rounds
+from qsync.replica import Replica as Core
+
+Remodel = Callable[[Core], None]
+
+
+class Storage(Protocol):
+    """What a mutant may replace of a disk: what is stored of a write."""
+
+    seal: Callable[[Write], Write]
+
+
+class Node(Protocol):
+    """What a mutant may replace of a node, before it starts."""
+
+    config: CoreConfig
+    remodel: Remodel
+
+    @property
+    def disk(self) -> Storage:
+        """Its directory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutant:
+    """A rule that is gone. `rule`: where it is written, a section of protocol.md or membership.md.
+
+    It changes a replica (`remodel`), or what is around it (`around`).
+    """
+
+    name: str
+    rule: str
+    without: str
+    """What the node does now, in a few words."""
+    remodel: Remodel | None = None
+    around: Callable[[Node], None] | None = None
+    harmless: str = ""
+    """Why no promise is broken without the rule: what it is for instead."""
+
+    def plant(self, node: Node) -> None:
+        """Break the rule in that node, and in no other."""
+        if self.around is not None:
+            self.around(node)
+        if self.remodel is not None:
+            node.remodel = self.remodel
+
+
+def put(thing: object, **methods: object) -> None:
+    """From now on the object, and no other of its class, has these methods."""
+    vars(thing).update(methods)
+
+
+def every_leader(core: Core, change: Callable[[Leader], None]) -> None:
+    """Change each leadership of this process when it begins."""
+    machine = core.machine
+    take_over = machine._take_over
+
+    def changed() -> None:
+        take_over()
+        assert machine.leader is not None
+        change(machine.leader)
+
+    put(machine, _take_over=changed)
+
+
+def every_follower(core: Core, kind: type[Follower]) -> None:
+    """Each follower's half of this process is of that kind."""
+    machine = core.machine
+    honest = machine._new_follower
+
+    def changed() -> Follower:
+        follower = honest()
+        follower.__class__ = kind
+        return follower
+
+    put(machine, _new_follower=changed)
+    machine.follower.__class__ = kind
+
+
+def every_progress(core: Core, kind: type[Progress]) -> None:
+    """What this process knows of its peers is kept in that kind."""
+    for progress in core.machine.peers.values():
+        progress.__class__ = kind
+
+
+def every_lease(core: Core, heard: Callable[[Rounds, Replica, int, float], None]) -> None:
+    """Leaders take the answers to their rounds in that way."""
+
+    def change(leader: Leader) -> None:
+        rounds = leader.rounds
+
+        def hears(follower: Replica, round_: int, *, loyal_s: float) -> None:
+            heard(rounds, follower, round_, loyal_s)
+
+        put(rounds, heard=hears)
+
+    every_leader(core, change)

@@ -1,0 +1,52 @@
+"""Broken rules of operations: they do nothing wrong, and keep somebody waiting for ever."""
+
+from qsync.core import inputs
+from qsync.core.operate import TIMERS
+from qsync.core.ready import TimerKind
+from qsync.replica import Replica as Core
+from qsync.sim.mutants.mutant import Mutant, put
+
+_OPERATIONS = frozenset({*TIMERS, TimerKind.TRANSFER})
+
+
+def _never_ends(core: Core) -> None:
+    machine = core.machine
+    honest = machine.step
+
+    def step(event: inputs.Input) -> None:
+        if not isinstance(event, inputs.TimerFired) or event.kind not in _OPERATIONS:
+            honest(event)
+
+    put(machine, step=step)
+
+
+def _forgotten(core: Core) -> None:
+    machine, asked = core.machine, set[int]()
+    honest, answer = machine.step, machine.answer
+
+    def step(event: inputs.Input) -> None:
+        if isinstance(event, inputs.PromoteAsked):
+            asked.add(event.ticket)
+        honest(event)
+
+    def answered(ticket: int, refused: str | None = None) -> None:
+        if refused is None or ticket not in asked:
+            answer(ticket, refused)
+
+    put(machine, step=step, answer=answered)
+
+
+OPERATORS = (
+    Mutant(
+        name="operation_never_ends",
+        rule="protocol.md 2",
+        without="an operation has no time after which it is over",
+        remodel=_never_ends,
+    ),
+    Mutant(
+        name="operator_forgotten",
+        rule="protocol.md 2",
+        without="whoever promotes is answered when it is done, and not when it cannot be done",
+        remodel=_forgotten,
+    ),
+)

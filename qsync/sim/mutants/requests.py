@@ -1,0 +1,161 @@
+"""Broken rules of requests: conditions, sessions, and once only (protocol.md 3.2 and 5).
+
+Some leave the log in perfect order: only what clients are told gives them away.
+"""
+
+from collections.abc import Iterable
+
+from typing_extensions import override
+
+from election.messages import Index, Position, Term
+from qsync.core.leader import Leader
+from qsync.core.ready import Ticket
+from qsync.data.request import NEW, Executed, Op, Request, Seen, Txn
+from qsync.data.sessions import Sessions, Table
+from qsync.errors import WrongTuple
+from qsync.replica import Replica as Core
+from qsync.replica import Submitted
+from qsync.sim.mutants.mutant import Mutant, every_leader, put
+
+_CONDITIONS = frozenset({int(Op.REQUIRE_EQUAL), int(Op.REQUIRE_EXISTENCE)})
+
+
+def _validation_skipped(core: Core) -> None:
+    state = core._state
+    honest = state.execute
+
+    def execute(request: Request, *, at: Position | None = None, visible: bool = False) -> Executed:
+        return honest(request._replace(reads=()), at=at, visible=visible)
+
+    put(state, execute=execute)
+
+
+def _condition_ignored(core: Core) -> None:
+    state = core._state
+    honest = state.execute
+
+    def execute(request: Request, *, at: Position | None = None, visible: bool = False) -> Executed:
+        ops = [op for op in request.ops if op[0] not in _CONDITIONS]
+        return honest(request._replace(ops=ops), at=at, visible=visible)
+
+    put(state, execute=execute)
+
+
+def _refused_after_append(core: Core) -> None:
+    honest = core.submit
+
+    def submit(ticket: Ticket | None, request: Request) -> Submitted:
+        crowded = len(core.machine.ledger.limbo.queue) > 1
+        submitted = honest(ticket, request)
+        if crowded and not submitted.duplicate:
+            raise WrongTuple("there was no room for it")
+        return submitted
+
+    put(core, submit=submit)
+
+
+def _retry_applies_twice(core: Core) -> None:
+    state = core._state
+
+    def seen(session: bytes, seq: int) -> Seen:
+        known = state.sessions.head.get(session)
+        if known is not None:
+            known.outcomes.pop(seq, None)
+        return NEW
+
+    put(state, seen=seen)
+
+
+def _sessions_forgotten(core: Core) -> None:
+    state = core._state
+
+    def change(_leader: Leader) -> None:
+        for session in state.sessions.head.values():
+            if session is not None:
+                session.outcomes.clear()
+
+    every_leader(core, change)
+
+
+class _Uncut(Sessions):
+    @override
+    def cut(self, txns: Iterable[Txn]) -> None:
+        """What was cut stays known."""
+
+
+class _Unfolded(Sessions):
+    @override
+    def plan(self, txns: Iterable[Txn], rolled: object) -> Table:
+        """Nothing of them goes to the disk."""
+        return {}
+
+
+def _sessions_survive_cut(core: Core) -> None:
+    core._state.sessions.__class__ = _Uncut
+
+
+def _sessions_not_folded(core: Core) -> None:
+    core._state.sessions.__class__ = _Unfolded
+
+
+def _session_opened_twice(core: Core) -> None:
+    state = core._state
+    honest = state.execute
+
+    def execute(request: Request, *, at: Position | None = None, visible: bool = False) -> Executed:
+        del at
+        return honest(request, at=Position(Term(0), Index(0)), visible=visible)
+
+    put(state, execute=execute)
+
+
+REQUESTS = (
+    Mutant(
+        name="retry_applies_twice",
+        rule="protocol.md 5",
+        without="a request that is asked again takes effect again",
+        remodel=_retry_applies_twice,
+    ),
+    Mutant(
+        name="sessions_forgotten",
+        rule="protocol.md 5",
+        without="a new leader knows nothing of the requests of its predecessors",
+        remodel=_sessions_forgotten,
+    ),
+    Mutant(
+        name="sessions_survive_a_cut",
+        rule="protocol.md 5",
+        without="a request whose entry was cut is known as if it were in the log",
+        remodel=_sessions_survive_cut,
+    ),
+    Mutant(
+        name="sessions_not_folded",
+        rule="protocol.md 5",
+        without="a restart forgets the requests of what is in the spaces on disk",
+        remodel=_sessions_not_folded,
+    ),
+    Mutant(
+        name="session_opened_twice",
+        rule="protocol.md 5",
+        without="a late copy of its opening brings a session back that has expired",
+        remodel=_session_opened_twice,
+    ),
+    Mutant(
+        name="validation_skipped",
+        rule="protocol.md 3.2",
+        without="a transaction is taken although what it read has changed",
+        remodel=_validation_skipped,
+    ),
+    Mutant(
+        name="condition_ignored",
+        rule="protocol.md 3.2",
+        without="a compare-and-set sets without comparing",
+        remodel=_condition_ignored,
+    ),
+    Mutant(
+        name="refused_after_append",
+        rule="protocol.md 3.2",
+        without="a transaction is refused when it is in the log already",
+        remodel=_refused_after_append,
+    ),
+)

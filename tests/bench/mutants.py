@@ -1,0 +1,200 @@
+"""What notices each broken rule: measures it and writes docs/reference/mutants.md (`make mutants`).
+
+python -m tests.bench.mutants                 # what the page lacks
+python -m tests.bench.mutants votes_twice     # these anew
+python -m tests.bench.mutants all             # everything: an hour
+"""
+
+import signal
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from admin.soak.judge import judge
+from qsync.sim.explore.scopes import SCOPES, SETS
+from qsync.sim.explore.search import Search
+from qsync.sim.mutants.catalogue import CATALOGUE
+from qsync.sim.mutants.mutant import Mutant
+from qsync.sim.plan import Plan
+from tests.scenarios.test_scenarios import HERE as SCENARIOS
+from tests.scenarios.test_scenarios import perform
+
+PAGE = Path(__file__).parents[2] / "docs/reference/mutants.md"
+SEEDS = 10
+"""So many are tried."""
+STATES_MAX = 300_000
+SECONDS_MAX = 2.0
+"""Of one transcript: a broken rule may make two nodes answer each other for ever."""
+NONE = "-"
+_ROWS, _HARMLESS, _UNFAILED = "<!-- rows -->", "<!-- harmless -->", "<!-- unfailed -->"
+
+_ABOUT_HARMLESS = """
+## Broken, and no promise with them
+
+These rules are there for time, for people, or as a second line; seeds and scopes cannot notice
+that they are gone.
+""".splitlines()
+_ABOUT_UNFAILED = """
+## Transcripts that no mutant fails
+
+They tell what people see (answers, reasons, numbers, refusals, limits), or that a rule is not too
+strict. No mutant above changes that.
+""".splitlines()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What notices a mutant. `seed`: the first; 0 for none. `transcripts`: how many fail."""
+
+    seed: int = 0
+    scope: str = ""
+    transcripts: int = 0
+    transcript: str = ""
+    """The one of them that the fewest mutants make fail."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """The page. `unfailed`: transcripts that no mutant makes fail."""
+
+    rows: Mapping[str, Row]
+    unfailed: tuple[str, ...]
+
+
+# -- the page
+
+
+def read() -> Table:
+    """As it is written now."""
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    rows: dict[str, Row] = {}
+    for line in lines[lines.index(_ROWS) + 3 : lines.index(_HARMLESS)]:
+        cells = [cell.strip().strip("`") for cell in line.strip("|").split("|")]
+        if len(cells) > 1:
+            name, _, _, seed, scope, transcripts = cells
+            rows[name] = Row(
+                seed=0 if seed == NONE else int(seed),
+                scope="" if scope == NONE else scope,
+                transcripts=0 if transcripts == NONE else int(transcripts.split()[0]),
+                transcript=_linked(transcripts),
+            )
+    unfailed = [_linked(line) for line in lines[lines.index(_UNFAILED) :] if line.startswith("* ")]
+    return Table(rows=rows, unfailed=tuple(unfailed))
+
+
+def render(table: Table) -> str:
+    """The page with that table: what is before it stays."""
+    text = PAGE.read_text(encoding="utf-8")
+    out = [text[: text.index(_ROWS)] + _ROWS]
+    out.append("| mutant | without the rule | rule | first seed | scope | transcripts that fail |")
+    out.append("|---|---|---|---|---|---|")
+    for name, row in table.rows.items():
+        mutant = CATALOGUE[name]
+        scope = f"`{row.scope}`" if row.scope else NONE
+        failing = f"{row.transcripts} {_link(row.transcript)}" if row.transcripts else NONE
+        out.append(
+            f"| `{name}` | {mutant.without} | {mutant.rule} | {row.seed or NONE} | {scope} "
+            f"| {failing} |"
+        )
+    out += ["", _HARMLESS, *_ABOUT_HARMLESS, "", "| mutant | why no promise breaks |", "|---|---|"]
+    for name in table.rows:
+        if CATALOGUE[name].harmless:
+            out.append(f"| `{name}` | {CATALOGUE[name].harmless} |")
+    out += ["", _UNFAILED, *_ABOUT_UNFAILED]
+    out += ["", *[f"* {_link(each)}" for each in table.unfailed]]
+    return "\n".join(out) + "\n"
+
+
+def _link(stem: str) -> str:
+    return f"[{stem.replace('_', ' ')}](../../tests/scenarios/{stem}.txt)"
+
+
+def _linked(text: str) -> str:
+    return text.partition("/scenarios/")[2].partition(".txt")[0] if "/scenarios/" in text else ""
+
+
+# -- measuring
+
+
+def texts() -> dict[str, str]:
+    """All transcripts, by name."""
+    return {each.stem: each.read_text(encoding="utf-8") for each in sorted(SCENARIOS.glob("*.txt"))}
+
+
+def fails(text: str, mutant: Mutant) -> bool:
+    """The transcript is another one with that rule broken."""
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS_MAX)
+    try:
+        return perform(text, mutant.remodel) != text
+    except Exception:  # noqa: BLE001 - an error is noticed, too
+        return True
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+
+def failing(mutant: Mutant, known: Mapping[str, str]) -> list[str]:
+    """The transcripts that notice; what is around a replica they do not know."""
+    if mutant.remodel is None:
+        return []
+    return [name for name, text in known.items() if fails(text, mutant)]
+
+
+def noticed_by_seed(mutant: str, seed: int) -> bool:
+    """A property breaks in that run, or what clients saw was wrong."""
+    return judge(Plan(seed=seed, mutant=mutant)).finding is not None
+
+
+def first_seed(mutant: str) -> int:
+    """The first that notices; 0 for none."""
+    return next((seed for seed in range(1, SEEDS + 1) if noticed_by_seed(mutant, seed)), 0)
+
+
+def noticed_by_scope(mutant: str, scope: str) -> bool:
+    """A property breaks, or what the scope is about does not happen any more."""
+    explored = Search(SCOPES[scope], mutant).run(states_max=STATES_MAX)
+    if explored.broken is not None:
+        return True
+    return explored.exhausted and not SCOPES[scope].reaches <= set(explored.happened)
+
+
+def first_scope(mutant: str, *, wanted: bool) -> str:
+    """One that promises to notice it; else, when it is `wanted`, any quick one that does."""
+    promised = [name for name, scope in SCOPES.items() if mutant in scope.kills]
+    others = [] if promised or not wanted else SETS["quick"]
+    return next((each for each in (*promised, *others) if noticed_by_scope(mutant, each)), "")
+
+
+def measure(names: Iterable[str], before: Table) -> Table:
+    """These anew; of transcripts all, since it is said which no mutant fails."""
+    known, found = texts(), dict[str, list[str]]()
+    for name, mutant in CATALOGUE.items():
+        found[name] = failing(mutant, known)
+        print(f"{name}: {len(found[name])} transcripts", flush=True)
+    often = {stem: sum(stem in each for each in found.values()) for stem in known}
+    rows = {name: before.rows.get(name, Row()) for name in CATALOGUE}
+    for name in names:
+        seed = first_seed(name)
+        rows[name] = Row(seed=seed, scope=first_scope(name, wanted=seed == 0))
+        print(f"{name}: seed {rows[name].seed}, scope {rows[name].scope or NONE}", flush=True)
+    for name, stems in found.items():
+        best = min(stems, key=lambda stem: (often[stem], stem), default="")
+        rows[name] = replace(rows[name], transcripts=len(stems), transcript=best)
+    return Table(rows=rows, unfailed=tuple(stem for stem in known if not often[stem]))
+
+
+def _over(_number: int, _frame: object) -> None:
+    raise TimeoutError
+
+
+def main(words: list[str]) -> None:
+    """Measure, and write the page."""
+    signal.signal(signal.SIGVTALRM, _over)
+    before = read()
+    missing = [name for name in CATALOGUE if name not in before.rows]
+    names = list(CATALOGUE) if words == ["all"] else words or missing
+    PAGE.write_text(render(measure(names, before)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
