@@ -85,15 +85,6 @@ class _Obedient(Raft):
         return term < self.term or super().observe(term, leader)
 
 
-class _Fickle(Raft):
-    @override
-    def observe(self, term: Term, leader: Replica | None) -> bool:
-        """Whoever says so last leads this term."""
-        if term == self.term and leader not in (None, self.leader, self.me):
-            self._follow(leader)
-        return super().observe(term, leader)
-
-
 class _Unguarded(Raft):
     @override
     def clock(self, now: float) -> None:
@@ -203,13 +194,6 @@ ELECTIONS = (
         rule="protocol.md 7",
         without="a leader of an older term may go on sending",
         remodel=partial(_raft_is, kind=_Obedient),
-    ),
-    Mutant(
-        name="second_leader_followed",
-        rule="protocol.md 2",
-        without="a second leader of the term is followed, too",
-        remodel=partial(_raft_is, kind=_Fickle),
-        harmless="a second line: votes that are durable elect one leader a term",
     ),
     Mutant(
         name="entry_before_unchecked",
