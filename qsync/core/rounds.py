@@ -76,11 +76,17 @@ class Rounds:
         """
         if round_ > self._answered.get(follower, 0):
             self._answered[follower] = round_
-            if round_ in self._began:
-                lasting_s = min(loyal_s, self.config.disconnect_timeout)
-                until = self._began[round_] + LEASE_SHARE * lasting_s
+            until = self.rests_until(round_, loyal_s)
+            if until is not None:
                 # Promises are never shortened, so the later end of two holds.
                 self._loyal_until[follower] = max(until, self._loyal_until.get(follower, until))
+
+    def rests_until(self, round_: int, loyal_s: float) -> float | None:
+        """Until when a lease may rest on that answer; None of a round that is long over."""
+        began = self._began.get(round_)
+        if began is None:
+            return None
+        return began + LEASE_SHARE * min(loyal_s, self.config.disconnect_timeout)
 
     def forget(self, follower: Replica) -> None:
         """The connection is a new one: what was answered over the former one does not count."""

@@ -79,6 +79,14 @@ def lease_is_alone(me: int, term: int, other: int, left_s: float) -> None:
         )
 
 
+def promise_outlasts_lease(me: int, to: int, short_s: float) -> None:
+    """Property 3: a promise lasts as long as the lease that may rest on it."""
+    if short_s > 0:
+        raise Violation(
+            3, f"node {me} promises node {to} less than its lease lasts, by {short_s:.3f} s"
+        )
+
+
 # -- confirming
 
 

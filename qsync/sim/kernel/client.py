@@ -6,6 +6,7 @@ redirected and concluded is the business of `qsync.client`.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -57,6 +58,8 @@ class Around(NamedTuple):
     timeout: float
     fresh: frozenset[Consistency]
     """Reads of these kinds show whatever was answered before they began."""
+    leased: float
+    """So often a read asks for no quorum round but for the leader's lease."""
 
 
 class _System:
@@ -250,7 +253,10 @@ class Hand:
 
     async def _read(self, ask: Read) -> Told:
         ((space, key),) = ask.places
-        floor, (term, at) = self.program.around.promises.floor, self._receipt
+        around = self.program.around
+        if not ask.insists and self.program.dice.chance(around.leased):
+            ask = replace(ask, consistency=Consistency.LEASE)
+        floor, (term, at) = around.promises.floor, self._receipt
         level = Level(ask.consistency, term, at)
         session = self.program.core.numbering.id
         done = await self.program.read(lambda id: Get(id, space, 0, [key], level))
@@ -258,7 +264,7 @@ class Hand:
             return Told(type="fail", reply=_refused(done.error))
         assert done.answer is not None
         row, seen = replies.read_row(done.answer)
-        if ask.consistency in self.program.around.fresh and seen.index < floor.index:
+        if ask.consistency in around.fresh and seen.index < floor.index:
             raise Violation(3, f"a read shows {seen}, though {floor} was answered before it began")
         claimed = ask.consistency is Consistency.AT_LEAST
         if claimed and seen.index < at:

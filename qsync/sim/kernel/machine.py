@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 from election.messages import Replica
 from qsync.config import NodeConfig
 from qsync.core.inputs import Input
+from qsync.core.leader import Leader
+from qsync.core.messages import Heard
 from qsync.node.leaving import leave
 from qsync.node.node import Node
 from qsync.record import Instance, instance_text, read_instance
@@ -65,19 +67,27 @@ class Member(Computer):
         self.config = config
         self.life = 0
         self.asleep_since: float | None = None
+        self.slept_before = 0.0
+        """For how long the machine was suspended before its process was started."""
         self._run: tuple[Process, Node, Watch] | None = None
 
+    def elapsed(self, at: float) -> float:
+        """What its node takes the time for, at a moment of the room.
+
+        A process counts only the suspensions of its own life.
+        """
+        return self.clocks.elapsed(at, asleep_since=self.asleep_since) - self.slept_before
+
     @property
-    def lease_left(self) -> float:
-        """Seconds for which it still reads by its lease, if it leads."""
+    def leading(self) -> Leader | None:
+        """Its leadership, if it has one that may read by a lease."""
         if self._run is None:
-            return 0.0
+            return None
         machine = self.core.machine
         leader = machine.leader
         if leader is None or not leader.established or machine.raft.is_lease_void:
-            return 0.0
-        now = self.clocks.elapsed(self.room.clockwork.now, asleep_since=self.asleep_since)
-        return leader.rounds.leased_until() - now
+            return None
+        return leader
 
     @property
     def me(self) -> Replica:
@@ -126,6 +136,37 @@ class Member(Computer):
         return [] if self._run is None else list(self._run[2].operators.values())
 
 
+class Leases:
+    """Holds leases and promises to their word, by the clocks of the machines that they are of."""
+
+    def __init__(self, member: Member) -> None:
+        self._member = member
+
+    def elected(self) -> None:
+        """The member begins to lead."""
+        member, room = self._member, self._member.room
+        for other in room.members if room.leases_hold else ():
+            leader = other.leading
+            if leader is not None and other is not member:
+                left = leader.rounds.leased_until() - other.elapsed(room.clockwork.now)
+                term = int(member.core.machine.term)
+                properties.lease_is_alone(member.number, term, other.number, left)
+
+    def promised(self, to: int, heard: Heard) -> None:
+        """The member tells a leader how long it stays loyal."""
+        member, room = self._member, self._member.room
+        other = next(each for each in room.members if each.number == to)
+        leader = other.leading
+        if not room.leases_hold or leader is None or leader.term != heard.term:
+            return
+        until = leader.rounds.rests_until(heard.round, heard.loyal_us / 1e6)
+        if until is not None:
+            now = member.process.at
+            lease = (until - other.elapsed(now)) / other.clocks.rate
+            loyal = member.core.machine.raft.loyalty.left(member.elapsed(now))
+            properties.promise_outlasts_lease(member.number, to, lease - loyal / member.clocks.rate)
+
+
 class Machine(Member):
     """A member's, whose process comes and goes."""
 
@@ -155,9 +196,10 @@ class Machine(Member):
         process.run(partial(self._load, process))
 
     def _load(self, process: Process) -> None:
+        self.slept_before = self.clocks.slept
         storage = self.disk.open(process, self._identity)
         node = Node(self.config, storage, Calls(process))
-        watch = Watch(node, self.room, self._looker, self._leads)
+        watch = Watch(node, self.room, self._looker, Leases(self))
         node.loop.events = watch
         self._run = (process, node, watch)
         self.remodel(node.replica)
@@ -166,13 +208,6 @@ class Machine(Member):
         node.listen()
         node.start()
         process.spawn(*node.tasks())
-
-    def _leads(self) -> None:
-        if self.room.leases_hold:
-            term = int(self.core.machine.term)
-            for other in self.room.members:
-                if other is not self:
-                    properties.lease_is_alone(self.number, term, other.number, other.lease_left)
 
     def stop(self, *, power: bool) -> None:
         """As by kill -9; with `power` the whole machine: its peers are not even told."""

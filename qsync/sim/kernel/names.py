@@ -3,7 +3,7 @@
 from typing import Final
 
 STRIKES: Final = (
-    "refuse",
+    "reject",
     "half_open",
     "flip",
     "break",

@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from qsync.sim.clockwork import Clockwork
@@ -24,8 +25,9 @@ HANDSHAKE_BYTES: Final = 2048
 class Net:
     """All connections. `blocked`: directed pairs of machines between which nothing passes now.
 
-    `refusing`: machines whose doors refuse whoever knocks, though they live. `off`: machines
-    without power. `held_up`: pairs whose bytes are later.
+    `refusing`: machines whose doors refuse whoever knocks, though they live. `rejecting`: directed
+    pairs between which whoever dials is refused. `off`: machines without power. `held_up`: pairs
+    whose bytes are later.
     """
 
     def __init__(self, clockwork: Clockwork, weather: Weather, *, window: int) -> None:
@@ -35,8 +37,8 @@ class Net:
         self.blocked: dict[Pair, int] = {}
         self.held_up: dict[Pair, Callable[[], float]] = {}
         self.refusing: set[int] = set()
+        self.rejecting: set[Pair] = set()
         self.off: set[int] = set()
-        self.calm = False
         self.lost = 0
         """Pieces that nobody will ever read."""
         self._clockwork = clockwork
@@ -47,11 +49,10 @@ class Net:
         """Of one packet."""
         weather, dice = self.weather, self._dice
         found = weather.delay_min + dice.about(weather.delay_mean)
-        if not self.calm:
-            if dice.chance(weather.late):
-                found += dice.random() * weather.late_delay
-            if dice.chance(weather.loss):
-                found += self._again()  # it is sent once more
+        if dice.chance(weather.late):
+            found += dice.random() * weather.late_delay
+        if dice.chance(weather.loss):
+            found += self._again()  # it is sent once more
         return found
 
     def _again(self) -> float:
@@ -81,7 +82,8 @@ class Net:
             return
         door = self.doors.get(port)
         sock.connected_at = way + self.delay()
-        if door is None or door.closed or (there in self.refusing and not self.calm):
+        refused = there in self.refusing or (sock.whose, there) in self.rejecting
+        if door is None or door.closed or refused:
             sock.error = errno.ECONNREFUSED
         else:
             other = Socket(None, there)
@@ -212,7 +214,8 @@ class Net:
         pairs = list(self.blocked)
         self.held_up.clear()
         self.refusing.clear()
-        self.calm = True
+        self.rejecting.clear()
+        self.weather = replace(self.weather, late=0.0, loss=0.0)
         for pair in pairs:
             self.blocked[pair] = 1
         self.unblock(pairs)

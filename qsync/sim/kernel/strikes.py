@@ -1,6 +1,7 @@
 """What only a simulated kernel can do to a node: between two calls, inside of a connection."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from typing_extensions import override
@@ -28,6 +29,7 @@ class KernelFaults(Faults):
     def _all(self) -> dict[str, Callable[[Scene], Undo | None]]:
         return {
             **TROUBLES,
+            "reject": self._reject,
             "half_open": self._half_open,
             "flip": self._flip,
             "break": self._break,
@@ -49,6 +51,16 @@ class KernelFaults(Faults):
         return next(each for each in self._machines if each.me == me)
 
     # -- connections
+
+    def _reject(self, scene: Scene) -> Undo:
+        """Connections with the other members break, and are refused both ways; it lives on."""
+        number = self._victim(scene).number
+        others = [each.number for each in self._machines if each.number != number]
+        pairs = {(other, number) for other in others} | {(number, other) for other in others}
+        scene.note(f"between {number} and the others connections are refused")
+        self._net.rejecting |= pairs
+        self._net.reset(sorted(pairs))
+        return partial(self._net.rejecting.difference_update, pairs)
 
     def _half_open(self, scene: Scene) -> Undo | None:
         """What is sent over a connection vanishes, and nobody is told."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 from election.messages import Replica
 from election.roles import Role
 from qsync.core.inputs import Input
-from qsync.core.messages import Appended, Message
+from qsync.core.messages import Appended, Heard, Message
 from qsync.core.ready import Ready, Settled, Write
 from qsync.data.request import Request
 from qsync.node.mishaps import EVENT
@@ -33,19 +33,26 @@ class Witness(Protocol):
         """A client is about to be told."""
 
 
+class Leases(Protocol):
+    """Those of the member that is looked at."""
+
+    def elected(self) -> None:
+        """It begins to lead."""
+
+    def promised(self, to: int, heard: Heard) -> None:
+        """It tells a leader how long it stays loyal."""
+
+
 class Watch:
     """See `qsync.node.loop.Onlooker`. `operators`: whoever waits for an operation, by ticket."""
 
-    def __init__(
-        self, node: Node, room: "Room", witness: Witness, elected: Callable[[], None]
-    ) -> None:
-        """`elected` is called when it begins to lead."""
+    def __init__(self, node: Node, room: "Room", witness: Witness, leases: Leases) -> None:
         self.operators: dict[int, str] = {}
         self._node = node
         self._room = room
         self._witness = witness
         self._me = node.config.node.id
-        self._elected = elected
+        self._leases = leases
         self._led = 0
 
     def begin(self) -> None:
@@ -62,7 +69,7 @@ class Watch:
             raft = self._node.replica.machine.raft
             if raft.role is Role.LEADER and raft.term != self._led:
                 self._led = raft.term
-                self._elected()
+                self._leases.elected()
         except Violation as violation:
             self._room.found(violation)
         if self._node.timeline.counts[EVENT]:
@@ -82,6 +89,8 @@ class Watch:
                     message.index > ledger.written and message.term < term
                 ):
                     continue  # of a term that is over: what it speaks of was cut meanwhile
+                if isinstance(message, Heard) and message.loyal_us:
+                    self._leases.promised(peer, message)
                 self._witness.said(self._me, core, peer, message)
         except Violation as violation:
             self._room.found(violation)

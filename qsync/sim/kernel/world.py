@@ -34,6 +34,8 @@ PROGRAMS: Final = 100
 CLUSTER: Final = str(uuid.UUID(int=7))
 LEASES_HOLD: Final = 0.7
 """The share of runs in which no clock jumps, so that leases are to be held to their word."""
+LEASED_RUNS, LEASED_READS, LEASED_WEIGHT = 0.3, 0.8, 19
+"""In some runs most that is done is to read by lease."""
 NOT_ASKED: Final = frozenset({"leave", "reap"})
 """Sessions are the shipped client's own affair: it opens them, and nodes end those not used."""
 
@@ -116,7 +118,12 @@ class KernelWorld:
         addresses = tuple(f"127.0.0.1:{PORTS + machine.number}" for machine in self.nodes)
         fresh = {Consistency.LINEARIZABLE} | ({Consistency.LEASE} if self.leases_hold else set())
         around = Around(
-            addresses, self.invariants.promises, self.history, load.timeout, frozenset(fresh)
+            addresses=addresses,
+            promises=self.invariants.promises,
+            history=self.history,
+            timeout=load.timeout,
+            fresh=frozenset(fresh),
+            leased=LEASED_READS if dict(load.weights).get("read", 0) == LEASED_WEIGHT else 0.0,
         )
         hands: list[Hand] = []
         for number in range(1, load.clients + 1):
@@ -217,6 +224,8 @@ def _fitting(drawn: Swarm, dice: Dice) -> Swarm:
         kept = tuple(each for each in kept if each != "clock_jump")
     kinds = tuple(dice.sample(names.STRIKES, dice.randint(0, len(names.STRIKES))))
     nemesis = replace(drawn.nemesis, kinds=kept + kinds)
+    if dice.random() < LEASED_RUNS:
+        weights = (*((n, w) for n, w in weights if n != "read"), ("read", LEASED_WEIGHT))
     # Some wait until the node itself says that it cannot tell.
     long = drawn.timing.synchro_timeout + GRACE + drawn.timing.election_timeout
     timeout = dice.choice((drawn.load.timeout, drawn.load.timeout, long))
