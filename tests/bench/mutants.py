@@ -124,6 +124,7 @@ def texts() -> dict[str, str]:
 
 def fails(text: str, mutant: Mutant) -> bool:
     """The transcript is another one with that rule broken."""
+    signal.signal(signal.SIGVTALRM, _over)
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS_MAX)
     try:
         return perform(text, mutant.remodel) != text
@@ -189,7 +190,6 @@ def _over(_number: int, _frame: object) -> None:
 
 def main(words: list[str]) -> None:
     """Measure, and write the page."""
-    signal.signal(signal.SIGVTALRM, _over)
     before = read()
     missing = [name for name in CATALOGUE if name not in before.rows]
     names = list(CATALOGUE) if words == ["all"] else words or missing
