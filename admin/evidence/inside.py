@@ -8,6 +8,7 @@ when the last of them began to write, to when the first of them ended, or was re
 import heapq
 import struct
 import time
+import zlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +23,8 @@ from qsync.store.eventfile import FORMAT, Life, What, clock, lives
 FLOORS_MAX: Final = 1 << 16
 """So many answers are remembered that a read may have to show; a read waits for seconds at most."""
 _EVER: Final = 1 << 63
+_TERMLESS: Final = 5
+"""So long is what nodes of former versions wrote down of reads."""
 _OF_DISKS: Final = frozenset({What.STARTED, What.WROTE})
 
 
@@ -144,6 +147,7 @@ class _Disk:
             crcs = _crcs(record[5])
             same = self._same(crcs)
             yield {"name": "started", "index": len(crcs)}
+            yield from _opened(_table(record[2]))
             yield from self._vote(record[3])
             yield from self._durable(1, _list(record[4]), crcs, skip=same)
             return
@@ -196,14 +200,22 @@ class _Told:
         elif what == What.SERVED:
             floor = self._floors[bisect_left(self._times, _int(record[3])) - 1]
             self._rise(at, _int(record[4]))
-            yield {"name": "served", "index": record[2], "floor": floor}
+            place: Row = {
+                "index": record[2],
+                "term": record[5] if len(record) > _TERMLESS else None,
+            }
+            yield {"name": "served", "floor": floor, **place}
         elif what == What.VOTE:
             yield {"name": "vote", "peer": record[2], "term": record[3]}
+        elif what == What.PROMISED:
+            yield {"name": "promised", "peer": record[2], "term": record[3], "floor": record[4]}
+        elif what == What.RELEASED:
+            yield {"name": "released", "peer": record[2], "term": record[3]}
         elif what == What.LEADS:
             yield {"name": "leads", "term": record[2]}
         elif what == What.ACK:
-            place: Row = {"peer": record[2], "term": record[3], "index": record[4]}
-            yield {"name": "ack", "crc": record[5], **place}
+            told: Row = {"peer": record[2], "term": record[3], "index": record[4]}
+            yield {"name": "ack", "crc": record[5], **told}
         elif what == What.CONFIRMED:
             yield {"name": "confirmed", "index": record[2], "term": record[3], "crc": record[4]}
 
@@ -213,6 +225,14 @@ class _Told:
             self._floors.append(floor)
         if len(self._times) > 2 * FLOORS_MAX:
             del self._times[1:FLOORS_MAX], self._floors[1:FLOORS_MAX]
+
+
+def _opened(about: Mapping[str, object]) -> Iterator[Row]:
+    """Which directory it is; nodes of former versions do not say."""
+    if "inode" in about:
+        instance = zlib.crc32(str(about["instance"]).encode())
+        place: Row = {"index": about["inode"], "peer": about["device"], "floor": instance}
+        yield {"name": "opened", **place}
 
 
 def _crcs(packed: object) -> "array[int]":

@@ -99,7 +99,10 @@ EVENT_NAMES = {
     "vote": "it granted `peer` its vote in `term`",
     "ack": "it told `peer` in `term` that it has everything up to `index`, of checksum `crc`",
     "leads": "it leads `term`",
-    "served": "it answered a read with its state at `index`, that had to show at least `floor`",
+    "promised": "it told `peer`, leader of `term`: no vote for another one before `floor` (ns)",
+    "released": "what it promised to `peer` is over, by the word of `peer`",
+    "opened": "its directory is inode `index` of device `peer`; `floor` stands for its instance",
+    "served": "it answered a read at `index`, an entry of `term`; it had to show at least `floor`",
     "confirmed": "its confirmed index is `index`, an entry of `term` and `crc`",
 }
 

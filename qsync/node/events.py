@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from election.messages import Ballot, Replica, Vote
+from election.messages import AskVote, Ballot, CampaignNow, Replica, Resigned, Vote
 from election.roles import Role
-from qsync.core.inputs import Consistency, Forgotten, Input, ReadAsked
-from qsync.core.messages import Appended, Message
+from qsync.core.inputs import Consistency, Forgotten, Input, ReadAsked, Received
+from qsync.core.messages import Appended, Heard, Message
 from qsync.core.ready import Ready, Ticket, Verdict, Write
 from qsync.store import faults
 from qsync.store.eventfile import FORMAT, EventFile, Record, What, clock
@@ -52,6 +52,7 @@ class Events:
         self._ballot: Ballot | None = None
         self._led = 0
         self._confirmed = 0
+        self._promised = (0, 0, 0)
 
     def started(self, ballot: Ballot, about: dict[str, object]) -> None:
         """What is on disk as this life begins; nothing has been said in it yet."""
@@ -74,7 +75,7 @@ class Events:
         self._began = self._now()
 
     def asking(self, step: Callable[[Input], None]) -> Callable[[Input], None]:
-        """The same step, that notes when reads were asked."""
+        """The same step, that notes when reads were asked, and what ends promises."""
 
         def noted(event: Input) -> None:
             if isinstance(event, ReadAsked):
@@ -82,6 +83,8 @@ class Events:
                     self._asked[event.ticket] = self._began
             elif isinstance(event, Forgotten):
                 self._asked.pop(event.ticket, None)
+            elif isinstance(event, Received) and not self.file.stopped:
+                self._heard(event.peer, event.message)
             step(event)
 
         return noted
@@ -124,9 +127,39 @@ class Events:
             if isinstance(message, Appended):
                 if message.ok and message.index:
                     self._ack(peer, message)
+            elif isinstance(message, Heard) and message.loyal_us:
+                self._promise(peer, message)
             elif isinstance(message, Vote) and message.granted and not message.pre:
                 vote = [int(peer), int(message.asked)]
                 self._records.append([int(What.VOTE), self._now(), *vote])
+
+    def _heard(self, peer: Replica, message: Message) -> None:
+        """The word of the leader ends what was promised to it (membership.md M11 f)."""
+        leader, term, _ = self._promised
+        if isinstance(message, Resigned | CampaignNow):
+            leader, term = int(message.leader), int(message.term)
+        elif isinstance(message, AskVote):
+            raft = self._core.machine.raft
+            if not message.transfer or message.pre or raft.leader is None:
+                return
+            leader, term = int(raft.leader), int(raft.term)
+        elif not isinstance(message, Vote) or not message.granted or int(peer) != leader:
+            return  # a leader that votes for us has stepped down for us
+        self._promised = (0, 0, 0)
+        self._records.append([int(What.RELEASED), self._now(), leader, term])
+
+    def _promise(self, peer: Replica, heard: Heard) -> None:
+        """Not each one: one that ends by a quarter of its time later than the one before.
+
+        What is written down is never longer than what was promised: it runs from the beginning of
+        the batch, and the node read its own clock after that.
+        """
+        lasts = heard.loyal_us * 1000
+        until = self._began + lasts
+        leader, term, written = self._promised
+        if (leader, term) != (int(peer), int(heard.term)) or until - written > lasts // 4:
+            self._promised = (int(peer), int(heard.term), until)
+            self._records.append([int(What.PROMISED), self._now(), *self._promised])
 
     def _ack(self, peer: Replica, message: Appended) -> None:
         machine = self._core.machine
@@ -152,7 +185,12 @@ class Events:
         ]
         if known:
             sure = int(min(ledger.visible, ledger.confirmed))
-            served = [int(ledger.visible), max(known), sure]
+            served = [
+                int(ledger.visible),
+                max(known),
+                sure,
+                int(ledger.log.term_at(ledger.visible)),
+            ]
             self._records.append([int(What.SERVED), self._now(), *served])
 
     def write(self) -> None:
@@ -185,6 +223,8 @@ def begin(
         "voters": [int(each) for each in core.machine.config.voters],
     }
     try:
+        there = directory.path.stat()
+        about |= {"device": there.st_dev, "inode": there.st_ino}
         file = EventFile(directory.path, bytes_max=config.node.events_bytes_max)
     except OSError as error:
         raise faults.typed(error, directory.path) from error

@@ -34,7 +34,7 @@ class Onlooker(Protocol):
         """A batch of inputs begins."""
 
     def asking(self, step: Callable[[Input], None]) -> Callable[[Input], None]:
-        """The same step for what clients ask."""
+        """The same step for what clients ask and peers say."""
 
     def decided(self) -> None:
         """The batch is decided, and nothing of that has been told yet."""

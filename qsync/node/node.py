@@ -115,6 +115,7 @@ class Node:
 
     def _server(self) -> Server:
         limits, peers, effects = self.config.limits, self.config.peers, self.reactor.effects
+        events = self.loop.events
         return Server(
             reactor=self.reactor,
             greeting=partial(handshake.greeting, self),
@@ -125,7 +126,7 @@ class Node:
                 peer_frame_bytes_max=limits.frame_bytes_max,
                 secret=self.config.secret.key,
             ),
-            step=self._step,
+            step=self._step if events is None else events.asking(self._step),
             check=partial(border.check, self.replica.machine),
             requests=self.requests,
             now=effects.now,

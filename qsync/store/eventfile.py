@@ -45,9 +45,14 @@ class What(IntEnum):
     ANSWERED = 6
     """Clients are told of writes up to an index that is confirmed."""
     SERVED = 7
-    """Clients are shown an index: when the last of them had asked, and what of it is confirmed."""
+    """Clients are shown an index: when the last of them had asked, what of it is confirmed, and the
+    term of the entry there."""
     STOPPED = 8
     """Nothing follows in this file, though the process goes on; and why."""
+    PROMISED = 9
+    """A leader is told until when nobody else gets a vote: its id and term, and the end in ns."""
+    RELEASED = 10
+    """Its own word ends what was promised to it: who said it, and in which term."""
 
 
 class EventFile:

@@ -33,6 +33,10 @@ JUDGED = {
     "votes-suffice",
     "ack-durable",
     "reads-fresh",
+    "confirm-by-acks",
+    "reads-by-place",
+    "same-directory",
+    "promise-kept",
 }
 
 
@@ -69,6 +73,7 @@ def lived(path: Path) -> dict[str, Result]:
                 for number in range(COUNT):
                     await db.space("t").replace([number])
                     await db.space("t").get([number])
+                    await db.space("t").get([number], consistency="lease")
 
     trio.run(main)
     inside = gather({n: path / f"n{n}" for n in (1, 2, 3)})
@@ -125,6 +130,7 @@ def test_what_nodes_do_by_the_rules_holds(tmp_path: Path) -> None:
         (ack_what_is_not_durable, "ack-durable"),
         (speak_before_the_ballot_is_durable, "vote-durable"),
         (confirm_alone, "quorum-before-confirm"),
+        (confirm_alone, "confirm-by-acks"),
     ],
 )
 def test_what_nodes_do_wrong_is_in_their_own_words(

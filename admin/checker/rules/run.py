@@ -224,7 +224,7 @@ def build(manifest: Manifest, tables: Mapping[str, Iterable[Row]]) -> Run:
     for log in run.logs.values():
         log.sort()
     run.status = sorted((_status(row) for row in tables.get("status", ())), key=lambda s: s.sample)
-    run.events = sorted((_event(row) for row in tables.get("events", ())), key=lambda e: e.number)
+    run.events = sorted((event(row) for row in tables.get("events", ())), key=lambda e: e.number)
     run.digests = [
         Digest(
             number(row, "node"),
@@ -283,7 +283,8 @@ def _status(row: Mapping[str, object]) -> Status:
     )
 
 
-def _event(row: Mapping[str, object]) -> Event:
+def event(row: Mapping[str, object]) -> Event:
+    """As it is in the table."""
     return Event(
         node=number(row, "node"),
         generation=number(row, "generation"),

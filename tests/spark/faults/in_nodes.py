@@ -59,6 +59,42 @@ def acked_before_the_disk(case: Case) -> None:
     case.event("ack", num(row, "node"), index=num(row, "index") + 9, crc=77, **known)
 
 
+@plants("promise-kept")
+def voted_in_spite_of_a_promise(case: Case) -> None:
+    """A node votes for another one while what it promised to its leader runs"""
+    row = case.events("vote")[-1]
+    node, time = num(row, "node"), num(row, "time_mono")
+    leader = next(each for each in case.nodes if each not in {node, num(row, "peer")})
+    promised = {"peer": leader, "term": num(row, "term") - 1, "floor": time + 1_000_000}
+    events = case.tables["events"]
+    events.insert(events.index(row), {**row, "name": "promised", "crc": None, **promised})
+
+
+@plants("confirm-by-acks")
+def confirmed_by_acks_of_another_term(case: Case) -> None:
+    """A leader counts acks that were told in an older term"""
+    last = max(case.events("confirmed"), key=lambda row: num(row, "index"))
+    for row in case.events("ack"):
+        if row["term"] == last["term"] and num(row, "index") >= num(last, "index"):
+            row["term"] = num(row, "term") - 1
+
+
+@plants("reads-by-place")
+def read_from_another_log(case: Case) -> None:
+    """A read is served from a log that is long enough, and is not the leader's"""
+    last = max(case.events("confirmed"), key=lambda row: num(row, "index"))
+    node = next(each for each in case.nodes if each != last["node"])
+    index, term = num(last, "index"), num(last, "term") - 1
+    case.event("served", node, index=index, floor=index, term=term)
+
+
+@plants("same-directory")
+def opened_as_a_copy(case: Case) -> None:
+    """A node starts on a copy of its directory"""
+    case.event("opened", 1, index=11, peer=3, floor=5)
+    case.event("opened", 1, index=12, peer=3, floor=5)
+
+
 @plants("reads-fresh")
 def read_by_a_deposed_leader(case: Case) -> None:
     """A node serves a read from a state older than what was answered elsewhere"""
@@ -66,7 +102,7 @@ def read_by_a_deposed_leader(case: Case) -> None:
     case.event("served", 1, index=last - 1, floor=last)
 
 
-@plants("quorum-before-confirm")
+@plants("quorum-before-confirm", "confirm-by-acks")
 def acked_by_too_few(case: Case) -> None:
     """The last entry is confirmed, and was on one disk"""
     rows = case.events("confirmed")

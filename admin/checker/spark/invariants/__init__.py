@@ -23,6 +23,7 @@ from admin.checker.spark.invariants.meeting import meeting
 from admin.checker.spark.invariants.owned import receipts
 from admin.checker.spark.invariants.queries import told
 from admin.checker.spark.invariants.rest import leaders, pending
+from admin.checker.spark.invariants.steps import steps
 from admin.checker.spark.invariants.stored import stored
 from admin.checker.spark.invariants.stretches import stretches
 from admin.checker.spark.invariants.times import times
@@ -33,7 +34,17 @@ if TYPE_CHECKING:
 
     Frame = Callable[[Mapping[str, DataFrame]], DataFrame]
 
-WALKS: "tuple[Frame, ...]" = (disks, receipts, feeds, hidden, stretches, fresh, times, leaders)
+WALKS: "tuple[Frame, ...]" = (
+    disks,
+    receipts,
+    feeds,
+    hidden,
+    stretches,
+    fresh,
+    steps,
+    times,
+    leaders,
+)
 """Add yours here: what it returns is judged with everything else, in the same job."""
 
 REGISTRY: "tuple[Frame, ...]" = (

@@ -1,0 +1,191 @@
+"""A reference automaton for each rule that takes a history: fed all events of a run in order."""
+
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from typing import ClassVar
+
+from typing_extensions import override
+
+from admin.checker.rules.disks import Disks
+from admin.checker.rules.rule import Finding
+from admin.checker.rules.run import Event, Whose
+
+PROMISES, ACKED, PLACES, DIRECTORIES = (
+    "promise-kept",
+    "confirm-by-acks",
+    "reads-by-place",
+    "same-directory",
+)
+
+
+class Automaton(ABC):
+    """Knows the rule, and nothing of the code that should keep it."""
+
+    id: ClassVar[str]
+    names: ClassVar[frozenset[str]]
+
+    def __init__(self, quorum: int) -> None:
+        """`quorum`: what confirms an entry, at the least."""
+        self.quorum = quorum
+        self.found = Finding()
+
+    @abstractmethod
+    def take(self, each: Event) -> None:
+        """The next step of some node."""
+
+
+class Promises(Automaton):
+    """membership.md M11: no vote for anybody else while a promise runs.
+
+    It ends by its time or by the word of the leader (f, i), over restarts as well (c). A candidate
+    keeps its own (d): nobody leads while it runs. (Who is told to stand by an operator has its own
+    vote on its disk first, and asks its leader before anybody else.)
+    """
+
+    id = PROMISES
+    names = frozenset({"promised", "released", "vote", "leads"})
+
+    def __init__(self, quorum: int) -> None:
+        super().__init__(quorum)
+        self._given: dict[Whose, Event] = {}
+        self._released: dict[Whose, tuple[int | None, int]] = {}
+
+    @override
+    def take(self, each: Event) -> None:
+        """A promise, its end, or a vote."""
+        given = self._given.get(each.whose)
+        if each.name == "promised":
+            self.found.facts += 1
+            if self._released.get(each.whose) == (each.peer, each.term):
+                return  # said in the batch that heard the word; there is no lease in that term
+            if given is None or (given.floor or 0) < (each.floor or 0):
+                self._given[each.whose] = each
+            return
+        if each.name == "released":
+            self._given.pop(each.whose, None)
+            self._released[each.whose] = (each.peer, each.term)
+            return
+        if given is None or each.term <= given.term or each.peer == given.peer:
+            return
+        left = ((given.floor or 0) - each.time_mono) / 1e6
+        if left > 0:
+            does = "leads" if each.name == "leads" else f"voted for {each.peer} in"
+            message = (
+                f"node {each.node} {does} term {each.term}; what it promised to "
+                f"{given.peer} had {left:.0f} ms to run"
+            )
+            rows = (given.shows(), each.shows())
+            self.found.broken(PROMISES, message, rows, node=each.node, term=each.term)
+
+
+class Acked(Automaton):
+    """protocol.md 3.5 and 3.6: a leader confirms what a quorum acked to it, in its own term."""
+
+    id = ACKED
+    names = frozenset({"started", "durable", "cut", "leads", "ack", "confirmed"})
+
+    def __init__(self, quorum: int) -> None:
+        super().__init__(quorum)
+        self.found.lacks = "" if quorum else "the quorum is not known"
+        self._disks = Disks()
+        self._leads: dict[int, int] = {}
+        self._highest = 0
+        self._acks: dict[tuple[int, int], dict[int, Event]] = {}
+
+    @override
+    def take(self, each: Event) -> None:
+        """Somebody leads, acks or confirms."""
+        self._disks.take(each)
+        if each.name == "started":
+            self._leads.pop(each.node, None)
+        elif each.name == "leads":
+            self._leads[each.node] = each.term
+        elif each.name == "ack":
+            # Who acks to another one in a later term leads no more.
+            if each.term > self._leads.get(each.node, each.term):
+                del self._leads[each.node]
+            known = self._acks.setdefault((each.peer or 0, each.term), {})
+            if each.node not in known or known[each.node].index < each.index:
+                known[each.node] = each
+        elif each.name == "confirmed" and self.quorum:
+            self._confirmed(each, self._leads.get(each.node, 0))
+
+    def _confirmed(self, each: Event, term: int) -> None:
+        # What others confirmed before may be known by their word: who hears of another leader
+        # leads no more, and says so later. What predecessors confirmed its log may say.
+        first, self._highest = each.index > self._highest, max(self._highest, each.index)
+        if each.term != term or not first:
+            return
+        self.found.facts += 1
+        acks = self._acks.get((each.node, term), {})
+        have = {node for node, ack in acks.items() if ack.index >= each.index}
+        if self._disks.holds(each.node, each.index, each.crc):
+            have.add(each.node)
+        if len(have) < self.quorum:
+            message = (
+                f"node {each.node} confirmed {each.index} in term {term} with the acks of "
+                f"{sorted(have)}; the quorum is {self.quorum}"
+            )
+            rows = (each.shows(), *(ack.shows() for ack in acks.values()))
+            where = {"node": each.node, "index": each.index, "term": term}
+            self.found.broken(ACKED, message, rows, **where)
+
+
+class Places(Automaton):
+    """protocol.md 7: a read is served by a log that has the entry, not by one that is as long.
+
+    Terms never go down in a log. So one whose last visible entry is of an older term than what was
+    answered before does not have that, however long it is.
+    """
+
+    id = PLACES
+    names = frozenset({"confirmed", "served"})
+
+    def __init__(self, quorum: int) -> None:
+        super().__init__(quorum)
+        self._index, self._term = [0], [0]
+
+    @override
+    def take(self, each: Event) -> None:
+        """Something is confirmed, or shown: `term` of the last entry that is."""
+        if each.name == "confirmed":
+            if each.index > self._index[-1]:
+                self._index.append(each.index)
+                self._term.append(each.term)
+        elif each.floor is not None and each.term:
+            self.found.facts += 1
+            term = self._term[bisect_right(self._index, each.floor) - 1]
+            if each.term < term:
+                message = (
+                    f"node {each.node} served a read at {each.index} of term {each.term}, though "
+                    f"{each.floor} of term {term} had been answered before it was asked"
+                )
+                where = {"node": each.node, "index": each.number}
+                self.found.broken(PLACES, message, (each.shows(),), **where)
+
+
+class Directories(Automaton):
+    """membership.md M7 a, c: an instance is one directory, and a copy of it is another one."""
+
+    id = DIRECTORIES
+    names = frozenset({"opened"})
+
+    def __init__(self, quorum: int) -> None:
+        super().__init__(quorum)
+        self._opened: dict[tuple[int, int], Event] = {}
+
+    @override
+    def take(self, each: Event) -> None:
+        """`floor`: the instance; `peer` and `index`: device and inode."""
+        self.found.facts += 1
+        before = self._opened.setdefault((each.node, each.floor or 0), each)
+        if (before.peer, before.index) != (each.peer, each.index):
+            message = (
+                f"node {each.node} opened inode {each.index} of device {each.peer} as the instance "
+                f"that was inode {before.index} of device {before.peer}"
+            )
+            rows = (before.shows(), each.shows())
+            self.found.broken(DIRECTORIES, message, rows, node=each.node, index=each.number)
+
+
+AUTOMATA: tuple[type[Automaton], ...] = (Promises, Acked, Places, Directories)
