@@ -21,7 +21,9 @@ class Link:
     """`inflight`: asks by id, in the order in which they were sent. `out`: bytes to be sent.
 
     `probed_at`: when the node was last asked whether it is there and leads. `vouched_at`: when it
-    last said so. `deposed`: the last it said was that it does not lead.
+    last said so. `deposed`: the last it said was that it does not lead. `word_by`: a node that says
+    nothing at all until then is not there; infinity when it owes nothing. Asks whose callers went
+    away count too, or calls that end sooner than our patience would never end a dead connection.
     """
 
     def __init__(self, id: int, address: str, hello: Hello, *, until: float) -> None:
@@ -33,6 +35,7 @@ class Link:
         self.out: list[bytes] = []
         self.probed_at = self.vouched_at = 0.0
         self.deposed = False
+        self.word_by = float("inf")
         self._dialer = Dialer(hello)
         self._frames = Frames(limits.HANDSHAKE_BYTES_MAX)
 

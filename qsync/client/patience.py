@@ -1,11 +1,17 @@
 """How long a client waits for a node that is connected, and when it asks whether it still leads."""
 
+from collections.abc import Iterable
 from typing import Final
 
+from qsync.client.asks import Ask
 from qsync.client.link import Link, Phase
 
 PROBE_S: Final = 0.5
 """So long before its patience ends, a client asks the node whether it is there and leads."""
+SILENCE_S: Final = 3.0
+"""A node that was asked and says nothing at all for so long is not there any more, or its packets
+vanish: the connection is dialled anew, also when there is nobody else to ask."""
+SILENT: Final = "silent: it was asked, and said nothing at all"
 FAR: Final = float("inf")
 
 
@@ -24,8 +30,13 @@ def patient_until(link: Link, *, alone: bool) -> float:
     return min(times, default=FAR)
 
 
-def probe_at(link: Link, *, alone: bool) -> float:
-    """When to ask it."""
+def word_by(asks: Iterable[Ask], now: float) -> float:
+    """When silence proves that the connection is dead on which these are asked from now on."""
+    return min((now + max(SILENCE_S, ask.patience) for ask in asks), default=FAR)
+
+
+def probe_at(link: Link, until: float) -> float:
+    """When to ask it, if our patience lasts `until`."""
     if link.phase is not Phase.READY:
         return FAR
-    return max(patient_until(link, alone=alone), link.probed_at + 2 * PROBE_S) - PROBE_S
+    return max(until, link.probed_at + 2 * PROBE_S) - PROBE_S

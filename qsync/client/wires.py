@@ -104,9 +104,14 @@ class Wires:
         """Send an ask."""
         ask.sent_at = now
         link.inflight[ask.id] = ask
+        link.word_by = min(link.word_by, patience.word_by((ask,), now))
         link.out.append(ask.frame)
         if len(link.inflight) == 1:
             self.soon(now + ask.patience - patience.PROBE_S)
+
+    def heard(self, link: Link, now: float) -> None:
+        """Something came."""
+        link.word_by = patience.word_by(link.inflight.values(), now)
 
     def steer(self, link: Link, error: QsyncError, now: float) -> None:
         """Home said "not now" or "not me": stay and wait, follow the hint, or try the next."""
@@ -176,19 +181,29 @@ class Wires:
 
     def overdue(self, now: float) -> Iterator[tuple[Link, str]]:
         """Connections that took too long, and why."""
-        alone = not self.route.alternatives
         for link in self.links():
             if link.phase is not Phase.READY and now >= link.until:
                 limit = self.route.patience(link.address)
                 yield link, f"silent: {link.phase.value} took more than {limit:g} s"
-            elif now >= patience.patient_until(link, alone=alone):
+            elif now >= self._silent_at(link):
+                yield link, patience.SILENT
+            elif now >= self._patient_until(link):
                 yield link, f"no answer within {ANSWER_PATIENCE_S:g} s"
+
+    def _patient_until(self, link: Link) -> float:
+        until = patience.patient_until(link, alone=not self.route.alternatives)
+        return min(until, self._silent_at(link))
+
+    def _silent_at(self, link: Link) -> float:
+        """Who asks one node only does not probe it, and waits for what takes long."""
+        return FAR if self.direct else link.word_by
 
     def doubted(self, now: float) -> list[Link]:
         """Connections on which an answer takes long: is the node there, does it lead?"""
-        alone = not self.route.alternatives
         found = [
-            link for link in self._links.values() if now >= patience.probe_at(link, alone=alone)
+            link
+            for link in self._links.values()
+            if now >= patience.probe_at(link, self._patient_until(link))
         ]
         for link in found:
             link.probed_at = now
@@ -210,11 +225,11 @@ class Wires:
 
     def times(self, now: float) -> Iterator[float]:
         """When something of ours becomes due."""
-        alone = not self.route.alternatives
         for link in self._links.values():
             if link.phase is Phase.READY:
-                yield patience.patient_until(link, alone=alone)
-                yield patience.probe_at(link, alone=alone)
+                until = self._patient_until(link)
+                yield until
+                yield patience.probe_at(link, until)
             else:
                 yield link.until
         if self.pace.resume_at > now:

@@ -28,6 +28,9 @@ BUDGETS = {
     "retry_renumbered": 10,
 }
 
+# A client's connection was half open from the beginning, and it asked nobody else for ever.
+ONCE_FAILED = (5082,)
+
 
 def plan(seed: int, events: int = SHORT_EVENTS) -> Plan:
     return Plan(seed=seed, events=events, kernel=True)
@@ -39,6 +42,12 @@ def test_shipped_nodes_and_clients_keep_their_promises_under_every_strike(first:
     broken = [each.describe() for each in found if each.conclusion is Conclusion.BROKEN]
     assert not broken, "\n".join(broken)
     assert sum(each.report.acked for each in found) > 0
+
+
+@pytest.mark.parametrize("seed", ONCE_FAILED)
+def test_a_seed_that_once_failed_holds(seed: int) -> None:
+    found = judge(Plan(seed=seed, kernel=True))
+    assert found.finding is None, found.describe()
 
 
 def test_the_same_seed_gives_the_same_run() -> None:
