@@ -93,8 +93,9 @@ async def retry(shell: Shell, rest: str) -> None:
 
 
 async def resolve(shell: Shell, rest: str) -> None:
-    """Ask what became of the last unknown write, or of a token's, without doing it.
+    """Ask what became of an unknown write, without doing it.
 
+    Of the last one, or of a token's.
     If nobody has done it, it is given up: no attempt that is still on its way can do it any more.
     """
     await _outcome(shell, rest, again=False)
