@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _FRESH: Final = frozenset({Consistency.LINEARIZABLE, Consistency.LEASE})
 """Reads that promise to show what was answered before."""
+_ENDS_PROMISES: Final = frozenset({AskVote, CampaignNow, Resigned, Vote})
+"""Messages that may: few, so that the others cost no look."""
 
 
 class Events:
@@ -78,13 +80,14 @@ class Events:
         """The same step, that notes when reads were asked, and what ends promises."""
 
         def noted(event: Input) -> None:
-            if isinstance(event, ReadAsked):
+            if isinstance(event, Received):
+                if type(event.message) in _ENDS_PROMISES and not self.file.stopped:
+                    self._heard(event.peer, event.message)
+            elif isinstance(event, ReadAsked):
                 if event.consistency in _FRESH and not self.file.stopped:
                     self._asked[event.ticket] = self._began
             elif isinstance(event, Forgotten):
                 self._asked.pop(event.ticket, None)
-            elif isinstance(event, Received) and not self.file.stopped:
-                self._heard(event.peer, event.message)
             step(event)
 
         return noted
