@@ -138,7 +138,7 @@ class Core:
                 ask = link.inflight.pop(number, None)
                 if ask is not None and not ask.settled:
                     self._answered(link, ask, answer, now)
-            self.wires.heard(link, now)
+            link.word_by = patience.word_by(link.inflight.values(), now)
         except QsyncError as error:
             self._broken(link, error, now)
         if link is not self.wires.home and not link.inflight and link.phase is Phase.READY:
@@ -332,17 +332,13 @@ class Core:
             self._settle(ask, now, error)
         if late:
             self._waiting.prune()
-            if wires.direct:
-                self._leave_silent(now)
+        # A node that was asked alone let an answer be late: is it because it says nothing?
+        for link in wires.links() if late and wires.direct else ():
+            if now >= link.word_by:
+                self._lose(link, patience.SILENT, now)
         deadlines = min((ask.deadline for ask in self._asks.values()), default=FAR)
         wires.check_at = min(wires.times(now), default=FAR)
         wires.soon(deadlines)
-
-    def _leave_silent(self, now: float) -> None:
-        """A node that was asked alone let an answer be late: is it because it says nothing?"""
-        for link in self.wires.links():
-            if now >= link.word_by:
-                self._lose(link, patience.SILENT, now)
 
 
 def _flag(ask: Ask) -> None:

@@ -15,19 +15,20 @@ SILENT: Final = "silent: it was asked, and said nothing at all"
 FAR: Final = float("inf")
 
 
-def patient_until(link: Link, *, alone: bool) -> float:
+def patient_until(link: Link, *, alone: bool, direct: bool) -> float:
     """Not to leave a slow node: under load, everything would be sent once more elsewhere.
 
-    `alone`: there is nobody else to ask.
+    `alone`: there is nobody else to ask. `direct`: whoever asks one node does not probe it, and
+    waits for what takes long.
     """
     if alone:
-        return FAR
+        return FAR if direct else link.word_by
     times = [
         ask.patience
         + (ask.sent_at if link.deposed and ask.wants_leader else max(ask.sent_at, link.vouched_at))
         for ask in link.inflight.values()
     ]
-    return min(times, default=FAR)
+    return min(min(times, default=FAR), link.word_by)
 
 
 def word_by(asks: Iterable[Ask], now: float) -> float:

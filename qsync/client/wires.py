@@ -109,10 +109,6 @@ class Wires:
         if len(link.inflight) == 1:
             self.soon(now + ask.patience - patience.PROBE_S)
 
-    def heard(self, link: Link, now: float) -> None:
-        """Something came."""
-        link.word_by = patience.word_by(link.inflight.values(), now)
-
     def steer(self, link: Link, error: QsyncError, now: float) -> None:
         """Home said "not now" or "not me": stay and wait, follow the hint, or try the next."""
         if link is not self.home:
@@ -185,18 +181,13 @@ class Wires:
             if link.phase is not Phase.READY and now >= link.until:
                 limit = self.route.patience(link.address)
                 yield link, f"silent: {link.phase.value} took more than {limit:g} s"
-            elif now >= self._silent_at(link):
-                yield link, patience.SILENT
             elif now >= self._patient_until(link):
-                yield link, f"no answer within {ANSWER_PATIENCE_S:g} s"
+                dead = now >= link.word_by
+                yield link, patience.SILENT if dead else f"no answer within {ANSWER_PATIENCE_S:g} s"
 
     def _patient_until(self, link: Link) -> float:
-        until = patience.patient_until(link, alone=not self.route.alternatives)
-        return min(until, self._silent_at(link))
-
-    def _silent_at(self, link: Link) -> float:
-        """Who asks one node only does not probe it, and waits for what takes long."""
-        return FAR if self.direct else link.word_by
+        alone = not self.route.alternatives
+        return patience.patient_until(link, alone=alone, direct=self.direct)
 
     def doubted(self, now: float) -> list[Link]:
         """Connections on which an answer takes long: is the node there, does it lead?"""

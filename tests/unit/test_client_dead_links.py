@@ -1,0 +1,57 @@
+"""A connection on which nothing comes is left, whoever still waits for an answer on it."""
+
+from qsync.client import patience
+from tests.unit.test_client_core import Stage, error_of, write_of
+
+
+def test_a_dead_connection_is_left_though_every_call_on_it_ends_sooner() -> None:
+    """Its packets vanish, and nobody says so; there is no other node to ask."""
+    for alone in (True, False):
+        stage = Stage("a:1") if alone else Stage("a:1", "b:1")
+        link = stage.opened()
+        for _ in range(20):
+            ask = stage.get(timeout=0.25)
+            stage.pass_time(0.3)
+            assert error_of(ask).code in {"UNANSWERED", "UNAVAILABLE"}
+            if link not in stage.open:
+                break
+        assert link not in stage.open
+        again = stage.get(timeout=60.0)
+        stage.pass_time(1.0)
+        home = stage.accept(stage.dialled[-1])
+        assert stage.heard(home)
+        assert not again.settled
+
+
+def test_a_dead_connection_is_left_though_there_is_always_a_fresh_call_on_it() -> None:
+    stage = Stage("a:1", "b:1")
+    link = stage.opened()
+    for _ in range(16):
+        stage.get(timeout=0.5)
+        stage.pass_time(0.25)
+    assert link not in stage.open
+
+
+def test_the_only_node_is_not_left_while_it_says_that_it_is_there() -> None:
+    stage = Stage("a:1")
+    link = stage.opened()
+    ask = stage.put(timeout=60.0)
+    write = write_of(stage.heard(link))
+    for _ in range(10):
+        stage.pass_time(patience.SILENCE_S - 0.2)
+        stage.status(link, {"leader": 0})
+    assert link in stage.open
+    stage.commit(link, write)
+    assert ask.error is None
+
+
+def test_a_direct_client_leaves_a_dead_connection_when_an_answer_is_late() -> None:
+    stage = Stage("a:1", direct=True)
+    ask = stage.get(timeout=8.0)
+    link = stage.accept("a:1")
+    stage.heard(link)
+    stage.pass_time(7.0)
+    assert link in stage.open
+    stage.pass_time(2.0)
+    assert ask.settled
+    assert link not in stage.open
