@@ -173,11 +173,15 @@ def decode(batch: bytes, *, previous: int | None = None) -> list[Entry]:
     return entries
 
 
-def headers(batch: bytes) -> Iterator[tuple[int, ...]]:
-    """Unverified headers: `(index, term, origin, lsn, kind, flags, length, time, crc)`."""
+Header = tuple[int, int, int, int, int, int, int, float, int]
+"""`(index, term, origin, lsn, kind, flags, length, time, crc)`, as it is stored."""
+
+
+def headers(batch: bytes) -> Iterator[Header]:
+    """Unverified headers."""
     at, end = 0, len(batch)
     while at + HEADER_SIZE <= end:
-        header = HEADER.unpack_from(batch, at)
+        header: Header = HEADER.unpack_from(batch, at)
         yield header
         at += HEADER_SIZE + header[6]
 

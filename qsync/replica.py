@@ -26,7 +26,7 @@ from qsync.data.fold import Fold
 from qsync.data.overlay import Backing
 from qsync.data.request import Known, Limits, Once, Request
 from qsync.data.state import State
-from qsync.record import Entry, Lsn
+from qsync.record import Entry, Header, Lsn
 from qsync.replaying import Lost, follow, next_stop, replay
 
 
@@ -54,7 +54,7 @@ class Replica:
         *,
         ballot: Ballot,
         confirmed: Index,
-        headers: Iterable[tuple[int, ...]],
+        headers: Iterable[Header],
         tail: Callable[[Index, Index], list[Entry]],
         backing: Backing,
         folded: Index,

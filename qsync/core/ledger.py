@@ -16,7 +16,7 @@ from qsync.core.ready import (
     Note,
 )
 from qsync.core.recent import Recent
-from qsync.record import CONFIG, HEADER_SIZE, Entry, Kind, make, read_ref
+from qsync.record import CONFIG, HEADER_SIZE, Entry, Header, Kind, make, read_ref
 
 Tail = Callable[[Index, Index], list[Entry]]
 """Reads entries `first .. last` back from where they are durable."""
@@ -48,7 +48,7 @@ class Ledger:
         self._tail = tail
         self.flight = Flight()
 
-    def recover(self, headers: Iterable[tuple[int, ...]]) -> None:
+    def recover(self, headers: Iterable[Header]) -> None:
         """Fill from the headers of a durable log, oldest first; what is undecided is replayed."""
         log, limbo = self.log, self.limbo
         for index, term, origin, lsn, kind, flags, length, _time, crc in headers:

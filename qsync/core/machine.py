@@ -28,7 +28,7 @@ from qsync.core.reads import ReplicaReads
 from qsync.core.ready import Note, Ready, Ticket, Timer, TimerKind
 from qsync.core.waiters import Waiter, Waiters, behind_what
 from qsync.core.writable import Reason
-from qsync.record import Entry
+from qsync.record import Entry, Header
 
 
 class Machine:
@@ -44,7 +44,7 @@ class Machine:
         *,
         ballot: Ballot,
         confirmed: Index,
-        headers: Iterable[tuple[int, ...]],
+        headers: Iterable[Header],
         tail: Tail,
         founding: Configuration | None,
         codec: Codec,

@@ -13,7 +13,7 @@ from election.messages import Ballot, Index
 from qsync import record
 from qsync.core.ready import Write
 from qsync.errors import Damaged, DirectoryGone
-from qsync.record import CHAIN_SEED, Crc, Entry
+from qsync.record import CHAIN_SEED, Crc, Entry, Header
 from qsync.store import archive, chain, faults, meta, recovery
 from qsync.store.contract import NO_BALLOT, Batch, Identity, Recovered, Tail
 from qsync.store.environment import (
@@ -141,7 +141,7 @@ class LmdbLog:
         self._numbers.add(numbers)
         self.last, self._crc, self._ballot = last, crc, write.ballot
 
-    def headers(self) -> Iterator[tuple[int, ...]]:
+    def headers(self) -> Iterator[Header]:
         """Every header in order, up to `last`."""
         for _, batch in self._rows():
             for header in record.headers(batch):

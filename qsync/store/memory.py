@@ -9,7 +9,7 @@ from election.messages import Index, Replica
 from qsync import record
 from qsync.core.ready import Write
 from qsync.errors import Damaged, Rebuilding, StoreError
-from qsync.record import CHAIN_SEED, Entry
+from qsync.record import CHAIN_SEED, Entry, Header
 from qsync.store import chain, longkeys, meta, recovery, seals
 from qsync.store.contract import NO_BALLOT, Batch, Fold, Identity, Recovered, Tail
 from qsync.store.digest import digest
@@ -76,7 +76,7 @@ class MemoryLog:
         """The write that is not durable yet."""
         return self._flight
 
-    def headers(self) -> Iterator[tuple[int, ...]]:
+    def headers(self) -> Iterator[Header]:
         """Every header in order."""
         for _, batch in list(self._rows):
             yield from record.headers(batch)

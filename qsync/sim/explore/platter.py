@@ -7,7 +7,7 @@ from election.messages import Index, Replica
 from qsync.core.configuration import Configuration, all_of
 from qsync.core.messages import Message
 from qsync.core.ready import Write
-from qsync.record import ONE_INSTANCE, Entry, Instance
+from qsync.record import ONE_INSTANCE, Entry, Header, Instance
 from qsync.sim import properties
 from qsync.store.contract import NO_BALLOT
 from qsync.store.memory import MemorySpaces
@@ -35,7 +35,7 @@ class Platter:
         """The durable entries `first .. last`."""
         return self.entries[first - 1 : last]
 
-    def headers(self) -> list[tuple[int, ...]]:
+    def headers(self) -> list[Header]:
         """As a log gives them at start."""
         return [
             (e.index, e.term, e.origin, e.lsn, e.kind, e.flags, len(e.body), 0, e.crc)
