@@ -81,7 +81,6 @@ def hello(**changes: object) -> list[object]:
         "instance": None,
         "replica": 0,
         "name": "",
-        "empty": False,
         "epoch": 0,
         "user": None,
     }
