@@ -39,7 +39,8 @@ class Operation:
     `begun` and `ended` are places in one order of events; `ended` is None when nobody knows
     whether it took effect: it may do so at any time after `begun`, or never. `value` is what
     was asked for, for a read what was answered. `index` is a place in the log: of a write its
-    receipt, of a read the state that it showed. `floor` is the receipt that a read was given.
+    receipt, of a read the state that it showed. `term` is that of the
+    entry there, if it is known. `floor` is the receipt that a read was given.
     """
 
     number: int
@@ -53,6 +54,7 @@ class Operation:
     session: object = None
     seq: int | None = None
     index: int | None = None
+    term: int | None = None
     floor: int | None = None
 
     @property

@@ -35,13 +35,16 @@ def check_read_your_writes(operations: Iterable[Operation]) -> Verdict:
     """
     known = happened(operations)
     dates = _dates(known)
-    places = _places(dates)
+    places = _places(dates, known)
     facts, violations = 0, []
     for each in known:
         if each.f not in _READS or each.floor is None:
             continue
         written = places.get(freeze(each.key), ())
-        newest = max((place for place in written if place <= each.floor), default=0)
+        # What a later term wrote is not in the log that was shown: an entry whose receipt it is
+        # may have been cut, and another one may stand at its index (protocol.md section 7).
+        shown_in = math.inf if each.term is None else each.term
+        newest = max((i for i, term in written if i <= each.floor and term <= shown_in), default=0)
         shown = [
             ("said that it showed", each.index, each.floor),
             ("showed a value of", _date(each, dates), newest),
@@ -150,11 +153,18 @@ def _dates(operations: Sequence[Operation]) -> dict[tuple[Frozen, Frozen], int]:
     return dates
 
 
-def _places(dates: dict[tuple[Frozen, Frozen], int]) -> dict[Frozen, list[int]]:
-    """Where something was written to each key."""
-    places: dict[Frozen, list[int]] = {}
-    for (key, _), place in dates.items():
-        places.setdefault(key, []).append(place)
+def _places(
+    dates: dict[tuple[Frozen, Frozen], int], operations: Sequence[Operation]
+) -> dict[Frozen, list[tuple[int, int]]]:
+    """Where something was written to each key: index and term, 0 where that is not known."""
+    terms = {
+        (freeze(each.key), written[0]): each.term or 0
+        for each in operations
+        if (written := _written(each)) is not None
+    }
+    places: dict[Frozen, list[tuple[int, int]]] = {}
+    for name, index in dates.items():
+        places.setdefault(name[0], []).append((index, terms[name]))
     return places
 
 

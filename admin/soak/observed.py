@@ -56,6 +56,7 @@ def _observed(begun: Line, ended: Line | None) -> list[Observed]:
         session=told.session or None,
         seq=told.seq or None,
         index=told.at,
+        term=told.term,
         floor=told.floor or None,
     )
     one = Observed(operation=operation, space=begun.space, consistency=told.consistency)

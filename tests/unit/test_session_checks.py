@@ -54,6 +54,16 @@ def test_a_receipt_of_another_key_asks_for_nothing_newer_than_there_is() -> None
     assert check_read_your_writes([here, there, since, read]).result is Result.FAIL
 
 
+def test_what_a_later_term_wrote_at_the_index_of_a_receipt_is_not_asked_for() -> None:
+    """The receipt was of an asynchronous entry, which is cut later: its place is taken again."""
+    old = replace(op(0, "write", "a", at=5), term=1)
+    taken = replace(op(1, "write", "b", at=7), term=3)
+    shown = replace(op(2, "read", "a", at=7), floor=7, term=2)
+    assert check_read_your_writes([old, taken, shown]).result is Result.PASS
+    assert check_read_your_writes([old, taken, replace(shown, term=3)]).result is Result.FAIL
+    assert check_read_your_writes([old, replace(taken, term=2), shown]).result is Result.FAIL
+
+
 def test_reads_without_receipts_were_promised_nothing() -> None:
     steps = [op(0, "write", "a", at=5), op(1, "read", "z")]
     assert check_read_your_writes(steps).result is Result.SKIPPED
