@@ -1,8 +1,6 @@
 """Clients with sessions: one operation after another, each until its fate is known."""
 
-from collections import Counter
-from collections.abc import Callable
-from functools import partial
+from typing_extensions import override
 
 from election.messages import Position
 from qsync.data.sessions import born
@@ -11,67 +9,33 @@ from qsync.sim.calls import Done
 from qsync.sim.courier import Courier, Streets
 from qsync.sim.history import History
 from qsync.sim.operations import Operation, Steps, Told
-from qsync.sim.repertoire import Begun, Mind
+from qsync.sim.repertoire import Mind
+from qsync.sim.scripted import Scripted
 from qsync.sim.session import Session
-from qsync.sim.spaces import COUNTERS, LISTS, NOTES, REGISTERS
 
-LAST_LOOKS = (REGISTERS, LISTS, COUNTERS, NOTES)
 _PROCESSES = 1000
 """A process of a history ends with an unknown outcome; the client goes on under this much more."""
 
 
-class Client:
+class Client(Scripted):
     """One client. `counts` has its operations by name and how they ended, or that they began.
 
     It shares its session with others, as the threads of one program do.
     """
 
     def __init__(self, mind: Mind, session: Session, streets: Streets, history: History) -> None:
-        self.counts = Counter[str]()
-        self.stopping = False
-        self.script: list[Callable[[], Begun]] = []
-        self.done: Callable[[], None] | None = None
-        self._mind = mind
+        super().__init__(mind)
         self._courier = Courier(mind.number, session, streets, mind.dice)
         self._clockwork = streets.clockwork
         self._history = history
         self._process = mind.number
-        self._now: Operation | None = None
         self._seed = b""
         self._scripted = False
 
-    @property
-    def idle(self) -> bool:
-        """Nothing is open, and nothing more is planned."""
-        return self._now is None and self.stopping and not self.script
-
-    @property
-    def busy_with(self) -> str:
-        """For people."""
-        operation = self._now
-        return f"client {self._mind.number}: {operation.name} {operation.key}" if operation else ""
-
-    def start(self) -> None:
-        """Open the session, then go on."""
-        if not self.stopping:
-            self._next()
-
-    def finish(self) -> None:
-        """The last thing: look at everything once more, shared among all clients, then rest."""
-        if self.stopping:
-            return
-        self.stopping = True
-        self.done = None
-        load = self._mind.load
-        looks = [partial(repertoire.last_audit, load.keys)]
-        for space in LAST_LOOKS:
-            looks += [partial(repertoire.last_look, space, key) for key in range(load.keys)]
-        self.script += looks[self._mind.number - 1 :: load.clients]
-        self._next()
-
     # -- one operation after another
 
-    def _next(self) -> None:
+    @override
+    def _go_on(self) -> None:
         if self._now is not None:
             return
         session = self._courier.session
@@ -118,4 +82,4 @@ class Client:
             self.script.pop(0)  # what has to be done is asked for until it succeeds
         if told.type == "info":
             self._process += _PROCESSES
-        self._clockwork.after(self._mind.dice.about(self._mind.load.think), self._next)
+        self._clockwork.after(self._mind.dice.about(self._mind.load.think), self._go_on)

@@ -4,13 +4,13 @@ What a hand wants is drawn by the repertoire of all simulated clients; how it is
 redirected and concluded is the business of `qsync.client`.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import cbor2
+from typing_extensions import override
 
 from election.messages import Index, Position, Replica, Term
 from qsync.client import targets
@@ -21,7 +21,7 @@ from qsync.client.pump import Pump
 from qsync.core.inputs import Consistency
 from qsync.core.ready import Verdict
 from qsync.errors import Outcome, QsyncError
-from qsync.sim import repertoire, transactions
+from qsync.sim import transactions
 from qsync.sim.calls import Done, Refused, Seen
 from qsync.sim.canon import Violation
 from qsync.sim.history import History
@@ -32,8 +32,8 @@ from qsync.sim.kernel.process import Process
 from qsync.sim.kernel.streams import FAMILY, Socket
 from qsync.sim.operations import Operation, Read, Steps, Told, Write
 from qsync.sim.promises import Promises
-from qsync.sim.repertoire import Begun, Mind
-from qsync.sim.spaces import COUNTERS, LISTS, NOTES, REGISTERS
+from qsync.sim.repertoire import Mind
+from qsync.sim.scripted import Scripted
 from qsync.sim.transactions import ReadSet
 from qsync.wire import replies
 from qsync.wire.verbs import Get, Level, Request, WriteFlags
@@ -42,7 +42,6 @@ from qsync.wire.verbs import Write as WriteRequest
 if TYPE_CHECKING:
     from qsync.sim.dice import Dice
 
-LAST_LOOKS: Final = (REGISTERS, LISTS, COUNTERS, NOTES)
 RESOLVES: Final = 0.5
 """How often a program asks once more what became of a write that is unknown."""
 _PROCESSES: Final = 1000
@@ -144,51 +143,23 @@ class Program:
             await Wait(done=partial(getattr, ask, "settled"))
 
 
-class Hand:
+class Hand(Scripted):
     """One thing after another. `counts`: its operations by name and how they ended."""
 
     def __init__(self, mind: Mind, program: Program) -> None:
-        self.counts = Counter[str]()
-        self.stopping = False
-        self.script: list[Callable[[], Begun]] = []
-        self.done: Callable[[], None] | None = None
-        self._mind = mind
+        super().__init__(mind)
         self.program = program
         self._history = program.around.history
         self._number = mind.number
-        self._now: Operation | None = None
         self._receipt = (Term(0), Index(0))
         self._floor = Position(Term(0), Index(0))
         self._running = False
 
-    @property
-    def idle(self) -> bool:
-        """Nothing is open, and nothing more is planned."""
-        return self._now is None and self.stopping and not self.script
-
-    @property
-    def busy_with(self) -> str:
-        """For people."""
-        operation = self._now
-        return f"client {self._mind.number}: {operation.name} {operation.key}" if operation else ""
-
-    def start(self) -> None:
-        """From now on."""
+    @override
+    def _go_on(self) -> None:
         if not self._running:
             self._running = True
             self.program.process.spawn(self._run)
-
-    def finish(self) -> None:
-        """The last thing: look at everything once more, shared among all hands, then rest."""
-        if self.stopping:
-            return
-        self.stopping, self.done = True, None
-        load = self._mind.load
-        looks = [partial(repertoire.last_audit, load.keys)]
-        for space in LAST_LOOKS:
-            looks += [partial(repertoire.last_look, space, key) for key in range(load.keys)]
-        self.script += looks[self._mind.number - 1 :: load.clients]
-        self.start()
 
     async def _run(self) -> None:
         while self.script or not self.stopping:

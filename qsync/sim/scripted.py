@@ -1,0 +1,60 @@
+"""What simulated clients have in common: a script, what they draw, a last look at everything."""
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from qsync.sim import repertoire
+from qsync.sim.operations import Operation
+from qsync.sim.repertoire import Begun, Mind
+from qsync.sim.spaces import COUNTERS, LISTS, NOTES, REGISTERS
+
+LAST_LOOKS: Final = (REGISTERS, LISTS, COUNTERS, NOTES)
+
+
+class Scripted:
+    """One thing after another. `counts`: its operations by name, begun and how they ended.
+
+    `done` is called once when the script is at its end.
+    """
+
+    def __init__(self, mind: Mind) -> None:
+        self.counts = Counter[str]()
+        self.stopping = False
+        self.script: list[Callable[[], Begun]] = []
+        self.done: Callable[[], None] | None = None
+        self._mind = mind
+        self._now: Operation | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is open, and nothing more is planned."""
+        return self._now is None and self.stopping and not self.script
+
+    @property
+    def busy_with(self) -> str:
+        """For people."""
+        operation = self._now
+        return f"client {self._mind.number}: {operation.name} {operation.key}" if operation else ""
+
+    def start(self) -> None:
+        """From now on."""
+        if not self.stopping:
+            self._go_on()
+
+    def finish(self) -> None:
+        """The last thing: look at everything once more, shared among all clients, then rest."""
+        if self.stopping:
+            return
+        self.stopping, self.done = True, None
+        load = self._mind.load
+        looks = [partial(repertoire.last_audit, load.keys)]
+        for space in LAST_LOOKS:
+            looks += [partial(repertoire.last_look, space, key) for key in range(load.keys)]
+        self.script += looks[self._mind.number - 1 :: load.clients]
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """There is something to do."""
+        raise NotImplementedError
