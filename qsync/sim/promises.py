@@ -84,7 +84,7 @@ class Promises:
         if place.sync:
             self._committed_for_good(me, index, term)
         if seq:
-            self._receipt((session, seq), (index, term), sync=place.sync)
+            self._receipt((session, seq), (index, term))
 
     def _committed_for_good(self, me: Replica, index: Index, term: Term) -> None:
         canon = self._canon
@@ -99,10 +99,14 @@ class Promises:
         self._rise(Position(term, index))
         self._acked_in_term[term] = max(self._acked_in_term.get(term, 0), index)
 
-    def _receipt(self, request: tuple[bytes, int], receipt: tuple[int, int], *, sync: bool) -> None:
+    def _receipt(self, request: tuple[bytes, int], receipt: tuple[int, int]) -> None:
+        """Only an asynchronous write can be lost and get a second receipt.
+
+        The second may be of a synchronous entry: a retry that is refused is recorded as one.
+        """
         before = self._receipts.get(request)
         if before is not None and before != receipt:
-            if sync:
+            if self._books.places[before].sync:
                 raise Violation(9, f"request {request[1]} has receipts {before} and {receipt}")
             self.lost += 1
         self._receipts[request] = receipt

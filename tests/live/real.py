@@ -25,6 +25,7 @@ def running(directory: Path, *, nodes: int, **options: str) -> Iterator[lab.Lab]
         with qsync.connect(found.addresses, timeout=20) as db:
             db.schema.create_space("things", is_sync=True, format=FORMAT)
         until(lambda: healthy(found), "all nodes have joined")
+        until(lambda: caught_up(found), "all nodes have confirmed the same")
         yield found
     finally:
         found.stop_all()
@@ -33,6 +34,12 @@ def running(directory: Path, *, nodes: int, **options: str) -> Iterator[lab.Lab]
 def healthy(found: lab.Lab) -> bool:
     """All nodes are in touch with a leader that takes writes."""
     return cluster.judge(cluster.survey(found.addresses)).health is cluster.Health.HEALTHY
+
+
+def caught_up(found: lab.Lab) -> bool:
+    """Every node has confirmed, on its disk, what the others have; asked while nobody writes."""
+    confirmed = {each.confirmed for each in cluster.survey(found.addresses).samples}
+    return len(confirmed) == 1 and confirmed != {0}
 
 
 def put(found: lab.Lab, row: list[object]) -> None:
