@@ -25,6 +25,7 @@ class Given(TypedDict):
     clients: int | None
     keys: int | None
     without: str
+    only: str
     strikes: str | None
     mutant: str | None
     kernel: bool
@@ -53,6 +54,8 @@ def lists(given: Given) -> bool:
 
     if given["mutant"] == "list":
         names: tuple[str, ...] = tuple(run.mutant_names(kernel=given["kernel"]))
+    elif given["only"] == "list":
+        names = (*swarm.NAMES, *_strikes_of(given))
     elif given["without"] == "list":
         names = (*swarm.EVERYTHING, *_strikes_of(given))
     else:
@@ -67,12 +70,16 @@ def plan_of(given: Given) -> "Plan":
     from qsync.sim import run, swarm  # noqa: PLC0415 - imports the whole database
     from qsync.sim.plan import EVENTS, Plan  # noqa: PLC0415 - the same
 
-    mutant, without = given["mutant"], _names(given["without"])
+    mutant = given["mutant"]
+    without, only = _names(given["without"]), _names(given["only"])
     if mutant is not None and mutant not in run.mutant_names(kernel=given["kernel"]):
         raise click.UsageError(f"there is no mutant {mutant!r}; `qsync sim --mutant list`")
     for name in without:
         if name not in {*swarm.EVERYTHING, *_strikes_of(given)}:
             raise click.UsageError(f"there is no {name!r}; `qsync sim --without list`")
+    for name in only:
+        if name not in {*swarm.NAMES, *_strikes_of(given)}:
+            raise click.UsageError(f"there is no trouble {name!r}; `qsync sim --only list`")
     return Plan(
         seed=0,
         nodes=given["nodes"],
@@ -80,6 +87,7 @@ def plan_of(given: Given) -> "Plan":
         clients=given["clients"],
         keys=given["keys"],
         without=without,
+        only=only,
         strikes=_strikes(given["strikes"]),
         mutant=mutant,
         kernel=given["kernel"],
@@ -143,6 +151,12 @@ _OPTIONS = (
         default="",
         metavar="NAMES",
         help="Troubles, flaws, operations left out: a comma list; `list` names them.",
+    ),
+    click.option(
+        "--only",
+        default="",
+        metavar="NAMES",
+        help="Only these kinds of trouble happen: a comma list; `list` names them.",
     ),
     click.option("--strikes", metavar="NUMBERS", help="Only these strikes happen, or `none`."),
     click.option(

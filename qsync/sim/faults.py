@@ -46,6 +46,8 @@ class Faults:
                 node.resume()
 
     def _later(self, share: float = 1.0) -> None:
+        if not self._scene.swarm.nemesis.kinds:
+            return  # this run knows none of what it was asked for
         self._strikes += 1
         pause = self._dice.about(self._scene.swarm.nemesis.interval) * share
         kind = self._dice.choice(self._scene.swarm.nemesis.kinds)

@@ -11,6 +11,7 @@ class Plan:
     """A run that can be had again: everything here can be said on a command line.
 
     `without`: kinds of trouble, operations of clients and flaws of links and disks left out.
+    `only`: the kinds of trouble that the nemesis knows; none given, the seed draws them.
     `strikes`: numbers of the strikes of the nemesis that happen; None for all.
     `kernel`: shipped nodes and clients on a simulated kernel, in the place of the stand-ins.
     """
@@ -21,6 +22,7 @@ class Plan:
     clients: int | None = None
     keys: int | None = None
     without: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
     strikes: tuple[int, ...] | None = None
     mutant: str | None = None
     kernel: bool = False
@@ -42,6 +44,8 @@ class Plan:
             words.append(f"--keys {self.keys}")
         if self.without:
             words.append(f"--without {','.join(self.without)}")
+        if self.only:
+            words.append(f"--only {','.join(self.only)}")
         if self.strikes is not None:
             words.append(f"--strikes {','.join(map(str, self.strikes)) or 'none'}")
         if self.mutant is not None:

@@ -1,5 +1,6 @@
 """The numbers of one simulated run - rates, delays, timeouts - drawn from its seed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from election.fencing import Fencing
@@ -302,11 +303,17 @@ def _nemesis(dice: Dice, beat: float, plan: Plan, variety: Variety) -> Nemesis:
     return Nemesis(
         interval=beat * dice.choice((4, 8, 20)),
         duration=beat * dice.choice((1, 5, 15)),
-        kinds=(*sorted(dice.sample(KINDS, count)), *variety.kinds),
+        kinds=(*_kinds(dice.sample(KINDS, count), plan), *variety.kinds),
         spared=frozenset(plan.without),
         strikes=None if plan.strikes is None else frozenset(plan.strikes),
         drift=0.0 if "drift" in plan.without else max(drift, variety.drift),
     )
+
+
+def _kinds(drawn: Sequence[str], plan: Plan) -> tuple[str, ...]:
+    if plan.only:
+        return tuple(kind for kind in KINDS if kind in plan.only)
+    return tuple(sorted(drawn))
 
 
 def _load(dice: Dice, beat: float, plan: Plan) -> Load:

@@ -76,7 +76,8 @@ def draw(plan: Plan, dice: Dice, *, nodes: int) -> Variety:
     unfenced = dice.random() < 0.2
     paces = tuple(dice.choice(_PACES) for _ in range(4))
     drift = dice.choice((0.0, _DRIFT))
-    losses = tuple(kind for kind in LOSSES if dice.random() < 0.6)
+    drawn = tuple(kind for kind in LOSSES if dice.random() < 0.6)
+    losses = tuple(kind for kind in LOSSES if kind in plan.only) if plan.only else drawn
     has = frozenset(() if common else VARIETY) - frozenset(plan.without)
     count = plan.nodes or (size if "sizes" in has and size else nodes)
     lazy = "modes" in has and len(modes) == count
@@ -86,7 +87,7 @@ def draw(plan: Plan, dice: Dice, *, nodes: int) -> Variety:
         unfenced="unfenced" in has and unfenced,
         paces=paces if "paces" in has else (1.0,),
         drift=drift if "fast_clocks" in has else 0.0,
-        kinds=() if common else _possible(losses, count, lazy=lazy),
+        kinds=() if common and not plan.only else _possible(losses, count, lazy=lazy),
     )
 
 

@@ -53,6 +53,8 @@ JUDGED = (
     "feed-complete",
     "stored-replayed",
 )
+REPLAYED = ("confirm-by-acks", "reads-by-place", "same-directory")
+"""Their faults are planted elsewhere, in smaller runs."""
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +108,7 @@ def test_everything_that_can_happen_inside_is_in_the_bundle(bundle: Bundle, tabl
     assert wiped < now
 
 
-@pytest.mark.parametrize("name", JUDGED)
+@pytest.mark.parametrize("name", [*JUDGED, *REPLAYED])
 def test_what_happens_inside_is_judged_on_real_processes(
     bundle: Bundle, tables: Tables, name: str
 ) -> None:

@@ -48,7 +48,7 @@ class KernelWorld:
         self.clockwork = Time(plan.seed)
         dice = self.clockwork.dice("kernel")
         drawn = swarm.draw(plan, self.clockwork.dice("swarm"), self.clockwork.dice("variety"))
-        self.swarm = _fitting(drawn, dice)
+        self.swarm = _fitting(drawn, dice, plan.only)
         self.trace = Trace()
         window = dice.choice((2_000, 16_000, 200_000, 200_000))
         writers = [dice.choice(("thread", "thread", "inline", "auto")) for _ in range(9)]
@@ -206,7 +206,7 @@ class KernelWorld:
         return [f"{what} at node {node.me}" for node in self.nodes for what in node.waiting()]
 
 
-def _fitting(drawn: Swarm, dice: Dice) -> Swarm:
+def _fitting(drawn: Swarm, dice: Dice, only: tuple[str, ...]) -> Swarm:
     """Without what only stand-ins can do, and with what the shipped configuration allows."""
     weights = tuple((n, w) for n, w in drawn.load.weights if n not in NOT_ASKED)
     if not any(weight for _, weight in weights):
@@ -223,6 +223,9 @@ def _fitting(drawn: Swarm, dice: Dice) -> Swarm:
     if dice.random() < LEASES_HOLD:
         kept = tuple(each for each in kept if each != "clock_jump")
     kinds = tuple(dice.sample(names.STRIKES, dice.randint(0, len(names.STRIKES))))
+    if only:
+        kept = drawn.nemesis.kinds
+        kinds = tuple(each for each in names.STRIKES if each in only)
     nemesis = replace(drawn.nemesis, kinds=kept + kinds)
     if dice.random() < LEASED_RUNS:
         weights = (*((n, w) for n, w in weights if n != "read"), ("read", LEASED_WEIGHT))
