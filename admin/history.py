@@ -22,9 +22,9 @@ class Type(StrEnum):
 class Line:
     """One line of a history. `time` is in nanoseconds of one monotonic clock.
 
-    The last four may be missing: the session (also of a read) and the number of a request, the
-    receipt that a read was given, and the place in the log of a write, or of the state that a
-    read showed.
+    The last five may be missing: the session (also of a read) and the number of a request, the
+    place that a read was given, index and term, and the place in the log of a write, or of the
+    state that a read showed: `log_index`, of `term`.
     """
 
     index: int
@@ -41,6 +41,7 @@ class Line:
     session: int | str | None = None
     seq: int | None = None
     floor: int | None = None
+    floor_term: int | None = None
     log_index: int | None = None
 
     def as_json(self) -> str:
@@ -103,8 +104,9 @@ class History:
         key: object,
         value: object = None,
         session: str | None = None,
+        floor: tuple[int, int] | None = None,
     ) -> None:
-        """The operation begins: noted before anything is sent."""
+        """The operation begins: noted before anything is sent. `floor`: term and index."""
         line = Line(
             index=0,
             time=0,
@@ -114,6 +116,8 @@ class History:
             key=key,
             value=value,
             session=session,
+            floor=None if floor is None else floor[1],
+            floor_term=None if floor is None else floor[0],
         )
         with self._lock:
             assert process not in self._open, (process, self._open[process])
@@ -188,4 +192,4 @@ def save(lines: Iterable[Line], path: Path) -> None:
 
 
 _FIELDS = tuple(Line.__dataclass_fields__)
-_SELDOM = ("session", "seq", "floor", "log_index")
+_SELDOM = ("session", "seq", "floor", "floor_term", "log_index")

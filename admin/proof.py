@@ -8,6 +8,7 @@ from admin import ask
 from admin.checker.elle import check_appends
 from admin.checker.linear import LINEARIZABLE, Bank, CasRegister, GrowingSet, Model, check
 from admin.checker.operation import operations
+from admin.checker.sessions import check_read_your_writes
 from admin.checker.verdict import Result, Verdict, merge
 from admin.history import History, Line, Type
 from admin.loads import Kind
@@ -197,9 +198,11 @@ def _linearity(lines: Sequence[Line]) -> Verdict:
     """Object by object, and transactions on lists by their dependencies."""
     known = operations(lines)
     on_lists = [each for each in known if each.f == "txn"]
-    rest = [each for each in known if each.f != "txn"]
+    rest = [each for each in known if each.f != "txn" and each.floor is None]
+    given = check_read_your_writes(each for each in known if each.f != "txn")
     found = [check(rest, _model_of)] if rest or not on_lists else []
     found += [check_appends(on_lists)] if on_lists else []
+    found += [given] if given.facts else []
     return merge(LINEARIZABLE, found)
 
 

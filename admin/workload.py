@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from admin.glancing import Glances
 from admin.history import History, Told, Type
 from admin.loads import Kind
 from admin.tally import Place, Tally, Unresolved
@@ -21,6 +22,7 @@ from admin.workloads import (
     SPACES,
     Act,
 )
+from election.messages import Position
 from qsync.client import calls, operations
 from qsync.client.blocking import Client, connect
 from qsync.client.calls import Commit
@@ -64,6 +66,7 @@ class Worker:
         self._stop = stop
         self._process = history.new_process()
         self._next = orders.number * NUMBERS_EACH
+        self._glances = Glances(orders.seeds, self.dice)
         name = f"client {orders.number}"
         self.thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -88,6 +91,8 @@ class Worker:
                 act(self, client)
         except BaseException as error:  # noqa: BLE001 - handed to the thread that judges
             self.crash = error
+        finally:
+            self._glances.close()
 
     def change(
         self,
@@ -126,6 +131,7 @@ class Worker:
             receipt = receipt_of(tx)
             place = Place(client=self.number, term=receipt.term, index=receipt.index)
             self._tally.ack(number, place, time.monotonic() - begun, sync=sync)
+            self._glances.written = Position(receipt.term, receipt.index)
             told = Told(
                 term=receipt.term,
                 lsn=receipt.lsn,
@@ -167,6 +173,22 @@ class Worker:
         self._tally.reads += 1
         self._history.complete(process, Type.OK, value=value)
         return value
+
+    def glance(self, f: str, name: str, space: str, key: int) -> None:
+        """Read one field of a row at any node, at least as new as a place that it was told of."""
+        floor = self._glances.floor()
+        if floor is None:
+            return
+        process = self._process
+        self._history.invoke(process, f, key=name, floor=(floor.term, floor.index))
+        try:
+            row, shown = self._glances.get(space, key, floor)
+        except QsyncError as error:
+            self._history.complete(process, Type.FAIL, told=Told(error=error.code))
+            return
+        self._tally.reads += 1
+        told = Told(term=shown.term, log_index=shown.index)
+        self._history.complete(process, Type.OK, value=row and row[1], told=told)
 
 
 def receipt_of(tx: Transaction) -> Receipt:

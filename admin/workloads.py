@@ -138,6 +138,12 @@ def read_register(worker: "Worker", client: Client, key: int) -> object:
     return worker.look(client, "read", register(key), look)
 
 
+def glance(worker: "Worker", client: Client) -> None:  # noqa: ARG001 - it has others
+    """Of any register at any node: at least what was written, or seen, before."""
+    key = worker.dice.randrange(KEYS)
+    worker.glance("read", register(key), REGISTERS, key)
+
+
 def register(key: int) -> str:
     """What a history calls it."""
     return f"register {key}"
@@ -235,15 +241,20 @@ def _itself(number: int) -> object:
 LOADS: Mapping[Kind, Load] = {
     Kind.MIXED: Load(
         about="transfers in a bank of two spaces, registers that are set, compared and read",
-        acts=((transfer, 35), (write, 30), (exchange, 10), (read_bank, 10), (read, 15)),
+        acts=(
+            *((transfer, 35), (write, 30), (exchange, 10)),
+            *((read_bank, 10), (read, 10), (glance, 5)),
+        ),
         spaces=(LEFT, RIGHT, REGISTERS),
     ),
     Kind.REGISTER: Load(
-        about="registers that are set and read", acts=((write, 1), (read, 1)), spaces=(REGISTERS,)
+        about="registers that are set and read, also at nodes that do not lead",
+        acts=((write, 4), (read, 3), (glance, 1)),
+        spaces=(REGISTERS,),
     ),
     Kind.CAS: Load(
         about="registers that are compared and set by transactions",
-        acts=((write, 1), (exchange, 4), (read, 1)),
+        acts=((write, 2), (exchange, 8), (read, 1), (glance, 1)),
         spaces=(REGISTERS,),
     ),
     Kind.APPEND: Load(

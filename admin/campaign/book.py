@@ -103,6 +103,12 @@ class Book:
         self.figures.counts[f"{look.level} reads"] += 1
         self.checker.show(look, number, value)
 
+    def reach(self, who: str, floor: Place, seen: Place) -> None:
+        """A read showed the log up to `seen`, and had to show at least the entry `floor`."""
+        self.note("place", who=who, floor=list(floor), seen=list(seen))
+        self.figures.counts["places"] += 1
+        self.checker.reach(who, floor, seen)
+
     def find(self, value: int, who: str, *, must: bool, gone: bool, found: bool) -> None:
         """A read for one write was answered."""
         self.note("find", value=value, who=who, must=must, gone=gone, found=found)

@@ -2,8 +2,9 @@
 
 Every write has a value of its own. A synchronous write also adds one to a counter and leaves its
 value in it, so that the number says how many were committed before it: numbers go up in the order
-of receipts, a read that began after an answer must show at least that number, and at the end each
-counter is as high as there are writes of it. What is asynchronous may be lost, and nothing else.
+of receipts, a read that began after an answer must show at least that number, of a log that has the
+very entry of that answer, and at the end each counter is as high as there are writes of it. What
+is asynchronous may be lost, and nothing else.
 """
 
 from collections.abc import Mapping
@@ -13,6 +14,8 @@ from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from admin.campaign.figures import Broken, Figures
+from admin.checker import places
+from admin.checker.places import misses
 
 Value: TypeAlias = int
 
@@ -22,6 +25,9 @@ class Place(NamedTuple):
 
     term: int
     at: int
+
+
+NOWHERE = Place(0, 0)
 
 
 class Fate(Enum):
@@ -73,6 +79,8 @@ class Checker:
 
     figures: Figures = field(default_factory=Figures)
     at: float = 0.0
+    newest: Place = NOWHERE
+    """Of the strong writes that were answered, the last in the log."""
     written: dict[Value, Written] = field(default_factory=dict)
     _floors: dict[int, int] = field(default_factory=dict)
     _begun: dict[int, int] = field(default_factory=dict)
@@ -102,6 +110,8 @@ class Checker:
         if write.number is not None and number is not None and write.number != number:
             self._add(Broken.DOUBLED, f"write {value} was number {write.number}, then {number}")
         write.fate, write.place = Fate.COMMITTED, place
+        if write.strong:
+            self.newest = max(self.newest, place)
         if write.counter is None or number is None:
             return
         write.number = number
@@ -146,6 +156,12 @@ class Checker:
         if value:
             self.meet(value, who)
             self._know(look.counter, number, value, who)
+
+    def reach(self, who: str, floor: Place, seen: Place) -> None:
+        """A read showed the log up to `seen`, and had to show at least the entry `floor`."""
+        if misses(places.Place(seen.at, seen.term), places.Place(floor.at, floor.term)):
+            text = f"{who} showed a log up to {seen.at} of term {seen.term}"
+            self._add(Broken.STALE, f"{text}, not {floor.at} of term {floor.term}")
 
     def look_for(self, value: Value) -> bool:
         """Must a strong read that begins now find this write?"""

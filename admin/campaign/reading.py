@@ -10,6 +10,7 @@ import trio
 
 from admin.campaign import spaces
 from admin.campaign.book import Book
+from admin.campaign.checker import NOWHERE, Place
 from admin.campaign.wire import NoAnswer, Wire, wired
 from admin.campaign.writing import Writing
 from qsync.client.rows import decode_row, key_of, level_of
@@ -65,8 +66,9 @@ class Reading:
     async def _count(self, wire: Wire, name: str, counter: int, level: str) -> None:
         floor = 0 if level == "local" else None
         look = self._book.look(counter, level, name, floor)
-        begun = self._book.elapsed
-        row = await _get(wire, spaces.COUNTED, counter, level_of(level, None))
+        begun, newest = self._book.elapsed, self._newest(level)
+        row, seen = await _get(wire, spaces.COUNTED, counter, level_of(level, None))
+        self._book.reach(f"a {level} read of {name}", newest, seen)
         if row is not None or look.floor:
             self._book.show(look, begun, *((row[1], row[2]) if row else (0, 0)))
 
@@ -75,10 +77,16 @@ class Reading:
         if not self._writing.receipts:
             return
         receipt, counter, number, _ = dice.choice(list(self._writing.receipts))
+        floor = Place(receipt.term, receipt.index)
         look = self._book.look(counter, "at_least", name, number)
         begun = self._book.elapsed
-        row = await _get(wire, spaces.COUNTED, counter, level_of("", receipt))
+        row, seen = await _get(wire, spaces.COUNTED, counter, level_of("", receipt))
+        self._book.reach(f"a read of {name} with a receipt", floor, seen)
         self._book.show(look, begun, *((row[1], row[2]) if row else (0, 0)))
+
+    def _newest(self, level: str) -> Place:
+        """What a read that begins now must show; what one replica shows now may be older."""
+        return NOWHERE if level == "local" else self._book.checker.newest
 
     async def _look_for(self, wire: Wire, name: str, dice: Random, *, gone: bool) -> None:
         """A write of its own: one that was answered of late, or one that was refused."""
@@ -90,13 +98,16 @@ class Reading:
         space = spaces.NOTES if checker.written[value].counter is None else spaces.JOURNAL
         level = dice.choice(["local"] if gone else ["linearizable", "lease"])
         out, must = checker.look_out(value), checker.look_for(value) and level != "local"
-        row = await _get(wire, space, value, level_of(level, None))
+        newest = self._newest(level)
+        row, seen = await _get(wire, space, value, level_of(level, None))
         who = f"a {level} read of {name}"
+        self._book.reach(who, newest, seen)
         self._book.find(value, who, must=must, gone=out, found=row is not None)
 
 
-async def _get(wire: Wire, space: str, key: int, level: Level) -> list[int] | None:
+async def _get(wire: Wire, space: str, key: int, level: Level) -> tuple[list[int] | None, Place]:
     parts = key_of(key)
     values = await wire.ask(lambda number: Get(number, space, 0, parts, level), patience=PATIENCE_S)
-    found, _ = replies.read_row(values)
-    return None if found is None else [int(str(field)) for field in decode_row(found)]
+    found, seen = replies.read_row(values)
+    row = None if found is None else [int(str(field)) for field in decode_row(found)]
+    return row, Place(seen.term, seen.index)

@@ -40,7 +40,7 @@ class Operation:
     whether it took effect: it may do so at any time after `begun`, or never. `value` is what
     was asked for, for a read what was answered. `index` is a place in the log: of a write its
     receipt, of a read the state that it showed. `term` is that of the
-    entry there, if it is known. `floor` is the receipt that a read was given.
+    entry there, if it is known. `floor` and `floor_term` are the place that a read was given.
     """
 
     number: int
@@ -56,6 +56,7 @@ class Operation:
     index: int | None = None
     term: int | None = None
     floor: int | None = None
+    floor_term: int | None = None
 
     @property
     def whose(self) -> object:
@@ -152,7 +153,9 @@ def _ended(begun: Line, line: Line, index: int | None) -> Operation:
         case Type.OK:
             value = line.value if begun.f in ANSWERS or begun.value is None else begun.value
             known = replace(_operation(begun, Kind.OK), value=value)
-            return replace(known, ended=line.index, index=index)
+            # Without places in the log it is terms and lsns that make one number.
+            term = line.term if line.log_index is not None else None
+            return replace(known, ended=line.index, index=index, term=term)
         case Type.FAIL:
             return replace(_operation(begun, Kind.FAIL), ended=line.index)
         case _:
@@ -172,6 +175,7 @@ def _operation(begun: Line, kind: Kind) -> Operation:
         session=begun.session,
         seq=begun.seq,
         floor=begun.floor,
+        floor_term=begun.floor_term,
     )
 
 

@@ -1,10 +1,11 @@
 """What one client may rely on: it sees its own writes, nothing goes back, nothing happens twice."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from admin.checker.operation import Frozen, Kind, Operation, freeze, happened
+from admin.checker.places import Place, misses
 from admin.checker.verdict import Verdict, Violation, conclude, skipped
 
 READ_YOUR_WRITES = "read-your-writes"
@@ -15,6 +16,7 @@ Date = Callable[[Operation], int | None]
 
 _WRITES = frozenset({"write", "put"})
 _READS = frozenset({"read", "get"})
+_NOWHERE = Place(0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,43 +29,57 @@ class Applied:
 
 
 def check_read_your_writes(operations: Iterable[Operation]) -> Verdict:
-    """A read that was given a receipt (`floor`) shows at least the state of that place.
+    """A read that was given a place (`floor`, `floor_term`) shows a log that has that entry.
 
-    It may say so itself (`index`), and its value must not be older than the newest that was
-    written to that key by then: values are dated by the receipts of their writes, where each is
-    written once.
+    It may say so itself (`index`, `term`), and its value must not be older than the newest that
+    was written to that key by then: values are dated by the receipts of their writes, where each
+    is written once.
     """
     known = happened(operations)
     dates = _dates(known)
-    places = _places(dates, known)
+    places = _by_key(dates)
     facts, violations = 0, []
     for each in known:
         if each.f not in _READS or each.floor is None:
             continue
-        written = places.get(freeze(each.key), ())
-        # What a later term wrote is not in the log that was shown: an entry whose receipt it is
-        # may have been cut, and another one may stand at its index (protocol.md section 7).
-        shown_in = math.inf if each.term is None else each.term
-        newest = max((i for i, term in written if i <= each.floor and term <= shown_in), default=0)
+        floor = Place(each.floor, each.floor_term)
+        newest = _newest(places.get(freeze(each.key), ()), floor, each.term)
         shown = [
-            ("said that it showed", each.index, each.floor),
-            ("showed a value of", _date(each, dates), newest),
+            ("said that it showed", _place(each), floor),
+            ("showed a value of", dates.get(_name(each)), newest),
         ]
         judged = [(words, place, least) for words, place, least in shown if place is not None]
         facts += bool(judged)
-        wrong = next(((words, place) for words, place, least in judged if place < least), None)
+        wrong = next(((words, at) for words, at, least in judged if misses(at, least)), None)
         if wrong is not None:
-            message = f"given a receipt of {each.floor}, it {wrong[0]} {wrong[1]}"
+            message = f"given a receipt of {floor}, it {wrong[0]} {wrong[1]}"
             violations.append(_violation(READ_YOUR_WRITES, message, [each]))
     if not any(each.floor is not None for each in known):
         return skipped(READ_YOUR_WRITES, "no read was given a receipt")
     return conclude(READ_YOUR_WRITES, facts=facts, violations=violations)
 
 
+def _newest(written: Iterable[Place], floor: Place, shown_in: int | None) -> Place:
+    """The last of these writes that a log with that entry has.
+
+    What a later term wrote is not in the log that was shown: an entry whose receipt it is may
+    have been cut, and another one may stand at its index (protocol.md section 7).
+    """
+    terms = [term for term in (floor.term, shown_in) if term is not None]
+    last = min(terms, default=math.inf)
+    there = [at for at in written if at.index <= floor.index and (at.term or 0) <= last]
+    return max(there, key=lambda place: (place.index, place.term or 0), default=_NOWHERE)
+
+
 def dates(operations: Iterable[Operation]) -> Date:
     """The place of the write of what an operation read, for values that were written once."""
     known = _dates(happened(operations))
-    return lambda read: _date(read, known)
+
+    def date(read: Operation) -> int | None:
+        place = known.get(_name(read))
+        return None if place is None else place.index
+
+    return date
 
 
 def check_monotonic_reads(operations: Iterable[Operation], date: Date | None = None) -> Verdict:
@@ -75,16 +91,16 @@ def check_monotonic_reads(operations: Iterable[Operation], date: Date | None = N
     date = date or dates(known)
     facts, violations = 0, []
     for reads in _by_session(known):
-        newest: dict[Frozen, tuple[int, Operation]] = {}
+        newest: dict[Frozen, tuple[Place, Operation]] = {}
         for each, ended in _after_what(reads):
             for earlier in ended:
                 for what, place in _shown(earlier, date):
-                    if what not in newest or place > newest[what][0]:
+                    if what not in newest or place.index > newest[what][0].index:
                         newest[what] = (place, earlier)
             for what, place in _shown(each, date):
                 before = newest.get(what)
                 facts += before is not None
-                if before is not None and place < before[0]:
+                if before is not None and misses(place, before[0]):
                     message = f"the session had seen {before[0]} and was then shown {place}"
                     violations.append(_violation(MONOTONIC_READS, message, [before[1], each]))
     if facts == 0:
@@ -136,35 +152,28 @@ def check_answers(operations: Iterable[Operation], rows: Iterable[Applied]) -> V
     return conclude(AT_MOST_ONCE, facts=facts, violations=violations)
 
 
-def _dates(operations: Sequence[Operation]) -> dict[tuple[Frozen, Frozen], int]:
+def _dates(operations: Sequence[Operation]) -> dict[tuple[Frozen, Frozen], Place]:
     """Where values were written, for those that were written once and have a receipt."""
-    dates: dict[tuple[Frozen, Frozen], int] = {}
+    dates: dict[tuple[Frozen, Frozen], Place] = {}
     twice: set[tuple[Frozen, Frozen]] = set()
     for each in operations:
         written = _written(each)
         if written is None:
             continue
-        name = (freeze(each.key), written[0])
-        if name in twice or name in dates or each.index is None:
+        name, place = (freeze(each.key), written[0]), _place(each)
+        if name in twice or name in dates or place is None:
             twice.add(name)
             dates.pop(name, None)
         else:
-            dates[name] = each.index
+            dates[name] = place
     return dates
 
 
-def _places(
-    dates: dict[tuple[Frozen, Frozen], int], operations: Sequence[Operation]
-) -> dict[Frozen, list[tuple[int, int]]]:
-    """Where something was written to each key: index and term, 0 where that is not known."""
-    terms = {
-        (freeze(each.key), written[0]): each.term or 0
-        for each in operations
-        if (written := _written(each)) is not None
-    }
-    places: dict[Frozen, list[tuple[int, int]]] = {}
-    for name, index in dates.items():
-        places.setdefault(name[0], []).append((index, terms[name]))
+def _by_key(dates: Mapping[tuple[Frozen, Frozen], Place]) -> dict[Frozen, list[Place]]:
+    """Where something was written to each key."""
+    places: dict[Frozen, list[Place]] = {}
+    for name, place in dates.items():
+        places.setdefault(name[0], []).append(place)
     return places
 
 
@@ -176,9 +185,13 @@ def _written(operation: Operation) -> tuple[Frozen] | None:
     return None
 
 
-def _date(read: Operation, dates: dict[tuple[Frozen, Frozen], int]) -> int | None:
-    """The place of the write of what was read, if it is known."""
-    return dates.get((freeze(read.key), freeze(read.value)))
+def _name(read: Operation) -> tuple[Frozen, Frozen]:
+    """The key and the value that was read."""
+    return freeze(read.key), freeze(read.value)
+
+
+def _place(operation: Operation) -> Place | None:
+    return None if operation.index is None else Place(operation.index, operation.term)
 
 
 def _by_session(operations: Sequence[Operation]) -> list[list[Operation]]:
@@ -199,12 +212,12 @@ def _after_what(reads: list[Operation]) -> Iterator[tuple[Operation, list[Operat
         yield each, ended
 
 
-def _shown(read: Operation, date: Date) -> Iterator[tuple[Frozen, int]]:
-    if read.index is not None:
-        yield None, read.index
-    place = date(read)
+def _shown(read: Operation, date: Date) -> Iterator[tuple[Frozen, Place]]:
+    place, written = _place(read), date(read)
     if place is not None:
-        yield ("key", freeze(read.key)), place
+        yield None, place
+    if written is not None:
+        yield ("key", freeze(read.key)), Place(written)
 
 
 def _violation(invariant: str, message: str, witness: list[Operation]) -> Violation:

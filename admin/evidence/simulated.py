@@ -189,7 +189,8 @@ def _ops(world: World) -> Iterable[Row]:
             continue
         first = begun.pop(line.process)
         if line.consistency in good:
-            known = replace(first, session=line.session, seq=line.seq, floor=line.floor)
+            known = replace(first, session=line.session, seq=line.seq)
+            known = replace(known, floor=line.floor, floor_term=line.floor_term)
             # What a compare-and-set compares with, it reads on its way.
             known = replace(known, value=line.value) if line.f == "cas" else known
             kept += [known, line]
@@ -214,6 +215,7 @@ def _line(line: simulated.Line) -> Line:
         session=line.session or None,
         seq=line.seq or None,
         floor=line.floor or None,
+        floor_term=line.floor_term or None,
         log_index=line.at,
     )
 

@@ -58,6 +58,7 @@ def _observed(begun: Line, ended: Line | None) -> list[Observed]:
         index=told.at,
         term=told.term,
         floor=told.floor or None,
+        floor_term=told.floor_term or None,
     )
     one = Observed(operation=operation, space=begun.space, consistency=told.consistency)
     if begun.name != "mixed":

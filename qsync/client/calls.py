@@ -124,15 +124,15 @@ def get(space: Name, key: Key, level: Level = LINEARIZABLE, index: Name = 0) -> 
 
 
 def get_at(
-    space: Name, key: Key, index: Name, ops: Operations
+    space: Name, key: Key, index: Name = 0, ops: Operations = (), level: Level = LINEARIZABLE
 ) -> Call[tuple[Row | None, Position]]:
-    """For transactions: the tuple as it is after `ops`, and how far the log was then."""
+    """The tuple, of a transaction as it is after `ops`, and how far the log was then."""
     parts = key_of(key)
 
     def make(id: int) -> Request:
         if ops:
             return TxGet(id, list(ops), space, index, parts)
-        return Get(id, space, index, parts)
+        return Get(id, space, index, parts, level)
 
     return Call(Kind.READ, make, _row)
 

@@ -45,7 +45,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What a read saw, at the node's visible index."""
+    """What a read saw, and the place that names all of it."""
 
     node: Replica
     value: object

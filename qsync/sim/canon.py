@@ -7,7 +7,9 @@ replicas: it shares no code with the limbo or the overlay.
 from bisect import bisect_right, insort
 from dataclasses import dataclass
 
+from election.messages import Index, Position
 from qsync.core.ledger import Ledger
+from qsync.core.logindex import LogIndex
 from qsync.data import body
 from qsync.record import WAIT_ACK, Entry, Kind, read_ref
 
@@ -67,8 +69,10 @@ class Books:
     def __init__(self) -> None:
         self.places: dict[tuple[int, int], Place] = {}
         self.writes: dict[Key, list[tuple[int, int, bytes | None]]] = {}
+        self._begins: dict[int, tuple[int, int]] = {}
+        """Of each term the index of its first entry, and the term of the entry before that."""
 
-    def enter(self, me: int, entry: Entry) -> None:
+    def enter(self, me: int, entry: Entry, log: LogIndex) -> None:
         """Property 1: equal `(index, term)` means equal entry and, by the chain, equal prefix."""
         index, term, origin, lsn, kind, flags, _time, crc, _raw = entry
         known = self.places.get((index, term))
@@ -76,6 +80,8 @@ class Books:
             if known.crc != crc:
                 raise Violation(1, f"node {me} has another entry at index {index} term {term}")
             return
+        if (index - 1, term) not in self.places:
+            self._begins.setdefault(term, (index, log.term_at(Index(index - 1))))
         request, names = (b"", 0), (0, 0)
         keys: tuple[Key, ...] = ()
         refused = False
@@ -94,6 +100,16 @@ class Books:
         self.places[index, term] = Place(
             crc, kind, origin, lsn, sync, pending, request, keys, names, refused
         )
+
+    def has(self, last: Position, place: Position) -> bool:
+        """Whether the log whose last entry is `last` has that very entry.
+
+        A term has one leader, who only appends: what is of one term lies in one log (Raft §5.3).
+        """
+        term: int = last.term
+        while term in self._begins and self._begins[term][0] > place.index:
+            term = self._begins[term][1]
+        return place.index <= last.index and (not place.index or term == place.term)
 
     def expected(self, ledger: Ledger, key: Key, upto: int) -> bytes | None:
         """What a replica that shows everything up to `upto` must show at `key`."""

@@ -61,6 +61,7 @@ class Client(Scripted):
         self._courier.go(next(steps), lambda told: self._told(operation, steps, told))
 
     def _told(self, operation: Operation, steps: Steps, told: Told) -> None:
+        self._mind.floors.told(told)
         try:
             ask = steps.send(told)
         except StopIteration:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import cbor2
 
-from election.messages import Index, Position, Replica, Term
+from election.messages import Replica
 from qsync.core.conclusions import Conclusion, Heard, conclude
 from qsync.core.inputs import Consistency
 from qsync.core.ready import Verdict
@@ -15,7 +15,7 @@ from qsync.sim.calls import Call, Done, ReadCall, Refused, Reply, Seen, WriteCal
 from qsync.sim.clockwork import Clockwork
 from qsync.sim.dice import Dice
 from qsync.sim.node import Node
-from qsync.sim.operations import Ask, Place, Read, Told, Write
+from qsync.sim.operations import NOWHERE, Ask, Place, Read, Told, Write
 from qsync.sim.promises import Promises
 from qsync.sim.session import Session
 from qsync.sim.swarm import Swarm
@@ -40,7 +40,7 @@ class Streets(NamedTuple):
 class Errand:
     """One question under way. `open`: attempts that were not answered."""
 
-    __slots__ = ("answered", "ask", "first", "floor", "open", "receipt", "seq", "session")
+    __slots__ = ("answered", "ask", "first", "floor", "open", "seq", "session")
 
     def __init__(self, ask: Ask, session: bytes, answered: Answered, first: int) -> None:
         self.ask = ask
@@ -49,8 +49,7 @@ class Errand:
         self.first = first
         self.open: set[int] = set()
         self.seq = 0
-        self.floor = Position(Term(0), Index(0))
-        self.receipt = (Term(0), Index(0))
+        self.floor = NOWHERE
 
     @property
     def reads(self) -> bool:
@@ -68,7 +67,6 @@ class Courier:
         self._dice = dice
         self._errand: Errand | None = None
         self._attempts = 0
-        self._receipt = (Term(0), Index(0))
         self._leader: Replica | None = None
 
     def go(self, ask: Ask, answered: Answered) -> None:
@@ -76,7 +74,6 @@ class Courier:
         assert self._errand is None
         errand = self._errand = Errand(ask, self.session.id, answered, self._attempts + 1)
         errand.floor = self._streets.promises.floor
-        errand.receipt = self._receipt
         if isinstance(ask, Write) and ask.numbered:
             errand.seq = self.session.number()
         self._attempt(errand)
@@ -98,7 +95,7 @@ class Courier:
                 rows=rows,
                 session=errand.session,
                 consistency=ask.consistency.value,
-                floor=errand.receipt[1] if claimed else 0,
+                floor=ask.floor if claimed else NOWHERE,
             )
         errand.answered(told)
 
@@ -119,7 +116,6 @@ class Courier:
     def _call(self, errand: Errand, attempt: int) -> Call:
         ask = errand.ask
         if isinstance(ask, Read):
-            term, index = errand.receipt
             return ReadCall(
                 client=self.number,
                 attempt=attempt,
@@ -127,8 +123,8 @@ class Courier:
                 read=_look(ask.places),
                 keys=ask.places,
                 floor=errand.floor,
-                term=term,
-                index=index,
+                term=ask.floor.term,
+                index=ask.floor.index,
             )
         request = Request(ops=ask.ops, sync=ask.sync, snapshot=ask.snapshot, reads=ask.reads)
         if ask.numbered:
@@ -182,7 +178,6 @@ class Courier:
             return
         match reply:
             case Done(verdict=Verdict.COMMITTED):
-                self._receipt = (reply.term, reply.index)
                 self._end(errand, "ok", reply)
             case Seen():
                 self._end(errand, "ok", reply)

@@ -127,10 +127,9 @@ class Desk:
             answer(call.attempt, self._refusal(core, error))
             return
         self._witness.served(self._me, core, call, value)
-        ledger = core.machine.ledger
-        index = ledger.visible
-        term = ledger.log.term_at(index)
-        answer(call.attempt, Seen(node=self._me, value=value, index=index, term=term))
+        shown = core.machine.ledger.shown
+        seen = Seen(node=self._me, value=value, index=shown.index, term=shown.term)
+        answer(call.attempt, seen)
 
     def _refusal(self, core: Core, error: QsyncError) -> Refused:
         return Refused(

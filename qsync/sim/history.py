@@ -13,8 +13,8 @@ class Line:
 
     `name` is what the client had in mind, `f` what a checker takes it for.
     `at`: log index of a write's receipt, or of the state that a read showed; `term` is its term.
-    `consistency` and `floor` (the index that a read had to show at least) are of reads, `session`
-    and `seq` of writes that may be asked for again.
+    `consistency`, `floor` and `floor_term` (the place that a read had to show at least) are of
+    reads, `session` and `seq` of writes that may be asked for again.
     """
 
     index: int
@@ -34,6 +34,7 @@ class Line:
     seq: int = 0
     consistency: str = ""
     floor: int = 0
+    floor_term: int = 0
 
 
 class History:
@@ -69,7 +70,8 @@ class History:
                 session=told.session.hex(),
                 seq=told.seq,
                 consistency=told.consistency,
-                floor=told.floor,
+                floor=told.floor.index,
+                floor_term=told.floor.term,
                 **_place(reply),
             )
         )

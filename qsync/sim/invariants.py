@@ -130,7 +130,7 @@ class Invariants:
             self._cut(me, ledger, mark)
         if ledger.log.last > mark.last:
             for entry in ledger.entries(Index(mark.last + 1), ledger.log.last):
-                self.books.enter(me, entry)
+                self.books.enter(me, entry, ledger.log)
             mark.last = ledger.log.last
         raft = core.machine.raft
         if raft.role is Role.LEADER:

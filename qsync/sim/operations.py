@@ -2,21 +2,29 @@
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from election.messages import Index, Position, Term
 from qsync.core.inputs import Consistency
 from qsync.sim.calls import Reply
 
 Place = tuple[int, int]
 """A space and a key in it."""
+NOWHERE: Final = Position(Term(0), Index(0))
+"""The place before the first entry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
-    """Rows at some keys, in one snapshot. `insists`: asked for until it is answered."""
+    """Rows at some keys, in one snapshot. `insists`: asked for until it is answered.
+
+    `floor`: of a read at least some place, that place.
+    """
 
     places: tuple[Place, ...]
     consistency: Consistency = Consistency.LINEARIZABLE
     insists: bool = False
+    floor: Position = NOWHERE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +54,7 @@ class Told:
     session: bytes = b""
     seq: int = 0
     consistency: str = ""
-    floor: int = 0
+    floor: Position = NOWHERE
 
     @property
     def ok(self) -> bool:

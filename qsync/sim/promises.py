@@ -163,9 +163,32 @@ class Promises:
             properties.fresh(me, call.consistency, ledger, call.floor)
             self._rise(Position(ledger.log.term_at(ledger.confirmed), ledger.confirmed))
 
+    def saw(self, seen: Position, consistency: str, floor: Position) -> None:
+        """A client was shown the log up to there, and `floor` was answered before it asked."""
+        if not self._books.has(seen, floor):
+            text = f"a {consistency} read shows {_at(seen)}"
+            raise Violation(3, f"{text}, though {_at(floor)} was answered before it was asked")
+        canon = self._canon
+        index = Index(min(seen.index, canon.last))
+        confirmed = Position(Term(canon.terms[index]), index)
+        if self._books.has(seen, confirmed):
+            self._rise(confirmed)
+
+    def showed(self, seen: Position, floor: Position) -> None:
+        """A client was shown the log up to there, and had asked for at least `floor`."""
+        canon = self._canon
+        gone = floor.index <= canon.last and canon.rolled_back[floor.index]
+        gone = gone and canon.terms[floor.index] == floor.term
+        if gone or not self._books.has(seen, floor):
+            raise Violation(3, f"a read at least {_at(floor)} shows {_at(seen)}")
+
     def _rise(self, place: Position) -> None:
         if place.index > self.floor.index:
             self.floor = place
+
+
+def _at(place: Position) -> str:
+    return f"{place.index} of term {place.term}"
 
 
 def _show(row: object) -> str:

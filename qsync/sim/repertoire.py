@@ -7,7 +7,8 @@ from qsync.core.inputs import Consistency
 from qsync.data.request import Op
 from qsync.sim import spaces
 from qsync.sim.dice import Dice
-from qsync.sim.operations import Operation, Place, Read, Steps, Told, Write
+from qsync.sim.floors import Floors
+from qsync.sim.operations import NOWHERE, Operation, Place, Read, Steps, Told, Write
 from qsync.sim.spaces import BANK, COUNTERS, LISTS, NAMES, NOTES, REGISTERS
 from qsync.sim.swarm import Load
 
@@ -29,6 +30,7 @@ class Mind:
     """Everybody's, by client."""
     tunings: Sequence[tuple[str, str | None]]
     """Settings of the cluster that may be changed."""
+    floors: Floors
     known: dict[int, Sequence[object] | None] = field(default_factory=dict)
     used: int = 0
 
@@ -151,7 +153,14 @@ def _read(mind: Mind) -> Begun:
     space, key = mind.dice.choice(_LOOKS), mind.key()
     consistency = mind.dice.choice(tuple(Consistency))
     known = mind.known if space == REGISTERS and consistency is not Consistency.LOCAL else None
-    return _look(space, key, Read(places=((space, key),), consistency=consistency), known)
+    return _look(space, key, _asked(mind, ((space, key),), consistency), known)
+
+
+def _asked(mind: Mind, places: tuple[Place, ...], consistency: Consistency) -> Read:
+    """With a place that it must show, if it is to show one."""
+    claims = consistency is Consistency.AT_LEAST
+    floor = mind.floors.choose() if claims else NOWHERE
+    return Read(places=places, consistency=consistency, floor=floor)
 
 
 def _look(
@@ -173,7 +182,7 @@ def _look(
 def _audit(mind: Mind) -> Begun:
     consistency = mind.dice.choice(tuple(Consistency))
     places = spaces.accounts(mind.load.keys)
-    return _sums(Read(places=places, consistency=consistency))
+    return _sums(_asked(mind, places, consistency))
 
 
 def _sums(ask: Read) -> Begun:

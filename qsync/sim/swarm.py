@@ -9,7 +9,7 @@ from election.quorum import Quorum
 from qsync.core.config import CoreConfig
 from qsync.sim.dice import Dice
 from qsync.sim.plan import Plan
-from qsync.sim.variety import LOSSES, VARIETY, Variety
+from qsync.sim.variety import HABITS, LOSSES, VARIETY, Variety
 from qsync.sim.variety import draw as draw_variety
 
 QUORUM = "N / 2 + 1"
@@ -221,7 +221,7 @@ OPERATIONS = (
 FLAWS = ("loss", "duplicates", "late", "failure", "linger", "torn", "drift")
 """What is wrong with links, disks and clocks all the time."""
 
-EVERYTHING = (*NAMES, *FLAWS, *VARIETY, *OPERATIONS)
+EVERYTHING = (*NAMES, *FLAWS, *VARIETY, *HABITS, *OPERATIONS)
 """What `Plan.without` may name."""
 
 _RARE = frozenset({"leave", "reap", "tune"})

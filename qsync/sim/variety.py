@@ -12,8 +12,15 @@ VARIETY = ("sizes", "modes", "unfenced", "paces", "fast_clocks")
 LOSSES = ("refuse", "swap", "wipe")
 """Kinds of trouble that only such runs know."""
 
-COMMON = (*VARIETY, *LOSSES)
-"""For `Plan.without`: equal nodes, three or five, that keep their disks."""
+HABITS = ("floors",)
+"""What clients may also do. Half of all runs have some of it.
+
+`floors`: a read that asks for a place asks for any that somebody was told of, also by a read; and
+where the shipped client asks leaders only, some ask the other nodes, too.
+"""
+
+COMMON = (*VARIETY, *LOSSES, *HABITS)
+"""For `Plan.without`: equal nodes, three or five, that keep their disks, and plain clients."""
 
 _SHARE = 0.5
 _SIZES = (1, 2, 4, 7)
@@ -41,10 +48,11 @@ class Variety:
     paces: tuple[float, ...] = (1.0,)
     drift: float = 0.0
     kinds: tuple[str, ...] = ()
+    habits: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What of VARIETY there is."""
+        """What of VARIETY and HABITS there is."""
         has = (
             bool(self.nodes),
             len(self.modes) > 1,
@@ -52,7 +60,7 @@ class Variety:
             len(self.paces) > 1,
             bool(self.drift),
         )
-        return tuple(name for name, there in zip(VARIETY, has, strict=True) if there)
+        return tuple(name for name, there in zip(VARIETY, has, strict=True) if there) + self.habits
 
     @property
     def loses_disks(self) -> bool:
@@ -78,6 +86,7 @@ def draw(plan: Plan, dice: Dice, *, nodes: int) -> Variety:
     drift = dice.choice((0.0, _DRIFT))
     drawn = tuple(kind for kind in LOSSES if dice.random() < 0.6)
     losses = tuple(kind for kind in LOSSES if kind in plan.only) if plan.only else drawn
+    habits = _habits(plan, dice)
     has = frozenset(() if common else VARIETY) - frozenset(plan.without)
     count = plan.nodes or (size if "sizes" in has and size else nodes)
     lazy = "modes" in has and len(modes) == count
@@ -88,7 +97,14 @@ def draw(plan: Plan, dice: Dice, *, nodes: int) -> Variety:
         paces=paces if "paces" in has else (1.0,),
         drift=drift if "fast_clocks" in has else 0.0,
         kinds=() if common and not plan.only else _possible(losses, count, lazy=lazy),
+        habits=habits,
     )
+
+
+def _habits(plan: Plan, dice: Dice) -> tuple[str, ...]:
+    plain = dice.random() >= _SHARE
+    drawn = [name for name in HABITS if dice.random() < _SHARE]
+    return () if plain else tuple(name for name in drawn if name not in plan.without)
 
 
 def _modes(dice: Dice, nodes: int) -> tuple[Mode, ...]:

@@ -7,6 +7,7 @@ from qsync.sim.clockwork import Clockwork
 from qsync.sim.courier import Streets
 from qsync.sim.disk import Disk
 from qsync.sim.faults import Faults
+from qsync.sim.floors import Wall, floors_of
 from qsync.sim.history import History
 from qsync.sim.invariants import Invariants
 from qsync.sim.mutants import catalogue
@@ -63,6 +64,7 @@ class World:
     def _clients(self) -> list[Client]:
         streets = Streets(self.clockwork, self.swarm, self.nodes, self.invariants.promises)
         sessions: dict[int, bytes] = {}
+        wall: Wall = {}
         count, hands = self.swarm.load.clients, self.swarm.load.hands
         programs = [
             Session(self.clockwork.dice(f"session {number}"))
@@ -77,6 +79,7 @@ class World:
                 load=self.swarm.load,
                 sessions=sessions,
                 tunings=self.swarm.tunings(),
+                floors=floors_of(self.clockwork, self.swarm, number, wall),
             )
             session = programs[(number - 1) // self.swarm.load.hands]
             clients.append(Client(mind, session, streets, self.history))

@@ -6,7 +6,7 @@ import pytest
 
 from admin import proof, workload
 from admin.checker.verdict import Result
-from admin.history import History, Type
+from admin.history import History, Line, Type
 from admin.lab import Lab
 from admin.loads import Kind
 from admin.tally import Unresolved
@@ -62,8 +62,18 @@ def test_what_the_clients_of_a_kind_were_told_is_there(home: Lab, kind: Kind) ->
     assert all(each.seq for each in ended if each.type is Type.OK)
     assert {(each.session, each.seq) for each in changes if each.seq} == set(sent)
     looks = [each for each in history.lines if each.f == "read" and each.process < last]
-    assert all(each.session and each.seq is None for each in looks)
+    assert all(each.seq is None for each in looks)
+    assert bool(places(looks)) or kind is not Kind.REGISTER
     assert bool(balances) == (kind in {Kind.MIXED, Kind.BANK})
+
+
+def places(looks: list[Line]) -> list[Line]:
+    """Reads that were given a place, which they had to show; the others name their session."""
+    given = [each for each in looks if each.floor is not None]
+    assert all(each.session for each in looks if each not in given)
+    shown = [each for each in given if each.type is Type.OK]
+    assert all(each.floor_term and each.log_index and each.term for each in shown)
+    return shown
 
 
 def test_what_is_unknown_at_the_end_is_settled_for_good(home: Lab) -> None:

@@ -143,7 +143,7 @@ class Case:
         process = 900_000 + index
         row: Row = {"index": index, "time": time, "process": process, "type": "invoke", "f": f}
         asked = None if f == "read" else value
-        begun = {name: known[name] for name in ("session", "seq", "floor") if name in known}
+        begun = {name: known[name] for name in BEGUN if name in known}
         ops.append(row | {"key": key, "value": asked} | begun)
         row |= {"index": index + 1, "time": time + 1_000, "type": "ok", "key": key, "value": value}
         ops.append(row | known)
@@ -156,6 +156,9 @@ class Case:
         ]
         self.manifest = replace(self.manifest, nodes=tuple(nodes))
 
+
+BEGUN = ("session", "seq", "floor", "floor_term")
+"""What is known of an operation when it begins."""
 
 Spoil = Callable[[Case], None]
 

@@ -131,6 +131,18 @@ def test_a_read_with_a_receipt_must_show_that_write() -> None:
     assert broken(checker) == {Broken.STALE}
 
 
+def test_a_read_shows_the_entry_of_an_answer_not_another_one_at_its_index() -> None:
+    checker = two_writes()
+    term, at = checker.newest
+    for seen in (Place(term, at), Place(term, at + 3), Place(term + 1, at + 1)):
+        checker.reach("a lease read of n1", checker.newest, seen)
+    assert checker.figures.clean
+    for seen in (Place(term, at - 1), Place(term + 1, at), Place(term - 1, at + 3)):
+        checker = two_writes()
+        checker.reach("a lease read of n1", checker.newest, seen)
+        assert broken(checker) == {Broken.STALE}
+
+
 def test_a_lookup_must_find_what_was_committed_before() -> None:
     checker = two_writes()
     checker.find(2, "a lease read of n1", must=checker.look_for(2), found=False)

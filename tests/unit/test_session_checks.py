@@ -64,6 +64,38 @@ def test_what_a_later_term_wrote_at_the_index_of_a_receipt_is_not_asked_for() ->
     assert check_read_your_writes([old, replace(taken, term=2), shown]).result is Result.FAIL
 
 
+def test_a_read_shows_the_very_entry_that_it_was_given_not_another_one_at_its_index() -> None:
+    given = replace(op(0, "read", None, at=7), floor=7, floor_term=2)
+    for index, term in ((7, 2), (9, 2), (9, 3)):
+        shown = replace(given, index=index, term=term)
+        assert check_read_your_writes([shown]).result is Result.PASS
+    for index, term in ((7, 1), (7, 3), (9, 1), (6, 3)):
+        shown = replace(given, index=index, term=term)
+        verdict = check_read_your_writes([shown])
+        assert verdict.result is Result.FAIL, shown
+        assert "7 of term 2" in verdict.violations[0].message
+    unsaid = replace(given, index=9, term=None)
+    assert check_read_your_writes([unsaid]).result is Result.PASS
+
+
+def test_what_an_older_term_wrote_before_a_receipt_is_asked_for() -> None:
+    """Not what a later term wrote there: the log of the receipt may have been cut."""
+    old = replace(op(0, "write", "a", at=3), term=1)
+    new = replace(op(1, "write", "b", at=5), term=2)
+    read = replace(op(2, "read", "a", at=8), floor=7, floor_term=2)
+    assert check_read_your_writes([old, new, read]).result is Result.FAIL
+    assert check_read_your_writes([old, replace(new, term=3), read]).result is Result.PASS
+
+
+def test_a_session_is_not_shown_another_log_of_the_same_length() -> None:
+    first, second = op(0, "read", 1, at=8), op(1, "read", 2, at=8)
+    for term, count in ((1, 1), (2, 0), (3, 1)):
+        shown = [replace(first, term=2), replace(second, term=term)]
+        assert check_monotonic_reads(shown).count == count
+    older = replace(second, index=9, term=1)
+    assert check_monotonic_reads([replace(first, term=2), older]).count == 1
+
+
 def test_reads_without_receipts_were_promised_nothing() -> None:
     steps = [op(0, "write", "a", at=5), op(1, "read", "z")]
     assert check_read_your_writes(steps).result is Result.SKIPPED

@@ -174,7 +174,7 @@ def _effective(books: Books, canon: Canon) -> list[tuple[tuple[bytes, int], int]
 def _books(host: Host) -> Books:
     books, ledger = Books(), host.ledger
     for entry in ledger.entries(Index(1), ledger.log.last):
-        books.enter(host.me, entry)
+        books.enter(host.me, entry, ledger.log)
     return books
 
 

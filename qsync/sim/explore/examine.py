@@ -53,7 +53,7 @@ def _confirms(host: "Host", ledger: Ledger) -> None:
     diary, log, upto = host.diary, ledger.log, ledger.confirmed
     books = Books()
     for entry in ledger.entries(Index(1), upto):
-        books.enter(host.me, entry)
+        books.enter(host.me, entry, host.ledger.log)
     canon = Canon(books)
     canon.extend(ledger, upto)
     crcs = tuple([int(log.crc_at(index)) for index in range(1, upto + 1)])

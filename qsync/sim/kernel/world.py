@@ -13,6 +13,7 @@ from qsync.record import Instance, instance_text
 from qsync.sim import repertoire, swarm
 from qsync.sim.dice import Dice
 from qsync.sim.faults import Faults
+from qsync.sim.floors import Wall, floors_of
 from qsync.sim.history import History
 from qsync.sim.invariants import Invariants
 from qsync.sim.kernel import mutants, names
@@ -23,7 +24,7 @@ from qsync.sim.kernel.room import Room, Time
 from qsync.sim.kernel.strikes import KernelFaults
 from qsync.sim.plan import Plan
 from qsync.sim.repertoire import Mind
-from qsync.sim.swarm import Swarm
+from qsync.sim.swarm import Load, Swarm
 from qsync.sim.trace import Trace
 from qsync.sim.troubles import Scene
 from qsync.sim.turns import Turns
@@ -126,23 +127,34 @@ class KernelWorld:
             leased=LEASED_READS if dict(load.weights).get("read", 0) == LEASED_WEIGHT else 0.0,
         )
         hands: list[Hand] = []
+        wall: Wall = {}
         for number in range(1, load.clients + 1):
             fresh_one = (number - 1) % load.hands == 0
             program = self._program(number, around) if fresh_one else hands[-1].program
-            mind = Mind(
-                number=number,
-                dice=self.clockwork.dice(f"client {number}"),
-                load=load,
-                sessions={},
-                tunings=self.swarm.tunings(),
-            )
-            hands.append(Hand(mind, program))
+            hands.append(Hand(self._mind(number, load, wall), program))
+        if "floors" in self.swarm.variety.habits:
+            looks = replace(load, weights=(("read", 1),))
+            for number, address in enumerate(addresses, start=load.clients + 1):
+                one = around._replace(addresses=(address,), leased=0.0)
+                program = self._program(number, one, direct=True)
+                hands.append(Hand(self._mind(number, looks, wall), program))
         return hands
 
-    def _program(self, number: int, around: Around) -> Program:
+    def _mind(self, number: int, load: Load, wall: Wall) -> Mind:
+        return Mind(
+            number=number,
+            dice=self.clockwork.dice(f"client {number}"),
+            load=load,
+            sessions={},
+            tunings=self.swarm.tunings(),
+            floors=floors_of(self.clockwork, self.swarm, number, wall),
+        )
+
+    def _program(self, number: int, around: Around, *, direct: bool = False) -> Program:
         dice = self.clockwork.dice(f"program {number}")
         disk = Disk(self.clockwork, dice, self.swarm.platter)
-        return Program(Computer(PROGRAMS + number, self.room, disk), around, dice)
+        computer = Computer(PROGRAMS + number, self.room, disk)
+        return Program(computer, around, dice, direct=direct)
 
     @property
     def room(self) -> Room:

@@ -121,6 +121,13 @@ def receipt_not_honoured(case: Case) -> None:
     case.does("read", "registers 99", None, floor=9, log_index=8)
 
 
+@plants("read-your-writes")
+def receipt_of_another_log(case: Case) -> None:
+    """A read that was given a receipt shows a longer log of an older term"""
+    given = {"floor": 9, "floor_term": 3}
+    case.does("read", "registers 99", None, **given, log_index=12, term=2)
+
+
 # -- feeds
 
 

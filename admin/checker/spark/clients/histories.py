@@ -23,7 +23,7 @@ from admin.evidence.tables import Row
 
 BATCH = 131_072
 _LIGHT = ("index", "process", "type", "f", "session", "seq")
-LINE = (*_LIGHT, "key", "value", "floor", "term", "lsn", "log_index")
+LINE = (*_LIGHT, "key", "value", "floor", "floor_term", "term", "lsn", "log_index")
 """What an operation is made of; and what an outline needs of it."""
 _SHIFT = 40
 _SEQ = (1 << _SHIFT) - 1

@@ -75,9 +75,10 @@ def judge_appends(operations: Sequence[Operation], terms: Terms) -> Told:
 
 
 def operations_of(rows: Iterable[Row]) -> list[Operation]:
-    """From columns `key number process f value ended kind session seq place floor`."""
+    """From the columns COLUMNS, in that order."""
     found = []
-    for key, number, process, f, value, ended, kind, session, seq, place, floor in rows:
+    for key, number, process, f, value, ended, kind, session, seq, *places in rows:
+        place, term, floor, floor_term = map(_number, places)
         assert isinstance(number, int)
         assert isinstance(process, int)
         found.append(
@@ -92,8 +93,10 @@ def operations_of(rows: Iterable[Row]) -> list[Operation]:
                 kind=Ended(str(kind)),
                 session=_json(session),
                 seq=_number(seq),
-                index=_number(place),
-                floor=_number(floor),
+                index=place,
+                term=term,
+                floor=floor,
+                floor_term=floor_term,
             )
         )
     return found
@@ -110,7 +113,9 @@ COLUMNS = (
     "session",
     "seq",
     "place",
+    "term",
     "floor",
+    "floor_term",
 )
 """What `operations_of` wants."""
 

@@ -23,12 +23,16 @@ SCHEMA = pa.schema(
         ("session", pa.string()),
         ("seq", pa.int64()),
         ("place", pa.int64()),
+        ("term", pa.int64()),
         ("floor", pa.int64()),
+        ("floor_term", pa.int64()),
         ("date", pa.int64()),
         ("said", pa.binary()),
     ]
 )
-"""An operation: `number` is where it began, `place` its place in the log. JSON is its text.
+"""An operation: `number` is where it began, `place` and `term` are its place in the log.
+
+JSON is its text.
 
 `part` is judged together. `date` is the place of the write of what was read; `said` are verdicts
 that travel along.
@@ -36,13 +40,14 @@ that travel along.
 DDL = (
     "run_id string, part string, key string, number bigint, process bigint, f string, "
     "value string, ended bigint, kind string, session string, seq bigint, place bigint, "
-    "floor bigint, date bigint, said binary"
+    "term bigint, floor bigint, floor_term bigint, date bigint, said binary"
 )
 APPENDS = "appends"
 """The part of transactions that append to lists; it is no JSON, so no key is like it."""
-_STARTS = ("run_id", "index", "key", "process", "f", "value", "session", "seq", "floor")
+_FLOOR = ("floor", "floor_term")
+_STARTS = ("run_id", "index", "key", "process", "f", "value", "session", "seq", *_FLOOR)
 _ENDS = ("index", "type", "value", "term", "lsn", "log_index")
-_KEPT = ("run_id", "key", "process", "f", "value", "session", "seq", "floor")
+_KEPT = ("run_id", "key", "process", "f", "value", "session", "seq", *_FLOOR)
 GROWTH = 3
 """So many lines are read for one that still waits, which is looked at again with them."""
 _TERM = 1 << 48
@@ -124,10 +129,12 @@ def _told(begun: pa.Table, ended: pa.Table, *, logged: bool) -> dict[str, pa.Chu
     answers = pc.is_in(begun.column("f"), pa.array(sorted(ANSWERS)))
     told = pc.and_(ok, pc.or_(answers, pc.is_null(begun.column("value"))))
     place = ended.column("log_index") if logged else _by_lsn(ended)
+    term = ended.column("term") if logged else numbers
     return {
         "value": pc.if_else(told, ended.column("value"), begun.column("value")),
         "ended": pc.if_else(pc.equal(type_, "info"), numbers, ended.column("index")),
         "place": pc.if_else(ok, place, numbers),
+        "term": pc.if_else(pc.and_(ok, place.is_valid()), term, numbers),
     }
 
 

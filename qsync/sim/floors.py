@@ -1,0 +1,53 @@
+"""Places that clients were told of, and may ask their next reads to show at least."""
+
+from typing import TypeAlias
+
+from election.messages import Position
+from qsync.sim.calls import Done, Seen
+from qsync.sim.clockwork import Clockwork
+from qsync.sim.dice import Dice
+from qsync.sim.operations import NOWHERE, Told
+from qsync.sim.swarm import Swarm
+
+Wall: TypeAlias = dict[int, Position]
+"""Where clients leave for each other the newest place that they were told of, by number."""
+
+
+class Floors:
+    """Of one client. Its own last write, unless `dice` are given, which choose among more.
+
+    Then also what it was shown last (monotonic reads), or what somebody else was told, who passed
+    it on (causality).
+    """
+
+    def __init__(self, number: int, wall: Wall, dice: Dice | None) -> None:
+        self._number = number
+        self._wall = wall
+        self._dice = dice
+        self._written = self._shown = NOWHERE
+
+    def told(self, told: Told) -> None:
+        """A question was answered."""
+        reply = told.reply
+        if not told.ok or not isinstance(reply, Done | Seen):
+            return
+        place = Position(reply.term, reply.index)
+        if isinstance(reply, Done):
+            self._written = place
+        else:
+            self._shown = place
+        self._wall[self._number] = place
+
+    def choose(self) -> Position:
+        """What the next read is to show at least."""
+        if self._dice is None:
+            return self._written
+        others = list(self._wall.values())
+        somebody = self._dice.choice(others) if others else NOWHERE
+        return self._dice.choice((self._written, self._shown, somebody))
+
+
+def floors_of(clockwork: Clockwork, swarm: Swarm, number: int, wall: Wall) -> Floors:
+    """Of the client of that number, as the run draws them."""
+    wide = "floors" in swarm.variety.habits
+    return Floors(number, wall, clockwork.dice(f"floors {number}") if wide else None)
