@@ -85,6 +85,7 @@ class Net:
         refused = there in self.refusing or (sock.whose, there) in self.rejecting
         if door is None or door.closed or refused:
             sock.error = errno.ECONNREFUSED
+            sock.listen_up()
         else:
             other = Socket(None, there)
             sock.peer, other.peer = other, sock
@@ -92,6 +93,7 @@ class Net:
             self._ends += [sock, other]
             assert door.door is not None
             door.door.backlog.append((way, other))
+            door.listen_up()
             assert door.process is not None
             door.process.wake(way)
         sock.process.wake(sock.connected_at)
@@ -137,17 +139,21 @@ class Net:
             if peer.inbox:
                 at = max(at, peer.inbox[-1].at)
         peer.inbox.append(Piece(at, data))
+        if at < peer.heard_at:
+            peer.listen_up()
         if peer.process is not None and at < NEVER:
             peer.process.wake(at)
 
     def _reset(self, sock: Socket, at: float) -> None:
         sock.reset_at = min(sock.reset_at, at)
+        sock.listen_up()
         if sock.process is not None:
             sock.process.wake(at)
 
     def closing(self, sock: Socket, now: float, *, silent: bool = False) -> None:
         """An end is closed by its process, or with it. `silent`: its machine is gone, too."""
         sock.closed = True
+        sock.listen_up()
         if sock.process is not None:
             sock.process.forget(sock)
         if sock.door is not None:
@@ -234,6 +240,7 @@ class Net:
         for piece in sock.peer.inbox:
             if piece.at > now:
                 piece.at = NEVER
+        sock.peer.listen_up()
 
     def _release(self, sock: Socket) -> None:
         peer = sock.peer
@@ -244,6 +251,7 @@ class Net:
             if piece.at == NEVER:
                 at += self.weather.delay_min
                 piece.at = at
+        peer.listen_up()
         if peer.process is not None:
             peer.process.wake(at)
 

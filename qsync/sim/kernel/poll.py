@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING
 
-from qsync.sim.kernel.streams import GONE, NEVER
+from qsync.sim.kernel.streams import GONE, NEVER, WRITABLE, Socket
 
 if TYPE_CHECKING:
     from qsync.sim.kernel.process import Process
@@ -15,44 +15,52 @@ class Poll:
     def __init__(self, process: "Process") -> None:
         self._process = process
         self._masks: dict[int, int] = {}
+        self._sockets: dict[int, Socket] = {}
+        self._senders: set[int] = set()
+        """Those that are watched for room to send, too."""
 
     def register(self, fd: int, eventmask: int, /) -> None:
         """Watch a socket."""
         assert fd >= 0
         assert fd not in self._masks
-        self._masks[fd] = eventmask
+        self._sockets[fd] = self._process.files[fd]
+        self._watch(fd, eventmask)
 
     def modify(self, fd: int, eventmask: int, /) -> None:
         """For something else."""
         assert fd in self._masks
-        self._masks[fd] = eventmask
+        self._watch(fd, eventmask)
+
+    def _watch(self, fd: int, mask: int) -> None:
+        self._masks[fd] = mask
+        if mask & WRITABLE:
+            self._senders.add(fd)
+        else:
+            self._senders.discard(fd)
 
     def unregister(self, fd: int, /) -> None:
         """No longer."""
-        del self._masks[fd]
+        del self._masks[fd], self._sockets[fd]
+        self._senders.discard(fd)
 
     def poll(self, _timeout: float | None, maxevents: int = 1024, /) -> list[tuple[int, int]]:
         """What is ready; a look, never a wait."""
-        now, found = self._process.enter(), []
-        files = self._process.files
-        for fd, mask in self._masks.items():
-            sock = files.get(fd)
-            if sock is not None:
-                ready = sock.ready(now) & (mask | GONE)
+        now, senders, found = self._process.enter(), self._senders, []
+        for fd, sock in self._sockets.items():
+            if sock.heard_at <= now or fd in senders:
+                ready = sock.ready(now) & (self._masks[fd] | GONE)
                 if ready:
                     found.append((fd, ready))
         return found[:maxevents]
 
     def when(self, now: float) -> float:
         """When a wait that begins now ends, as far as that is known; now or before: at once."""
-        files, soonest = self._process.files, NEVER
-        for fd, mask in self._masks.items():
-            sock = files.get(fd)
-            if sock is not None:
-                at = sock.when(now, mask)
-                if at <= now:
-                    return at
-                soonest = min(soonest, at)
+        soonest = NEVER
+        for sock in self._sockets.values():
+            if sock.heard_at < soonest:
+                soonest = sock.heard_at
+        for fd in self._senders:
+            soonest = min(soonest, self._sockets[fd].may_send_at(now))
         return soonest
 
     def fileno(self) -> int:
@@ -62,6 +70,8 @@ class Poll:
     def close(self) -> None:
         """Watch nothing any more."""
         self._masks.clear()
+        self._sockets.clear()
+        self._senders.clear()
 
 
 class Wait:

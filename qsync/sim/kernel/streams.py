@@ -67,6 +67,7 @@ class Socket:
         "error",
         "fd",
         "flaws",
+        "heard_at",
         "inbox",
         "peer",
         "process",
@@ -90,6 +91,8 @@ class Socket:
         self.error = 0
         self.reset_at = NEVER
         self.closed = False
+        self.heard_at = NEVER
+        """When there is something to hear from it: kept by whoever changes what that depends on."""
 
     @property
     def net(self) -> "Net":
@@ -112,6 +115,7 @@ class Socket:
     def getsockopt(self, _level: int, _option: int, /) -> int:
         """SO_ERROR is all that is asked."""
         found, self.error = self.error, 0
+        self.listen_up()
         return found
 
     def getsockname(self) -> Any:  # noqa: ANN401 - as the standard library
@@ -138,6 +142,7 @@ class Socket:
         if not backlog or backlog[0][0] > now:
             raise BlockingIOError
         fresh = backlog.popleft()[1]
+        self.listen_up()
         assert self.process is not None
         fresh.process = self.process
         fresh.fd = self.process.descriptor(fresh)
@@ -184,6 +189,7 @@ class Socket:
                 piece.data = piece.data[left:]
             left -= len(parts[-1])
         self.waiting -= size - left
+        self.listen_up()
         if full and self.peer is not None and self.peer.process is not None:
             self.peer.process.wake(now + self.net.delay())
         return b"".join(parts)
@@ -197,8 +203,10 @@ class Socket:
 
     def ready(self, now: float) -> int:
         """What it is ready for, in the words of epoll."""
+        if self.closed:
+            return 0
         if self.door is not None:
-            return READABLE if self.door.backlog and self.door.backlog[0][0] <= now else 0
+            return READABLE if self.heard_at <= now else 0
         if self.connected_at > now:
             return 0
         if self.error:
@@ -212,18 +220,28 @@ class Socket:
             found |= WRITABLE
         return found
 
-    def when(self, now: float, mask: int) -> float:
-        """When it is ready for something of that; now or before: it is."""
-        if self.door is not None:
-            return self.door.backlog[0][0] if self.door.backlog else NEVER
-        if self.connected_at > now or self.error:
+    def listen_up(self) -> None:
+        """What there is to hear from it, or when, has changed."""
+        if self.closed:
+            found = NEVER
+        elif self.door is not None:
+            found = self.door.backlog[0][0] if self.door.backlog else NEVER
+        else:
+            found = self.reset_at
+            if self.inbox and self.inbox[0].at < found:
+                found = self.inbox[0].at
+            if self.error or found < self.connected_at:
+                found = self.connected_at
+        self.heard_at = found
+
+    def may_send_at(self, now: float) -> float:
+        """When there is room to send, as far as that is known; now or before: there is."""
+        if self.closed:
+            return NEVER
+        if self.connected_at > now:
             return self.connected_at
-        found = self.reset_at
-        if self.inbox and self.inbox[0].at < found:
-            found = self.inbox[0].at
-        if mask & WRITABLE and self.peer is not None and self.peer.waiting < self.net.window:
-            return now
-        return found
+        room = self.peer is not None and self.peer.waiting < self.net.window
+        return now if room else NEVER
 
     def on_its_way(self, now: float) -> int:
         """Bytes that were sent from here and are not there yet."""
