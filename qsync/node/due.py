@@ -34,7 +34,7 @@ class Due:
     @property
     def ready(self) -> bool:
         """Can any of them be given? Not to who does not read what it asked for."""
-        return any(not each.full for each in self._queues)
+        return bool(self._queues) and any(not each.full for each in self._queues)
 
     def add(self, connection: Connection, answer: Answer) -> None:
         """It may be given from now on."""

@@ -193,7 +193,9 @@ class Reactor:
     @property
     def _busy(self) -> bool:
         """Something is left to be done that no socket will tell of."""
-        return self.due.ready or any(not each.full for each in self._waiting)
+        if self._waiting and any(not each.full for each in self._waiting):
+            return True
+        return self.due.ready
 
     def _pass(self, linger: float) -> bool:
         busy = self._busy

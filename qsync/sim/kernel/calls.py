@@ -22,27 +22,27 @@ class ClockCalls:
 
     def __init__(self, process: Process) -> None:
         self.process = process
+        self._clocks = process.machine.clocks
 
     def now(self) -> float:
         """Its monotonic clock."""
-        process = self.process
-        return process.machine.clocks.monotonic(process.enter())
+        return self._clocks.monotonic(self.process.enter())
 
     def stopwatch(self) -> float:
         """The same; also for what its threads measure, which are no calls of its loop."""
         process = self.process
         if process.busy and not process.dead:
             process.enter()
-        return process.machine.clocks.monotonic(process.at)
+        return self._clocks.monotonic(process.at)
 
     def wall(self) -> float:
         """What people would see."""
-        return self.process.machine.clocks.wall(self.process.enter())
+        return self._clocks.wall(self.process.enter())
 
     def asleep(self) -> float:
         """For how long the machine was suspended."""
         self.process.enter()
-        return self.process.machine.clocks.slept
+        return self._clocks.slept
 
 
 class Spare:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from election.messages import Replica
+from election.roles import Role
 from qsync.config import NodeConfig
 from qsync.core.inputs import Input
 from qsync.core.leader import Leader
@@ -27,6 +28,7 @@ from qsync.store.contract import Identity
 if TYPE_CHECKING:
     from qsync.sim.dice import Dice
 
+_LETTERS = {role: role.value[0].upper() for role in Role}
 CALL_S = 2e-6
 """What a call into the kernel takes, and the work before it."""
 
@@ -321,7 +323,7 @@ class Machine(Member):
         raft, ledger = core.machine.raft, core.machine.ledger
         sight = Sight(
             int(self.me),
-            "Z" if self.paused else raft.role.value[0].upper(),
+            "Z" if self.paused else _LETTERS[raft.role],
             raft.term,
             ledger.log.last,
             ledger.written,

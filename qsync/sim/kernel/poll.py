@@ -85,7 +85,7 @@ class Wait:
     def __init__(
         self,
         *,
-        until: float | None = None,
+        until: float = NEVER,
         event: "Happening | None" = None,
         poll: Poll | None = None,
         due: Callable[[], float] | None = None,
@@ -98,6 +98,19 @@ class Wait:
         self.done = done
         self.ready_at = NEVER
         """When the sockets are ready, as it was last looked."""
+
+    def over(self, now: float, monotonic: float) -> bool:
+        """There it is, at that moment of the room and of the machine's clock."""
+        event, poll = self.event, self.poll
+        if event is not None and event.happened:
+            return True
+        if poll is not None:
+            ready_at = self.ready_at = poll.when(now)
+            if ready_at <= now:
+                return True
+        if self.done is not None:
+            return self.done()
+        return monotonic >= (self.until if self.due is None else self.due())
 
     def __await__(self) -> Generator["Wait", None, None]:
         """Handed to whoever runs the task."""

@@ -43,9 +43,11 @@ class Process:
         self.stopped = False
         self.files: dict[int, Socket] = {}
         self.name = f"{machine.number} {life}"
+        self._call_s = machine.call_s
         self._tasks = _Tasks()
+        self.busy = False
+        """It is in a turn, or waits inside of a call."""
         self._due = NEVER
-        self._running = False
         self._idle = True
         """At the end of its last turn there was nothing left to do."""
 
@@ -54,7 +56,7 @@ class Process:
     def enter(self) -> float:
         """A call: it takes a little time, and something may happen to whoever calls."""
         self.calls += 1
-        self.at += self.machine.call_s
+        self.at += self._call_s
         if self.calls >= self.strike[0]:
             self._struck()
         if self.dead:
@@ -104,7 +106,7 @@ class Process:
         if due != self._due or self.dead:
             return
         self._due = NEVER
-        if self.stopped or self._running:
+        if self.stopped or self.busy:
             return  # it is woken when it goes on
         now = self.machine.room.clockwork.now
         if self.at > now:
@@ -115,14 +117,14 @@ class Process:
 
     def run(self, work: Callable[[], None]) -> bool:
         """Let it do something. False when it died of it."""
-        self._running = True
+        self.busy = True
         try:
             work()
         except Killed:
             self._tasks.close()
             return False
         finally:
-            self._running = False
+            self.busy = False
         if self.dead:
             self._tasks.close()
         else:
@@ -131,7 +133,7 @@ class Process:
 
     def bury(self) -> None:
         """It is dead: its tasks are unwound, unless they wait inside of a call right now."""
-        if not self._running:
+        if not self.busy:
             self._tasks.close()
 
     def soon(self, call: Callable[[], None]) -> None:
@@ -139,11 +141,6 @@ class Process:
         if not self.dead:
             self._tasks.soon.append(call)
             self.go_on()
-
-    @property
-    def busy(self) -> bool:
-        """It is in a turn, or waits inside of a call."""
-        return self._running
 
     def go_on(self) -> None:
         """It was stopped, or waited inside of a call."""
@@ -155,29 +152,21 @@ class Process:
         for _ in range(ROUNDS_MAX):
             while tasks.soon:
                 tasks.soon.popleft()()
-            ran = False
-            for task in list(tasks.waits):
-                wait = tasks.waits.get(task)
-                if wait is not None and self._over(wait):
-                    ran = True
-                    tasks.step(task)
-            if not ran and not tasks.soon:
+            if not self._round() and not tasks.soon:
                 self._idle = True
                 break
         self.machine.turned(self.calls - calls)
 
-    def _over(self, wait: Wait) -> bool:
-        if wait.done is not None:
-            return wait.done()
-        if wait.poll is not None:
-            wait.ready_at = wait.poll.when(self.at)
-            if wait.ready_at <= self.at:
-                return True
-        if wait.due is not None:
-            return self._monotonic() >= wait.due()
-        if wait.event is not None and wait.event.happened:
-            return True
-        return wait.until is not None and self._monotonic() >= wait.until
+    def _round(self) -> bool:
+        """Every task that has something to do has its turn. False when none had."""
+        tasks, clocks, ran = self._tasks, self.machine.clocks, False
+        at, monotonic = self.at, clocks.monotonic(self.at)
+        for task, wait in list(tasks.waits.items()):
+            if wait.over(at, monotonic):
+                ran = True
+                tasks.step(task)
+                at, monotonic = self.at, clocks.monotonic(self.at)
+        return ran
 
     def _next(self) -> float:
         """When a task has something to do again, as far as that is known."""
@@ -185,17 +174,14 @@ class Process:
         if tasks.soon or not self._idle:
             return self.at
         for wait in tasks.waits.values():
-            if wait.poll is not None and wait.ready_at < soonest:
+            if wait.ready_at < soonest:
                 soonest = wait.ready_at
-            until = wait.due() if wait.due is not None else wait.until
-            if until is not None and until < monotonic:
+            until = wait.until if wait.due is None else wait.due()
+            if until < monotonic:
                 monotonic = until
         if monotonic < NEVER:
             soonest = min(soonest, self.machine.clocks.when_is(monotonic) + 1e-9)
         return max(self.at, soonest)
-
-    def _monotonic(self) -> float:
-        return self.machine.clocks.monotonic(self.at)
 
 
 class _Tasks:
