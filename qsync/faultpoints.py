@@ -95,6 +95,11 @@ class FaultPoints:
             self._armed.clear()
         self._changed()
 
+    @property
+    def any_armed(self) -> bool:
+        """Something is, or was until it had struck as often as it was to."""
+        return bool(self._armed)
+
     def expire(self) -> None:
         """Disarm what has been armed for as long as it was to be."""
         late = [each.point for each in self._armed.values() if each.until <= self._now()]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Desk:
-    """One per node. `turn` after every batch while `busy`, `tick` a few times a second."""
+    """One per node. `turn` after every batch while `busy`, `tick` now and then while it `waits`."""
 
     def __init__(self, node: "Node", *, now: Callable[[], float]) -> None:
         self._node = node
@@ -40,6 +40,13 @@ class Desk:
     def busy(self) -> bool:
         """Is there anything to look at after a batch?"""
         return self.watching.busy or self.tracing.armed
+
+    @property
+    def waits(self) -> bool:
+        """Is there anything that time alone brings about?"""
+        if self._snapshots or len(self.watching) > 0:
+            return True
+        return self.tracing.armed or self.seams.points.any_armed
 
     def take(self, connection: Connection, request: verbs.Request) -> bool:
         """Answer, or keep the question until it can be. False: it is none of ours."""

@@ -6,7 +6,7 @@ between a look at the state and the decision on it.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Final, Protocol
 
 from election.messages import Replica
 from qsync import record
@@ -21,6 +21,8 @@ from qsync.replica import Replica as ReplicaMachine
 from qsync.store.writer import Writer
 from qsync.wire import peer_messages
 
+EXPIRY: Final = "expiry"
+"""The timer of those who wait for an answer."""
 Deliver = Callable[[Replica, bytes], None]
 """Queues a frame on our connection to a peer; without one it is lost."""
 Loses = Callable[[Message], bool]
@@ -106,10 +108,13 @@ class Loop:
     def turn(self) -> None:
         """The batch is complete: do what is to be done, and send what was queued."""
         self.settle()
-        if self.requests is not None and self.requests.tickets.due:
-            self.requests.tickets.due.work()
-        if self.requests is not None and self.requests.desk.busy:
-            self.requests.desk.turn()
+        requests = self.requests
+        if requests is not None:
+            if requests.tickets.due:
+                requests.tickets.due.work()
+            if requests.desk.busy:
+                requests.desk.turn()
+            self.timers.no_later(EXPIRY, requests.expires_at)
         self._leave()
 
     def settle(self) -> None:

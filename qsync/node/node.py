@@ -23,7 +23,7 @@ from qsync.node.expiry import Expiry
 from qsync.node.folding import Folding
 from qsync.node.leaving import leave
 from qsync.node.links import Links
-from qsync.node.loop import Loop
+from qsync.node.loop import EXPIRY, Loop
 from qsync.node.reactor import Reactor
 from qsync.node.requests import Requests
 from qsync.node.server import Admission, Server
@@ -34,9 +34,8 @@ from qsync.replica import Replica
 from qsync.store.contract import Identity, Tail
 from qsync.store.writer import Choice, Mode, Writer
 
-LINKS, EXPIRY, SWEEP, ALIVE = "links", "expiry", "sweep", "alive"
-"""Timers of the shell; the machine's own kinds are in `TimerKind`."""
-EXPIRY_INTERVAL = 0.05
+LINKS, SWEEP, ALIVE = "links", "sweep", "alive"
+"""Timers of the shell, beside `EXPIRY`; the machine's own kinds are in `TimerKind`."""
 SWEEP_INTERVAL = 1.0
 
 
@@ -168,7 +167,7 @@ class Node:
         self._begin()
         self.replica.start()
         now = self.reactor.effects.now()
-        for kind in (LINKS, EXPIRY, SWEEP, ALIVE):
+        for kind in (LINKS, SWEEP, ALIVE):
             self.loop.timers.at(kind, now)
         self.loop.turn()
         if self.storage.spaces.rebuilt is not None:
@@ -219,7 +218,6 @@ class Node:
         if EXPIRY in own:
             self.requests.expire()
             self.requests.desk.tick()
-            self.loop.timers.at(EXPIRY, now + EXPIRY_INTERVAL)
         if SWEEP in own:
             self.server.sweep()
             self.requests.expiry.sweep(now)

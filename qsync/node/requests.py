@@ -3,14 +3,10 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Final
 
 from qsync import errors, refusing
-from qsync.core.inputs import (
-    Consistency,
-    Forgotten,
-    Input,
-    ReadAsked,
-)
+from qsync.core.inputs import Consistency, Forgotten, Input, ReadAsked
 from qsync.core.ready import ReadSettled, Settled, Ticket, Verdict
 from qsync.data.request import Request as Transaction
 from qsync.node import asked, refusals
@@ -34,6 +30,8 @@ GRACE = 1.0
 _SYNC = int(WriteFlags.SYNC)
 _FORCED = int(WriteFlags.SYNC | WriteFlags.ASYNC)
 _FOR_DESK = verbs.Watch | verbs.Changes | verbs.Options | verbs.Trace | verbs.Fault | verbs.Packed
+EXPIRY_INTERVAL: Final = 0.05
+"""Seconds between two looks at those who wait for what no deadline tells of."""
 _AT_ONCE = int(WriteFlags.SUBMIT | WriteFlags.NO_WAIT)
 _DOUBTED = int(WriteFlags.DOUBTED)
 
@@ -354,6 +352,14 @@ class Requests:
         self.tickets.due.work()
 
     # -- those whose time is over
+
+    @property
+    def expires_at(self) -> float:
+        """When to look again for those whose time is over, here and at the desk."""
+        soonest = self.tickets.expires_at
+        if self._parked or self.desk.waits:
+            soonest = min(soonest, self._now() + EXPIRY_INTERVAL)
+        return soonest
 
     def expire(self) -> None:
         """Writes whose fate is open are *unknown*, with a token; never called failed.

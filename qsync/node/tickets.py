@@ -2,13 +2,15 @@
 
 import heapq
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from qsync.core.ready import Ticket
 from qsync.errors import QsyncError
 from qsync.histogram import Histogram
 from qsync.node.connection import Connection
 from qsync.node.due import Due
+
+FAR: Final = float("inf")
 
 
 class WriteTicket(NamedTuple):
@@ -93,6 +95,14 @@ class Tickets:
         if type(ticket) is WriteTicket:
             self.waited = now - ticket.asked_at
             self.latency.add(self.waited, count)
+
+    @property
+    def expires_at(self) -> float:
+        """When the first of those who wait has waited for too long; infinite when nobody waits."""
+        deadlines = self._deadlines
+        while deadlines and deadlines[0][1] not in self._open:
+            heapq.heappop(deadlines)
+        return deadlines[0][0] if deadlines else FAR
 
     def overdue(self, now: float) -> list[tuple[Ticket, AnyTicket]]:
         """Those whose deadline has passed; they are taken."""

@@ -1,10 +1,13 @@
 """Asks for time come in as ranges; here the dice are thrown and the clock is read."""
 
 from collections.abc import Callable
+from typing import Final
 
 from qsync.core.ready import Timer
 from qsync.node.clock import Elapsed, WallClock
 from qsync.node.effects import Effects
+
+FAR: Final = float("inf")
 
 
 class Timers:
@@ -18,7 +21,7 @@ class Timers:
         self._fire = fire
         self._deadlines: dict[str, float] = {}
         self._wake = effects.event()
-        self._sleeps_until = float("inf")
+        self._sleeps_until = FAR
         self._dice = effects.dice()
 
     def arm(self, timer: Timer) -> None:
@@ -38,11 +41,16 @@ class Timers:
         if deadline < self._sleeps_until:
             self._wake.set()
 
+    def no_later(self, kind: str, deadline: float) -> None:
+        """Fire `kind` by that time; unless it fires before anyway."""
+        if deadline < self._deadlines.get(kind, FAR):
+            self.at(kind, deadline)
+
     async def run(self) -> None:
         """Fire what is due, until cancelled."""
         while True:
             self._wake = self._effects.event()
-            self._sleeps_until = min(self._deadlines.values(), default=float("inf"))
+            self._sleeps_until = min(self._deadlines.values(), default=FAR)
             await self._effects.until(self._wake, self._sleeps_until)
             now = self._effects.now()
             due = [kind for kind, deadline in self._deadlines.items() if deadline <= now]

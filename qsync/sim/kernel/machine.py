@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from qsync.sim.dice import Dice
 
 _LETTERS = {role: role.value[0].upper() for role in Role}
-CALL_S = 2e-6
-"""What a call into the kernel takes, and the work before it."""
 
 
 class Looker(Witness, Protocol):
@@ -53,7 +51,6 @@ class Computer:
         self.number = number
         self.room = room
         self.disk = disk
-        self.call_s = CALL_S
         dice: Dice = room.clockwork.dice(f"timers {number}")
         self.clocks = MachineClocks(dice)
 

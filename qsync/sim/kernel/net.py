@@ -84,7 +84,7 @@ class Net:
         sock.connected_at = way + self.delay()
         refused = there in self.refusing or (sock.whose, there) in self.rejecting
         if door is None or door.closed or refused:
-            sock.error = errno.ECONNREFUSED
+            sock.flaws.error = errno.ECONNREFUSED
             sock.listen_up()
         else:
             other = Socket(None, there)

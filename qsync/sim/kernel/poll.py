@@ -57,8 +57,7 @@ class Poll:
         """When a wait that begins now ends, as far as that is known; now or before: at once."""
         soonest = NEVER
         for sock in self._sockets.values():
-            if sock.heard_at < soonest:
-                soonest = sock.heard_at
+            soonest = min(soonest, sock.heard_at)
         for fd in self._senders:
             soonest = min(soonest, self._sockets[fd].may_send_at(now))
         return soonest

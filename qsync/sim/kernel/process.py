@@ -17,6 +17,8 @@ from qsync.sim.kernel.streams import NEVER, Socket
 if TYPE_CHECKING:
     from qsync.sim.kernel.machine import Computer
 
+CALL_S: Final = 2e-6
+"""What a call into the kernel takes, and the work before it."""
 ROUNDS_MAX: Final = 4
 """So often every task has its turn before others may run."""
 Task = Coroutine[Wait, None, None]
@@ -43,7 +45,6 @@ class Process:
         self.stopped = False
         self.files: dict[int, Socket] = {}
         self.name = f"{machine.number} {life}"
-        self._call_s = machine.call_s
         self._tasks = _Tasks()
         self.busy = False
         """It is in a turn, or waits inside of a call."""
@@ -56,7 +57,7 @@ class Process:
     def enter(self) -> float:
         """A call: it takes a little time, and something may happen to whoever calls."""
         self.calls += 1
-        self.at += self._call_s
+        self.at += CALL_S
         if self.calls >= self.strike[0]:
             self._struck()
         if self.dead:
@@ -174,11 +175,9 @@ class Process:
         if tasks.soon or not self._idle:
             return self.at
         for wait in tasks.waits.values():
-            if wait.ready_at < soonest:
-                soonest = wait.ready_at
+            soonest = min(soonest, wait.ready_at)
             until = wait.until if wait.due is None else wait.due()
-            if until < monotonic:
-                monotonic = until
+            monotonic = min(monotonic, until)
         if monotonic < NEVER:
             soonest = min(soonest, self.machine.clocks.when_is(monotonic) + 1e-9)
         return max(self.at, soonest)

@@ -34,12 +34,14 @@ class Piece:
 class Flaws:
     """What is wrong with what is sent from an end. `lost`: it vanishes without a word.
 
-    `spoiled`: a bit of the next piece is flipped. `sent`: bytes so far.
+    `spoiled`: a bit of the next piece is flipped. `sent`: bytes so far. `error`: why it could not
+    be connected.
     """
 
-    __slots__ = ("lost", "sent", "spoiled")
+    __slots__ = ("error", "lost", "sent", "spoiled")
 
     def __init__(self) -> None:
+        self.error = 0
         self.lost = False
         self.spoiled = False
         self.sent = 0
@@ -64,7 +66,6 @@ class Socket:
         "closed",
         "connected_at",
         "door",
-        "error",
         "fd",
         "flaws",
         "heard_at",
@@ -88,7 +89,6 @@ class Socket:
         self.door: Door | None = None
         self.flaws = Flaws()
         self.connected_at = NEVER
-        self.error = 0
         self.reset_at = NEVER
         self.closed = False
         self.heard_at = NEVER
@@ -114,7 +114,7 @@ class Socket:
 
     def getsockopt(self, _level: int, _option: int, /) -> int:
         """SO_ERROR is all that is asked."""
-        found, self.error = self.error, 0
+        found, self.flaws.error = self.flaws.error, 0
         self.listen_up()
         return found
 
@@ -209,7 +209,7 @@ class Socket:
             return READABLE if self.heard_at <= now else 0
         if self.connected_at > now:
             return 0
-        if self.error:
+        if self.flaws.error:
             return WRITABLE | GONE
         found = 0
         if self.inbox and self.inbox[0].at <= now:
@@ -230,7 +230,7 @@ class Socket:
             found = self.reset_at
             if self.inbox and self.inbox[0].at < found:
                 found = self.inbox[0].at
-            if self.error or found < self.connected_at:
+            if self.flaws.error or found < self.connected_at:
                 found = self.connected_at
         self.heard_at = found
 
