@@ -13,14 +13,16 @@ from admin.checker.facts import check_bank_total, check_failures
 from admin.checker.operation import Operation
 from admin.checker.resolve import Decided, resolve
 from admin.checker.sessions import Applied, check_answers, check_read_your_writes
-from admin.checker.verdict import Result, Verdict
+from admin.checker.verdict import Result, Verdict, Violation, conclude
 from admin.soak.observed import Observed, observe
 from admin.soak.weak import check_written
+from qsync.errors import GivenUp
 from qsync.sim import spaces
 from qsync.sim.run import Run
 
 STEPS_MAX = 20_000
 """Of one search for an order; beyond it, the check is undecided."""
+GIVEN_UP = "given-up-is-gone"
 _BINDING = frozenset({"", "linearizable"})
 """How a read has to be asked for to be linearizable: inside of a transaction, or like this."""
 
@@ -43,6 +45,7 @@ def claims(done: Run) -> list[Verdict]:
         _named("notes", check_written(notes)),
         check_read_your_writes([*registers, *_reads(notes)]),
         check_answers(seen.synchronous(), _rows(done)),
+        _given_up(done),
     ]
     return [each for each in verdicts if each.facts and each.result is not Result.SKIPPED]
 
@@ -99,6 +102,19 @@ def _rows(done: Run) -> list[Applied]:
         Applied(session=session, seq=seq, index=index)
         for (session, seq), index in done.applied.items()
     ]
+
+
+def _given_up(done: Run) -> Verdict:
+    """What somebody was told is given up never took effect, whoever asked for it."""
+    facts, violations = 0, []
+    for line in done.history:
+        if line.type == "fail" and line.error == GivenUp.code and line.seq:
+            facts += 1
+            at = done.applied.get((line.session, line.seq))
+            if at is not None:
+                message = f"request {line.seq} was given up, and took effect at {at}"
+                violations.append(Violation(invariant=GIVEN_UP, message=message, key=line.session))
+    return conclude(GIVEN_UP, facts=facts, violations=violations)
 
 
 def _named(what: str, verdict: Verdict) -> Verdict:

@@ -9,7 +9,7 @@ from qsync.sim.history import Line
 _KINDS = {"ok": Kind.OK, "fail": Kind.FAIL, "info": Kind.INFO}
 _ALSO = 1 << 40
 """Added to the number of an operation that is seen in a second space, too."""
-_SETUP = frozenset({"open", "create", "expire", "tune"})
+_SETUP = frozenset({"open", "create", "expire", "tune", "resolve"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

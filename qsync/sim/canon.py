@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from election.messages import Index, Position
 from qsync.core.ledger import Ledger
 from qsync.core.logindex import LogIndex
-from qsync.data import body
+from qsync.data import body, keys
+from qsync.data.schema import SPACE, TRUNCATE
 from qsync.record import WAIT_ACK, Entry, Kind, read_ref
+
+_ID = (keys.Part(field=0, type=keys.FieldType.UNSIGNED),)
 
 Key = tuple[int, bytes]
 """Space id and primary key bytes."""
@@ -212,11 +215,13 @@ class Canon:
             and not self._books.places[index, self.terms[index]].refused
         }
 
-    def row_at(self, key: Key, upto: int) -> bytes | None:
-        """What the replay of the log up to `upto` leaves at `key`."""
+    def row_at(self, key: Key, upto: int, since: int = 0) -> bytes | None:
+        """What the replay of the log up to `upto` leaves at `key`, of what was written `since`."""
         writes = self._books.writes[key]
         for at in range(bisect_right(writes, (upto, 1 << 62), key=_place) - 1, -1, -1):
             index, term, row = writes[at]
+            if index < since:
+                return None
             if self.terms[index] == term and not self.rolled_back[index]:
                 return row
         return None
@@ -224,12 +229,30 @@ class Canon:
     def replay(self, space: int, upto: int) -> dict[bytes, bytes]:
         """The rows of a space after the log up to `upto`."""
         rows: dict[bytes, bytes] = {}
+        since = self._emptied(space, upto)
         for key in self._books.writes:
             if key[0] == space:
-                row = self.row_at(key, upto)
+                row = self.row_at(key, upto, since)
                 if row is not None:
                     rows[key[1]] = row
         return rows
+
+    def _emptied(self, space: int, upto: int) -> int:
+        """Where all rows of the space went last: it was truncated, or dropped."""
+        name = keys.encode(_ID, (space,))
+        for index, term, row in reversed(self._books.writes.get((TRUNCATE, name), ())):
+            if row is not None and self._stands(index, term, upto):
+                truncated = index
+                break
+        else:
+            truncated = 0
+        for index, term, row in reversed(self._books.writes.get((SPACE, name), ())):
+            if row is None and self._stands(index, term, upto):
+                return max(index, truncated)
+        return truncated
+
+    def _stands(self, index: int, term: int, upto: int) -> bool:
+        return index <= upto and self.terms[index] == term and not self.rolled_back[index]
 
 
 def _place(write: tuple[int, int] | tuple[int, int, bytes | None]) -> tuple[int, int]:

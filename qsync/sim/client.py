@@ -8,7 +8,7 @@ from qsync.sim import repertoire, transactions
 from qsync.sim.calls import Done
 from qsync.sim.courier import Courier, Streets
 from qsync.sim.history import History
-from qsync.sim.operations import Operation, Steps, Told
+from qsync.sim.operations import Ask, Operation, Steps, Told
 from qsync.sim.repertoire import Mind
 from qsync.sim.scripted import Scripted
 from qsync.sim.session import Session
@@ -58,16 +58,19 @@ class Client(Scripted):
         self._scripted = scripted
         self._history.invoke(self._process, operation)
         self.counts[f"{operation.name} asked"] += 1
-        self._courier.go(next(steps), lambda told: self._told(operation, steps, told))
+        self._ask(operation, steps, next(steps))
 
-    def _told(self, operation: Operation, steps: Steps, told: Told) -> None:
-        self._mind.floors.told(told)
-        try:
-            ask = steps.send(told)
-        except StopIteration:
-            self._resolve(operation, told)
-        else:
-            self._courier.go(ask, lambda told: self._told(operation, steps, told))
+    def _ask(self, operation: Operation, steps: Steps, ask: Ask) -> None:
+        def told(told: Told) -> None:
+            self._noted(ask, told)
+            try:
+                then = steps.send(told)
+            except StopIteration:
+                self._resolve(operation, told)
+            else:
+                self._ask(operation, steps, then)
+
+        self._courier.go(ask, told)
 
     def _resolve(self, operation: Operation, told: Told) -> None:
         self._now = None
@@ -83,4 +86,4 @@ class Client(Scripted):
             self.script.pop(0)  # what has to be done is asked for until it succeeds
         if told.type == "info":
             self._process += _PROCESSES
-        self._clockwork.after(self._mind.dice.about(self._mind.load.think), self._go_on)
+        self._clockwork.after(self._mind.pause(), self._go_on)

@@ -52,6 +52,11 @@ class Errand:
         self.floor = NOWHERE
 
     @property
+    def elsewhere(self) -> bool:
+        """It was begun by somebody else: a token says that there may be another attempt."""
+        return isinstance(self.ask, Write) and self.ask.token is not None
+
+    @property
     def reads(self) -> bool:
         """It changes nothing."""
         return isinstance(self.ask, Read)
@@ -74,13 +79,16 @@ class Courier:
         assert self._errand is None
         errand = self._errand = Errand(ask, self.session.id, answered, self._attempts + 1)
         errand.floor = self._streets.promises.floor
-        if isinstance(ask, Write) and ask.numbered:
+        if isinstance(ask, Write) and ask.token is not None:
+            errand.session, errand.seq = ask.token
+        elif isinstance(ask, Write) and ask.numbered:
             errand.seq = self.session.number()
         self._attempt(errand)
 
     def _end(self, errand: Errand, type_: str, reply: Reply | None) -> None:
         self._errand = None
-        self.session.settled(errand.session, errand.seq)
+        if not errand.elsewhere:
+            self.session.settled(errand.session, errand.seq)
         ask, told = errand.ask, Told(type=type_, reply=reply)
         if isinstance(ask, Write):
             session = errand.session if ask.numbered else b""
@@ -111,6 +119,10 @@ class Courier:
         if dice.chance(streets.swarm.load.duplicates):
             errand.open.add(-attempt)  # two answers may come: the first says nothing of both
             self._send(dice.choice(streets.nodes), call)
+        if dice.chance(streets.swarm.load.stragglers):
+            errand.open.add(-attempt)
+            late = dice.about(streets.swarm.load.timeout)
+            streets.clockwork.after(late, self._send, dice.choice(streets.nodes), call)
         streets.clockwork.after(streets.swarm.load.timeout, self._timeout, attempt)
 
     def _call(self, errand: Errand, attempt: int) -> Call:
@@ -130,8 +142,9 @@ class Courier:
         if ask.numbered:
             # A session that is over says nothing new; it will be refused.
             low = self.session.low if errand.session == self.session.id else errand.seq
+            low = 0 if errand.elsewhere else low
             request = request._replace(session=errand.session, seq=errand.seq, low=low)
-            request = request._replace(doubted=bool(errand.open - {attempt}))
+            request = request._replace(doubted=errand.elsewhere or bool(errand.open - {attempt}))
         return WriteCall(client=self.number, attempt=attempt, request=request)
 
     def _target(self, errand: Errand) -> Node:
@@ -191,7 +204,7 @@ class Courier:
     def _undone(self, errand: Errand, attempt: int, reply: Done | Refused) -> None:
         if isinstance(reply, Refused):
             self._leader = reply.leader if reply.code in RETRYABLE else None
-        match conclude(_heard(reply), doubted=bool(errand.open)):
+        match conclude(_heard(reply), doubted=errand.elsewhere or bool(errand.open)):
             case Conclusion.AGAIN:
                 self._back_off(attempt)
             case Conclusion.DEFINITE:

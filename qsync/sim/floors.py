@@ -1,16 +1,32 @@
-"""Places that clients were told of, and may ask their next reads to show at least."""
+"""Places that clients were told of, which their next reads may ask for; tokens of their writes."""
 
+from collections import deque
+from dataclasses import replace
 from typing import TypeAlias
 
 from election.messages import Position
 from qsync.sim.calls import Done, Seen
 from qsync.sim.clockwork import Clockwork
 from qsync.sim.dice import Dice
-from qsync.sim.operations import NOWHERE, Told
+from qsync.sim.operations import NOWHERE, Ask, Told, Write
 from qsync.sim.swarm import Swarm
+
+TOKENS_MAX = 12
 
 Wall: TypeAlias = dict[int, Position]
 """Where clients leave for each other the newest place that they were told of, by number."""
+
+
+class Tokens:
+    """Writes that were answered, or of which nobody knows what became: whose, and what for."""
+
+    def __init__(self) -> None:
+        self.known: deque[Write] = deque(maxlen=TOKENS_MAX)
+
+    def told(self, ask: Ask, told: Told) -> None:
+        """A question came to its end. What was refused for certain is nobody's business again."""
+        if isinstance(ask, Write) and told.seq and ask.token is None and told.type != "fail":
+            self.known.append(replace(ask, token=(told.session, told.seq)))
 
 
 class Floors:

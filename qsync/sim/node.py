@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from election.fencing import Fencing
 from election.messages import Replica
 from qsync.core.config import CoreConfig
 from qsync.core.inputs import Connected, Disconnected, Input, Received
@@ -105,6 +106,10 @@ class Node:
         self.config = replace(self.config, instance=wanted)
         self._around.watch.opened(self.me, wanted, self.disk)
 
+    def configure(self, election_timeout: float, fencing: Fencing) -> None:
+        """From the next start on its own settings are these."""
+        self.config = replace(self.config, election_timeout=election_timeout, fencing=fencing)
+
     def pause(self) -> None:
         """SIGSTOP: clocks run on, inputs queue."""
         self.process.paused = True
@@ -119,16 +124,16 @@ class Node:
     def receive(self, sender: Replica, message: Message, instance: Instance) -> None:
         """From the network."""
         event = Received(peer=sender, message=message, instance=instance)
-        self._input(f"from {sender}: {brief(message)}", event)
+        self.order(f"from {sender}: {brief(message)}", event)
 
     def connected(self, peer: Replica, epoch: int, instance: Instance) -> None:
         """From the network."""
         event = Connected(peer=peer, epoch=epoch, instance=instance)
-        self._input(f"connected to {peer}", event)
+        self.order(f"connected to {peer}", event)
 
     def disconnected(self, peer: Replica, epoch: int, *, refused: bool) -> None:
         """From the network."""
-        self._input(
+        self.order(
             f"disconnected from {peer}{' refused' if refused else ''}",
             Disconnected(peer=peer, epoch=epoch, refused=refused),
         )
@@ -142,13 +147,10 @@ class Node:
 
     def operate(self, what: str, make: Callable[[int], Input]) -> None:
         """An operator asks, and waits for the answer as long as this process lives."""
-        self._input(what, make(self.process.desk.operator(what)))
+        self.order(what, make(self.process.desk.operator(what)))
 
     def order(self, what: str, event: Input) -> None:
-        """Something is to be done that nobody waits for."""
-        self._input(what, event)
-
-    def _input(self, what: str, event: Input) -> None:
+        """Something happens to it that nobody waits for."""
         self.process.input(what, event)
 
 

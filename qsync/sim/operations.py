@@ -10,6 +10,8 @@ from qsync.sim.calls import Reply
 
 Place = tuple[int, int]
 """A space and a key in it."""
+Token = tuple[bytes, int]
+"""A session and a number in it."""
 NOWHERE: Final = Position(Term(0), Index(0))
 """The place before the first entry."""
 
@@ -32,6 +34,7 @@ class Write:
     """A transaction. `numbered` within the session, so that a retry of it is known as one.
 
     `reads` and `snapshot` say what it was computed from; it is refused when that has changed.
+    `token`: the session and number of somebody else's write, for which this one is asked.
     """
 
     ops: Sequence[Sequence[object]]
@@ -39,6 +42,7 @@ class Write:
     numbered: bool = True
     reads: Sequence[Sequence[object]] = ()
     snapshot: int = 0
+    token: Token | None = None
 
 
 Ask = Read | Write

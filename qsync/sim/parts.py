@@ -7,6 +7,7 @@ kernel (`qsync.sim.kernel`); the network between them carries messages, or bytes
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
+from election.fencing import Fencing
 from election.messages import Replica
 from qsync.core.inputs import Input
 from qsync.core.ready import Write
@@ -100,6 +101,9 @@ class Node(Protocol):
 
     def exchange(self, instance: Instance | None = None) -> None:
         """Its directory is another one from the next start on: an earlier one, or a new one."""
+
+    def configure(self, election_timeout: float, fencing: Fencing) -> None:
+        """From the next start on its own settings are these."""
 
     def pause(self) -> None:
         """SIGSTOP."""

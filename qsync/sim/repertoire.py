@@ -7,12 +7,15 @@ from qsync.core.inputs import Consistency
 from qsync.data.request import Op
 from qsync.sim import spaces
 from qsync.sim.dice import Dice
-from qsync.sim.floors import Floors
+from qsync.sim.floors import Floors, Tokens
 from qsync.sim.operations import NOWHERE, Operation, Place, Read, Steps, Told, Write
 from qsync.sim.spaces import BANK, COUNTERS, LISTS, NAMES, NOTES, REGISTERS
 from qsync.sim.swarm import Load
 
 _UNIQUE = 1_000_000
+NAP_S = 2.5
+"""Longer than sessions live where they live for a second."""
+GIVE_UP: list[list[object]] = [[Op.GIVE_UP]]
 _LOOKS = (REGISTERS, REGISTERS, REGISTERS, LISTS, LISTS, COUNTERS, NOTES)
 
 Begun = tuple[Operation, Steps]
@@ -31,6 +34,8 @@ class Mind:
     tunings: Sequence[tuple[str, str | None]]
     """Settings of the cluster that may be changed."""
     floors: Floors
+    tokens: Tokens
+    """Everybody's."""
     known: dict[int, Sequence[object] | None] = field(default_factory=dict)
     used: int = 0
 
@@ -42,6 +47,12 @@ class Mind:
     def key(self) -> int:
         """Any."""
         return self.dice.randrange(self.load.keys)
+
+    def pause(self) -> float:
+        """Until the next operation; in some runs now and then long enough to be taken for gone."""
+        if self.dice.chance(self.load.naps):
+            return NAP_S
+        return self.dice.about(self.load.think)
 
     def transfer(self) -> tuple[Place, Place, int]:
         """From an account of one space to one of the other, and how much."""
@@ -140,6 +151,24 @@ def _mixed(mind: Mind) -> Begun:
     key, value = mind.key(), mind.unique()
     ops = [spaces.put(NOTES, key, value), spaces.put(REGISTERS, key, value)]
     return _register("write", key, value, name="mixed"), once(Write(ops=ops))
+
+
+def _schema(mind: Mind) -> Begun:
+    """A write whose transaction also changes the schema, in a way that matters to nobody."""
+    key, value = mind.key(), mind.unique()
+    changes = mind.dice.choice(spaces.CHANGES)(key, value)
+    ask = Write(ops=[*changes, spaces.put(REGISTERS, key, value)])
+    return _register("write", key, value, name="schema"), once(ask)
+
+
+def _stranger(mind: Mind) -> Begun:
+    """Somebody's write once more; or only its outcome, and then it never takes effect any more."""
+    if not mind.tokens.known:
+        return _read(mind)
+    ask = mind.dice.choice(list(mind.tokens.known))
+    if mind.dice.random() < 0.5:
+        ask = Write(ops=GIVE_UP, token=ask.token)
+    return Operation(name="stranger", f="resolve"), once(ask)
 
 
 def _register(f: str, key: int, value: object, *, name: str = "") -> Operation:
@@ -242,5 +271,7 @@ QUESTIONS: dict[str, Drawer] = {
     "leave": _leave,
     "reap": _reap,
     "tune": _tune,
+    "schema": _schema,
+    "stranger": _stranger,
 }
 """What takes one question."""

@@ -22,7 +22,7 @@ BUDGET_TIMEOUTS = 80
 REST_CHECK_EVENTS = 20
 EVIDENCE_LINES = 25
 """So many lines of the trace are kept with a violation."""
-_NOT_WORK = frozenset({"open", "create", "expire", "tune"})
+_NOT_WORK = frozenset({"open", "create", "expire", "tune", "resolve"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

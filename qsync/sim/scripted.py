@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from qsync.sim import repertoire
-from qsync.sim.operations import Operation
+from qsync.sim.operations import Ask, Operation, Told
 from qsync.sim.repertoire import Begun, Mind
 from qsync.sim.spaces import COUNTERS, LISTS, NOTES, REGISTERS
 
@@ -54,6 +54,11 @@ class Scripted:
             looks += [partial(repertoire.last_look, space, key) for key in range(load.keys)]
         self.script += looks[self._mind.number - 1 :: load.clients]
         self._go_on()
+
+    def _noted(self, ask: Ask, told: Told) -> None:
+        """Where something is, and whose it was: it may be asked for later."""
+        self._mind.floors.told(told)
+        self._mind.tokens.told(ask, told)
 
     def _go_on(self) -> None:
         """There is something to do."""

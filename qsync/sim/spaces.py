@@ -16,6 +16,8 @@ NAMES = {
     NOTES: "notes",
 }
 """Only notes are asynchronous."""
+SCRATCH = 600
+"""Comes and goes, in some runs; nobody reads it."""
 BANK = (CHECKING, SAVINGS)
 START = 100
 """What every account holds at first."""
@@ -28,6 +30,31 @@ def create(keys: int) -> list[list[object]]:
     ops = [_create(space) for space in NAMES]
     ops += [put(space, key, START) for space in BANK for key in range(keys)]
     return ops + [put(COUNTERS, key, 0) for key in range(keys)]
+
+
+def _make_scratch(key: int, value: object) -> list[list[object]]:
+    return [_create(SCRATCH), put(SCRATCH, key, value)]
+
+
+def _empty_scratch(key: int, value: object) -> list[list[object]]:
+    return [_create(SCRATCH), [Op.TRUNCATE, SCRATCH], put(SCRATCH, key, value)]
+
+
+def _drop_scratch(_key: int, _value: object) -> list[list[object]]:
+    return [[Op.DROP_SPACE, "scratch"]]
+
+
+def _make_index(_key: int, _value: object) -> list[list[object]]:
+    parts = {"parts": [[_VALUE, "unsigned"]], "unique": False, "if_not_exists": True}
+    return [[Op.CREATE_INDEX, REGISTERS, "by value", parts]]
+
+
+def _drop_index(_key: int, _value: object) -> list[list[object]]:
+    return [[Op.DROP_INDEX, REGISTERS, "by value"]]
+
+
+CHANGES = (_make_scratch, _make_scratch, _empty_scratch, _drop_scratch, _make_index, _drop_index)
+"""Of the schema, as the first part of a transaction."""
 
 
 def put(space: int, key: int, value: object) -> list[object]:
@@ -86,4 +113,4 @@ def _create(space: int) -> list[object]:
         "if_not_exists": True,
         "primary": [[_FIELD, "unsigned"]],
     }
-    return [Op.CREATE_SPACE, NAMES[space], options]
+    return [Op.CREATE_SPACE, NAMES.get(space, "scratch"), options]

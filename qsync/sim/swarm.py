@@ -9,7 +9,7 @@ from election.quorum import Quorum
 from qsync.core.config import CoreConfig
 from qsync.sim.dice import Dice
 from qsync.sim.plan import Plan
-from qsync.sim.variety import HABITS, LOSSES, VARIETY, Variety
+from qsync.sim.variety import HABITS, LOSSES, RESETTLE, VARIETY, Variety
 from qsync.sim.variety import draw as draw_variety
 
 QUORUM = "N / 2 + 1"
@@ -79,7 +79,8 @@ class Load:
     """What clients do. `think` is the mean pause between two operations, in seconds.
 
     `hands`: so many clients share a session. `lazy`: a session is opened without a quorum, as the
-    shipped client does; the others have openings pending.
+    shipped client does; the others have openings pending. `stragglers`: how often another copy of
+    a request comes late, `naps`: how often a client rests for long.
     """
 
     clients: int
@@ -90,6 +91,8 @@ class Load:
     duplicates: float
     weights: tuple[tuple[str, int], ...]
     lazy: bool
+    stragglers: float = 0.0
+    naps: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +197,7 @@ KINDS = (
 )
 """Every kind of trouble of the common cluster; a run knows some of them."""
 
-NAMES = (*KINDS, *LOSSES)
+NAMES = (*KINDS, *LOSSES, RESETTLE)
 """Every kind of trouble there is."""
 
 OPERATIONS = (
@@ -226,6 +229,8 @@ EVERYTHING = (*NAMES, *FLAWS, *VARIETY, *HABITS, *OPERATIONS)
 
 _RARE = frozenset({"leave", "reap", "tune"})
 _SELDOM, _OFTEN = (0, 0, 1), (0, 1, 3, 9)
+_BY_HABIT, _HABITUAL = ("schema", "stranger"), 2
+_STRAGGLERS, _NAPS = 0.2, 0.02
 
 
 def draw(plan: Plan, dice: Dice, more: Dice) -> Swarm:
@@ -247,7 +252,7 @@ def draw(plan: Plan, dice: Dice, more: Dice) -> Swarm:
         weather=_weather(dice, beat, without),
         platter=_platter(dice, beat, without),
         nemesis=_nemesis(dice, beat, plan, variety),
-        load=_load(dice, beat, plan),
+        load=_load(dice, beat, plan, variety),
         variety=variety,
         policy=dice.choice(("rollback", "rollback", "rollback", "detach")),
         strict=dice.random() < 0.3,
@@ -303,11 +308,15 @@ def _nemesis(dice: Dice, beat: float, plan: Plan, variety: Variety) -> Nemesis:
     return Nemesis(
         interval=beat * dice.choice((4, 8, 20)),
         duration=beat * dice.choice((1, 5, 15)),
-        kinds=(*_kinds(dice.sample(KINDS, count), plan), *variety.kinds),
+        kinds=(*_kinds(dice.sample(KINDS, count), plan), *variety.kinds, *_own(variety)),
         spared=frozenset(plan.without),
         strikes=None if plan.strikes is None else frozenset(plan.strikes),
         drift=0.0 if "drift" in plan.without else max(drift, variety.drift),
     )
+
+
+def _own(variety: Variety) -> tuple[str, ...]:
+    return (RESETTLE, RESETTLE) if "own_settings" in variety.habits else ()
 
 
 def _kinds(drawn: Sequence[str], plan: Plan) -> tuple[str, ...]:
@@ -316,12 +325,18 @@ def _kinds(drawn: Sequence[str], plan: Plan) -> tuple[str, ...]:
     return tuple(sorted(drawn))
 
 
-def _load(dice: Dice, beat: float, plan: Plan) -> Load:
+def _load(dice: Dice, beat: float, plan: Plan, variety: Variety) -> Load:
     clients, keys, hands = dice.randint(2, 6), dice.randint(1, 4), dice.choice((1, 1, 2, 3))
     think = beat * dice.choice((0.05, 0.3, 1.0))
     timeout = beat * dice.choice((5, 15))
     duplicates = dice.choice((0.0, 0.1))
     weights = {name: dice.choice(_SELDOM if name in _RARE else _OFTEN) for name in OPERATIONS}
+    ends = "short_sessions" in variety.habits
+    weights |= {name: _HABITUAL for name in _BY_HABIT if name in variety.habits}
+    if ends:
+        weights["reap"] = _HABITUAL
+    if "own_settings" in variety.habits:
+        weights["tune"] = 1
     left = {name: weight for name, weight in weights.items() if name not in plan.without}
     return Load(
         clients=plan.clients or clients,
@@ -333,4 +348,6 @@ def _load(dice: Dice, beat: float, plan: Plan) -> Load:
         # Everybody reads, if there is nothing else to do.
         weights=tuple(left.items()) if any(left.values()) else (("read", 1),),
         lazy=not plan.clients and keys % 2 == 1,
+        stragglers=_STRAGGLERS if ends else 0.0,
+        naps=_NAPS if ends else 0.0,
     )

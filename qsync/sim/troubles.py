@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from election.fencing import Fencing
 from election.messages import Replica
 from election.roles import Role
 from qsync.core.inputs import DemoteAsked, Input, PromoteAsked, RollbackAsked
@@ -18,6 +19,8 @@ Undo = Callable[[], None]
 WALL_JUMP_MAX = 1000.0
 """Seconds, either way."""
 SLOWNESS_MAX = 500.0
+OWN_PACES = (0.5, 1.0, 2.0, 3.0)
+"""Of elections, where a node has other settings of its own."""
 FALL = 0.1
 """How likely a shaky process dies after a write."""
 
@@ -127,6 +130,19 @@ def _fall(scene: Scene, node: Node, dice: Dice) -> None:
     node.stop(power=False)
     soon = dice.about(scene.swarm.weather.delay_mean)
     scene.clockwork.after(soon, scene.unless_over, partial(_raise, node))
+
+
+def _resettle(scene: Scene) -> Undo | None:
+    """It is restarted, and its own file says something else of elections than before."""
+    node, dice, timing = scene.victim(), scene.dice, scene.swarm.timing
+    if not node.up:
+        return None
+    patience = timing.election_timeout * dice.choice(OWN_PACES)
+    fencing = dice.choice(tuple(Fencing))
+    node.stop(power=False)
+    node.configure(max(patience, 2 * timing.replication_timeout), fencing)
+    scene.note(f"node {node.me} has other settings: {fencing}")
+    return partial(_raise, node)
 
 
 # -- directories
@@ -362,6 +378,7 @@ TROUBLES: dict[str, Callable[[Scene], Undo | None]] = {
     "power": _power,
     "promote": _promote,
     "refuse": _refuse,
+    "resettle": _resettle,
     "ring": _ring,
     "rollback_queue": _rollback_queue,
     "shaky": _shaky,

@@ -12,12 +12,17 @@ VARIETY = ("sizes", "modes", "unfenced", "paces", "fast_clocks")
 LOSSES = ("refuse", "swap", "wipe")
 """Kinds of trouble that only such runs know."""
 
-HABITS = ("floors",)
-"""What clients may also do. Half of all runs have some of it.
+HABITS = ("floors", "schema", "stranger", "short_sessions", "own_settings")
+"""What clients and operators may also do. Half of all runs have some of it.
 
 `floors`: a read that asks for a place asks for any that somebody was told of, also by a read; and
-where the shipped client asks leaders only, some ask the other nodes, too.
+where the shipped client asks leaders only, some ask the other nodes, too. `schema`: transactions
+that write also make, truncate and drop a space and an index. `stranger`: a write is asked for once
+more, or given up, by who has its token. `short_sessions`: sessions end often, and copies of
+requests come late. `own_settings`: a node is restarted with other settings in its own file.
 """
+RESETTLE = "resettle"
+"""The kind of trouble of `own_settings`."""
 
 COMMON = (*VARIETY, *LOSSES, *HABITS)
 """For `Plan.without`: equal nodes, three or five, that keep their disks, and plain clients."""
@@ -104,7 +109,10 @@ def draw(plan: Plan, dice: Dice, *, nodes: int) -> Variety:
 def _habits(plan: Plan, dice: Dice) -> tuple[str, ...]:
     plain = dice.random() >= _SHARE
     drawn = [name for name in HABITS if dice.random() < _SHARE]
-    return () if plain else tuple(name for name in drawn if name not in plan.without)
+    left_out = {*plan.without, *(HABITS if plain else ())}
+    if plan.only and RESETTLE not in plan.only:
+        left_out.add("own_settings")
+    return tuple(name for name in drawn if name not in left_out)
 
 
 def _modes(dice: Dice, nodes: int) -> tuple[Mode, ...]:

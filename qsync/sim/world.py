@@ -7,7 +7,7 @@ from qsync.sim.clockwork import Clockwork
 from qsync.sim.courier import Streets
 from qsync.sim.disk import Disk
 from qsync.sim.faults import Faults
-from qsync.sim.floors import Wall, floors_of
+from qsync.sim.floors import Tokens, Wall, floors_of
 from qsync.sim.history import History
 from qsync.sim.invariants import Invariants
 from qsync.sim.mutants import catalogue
@@ -65,6 +65,7 @@ class World:
         streets = Streets(self.clockwork, self.swarm, self.nodes, self.invariants.promises)
         sessions: dict[int, bytes] = {}
         wall: Wall = {}
+        tokens = Tokens()
         count, hands = self.swarm.load.clients, self.swarm.load.hands
         programs = [
             Session(self.clockwork.dice(f"session {number}"))
@@ -80,6 +81,7 @@ class World:
                 sessions=sessions,
                 tunings=self.swarm.tunings(),
                 floors=floors_of(self.clockwork, self.swarm, number, wall),
+                tokens=tokens,
             )
             session = programs[(number - 1) // self.swarm.load.hands]
             clients.append(Client(mind, session, streets, self.history))

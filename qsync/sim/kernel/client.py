@@ -21,7 +21,7 @@ from qsync.client.pump import Pump
 from qsync.core.inputs import Consistency
 from qsync.core.ready import Verdict
 from qsync.errors import Outcome, QsyncError
-from qsync.sim import transactions
+from qsync.sim import repertoire, transactions
 from qsync.sim.calls import Done, Refused, Seen
 from qsync.sim.canon import Violation
 from qsync.sim.history import History
@@ -123,22 +123,35 @@ class Program:
         if ask.error is not None and ask.error.outcome is Outcome.UNKNOWN:
             write = ask.request
             if isinstance(write, WriteRequest) and self.dice.chance(RESOLVES):
-                token = Token(write.session, write.seq)
                 now = self._system.now()
-                again = self.core.resolve(token, now=now, deadline=now + self.around.timeout)
-                if again is not None:
-                    await self._settled(again)
-                    return again
+                token, deadline = Token(write.session, write.seq), now + self.around.timeout
+                again = self.core.resolve(token, now=now, deadline=deadline)
+                await self._settled(again)
+                return again
+        return ask
+
+    async def write_again(self, request: Callable[[int], Request], token: Token) -> Ask:
+        """Somebody else's write, under its number."""
+        return await self._ask(Kind.WRITE, request, token)
+
+    async def resolve(self, token: Token) -> Ask:
+        """What became of somebody else's write? If nothing did, nobody does it any more."""
+        now = self._system.now()
+        deadline = now + self.around.timeout
+        ask = self.core.resolve(token, now=now, deadline=deadline, again=False)
+        await self._settled(ask)
         return ask
 
     async def read(self, request: Callable[[int], Request]) -> Ask:
         """Until it is answered, or its time is over."""
         return await self._ask(Kind.READ, request)
 
-    async def _ask(self, kind: Kind, request: Callable[[int], Request]) -> Ask:
+    async def _ask(
+        self, kind: Kind, request: Callable[[int], Request], token: Token | None = None
+    ) -> Ask:
         now = self._system.now()
         deadline = now + self.around.timeout
-        ask = self.core.submit(kind, request, now=now, deadline=deadline)
+        ask = self.core.submit(kind, request, now=now, deadline=deadline, token=token)
         await self._settled(ask)
         return ask
 
@@ -174,21 +187,21 @@ class Hand(Scripted):
                 if not self.script and self.done is not None:
                     done, self.done = self.done, None
                     done()
-            await self.program.sleep(self._mind.dice.about(self._mind.load.think))
+            await self.program.sleep(self._mind.pause())
         self._running = False
 
     async def _do(self, operation: Operation, steps: Steps) -> Told:
         self._now = operation
         self._history.invoke(self._number, operation)
         self.counts[f"{operation.name} asked"] += 1
-        told = await self._asked(next(steps))
+        ask = next(steps)
         while True:
-            self._mind.floors.told(told)
+            told = await self._asked(ask)
+            self._noted(ask, told)
             try:
                 ask = steps.send(told)
             except StopIteration:
                 break
-            told = await self._asked(ask)
         self._now = None
         self._history.complete(self._number, operation, told)
         self.counts[f"{operation.name} {told.type}"] += 1
@@ -213,7 +226,7 @@ class Hand(Scripted):
         def make(id: int) -> Request:
             return WriteRequest(id, b"", 0, 0, int(flags), ops, None, ask.snapshot, reads)
 
-        done = await self.program.write(make)
+        done = await self._sent(ask, make)
         request = done.request
         assert isinstance(request, WriteRequest)
         session, seq = request.session, request.seq
@@ -224,6 +237,13 @@ class Hand(Scripted):
         found = replies.read_committed(done.answer)
         reply = Done(node=_NOBODY, verdict=Verdict.COMMITTED, index=found.at, term=found.term)
         return Told(type="ok", reply=reply, session=session, seq=seq)
+
+    async def _sent(self, ask: Write, make: Callable[[int], Request]) -> Ask:
+        if ask.token is None:
+            return await self.program.write(make)
+        if ask.ops == repertoire.GIVE_UP:
+            return await self.program.resolve(Token(*ask.token))
+        return await self.program.write_again(make, Token(*ask.token))
 
     async def _read(self, ask: Read) -> Told:
         ((space, key),) = ask.places

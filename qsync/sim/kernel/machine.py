@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from election.fencing import Fencing
 from election.messages import Replica
 from election.roles import Role
 from qsync.config import NodeConfig
@@ -240,6 +241,11 @@ class Machine(Member):
             self._shelf[instance] = identity, self.disk.another()
         self._identity, self.disk = self._shelf[instance]
         self._looker.opened(self.me, instance, self.disk)
+
+    def configure(self, election_timeout: float, fencing: Fencing) -> None:
+        """From the next start on its own settings are these."""
+        section = replace(self.config.election, timeout=election_timeout, fencing=fencing)
+        self.config = replace(self.config, election=section)
 
     def start_again(self) -> None:
         """Unless it is up."""

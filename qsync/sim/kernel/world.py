@@ -13,7 +13,7 @@ from qsync.record import Instance, instance_text
 from qsync.sim import repertoire, swarm
 from qsync.sim.dice import Dice
 from qsync.sim.faults import Faults
-from qsync.sim.floors import Wall, floors_of
+from qsync.sim.floors import Tokens, Wall, floors_of
 from qsync.sim.history import History
 from qsync.sim.invariants import Invariants
 from qsync.sim.kernel import mutants, names
@@ -128,6 +128,7 @@ class KernelWorld:
         )
         hands: list[Hand] = []
         wall: Wall = {}
+        self._tokens = Tokens()
         for number in range(1, load.clients + 1):
             fresh_one = (number - 1) % load.hands == 0
             program = self._program(number, around) if fresh_one else hands[-1].program
@@ -148,6 +149,7 @@ class KernelWorld:
             sessions={},
             tunings=self.swarm.tunings(),
             floors=floors_of(self.clockwork, self.swarm, number, wall),
+            tokens=self._tokens,
         )
 
     def _program(self, number: int, around: Around, *, direct: bool = False) -> Program:
@@ -269,6 +271,7 @@ def _config(drawn: Swarm, me: Replica, writer: str) -> NodeConfig:
                 f" synchro_policy: {drawn.policy}, queue_entries_max: {queue_max}}}"
             ),
             f"store: {{writer: {writer}, fold_interval: {_ms(timing.fold_interval)}}}",
+            f"limits: {{session_ttl: {'1s' if drawn.load.naps else '1h'}}}",
         )
     )
     return NodeConfig.loads(text)
