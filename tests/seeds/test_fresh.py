@@ -1,0 +1,53 @@
+"""Seeds that nobody has run yet: other ones for every commit."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from admin.soak import code
+from admin.soak.judge import Conclusion, judge
+from admin.soak.pool import judged
+from qsync.sim.plan import Plan
+
+ROOT = Path(__file__).parents[2]
+COUNT, KERNEL_COUNT = 16, 4
+EACH = 100
+"""So far apart are the seeds of two commits."""
+DIGITS = 9
+
+
+def base() -> tuple[str, int]:
+    """Where they begin: by the commit, or without one by the sources."""
+    asked = ["git", "-C", str(ROOT), "rev-parse", "HEAD"]
+    try:
+        done = subprocess.run(asked, capture_output=True, text=True, check=True)
+        name, digits = "commit", done.stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        name, digits = "sources", code.version()
+    return f"{name} {digits}", int(digits[:DIGITS], 16) * EACH
+
+
+def plans(first: int) -> Iterator[Plan]:
+    yield from (Plan(seed=seed) for seed in range(first, first + COUNT))
+    kernel = range(first + COUNT, first + COUNT + KERNEL_COUNT)
+    yield from (Plan(seed=seed, kernel=True, events=1200) for seed in kernel)
+
+
+@pytest.mark.timeout(300)
+def test_promises_are_kept_for_seeds_of_this_commit_alone() -> None:
+    name, first = base()
+    sys.stdout.write(f"seeds {first} to {first + COUNT + KERNEL_COUNT - 1}, of {name}\n")
+    found = list(judged(plans(first), judge, jobs=2))
+    broken = [each for each in found if each.conclusion is Conclusion.BROKEN]
+    said = [f"{each.describe()}\n  again: {each.report.plan.command()}" for each in broken]
+    assert not broken, "\n".join(said)
+    assert sum(each.report.acked for each in found) > 0
+
+
+def test_two_commits_share_no_seed() -> None:
+    assert COUNT + KERNEL_COUNT <= EACH
+    _, first = base()
+    assert first % EACH == 0
