@@ -1,5 +1,6 @@
 """Run a seed: everything may break, then everything is healed and must come to rest."""
 
+import gc
 import time
 import traceback
 from collections import Counter
@@ -20,6 +21,8 @@ from qsync.sim.world import World
 BUDGET_TIMEOUTS = 80
 """After healing, this many election timeouts of virtual time must be enough to come to rest."""
 REST_CHECK_EVENTS = 20
+GARBAGE_OBJECTS = 50_000
+"""Python looks for garbage after so many new objects: a world is in use until its end."""
 EVIDENCE_LINES = 25
 """So many lines of the trace are kept with a violation."""
 _NOT_WORK = frozenset({"open", "create", "expire", "tune", "resolve"})
@@ -144,6 +147,15 @@ def mutant_names(*, kernel: bool = False) -> list[str]:
 
 def play(world: Stage) -> Report:
     """Let a world that nobody has touched yet live to its end."""
+    usual = gc.get_threshold()
+    gc.set_threshold(GARBAGE_OBJECTS, *usual[1:])
+    try:
+        return _played(world)
+    finally:
+        gc.set_threshold(*usual)
+
+
+def _played(world: Stage) -> Report:
     began = time.perf_counter()
     broken = None
     try:

@@ -55,9 +55,7 @@ class Poll:
 
     def when(self, now: float) -> float:
         """When a wait that begins now ends, as far as that is known; now or before: at once."""
-        soonest = NEVER
-        for sock in self._sockets.values():
-            soonest = min(soonest, sock.heard_at)
+        soonest = min([sock.heard_at for sock in self._sockets.values()], default=NEVER)
         for fd in self._senders:
             soonest = min(soonest, self._sockets[fd].may_send_at(now))
         return soonest
@@ -109,7 +107,9 @@ class Wait:
                 return True
         if self.done is not None:
             return self.done()
-        return monotonic >= (self.until if self.due is None else self.due())
+        if self.due is not None:
+            self.until = self.due()
+        return monotonic >= self.until
 
     def __await__(self) -> Generator["Wait", None, None]:
         """Handed to whoever runs the task."""

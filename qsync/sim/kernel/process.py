@@ -171,13 +171,12 @@ class Process:
 
     def _next(self) -> float:
         """When a task has something to do again, as far as that is known."""
-        tasks, soonest, monotonic = self._tasks, NEVER, NEVER
+        tasks = self._tasks
         if tasks.soon or not self._idle:
             return self.at
-        for wait in tasks.waits.values():
-            soonest = min(soonest, wait.ready_at)
-            until = wait.until if wait.due is None else wait.due()
-            monotonic = min(monotonic, until)
+        waits = tasks.waits.values()
+        soonest = min([each.ready_at for each in waits], default=NEVER)
+        monotonic = min([each.until for each in waits], default=NEVER)
         if monotonic < NEVER:
             soonest = min(soonest, self.machine.clocks.when_is(monotonic) + 1e-9)
         return max(self.at, soonest)

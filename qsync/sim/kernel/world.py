@@ -7,6 +7,7 @@ from typing import Final
 
 from election.messages import Replica
 from qsync.config import NodeConfig
+from qsync.config.sections import WriterChoice
 from qsync.core.inputs import Consistency
 from qsync.node.requests import GRACE
 from qsync.record import Instance, instance_text
@@ -67,9 +68,13 @@ class KernelWorld:
             (Replica(number), instance_text(Instance(ids.getrandbits(127))))
             for number in range(1, self.swarm.nodes + 1)
         )
+        common = _config(self.swarm)
         self.nodes = [
             self._node(
-                room, _config(self.swarm, me, writers[me]), instance=instance, founders=founders
+                room,
+                _own(common, self.swarm, me, writers[me]),
+                instance=instance,
+                founders=founders,
             )
             for me, instance in founders
         ]
@@ -250,31 +255,42 @@ def _fitting(drawn: Swarm, dice: Dice, only: tuple[str, ...]) -> Swarm:
     return replace(drawn, load=load, weather=calmer, nemesis=nemesis)
 
 
-def _config(drawn: Swarm, me: Replica, writer: str) -> NodeConfig:
-    """What a person would have written into the node's file."""
+def _config(drawn: Swarm) -> NodeConfig:
+    """What a person would have written into the file of the first node."""
     timing = drawn.timing
     queue_max = drawn.limits[2]
     numbers = range(1, drawn.nodes + 1)
     peers = [f"{{id: {n}, name: n{n}, address: '127.0.0.1:{PORTS + n}'}}" for n in numbers]
-    patience = timing.election_timeout * drawn.variety.pace(me)
-    election = f"timeout: {_ms(patience)}, mode: {drawn.variety.mode(me)}"
     text = "\n".join(
         (
-            f"node: {{id: {me}, name: n{me}, dir: /nowhere}}",
+            "node: {id: 1, name: n1, dir: /nowhere}",
             f"cluster: {{id: {CLUSTER}}}",
-            f"listen: 127.0.0.1:{PORTS + me}",
+            f"listen: 127.0.0.1:{PORTS + 1}",
             f"peers: [{', '.join(peers)}]",
-            f"election: {{{election}, fencing: '{drawn.fencing}'}}",
+            f"election: {{timeout: {_ms(timing.election_timeout)}, fencing: '{drawn.fencing}'}}",
             (
                 f"replication: {{timeout: {_ms(timing.replication_timeout)},"
                 f" synchro_timeout: {_ms(timing.synchro_timeout)},"
                 f" synchro_policy: {drawn.policy}, queue_entries_max: {queue_max}}}"
             ),
-            f"store: {{writer: {writer}, fold_interval: {_ms(timing.fold_interval)}}}",
+            f"store: {{fold_interval: {_ms(timing.fold_interval)}}}",
             f"limits: {{session_ttl: {'1s' if drawn.load.naps else '1h'}}}",
         )
     )
     return NodeConfig.loads(text)
+
+
+def _own(common: NodeConfig, drawn: Swarm, me: Replica, writer: str) -> NodeConfig:
+    """That of another one: reading YAML takes longer than a hundred events."""
+    patience = round(drawn.timing.election_timeout * drawn.variety.pace(me) * 1000) / 1000
+    mode = drawn.variety.mode(me)
+    return replace(
+        common,
+        node=replace(common.node, id=me, name=f"n{me}"),
+        listen=common.peers[me - 1].address,
+        election=replace(common.election, timeout=patience, mode=mode),
+        store=replace(common.store, writer=WriterChoice(writer)),
+    )
 
 
 def _ms(seconds: float) -> str:
