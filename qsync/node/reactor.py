@@ -74,7 +74,7 @@ class Reactor:
         self._poll = effects.poll()
         self._calls = _Calls(begin, turn, survive)
         self._connections: dict[int, Connection] = {}
-        self._connecting: dict[int, Callable[[], None]] = {}
+        self._connecting: dict[int, tuple[Socket, Callable[[], None]]] = {}
         self._doors: dict[int, Door] = {}
         self._dirty: list[Connection] = []
         self._waiting: deque[Connection] = deque()
@@ -95,7 +95,7 @@ class Reactor:
 
     def connecting(self, sock: Socket, done: Callable[[], None]) -> None:
         """Watch a socket that is being connected; `done` when it stands or failed."""
-        self._connecting[sock.fileno()] = done
+        self._connecting[sock.fileno()] = sock, done
         self._poll.register(sock.fileno(), WRITABLE)
 
     def forget(self, sock: Socket) -> None:
@@ -124,6 +124,9 @@ class Reactor:
         """Close everything."""
         for connection in self.connections():
             self.close(connection, "the node stops")
+        for sock, _ in self._connecting.values():
+            sock.close()
+        self._connecting.clear()
         for door in self._doors.values():
             door.close()
         self._doors.clear()
@@ -289,8 +292,8 @@ class Reactor:
             if door is not None:
                 door.take_all()
                 return
-            done = self._connecting.pop(fd, None)
-            if done is not None:
+            if fd in self._connecting:
+                _, done = self._connecting.pop(fd)
                 self._poll.unregister(fd)
                 done()
         except Exception as error:  # noqa: BLE001 - taken note of, or raised again

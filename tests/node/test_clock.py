@@ -131,3 +131,18 @@ def test_what_time_it_is_never_goes_back_by_the_noise_of_readings() -> None:
 
 def test_where_the_system_cannot_tell_it_is_trios_clock() -> None:
     assert elapsed(lambda: 0.0, 1.0, 5.0) == [1.0, 5.0]
+
+
+def test_a_reactor_that_is_shut_closes_what_it_was_connecting() -> None:
+    """As when a node stops that had lost its links in that moment."""
+    reactor = Reactor(begin=_nothing, turn=_nothing, survive=_raised, unsent_max=100)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        dialling = socket.socket()
+        dialling.settimeout(0)
+        dialling.connect_ex(server.getsockname())
+        reactor.connecting(dialling, _nothing)
+        reactor.shut()
+    assert dialling.fileno() == -1
+
+
+def _nothing() -> None: ...
