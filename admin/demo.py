@@ -100,7 +100,7 @@ Watcher = Callable[[Picture], None]
 def run(plan: Plan, watch: Watcher) -> Result:
     """Do it all. Raises when the cluster cannot be started or healed."""
     with keeping.directory(plan.keep, of="demo") as directory:
-        options = {"node.events": "true"} if plan.keep is not None else {}
+        options = {} if plan.keep is not None else {"node.events": "false"}
         demo_lab = lab.create(directory / "lab", name="demo", nodes=plan.nodes, options=options)
         try:
             result = _Demo(plan, demo_lab, watch).run()

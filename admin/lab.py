@@ -38,8 +38,13 @@ DEFAULT_PORT = 3301
 _FORMAT = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _DATA = ("log", "data", "archive", "snap")
-DEFAULTS = {"election.timeout": "1s", "replication.timeout": "250ms"}
-"""What a lab sets otherwise than a node on its own: loopback is quick, and people do not wait."""
+DEFAULTS = {
+    "election.timeout": "1s",
+    "replication.timeout": "250ms",
+    "node.events": "true",
+}
+"""What a lab sets otherwise than a node on its own: loopback is quick, people do not wait, and what
+happens in a lab is to be checked."""
 
 
 class NoSuchLab(ConfigError):

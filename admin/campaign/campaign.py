@@ -28,7 +28,7 @@ UP_S = 60.0
 TELL_S = 10.0
 WRITERS, ASKERS = 6, 2
 LOOK_S = 0.3
-OPTIONS = {"cluster.tag": "lab", "node.events": "true"}
+OPTIONS = {"cluster.tag": "lab"}
 """Its nodes may be broken on purpose, and write down what they do."""
 
 

@@ -66,5 +66,5 @@ def preview(drill: Drill, target: Lab | None, nodes: int) -> tuple[Names, list[s
 
 
 def _make(drill: Drill, directory: Path, nodes: int) -> Lab:
-    options = {"cluster.tag": ALLOWED_TAGS[0], "node.events": "true"} | dict(drill.options)
+    options = {"cluster.tag": ALLOWED_TAGS[0]} | dict(drill.options)
     return lab.create(directory, name=LAB, nodes=nodes, options=options, links=True)

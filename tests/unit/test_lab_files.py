@@ -12,6 +12,7 @@ import yaml
 
 from admin import lab, ports, processes
 from admin.processes import Process
+from qsync.config import NodeConfig
 from qsync.errors import ConfigError
 from tests.live import real
 
@@ -34,13 +35,20 @@ def test_a_lab_is_laid_out_and_found_again(tmp_path: Path) -> None:
 def test_the_configuration_names_all_members_and_the_quick_timeouts(tmp_path: Path) -> None:
     made = lab.create(tmp_path / "x", name="x", nodes=3, options={"store.writer": "inline"})
     config = yaml.safe_load(made.node("n2").config.read_text())
-    assert config["node"] == {"id": 2, "name": "n2", "dir": str(tmp_path / "x" / "n2")}
+    node = {"id": 2, "name": "n2", "dir": str(tmp_path / "x" / "n2")}
+    assert config["node"] == node | {"events": "true"}
     assert config["cluster"] == {"id": made.cluster, "name": "x"}
     assert config["election"] == {"timeout": "1s"}
     assert config["replication"] == {"timeout": "250ms"}
     assert config["store"] == {"writer": "inline"}
     assert [peer["address"] for peer in config["peers"]] == list(made.addresses)
     assert config["listen"] == made.addresses[1]
+
+
+def test_a_lab_may_be_told_to_write_nothing_down(tmp_path: Path) -> None:
+    made = lab.create(tmp_path / "x", name="x", nodes=1, options={"node.events": "false"})
+    config = NodeConfig.load(made.nodes[0].config)
+    assert not config.node.events
 
 
 def test_a_lab_is_not_made_twice(tmp_path: Path) -> None:
