@@ -18,7 +18,8 @@ from typing import Final, NamedTuple
 
 from admin.evidence.tables import Row
 from election.quorum import majority
-from qsync.store.eventfile import FORMAT, Life, What, clock, lives
+from qsync.store.eventfile import READABLE, Life, clock, lives
+from qsync.store.eventpack import What
 
 FLOORS_MAX: Final = 1 << 16
 """So many answers are remembered that a read may have to show; a read waits for seconds at most."""
@@ -26,6 +27,17 @@ _EVER: Final = 1 << 63
 _TERMLESS: Final = 5
 """So long is what nodes of former versions wrote down of reads."""
 _OF_DISKS: Final = frozenset({What.STARTED, What.WROTE})
+_PLAIN: Final[Mapping[int, Sequence[str]]] = {
+    What.VOTE: ("vote", "peer", "term"),
+    What.ACK: ("ack", "peer", "term", "index", "crc"),
+    What.LEADS: ("leads", "term"),
+    What.CONFIRMED: ("confirmed", "index", "term", "crc", "floor"),
+    What.PROMISED: ("promised", "peer", "term", "floor"),
+    What.RELEASED: ("released", "peer", "term"),
+    What.OPENED: ("log-opened", "peer", "index"),
+    What.SLEPT: ("slept", "floor"),
+}
+"""What becomes one row as it is: its name, and the columns of what follows the time."""
 
 
 class Stamped(NamedTuple):
@@ -114,8 +126,8 @@ def gather(places: Mapping[int, Path]) -> Inside:
     abouts = [_table(first[2]) for first in firsts]
     voters = {_int(each) for one in there for each in _list(one.about["voters"])}
     missing = sorted(voters - {each.node for each in there})
-    if any(about["format"] != FORMAT for about in abouts):
-        return Inside(f"events are kept in another format than {FORMAT}")
+    if any(about["format"] not in READABLE for about in abouts):
+        return Inside(f"events are kept in another format than {max(READABLE)}")
     clocks = {about["clock"] for about in abouts}
     if len(clocks) > 1:
         return Inside("the nodes' events are of several machines, or of several boots of one")
@@ -193,10 +205,12 @@ class _Told:
         self._floors: list[int] = [0]
 
     def rows(self, record: Sequence[object]) -> Iterator[Row]:
-        """At most one."""
+        """Most are one."""
         what, at = record[0], _int(record[1])
         if what == What.ANSWERED:
             self._rise(at, _int(record[2]))
+        elif what == What.CONFIGURED:
+            yield from _configured(record)
         elif what == What.SERVED:
             floor = self._floors[bisect_left(self._times, _int(record[3])) - 1]
             self._rise(at, _int(record[4]))
@@ -205,19 +219,10 @@ class _Told:
                 "term": record[5] if len(record) > _TERMLESS else None,
             }
             yield {"name": "served", "floor": floor, **place}
-        elif what == What.VOTE:
-            yield {"name": "vote", "peer": record[2], "term": record[3]}
-        elif what == What.PROMISED:
-            yield {"name": "promised", "peer": record[2], "term": record[3], "floor": record[4]}
-        elif what == What.RELEASED:
-            yield {"name": "released", "peer": record[2], "term": record[3]}
-        elif what == What.LEADS:
-            yield {"name": "leads", "term": record[2]}
-        elif what == What.ACK:
-            told: Row = {"peer": record[2], "term": record[3], "index": record[4]}
-            yield {"name": "ack", "crc": record[5], **told}
-        elif what == What.CONFIRMED:
-            yield {"name": "confirmed", "index": record[2], "term": record[3], "crc": record[4]}
+        else:
+            assert isinstance(what, int)
+            name, *columns = _PLAIN[what]
+            yield {"name": name, **dict(zip(columns, record[2:], strict=True))}
 
     def _rise(self, at: int, floor: int) -> None:
         if floor > self._floors[-1]:
@@ -228,11 +233,24 @@ class _Told:
 
 
 def _opened(about: Mapping[str, object]) -> Iterator[Row]:
-    """Which directory it is; nodes of former versions do not say."""
+    """Which directory and file it is, on which clock; nodes of former versions do not say."""
     if "inode" in about:
         instance = zlib.crc32(str(about["instance"]).encode())
         place: Row = {"index": about["inode"], "peer": about["device"], "floor": instance}
         yield {"name": "opened", **place}
+    if "file" in about:
+        device, inode = _list(about["file"])
+        yield {"name": "log-opened", "peer": device, "index": inode}
+        yield {"name": "slept", "floor": about["slept"]}
+
+
+def _configured(record: Sequence[object]) -> Iterator[Row]:
+    """A configuration, and behind it its voters, each on a directory."""
+    place: Row = {"index": record[2], "term": record[3]}
+    voters = _list(record[4])
+    yield {"name": "configured", "floor": len(voters), **place}
+    for replica, instance in map(_list, voters):
+        yield {"name": "voter", "peer": replica, "floor": instance, **place}
 
 
 def _crcs(packed: object) -> "array[int]":

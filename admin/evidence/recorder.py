@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from typing_extensions import override
 
@@ -9,9 +10,11 @@ from admin.evidence.tables import Row
 from election.messages import Ballot, Index, Replica, Vote
 from election.roles import Role
 from qsync.core.inputs import Consistency
+from qsync.core.ledger import Ledger
 from qsync.core.messages import Appended, Message
 from qsync.core.ready import Settled, Write
 from qsync.node import feed
+from qsync.node.events import configuration, number_of
 from qsync.node.feed import Filter
 from qsync.record import Entry, Instance
 from qsync.replica import Replica as Core
@@ -28,6 +31,15 @@ PACES = (5, 23)
 Judge = Callable[[], None]
 
 
+@dataclass(slots=True)
+class _Shown:
+    """What a node said of itself last in this life."""
+
+    view: tuple[object, ...] = ()
+    reached: int = 0
+    followed: object = None
+
+
 class Recorder(Invariants):
     """The simulator's invariants, that also write down what they see."""
 
@@ -41,13 +53,17 @@ class Recorder(Invariants):
         self.generations: Counter[Replica] = Counter()
         self._places = [0 for _ in PACES]
         self._lives: Counter[Replica] = Counter()
-        self._shown: dict[Replica, tuple[object, ...]] = {}
-        self._reached: dict[Replica, int] = {}
+        self._shown: dict[Replica, _Shown] = {}
+        self._disks: list[Disk] = []
+        self._shelf: dict[Replica, int] = {}
 
     def opened(self, me: Replica, instance: Instance, disk: Disk) -> None:
         """Look on at its disk, too. Every change of directories begins another generation."""
         super().opened(me, instance, disk)
         self.generations[me] += 1
+        if not any(disk is each for each in self._disks):
+            self._disks.append(disk)
+        self._shelf[me] = next(at for at, each in enumerate(self._disks) if each is disk)
         self._found(me, disk)
         judge = disk.looks_on
 
@@ -71,9 +87,10 @@ class Recorder(Invariants):
     def started(self, me: Replica, core: Core) -> None:
         """A new life."""
         self._lives[me] += 1
-        self._shown.pop(me, None)
-        self._reached[me] = 0
+        self._shown[me] = _Shown()
         self._note(me, "started", index=int(core.machine.ledger.log.last))
+        number = number_of(core.machine.config.instance)
+        self._note(me, "opened", index=self._shelf[me], peer=0, floor=number)
         honest = super().started
         self.judge(lambda: honest(me, core))
 
@@ -96,17 +113,21 @@ class Recorder(Invariants):
         reasons = core.machine.reasons()
         limbo = (ledger.visible, len(ledger.limbo.queue), ledger.limbo.owner.owner)
         view = (raft.role.value, raft.term, ledger.log.last, ledger.confirmed, not reasons, limbo)
-        before = self._shown.get(me)
-        if view != before:
-            self._shown[me] = view
-            if leads and (before is None or before[:2] != view[:2]):
+        shown = self._shown[me]
+        if view != shown.view:
+            before, shown.view = shown.view, view
+            if leads and before[:2] != view[:2]:
                 self._note(me, "leads", term=int(raft.term))
             self._sample(me, core, ro=bool(reasons))
-        if ledger.confirmed > self._reached[me]:
+        if ledger.configurations.followed is not shown.followed:
+            shown.followed = ledger.configurations.followed
+            self._configured(me, ledger)
+        if ledger.confirmed > shown.reached:
             index = ledger.confirmed
-            self._reached[me] = int(index)
+            shown.reached = int(index)
             term, crc = int(ledger.log.term_at(index)), int(ledger.log.crc_at(index))
-            self._note(me, "confirmed", index=int(index), term=term, crc=crc)
+            quorum = core.machine.config.quorum
+            self._note(me, "confirmed", index=int(index), term=term, crc=crc, floor=quorum)
             self._feed(me, core)
         honest = super().turned
         self.judge(lambda: honest(me, core))
@@ -135,6 +156,13 @@ class Recorder(Invariants):
         if write.cut_above is not None:
             self._note(me, "cut", index=int(write.cut_above))
         self._note_durable(me, write.entries)
+
+    def _configured(self, me: Replica, ledger: Ledger) -> None:
+        index, term, voters = configuration(ledger)
+        place = {"index": index, "term": term}
+        self._note(me, "configured", **place, floor=len(voters))
+        for replica, instance in voters:
+            self._note(me, "voter", **place, peer=replica, floor=instance)
 
     def _note_ballot(self, me: Replica, ballot: Ballot) -> None:
         self._note(me, "ballot", term=int(ballot.term), peer=_number(ballot.vote))

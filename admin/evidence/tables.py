@@ -99,11 +99,16 @@ EVENT_NAMES = {
     "vote": "it granted `peer` its vote in `term`",
     "ack": "it told `peer` in `term` that it has everything up to `index`, of checksum `crc`",
     "leads": "it leads `term`",
-    "promised": "it told `peer`, leader of `term`: no vote for another one before `floor` (ns)",
+    "promised": "it told `peer`, leader of `term`: no vote for another one before `floor` (ns, "
+    "with the time in which its machine was suspended)",
     "released": "what it promised to `peer` is over, by the word of `peer`",
     "opened": "its directory is inode `index` of device `peer`; `floor` stands for its instance",
     "served": "it answered a read at `index`, an entry of `term`; it had to show at least `floor`",
-    "confirmed": "its confirmed index is `index`, an entry of `term` and `crc`",
+    "confirmed": "its confirmed index is `index`, an entry of `term` and `crc`; its quorum `floor`",
+    "configured": "it counts by the configuration of entry `index`; its `floor` voters follow",
+    "voter": "of that configuration: `peer` on the directory that `floor` stands for",
+    "log-opened": "the file of its log is inode `index` of device `peer`",
+    "slept": "its machine had been suspended for `floor` ns since it was booted",
 }
 
 DIGESTS = _table(

@@ -41,6 +41,11 @@ class Elapsed:
         self._first = self._asleep()
         self._slept = 0.0
 
+    @property
+    def asleep(self) -> float:
+        """For how long the machine was suspended since it was booted, as far as that is counted."""
+        return self._first + self._slept
+
     def __call__(self) -> float:
         """What time it is. Never goes back.
 

@@ -5,9 +5,12 @@ durable is noted after the disk has it, and everything at the latest before the 
 """
 
 import os
-import struct
+import sys
 import time
-from collections.abc import Callable, Sequence
+import zlib
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -16,18 +19,54 @@ from election.roles import Role
 from qsync.core.inputs import Consistency, Forgotten, Input, ReadAsked, Received
 from qsync.core.messages import Appended, Heard, Message
 from qsync.core.ready import Ready, Ticket, Verdict, Write
+from qsync.record import Instance, instance_text
 from qsync.store import faults
-from qsync.store.eventfile import FORMAT, EventFile, Record, What, clock
+from qsync.store.contract import Opened, PlacedLog
+from qsync.store.eventfile import FORMAT, EventFile, clock
+from qsync.store.eventpack import Record, What
 
 if TYPE_CHECKING:
     from qsync.config import NodeConfig
+    from qsync.core.configuration import Configuration
+    from qsync.core.ledger import Ledger
     from qsync.node.assembly import Storage
+    from qsync.node.clock import Elapsed
     from qsync.replica import Replica as Core
 
 _FRESH: Final = frozenset({Consistency.LINEARIZABLE, Consistency.LEASE})
 """Reads that promise to show what was answered before."""
 _ENDS_PROMISES: Final = frozenset({AskVote, CampaignNow, Resigned, Vote})
 """Messages that may: few, so that the others cost no look."""
+
+
+RECORDS_MAX: Final = 512
+"""So many wait for something to be sent; what nobody was told of nobody can ask for."""
+_NANOS: Final = 1_000_000_000
+_LEADER: Final = Role.LEADER
+_COMMITTED: Final = Verdict.COMMITTED
+_LEADS, _CONFIRMED, _WROTE = int(What.LEADS), int(What.CONFIRMED), int(What.WROTE)
+_ACK, _ANSWERED, _SERVED = int(What.ACK), int(What.ANSWERED), int(What.SERVED)
+
+
+@dataclass(slots=True)
+class _Last:
+    """What was written down last of everything that is written down when it changes."""
+
+    slept: float
+    opened: Opened
+    ballot: Ballot | None = None
+    led: int = 0
+    confirmed: int = 0
+    promised: tuple[int, int, int] = (0, 0, 0)
+    followed: "Configuration | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the node runs: its log on the disk, and the clock that judges promises."""
+
+    log: PlacedLog
+    elapsed: "Elapsed"
 
 
 class Events:
@@ -40,31 +79,32 @@ class Events:
         self,
         core: "Core",
         file: EventFile,
+        place: Place,
         *,
         over: Callable[[str], None],
         now: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self.file = file
         self._over = over
-        self._core = core
+        self._machine = core.machine
+        self._place = place
         self._now = now
         self._began = now()
         self._records: list[Record] = []
         self._asked: dict[Ticket, int] = {}
-        self._ballot: Ballot | None = None
-        self._led = 0
-        self._confirmed = 0
-        self._promised = (0, 0, 0)
+        self._last = _Last(slept=place.elapsed.asleep, opened=place.log.opened)
 
     def started(self, ballot: Ballot, about: dict[str, object]) -> None:
         """What is on disk as this life begins; nothing has been said in it yet."""
-        log = self._core.machine.ledger.log
-        self._ballot = ballot
+        log = self._machine.ledger.log
+        self._last.ballot = ballot
+        about |= {"format": FORMAT, "me": int(self._machine.config.me)}
+        about |= {"slept": int(self._last.slept * _NANOS), "file": list(self._last.opened[1:])}
         self._records.append(
             [
                 int(What.STARTED),
                 self._now(),
-                about | {"format": FORMAT, "me": int(self._core.machine.config.me)},
+                about,
                 [int(ballot.term), _number(ballot.vote)],
                 [list(run) for run in log.terms()],
                 _packed(log.checksums()),
@@ -94,23 +134,35 @@ class Events:
 
     def decided(self) -> None:
         """The batch is decided, and nothing of that has been told yet."""
-        machine = self._core.machine
+        machine, last = self._machine, self._last
         raft, ledger = machine.raft, machine.ledger
-        if raft.role is Role.LEADER and raft.term != self._led:
-            self._led = raft.term
-            self._records.append([int(What.LEADS), self._now(), int(raft.term)])
-        index = ledger.confirmed
-        if index > self._confirmed:
-            self._confirmed = int(index)
-            place = [int(index), int(ledger.log.term_at(index)), int(ledger.log.crc_at(index))]
-            quorum = machine.config.quorum
-            self._records.append([int(What.CONFIRMED), self._now(), *place, quorum])
+        if raft.role is _LEADER and raft.term != last.led:
+            last.led = raft.term
+            self._records.append((_LEADS, self._now(), int(raft.term)))
+        if self._place.elapsed.asleep != last.slept:
+            last.slept = self._place.elapsed.asleep
+            self._records.append((int(What.SLEPT), self._now(), int(last.slept * _NANOS)))
+        index, follows = ledger.limbo.confirmed, ledger.configurations.followed
+        if index == last.confirmed and follows is last.followed:
+            return
+        now = self._now()
+        if follows is not last.followed:
+            last.followed = follows
+            # Of the same moment as what is confirmed in this batch: that may be by the former.
+            self._records.append([int(What.CONFIGURED), now, *configuration(ledger)])
+        if index > last.confirmed:
+            last.confirmed, log = index, ledger.log
+            place = (int(index), int(log.term_at(index)), int(log.crc_at(index)))
+            self._records.append((_CONFIRMED, now, *place, machine.config.quorum))
 
     def wrote(self, write: Write) -> None:
         """It is durable."""
-        news = None
-        if write.ballot != self._ballot:
-            self._ballot = write.ballot
+        last, news = self._last, None
+        if self._place.log.opened != last.opened:
+            last.opened = self._place.log.opened
+            self._records.append([int(What.OPENED), self._now(), *last.opened[1:]])
+        if write.ballot != last.ballot:
+            last.ballot = write.ballot
             news = [int(write.ballot.term), _number(write.ballot.vote)]
         cut = None if write.cut_above is None else int(write.cut_above)
         entries = write.entries
@@ -122,7 +174,9 @@ class Events:
         else:
             terms = [[len(list(run)), int(term)] for term, run in groupby(e.term for e in entries)]
         crcs = _packed([each.crc for each in entries])
-        self._records.append([int(What.WROTE), self._now(), news, cut, first, terms, crcs])
+        self._records.append((_WROTE, self._now(), news, cut, first, terms, crcs))
+        if len(self._records) > RECORDS_MAX:
+            self.write()
 
     def saying(self, messages: Sequence[tuple[Replica, Message]]) -> None:
         """These are about to be sent."""
@@ -138,48 +192,53 @@ class Events:
 
     def _heard(self, peer: Replica, message: Message) -> None:
         """The word of the leader ends what was promised to it (membership.md M11 f)."""
-        leader, term, _ = self._promised
+        leader, term, _ = self._last.promised
         if isinstance(message, Resigned | CampaignNow):
             leader, term = int(message.leader), int(message.term)
         elif isinstance(message, AskVote):
-            raft = self._core.machine.raft
+            raft = self._machine.raft
             if not message.transfer or message.pre or raft.leader is None:
                 return
             leader, term = int(raft.leader), int(raft.term)
         elif not isinstance(message, Vote) or not message.granted or int(peer) != leader:
             return  # a leader that votes for us has stepped down for us
-        self._promised = (0, 0, 0)
+        self._last.promised = (0, 0, 0)
         self._records.append([int(What.RELEASED), self._now(), leader, term])
 
     def _promise(self, peer: Replica, heard: Heard) -> None:
         """Not each one: one that ends by a quarter of its time later than the one before.
 
         What is written down is never longer than what was promised: it runs from the beginning of
-        the batch, and the node read its own clock after that.
+        the batch, and the node read its own clock after that. A time in which the machine was
+        suspended is in it as soon as it is in SLEPT.
         """
         lasts = heard.loyal_us * 1000
-        until = self._began + lasts
-        leader, term, written = self._promised
+        until = self._began + int(self._last.slept * _NANOS) + lasts
+        leader, term, written = self._last.promised
         if (leader, term) != (int(peer), int(heard.term)) or until - written > lasts // 4:
-            self._promised = (int(peer), int(heard.term), until)
-            self._records.append([int(What.PROMISED), self._now(), *self._promised])
+            self._last.promised = (int(peer), int(heard.term), until)
+            self._records.append([int(What.PROMISED), self._now(), *self._last.promised])
 
     def _ack(self, peer: Replica, message: Appended) -> None:
-        machine = self._core.machine
+        machine = self._machine
         index, log, written = message.index, machine.ledger.log, machine.ledger.written
         if index > written and message.term < machine.raft.term:
             return  # of a term that is over: what it speaks of was cut meanwhile
         crc = int(log.crc_at(index)) if index <= log.last else None
-        place = [int(peer), int(message.term), int(index), crc]
-        self._records.append([int(What.ACK), self._now(), *place])
+        place = (int(peer), int(message.term), int(index), crc)
+        self._records.append((_ACK, self._now(), *place))
 
     def answering(self, ready: Ready) -> None:
         """Clients are about to be told, and shown."""
-        ledger = self._core.machine.ledger
-        done = [each.index for each in ready.settled if each.verdict is Verdict.COMMITTED]
-        index = max((each for each in done if each <= ledger.confirmed), default=0)
-        if index:
-            self._records.append([int(What.ANSWERED), self._now(), int(index)])
+        ledger = self._machine.ledger
+        if ready.settled:
+            confirmed = ledger.limbo.confirmed
+            done = [each.index for each in ready.settled if each.verdict is _COMMITTED]
+            index = max((each for each in done if each <= confirmed), default=0)
+            if index:
+                self._records.append((_ANSWERED, self._now(), int(index)))
+        if not ready.reads:
+            return
         asked = [self._asked.pop(each.ticket, None) for each in ready.reads]
         known = [
             at
@@ -187,20 +246,16 @@ class Events:
             if at is not None and each.refused is None
         ]
         if known:
-            sure = int(min(ledger.visible, ledger.confirmed))
-            served = [
-                int(ledger.visible),
-                max(known),
-                sure,
-                int(ledger.log.term_at(ledger.visible)),
-            ]
-            self._records.append([int(What.SERVED), self._now(), *served])
+            visible = ledger.visible
+            sure, term = int(min(visible, ledger.confirmed)), int(ledger.log.term_at(visible))
+            served = (int(visible), max(known), sure, term)
+            self._records.append((_SERVED, self._now(), *served))
 
     def write(self) -> None:
-        """All of the batch, in one call."""
+        """All that waits, in one call. Nothing needs to be written before something is sent."""
         if self._records:
             records, self._records = self._records, []
-            self.file.write(records, self._now())
+            self.file.write(records)
             if self.file.stopped:
                 self._asked.clear()
                 self.file.close()
@@ -214,7 +269,12 @@ class Events:
 
 
 def begin(
-    config: "NodeConfig", storage: "Storage", core: "Core", over: Callable[[str], None]
+    config: "NodeConfig",
+    storage: "Storage",
+    core: "Core",
+    *,
+    elapsed: "Elapsed",
+    over: Callable[[str], None],
 ) -> Events:
     """A new life of the node. Raises StoreError."""
     directory = storage.directory
@@ -231,14 +291,32 @@ def begin(
         file = EventFile(directory.path, bytes_max=config.node.events_bytes_max)
     except OSError as error:
         raise faults.typed(error, directory.path) from error
-    events = Events(core, file, over=over)
+    events = Events(core, file, Place(storage.log, elapsed), over=over)
     events.started(storage.recovered.ballot, about)
     return events
+
+
+def configuration(ledger: "Ledger") -> tuple[int, int, list[list[int]]]:
+    """What is in force: the index and term of its entry, and its voters in pairs with a number."""
+    followed = ledger.configurations.followed
+    index = max((index for index, _ in ledger.configurations.standing()), default=0)
+    voters = () if followed is None else followed.voters
+    pairs = [[int(replica), number_of(instance)] for replica, instance in voters]
+    return int(index), int(ledger.log.term_at(index)), pairs
+
+
+def number_of(instance: Instance) -> int:
+    """What stands for an instance in evidence."""
+    return zlib.crc32(instance_text(instance).encode())
 
 
 def _number(replica: Replica | None) -> int | None:
     return None if replica is None else int(replica)
 
 
-def _packed(crcs: Sequence[int]) -> bytes:
-    return struct.pack(f"<{len(crcs)}I", *crcs)
+def _packed(crcs: Iterable[int]) -> bytes:
+    """As numbers of 32 bits, the lowest byte first."""
+    packed = array("I", crcs)
+    if sys.byteorder == "big":
+        packed.byteswap()
+    return packed.tobytes()

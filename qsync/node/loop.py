@@ -50,9 +50,6 @@ class Onlooker(Protocol):
     def answering(self, ready: Ready) -> None:
         """Clients are about to be told, and shown."""
 
-    def write(self) -> None:
-        """What was queued is about to be sent."""
-
     def close(self) -> None:
         """The life of the node ends."""
 
@@ -115,7 +112,7 @@ class Loop:
             if requests.desk.busy:
                 requests.desk.turn()
             self.timers.no_later(EXPIRY, requests.expires_at)
-        self._leave()
+        self._flush()
 
     def settle(self) -> None:
         """Fulfil Readies until there is nothing left that could be done now."""
@@ -136,7 +133,7 @@ class Loop:
         if ready.send_now:
             unreadable = self._send(ready.send_now)
             if ready.write is not None:
-                self._leave()  # followers write while we write
+                self._flush()  # followers write while we write
         for timer in ready.timers:
             self.timers.arm(timer)
         for note in ready.notes:
@@ -169,12 +166,6 @@ class Loop:
             self.step(WriteFailed(id=write.id, why=str(error)))
         if not self._settling:
             self.turn()
-
-    def _leave(self) -> None:
-        """What was queued is sent."""
-        if self.events is not None:
-            self.events.write()
-        self._flush()
 
     def _answer(self, ready: Ready) -> None:
         if self.requests is None:

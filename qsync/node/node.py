@@ -92,10 +92,13 @@ class Node:
             from qsync.node import events  # noqa: PLC0415 - few nodes keep them
 
             def over(why: str) -> None:
-                loop.events = None
+                loop.events = self.reactor.leaving = None
                 self.timeline.note("events_stopped", {"why": why})
 
-            loop.events = events.begin(self.config, self.storage, self.replica, over)
+            loop.events = recorder = events.begin(
+                self.config, self.storage, self.replica, elapsed=loop.timers.elapsed, over=over
+            )
+            self.reactor.leaving = recorder.write
         return loop
 
     def _requests(self) -> Requests:

@@ -69,6 +69,8 @@ class Reactor:
         self.effects = effects
         self.due = Due(failed=self._failed, clock=effects.stopwatch)
         """Answers that wait for their turn."""
+        self.leaving: Callable[[], None] | None = None
+        """Called before anything is sent, on nodes that write down what happens inside of them."""
         self.unsent = 0
         self._unsent_max = unsent_max
         self._poll = effects.poll()
@@ -146,6 +148,8 @@ class Reactor:
 
     def flush(self) -> None:
         """Send what was queued, one call a connection."""
+        if self.unsent and self.leaving is not None:
+            self.leaving()
         dirty, self._dirty = self._dirty, []
         for connection in dirty:
             if not connection.closed and not connection.mask & WRITABLE:

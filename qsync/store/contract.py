@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from election.messages import Ballot, Index, Replica, Term
 from qsync.core.ready import Write
@@ -190,11 +190,23 @@ class Place(Protocol):
         """Let others have it."""
 
 
+class Opened(NamedTuple):
+    """How often a log was opened, and the device and inode of the file that is open since."""
+
+    times: int = 1
+    device: int = 0
+    inode: int = 0
+
+
 class PlacedLog(Log, Protocol):
     """A log that is somewhere, and can be lost from there."""
 
     before_commit: Callable[[], None] | None
     """Called in the thread that writes; for fault points."""
+
+    @property
+    def opened(self) -> Opened:
+        """Of the file that it is in."""
 
     def gone(self) -> str | None:
         """Why it is not where it was any more; None while it is."""

@@ -11,6 +11,7 @@ import lmdb
 
 from qsync.errors import DirectoryGone, StoreError
 from qsync.store import faults
+from qsync.store.contract import Opened
 
 if TYPE_CHECKING:
     from lmdb import Transaction, _Database
@@ -60,8 +61,10 @@ class Environment:
         self._verify = verify
         self._moving = threading.RLock()
         self._flushing = threading.Lock()
+        self._opened = [Opened(times=0)] * 2
+        """First, and last: whoever looks on need not trust `gone`."""
         self._env, self._dbs = self._open(create=True)
-        self._file = identity_of(self.path / FILE)
+        self._opened[0] = self.opened
 
     def update(self, change: Callable[["Transaction[bytes]"], T]) -> T:
         """Run `change` in one write transaction and commit it. All of it, or nothing.
@@ -158,13 +161,18 @@ class Environment:
         except lmdb.Error as error:
             raise faults.typed(error, self.path) from error
 
+    @property
+    def opened(self) -> Opened:
+        """Of the file that was opened last."""
+        return self._opened[1]
+
     def gone(self) -> str | None:
         """Why the file that is open is not the one at its path any more; None while it is."""
         try:
             here = identity_of(self.path / FILE)
         except StoreError as error:
             return error.message
-        if here == self._file:
+        if here == self._opened[0][1:]:
             return None
         if here is None:
             return f"{self.path / FILE} is not there any more"
@@ -196,6 +204,8 @@ class Environment:
                 create=create,
             )
             try:
+                there = (self.path / FILE).stat()
+                self._opened[1] = Opened(self.opened.times + 1, there.st_dev, there.st_ino)
                 self._map_size = int(env.info()["map_size"])
                 _cover(env, self.path / FILE)
                 dbs = {name: env.open_db(name.encode(), create=create) for name in self._names}

@@ -1,6 +1,6 @@
 """What happened inside of a node, as frames in files: one for each life of its process.
 
-A frame is its length, the CRC of what follows, and a CBOR array of records. A process that is
+A frame is its length, the CRC of what follows, and records (`eventpack`). A process that is
 killed leaves all that it wrote; a frame that it did not finish is passed over. A file that could
 not take everything is called `.failed` for as long as that is so, and ends where it says so itself:
 whoever reads it must know that there was more.
@@ -11,15 +11,17 @@ import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from pathlib import Path
 from typing import Final
 
-import cbor2
+from qsync.store import eventpack
+from qsync.store.eventpack import Record, What
 
 FOLDER: Final = "events"
 """In the directory of a node."""
-FORMAT: Final = 1
+FORMAT: Final = 2
+READABLE: Final = frozenset({1, 2})
+"""Formats that are read: 1 had every frame in CBOR."""
 PENDING_BYTES_MAX: Final = 16 << 20
 """So much waits in memory for a disk that takes nothing; then the recording is over."""
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
@@ -27,32 +29,6 @@ _KEPT, _FAILED, _WIPED, _UNSAID = ".events", ".failed", ".wiped", ".unsaid"
 _HEAD = struct.Struct("<II")
 _END_BYTES: Final = 256
 """Kept free for the last frame, which says why it is the last."""
-
-Record = Sequence[object]
-
-
-class What(IntEnum):
-    """The first member of a record; the second is the monotonic time in ns."""
-
-    STARTED = 0
-    """Who and where: a table; and the log on disk: its terms in runs, and its checksums."""
-    WROTE = 1
-    """Durable: the ballot if it is another one, where the log was cut, and new entries."""
-    VOTE = 2
-    ACK = 3
-    LEADS = 4
-    CONFIRMED = 5
-    ANSWERED = 6
-    """Clients are told of writes up to an index that is confirmed."""
-    SERVED = 7
-    """Clients are shown an index: when the last of them had asked, what of it is confirmed, and the
-    term of the entry there."""
-    STOPPED = 8
-    """Nothing follows in this file, though the process goes on; and why."""
-    PROMISED = 9
-    """A leader is told until when nobody else gets a vote: its id and term, and the end in ns."""
-    RELEASED = 10
-    """Its own word ends what was promised to it: who said it, and in which term."""
 
 
 class EventFile:
@@ -71,14 +47,14 @@ class EventFile:
         self._pending = bytearray()
         self._fd = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND, 0o644)
 
-    def write(self, records: Sequence[Record], now: int) -> None:
+    def write(self, records: Sequence[Record]) -> None:
         """Append a frame, in one call. A disk that takes nothing is told by the file's name."""
         if self.stopped:
             return
         frame = _frame(records)
         if len(frame) > self._left - _END_BYTES:
             why = f"node.events_bytes_max ({self._bytes_max}) is reached"
-            self._append(_frame([[What.STOPPED, now, why]]))
+            self._append(_frame([[What.STOPPED, records[-1][1], why]]))
             self.stopped = why
             return
         self._left -= len(frame)
@@ -91,13 +67,18 @@ class EventFile:
     def _append(self, frame: bytes) -> None:
         pending = self._pending
         waited = bool(pending)
-        pending += frame
         try:
+            if not waited:
+                frame = frame[os.write(self._fd, frame) :]
+                if not frame:
+                    return
+            pending += frame
             while pending:
                 del pending[: os.write(self._fd, pending)]
             if waited:
                 self.path = self.path.replace(self.path.with_suffix(_KEPT))
         except OSError as error:
+            pending += b"" if pending else frame
             if not waited:
                 self._failing(error)
             elif len(pending) > PENDING_BYTES_MAX:
@@ -169,8 +150,8 @@ class Life:
                 if zlib.crc32(payload) != crc:
                     yield [int(What.STOPPED), last, f"{self.path.name} is damaged at byte {place}"]
                     return
-                for record in cbor2.loads(payload):
-                    last = int(record[1])
+                for record in eventpack.unpack(payload):
+                    last = int(str(record[1]))
                     yield record
                 place += _HEAD.size + size
 
@@ -196,5 +177,5 @@ def _numbered(folder: Path) -> dict[int, Path]:
 
 
 def _frame(records: Sequence[Record]) -> bytes:
-    payload = cbor2.dumps(records)
+    payload = b"".join(map(eventpack.pack, records))
     return _HEAD.pack(len(payload), zlib.crc32(payload)) + payload

@@ -15,7 +15,7 @@ from qsync.core.ready import Write
 from qsync.errors import Damaged, DirectoryGone
 from qsync.record import CHAIN_SEED, Crc, Entry, Header
 from qsync.store import archive, chain, faults, meta, recovery
-from qsync.store.contract import NO_BALLOT, Batch, Identity, Recovered, Tail
+from qsync.store.contract import NO_BALLOT, Batch, Identity, Opened, Recovered, Tail
 from qsync.store.environment import (
     MAP_SIZE,
     MAP_SIZE_MAX,
@@ -50,6 +50,21 @@ def is_missing(log: Path) -> bool:
 def _wall_clock() -> float:
     """The time of a cut, for people only."""
     return datetime.now(UTC).timestamp()
+
+
+def _prepare(ready: Path, environment: Callable[[Path], Environment], ballot: Ballot) -> None:
+    """Make an empty log beside the other one: so there is no moment without a ballot."""
+    try:
+        if ready.exists():
+            shutil.rmtree(ready)
+    except OSError as error:
+        raise faults.typed(error, ready) from error
+    env = environment(ready)
+    try:
+        numbers = meta.pack(ballot, confirmed=0, durable=0, crc=CHAIN_SEED)
+        env.update(lambda txn: txn.put(_NUMBERS_KEY, numbers, db=env.db(_META)))
+    finally:
+        env.close()
 
 
 class LmdbLog:
@@ -188,7 +203,7 @@ class LmdbLog:
     def start_over(self, *, why: str, untrusted: bool = False) -> None:
         """Set the log aside and begin an empty one; see `contract.Log.start_over`."""
         ballot = recovery.begin_anew(self._ballot, untrusted=untrusted).ballot
-        self._prepare(ballot)
+        _prepare(_beside(self._path), self._environment, ballot)
         self._env.close()
         try:
             set_aside(self._path, why=why)
@@ -212,7 +227,7 @@ class LmdbLog:
         try:
             if not self._path.exists():
                 if is_missing(self._path):
-                    self._prepare(NO_BALLOT)
+                    _prepare(ready, self._environment, NO_BALLOT)
                 ready.rename(self._path)
         except OSError as error:
             raise faults.typed(error, self._path) from error
@@ -229,24 +244,14 @@ class LmdbLog:
             verify=partial(_verify, self._path, self._numbers),
         )
 
+    @property
+    def opened(self) -> Opened:
+        """Of the file that it is in."""
+        return self._env.opened
+
     def gone(self) -> str | None:
         """Why what is written now would not be found by a restart; None when all is well."""
         return self._env.gone()
-
-    def _prepare(self, ballot: Ballot) -> None:
-        """Make an empty log beside this one: so there is no moment without a ballot."""
-        ready = _beside(self._path)
-        try:
-            if ready.exists():
-                shutil.rmtree(ready)
-        except OSError as error:
-            raise faults.typed(error, ready) from error
-        env = self._environment(ready)
-        try:
-            numbers = meta.pack(ballot, confirmed=0, durable=0, crc=CHAIN_SEED)
-            env.update(lambda txn: txn.put(_NUMBERS_KEY, numbers, db=env.db(_META)))
-        finally:
-            env.close()
 
     def _rows(self, first: int = 1) -> Iterator[chain.Row]:
         """The records from the one that holds `first` on."""

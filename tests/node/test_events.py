@@ -1,18 +1,28 @@
 """A node that writes down what happens inside of it, and one that does not."""
 
+import errno
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
+import pytest
 import trio
 
 import qsync
+from admin.checker.replay.steps import DIRECTORIES
+from admin.checker.rules import catalogue
+from admin.checker.rules.run import build
+from admin.checker.verdict import Result
 from admin.evidence.inside import gather
+from admin.evidence.manifest import Manifest
 from admin.evidence.tables import EVENT_NAMES, Row
 from qsync.config import NodeConfig
 from qsync.node.assembly import found_cluster
 from qsync.node.node import Node, open_node
 from qsync.store.directory import is_formatted
+from qsync.store.environment import Environment
 from qsync.store.eventfile import FOLDER, note_wiped
 
 COUNT = 50
@@ -117,8 +127,8 @@ def test_what_was_on_disk_before_is_told_by_the_first_life_that_writes_down(
     trio.run(main)
     found = rows(tmp_path)
     assert found[0]["name"] == "started"
-    assert found[1]["name"] == "opened"
-    ballot, *before = found[2 : 3 + int(str(found[0]["index"]))]
+    assert [each["name"] for each in found[1:4]] == ["opened", "log-opened", "slept"]
+    ballot, *before = found[4 : 5 + int(str(found[0]["index"]))]
     assert ballot["name"] == "ballot"
     assert [each["index"] for each in before] == list(range(1, len(before) + 1))
     assert all(each["name"] == "durable" for each in before)
@@ -155,6 +165,54 @@ def test_a_node_whose_directory_was_wiped_is_of_the_next_generation(tmp_path: Pa
     found = rows(tmp_path)
     assert {each["generation"] for each in found} == {1, 2}
     assert [each["index"] for each in found if each["name"] == "started"] == [0, 0]
+
+
+def refuse_once(node: Node) -> None:
+    """The disk fails at the next write; the one after it opens the log anew."""
+
+    def broken() -> None:
+        node.storage.log.before_commit = None
+        raise OSError(errno.EIO, "the volume is gone")
+
+    node.storage.log.before_commit = broken
+
+
+async def written_after_a_fault(path: Path, *, copied: bool) -> list[Row]:
+    """What a node wrote down whose disk failed; with `copied` its log is another file then."""
+    async with used(path, events="true") as node:
+        log = path / "data" / "log"
+        if copied:
+            shutil.copytree(log, path / "copy")
+            log.rename(path / "original")
+            (path / "copy").rename(log)
+        refuse_once(node)
+        async with qsync.connect_async(node.address, timeout=30) as db:
+            await db.space("t").replace([COUNT])
+    return rows(path)
+
+
+def test_a_log_that_is_opened_anew_in_one_life_says_which_file_it_is(tmp_path: Path) -> None:
+    found = trio.run(partial(written_after_a_fault, tmp_path, copied=False))
+    opened = [each for each in found if each["name"] == "log-opened"]
+    assert len(opened) == 2
+    assert opened[0]["index"] == opened[1]["index"]
+    assert verdict(found) is Result.PASS
+
+
+def test_a_node_that_goes_on_in_another_file_is_told_by_its_own_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Environment, "_stay", lambda _: None)
+    found = trio.run(partial(written_after_a_fault, tmp_path, copied=True))
+    assert verdict(found) is Result.FAIL
+
+
+def verdict(found: list[Row]) -> Result:
+    """By the rule that an instance is one directory, and its log one file."""
+    manifest = Manifest(run_id="r", source="directories", quorum=1, voters=1)
+    run = build(manifest, {"events": found})
+    rule = next(each for each in catalogue.RULES if each.id == DIRECTORIES)
+    return catalogue.verdict_of(rule, rule.find(run)).result
 
 
 def test_at_the_limit_the_node_goes_on_and_the_evidence_says_where_it_ends(tmp_path: Path) -> None:

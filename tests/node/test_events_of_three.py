@@ -10,10 +10,11 @@ import trio
 
 import qsync
 from admin.checker.rules import catalogue
-from admin.checker.rules.run import build
+from admin.checker.rules.run import Run, build
 from admin.checker.verdict import Result
-from admin.evidence.inside import gather
+from admin.evidence.inside import Inside, gather
 from admin.evidence.manifest import Manifest
+from admin.evidence.tables import Row
 from admin.ports import free_ports
 from qsync.config import NodeConfig
 from qsync.core.config import CoreConfig
@@ -23,6 +24,7 @@ from qsync.core.outbox import Outbox
 from qsync.core.ready import Ready
 from qsync.node.assembly import found_cluster
 from qsync.node.node import open_node
+from qsync.node.system import System
 
 COUNT = 30
 JUDGED = {
@@ -56,7 +58,7 @@ def configs(path: Path) -> list[NodeConfig]:
     ]
 
 
-def lived(path: Path) -> dict[str, Result]:
+def lived(path: Path, meanwhile: Callable[[], None] = lambda: None) -> dict[str, Result]:
     """Verdicts on a short life of three nodes in this very process."""
 
     found = configs(path)
@@ -71,20 +73,33 @@ def lived(path: Path) -> dict[str, Result]:
             async with qsync.connect_async(addresses, timeout=30) as db:
                 await db.schema.create_space("t", format=[("id", "unsigned")], is_sync=True)
                 for number in range(COUNT):
+                    if number == COUNT // 2:
+                        meanwhile()
                     await db.space("t").replace([number])
                     await db.space("t").get([number])
                     await db.space("t").get([number], consistency="lease")
 
     trio.run(main)
-    inside = gather({n: path / f"n{n}" for n in (1, 2, 3)})
-    events = list(inside.rows())
-    manifest = Manifest(run_id="r", source="directories", quorum=inside.quorum, voters=3)
-    run = build(manifest, {"events": events})
+    inside, events = gathered(path)
+    assert not inside.why
+    return judged(build(MANIFEST, {"events": events}))
+
+
+MANIFEST = Manifest(run_id="r", source="directories", quorum=2, voters=3)
+
+
+def judged(run: Run) -> dict[str, Result]:
+    """By the invariants that look at what nodes wrote down."""
     return {
         rule.id: catalogue.verdict_of(rule, rule.find(run)).result
         for rule in catalogue.RULES
         if rule.id in JUDGED
     }
+
+
+def gathered(path: Path) -> tuple[Inside, list[Row]]:
+    inside = gather({n: path / f"n{n}" for n in (1, 2, 3)})
+    return inside, list(inside.rows())
 
 
 def ack_what_is_not_durable(patch: pytest.MonkeyPatch) -> None:
@@ -122,6 +137,24 @@ def confirm_alone(patch: pytest.MonkeyPatch) -> None:
 
 def test_what_nodes_do_by_the_rules_holds(tmp_path: Path) -> None:
     assert lived(tmp_path) == dict.fromkeys(JUDGED, Result.PASS)
+
+
+def test_a_promise_that_ended_while_the_machine_was_suspended_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Followers elect another leader at once; by the clock of events the promise still runs."""
+    slept = [5.0]
+    monkeypatch.setattr(System, "asleep", lambda _: slept[0])
+
+    def suspend() -> None:
+        slept[0] += 3600
+
+    assert lived(tmp_path, suspend) == dict.fromkeys(JUDGED, Result.PASS)
+    _, events = gathered(tmp_path)
+    told = {each["floor"] for each in events if each["name"] == "slept"}
+    assert told == {5_000_000_000, 3605_000_000_000}
+    terms = {each["term"] for each in events if each["name"] == "leads"}
+    assert len(terms) > 1
 
 
 @pytest.mark.parametrize(

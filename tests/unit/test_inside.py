@@ -6,7 +6,8 @@ from pathlib import Path
 
 from admin.evidence.inside import Inside, gather
 from admin.evidence.tables import Row
-from qsync.store.eventfile import FORMAT, EventFile, What, clock, note_wiped
+from qsync.store.eventfile import FORMAT, EventFile, clock, note_wiped
+from qsync.store.eventpack import What
 
 CRCS = (11, 12, 13, 14, 15)
 Ballot = tuple[int, int | None]
@@ -49,7 +50,7 @@ class Book:
 
     def writes(self, record: Sequence[object]) -> None:
         assert self.file is not None
-        self.file.write([record], 0)
+        self.file.write([record])
 
 
 def packed(crcs: Sequence[int]) -> bytes:

@@ -1,5 +1,7 @@
 """What nodes say that they did, replayed: each step must be one that the rules allow."""
 
+from dataclasses import replace
+
 import pytest
 
 from admin.checker.replay.steps import ACKED, AUTOMATA, DIRECTORIES, PLACES, PROMISES, Automaton
@@ -82,6 +84,20 @@ def test_a_shorter_promise_ends_no_longer_one() -> None:
     assert broken(PROMISES, PROMISED, shorter, VOTE)
 
 
+def test_a_promise_runs_while_its_machine_is_suspended() -> None:
+    """The clock of events stands still then (membership.md M11 j)."""
+    before = event("slept", 2, floor=2 * S)
+    promised = event("promised", 2, peer=1, term=3, floor=7 * S)
+    slept = event("slept", 2, floor=3 * S)
+    assert not broken(PROMISES, before, promised, slept, VOTE)
+    short = event("slept", 2, floor=2 * S + S // 2)
+    assert broken(PROMISES, before, promised, short, VOTE) == [
+        "node 2 voted for 3 in term 4; what it promised to 1 had 500 ms to run"
+    ]
+    others = event("slept", 1, floor=60 * S)
+    assert broken(PROMISES, before, promised, others, VOTE)
+
+
 ENTRY = {"index": 7, "term": 3, "crc": 70}
 LEADS = (event("leads", 1, term=3), event("durable", 1, **ENTRY))
 CONFIRMED = event("confirmed", 1, **ENTRY)
@@ -126,6 +142,85 @@ def test_who_follows_another_one_leads_no_more() -> None:
     assert not broken(ACKED, *LEADS, follows, CONFIRMED)
 
 
+def opens(node: int, instance: int) -> tuple[Event, Event]:
+    return (event("started", node), event("opened", node, index=node, peer=9, floor=instance))
+
+
+def follows(node: int, *voters: tuple[int, int], time: int = 0) -> tuple[Event, ...]:
+    rows = [event("voter", node, peer=peer, floor=instance) for peer, instance in voters]
+    return (event("configured", node, time=time, floor=len(voters)), *rows)
+
+
+THREE = ((1, 11), (2, 12), (3, 13))
+OPENED = (*opens(1, 11), *opens(2, 12), *opens(3, 13))
+LATER = {**ENTRY, "time": 5, "floor": 2}
+"""A confirm of the entry, by a quorum of two."""
+
+
+def test_an_ack_counts_for_the_directory_that_the_configuration_names() -> None:
+    """membership.md M1 d: node 2 lost its disk, and is a stranger until it is a voter again."""
+    ack = event("ack", 2, peer=1, **ENTRY)
+    told = (*OPENED, *follows(1, *THREE), *LEADS)
+    assert not broken(ACKED, *told, ack, event("confirmed", 1, **LATER))
+    lost = opens(2, 22)
+    assert broken(ACKED, *told, *lost, ack, event("confirmed", 1, **LATER)) == [
+        (
+            "node 1 confirmed 7 in term 3 with the acks of [1]; the quorum of [1, 2, 3] is 2, and "
+            "[2] acked from directories that are no voters"
+        )
+    ]
+    # What the directory acked that was lost later was acked by a voter.
+    assert not broken(ACKED, *told, ack, *lost, event("confirmed", 1, **LATER))
+    replaced = follows(1, (1, 11), (2, 22), (3, 13))
+    assert not broken(ACKED, *told, *lost, ack, *replaced, event("confirmed", 1, **LATER))
+    assert broken(ACKED, *told, ack, *lost, *replaced, event("confirmed", 1, **LATER))
+
+
+def test_the_configuration_in_force_counts_and_no_other() -> None:
+    """M1 b; in the batch that changed it, it may be the one before."""
+    ack = event("ack", 2, peer=1, **ENTRY)
+    told = (*OPENED, *follows(1, *THREE), *LEADS, ack)
+    alone = follows(1, (1, 11), (3, 13), time=5)
+    assert not broken(ACKED, *told, *alone, event("confirmed", 1, **LATER))
+    late = event("confirmed", 1, **{**LATER, "time": 6})
+    assert broken(ACKED, *told, *alone, late)
+
+
+def test_a_leader_that_removed_itself_does_not_count_itself() -> None:
+    """M4 b."""
+    told = (*OPENED, *follows(1, (2, 12)), *LEADS)
+    one = {**ENTRY, "time": 5, "floor": 1}
+    assert broken(ACKED, *told, event("confirmed", 1, **one)) == [
+        (
+            "node 1 confirmed 7 in term 3 with the acks of []; the quorum of [2] is 1, and [1] "
+            "acked from directories that are no voters"
+        )
+    ]
+    ack = event("ack", 2, peer=1, **ENTRY)
+    assert not broken(ACKED, *told, ack, event("confirmed", 1, **one))
+
+
+def test_a_quorum_below_a_majority_of_the_voters_is_none() -> None:
+    """M10 b; and one that was raised in that moment counts from the next confirm on."""
+    ack = event("ack", 2, peer=1, **ENTRY)
+    told = (*OPENED, *follows(1, *THREE), *LEADS)
+    assert broken(ACKED, *told, event("confirmed", 1, **{**LATER, "floor": 1}))
+    all_ = event("confirmed", 1, **{**LATER, "floor": 3})
+    assert broken(ACKED, *told, ack, all_)
+    sixth = {"index": 6, "term": 3, "crc": 60}
+    told = (*OPENED, event("durable", 1, **sixth), *told[len(OPENED) :])
+    assert not broken(ACKED, *told, ack, event("confirmed", 1, **sixth, floor=2), all_)
+
+
+def test_by_its_configuration_a_confirm_is_judged_where_no_quorum_is_told() -> None:
+    machine = BY_ID[ACKED](0)
+    assert machine.found.lacks
+    for each in (*OPENED, *follows(1, *THREE), *LEADS, event("confirmed", 1, **LATER)):
+        machine.take(each)
+    assert not machine.found.lacks
+    assert len(machine.found.breaches) == 1
+
+
 def test_a_log_that_is_long_enough_may_still_be_another_one() -> None:
     served = event("served", 2, index=8, floor=7, term=2)
     assert broken(PLACES, CONFIRMED, served) == [
@@ -147,6 +242,16 @@ def test_a_log_that_is_long_enough_may_still_be_another_one() -> None:
 )
 def test_a_read_of_what_was_answered_is_served_by_its_place(served: Event) -> None:
     assert not broken(PLACES, CONFIRMED, served)
+
+
+def test_in_one_life_a_log_is_one_file() -> None:
+    opened = event("log-opened", 1, index=10, peer=3)
+    other = event("log-opened", 1, index=11, peer=3)
+    assert not broken(DIRECTORIES, opened, opened)
+    assert not broken(DIRECTORIES, opened, replace(other, life=2))
+    assert broken(DIRECTORIES, opened, other) == [
+        "node 1 opened inode 11 of device 3 as the log of one life that was inode 10 of device 3"
+    ]
 
 
 def test_a_copy_of_a_directory_is_not_the_instance() -> None:

@@ -2,12 +2,15 @@
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from typing_extensions import override
 
+from admin.checker.replay.voters import Pair, Voters
+from admin.checker.rules import texts
 from admin.checker.rules.disks import Disks
-from admin.checker.rules.rule import Finding
+from admin.checker.rules.rule import Finding, Where
 from admin.checker.rules.run import Event, Whose
 
 PROMISES, ACKED, PLACES, DIRECTORIES = (
@@ -43,16 +46,23 @@ class Promises(Automaton):
     """
 
     id = PROMISES
-    names = frozenset({"promised", "released", "vote", "leads"})
+    names = frozenset({"promised", "released", "vote", "leads", "slept"})
 
     def __init__(self, quorum: int) -> None:
         super().__init__(quorum)
+        self._slept: dict[int, int] = {}
         self._given: dict[Whose, Event] = {}
         self._released: dict[Whose, tuple[int | None, int]] = {}
 
     @override
     def take(self, each: Event) -> None:
-        """A promise, its end, or a vote."""
+        """A promise, its end, or a vote.
+
+        Promises run while a machine is suspended (j), and the clock of events does not.
+        """
+        if each.name == "slept":
+            self._slept[each.node] = each.floor or 0
+            return
         given = self._given.get(each.whose)
         if each.name == "promised":
             self.found.facts += 1
@@ -67,7 +77,8 @@ class Promises(Automaton):
             return
         if given is None or each.term <= given.term or each.peer == given.peer:
             return
-        left = ((given.floor or 0) - each.time_mono) / 1e6
+        now = each.time_mono + self._slept.get(each.node, 0)
+        left = ((given.floor or 0) - now) / 1e6
         if left > 0:
             does = "leads" if each.name == "leads" else f"voted for {each.peer} in"
             message = (
@@ -79,25 +90,34 @@ class Promises(Automaton):
 
 
 class Acked(Automaton):
-    """protocol.md 3.5 and 3.6: a leader confirms what a quorum acked to it, in its own term."""
+    """protocol.md 3.5 and 3.6: a leader confirms what a quorum acked to it, in its own term.
+
+    A quorum of the voters of the configuration that it has in force then, each of them on the
+    directory that it names there (membership.md M1 b, d; M10 a).
+    """
 
     id = ACKED
-    names = frozenset({"started", "durable", "cut", "leads", "ack", "confirmed"})
+    names = Voters.names | {"durable", "cut", "leads", "ack", "confirmed"}
 
     def __init__(self, quorum: int) -> None:
         super().__init__(quorum)
         self.found.lacks = "" if quorum else "the quorum is not known"
         self._disks = Disks()
+        self._voters = Voters()
         self._leads: dict[int, int] = {}
         self._highest = 0
-        self._acks: dict[tuple[int, int], dict[int, Event]] = {}
+        self._acks: dict[tuple[int, int], dict[Pair, Event]] = {}
 
     @override
     def take(self, each: Event) -> None:
         """Somebody leads, acks or confirms."""
         self._disks.take(each)
+        if each.name in Voters.names:
+            self._voters.take(each)
         if each.name == "started":
             self._leads.pop(each.node, None)
+        elif each.name == "configured":
+            self.found.lacks = ""
         elif each.name == "leads":
             self._leads[each.node] = each.term
         elif each.name == "ack":
@@ -105,30 +125,40 @@ class Acked(Automaton):
             if each.term > self._leads.get(each.node, each.term):
                 del self._leads[each.node]
             known = self._acks.setdefault((each.peer or 0, each.term), {})
-            if each.node not in known or known[each.node].index < each.index:
-                known[each.node] = each
-        elif each.name == "confirmed" and self.quorum:
+            pair = self._voters.pair(each.node)
+            if pair not in known or known[pair].index < each.index:
+                known[pair] = each
+        elif each.name == "confirmed" and not self.found.lacks:
             self._confirmed(each, self._leads.get(each.node, 0))
 
     def _confirmed(self, each: Event, term: int) -> None:
         # What others confirmed before may be known by their word: who hears of another leader
         # leads no more, and says so later. What predecessors confirmed its log may say.
         first, self._highest = each.index > self._highest, max(self._highest, each.index)
-        if each.term != term or not first:
+        by = self._voters.counted_by(each)
+        if each.term != term or not first or not (by or self.quorum):
             return
         self.found.facts += 1
         acks = self._acks.get((each.node, term), {})
-        have = {node for node, ack in acks.items() if ack.index >= each.index}
+        have = {pair for pair, ack in acks.items() if ack.index >= each.index}
         if self._disks.holds(each.node, each.index, each.crc):
-            have.add(each.node)
-        if len(have) < self.quorum:
-            message = (
-                f"node {each.node} confirmed {each.index} in term {term} with the acks of "
-                f"{sorted(have)}; the quorum is {self.quorum}"
-            )
-            rows = (each.shows(), *(ack.shows() for ack in acks.values()))
-            where = {"node": each.node, "index": each.index, "term": term}
-            self.found.broken(ACKED, message, rows, **where)
+            have.add(self._voters.pair(each.node))
+        if by and not any(len(have & voters) >= quorum for voters, quorum in by):
+            voters, quorum = by[0]
+            strange = texts.strangers({node for node, _ in have - voters})
+            of = f"; the quorum of {sorted(node for node, _ in voters)} is {quorum}{strange}"
+            self._lacks(each, have & voters, acks, of)
+        elif not by and len({node for node, _ in have}) < self.quorum:
+            self._lacks(each, have, acks, f"; the quorum is {self.quorum}")
+
+    def _lacks(
+        self, each: Event, have: Iterable[Pair], acks: Mapping[Pair, Event], of: str
+    ) -> None:
+        nodes = sorted({node for node, _ in have})
+        message = f"node {each.node} confirmed {each.index} in term {each.term} with the acks of "
+        rows = (each.shows(), *(ack.shows() for ack in acks.values()))
+        where: Where = {"node": each.node, "index": each.index, "term": each.term}
+        self.found.broken(ACKED, f"{message}{nodes}{of}", rows, **where)
 
 
 class Places(Automaton):
@@ -165,23 +195,30 @@ class Places(Automaton):
 
 
 class Directories(Automaton):
-    """membership.md M7 a, c: an instance is one directory, and a copy of it is another one."""
+    """membership.md M7 a, c: an instance is one directory, and a copy of it is another one.
+
+    In one life also the log is one file, however often it is opened: a process that goes on in
+    another one has forgotten what it acked (b).
+    """
 
     id = DIRECTORIES
-    names = frozenset({"opened"})
+    names = frozenset({"opened", "log-opened"})
 
     def __init__(self, quorum: int) -> None:
         super().__init__(quorum)
-        self._opened: dict[tuple[int, int], Event] = {}
+        self._opened: dict[tuple[int, ...], Event] = {}
 
     @override
     def take(self, each: Event) -> None:
         """`floor`: the instance; `peer` and `index`: device and inode."""
         self.found.facts += 1
-        before = self._opened.setdefault((each.node, each.floor or 0), each)
+        is_log = each.name == "log-opened"
+        which = (*each.whose, each.life) if is_log else (each.node, each.floor or 0)
+        before = self._opened.setdefault(which, each)
         if (before.peer, before.index) != (each.peer, each.index):
+            as_what = "the log of one life" if is_log else "the instance"
             message = (
-                f"node {each.node} opened inode {each.index} of device {each.peer} as the instance "
+                f"node {each.node} opened inode {each.index} of device {each.peer} as {as_what} "
                 f"that was inode {before.index} of device {before.peer}"
             )
             rows = (before.shows(), each.shows())

@@ -77,6 +77,12 @@ def in_logs(node: int, index: int, have: Iterable[int], wanted: int) -> str:
     return f"{told}; the quorum is {wanted}"
 
 
+def strangers(nodes: Iterable[int]) -> str:
+    """Whose acks are of directories that are no voters."""
+    found = sorted(nodes)
+    return f", and {found} acked from directories that are no voters" if found else ""
+
+
 def stretches(odd: Iterable[int]) -> list[Pair]:
     """The first and the last of each row of numbers that follow one another."""
     found: list[Pair] = []

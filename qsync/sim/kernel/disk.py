@@ -14,7 +14,7 @@ from qsync.sim import disk as simulated
 from qsync.sim.clockwork import Clockwork
 from qsync.sim.dice import Dice
 from qsync.sim.swarm import Platter
-from qsync.store.contract import Fold, Identity
+from qsync.store.contract import Fold, Identity, Opened
 from qsync.store.memory import MemoryLog, MemorySpaces
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ class Log(MemoryLog):
     """See `contract.PlacedLog`. What a process writes goes through its disk."""
 
     before_commit: Callable[[], None] | None = None
+    opened = Opened()
+    """Nobody asks for its file."""
 
     def __init__(self, disk: "Disk") -> None:
         super().__init__()

@@ -111,8 +111,5 @@ class Watch:
         for read in ready.reads:
             self.operators.pop(read.ticket, None)
 
-    def write(self) -> None:
-        """Nothing is written down."""
-
     def close(self) -> None:
         """The life of the node ends."""

@@ -79,6 +79,43 @@ def confirmed_by_acks_of_another_term(case: Case) -> None:
             row["term"] = num(row, "term") - 1
 
 
+@plants("confirm-by-acks")
+def confirmed_by_acks_of_lost_disks(case: Case) -> None:
+    """A leader counts acks of directories that its configuration does not name"""
+    last = max(case.events("confirmed"), key=lambda row: num(row, "index"))
+    others = [row for row in case.events("opened") if row["node"] != last["node"]]
+    for row in others:
+        row["floor"] = num(row, "floor") + 1
+
+
+@plants("confirm-by-acks")
+def confirmed_by_a_former_configuration(case: Case) -> None:
+    """A leader counts by the voters of before, and not by those in force"""
+    last = max(case.events("confirmed"), key=lambda row: num(row, "index"))
+    events = case.tables["events"]
+    voters = [row for row in case.events("voter") if row["node"] == last["node"]]
+    place = {"index": last["index"], "term": last["term"]}
+    at, time = events.index(last), num(last, "time_mono") - 1
+    mine = {**last, "crc": None, "time_mono": time, "peer": None}
+    now = [{**mine, "name": "configured", **place, "floor": 1}]
+    now.append({**voters[-1], "peer": last["node"], "floor": 4_000_000_000, **place})
+    rows = [*events[:at], *now, *events[at:]]
+    for number, row in enumerate(rows):
+        row["number"] = number
+    case.tables["events"] = rows
+
+
+@plants("promise-kept")
+def slept_for_less_than_the_promise(case: Case) -> None:
+    """A machine that was suspended for less than a promise lets its node vote for another one"""
+    voted_in_spite_of_a_promise(case)
+    row = case.events("promised")[-1]
+    slept = 1_000_000_000
+    row["floor"] = num(row, "floor") + slept
+    events = case.tables["events"]
+    events.insert(events.index(row), {**row, "name": "slept", "floor": slept, "peer": None})
+
+
 @plants("reads-by-place")
 def read_from_another_log(case: Case) -> None:
     """A read is served from a log that is long enough, and is not the leader's"""
@@ -93,6 +130,13 @@ def opened_as_a_copy(case: Case) -> None:
     """A node starts on a copy of its directory"""
     case.event("opened", 1, index=11, peer=3, floor=5)
     case.event("opened", 1, index=12, peer=3, floor=5)
+
+
+@plants("same-directory")
+def went_on_in_another_file(case: Case) -> None:
+    """After a fault of its disk a node goes on in another file than the one that it had open"""
+    case.event("log-opened", 1, index=11, peer=3)
+    case.event("log-opened", 1, index=12, peer=3)
 
 
 @plants("reads-fresh")
