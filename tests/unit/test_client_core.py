@@ -89,6 +89,16 @@ class Stage:
         (link,) = [link for link, where in self.open.items() if where == address]
         return link
 
+    def greet(self, address: str) -> int:
+        """The node takes the connection, greets, and never says anything more."""
+        link = self.link(address)
+        greeting = Greeting(cluster=CLUSTER, instance="i", replica=Replica(1), name="n")
+        self.core.dialled(link, self.now)
+        self.core.received(link, Acceptor(greeting).greet(), self.now)
+        for effect in self.core.ready().effects:
+            assert isinstance(effect, Send)
+        return link
+
     def accept(self, address: str, *, replica: int = 1, cluster: str = CLUSTER) -> int:
         """The node takes the connection and welcomes the client."""
         link = self.link(address)

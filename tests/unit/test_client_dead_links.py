@@ -1,5 +1,7 @@
 """A connection on which nothing comes is left, whoever still waits for an answer on it."""
 
+import pytest
+
 from qsync.client import patience
 from tests.unit.test_client_core import Stage, error_of, write_of
 
@@ -43,6 +45,23 @@ def test_the_only_node_is_not_left_while_it_says_that_it_is_there() -> None:
     assert link in stage.open
     stage.commit(link, write)
     assert ask.error is None
+
+
+@pytest.mark.parametrize("greeted", [False, True])
+def test_a_direct_client_leaves_a_connection_on_which_it_is_never_welcomed(
+    *, greeted: bool
+) -> None:
+    stage = Stage("a:1", direct=True)
+    stage.get(timeout=0.4)
+    link = stage.greet("a:1") if greeted else stage.link("a:1")
+    for _ in range(7):
+        stage.pass_time(0.5)
+        ask = stage.get(timeout=0.4)
+    assert link not in stage.open
+    again = stage.accept("a:1")
+    assert again != link
+    assert len(stage.heard(again)) == 1
+    assert not ask.settled
 
 
 def test_a_direct_client_leaves_a_dead_connection_when_an_answer_is_late() -> None:
