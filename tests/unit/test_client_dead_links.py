@@ -52,7 +52,7 @@ def test_a_direct_client_leaves_a_connection_on_which_it_is_never_welcomed(
     *, greeted: bool
 ) -> None:
     stage = Stage("a:1", direct=True)
-    stage.get(timeout=0.4)
+    ask = stage.get(timeout=0.4)
     link = stage.greet("a:1") if greeted else stage.link("a:1")
     for _ in range(7):
         stage.pass_time(0.5)
