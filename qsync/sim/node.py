@@ -16,22 +16,13 @@ from qsync.sim.disk import Disk
 from qsync.sim.process import Around, Process, brief
 
 
-class Node:
-    """`life` counts starts of the process; 0 while it is down."""
+class Member:
+    """What can be seen of a node. `life` counts starts of the process; 0 while it is down."""
 
-    def __init__(self, config: CoreConfig, disk: Disk, around: Around) -> None:
+    def __init__(self, config: CoreConfig) -> None:
         self.config = config
-        self.disk = disk
-        self.clocks = Clocks(around.clockwork.dice(f"timers {config.me}"))
         self.life = 0
-        self.remodel: Callable[[Core], None] = _as_built
-        self._around = around
-        self._lives = 0
         self._process: Process | None = None
-        self._shelf: dict[Instance, Disk] = {config.instance: disk}
-        around.network.join(config.me, self)
-
-    # -- what can be seen
 
     @property
     def me(self) -> Replica:
@@ -73,6 +64,24 @@ class Node:
     def leads(self) -> bool:
         """It is up and may write."""
         return self.up and not self.core.machine.reasons()
+
+    def waiting(self) -> list[str]:
+        """What operators asked for and were not answered yet."""
+        return list(self.process.desk.operators.values()) if self.up else []
+
+
+class Node(Member):
+    """Its directory and clocks stay, its process comes and goes."""
+
+    def __init__(self, config: CoreConfig, disk: Disk, around: Around) -> None:
+        super().__init__(config)
+        self.disk = disk
+        self.clocks = Clocks(around.clockwork.dice(f"timers {config.me}"))
+        self.remodel: Callable[[Core], None] = _as_built
+        self._around = around
+        self._lives = 0
+        self._shelf: dict[Instance, Disk] = {config.instance: disk}
+        around.network.join(config.me, self)
 
     # -- life and death of the process
 

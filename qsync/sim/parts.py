@@ -111,6 +111,9 @@ class Node(Protocol):
     def resume(self) -> None:
         """SIGCONT."""
 
+    def waiting(self) -> list[str]:
+        """What operators asked for and were not answered yet."""
+
     def operate(self, what: str, make: Callable[[int], Input]) -> None:
         """An operator asks, and waits for the answer as long as this process lives."""
 

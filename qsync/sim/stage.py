@@ -1,27 +1,23 @@
-"""What a run needs of a world: one of stand-ins, or one of shipped nodes and clients."""
+"""What a run needs of a world, of stand-ins or of what is shipped, and how every run goes."""
 
-from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
+from qsync.sim import repertoire
 from qsync.sim.clockwork import Clockwork
 from qsync.sim.faults import Faults
 from qsync.sim.history import History
 from qsync.sim.invariants import Invariants
 from qsync.sim.parts import Network, Node
 from qsync.sim.plan import Plan
+from qsync.sim.scripted import Scripted
 from qsync.sim.swarm import Swarm
 from qsync.sim.trace import Trace
 from qsync.sim.turns import Turns
 
 
-class Client(Protocol):
-    """`counts`: its operations by name and how they ended, or that they began."""
-
-    counts: Counter[str]
-
-
-class Stage(Protocol):
+class Parts(Protocol):
     """Everything of one run."""
 
     plan: Plan
@@ -45,28 +41,91 @@ class Stage(Protocol):
         """All of them."""
 
     @property
-    def clients(self) -> Sequence[Client]:
+    def clients(self) -> Sequence[Scripted]:
         """All of them."""
+
+
+class Course:
+    """How every run goes, whoever plays it. Nothing happens until `start` and `step`."""
+
+    @property
+    def leases_hold(self: Parts) -> bool:
+        """No clock jumps, so a read by lease is as good as one that asked a quorum."""
+        return "clock_jump" not in self.swarm.nemesis.active
+
+    def start(self: Parts) -> None:
+        """Processes start; one client makes the spaces, then all begin; then things break."""
+        for node in self.nodes:
+            node.start()
+        first = self.clients[0]
+        first.script = [partial(repertoire.create_spaces, self.swarm.load.keys)]
+        first.done = partial(_open_doors, self)
+        first.start()
+
+    def step(self: Parts) -> bool:
+        """The next event. Raises Violation when it breaks a property."""
+        return self.clockwork.step()
+
+    def heal(self: Parts) -> None:
+        """Repair everything; clients finish what they began."""
+        self.faults.heal()
+        for client in self.clients:
+            client.finish()
+
+    @property
+    def decided(self: Parts) -> bool:
+        """Everything that anybody shows is confirmed; all nodes are up."""
+        last = self.invariants.canon.last
+        return all(node.core.machine.ledger.visible <= last for node in self.nodes)
+
+    def waiting(self: Parts) -> list[str]:
+        """What operators asked for and were not answered yet."""
+        return [f"{what} at node {node.me}" for node in self.nodes for what in node.waiting()]
+
+    def unrest(self: "Stage") -> str | None:
+        """What is not at rest yet, after healing; None when all is done and equal."""
+        down = [node.me for node in self.nodes if not node.up]
+        if down:
+            return f"{down} are down"
+        leaders = [node.me for node in self.nodes if node.leads]
+        if len(leaders) != 1:
+            return f"{leaders} lead"
+        busy = [client.busy_with for client in self.clients if not client.idle]
+        if busy:
+            return f"waiting: {busy}"
+        waiting = self.waiting()
+        return f"operators wait: {waiting}" if waiting else self.invariants.at_rest()
+
+
+class Stage(Parts, Protocol):
+    """A world: its parts and their course."""
 
     @property
     def leases_hold(self) -> bool:
-        """No clock jumps, so a read by lease is as good as one that asked a quorum."""
+        """See `Course`."""
 
     @property
     def decided(self) -> bool:
-        """Everything that anybody shows is confirmed; all nodes are up."""
+        """See `Course`."""
 
     def start(self) -> None:
-        """Processes start, clients begin, things break."""
+        """See `Course`."""
 
     def step(self) -> bool:
-        """The next event. Raises Violation when it breaks a property."""
+        """See `Course`."""
 
     def heal(self) -> None:
-        """Repair everything; clients finish what they began."""
-
-    def unrest(self) -> str | None:
-        """What is not at rest yet, after healing; None when all is done and equal."""
+        """See `Course`."""
 
     def waiting(self) -> list[str]:
-        """What operators asked for and were not answered yet."""
+        """See `Course`."""
+
+    def unrest(self) -> str | None:
+        """See `Course`."""
+
+
+def _open_doors(world: Parts) -> None:
+    for client in world.clients[1:]:
+        client.start()
+    world.faults.start()
+    world.turns.start()

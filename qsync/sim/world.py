@@ -1,7 +1,7 @@
 """A whole cluster, its clients and its troubles, built from one plan."""
 
 from election.messages import Replica
-from qsync.sim import repertoire, swarm
+from qsync.sim import swarm
 from qsync.sim.client import Client
 from qsync.sim.clockwork import Clockwork
 from qsync.sim.courier import Streets
@@ -17,13 +17,14 @@ from qsync.sim.plan import Plan
 from qsync.sim.process import Around
 from qsync.sim.repertoire import Mind
 from qsync.sim.session import Session
+from qsync.sim.stage import Course
 from qsync.sim.trace import Trace
 from qsync.sim.troubles import Scene
 from qsync.sim.turns import Turns
 
 
-class World:
-    """Everything of one run. Nothing happens until `step`."""
+class World(Course):
+    """Of stand-ins for node and client."""
 
     def __init__(self, plan: Plan, *, watched_by: type[Invariants] = Invariants) -> None:
         self.plan = plan
@@ -47,11 +48,6 @@ class World:
         self.turns = Turns(scene)
         self.history = History(self.clockwork)
         self.clients = self._clients()
-
-    @property
-    def leases_hold(self) -> bool:
-        """No clock jumps, so a read by lease is as good as one that asked a quorum."""
-        return "clock_jump" not in self.swarm.nemesis.active
 
     def _node(self, me: Replica) -> Node:
         disk = Disk(self.clockwork, self.clockwork.dice(f"disk {me}"), self.swarm.platter)
@@ -86,54 +82,3 @@ class World:
             session = programs[(number - 1) // self.swarm.load.hands]
             clients.append(Client(mind, session, streets, self.history))
         return clients
-
-    def start(self) -> None:
-        """Processes start; one client makes the spaces, then all begin; then things break."""
-        for node in self.nodes:
-            node.start()
-        first = self.clients[0]
-        first.script = [lambda: repertoire.create_spaces(self.swarm.load.keys)]
-        first.done = self._open_doors
-        first.start()
-
-    def _open_doors(self) -> None:
-        for client in self.clients[1:]:
-            client.start()
-        self.faults.start()
-        self.turns.start()
-
-    def step(self) -> bool:
-        """The next event. Raises Violation when it breaks a property."""
-        return self.clockwork.step()
-
-    def heal(self) -> None:
-        """Repair everything; clients finish what they began."""
-        self.faults.heal()
-        for client in self.clients:
-            client.finish()
-
-    @property
-    def decided(self) -> bool:
-        """Everything that anybody shows is confirmed; all nodes are up."""
-        last = self.invariants.canon.last
-        return all(node.core.machine.ledger.visible <= last for node in self.nodes)
-
-    def unrest(self) -> str | None:
-        """What is not at rest yet, after healing; None when all is done and equal."""
-        leaders = [node.me for node in self.nodes if node.leads]
-        if len(leaders) != 1:
-            return f"{leaders} lead"
-        busy = [client.busy_with for client in self.clients if not client.idle]
-        if busy:
-            return f"waiting: {busy}"
-        waiting = self.waiting()
-        return f"operators wait: {waiting}" if waiting else self.invariants.at_rest()
-
-    def waiting(self) -> list[str]:
-        """What operators asked for and were not answered yet."""
-        return [
-            f"{what} at node {node.me}"
-            for node in self.nodes
-            if node.up
-            for what in node.process.desk.operators.values()
-        ]

@@ -2,8 +2,9 @@
 
 import uuid
 from dataclasses import replace
-from functools import partial
 from typing import Final
+
+from typing_extensions import override
 
 from election.messages import Replica
 from qsync.config import NodeConfig
@@ -11,7 +12,7 @@ from qsync.config.sections import WriterChoice
 from qsync.core.inputs import Consistency
 from qsync.node.requests import GRACE
 from qsync.record import Instance, instance_text
-from qsync.sim import repertoire, swarm
+from qsync.sim import swarm
 from qsync.sim.dice import Dice
 from qsync.sim.faults import Faults
 from qsync.sim.floors import Tokens, Wall, floors_of
@@ -25,6 +26,7 @@ from qsync.sim.kernel.room import Room, Time
 from qsync.sim.kernel.strikes import KernelFaults
 from qsync.sim.plan import Plan
 from qsync.sim.repertoire import Mind
+from qsync.sim.stage import Course
 from qsync.sim.swarm import Load, Swarm
 from qsync.sim.trace import Trace
 from qsync.sim.troubles import Scene
@@ -42,8 +44,8 @@ NOT_ASKED: Final = frozenset({"leave", "reap"})
 """Sessions are the shipped client's own affair: it opens them, and nodes end those not used."""
 
 
-class KernelWorld:
-    """Everything of one run. Nothing happens until `step`."""
+class KernelWorld(Course):
+    """Of what is shipped."""
 
     def __init__(self, plan: Plan, *, watched_by: type[Invariants] = Invariants) -> None:
         self.plan = plan
@@ -92,11 +94,6 @@ class KernelWorld:
         self.clients = self._clients()
         if plan.mutant is not None:
             mutants.plant(plan.mutant, self.nodes, self.programs)
-
-    @property
-    def leases_hold(self) -> bool:
-        """No clock jumps, so a read by lease is as good as one that asked a quorum."""
-        return "clock_jump" not in self.swarm.nemesis.active
 
     def _node(
         self,
@@ -173,56 +170,17 @@ class KernelWorld:
         """Of the clients: each has several hands."""
         return list(dict.fromkeys(hand.program for hand in self.clients))
 
+    @override
     def start(self) -> None:
-        """Processes start; one hand makes the spaces, then all begin; then things break."""
-        for node in self.nodes:
-            node.start()
+        """Programs of clients start, too."""
         for program in self.programs:
             program.start()
-        first = self.clients[0]
-        first.script = [partial(repertoire.create_spaces, self.swarm.load.keys)]
-        first.done = self._open_doors
-        first.start()
+        super().start()
 
-    def _open_doors(self) -> None:
-        for client in self.clients[1:]:
-            client.start()
-        self.faults.start()
-        self.turns.start()
-
+    @override
     def step(self) -> bool:
         """The next event. Raises Violation when it breaks a property."""
         return self.room.step()
-
-    def heal(self) -> None:
-        """Repair everything; clients finish what they began."""
-        self.faults.heal()
-        for client in self.clients:
-            client.finish()
-
-    @property
-    def decided(self) -> bool:
-        """Everything that anybody shows is confirmed; all nodes are up."""
-        last = self.invariants.canon.last
-        return all(node.core.machine.ledger.visible <= last for node in self.nodes)
-
-    def unrest(self) -> str | None:
-        """What is not at rest yet, after healing; None when all is done and equal."""
-        down = [node.me for node in self.nodes if not node.up]
-        if down:
-            return f"{down} are down"
-        leaders = [node.me for node in self.nodes if node.leads]
-        if len(leaders) != 1:
-            return f"{leaders} lead"
-        busy = [client.busy_with for client in self.clients if not client.idle]
-        if busy:
-            return f"waiting: {busy}"
-        waiting = self.waiting()
-        return f"operators wait: {waiting}" if waiting else self.invariants.at_rest()
-
-    def waiting(self) -> list[str]:
-        """What operators asked for and were not answered yet."""
-        return [f"{what} at node {node.me}" for node in self.nodes for what in node.waiting()]
 
 
 def _fitting(drawn: Swarm, dice: Dice, only: tuple[str, ...]) -> Swarm:
