@@ -21,6 +21,8 @@ TIERS = (
     "spark",
 )
 """Folders by how soon they can tell that something is wrong."""
+REAL = ("node", "disk", "live", "terminal")
+"""Folders of real processes, sockets and disks: one after another, whatever runs beside them."""
 
 # Who starts tests in the background may ignore Ctrl-C and the end of the terminal; the processes
 # that they start must not.
@@ -35,14 +37,30 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort by tier, keeping the (random) order within each; slow ones of a tier come last."""
+    """Sort by tier, keeping the (random) order within each; slow ones of a tier come last.
+
+    With `-n`, one worker has everything real, and a file stays with one worker: what a module
+    makes for its tests is made once.
+    """
     items.sort(key=_cost)
+    for item in items:
+        group = _group(item)
+        if group is not None:
+            item.add_marker(pytest.mark.xdist_group(group))
 
 
 def _cost(item: pytest.Item) -> tuple[bool, int]:
     tier = item.path.relative_to(ROOT).parts[0]
     place = TIERS.index(tier) if tier in TIERS else len(TIERS)
     return item.get_closest_marker("slow") is not None, place
+
+
+def _group(item: pytest.Item) -> str | None:
+    """What has to stay together; None of what makes nothing that others need."""
+    tier = item.path.relative_to(ROOT).parts[0]
+    if tier == "seeds":
+        return None
+    return "real" if tier in REAL else "spark" if tier == "spark" else item.path.name
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
