@@ -107,6 +107,22 @@ def test_every_page_can_be_reached_from_the_index() -> None:
     assert not missing
 
 
+def test_the_map_has_every_room_and_leads_to_files_that_are_there() -> None:
+    text = (tree.ROOT / "docs/design/map.md").read_text(encoding="utf-8")
+    _, rooms, change = re.split(r"(?m)^## (?:Rooms|To change something)$", text)
+    change = change.partition("## Tests")[0]
+    cells = [row.split("|") for row in rooms.splitlines()[4:] if row]
+    rows = {cell[1].strip(" `"): cell[3] for cell in cells}
+    folders = {tree.name(path.parent) for path in tree.files(".py") if path.name == "__init__.py"}
+    ours = {name for name in folders if name.startswith(tree.PACKAGES)}
+    assert ours - {"qsync"} == {name for name in rows if name}
+    for room, files in rows.items():
+        for file in re.findall(r"`([^`]+)`", files):
+            assert (tree.ROOT / room / file).is_file(), f"{room}: {file}"
+    for place in re.findall(r"`([a-z_./]+/[a-z_./-]+)`", change):
+        assert (tree.ROOT / place).exists(), place
+
+
 @functools.cache
 def codes() -> list[tuple[int, str]]:
     """Number and code of every error class in the sources, imported or not."""
