@@ -8,7 +8,6 @@ from typing_extensions import override
 
 from admin.evidence.tables import Row
 from election.messages import Ballot, Index, Replica, Vote
-from election.roles import Role
 from qsync.core.inputs import Consistency
 from qsync.core.ledger import Ledger
 from qsync.core.messages import Appended, Message
@@ -22,7 +21,7 @@ from qsync.sim.calls import ReadCall, WriteCall
 from qsync.sim.canon import Violation
 from qsync.sim.invariants import Invariants
 from qsync.sim.parts import Disk, Node
-from qsync.sim.world import World
+from qsync.sim.stage import Stage
 
 NANOS = 1_000_000_000
 PACES = (5, 23)
@@ -37,6 +36,7 @@ class _Shown:
 
     view: tuple[object, ...] = ()
     reached: int = 0
+    led: int = 0
     followed: object = None
 
 
@@ -48,7 +48,7 @@ class Recorder(Invariants):
         self.events: list[Row] = []
         self.status: list[Row] = []
         self.feeds: list[Row] = []
-        self.world: World | None = None
+        self.world: Stage | None = None
         self.lease_checked = lease_checked
         self.generations: Counter[Replica] = Counter()
         self._places = [0 for _ in PACES]
@@ -109,15 +109,15 @@ class Recorder(Invariants):
     def turned(self, me: Replica, core: Core) -> None:
         """What it shows of itself, if that changed; and its confirmed index."""
         raft, ledger = core.machine.raft, core.machine.ledger
-        leads = raft.role is Role.LEADER
         reasons = core.machine.reasons()
         limbo = (ledger.visible, len(ledger.limbo.queue), ledger.limbo.owner.owner)
         view = (raft.role.value, raft.term, ledger.log.last, ledger.confirmed, not reasons, limbo)
         shown = self._shown[me]
+        if core.machine.pace.led != shown.led:
+            shown.led = core.machine.pace.led
+            self._note(me, "leads", term=int(shown.led))
         if view != shown.view:
-            before, shown.view = shown.view, view
-            if leads and before[:2] != view[:2]:
-                self._note(me, "leads", term=int(raft.term))
+            shown.view = view
             self._sample(me, core, ro=bool(reasons))
         if ledger.configurations.followed is not shown.followed:
             shown.followed = ledger.configurations.followed

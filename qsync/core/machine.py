@@ -236,6 +236,7 @@ class Machine:
         )
         self.out.answers(self.reads.leader_lost())
         self.leader.begin_round(self.out.send)
+        self.pace.led = self.raft.term
         self.out.note("promote", term=self.raft.term, index=self.leader.promoted_at)
 
     def _step_down(self, leader: Leader) -> None:
@@ -325,14 +326,19 @@ class Machine:
 
 
 class _Pace:
-    """What is armed, what is due, and the time for people."""
+    """What is armed, what is due, and the time for people.
 
-    __slots__ = ("confirm_armed", "confirm_now", "synchro_armed", "wall")
+    `led`: the newest term in which this node began to lead, for whoever looks on: it may have been
+    deposed in the very batch in which it was elected, and its PROMOTE is in its log all the same.
+    """
+
+    __slots__ = ("confirm_armed", "confirm_now", "led", "synchro_armed", "wall")
 
     def __init__(self) -> None:
         self.synchro_armed = False
         self.confirm_armed = False
         self.confirm_now = False
+        self.led = 0
         self.wall = 0.0
 
 

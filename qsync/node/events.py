@@ -15,7 +15,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from election.messages import AskVote, Ballot, CampaignNow, Replica, Resigned, Vote
-from election.roles import Role
 from qsync.core.inputs import Consistency, Forgotten, Input, ReadAsked, Received
 from qsync.core.messages import Appended, Heard, Message
 from qsync.core.ready import Ready, Ticket, Verdict, Write
@@ -42,7 +41,6 @@ _ENDS_PROMISES: Final = frozenset({AskVote, CampaignNow, Resigned, Vote})
 RECORDS_MAX: Final = 512
 """So many wait for something to be sent; what nobody was told of nobody can ask for."""
 _NANOS: Final = 1_000_000_000
-_LEADER: Final = Role.LEADER
 _COMMITTED: Final = Verdict.COMMITTED
 _LEADS, _CONFIRMED, _WROTE = int(What.LEADS), int(What.CONFIRMED), int(What.WROTE)
 _ACK, _ANSWERED, _SERVED = int(What.ACK), int(What.ANSWERED), int(What.SERVED)
@@ -135,10 +133,10 @@ class Events:
     def decided(self) -> None:
         """The batch is decided, and nothing of that has been told yet."""
         machine, last = self._machine, self._last
-        raft, ledger = machine.raft, machine.ledger
-        if raft.role is _LEADER and raft.term != last.led:
-            last.led = raft.term
-            self._records.append((_LEADS, self._now(), int(raft.term)))
+        ledger = machine.ledger
+        if machine.pace.led != last.led:
+            last.led = machine.pace.led
+            self._records.append((_LEADS, self._now(), int(last.led)))
         if self._place.elapsed.asleep != last.slept:
             last.slept = self._place.elapsed.asleep
             self._records.append((int(What.SLEPT), self._now(), int(last.slept * _NANOS)))

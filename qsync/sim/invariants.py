@@ -61,7 +61,7 @@ class Durable:
 class Mark:
     """How far a node has been looked at in this life."""
 
-    __slots__ = ("confirmed", "cuts", "last", "led", "term", "visible")
+    __slots__ = ("confirmed", "cuts", "last", "led", "promoted", "term", "visible")
 
     def __init__(self, ledger: Ledger) -> None:
         self.last = 0
@@ -69,6 +69,7 @@ class Mark:
         self.visible = 0
         self.term = 0
         self.led = 0
+        self.promoted = 0
         self.cuts = ledger.cuts
 
 
@@ -133,6 +134,9 @@ class Invariants:
                 self.books.enter(me, entry, ledger.log)
             mark.last = ledger.log.last
         raft = core.machine.raft
+        if core.machine.pace.led != mark.promoted:
+            mark.promoted = core.machine.pace.led
+            properties.one_leader(mark.promoted, self.leaders.setdefault(mark.promoted, me), me)
         if raft.role is Role.LEADER:
             self._leads(me, core, raft.term)
         properties.term_stands(me, mark.term, raft.term)
@@ -149,8 +153,7 @@ class Invariants:
         mark.last = mark.visible = mark.confirmed
 
     def _leads(self, me: Replica, core: Core, term: int) -> None:
-        """Properties 3 and 5."""
-        properties.one_leader(term, self.leaders.setdefault(term, me), me)
+        """Property 3."""
         leader = core.machine.leader
         if leader is not None and leader.term == term and leader.established:
             self.promises.leads(me, term, leader.promoted_at, core.machine.ledger)
