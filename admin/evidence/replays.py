@@ -65,6 +65,8 @@ def _replayed(entries: Callable[[], Iterable[Entry]], upto: int) -> Rows:
     kept = _kept(entries(), ends, upto)
     while some := list(itertools.islice(kept, BATCH)):
         for parts in body.decode_all(some):
+            for space in _emptied(parts[3]):
+                rows.pop(space, None)
             for space, key, row in parts[3]:
                 place = schema.keys_of(space)[0] + key
                 if row is None:
@@ -72,6 +74,15 @@ def _replayed(entries: Callable[[], Iterable[Entry]], upto: int) -> Rows:
                 else:
                     rows[space][place] = row
     return rows
+
+
+def _emptied(effects: Iterable[tuple[int, bytes, bytes | None]]) -> list[int]:
+    """Spaces that a transaction drops or truncates: their rows are not named one by one."""
+    return [
+        int.from_bytes(key[-8:], "big")
+        for space, key, row in effects
+        if (space == schema.SPACE and row is None) or (space == schema.TRUNCATE and row is not None)
+    ]
 
 
 def _kept(entries: Iterable[Entry], ends: dict[tuple[int, int], int], upto: int) -> Iterator[bytes]:
