@@ -12,14 +12,14 @@ from admin.evidence.recorder import NANOS, Onlooker, Recorder
 from admin.evidence.replays import compared
 from admin.evidence.tables import Row
 from admin.history import Line, Type
-from election.messages import Index
+from election.messages import Index, Replica
 from election.quorum import majority
 from qsync.record import Entry
 from qsync.sim import history as simulated
-from qsync.sim.node import Node
+from qsync.sim.parts import Node
 from qsync.sim.plan import Plan
-from qsync.sim.run import Report, play
-from qsync.sim.world import World
+from qsync.sim.run import Report, play, world_of
+from qsync.sim.stage import Stage
 
 _BINDING = frozenset({"", "linearizable"})
 _SPACES = frozenset({"registers", "lists"})
@@ -59,14 +59,14 @@ def record(
     return report, keep(world, report, folder, wiped)
 
 
-def stage(plan: Plan, *, judged: bool = True) -> World:
+def stage(plan: Plan, *, judged: bool = True) -> Stage:
     """A world whose run can be kept."""
-    world = World(plan, watched_by=Recorder if judged else Onlooker)
+    world = world_of(plan, watched_by=Recorder if judged else Onlooker)
     _recorder(world).world = world
     return world
 
 
-def keep(world: World, report: Report, folder: Path, wiped: Iterable[Row] = ()) -> Bundle:
+def keep(world: Stage, report: Report, folder: Path, wiped: Iterable[Row] = ()) -> Bundle:
     """Write what there is to see of a run that is over."""
     recorder = _recorder(world)
     struck: list[Row] = [{"number": at, "f": kind} for at, kind in sorted(report.strikes.items())]
@@ -82,19 +82,19 @@ def keep(world: World, report: Report, folder: Path, wiped: Iterable[Row] = ()) 
     return write(folder, _manifest(world, report), tables)
 
 
-def _settled(world: World) -> bool:
+def _settled(world: Stage) -> bool:
     """Everything is on every disk, and is decided."""
     ledgers = [node.core.machine.ledger for node in world.nodes]
     return all(each.written == each.log.last == each.confirmed for each in ledgers)
 
 
-def _recorder(world: World) -> Recorder:
+def _recorder(world: Stage) -> Recorder:
     recorder = world.invariants
     assert isinstance(recorder, Recorder)
     return recorder
 
 
-def _wipe(world: World, wipe: Wipe, wiped: list[Row], tries: int = _WIPE_TRIES) -> None:
+def _wipe(world: Stage, wipe: Wipe, wiped: list[Row], tries: int = _WIPE_TRIES) -> None:
     """As when a machine is replaced: not while the others cannot do without it."""
     if world.clients[0].stopping or not tries:
         return
@@ -111,13 +111,13 @@ def _wipe(world: World, wipe: Wipe, wiped: list[Row], tries: int = _WIPE_TRIES) 
     node.start()
 
 
-def _has(node: Node, last: int, world: World) -> bool:
+def _has(node: Node, last: int, world: Stage) -> bool:
     """It votes, and has on its disk all that is confirmed, and all that acks may speak of."""
     votes = node.reachable and node.core.machine.raft.ballot.member
     return votes and node.disk.log.last >= max(last, world.invariants.canon.last)
 
 
-def _manifest(world: World, report: Report) -> Manifest:
+def _manifest(world: Stage, report: Report) -> Manifest:
     nodes = []
     for node in world.nodes:
         ledger = node.core.machine.ledger if node.up else None
@@ -141,18 +141,18 @@ def _manifest(world: World, report: Report) -> Manifest:
         whole=report.held,
         faults=True,
         nodes=tuple(nodes),
-        settings={"fence_seconds": world.nodes[0].config.disconnect_timeout},
+        settings={"fence_seconds": world.swarm.config(Replica(1)).disconnect_timeout},
     )
 
 
-def _quorum(world: World) -> int:
+def _quorum(world: Stage) -> int:
     """0 where it is not one number: while a disk is replaced an even cluster needs one ack less."""
     nodes = world.swarm.nodes
-    replaced = any(int(node.instance) for node in world.nodes)
+    replaced = any(each > 1 for each in _recorder(world).generations.values())
     return 0 if replaced and nodes % 2 == 0 else majority(nodes)
 
 
-def _logs(world: World) -> Iterable[Row]:
+def _logs(world: Stage) -> Iterable[Row]:
     for node in world.nodes:
         generation = _recorder(world).generations[node.me]
         for entry in _entries(node):
@@ -166,7 +166,7 @@ def _entries(node: Node) -> Iterable[Entry]:
         yield from rows.entries_of(batch.raw)
 
 
-def _digests(world: World) -> Iterable[Row]:
+def _digests(world: Stage) -> Iterable[Row]:
     for node in world.nodes:
         visible = int(node.core.machine.ledger.visible)
         generation = {"generation": _recorder(world).generations[node.me]}
@@ -176,7 +176,7 @@ def _digests(world: World) -> Iterable[Row]:
             yield row | generation
 
 
-def _ops(world: World) -> Iterable[Row]:
+def _ops(world: Stage) -> Iterable[Row]:
     """The operations that promise to be linearizable, or transactions, renumbered."""
     good = _BINDING | {"lease"} if world.leases_hold else _BINDING
     kept: list[simulated.Line] = []
@@ -209,7 +209,7 @@ def _line(line: simulated.Line) -> Line:
         f="txn" if in_list else line.f,
         key="lists" if in_list else f"{line.space} {line.key}",
         value=_steps(line) if in_list else line.value,
-        node=None if line.node is None else f"n{line.node}",
+        node=f"n{line.node}" if line.node else None,
         term=line.term,
         error=line.error,
         session=line.session or None,

@@ -73,8 +73,6 @@ def sim(
         explore(scope, mutant=given["mutant"], states_max=states_max)
         return
     plan = plan_of(given)
-    if plan.kernel and bundle is not None:
-        raise click.UsageError("--kernel leaves no bundle yet")
     if seed is not None:
         _conclude([_replay(replace(plan, seed=seed), last, bundle, check=check)])
     else:

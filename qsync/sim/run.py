@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from qsync.sim.canon import Violation
 from qsync.sim.history import Line
+from qsync.sim.invariants import Invariants
 from qsync.sim.kernel import names
 from qsync.sim.mutants.catalogue import CATALOGUE
 from qsync.sim.parts import Node
@@ -110,13 +111,13 @@ def run(plan: Plan) -> Run:
     return told(world, play(world))
 
 
-def world_of(plan: Plan) -> Stage:
+def world_of(plan: Plan, *, watched_by: type[Invariants] = Invariants) -> Stage:
     """Of stand-ins, or of what is shipped."""
     if plan.kernel:
         from qsync.sim.kernel.world import KernelWorld  # noqa: PLC0415 - imports node and client
 
-        return KernelWorld(plan)
-    return World(plan)
+        return KernelWorld(plan, watched_by=watched_by)
+    return World(plan, watched_by=watched_by)
 
 
 def told(world: Stage, report: Report) -> Run:

@@ -20,6 +20,21 @@ def test_every_seed_leaves_a_bundle_that_holds(
     assert json.loads(capsys.readouterr().out)["verdict"] == "pass"
 
 
+# A leader was deposed in the very batch in which it was elected; a space was dropped and came back.
+ONCE_DOUBTED = (3, 14)
+
+
+@pytest.mark.parametrize("seed", ONCE_DOUBTED)
+def test_a_run_of_shipped_code_leaves_a_bundle_that_holds(
+    seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--kernel", "--last", "1", "--bundle", str(tmp_path)]
+    assert run(["sim", "--replay", str(seed), *given]) == 0
+    capsys.readouterr()
+    assert run(["check", "--quick", "--json", str(tmp_path / f"seed-{seed}")]) == 0
+    assert json.loads(capsys.readouterr().out)["verdict"] == "pass"
+
+
 def test_a_replayed_seed_of_a_mutant_leaves_what_proves_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
