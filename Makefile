@@ -128,7 +128,7 @@ coverage: $(VENV)/.developed ## branch coverage: all of election and qsync.core,
 soak: $(VENV)/.developed ## many simulated lives, resumable (SEEDS=1-100000 RESUME=.soak.json)
 	@$(BIN)/qsync soak --seeds $(SEEDS) --resume $(RESUME) $(ARGS)
 
-explore: $(VENV)/.developed ## every order of events of small clusters, all scopes: hours (ARGS='--json')
+explore: $(VENV)/.developed ## every order of events of small clusters, all scopes: an hour (ARGS='--json')
 	@$(BIN)/python -m tests.model
 	@$(BIN)/python -m tests.model --mutant all
 	@$(BIN)/qsync sim --explore all $(ARGS)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from election.messages import Index, Position, Replica, Term
 from qsync.core.ready import TimerKind
 from qsync.sim.explore.acts import Act, Alarm, Delivery, Read, Tick, Write, perform
+from qsync.sim.explore.clients import Call
 from qsync.sim.explore.host import Host
 from qsync.sim.explore.ids import node_ids
 from qsync.sim.explore.plan import Draft, Plan
@@ -17,6 +18,8 @@ from qsync.sim.trace import Sight
 
 LEASED = 999
 """The ticket of the read by lease of a script."""
+ASKED = 99
+"""The ticket and the number of its request."""
 
 Post = tuple[Replica, Delivery]
 """Receiver and what arrives there."""
@@ -154,6 +157,17 @@ class Prelude:
         self._act(Act(self._node(words[0]), "create"))
         self._settle()
 
+    def call(self, words: list[str]) -> None:
+        """The leader takes a request with data, by its kind."""
+        asked = Call(words[1], seq=ASKED, ticket=ASKED)
+        self._act(Act(self._node(words[0]), "call", asked))
+        self._settle()
+
+    def fold(self, words: list[str]) -> None:
+        """What it knows as confirmed goes to its spaces on disk."""
+        self._act(Act(self._node(words[0]), "fold"))
+        self._settle()
+
     def confirm(self, words: list[str]) -> None:
         """The leader writes its CONFIRM."""
         alarm = Alarm(TimerKind.CONFIRM, 0.0)
@@ -183,6 +197,8 @@ _WORDS: dict[str, Callable[[Prelude, list[str]], None]] = {
     "lease": Prelude.lease,
     "pass": Prelude.passes,
     "create": Prelude.create,
+    "call": Prelude.call,
+    "fold": Prelude.fold,
     "confirm": Prelude.confirm,
     "only": Prelude.only,
     "all": Prelude.all,
