@@ -138,7 +138,7 @@ class Core:
                 ask = link.inflight.pop(number, None)
                 if ask is not None and not ask.settled:
                     self._answered(link, ask, answer, now)
-            self.wires.heard(link, now)
+            link.word_by = patience.word_after(link, now)
         except QsyncError as error:
             self._broken(link, error, now)
         if link is not self.wires.home and not link.inflight and link.phase is Phase.READY:

@@ -36,6 +36,13 @@ def word_by(asks: Iterable[Ask], now: float) -> float:
     return min((now + max(SILENCE_S, ask.patience) for ask in asks), default=FAR)
 
 
+def word_after(link: Link, now: float) -> float:
+    """It has said something: when silence proves that it is dead, after that."""
+    if link.phase is not Phase.READY:
+        return now + SILENCE_S  # it owes us the rest of the handshake
+    return word_by(link.inflight.values(), now)
+
+
 def probe_at(link: Link, until: float) -> float:
     """When to ask it, if our patience lasts `until`."""
     if link.phase is not Phase.READY:

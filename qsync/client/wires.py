@@ -67,7 +67,7 @@ class Wires:
             link = Link(self._dialled, address, self._hello, until=FAR)
             self._links[link.id] = link
             self.effects.append(Dial(link.id, address))
-            self._limit(link, now)
+            _limit(self, link, now)
             self._dial_at = now + STAGGER_S
         if self.home is None:
             self.soon(self._dial_at)
@@ -77,24 +77,7 @@ class Wires:
         link = self._links.get(id)
         if link is not None:
             link.phase = Phase.SHAKING
-            self._limit(link, now)
-
-    def _limit(self, link: Link, now: float) -> None:
-        """How long the next step may take. Who asks one node waits for as long as it was told to.
-
-        But when that is over, a connection on which nobody said anything is not used any more.
-        """
-        if self.direct:
-            link.word_by = now + patience.SILENCE_S
-        else:
-            link.until = now + self.route.patience(link.address)
-            self.soon(link.until)
-
-    def heard(self, link: Link, now: float) -> None:
-        """It has said something, and what it owes now it may take its time for."""
-        shaking = link.phase is not Phase.READY
-        owed = patience.word_by(link.inflight.values(), now)
-        link.word_by = now + patience.SILENCE_S if shaking else owed
+            _limit(self, link, now)
 
     def welcomed(self, link: Link) -> None:
         """The handshake is over: from now on we belong to that cluster."""
@@ -240,3 +223,15 @@ class Wires:
                 yield link.until
         if self.pace.resume_at > now:
             yield self.pace.resume_at
+
+
+def _limit(wires: Wires, link: Link, now: float) -> None:
+    """How long the next step may take. Who asks one node waits for as long as it was told to.
+
+    But when that is over, a connection on which nobody said anything is not used any more.
+    """
+    if wires.direct:
+        link.word_by = now + patience.SILENCE_S
+    else:
+        link.until = now + wires.route.patience(link.address)
+        wires.soon(link.until)
