@@ -16,7 +16,7 @@ export PYTHONSAFEPATH := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help env demo bench bench-spark drills test format-check format lint imports tidy types unit sim live repo \
-        wheel spark spark-anywhere coverage soak explore mutants campaign fuzz news clean
+        wheel spark spark-anywhere coverage soak corpus explore mutants campaign fuzz news clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -128,7 +128,11 @@ coverage: $(VENV)/.developed ## branch coverage: all of election and qsync.core,
 soak: $(VENV)/.developed ## many simulated lives, resumable (SEEDS=1-100000 RESUME=.soak.json)
 	@$(BIN)/qsync soak --seeds $(SEEDS) --resume $(RESUME) $(ARGS)
 
-explore: $(VENV)/.developed ## every order of events of small clusters, all scopes: an hour (ARGS='--json')
+corpus: $(VENV)/.developed ## seeds that reach what is rare, drawn anew (SEEDS=1-300)
+	@rm -f tests/seeds/corpus.json
+	@$(BIN)/qsync soak --seeds $(SEEDS) --corpus tests/seeds/corpus.json $(ARGS)
+
+explore: $(VENV)/.developed ## every order of events of small clusters, all scopes: hours (ARGS='--json')
 	@$(BIN)/python -m tests.model
 	@$(BIN)/python -m tests.model --mutant all
 	@$(BIN)/qsync sim --explore all $(ARGS)

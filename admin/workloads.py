@@ -103,7 +103,7 @@ def write(worker: "Worker", client: Client) -> None:
         tx.space(REGISTERS).replace([key, number])
         tx.space(JOURNAL).insert([number, "write"])
 
-    worker.change(client, "write", register(key), _itself, change, row=(REGISTERS, key))
+    worker.change(client, "write", register(key), _itself, change)
 
 
 def exchange(worker: "Worker", client: Client) -> None:
@@ -120,8 +120,7 @@ def exchange(worker: "Worker", client: Client) -> None:
         tx.space(REGISTERS).replace([key, number])
         tx.space(JOURNAL).insert([number, "cas"])
 
-    told, row = register(key), (REGISTERS, key)
-    worker.change(client, "cas", told, lambda number: [old, number], change, row=row)
+    worker.change(client, "cas", register(key), lambda number: [old, number], change)
 
 
 def read(worker: "Worker", client: Client) -> None:

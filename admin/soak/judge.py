@@ -37,13 +37,14 @@ class Judged:
     """A run and what is to be said of it.
 
     `facts`: how much of what clients saw was examined. `undecided`: checks that came to their
-    limit.
+    limit. `reached`: see `coverage`; empty unless somebody keeps a corpus.
     """
 
     report: Report
     finding: Finding | None
     facts: int
     undecided: tuple[str, ...]
+    reached: frozenset[str] = frozenset()
 
     @property
     def conclusion(self) -> Conclusion:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from admin.soak.corpus import Corpus
 from admin.soak.judge import Conclusion, Judge, Judged
 from admin.soak.ledger import Book
 from admin.soak.pool import judged
@@ -34,6 +35,7 @@ class Soak:
     jobs: int = 1
     keep_going: bool = False
     tries_max: int = TRIES_MAX
+    corpus: Corpus | None = None
     told: Callable[[str], None] = lambda _line: None
     """Told how it goes, now and then."""
     failures: list[Failure] = field(default_factory=list)
@@ -47,6 +49,8 @@ class Soak:
             for each in self._judged(plans):
                 ledger.add(each)
                 self.progress.add(each)
+                if self.corpus is not None:
+                    self.corpus.add(each)
                 self._now_and_then()
                 if each.conclusion is Conclusion.BROKEN:
                     self._broke(each)
@@ -54,6 +58,8 @@ class Soak:
                         break
         finally:
             self.book.save()
+            if self.corpus is not None:
+                self.corpus.save()
         return self.failures
 
     def _judged(self, plans: Iterable[Plan]) -> Iterator[Judged]:

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -31,6 +32,11 @@ _TELL_S = 10.0
 @click.option(
     "--resume", type=click.Path(path_type=Path, dir_okay=False), help="Keep what is known here."
 )
+@click.option(
+    "--corpus",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Run the seeds of this file first; keep there the few that reach most of what is rare.",
+)
 @click.option("--keep-going", is_flag=True, help="Go on after a failure.")
 @click.option(
     "--shrink", type=click.IntRange(0), help="How many smaller runs to try.  [default: 300]"
@@ -41,6 +47,7 @@ def soak(
     seeds: str,
     jobs: int,
     resume: Path | None,
+    corpus: Path | None,
     keep_going: bool,
     shrink: int | None,
     **given: Unpack[Given],
@@ -53,6 +60,8 @@ def soak(
     if lists(given):
         return
     from admin.soak import code  # noqa: PLC0415 - imports the whole database
+    from admin.soak.corpus import Corpus  # noqa: PLC0415 - the same
+    from admin.soak.corpus import judge as covering  # noqa: PLC0415 - the same
     from admin.soak.judge import judge  # noqa: PLC0415 - the same
     from admin.soak.ledger import Book, Way  # noqa: PLC0415 - the same
     from admin.soak.progress import Progress  # noqa: PLC0415 - the same
@@ -60,14 +69,18 @@ def soak(
     from admin.soak.soak import Soak  # noqa: PLC0415 - the same
 
     plan = plan_of(given)
+    kept = None if corpus is None else Corpus(corpus, plan.options())
     plans = plans_of(plan, seeds)
+    first = [] if kept is None else kept.load()
+    plans = [replace(plan, seed=seed) for seed in first] + [p for p in plans if p.seed not in first]
     book = Book(resume, Way.of(code.version(), plan))
     known = sum(book.ledger.known(each.seed) for each in plans)
     if book.others:
         say(f"{resume} has results of other code or options; they are kept and not counted")
     work = Soak(
         plans=plans,
-        judge=judge,
+        judge=judge if kept is None else covering,
+        corpus=kept,
         book=book,
         progress=Progress(total=len(plans), known=known, now=time.monotonic),
         jobs=jobs,

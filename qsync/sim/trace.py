@@ -1,6 +1,7 @@
 """The minutes of a run: one line of fixed width for every event, and a digest of them all."""
 
 import hashlib
+from collections.abc import Iterator
 from typing import NamedTuple
 
 
@@ -28,6 +29,9 @@ class Trace:
 
     def __len__(self) -> int:
         return len(self._lines)
+
+    def __iter__(self) -> Iterator[tuple[float, Sight, str]]:
+        return iter(self._lines)
 
     def note(self, now: float, sight: Sight, what: str) -> None:
         """An event has been dealt with."""

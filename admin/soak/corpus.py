@@ -1,0 +1,91 @@
+"""Seeds that reached rare states, kept in a file: guided by what runs reached, not by chance alone.
+
+Of everything that was run, the few are kept that together reach most, what is rare first. What a
+seed reaches changes with the code, so those of the file are run again before others.
+"""
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from admin.soak.coverage import reached
+from admin.soak.judge import Judged, look
+from qsync.errors import ConfigError
+from qsync.sim.plan import Plan
+from qsync.sim.run import run
+
+SCHEMA = "qsync/corpus/1"
+SEEDS_MAX = 16
+"""So many seeds are kept."""
+RARE = 0.02
+"""A state is rare that no larger share of the runs reached."""
+
+
+def judge(plan: Plan) -> Judged:
+    """Run it, look at everything, and note what it reached."""
+    done = run(plan)
+    return replace(look(done), reached=reached(done))
+
+
+@dataclass(slots=True)
+class Corpus:
+    """`path`: the file. `options`: what is said beside the seeds; a file is about one way to run.
+
+    `kept`: what each seed of the file reached. Raises ConfigError for a file of another way.
+    """
+
+    path: Path
+    options: str
+    kept: dict[int, frozenset[str]] = field(default_factory=dict)
+    _times: Counter[str] = field(default_factory=Counter)
+    _runs: int = 0
+
+    def load(self) -> list[int]:
+        """The seeds of the file, if there is one."""
+        if not self.path.exists():
+            return []
+        found = json.loads(self.path.read_text(encoding="utf-8"))
+        if found.get("schema") != SCHEMA or found["options"] != self.options:
+            raise ConfigError(
+                f"{self.path} is no corpus of runs with the options {self.options!r}",
+                hint="give another file",
+            )
+        return [int(seed) for seed in found["seeds"]]
+
+    def add(self, judged: Judged) -> None:
+        """A run is over. It is a candidate if it reached what few have."""
+        self._runs += 1
+        self._times.update(judged.reached)
+        new = {each for each in judged.reached if self._times[each] <= max(1, self._runs * RARE)}
+        if new:
+            self.kept[judged.report.seed] = judged.reached
+
+    @property
+    def states(self) -> int:
+        """So many combinations were reached by any run."""
+        return len(self._times)
+
+    def chosen(self) -> dict[int, list[str]]:
+        """The seeds to keep, each with the rare states that those before it did not reach."""
+        limit = max(1, self._runs * RARE)
+        rare = {each for each, times in self._times.items() if times <= limit}
+        left, found = dict(self.kept), dict[int, list[str]]()
+        while left and rare and len(found) < SEEDS_MAX:
+            seed = max(left, key=lambda one: (self._worth(left[one] & rare), -one))
+            new = left.pop(seed) & rare
+            if not new:
+                break
+            rare -= new
+            found[seed] = sorted(new)
+        return found
+
+    def save(self) -> None:
+        """Into the file."""
+        seeds = {str(seed): new for seed, new in self.chosen().items()}
+        known = {"schema": SCHEMA, "options": self.options, "runs": self._runs}
+        text = json.dumps(known | {"states": self.states, "seeds": seeds}, indent=1)
+        self.path.write_text(text + "\n", encoding="utf-8")
+
+    def _worth(self, states: frozenset[str] | set[str]) -> float:
+        return sum(1 / self._times[each] for each in states)

@@ -1,0 +1,93 @@
+"""Which combinations a run reached: who leads, what breaks then, what clients are told then."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from qsync.sim.history import Line
+from qsync.sim.run import Run
+from qsync.sim.trace import Sight
+
+_LEADER, _DEPOSED = "L", "l"
+_NANOS = 1e9
+
+
+class Stage:
+    """The nodes, as the minutes showed them last."""
+
+    def __init__(self) -> None:
+        self._sights: dict[int, Sight] = {}
+
+    def saw(self, sight: Sight) -> None:
+        """A line of the minutes."""
+        self._sights[sight.node] = sight
+
+    @property
+    def roles(self) -> str:
+        """How many are what: `l` leads a term that is over, `.` is down, `Z` asleep."""
+        counts = Counter(map(self._role, self._sights.values()))
+        return "".join(f"{role}{count}" for role, count in sorted(counts.items()))
+
+    @property
+    def leading(self) -> str:
+        """How it stands with the leadership."""
+        leaders = [each for each in self._sights.values() if each.role == _LEADER]
+        if not leaders:
+            return "nobody leads"
+        if len(leaders) > 1:
+            return f"{len(leaders)} lead"
+        (leader,) = leaders
+        if leader.term < self._term:
+            return "one leads a term that is over"
+        if leader.written < leader.last:
+            return "the leader writes"
+        return "the leader waits" if leader.confirmed < leader.last else "the leader rests"
+
+    @property
+    def _term(self) -> int:
+        return max((each.term for each in self._sights.values()), default=0)
+
+    def _role(self, sight: Sight) -> str:
+        deposed = sight.role == _LEADER and sight.term < self._term
+        return _DEPOSED if deposed else sight.role
+
+
+def reached(done: Run) -> frozenset[str]:
+    """Everything of note, in words; what is rare is for the corpus to see."""
+    found = {*_moments(done), *_counted(done)}
+    kinds = list(done.report.strikes.values())
+    found.update(f"{one}, then {other}" for one, other in pairwise(kinds))
+    return frozenset(found)
+
+
+def _moments(done: Run) -> Iterator[str]:
+    """What was told and what broke, with how the cluster stood."""
+    stage = Stage()
+    told = _told(done.history)
+    line = next(told, None)
+    for now, sight, what in done.trace:
+        while line is not None and line.time / _NANOS < now:
+            yield f"{_answer(line)}, while {stage.leading}"
+            line = next(told, None)
+        if sight.node:
+            stage.saw(sight)
+            yield f"roles {stage.roles}"
+        elif what.startswith("strike "):
+            yield f"{what.partition(': ')[2]}, while {stage.leading}"
+
+
+def _told(history: Iterable[Line]) -> Iterator[Line]:
+    return (line for line in history if line.type != "invoke")
+
+
+def _answer(line: Line) -> str:
+    """What was asked, and what came of it."""
+    what = f"{line.consistency} {line.f}" if line.consistency else line.name
+    return f"{what} {line.type}{f' {line.error}' if line.error else ''}"
+
+
+def _counted(done: Run) -> Iterator[str]:
+    counts = done.report.counts
+    for name in ("terms led", "rolled back", "replaced", "messages lost"):
+        if counts[name]:
+            yield f"{name}: 2^{counts[name].bit_length() - 1}"
