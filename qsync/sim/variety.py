@@ -109,10 +109,12 @@ def draw(plan: Plan, dice: Dice, *, nodes: int) -> Variety:
 def _habits(plan: Plan, dice: Dice) -> tuple[str, ...]:
     plain = dice.random() >= _SHARE
     drawn = [name for name in HABITS if dice.random() < _SHARE]
-    left_out = {*plan.without, *(HABITS if plain else ())}
-    if plan.only and RESETTLE not in plan.only:
-        left_out.add("own_settings")
-    return tuple(name for name in drawn if name not in left_out)
+    found = {name for name in drawn if not plain and name not in plan.without}
+    if plan.only:
+        # The habit that is a kind of trouble is there or not, like the other kinds.
+        found.discard("own_settings")
+        found |= {"own_settings"} if RESETTLE in plan.only else set()
+    return tuple(name for name in HABITS if name in found)
 
 
 def _modes(dice: Dice, nodes: int) -> tuple[Mode, ...]:

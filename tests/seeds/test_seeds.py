@@ -14,7 +14,7 @@ from admin.soak.pool import judged
 from qsync.sim import run
 from qsync.sim.plan import EVENTS, Plan
 from qsync.sim.swarm import OPERATIONS
-from qsync.sim.variety import COMMON, LOSSES, VARIETY
+from qsync.sim.variety import COMMON, HABITS, LOSSES, VARIETY
 from qsync.sim.world import World
 
 HERE = Path(__file__).parent
@@ -122,7 +122,9 @@ def test_the_fixed_seeds_are_not_idle() -> None:
     assert facts > 20 * BLOCK
     for operation in OPERATIONS:
         assert total[f"{operation} ok"] > 0, operation
-    for trouble in ("crash", "power", "pause", "isolate", "halves", "broken_disk"):
+    assert total["schema ok"] > 0
+    assert total["stranger asked"] > 0
+    for trouble in ("resettle", "crash", "power", "pause", "isolate", "halves", "broken_disk"):
         assert total[f"fault {trouble}"] > 0, trouble
 
 
@@ -132,7 +134,7 @@ def test_what_sets_a_cluster_apart_is_drawn() -> None:
     for seed in range(1, 101):
         drawn = World(Plan(seed=seed)).swarm
         seen |= {*drawn.variety.names, *drawn.variety.kinds, f"{drawn.nodes} nodes"}
-    assert seen >= {*VARIETY, *LOSSES, *(f"{nodes} nodes" for nodes in (1, 2, 3, 4, 5, 7))}
+    assert seen >= {*VARIETY, *HABITS, *LOSSES, *(f"{nodes} nodes" for nodes in (1, 2, 3, 4, 5, 7))}
 
 
 def test_a_plan_without_variety_is_the_common_cluster() -> None:

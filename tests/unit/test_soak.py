@@ -3,20 +3,22 @@
 import json
 import signal
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from admin.soak import code, ranges
-from admin.soak.judge import Conclusion, Finding, Judged
+from admin.soak.judge import Conclusion, Finding, Judged, look
 from admin.soak.ledger import Book, Ledger, Way
 from admin.soak.pool import judged
 from admin.soak.progress import Progress, span
 from admin.soak.shrink import EVENTS_MIN, shrink
 from admin.soak.soak import Soak
 from qsync.errors import ConfigError
+from qsync.sim.history import Line
 from qsync.sim.plan import EVENTS, Plan
-from qsync.sim.run import Report
+from qsync.sim.run import Report, run
 
 STRIKES = {1: "crash", 2: "pause", 3: "halves", 4: "crash", 5: "ring", 6: "power"}
 WAY = Way(code="abc", how="")
@@ -316,3 +318,28 @@ def interruptible(plan: Plan) -> Judged:
     """Says in `facts` whether an interrupt would end this process."""
     ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     return Judged(report=run_of(plan).report, finding=None, facts=int(not ignored), undecided=())
+
+
+def test_what_was_given_up_and_took_effect_is_noticed() -> None:
+    done = run(Plan(seed=7, events=400))
+    told = Line(
+        index=len(done.history),
+        time=0,
+        process=77,
+        type="fail",
+        name="stranger",
+        f="resolve",
+        space="",
+        key=None,
+        value=None,
+        error="GIVEN_UP",
+        session="5e",
+        seq=3,
+    )
+    begun = replace(told, type="invoke", error=None, session="", seq=0)
+    lines = [*done.history, begun, replace(told, index=told.index + 1)]
+    assert look(replace(done, history=lines)).finding is None
+    both = replace(done, history=lines, applied=done.applied | {("5e", 3): 9})
+    finding = look(both).finding
+    assert finding is not None
+    assert finding.check == "given-up-is-gone"
