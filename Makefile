@@ -132,7 +132,7 @@ corpus: $(VENV)/.developed ## seeds that reach what is rare, drawn anew (SEEDS=1
 	@rm -f tests/seeds/corpus.json
 	@$(BIN)/qsync soak --seeds $(SEEDS) --corpus tests/seeds/corpus.json $(ARGS)
 
-explore: $(VENV)/.developed ## every order of events of small clusters, all scopes: hours (ARGS='--json')
+explore: $(VENV)/.developed ## every order of events of small clusters, all scopes: an hour (ARGS='--json')
 	@$(BIN)/python -m tests.model
 	@$(BIN)/python -m tests.model --mutant all
 	@$(BIN)/qsync sim --explore all $(ARGS)

@@ -22,9 +22,10 @@ class Type(StrEnum):
 class Line:
     """One line of a history. `time` is in nanoseconds of one monotonic clock.
 
-    The last five may be missing: the session (also of a read) and the number of a request, the
-    place that a read was given, index and term, and the place in the log of a write, or of the
-    state that a read showed: `log_index`, of `term`.
+    The last six may be missing: the session (also of a read) and the number of a request, the
+    place that a read was given, index and term, the place in the log of a write, or of the
+    state that a read showed: `log_index`, of `term`, and `key_hash` of the first row that a write
+    changes, as whoever wrote knows it.
     """
 
     index: int
@@ -43,6 +44,7 @@ class Line:
     floor: int | None = None
     floor_term: int | None = None
     log_index: int | None = None
+    key_hash: int | None = None
 
     def as_json(self) -> str:
         """The line as it stands in a file, without the newline."""
@@ -105,6 +107,7 @@ class History:
         value: object = None,
         session: str | None = None,
         floor: tuple[int, int] | None = None,
+        key_hash: int | None = None,
     ) -> None:
         """The operation begins: noted before anything is sent. `floor`: term and index."""
         line = Line(
@@ -118,6 +121,7 @@ class History:
             session=session,
             floor=None if floor is None else floor[1],
             floor_term=None if floor is None else floor[0],
+            key_hash=key_hash,
         )
         with self._lock:
             assert process not in self._open, (process, self._open[process])
@@ -192,4 +196,4 @@ def save(lines: Iterable[Line], path: Path) -> None:
 
 
 _FIELDS = tuple(Line.__dataclass_fields__)
-_SELDOM = ("session", "seq", "floor", "floor_term", "log_index")
+_SELDOM = ("session", "seq", "floor", "floor_term", "log_index", "key_hash")

@@ -57,3 +57,8 @@ def table(
         for row in rows
     )
     return f'<div class="wide"><table><tr>{head}</tr>\n{body}</table></div>'
+
+
+def folded(words: str, body: str) -> str:
+    """HTML that a click on its words opens, without a script."""
+    return f"<details><summary>{words}</summary>{body}</details>"

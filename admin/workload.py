@@ -9,6 +9,7 @@ from random import Random
 from admin.glancing import Glances
 from admin.history import History, Told, Type
 from admin.loads import Kind
+from admin.spacing import Spaces
 from admin.tally import Place, Tally, Unresolved
 from admin.workloads import (
     ACCOUNTS,
@@ -67,6 +68,7 @@ class Worker:
         self._process = history.new_process()
         self._next = orders.number * NUMBERS_EACH
         self._glances = Glances(orders.seeds, self.dice)
+        self._spaces = Spaces()
         name = f"client {orders.number}"
         self.thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -103,14 +105,17 @@ class Worker:
         change: Callable[[Transaction, int], None],
         *,
         sync: bool = True,
+        row: tuple[str, int] | None = None,
     ) -> None:
         """Do one transaction and note what was told; an unknown one costs the process its name.
 
-        `value`: what the history says of a write by its number, asked before and after it.
+        `value`: what the history says of a write by its number, asked before and after it. `row`:
+        the space and the key of the first row that it changes.
         """
         self._next += 1
         number, process = self._next, self._process
-        self._history.invoke(process, f, key=key, value=value(number))
+        known = self._spaces.hash_of(client, row)
+        self._history.invoke(process, f, key=key, value=value(number), key_hash=known)
         begun = time.monotonic()
         tx = client.transaction()
         try:

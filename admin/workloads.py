@@ -103,7 +103,7 @@ def write(worker: "Worker", client: Client) -> None:
         tx.space(REGISTERS).replace([key, number])
         tx.space(JOURNAL).insert([number, "write"])
 
-    worker.change(client, "write", register(key), _itself, change)
+    worker.change(client, "write", register(key), _itself, change, row=(REGISTERS, key))
 
 
 def exchange(worker: "Worker", client: Client) -> None:
@@ -120,7 +120,8 @@ def exchange(worker: "Worker", client: Client) -> None:
         tx.space(REGISTERS).replace([key, number])
         tx.space(JOURNAL).insert([number, "cas"])
 
-    worker.change(client, "cas", register(key), lambda number: [old, number], change)
+    told, row = register(key), (REGISTERS, key)
+    worker.change(client, "cas", told, lambda number: [old, number], change, row=row)
 
 
 def read(worker: "Worker", client: Client) -> None:

@@ -1,9 +1,13 @@
 """What somebody named to be checked: a bundle, a history, or neither, and then what to do."""
 
+import contextlib
+import tempfile
+from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from pathlib import Path
 
 from admin import lab
+from admin.evidence import loose
 from admin.evidence.bundle import HISTORY, is_bundle
 from admin.evidence.manifest import MANIFEST, NoEvidence
 from admin.evidence.tables import TABLES
@@ -21,6 +25,7 @@ class Source(Enum):
 
     BUNDLE = auto()
     HISTORY = auto()
+    LOG = auto()
 
 
 def source_of(path: Path) -> Source:
@@ -29,6 +34,8 @@ def source_of(path: Path) -> Source:
         return Source.BUNDLE
     if path.name == MANIFEST and path.is_file():
         raise NoEvidence(f"{path} is a part of a bundle", hint=f"name the folder {path.parent}")
+    if path.is_file() and loose.is_log(path):
+        return Source.LOG
     if path.is_file() or (path / HISTORY).is_file():
         return Source.HISTORY
     if path.is_dir():
@@ -37,6 +44,22 @@ def source_of(path: Path) -> Source:
     if path.exists():
         raise NoEvidence(f"{path} is neither a file nor a folder", hint=WANTED)
     raise NoEvidence(f"there is no file or folder {path}", hint=_running(path) or WANTED)
+
+
+@contextlib.contextmanager
+def bundled(sources: Sequence[Path]) -> Iterator[list[Path]]:
+    """The same; a log in a file of its own as a bundle that is gone afterwards.
+
+    Raises NoEvidence, for each of them before any is made.
+    """
+    kinds = [source_of(each) for each in sources]
+    with tempfile.TemporaryDirectory(prefix="qsync-check-") as folder:
+        yield [
+            loose.as_bundle(each, Path(folder) / str(number) / each.name).path
+            if kind is Source.LOG
+            else each
+            for number, (each, kind) in enumerate(zip(sources, kinds, strict=True))
+        ]
 
 
 def history_needs_quick(path: Path) -> NoEvidence:

@@ -9,6 +9,9 @@ same for thousands of bodies at a time.
 import struct
 from typing import Final, NamedTuple
 
+from qsync.data import keys
+from qsync.data.keys import FieldType, Part
+
 SESSION_BYTES_MAX: Final = 64
 KEY_BYTES_MAX: Final = 256
 """So much of a key goes into its hash; and its whole length."""
@@ -22,6 +25,7 @@ LENGTH_FACTOR: Final = 0xC2B2_AE3D_27D4_EB4F
 WORD_FACTOR: Final = 0xFF51_AFD7_ED55_8CCD
 SHIFT: Final = 29
 _MASK: Final = (1 << 64) - 1
+_ONE_NUMBER: Final = (Part(field=0, type=FieldType.UNSIGNED),)
 _UINT, _BYTES, _ARRAY = 0, 2, 4
 _TRANSACTION = (0x84, 0x85)
 _EFFECT = 0x83
@@ -60,6 +64,11 @@ def key_hash(space: int, key: bytes, length: int | None = None) -> int:
         found = ((found ^ word) * WORD_FACTOR) & _MASK
         found ^= found >> SHIFT
     return found - (1 << 64) if found > INT_MAX else found
+
+
+def number_hash(space: int, key: int) -> int:
+    """`key_hash` of a row whose primary key is one unsigned number."""
+    return key_hash(space, keys.encode(_ONE_NUMBER, (key,)))
 
 
 class _Damaged(Exception):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from admin.evidence.tables import REPLAY, SNAPSHOT, Row
-from qsync.data import body, schema
+from qsync.data import body, keys, schema
 from qsync.data.digest import digest
 from qsync.record import Entry, Kind, read_ref
 
@@ -65,9 +65,9 @@ def _replayed(entries: Callable[[], Iterable[Entry]], upto: int) -> Rows:
     kept = _kept(entries(), ends, upto)
     while some := list(itertools.islice(kept, BATCH)):
         for parts in body.decode_all(some):
-            for space in _emptied(parts[3]):
-                rows.pop(space, None)
             for space, key, row in parts[3]:
+                if space in _OF_WHOLE_SPACES:
+                    rows.pop(_emptied(space, key, row), None)
                 place = schema.keys_of(space)[0] + key
                 if row is None:
                     rows[space].pop(place, None)
@@ -76,13 +76,18 @@ def _replayed(entries: Callable[[], Iterable[Entry]], upto: int) -> Rows:
     return rows
 
 
-def _emptied(effects: Iterable[tuple[int, bytes, bytes | None]]) -> list[int]:
-    """Spaces that a transaction drops or truncates: their rows are not named one by one."""
-    return [
-        int.from_bytes(key[-8:], "big")
-        for space, key, row in effects
-        if (space == schema.SPACE and row is None) or (space == schema.TRUNCATE and row is not None)
-    ]
+_OF_WHOLE_SPACES = frozenset({schema.SPACE, schema.INDEX, schema.TRUNCATE})
+
+
+def _emptied(space: int, key: bytes, row: bytes | None) -> int:
+    """The space whose tuples go with this row of the schema; 0 if none do.
+
+    In one effect: of a space that is truncated, or dropped, alone or by its primary index.
+    """
+    number, *which = keys.decode(key)
+    assert isinstance(number, int)
+    goes = space == schema.TRUNCATE or (row is None and which in ([], [0]))
+    return number if goes else 0
 
 
 def _kept(entries: Iterable[Entry], ends: dict[tuple[int, int], int], upto: int) -> Iterator[bytes]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from admin.evidence import rows
 from admin.evidence.bundle import Bundle, write
 from admin.evidence.manifest import Manifest, NodeFacts
+from admin.evidence.opening import number_hash
 from admin.evidence.recorder import NANOS, Onlooker, Recorder
 from admin.evidence.replays import compared
 from admin.evidence.tables import Row
@@ -19,6 +20,7 @@ from qsync.sim import history as simulated
 from qsync.sim.parts import Node
 from qsync.sim.plan import Plan
 from qsync.sim.run import Report, play, world_of
+from qsync.sim.spaces import NAMES, NOTES, REGISTERS
 from qsync.sim.stage import Stage
 
 _BINDING = frozenset({"", "linearizable"})
@@ -217,7 +219,17 @@ def _line(line: simulated.Line) -> Line:
         floor=line.floor or None,
         floor_term=line.floor_term or None,
         log_index=line.at,
+        key_hash=_key_hash(line),
     )
+
+
+def _key_hash(line: simulated.Line) -> int | None:
+    """Of the first row that a write to a register changes."""
+    if line.space != NAMES[REGISTERS] or line.f not in {"write", "cas"} or line.key is None:
+        return None
+    if line.name == "schema":
+        return None  # the first row that it changes is one of the schema
+    return number_hash(NOTES if line.name == "mixed" else REGISTERS, line.key)
 
 
 def _steps(line: simulated.Line) -> object:

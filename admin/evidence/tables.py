@@ -77,7 +77,7 @@ STATUS = _table(
 OPS = _table(
     "ops",
     "index time process type f",
-    int="index time process term lsn seq floor floor_term log_index",
+    int="index time process term lsn seq floor floor_term log_index key_hash",
     text="type f node error",
     json="key value session",
 )

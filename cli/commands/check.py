@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -157,8 +157,9 @@ def check(
 
     FILE is a bundle of evidence (a folder, see `qsync dump`), whose logs, status, events and
     digests are judged too; our history.jsonl (or a folder with one), a Jepsen history in EDN, the
-    log that Jepsen prints, or Porcupine's log of get, put and append. Its content says which. Exits
-    with 0 only if everything passed; what could not be decided, or examined nothing, is no pass: 6.
+    log that Jepsen prints, Porcupine's log of get, put and append; or the log of a node alone, as
+    `qsync log cat --json` prints it. Its content says which. Exits with 0 only if everything
+    passed; what could not be decided, or examined nothing, is no pass: 6.
 
     Without --quick bundles are judged on Spark: the same, for very large ones and many at once.
     With --follow FILE is an address or a lab: Spark judges what its nodes say and confirm, a second
@@ -195,9 +196,16 @@ def check(
         kind=None if model is None else Kind(model),
     )
     how = Asked(hints, Level(level), steps or STEPS_MAX)
-    if quick:
-        return _conclude(_in_process(sources, how), left, engine="quick")
-    return _conclude(_on_spark(sources, how, spark, set_options(conf)), left, engine="spark")
+    from cli.sources import bundled  # noqa: PLC0415 - the same
+
+    with bundled(sources) as places:
+        found = (
+            _in_process(places, how)
+            if quick
+            else _on_spark(tuple(places), how, spark, set_options(conf))
+        )
+        reports = [replace(one, file=str(path)) for one, path in zip(found, sources, strict=True)]
+    return _conclude(reports, left, engine="quick" if quick else "spark")
 
 
 @dataclass(frozen=True, slots=True)

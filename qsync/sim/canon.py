@@ -144,6 +144,12 @@ class Canon:
         """Chain checksum of the confirmed log."""
         return self._books.places[index, self.terms[index]].crc
 
+    def gone(self, index: int, term: int) -> bool:
+        """That entry can never take effect: it is rolled back, or no later leader can have it."""
+        if index > self.last:
+            return self.terms[-1] > term
+        return self.terms[index] != term or self.rolled_back[index]
+
     def extend(self, ledger: Ledger, upto: int) -> list[int]:
         """Somebody confirmed up to `upto`: the fates of all new places follow from the log alone.
 

@@ -112,11 +112,12 @@ class Invariants:
         self._marks[me] = Mark(core.machine.ledger)
 
     def said(self, me: Replica, core: Core, peer: Replica, message: Message) -> None:
-        """Properties 5 and 7: votes are not taken back, and an ack is of what is durable."""
+        """Properties 5 and 7: votes are durable and stand, acks are of what is durable."""
         if isinstance(message, Vote) and message.granted and not message.pre:
             pair = (message.asked, me, core.machine.config.instance)
             before = self._votes.setdefault(pair, peer)
             properties.vote_stands(me, message.asked, before, peer)
+            properties.vote_is_durable(me, message.asked, peer, self.durable[me].ballot)
         elif isinstance(message, Appended) and message.ok:
             log = core.machine.ledger.log
             crc = log.crc_at(message.index) if message.index <= log.last else -1

@@ -59,6 +59,13 @@ class Promises:
         for each, ledger in all_.items():
             self._not_shown((each, ledger), index, term)
 
+    def told_gone(self, request: tuple[bytes, int]) -> None:
+        """Property 4: a client hears that its write is gone; no attempt of it may come to be."""
+        for (index, term), place in self._books.places.items():
+            if place.request == request and not place.refused:
+                gone = self._canon.gone(index, term)
+                properties.told_gone(request, (index, term), gone=gone)
+
     def _not_shown(self, where: Where, index: int, term: int) -> None:
         me, ledger = where
         if properties.shows(ledger, index, term):

@@ -3,7 +3,7 @@
 Whoever watches a cluster - seed by seed, or in every order of events - asks the same questions.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from election.messages import Ballot, Position
 from qsync.core.ledger import Ledger
@@ -12,6 +12,8 @@ from qsync.sim.canon import Violation
 
 DECIDED = frozenset({int(Kind.TXN), int(Kind.PROMOTE)})
 """Kinds of entries that have a fate."""
+Requests = Mapping[tuple[bytes, int], tuple[int, int]]
+"""Index and term by session and number."""
 
 
 # -- logs
@@ -49,6 +51,12 @@ def vote_stands(me: int, term: int, first: int, second: int) -> None:
     """Property 5: a vote that was told is not given again to another."""
     if first != second:
         raise Violation(5, f"node {me} voted for {first} and {second} in term {term}")
+
+
+def vote_is_durable(me: int, term: int, candidate: int, disk: Ballot) -> None:
+    """Property 5: a vote is on the disk before it is told."""
+    if disk.term < term or (disk.term == term and disk.vote != candidate):
+        raise Violation(5, f"node {me} votes for {candidate} in term {term}; its disk has {disk}")
 
 
 def term_stands(me: int, before: int, now: int) -> None:
@@ -124,6 +132,11 @@ def own_term(me: int, *, term: int, index: int, of: int) -> None:
 # -- what can be seen
 
 
+def refused_by_what_is_shown(me: int, request: str, visible: int) -> None:
+    """Property 8, called of a refusal that nothing visible is a reason for."""
+    raise Violation(8, f"node {me} at {visible} refuses {request} for what is pending")
+
+
 def visible_stands(me: int, before: int, now: int) -> None:
     """Property 8: within one life, and without a cut, what is visible stays so."""
     if now < before:
@@ -168,6 +181,13 @@ def gone_for_good(me: int, place: tuple[int, int], why: str, *, decided: bool) -
         raise Violation(4, f"node {me} says {place[0]} of term {place[1]} is {why} for good")
 
 
+def told_gone(request: tuple[bytes, int], place: tuple[int, int], *, gone: bool) -> None:
+    """Property 4: a client hears "rolled back" of a write when no attempt of it can come to be."""
+    if not gone:
+        text = f"request {request[1]} is told to be rolled back, and {place[0]} of term {place[1]}"
+        raise Violation(4, f"{text} may come to be")
+
+
 def gone_is_hidden(me: int, place: tuple[int, int], why: str) -> None:
     """Property 4, called where `place` is shown: what was told to be gone may never be."""
     raise Violation(4, f"node {me} shows {place[0]} of term {place[1]}, which was {why} for good")
@@ -190,6 +210,17 @@ def own_request(asked: tuple[bytes, int], found: tuple[bytes, int]) -> None:
     """Property 9: a client is told of its own request."""
     if asked != found:
         raise Violation(9, f"request {asked} is told of the place of request {found}")
+
+
+def requests_known(me: int, known: Requests, wanted: Requests) -> None:
+    """Property 9: of numbered requests a node knows what its log says, no more and no less."""
+    for request in known.keys() | wanted.keys():
+        if known.get(request) != wanted.get(request):
+            raise Violation(
+                9,
+                f"node {me} takes request {request[1]} for {known.get(request, 'never asked')}; "
+                f"in its log it is {wanted.get(request, 'nowhere')}",
+            )
 
 
 def refused_has_no_effect(request: tuple[bytes, int]) -> None:
@@ -217,6 +248,15 @@ def lease_over(me: int, term: int, other: int, elected: int) -> None:
     if elected > term:
         text = f"node {me} still has a lease of term {term}"
         raise Violation(3, f"{text}, and node {other} was elected in {elected}")
+
+
+def clock_read_since(me: int, *, looked: float, received: float) -> None:
+    """Property 3: a promise is made, a lease is judged, by a clock read after what was received."""
+    if looked < received:
+        raise Violation(
+            3,
+            f"node {me} judges a message by a clock that it read {received - looked:.6f} s before",
+        )
 
 
 def fresh(me: int, consistency: str, ledger: Ledger, floor: Position) -> None:

@@ -17,6 +17,7 @@ from qsync.sim.plan import EVENTS, Plan
 from qsync.sim.properties import operators_answered
 from qsync.sim.stage import Stage
 from qsync.sim.trace import HEADING, Trace
+from qsync.sim.turns import AWAY_TIMEOUTS
 from qsync.sim.world import World
 
 BUDGET_TIMEOUTS = 80
@@ -165,6 +166,7 @@ def _played(world: Stage) -> Report:
         world.heal()
         _liveness(world)
         _turns(world)
+        _absence(world)
         for node in world.nodes:
             world.invariants.check_fold(node)
     except Violation as violation:
@@ -215,6 +217,16 @@ def _turns(world: Stage) -> None:
     end = world.clockwork.now + world.turns.go()
     while world.clockwork.now < end and world.step():
         pass
+    _liveness(world)
+
+
+def _absence(world: Stage) -> None:
+    """A voter is away, and whatever was asked of it is over in time all the same."""
+    end = world.clockwork.now + world.turns.send_away()
+    while world.clockwork.now < end and world.step():
+        pass
+    operators_answered(world.waiting(), AWAY_TIMEOUTS)
+    world.turns.call_back()
     _liveness(world)
 
 

@@ -11,6 +11,10 @@ RUNS = 0.35
 """The share of runs in which operators do so while things break; in all of them they do after."""
 TURNS_MAX = 6
 """Orders in one go."""
+AWAY_TIMEOUTS = 10
+"""So many election timeouts a voter is away in the end, and every operation is over within them."""
+VOTERS_MIN = 3
+"""With fewer, nobody is away: the others could do nothing."""
 WISHES = ("promote", "promote", "promote", "demote", "demote", "leave", "rollback queue")
 
 
@@ -20,6 +24,7 @@ class Turns:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._dice = scene.clockwork.dice("operators")
+        self._away: Node | None = None
         self.orders = 0
         """So many were given."""
 
@@ -48,6 +53,31 @@ class Turns:
             self.orders += 1
             delay += self._dice.about(self._scene.swarm.timing.election_timeout / 8)
         return delay
+
+    def send_away(self) -> float:
+        """The leader is told to hand over to a voter, and that is away at once.
+
+        Returns for how long; 0 when there is nobody to do without. `call_back` ends it.
+        """
+        leaders = [each for each in self._scene.nodes if each.leads]
+        if len(leaders) != 1 or len(self._scene.nodes) < VOTERS_MIN:
+            return 0.0
+        self._away = self._dice.choice(
+            [each for each in self._scene.nodes if each is not leaders[0]]
+        )
+        self._scene.note(
+            f"node {leaders[0].me} is to hand over to node {self._away.me}, which is stopped"
+        )
+        _order(leaders[0], "demote", self._away.me)
+        self._away.pause()
+        self.orders += 1
+        return AWAY_TIMEOUTS * self._scene.swarm.timing.election_timeout
+
+    def call_back(self) -> None:
+        """Whoever was away is there again."""
+        if self._away is not None:
+            self._away.resume()
+            self._away = None
 
 
 def _order(node: Node, wish: str, to: Replica | None) -> None:

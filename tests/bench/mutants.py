@@ -7,7 +7,7 @@ python -m tests.bench.mutants all             # everything: an hour
 
 import signal
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,7 +16,9 @@ from qsync.sim.explore.scopes import SCOPES, SETS
 from qsync.sim.explore.search import Search
 from qsync.sim.mutants.catalogue import CATALOGUE
 from qsync.sim.mutants.mutant import Mutant
+from qsync.sim.mutants.rules import RULES, UNBROKEN, by_rule
 from qsync.sim.plan import Plan
+from tests.bench.unfailed import WHY
 from tests.scenarios.test_scenarios import HERE as SCENARIOS
 from tests.scenarios.test_scenarios import perform
 
@@ -28,6 +30,12 @@ SECONDS_MAX = 2.0
 """Of one transcript: a broken rule may make two nodes answer each other for ever."""
 NONE = "-"
 _ROWS, _HARMLESS, _UNFAILED = "<!-- rows -->", "<!-- harmless -->", "<!-- unfailed -->"
+_ABOUT_RULES = """
+## By rule
+
+| rule | what it is about | mutants, or why there is none |
+|---|---|---|
+""".splitlines()
 
 _ABOUT_HARMLESS = """
 ## Broken, and no promise with them
@@ -39,7 +47,7 @@ _ABOUT_UNFAILED = """
 ## Transcripts that no mutant fails
 
 They tell what people see (answers, reasons, numbers, refusals, limits), or that a rule is not too
-strict. No mutant above changes that.
+strict. No mutant above changes that. Why each of them is there:
 """.splitlines()
 
 
@@ -101,8 +109,13 @@ def render(table: Table) -> str:
     for name in table.rows:
         if CATALOGUE[name].harmless:
             out.append(f"| `{name}` | {CATALOGUE[name].harmless} |")
+    out += _ABOUT_RULES
+    named = by_rule({name: mutant.rule for name, mutant in CATALOGUE.items()})
+    for rule, about in RULES.items():
+        broken = ", ".join(f"`{name}`" for name in named[rule])
+        out.append(f"| {rule} | {about} | {broken or UNBROKEN[rule]} |")
     out += ["", _UNFAILED, *_ABOUT_UNFAILED]
-    out += ["", *[f"* {_link(each)}" for each in table.unfailed]]
+    out += ["", *[f"* {_link(each)}: {WHY.get(each, NONE)}" for each in table.unfailed]]
     return "\n".join(out) + "\n"
 
 
@@ -166,22 +179,19 @@ def first_scope(mutant: str, *, wanted: bool) -> str:
     return next((each for each in (*promised, *others) if noticed_by_scope(mutant, each)), "")
 
 
-def measure(names: Iterable[str], before: Table) -> Table:
-    """These anew; of transcripts all, since it is said which no mutant fails."""
-    known, found = texts(), dict[str, list[str]]()
-    for name, mutant in CATALOGUE.items():
-        found[name] = failing(mutant, known)
-        print(f"{name}: {len(found[name])} transcripts", flush=True)
-    often = {stem: sum(stem in each for each in found.values()) for stem in known}
-    rows = {name: before.rows.get(name, Row()) for name in CATALOGUE}
-    for name in names:
-        seed = first_seed(name)
-        rows[name] = Row(seed=seed, scope=first_scope(name, wanted=seed == 0))
-        print(f"{name}: seed {rows[name].seed}, scope {rows[name].scope or NONE}", flush=True)
-    for name, stems in found.items():
-        best = min(stems, key=lambda stem: (often[stem], stem), default="")
-        rows[name] = replace(rows[name], transcripts=len(stems), transcript=best)
-    return Table(rows=rows, unfailed=tuple(stem for stem in known if not often[stem]))
+def measure(name: str, known: Mapping[str, str]) -> tuple[Row, list[str]]:
+    """Anew: what notices it, and all transcripts that fail."""
+    mutant, seed = CATALOGUE[name], first_seed(name)
+    scope = first_scope(name, wanted=seed == 0 and not mutant.harmless)
+    stems = failing(mutant, known)
+    print(f"{name}: seed {seed}, scope {scope or NONE}, {len(stems)} transcripts", flush=True)
+    return Row(seed=seed, scope=scope, transcripts=len(stems)), stems
+
+
+def chosen(row: Row, stems: Sequence[str], often: Mapping[str, int]) -> Row:
+    """With the transcript that speaks of this rule most clearly."""
+    best = min(stems, key=lambda stem: (often[stem], stem), default="")
+    return replace(row, transcript=best)
 
 
 def _over(_number: int, _frame: object) -> None:
@@ -189,11 +199,24 @@ def _over(_number: int, _frame: object) -> None:
 
 
 def main(words: list[str]) -> None:
-    """Measure, and write the page."""
-    before = read()
-    missing = [name for name in CATALOGUE if name not in before.rows]
-    names = list(CATALOGUE) if words == ["all"] else words or missing
-    PAGE.write_text(render(measure(names, before)), encoding="utf-8")
+    """Measure, and write the page: after each of some; when all are measured, if it is all."""
+    table, known = read(), texts()
+    missing = [name for name in CATALOGUE if name not in table.rows]
+    everything = words == ["all"]
+    names = list(CATALOGUE) if everything else words or missing
+    # Of some only, what no other mutant fails is what the page says of that.
+    often = {stem: int(not everything and stem not in table.unfailed) for stem in known}
+    rows = {name: table.rows.get(name, Row()) for name in CATALOGUE}
+    found = dict[str, list[str]]()
+    for name in names:
+        rows[name], found[name] = measure(name, known)
+        for stem in found[name]:
+            often[stem] += 1
+        for done, stems in found.items():
+            rows[done] = chosen(rows[done], stems, often)
+        if not everything or len(found) == len(names):
+            unfailed = tuple(stem for stem in known if not often[stem])
+            PAGE.write_text(render(Table(rows=rows, unfailed=unfailed)), encoding="utf-8")
 
 
 if __name__ == "__main__":

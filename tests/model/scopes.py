@@ -228,15 +228,15 @@ LONG = (
     ),
     _scope(
         "writes-crash-records",
-        "two writes over two crashes, with CONFIRM as an entry",
+        "a write over two crashes, with CONFIRM as an entry",
         "writes, is durable, crashes, confirms, wins",
-        Bounds(writes=1, asyncs=1, crashes=2, slow=True, records=True, log=6),
+        Bounds(writes=1, crashes=2, slow=True, records=True, log=5),
     ),
     _scope(
         "rollbacks-three-terms",
         "rollbacks and two take-overs",
         "rolls back, confirms, wins, is cut",
-        Bounds(terms=3, writes=1, asyncs=1, rollbacks=1, log=6),
+        Bounds(terms=3, writes=1, asyncs=1, rollbacks=1, log=6, late=False),
     ),
     _scope(
         "rollbacks-twice",
@@ -261,7 +261,7 @@ LONG = (
         "changes-and-a-newcomer",
         "two voters and an empty node, two changes, a ROLLBACK and a write",
         "changes, rolls back, writes, confirms, wins, is cut",
-        Bounds(voters=2, changes=2, rollbacks=1, writes=1, log=5),
+        Bounds(voters=2, changes=2, rollbacks=1, writes=1, log=5, late=False),
     ),
     _scope(
         "changes-of-four",
@@ -280,7 +280,7 @@ LONG = (
         "lost-disk-of-five",
         "five voters, one of which loses its disk while its vote is under way",
         "loses its disk, writes, confirms, wins, is cut",
-        Bounds(nodes=5, voters=5, writes=1, wipes=1, late=False),
+        Bounds(nodes=5, voters=5, writes=1, wipes=1, log=3, late=False),
         "repaired_in_place_by_majority",
     ),
     _scope(

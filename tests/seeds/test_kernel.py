@@ -2,31 +2,46 @@
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from admin.soak.judge import Conclusion, judge
+from qsync.core.inputs import Consistency
+from qsync.sim.kernel import names, process
 from qsync.sim.kernel.machine import Machine
 from qsync.sim.kernel.process import Process
 from qsync.sim.kernel.world import KernelWorld
 from qsync.sim.plan import Plan
 from qsync.sim.run import play, run
+from qsync.sim.spaces import REGISTERS
+from qsync.wire.verbs import Get, Level
 
 SHORT_EVENTS = 1200
 BLOCK = 4
 CALLS_APART = 37
 LIVES = 12
 QUIET = 400
+FOUR_COLUMNS = 4
+PAGE = Path(__file__).parents[2] / "docs/reference/mutants.md"
+CROWD = 2000
+CALLS_IN_A_TIMEOUT = 4000
 
 
 # How many seeds it may take until a broken rule of the node or the client is noticed.
 BUDGETS = {
     "told_before_durable": 10,
+    "sends_before_durable": 3,
+    "stale_clock": 3,
+    "late_is_rolled_back": 10,
     "never_dials_again": 10,
     "doubt_forgotten": 10,
     "doubt_unsaid": 10,
     "retry_renumbered": 10,
 }
+
+IN_A_CROWD = "no_turn_limit"
+UNNOTICED = {"silence_unnoticed"}
 
 # A client's connection was half open from the beginning, and it asked nobody else for ever; one of
 # a single node waited for the end of its handshake for ever.
@@ -89,6 +104,40 @@ def test_a_leader_may_die_between_any_two_calls_into_its_kernel() -> None:
         while world.unrest() is not None:
             world.step()
     assert len(died) == LIVES
+
+
+def elections_in_a_crowd(mutant: str | None, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many there are when one client asks its leader more than that can serve in one go."""
+    world = KernelWorld(Plan(seed=3, events=QUIET, kernel=True, strikes=(), mutant=mutant))
+    world.start()
+    led(world)
+    world.heal()
+    while world.unrest() is not None:
+        world.step()
+    before, patience = len(world.invariants.leaders), world.swarm.timing.election_timeout
+    monkeypatch.setattr(process, "CALL_S", patience / CALLS_IN_A_TIMEOUT)
+    nothing = Level(Consistency.LOCAL)
+    world.programs[0].crowd(CROWD, lambda id: Get(id, REGISTERS, 0, [1], nothing))
+    end = world.clockwork.now + 4 * patience
+    while world.clockwork.now < end:
+        world.step()
+    return len(world.invariants.leaders) - before
+
+
+@pytest.mark.parametrize("mutant", [None, IN_A_CROWD])
+def test_a_client_that_asks_for_more_than_a_turn_deposes_nobody(
+    mutant: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert bool(elections_in_a_crowd(mutant, monkeypatch)) is bool(mutant)
+
+
+def test_the_page_has_every_mutant_of_node_and_client_and_its_budget() -> None:
+    rows = [line.split(" | ") for line in PAGE.read_text("utf-8").splitlines() if " | " in line]
+    said = {row[0].strip("| `"): row[3].strip(" |") for row in rows if len(row) == FOUR_COLUMNS}
+    assert {name: said[name] for name in BUDGETS} == {
+        name: str(budget) for name, budget in BUDGETS.items()
+    }
+    assert set(names.MUTANTS) == {*BUDGETS, IN_A_CROWD, *UNNOTICED}
 
 
 def test_what_shipped_code_does_is_told_as_of_any_other_run() -> None:

@@ -12,8 +12,9 @@ import pytest
 from typing_extensions import override
 
 from admin.checker.bundles import check_bundle
+from admin.checker.operation import Operation
 from admin.checker.quick import Checked, Report, check_file
-from admin.checker.report import page, story
+from admin.checker.report import page, story, witness
 from admin.checker.report.page import Circumstances, render
 from admin.checker.report.places import placed, proven
 from admin.checker.report.sentence import sentence, summed
@@ -248,6 +249,38 @@ def test_the_page_has_the_verdict_every_invariant_and_a_section_a_proof(tmp_path
     assert sum(bool(re.fullmatch(r"run1-\d+", each)) for each in tree.ids) == shown > 0
     assert "kill <n1>" in tree.words, "what a name holds is text, not HTML"
     assert '<code class="odd">4711</code>' in text
+
+
+def test_what_holds_is_folded_beside_what_does_not(tmp_path: Path) -> None:
+    report, holds = broken(tmp_path / "run"), re.compile(r"<summary>\d+ hold<")
+    broken_page = render([report], HOW)
+    table_, _, folded_ = broken_page.partition("<summary>")
+    assert "log-matching" in table_
+    assert "log-dense" not in table_
+    assert "log-dense" in folded_
+    assert holds.search(broken_page)
+    good = tuple(each for each in report.checked if each.verdict.result is Result.PASS)
+    assert not holds.search(render([dataclasses.replace(report, checked=good)], HOW))
+
+
+def test_long_lists_are_folded_behind_their_first_lines(tmp_path: Path) -> None:
+    report = broken(tmp_path / "run")
+    (odd,) = [each for each in report.checked if each.verdict.invariant == "log-matching"]
+    operations = [
+        Operation(process=1, f="write", value=at, begun=at, ended=at + 1, number=at)
+        for at in range(witness.ROWS_OPEN_MAX + 7)
+    ]
+    one = Violation(invariant="log-matching", message="no", witness=tuple(operations))
+    verdict = dataclasses.replace(odd.verdict, violations=(one,) * EXAMPLES_MAX)
+    checked = [dataclasses.replace(odd, verdict=verdict)] * 2
+    text = render([dataclasses.replace(report, checked=tuple(checked))], HOW)
+    assert text.count("<summary>7 more operations</summary>") == 2 * EXAMPLES_MAX
+    assert f"<summary>{2 * EXAMPLES_MAX - page.PROOFS_OPEN_MAX} more proofs</summary>" in text
+    many = [dataclasses.replace(report, checked=())] * (page.RUNS_MAX + 3)
+    assert "<summary>3 more runs</summary>" in render(many, HOW)
+    tree = Tree()
+    tree.feed(text)
+    assert not tree.open
 
 
 def test_the_page_needs_nothing_from_outside(tmp_path: Path) -> None:

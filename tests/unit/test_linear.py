@@ -110,6 +110,18 @@ def test_a_cas_needs_what_it_compares_with() -> None:
     assert found(write, cas, op(2, "cas", [1, 2], 2, 3), model=model) is Found.NO_ORDER
 
 
+@pytest.mark.parametrize("f", ["read", "cas"])
+def test_a_value_of_nobody_is_told_by_the_one_operation_that_saw_it(f: str) -> None:
+    """Also where compare-and-set is used; the rest of the history has nothing to do with it."""
+    odd = op(7, f, 9 if f == "read" else [9, 3], 20, 21)
+    others = [op(0, "write", 1, 0, 1), op(1, "cas", [1, 2], 2, 3), op(2, "read", 2, 4, 5)]
+    verdict = check_register([*others, odd, op(8, "write", 2, 30, 31)])
+    (violation,) = verdict.violations
+    assert violation.message == "nobody wrote 9"
+    assert [each.number for each in violation.witness] == [7]
+    assert check_register([*others, op(8, "write", 9, 6, 40), odd]).result is Result.PASS
+
+
 def test_a_cas_that_compared_unequal_saw_something_else() -> None:
     write, unequal = op(0, "write", 1, 0, 1), op(1, "cas-unequal", [1, 2], 2, 3)
     assert found(write, unequal) is Found.NO_ORDER

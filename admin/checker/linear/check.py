@@ -55,7 +55,12 @@ def check_key(
                 note=note,
             )
         case Found.NO_ORDER:
-            violation = _explained(key, NO_ORDER, operations, model, found)
+            odd = model.unwritten(operations) if isinstance(model, Register) else None
+            if odd is None:
+                violation = _explained(key, NO_ORDER, operations, model, found)
+            else:
+                alone, value = search([odd[0]], model, steps_max=steps_max), shown(odd[1])
+                violation = _explained(key, f"nobody wrote {value}", [odd[0]], model, alone)
             return conclude(LINEARIZABLE, facts=facts, violations=(violation,), steps=found.steps)
 
 

@@ -119,6 +119,14 @@ class Register:
             and not any(("value", ties.root(value)) in gone for value in _touched(each))
         ]
 
+    def unwritten(self, operations: Sequence[Operation]) -> tuple[Operation, Frozen] | None:
+        """The first that was answered with a value that no operation could leave, and the value."""
+        known = {freeze(self.initial)}
+        known.update(_written(each) for each in operations if each.f in {"write", "cas"})
+        told = (each for each in operations if each.ended is not None and each.f in {"read", "cas"})
+        odd = [(each, value) for each in told if (value := _read(each)) not in known]
+        return min(odd, key=lambda one: one[0].ended or 0, default=None)
+
 
 CasRegister = Register
 """The same object: a register that nobody compares has no `cas` in its history."""
@@ -340,6 +348,10 @@ def _seen(operations: Sequence[Operation]) -> frozenset[Frozen]:
 
 def _written(operation: Operation) -> Frozen:
     return pair(operation.value)[1] if operation.f == "cas" else freeze(operation.value)
+
+
+def _read(operation: Operation) -> Frozen:
+    return pair(operation.value)[0] if operation.f == "cas" else freeze(operation.value)
 
 
 def _touched(operation: Operation) -> tuple[Frozen, ...]:

@@ -18,6 +18,8 @@ RUNS_MAX = 20
 """So many runs are shown in full, those that break something first; all are in the list."""
 WITNESSES_MAX = 60
 """So many violations of a run have a section; the table of violations has all that were kept."""
+PROOFS_OPEN_MAX = 10
+"""So many of them stand open; the others are a click away."""
 _SIGNS = {
     Result.PASS: '<span class="good">&#10003;&nbsp;holds</span>',
     Result.FAIL: '<span class="bad">&#10007;&nbsp;broken</span>',
@@ -68,12 +70,17 @@ td .says { color: var(--muted); font-size: .87rem; margin-left: .7rem; }
 
 
 def _runs(ordered: Sequence[Report]) -> str:
+    """Those that are not shown in full are folded away."""
     rows = []
     for place, each in enumerate(ordered, start=1):
         name = escape(each.file)
         linked = f'<a href="#run{place}">{name}</a>' if place <= RUNS_MAX else name
         rows.append((_SIGNS[each.result], linked, escape(sentence(each))))
-    return sheet.table(("", "run", ""), rows)
+    shown = sheet.table(("", "run", ""), rows[:RUNS_MAX])
+    if len(rows) <= RUNS_MAX:
+        return shown
+    more = sheet.table(("", "run", ""), rows[RUNS_MAX:])
+    return shown + sheet.folded(f"{len(rows) - RUNS_MAX:,} more runs", more)
 
 
 def _run(report: Report, *, anchor: str, alone: bool) -> Iterable[str]:
@@ -96,9 +103,14 @@ def _run(report: Report, *, anchor: str, alone: bool) -> Iterable[str]:
     if found:
         yield "<h3>Proofs</h3>"
     titles = {each.verdict.invariant: each.title for each in report.checked}
-    for place, each in enumerate(found[:WITNESSES_MAX], start=1):
-        title = titles[each.violation.invariant]
-        yield from witness.section(place, each, anchor=anchor, title=title)
+    proofs = [
+        "".join(witness.section(place, e, anchor=anchor, title=titles[e.violation.invariant]))
+        for place, e in enumerate(found[:WITNESSES_MAX], start=1)
+    ]
+    yield from proofs[:PROOFS_OPEN_MAX]
+    if len(proofs) > PROOFS_OPEN_MAX:
+        words = f"{len(proofs) - PROOFS_OPEN_MAX} more proofs"
+        yield sheet.folded(words, "".join(proofs[PROOFS_OPEN_MAX:]))
     count = sum(each.verdict.count for each in report.checked)
     if count > min(len(found), WITNESSES_MAX):
         hidden = count - min(len(found), WITNESSES_MAX)
@@ -124,14 +136,17 @@ def _facts(bundle: Bundle, report: Report) -> str:
 
 
 def _invariants(checked: Sequence[Checked]) -> str:
-    """What was skipped is folded away."""
-    ordered = sorted(checked, key=lambda one: _WORST.index(one.verdict.result))
-    skipped = [each for each in ordered if each.verdict.result is Result.SKIPPED]
-    shown = _rows([each for each in ordered if each not in skipped])
-    if not skipped:
-        return shown
-    words = f"{len(skipped)} skipped: the evidence does not have what they need"
-    return f"{shown}<details><summary>{words}</summary>{_rows(skipped)}</details>"
+    """What was skipped is folded away; what holds, too, where something else does not."""
+    by_result = {one: [each for each in checked if each.verdict.result is one] for one in _WORST}
+    odd = by_result[Result.FAIL] + by_result[Result.UNKNOWN]
+    skipped, holds = by_result[Result.SKIPPED], by_result[Result.PASS]
+    parts = [_rows(odd or holds)]
+    if odd and holds:
+        parts.append(sheet.folded(f"{len(holds)} hold", _rows(holds)))
+    if skipped:
+        words = f"{len(skipped)} skipped: the evidence does not have what they need"
+        parts.append(sheet.folded(words, _rows(skipped)))
+    return "".join(parts)
 
 
 def _rows(checked: Sequence[Checked]) -> str:

@@ -20,6 +20,8 @@ section.witness:target { background: var(--faint); } code.odd { color: var(--bad
 """
 DRAWN_MAX = 60
 """Of more operations than that the list alone says more than a drawing."""
+ROWS_OPEN_MAX = 20
+"""The rest of a longer list is folded."""
 _LETTER = 6.4
 _NAMES = frozenset({"node", "generation", "life", "index", "lsn", "sample", "number", "time_mono"})
 """Columns that say which row it is: that they differ tells nothing."""
@@ -65,7 +67,11 @@ def _operations(found: Violation) -> Iterable[str]:
         stuck = '<span class="bad">no order explains this</span>'
         mark = stuck if each.number == found.stuck else ""
         rows.append((escape(name), _who(each), _did(each), f"{each.begun}", _until(each), mark))
-    yield sheet.table(("", "who", "what", "from", "to", ""), rows)
+    heads = ("", "who", "what", "from", "to", "")
+    yield sheet.table(heads, rows[:ROWS_OPEN_MAX])
+    if len(rows) > ROWS_OPEN_MAX:
+        words = f"{len(rows) - ROWS_OPEN_MAX} more operations"
+        yield sheet.folded(words, sheet.table(heads, rows[ROWS_OPEN_MAX:]))
 
 
 def _drawing(found: Violation) -> str:

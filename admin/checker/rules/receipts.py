@@ -9,7 +9,10 @@ OWN = "receipt-own"
 
 
 def find(run: Run) -> Finding:
-    """Where the entry at the place of a receipt has a request, it is that of the operation."""
+    """Where the entry at the place of a receipt has a request, it is that of the operation.
+
+    And the first row that it changes is that of the operation, where its client says which.
+    """
     found = Finding()
     wanted: dict[tuple[int, int], list[Row]] = {}
     for each in run.ops:
@@ -23,10 +26,14 @@ def find(run: Run) -> Finding:
                 continue
             found.facts += 1
             line = next((each for each in lines if _asked(each) != request), None)
+            other = f"is request {request[1]} of session {request[0]}"
+            if line is None:
+                line = next((each for each in lines if _keyed(each, log.key[at])), None)
+                other = "changes another key"
             if line is not None:
                 message = (
                     f"line {line['index']} of the history has a receipt of {log.index[at]}, "
-                    f"which is request {request[1]} of session {request[0]} on node {log.node}"
+                    f"which {other} on node {log.node}"
                 )
                 rows = (exhibit("ops", line), *log.shows(at))
                 found.broken(OWN, message, rows, node=log.node, index=log.index[at])
@@ -37,9 +44,15 @@ def _asked(line: Row) -> tuple[str, int]:
     return (str(line.get("session")), number(line, "seq"))
 
 
+def _keyed(line: Row, key: int | None) -> bool:
+    """By what the client knows of its key, this is the entry of another one."""
+    told = line.get("key_hash")
+    return told is not None and key is not None and told != key
+
+
 RULE = Rule(
     OWN,
-    "a receipt names the entry of its request",
+    "a receipt names the entry of its request and key",
     ("wal", "ops"),
     find,
     idle="no receipt names an entry that has a number",

@@ -32,6 +32,8 @@ class Log:
     ref: list[tuple[int, int] | None] = field(default_factory=list)
     request: list[tuple[str, int] | None] = field(default_factory=list)
     space: list[int | None] = field(default_factory=list)
+    key: list[int | None] = field(default_factory=list)
+    """What stands for the key of the first row that it changes."""
     sealed: list[tuple[float, int, int] | None] = field(default_factory=list)
     """Time, CRC and length of the body: what the checksum covers beside the other columns."""
     replays: dict[int, object] = field(default_factory=dict, repr=False, compare=False)
@@ -61,6 +63,7 @@ class Log:
         session, seq = row.get("session"), row.get("seq")
         self.request.append(None if session is None or seq is None else (str(session), _int(seq)))
         self.space.append(_known(row, "space"))
+        self.key.append(_known(row, "key_hash"))
         time, crc, length = row.get("time"), row.get("body_crc"), row.get("body_len")
         known = isinstance(time, float | int) and crc is not None and length is not None
         self.sealed.append((float(str(time)), _int(crc), _int(length)) if known else None)

@@ -58,7 +58,7 @@ class Delivery(NamedTuple):
 def perform(host: Host, act: Act) -> Told:
     """One turn. Raises Violation when the node breaks a property by itself."""
     _PERFORMERS[act.name](host, act.what)
-    told = host.end()
+    told = host.end(clients.refusal_due)
     if host.plan.whole:
         clients.examine(host)
     return told

@@ -1,5 +1,7 @@
 """What clients of one node wait for, and what they were told, over all its lives."""
 
+from typing import NamedTuple
+
 from election.messages import Position, Replica
 from qsync.core.ledger import Ledger
 from qsync.core.ready import Settled, Verdict
@@ -12,6 +14,14 @@ Name = tuple[bytes, int]
 Outcome = tuple[int, int, str]
 """Place and verdict."""
 _CUT = frozenset({Verdict.CUT, Verdict.LOST})
+
+
+class Asked(NamedTuple):
+    """What the entry is that a ticket waits for. `refused`: the refusal of that request."""
+
+    session: bytes
+    seq: int
+    refused: bool
 
 
 class Answers:
@@ -29,8 +39,10 @@ class Answers:
         """Requests of which clients were told that they have no effect."""
         self.read_to: Place = (0, 0)
         """How far a linearizable read has seen."""
-        self.asked: dict[int, Name] = {}
+        self.asked: dict[int, Asked] = {}
         """Tickets of clients that wait: session and number of the request."""
+        self.refusals: dict[int, object] = {}
+        """Those that were refused, and not told so yet."""
         self.floors: dict[int, Position] = {}
         """Reads that wait, and the entry that each of them must have seen."""
 
@@ -40,13 +52,16 @@ class Answers:
 
     def restarts(self) -> None:
         """Who waited is not answered any more."""
-        self.asked, self.floors = {}, {}
+        self.asked, self.floors, self.refusals = {}, {}, {}
 
     def tells(self, ledger: Ledger, settled: Settled, *, sync: bool) -> None:
         """A client hears of its transaction. Properties 3, 4 and 9, as one node can know them."""
         index, term, verdict = int(settled.index), int(settled.term), settled.verdict
         place = (index, term)
-        request = self.asked.pop(settled.ticket, None)
+        asked = self.asked.pop(settled.ticket, None)
+        request = None if asked is None else asked[:2]
+        if asked is not None and asked.refused and verdict is Verdict.COMMITTED:
+            self.refuses(asked[:2])
         if request is not None and verdict not in _CUT:
             # What was cut for good did not happen, so the request may be tried anew.
             outcome = (index, term, verdict.value)

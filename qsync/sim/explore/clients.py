@@ -6,12 +6,16 @@ from typing import NamedTuple
 import cbor2
 
 from election.messages import Index
+from qsync import refusing
+from qsync.core.ledger import Ledger
 from qsync.data import keys
 from qsync.data.keys import FieldType, Part
 from qsync.data.request import Op, Request
 from qsync.data.sessions import PLACE_BYTES
-from qsync.errors import Conflict, WrongTuple
+from qsync.errors import RECORDED, Conflict, QsyncError, WrongTuple
+from qsync.sim import properties
 from qsync.sim.canon import Books, Canon, Violation
+from qsync.sim.explore.answers import Asked
 from qsync.sim.explore.host import Host
 from qsync.store.memory import MemorySpaces
 
@@ -30,14 +34,21 @@ ADD = "add"
 ONCE = ("swap", "edit", "note")
 """Asked once. `swap` sets the row if it is as at the start, `edit` if nobody wrote it since it was
 read at the start, `note` writes beside it."""
+RESET = "reset"
+"""Sets the row to what it was at the start."""
+_KINDS = (ADD, *ONCE, RESET)
 
 
 class Call(NamedTuple):
-    """One attempt. `seq` numbers the request within the session; a retry has the same."""
+    """One attempt. `seq` numbers the request within the session; a retry has the same.
+
+    `doubted`: its client asked before, and was not told what became of that.
+    """
 
     kind: str
     seq: int
     ticket: int
+    doubted: bool = False
 
 
 def create(host: Host, _what: object) -> None:
@@ -47,7 +58,7 @@ def create(host: Host, _what: object) -> None:
     ops: list[list[object]] = [
         [Op.CREATE_SPACE, "rows", options],
         [Op.REPLACE, SPACE, _START],
-        *[[Op.OPEN_SESSION, kind.encode()] for kind in (ADD, *ONCE)],
+        *[[Op.OPEN_SESSION, kind.encode()] for kind in _KINDS],
     ]
     host.core.submit(None, Request(ops=ops))
 
@@ -59,15 +70,93 @@ def call(host: Host, what: object) -> None:
     if host.core.machine.reasons():
         return  # only in a batch: what came before it took the leadership
     request = _REQUESTS[what.kind](host, what.seq)
-    request = request._replace(session=_session(host, what.kind), seq=what.seq, low=1)
+    session = _session(host, what.kind)
+    request = request._replace(session=session, seq=what.seq, low=1, doubted=what.doubted)
+    submit(host, what.ticket, request)
+
+
+def submit(host: Host, ticket: int, request: Request) -> None:
+    """The node takes it, or not."""
+    answers = host.diary.answers
     try:
-        submitted = host.core.submit(what.ticket, request)
-    except (Conflict, WrongTuple):
-        host.diary.answers.refuses((request.session, request.seq))
-        host.happened("refused")
+        submitted = host.core.submit(ticket, request)
+    except (Conflict, WrongTuple) as error:
+        _refuse(host, ticket, request, error)
     else:
-        host.diary.answers.asked[what.ticket] = (request.session, request.seq)
-        host.happened("attached" if submitted.duplicate else "called")
+        refused = submitted.refusal is not None
+        answers.asked[ticket] = Asked(request.session, request.seq, refused)
+        word = "recorded" if refused else "called"
+        host.happened("attached" if submitted.duplicate else word)
+
+
+# -- refusals
+
+
+class Refused(NamedTuple):
+    """A refusal that waits as reads do. `again`: only what is pending refuses it, for now."""
+
+    request: Request
+    recorded: bool
+    again: bool
+    visible: int
+    """So much was visible when it was asked."""
+
+
+def _refuse(host: Host, ticket: int, request: Request, error: QsyncError) -> None:
+    waiting = refusing.waiting(host.core, request, error)
+    recorded = bool(error.details.get(RECORDED))
+    again = waiting is not None and waiting.error is None
+    refused = Refused(request, recorded, again, host.ledger.visible)
+    if waiting is None:
+        _tell(host, refused)
+        return
+    host.diary.answers.refusals[ticket] = refused
+    host.happened("refusal waits")
+    host.step(waiting.asked(ticket))
+
+
+def refusal_due(host: Host, ticket: int, refused: str | None) -> None:
+    """What a refusal waited for has come; or it will not, and its client hears nothing definite."""
+    waited = host.diary.answers.refusals.pop(ticket)
+    assert isinstance(waited, Refused)
+    if waited.again:
+        if not host.core.machine.reasons():
+            submit(host, ticket, waited.request)
+    elif refused is None:
+        _tell(host, waited)
+
+
+def _tell(host: Host, refused: Refused) -> None:
+    request = refused.request
+    if request.doubted and not refused.recorded:
+        host.happened("doubt")  # another attempt may be done yet: its client goes on asking
+        return
+    _examine_refusal(host, refused)
+    host.diary.answers.refuses((request.session, request.seq))
+    host.happened("refused")
+
+
+def _examine_refusal(host: Host, refused: Refused) -> None:
+    """Property 8: what is visible, now or since it was asked, is reason enough."""
+    ledger, books, kind = host.ledger, _books(host), _kind(refused.request.session)
+    moments = range(refused.visible, ledger.visible + 1)
+    if kind == "swap":
+        fits = all(books.expected(ledger, _THE_ROW, each) == _START for each in moments)
+    else:
+        newest = _written_at(books, ledger, ledger.visible)
+        fits = kind == "edit" and newest == refused.request.snapshot
+    if fits:
+        properties.refused_by_what_is_shown(host.me, kind, ledger.visible)
+
+
+def _written_at(books: Books, ledger: Ledger, upto: int) -> int:
+    """Where the row was written last, as everybody may see it."""
+    shown = (
+        index
+        for index, term, _ in books.writes[_THE_ROW]
+        if index <= upto and properties.shows(ledger, index, term)
+    )
+    return max(shown)
 
 
 def _session(host: Host, kind: str) -> bytes:
@@ -97,11 +186,16 @@ def _note(_host: Host, seq: int) -> Request:
     return Request(ops=[_put(_NOTES, seq)])
 
 
+def _reset(_host: Host, _seq: int) -> Request:
+    return Request(ops=[[Op.REPLACE, SPACE, _START]])
+
+
 _REQUESTS: dict[str, Callable[[Host, int], Request]] = {
     ADD: _add,
     "swap": _swap,
     "edit": _edit,
     "note": _note,
+    RESET: _reset,
 }
 
 
@@ -137,6 +231,7 @@ def examine(host: Host) -> None:
     if found != wanted:
         raise Violation(8, f"node {host.me} at {ledger.visible} shows {found!r}, not {wanted!r}")
     _examine_folded(host, books)
+    _examine_sessions(host, books)
     canon = Canon(books)
     canon.extend(ledger, ledger.confirmed)
     _examine_order(host, books, canon)
@@ -153,6 +248,22 @@ def _examine_folded(host: Host, books: Books) -> None:
         raise Violation(10, f"folded at {spaces.folded}: {found!r}, the replay has {wanted!r}")
 
 
+def _examine_sessions(host: Host, books: Books) -> None:
+    """Property 9: what is known of numbered requests follows from the log alone, and all of it."""
+    log, wanted = host.ledger.log, dict[tuple[bytes, int], tuple[int, int]]()
+    for index in range(1, log.last + 1):
+        place = index, int(log.term_at(index))
+        if books.places[place].request[1]:
+            wanted[books.places[place].request] = place
+    known = {
+        (name, seq): (index, term)
+        for name, session in host.core.state.sessions.head.items()
+        if session is not None
+        for seq, (index, term, _) in session.outcomes.items()
+    }
+    properties.requests_known(host.me, known, wanted)
+
+
 def _examine_order(host: Host, books: Books, canon: Canon) -> None:
     for (session, seq), index in _effective(books, canon):
         kind = _kind(session)
@@ -165,8 +276,9 @@ def _examine_order(host: Host, books: Books, canon: Canon) -> None:
 def _effective(books: Books, canon: Canon) -> list[tuple[tuple[bytes, int], int]]:
     found = []
     for index in range(1, canon.last + 1):
-        request = books.places[index, canon.terms[index]].request
-        if request[1] and not canon.rolled_back[index]:
+        place = books.places[index, canon.terms[index]]
+        request = place.request
+        if request[1] and not place.refused and not canon.rolled_back[index]:
             found.append((request, index))
     return found
 

@@ -68,4 +68,17 @@ HISTORIES = (
         reaches=frozenset({"admitted", "campaign"}),
         kills=frozenset({"recruit_admitted_by_promote"}),
     ),
+    Scope(
+        name="lost-tail",
+        claim="an asynchronous write that was cut is not called gone: who is cut off shows it",
+        prelude="elect 1; only 1 3; stall 1; async 1 p; hold 2 1; only 2 4 5; elect 2; all",
+        bounds={"heartbeats": 1},
+        nodes=5,
+        alike=((4, 5),),
+        ordered=True,
+        records=False,
+        unheard=frozenset({"Heard"}),
+        reaches=frozenset({"told lost", "cut", "confirmed"}),
+        kills=frozenset({"lost_for_cut"}),
+    ),
 )

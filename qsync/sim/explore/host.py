@@ -1,6 +1,6 @@
 """A node of the explored cluster: its process, its disk, its connections and its diary."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
@@ -23,11 +23,13 @@ from qsync.sim.trace import Sight
 class Told:
     """What a turn gave to the world: letters that left, and what is worth counting."""
 
-    __slots__ = ("batch", "happened", "letters")
+    __slots__ = ("batch", "due", "happened", "letters")
 
     def __init__(self) -> None:
         self.batch = 0
         """The turn goes on for so many acts that began."""
+        self.due: list[tuple[int, str | None]] = []
+        """Refusals that waited, and why they may not be told."""
         self.letters: Letters = []
         self.happened: list[str] = []
 
@@ -106,16 +108,25 @@ class Host:
         """Something happens."""
         self.core.step(event)
 
-    def end(self) -> Told:
+    def end(self, refusal_due: "RefusalDue") -> Told:
         """Fulfil what is wanted. Raises Violation when the node breaks a property by itself."""
         self._fulfil(self.core.ready())
-        while self.platter.write is not None and not self.plan.slow_disk:
-            self.land()
+        while self._goes_on(refusal_due):
             self._fulfil(self.core.ready())
         self.core.absorb()
         self._mark.compare(self)
         told, self._told = self._told, Told()
         return told
+
+    def _goes_on(self, refusal_due: "RefusalDue") -> bool:
+        """Something is left to do in this turn."""
+        due, self._told.due = self._told.due, []
+        for ticket, refused in due:
+            refusal_due(self, ticket, refused)
+        if self.platter.write is None or self.plan.slow_disk:
+            return bool(due)
+        self.land()
+        return True
 
     def land(self) -> None:
         """The write under way is durable."""
@@ -156,11 +167,13 @@ class Host:
             asked = answers.asked.get(settled.ticket)
             if asked is not None and settled.verdict is Verdict.COMMITTED:
                 session, seq, *_ = body.decode(entries[0].body)
-                properties.own_request(asked, (session, seq))
+                properties.own_request(asked[:2], (session, seq))
             answers.tells(ledger, settled, sync=sync)
             self.happened(f"told {settled.verdict.value}")
         for read in ready.reads:
-            if read.ticket in answers.floors:
+            if read.ticket in answers.refusals:
+                self._told.due.append((read.ticket, read.refused))
+            elif read.ticket in answers.floors:
                 if read.refused is None:
                     answers.reads(read.ticket, ledger)
                     self.happened("read")
@@ -176,6 +189,7 @@ class Host:
     def _send(self, peer: Replica, message: Message) -> None:
         if isinstance(message, Vote) and message.granted and not message.pre:
             self.diary.votes(message.asked, peer)
+            properties.vote_is_durable(self.me, message.asked, peer, self.platter.ballot)
         if type(message).__name__ not in self.plan.unheard:
             self._told.letters.append((peer, message))
 
@@ -213,3 +227,7 @@ class Host:
             tuple(sorted(self.armed)),
             self.core.machine.follower.matched,
         )
+
+
+RefusalDue = Callable[[Host, int, str | None], None]
+"""Told of a ticket whose refusal waited for a round; and why that was refused, if it was."""

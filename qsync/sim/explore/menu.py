@@ -42,6 +42,8 @@ BOUNDS = (
     "replaces",
     "calls",
     "asks",
+    "doubts",
+    "resets",
     "folds",
     "batches",
 )
@@ -168,9 +170,9 @@ class Menu:
             found = self._writes[key] = self._cast.act(act)
         return found
 
-    def call(self, place: int, kind: str, *, seq: int, ticket: int) -> int:
+    def call(self, place: int, call: Call) -> int:
         """The act of asking for something."""
-        return self._cast.act(Act(self._voters[place], "call", Call(kind, seq, ticket)))
+        return self._cast.act(Act(self._voters[place], "call", call))
 
     def deliveries(self, letter: int) -> tuple[int, ...]:
         """The acts of a message's arrival: one, or two if the receiver's patience matters."""

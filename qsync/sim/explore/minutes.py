@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from qsync.sim.explore.acts import Tick
 from qsync.sim.explore.cast import Turn
 from qsync.sim.explore.search import Search
+from qsync.sim.explore.steps import Unsound
 from qsync.sim.explore.world import World
 from qsync.sim.trace import Sight
 
@@ -28,7 +29,7 @@ def minutes(search: Search, trace: Sequence[int]) -> list[str]:
         act = cast.acts[number]
         place = int(act.node) - 1
         if act.name in _FALLS:
-            world = search.worlds.fall(world, place, act.name, world.left).world
+            world = _fallen(search, world, place, act.name)
         elif act.name == "tick":
             assert isinstance(act.what, Tick)
             world = search.worlds.ticked(world, place, act.what).world
@@ -36,6 +37,13 @@ def minutes(search: Search, trace: Sequence[int]) -> list[str]:
             world = _after(search, world, place, number)
         lines.append(_line(step, cast.hosts[world.hosts[place]].sight(), act.describe()))
     return lines
+
+
+def _fallen(search: Search, world: World, place: int, how: str) -> World:
+    try:
+        return search.worlds.fall(world, place, how, world.left).world
+    except Unsound:
+        return world  # as below
 
 
 def _after(search: Search, world: World, place: int, act: int) -> World:

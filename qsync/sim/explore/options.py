@@ -1,12 +1,12 @@
 """What can happen next in a world, and what it uses up, before it happens."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from election.messages import Index, Position, Term
 from qsync.sim.explore.acts import Act, Read
 from qsync.sim.explore.cast import Cast
-from qsync.sim.explore.clients import ADD, ONCE
+from qsync.sim.explore.clients import ADD, ONCE, RESET, Call
 from qsync.sim.explore.menu import Menu
 from qsync.sim.explore.scope import Scope
 from qsync.sim.explore.world import (
@@ -23,6 +23,16 @@ READS = 200
 """Tickets of reads are above those of writes."""
 LEASES = 100
 """And those of reads by lease above them."""
+
+TICKETS = 10
+"""More than there are requests of one kind."""
+_REQUESTS = {
+    "calls": ((ADD,), True),
+    "asks": (ONCE, False),
+    "doubts": (("swap",), True),
+    "resets": ((RESET,), False),
+}
+"""By bound: what is asked, and whether what is asked again has the same number."""
 
 
 class Option(NamedTuple):
@@ -111,9 +121,9 @@ class Options:
                 for place in self._writable(world):
                     act = self._menu.write(place, count, sync=name == "writes")
                     yield Option(act, place, after, place)
-        for name, kinds in (("calls", (ADD,)), ("asks", ONCE)):
+        for name in _REQUESTS:
             if bound := self._left(world, name):
-                yield from self._requests(world, bound - 1, kinds)
+                yield from self._requests(world, name, bound - 1)
         for name in ("reads", "leases"):
             if bound := self._left(world, name):
                 yield from self._reads(world, bound - 1, by_lease=name == "leases")
@@ -121,15 +131,16 @@ class Options:
     def _writable(self, world: World) -> list[int]:
         return [p for p, state in enumerate(world.hosts) if self._menu.writable(state)]
 
-    def _requests(self, world: World, bound: int, kinds: Iterable[str]) -> Iterator[Option]:
-        """What is asked again has the same number, what is asked once has its own."""
-        count = self._scope.bounds[self._menu.bounds[bound]] - world.left[bound] + 1
+    def _requests(self, world: World, name: str, bound: int) -> Iterator[Option]:
+        kinds, again = _REQUESTS[name]
+        count = self._scope.bounds[name] - world.left[bound] + 1
+        ticket = count + TICKETS * list(_REQUESTS).index(name)
         after = world._replace(left=less(world.left, bound))
         for place in self._writable(world):
             for kind in kinds:
-                seq = 1 if kind == ADD else count
-                act = self._menu.call(place, kind, seq=seq, ticket=count)
-                yield Option(act, place, after, place)
+                seq = 1 if again else count
+                asked = Call(kind, seq, ticket, doubted=name == "doubts")
+                yield Option(self._menu.call(place, asked), place, after, place)
 
     def _reads(self, world: World, bound: int, *, by_lease: bool) -> Iterator[Option]:
         """What was answered before a read is asked is known of the whole cluster only."""

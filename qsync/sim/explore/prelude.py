@@ -7,6 +7,7 @@ from dataclasses import replace
 from election.messages import Index, Position, Replica, Term
 from qsync.core.ready import TimerKind
 from qsync.sim.explore.acts import Act, Alarm, Delivery, Read, Tick, Write, perform
+from qsync.sim.explore.clients import Call
 from qsync.sim.explore.host import Host
 from qsync.sim.explore.ids import node_ids
 from qsync.sim.explore.plan import Draft, Plan
@@ -17,6 +18,8 @@ from qsync.sim.trace import Sight
 
 LEASED = 999
 """The ticket of the read by lease of a script."""
+ASKED = 99
+"""The ticket and the number of its request."""
 
 Post = tuple[Replica, Delivery]
 """Receiver and what arrives there."""
@@ -86,10 +89,14 @@ class Prelude:
     def _node(self, word: str) -> Replica:
         return next(each for each in self.hosts if int(each) == int(word))
 
+    def at(self, word: str, name: str, what: object) -> None:
+        """An act of that node, and all that follows from it."""
+        self._act(Act(self._node(word), name, what))
+        self._settle()
+
     def elect(self, words: list[str]) -> None:
         """A node becomes the leader, if the others let it."""
-        self._act(Act(self._node(words[0]), "campaign"))
-        self._settle()
+        self.at(words[0], "campaign", None)
 
     def put(self, words: list[str]) -> None:
         """The leader takes a synchronous transaction."""
@@ -149,17 +156,6 @@ class Prelude:
         for me in self.hosts:
             self._act(Act(me, "tick", Tick(float(words[0]))))
 
-    def create(self, words: list[str]) -> None:
-        """The leader takes the transaction that makes the space and the session."""
-        self._act(Act(self._node(words[0]), "create"))
-        self._settle()
-
-    def confirm(self, words: list[str]) -> None:
-        """The leader writes its CONFIRM."""
-        alarm = Alarm(TimerKind.CONFIRM, 0.0)
-        self._act(Act(self._node(words[0]), "fire", alarm))
-        self._settle()
-
     def only(self, words: list[str]) -> None:
         """Nothing passes but between these."""
         self._open = frozenset(int(word) for word in words)
@@ -168,6 +164,27 @@ class Prelude:
         """Everything passes."""
         assert not words
         self._open = frozenset(int(each) for each in self.hosts)
+
+
+def _create(prelude: Prelude, words: list[str]) -> None:
+    """The leader takes the transaction that makes the space and the session."""
+    prelude.at(words[0], "create", None)
+
+
+def _confirm(prelude: Prelude, words: list[str]) -> None:
+    """The leader writes its CONFIRM."""
+    prelude.at(words[0], "fire", Alarm(TimerKind.CONFIRM, 0.0))
+
+
+def _call(prelude: Prelude, words: list[str]) -> None:
+    """The leader takes a request with data, by its kind."""
+    asked = Call(words[1], seq=ASKED, ticket=ASKED)
+    prelude.at(words[0], "call", asked)
+
+
+def _fold(prelude: Prelude, words: list[str]) -> None:
+    """What it knows as confirmed goes to its spaces on disk."""
+    prelude.at(words[0], "fold", None)
 
 
 _WORDS: dict[str, Callable[[Prelude, list[str]], None]] = {
@@ -182,8 +199,10 @@ _WORDS: dict[str, Callable[[Prelude, list[str]], None]] = {
     "beat": Prelude.beat,
     "lease": Prelude.lease,
     "pass": Prelude.passes,
-    "create": Prelude.create,
-    "confirm": Prelude.confirm,
+    "create": _create,
+    "call": _call,
+    "fold": _fold,
+    "confirm": _confirm,
     "only": Prelude.only,
     "all": Prelude.all,
 }

@@ -6,6 +6,7 @@ from election.fencing import Fencing
 from qsync.sim.explore.clocked import CLOCKED
 from qsync.sim.explore.histories import HISTORIES
 from qsync.sim.explore.reading import READS, READS_LONG
+from qsync.sim.explore.requests import REQUESTS
 from qsync.sim.explore.scope import EVERYBODY, Scope
 
 _ALL = ((1, 2, 3),)
@@ -39,7 +40,7 @@ _QUICK = (
         records=False,
         sticky=True,
         reaches=frozenset({"elected", "crash", "confirmed"}),
-        kills=frozenset({"ack_before_durable"}),
+        kills=frozenset({"ack_before_durable", "vote_not_persisted", "answers_before_ballot"}),
     ),
     Scope(
         name="write-crash",
@@ -148,7 +149,14 @@ _QUICK = (
         records=False,
         whole=True,
         reaches=frozenset({"attached", "told committed", "told cut", "elected"}),
-        kills=frozenset({"retry_applies_twice", "sessions_forgotten", "waits_by_index"}),
+        kills=frozenset(
+            {
+                "retry_applies_twice",
+                "sessions_forgotten",
+                "sessions_survive_a_cut",
+                "waits_by_index",
+            }
+        ),
     ),
     Scope(
         name="transactions",
@@ -160,7 +168,7 @@ _QUICK = (
         slow_disk=False,
         records=False,
         whole=True,
-        reaches=frozenset({"refused", "told committed"}),
+        reaches=frozenset({"refusal waits", "told committed"}),
         kills=frozenset({"validation_skipped", "condition_ignored", "executes_on_visible"}),
     ),
     Scope(
@@ -276,6 +284,7 @@ _QUICK = (
         kills=frozenset({"vote_unchecked"}),
     ),
     *READS,
+    *REQUESTS,
     *HISTORIES,
     *CLOCKED,
 )

@@ -20,7 +20,7 @@ from qsync.client.numbering import Token
 from qsync.client.pump import Pump
 from qsync.core.inputs import Consistency
 from qsync.core.ready import Verdict
-from qsync.errors import Outcome, QsyncError
+from qsync.errors import Outcome, QsyncError, RolledBack
 from qsync.sim import repertoire, transactions
 from qsync.sim.calls import Done, Refused, Seen
 from qsync.sim.canon import Violation
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 RESOLVES: Final = 0.5
 """How often a program asks once more what became of a write that is unknown."""
+HASTY: Final = 0.2
+"""How often a write says itself how long the node may keep its client waiting: not for long."""
 _PROCESSES: Final = 1000
 _NOBODY: Final = Replica(0)
 
@@ -146,6 +148,13 @@ class Program:
         """Until it is answered, or its time is over."""
         return await self._ask(Kind.READ, request)
 
+    def crowd(self, questions: int, request: Callable[[int], Request]) -> None:
+        """Ask all that at once, and wait for none of it."""
+        now = self._system.now()
+        for _ in range(questions):
+            self.core.submit(Kind.READ, request, now=now, deadline=now + self.around.timeout)
+        self.process.go_on()
+
     async def _ask(
         self, kind: Kind, request: Callable[[int], Request], token: Token | None = None
     ) -> Ask:
@@ -223,14 +232,19 @@ class Hand(Scripted):
         ops = [_plain(op) for op in ask.ops]
         reads = [list(each) for each in ask.reads]
 
+        dice, patience = self.program.dice, self.program.around.timeout / 8
+        hasty = dice.about(patience) if dice.chance(HASTY) else None
+
         def make(id: int) -> Request:
-            return WriteRequest(id, b"", 0, 0, int(flags), ops, None, ask.snapshot, reads)
+            return WriteRequest(id, b"", 0, 0, int(flags), ops, hasty, ask.snapshot, reads)
 
         done = await self._sent(ask, make)
         request = done.request
         assert isinstance(request, WriteRequest)
         session, seq = request.session, request.seq
         if done.error is not None:
+            if isinstance(done.error, RolledBack) and seq:
+                self.program.around.promises.told_gone((session, seq))
             type_ = "info" if done.error.outcome is Outcome.UNKNOWN else "fail"
             return Told(type=type_, reply=_refused(done.error), session=session, seq=seq)
         assert done.answer is not None

@@ -52,6 +52,8 @@ class Computer:
         self.number = number
         self.room = room
         self.disk = disk
+        self.received = 0.0
+        """When its process last took something from a connection."""
         dice: Dice = room.clockwork.dice(f"timers {number}")
         self.clocks = MachineClocks(dice)
 

@@ -124,6 +124,22 @@ def _silence_unnoticed(node: Node) -> None:
     node.server.tick = tick  # type: ignore[method-assign]  # a mutant
 
 
+def _no_turn_limit(node: Node) -> None:
+    """All that a client has asked is served before anybody else has a turn."""
+    reactor = node.reactor
+
+    def serve() -> None:
+        for connection in list(reactor._waiting):  # noqa: SLF001 - a mutant
+            reactor._waiting.popleft()  # noqa: SLF001 - a mutant
+            inbox, connection.turn.inbox = connection.turn.inbox, []
+            connection.turn.until = float("inf")
+            while inbox and not connection.closed:
+                taken = reactor._hand(connection, inbox)  # noqa: SLF001 - a mutant
+                inbox = inbox[taken:]
+
+    reactor._serve = serve  # type: ignore[method-assign]  # noqa: SLF001 - a mutant
+
+
 # -- clients
 
 
@@ -172,6 +188,7 @@ NODES: Final[Mapping[str, Callable[[Node], None]]] = {
     "late_is_rolled_back": _late_is_rolled_back,
     "never_dials_again": _never_dials_again,
     "silence_unnoticed": _silence_unnoticed,
+    "no_turn_limit": _no_turn_limit,
 }
 CLIENTS: Final[Mapping[str, Callable[[Core], None]]] = {
     "doubt_forgotten": _doubt_forgotten,

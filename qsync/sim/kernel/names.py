@@ -21,6 +21,7 @@ MUTANTS: Final = (
     "late_is_rolled_back",
     "never_dials_again",
     "silence_unnoticed",
+    "no_turn_limit",
     "doubt_forgotten",
     "doubt_unsaid",
     "retry_renumbered",

@@ -190,6 +190,8 @@ class Socket:
             left -= len(parts[-1])
         self.waiting -= size - left
         self.listen_up()
+        assert self.process is not None
+        self.process.machine.received = now
         if full and self.peer is not None and self.peer.process is not None:
             self.peer.process.wake(now + self.net.delay())
         return b"".join(parts)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from election.messages import Replica
 from election.roles import Role
-from qsync.core.inputs import Input
+from qsync.core.inputs import Input, ReadAsked, Received
 from qsync.core.messages import Appended, Heard, Message
 from qsync.core.ready import Ready, Settled, Write
 from qsync.data.request import Request
@@ -13,8 +13,10 @@ from qsync.node.mishaps import EVENT
 from qsync.node.node import Node
 from qsync.node.tickets import WriteTicket
 from qsync.replica import Replica as Core
+from qsync.sim import properties
 from qsync.sim.calls import WriteCall
 from qsync.sim.canon import Violation
+from qsync.sim.kernel.calls import Calls
 
 if TYPE_CHECKING:
     from qsync.sim.kernel.room import Room
@@ -54,9 +56,28 @@ class Watch:
         self._me = node.config.node.id
         self._leases = leases
         self._led = 0
+        calls = node.reactor.effects
+        assert isinstance(calls, Calls)
+        self._process = calls.process
+        self._looked = self._process.at
+        self._step = node.replica.step
+        node.replica.step = self._stepping  # type: ignore[method-assign]  # each input, first of all
 
     def begin(self) -> None:
-        """A batch of inputs begins."""
+        """A batch of inputs begins: the clock is about to be read."""
+        self._looked = self._process.at
+
+    def _stepping(self, event: Input) -> None:
+        """membership.md M11 j: the clock by which it is judged was read after it was received."""
+        if isinstance(event, Received | ReadAsked):
+            process = self._process
+            try:
+                properties.clock_read_since(
+                    self._me, looked=self._looked, received=process.machine.received
+                )
+            except Violation as violation:
+                self._room.found(violation)
+        self._step(event)
 
     def asking(self, step: Callable[[Input], None]) -> Callable[[Input], None]:
         """Nothing else."""

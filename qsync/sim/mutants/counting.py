@@ -10,12 +10,12 @@ from qsync.core.config import CoreConfig
 from qsync.core.follower import Follower
 from qsync.core.leader import Leader
 from qsync.core.ledger import Ledger
+from qsync.core.membership import take
 from qsync.core.messages import Appended, Heartbeat
 from qsync.core.progress import Membership, Progress
 from qsync.replica import Replica as Core
 from qsync.sim.mutants.mutant import (
     Mutant,
-    Node,
     every_follower,
     every_leader,
     every_progress,
@@ -77,9 +77,13 @@ class _Careless(CoreConfig):
         return self.synchro_quorum.of(len(self.voters)) - 1
 
 
-def _one_short(node: Node) -> None:
-    known = {each.name: getattr(node.config, each.name) for each in fields(CoreConfig)}
-    node.config = _Careless(**known)
+def _one_short(core: Core) -> None:
+    """In all that copies are made of its configuration."""
+    own = core.machine.config
+    known = {each.name: getattr(own, each.name) for each in fields(CoreConfig)}
+    careless = _Careless(**known)
+    put(core, _own=careless)
+    take(core.machine, careless)
 
 
 def _count(leader: Leader, *, any_term: bool, in_stretch: bool, more: int) -> None:
@@ -206,7 +210,7 @@ COUNTING = (
         name="quorum_minus_one",
         rule="protocol.md 3.6",
         without="one ack less than a quorum confirms",
-        around=_one_short,
+        remodel=_one_short,
     ),
     Mutant(
         name="own_write_not_awaited",

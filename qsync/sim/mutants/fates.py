@@ -117,6 +117,23 @@ def _executes_on_visible(core: Core) -> None:
     put(state, execute=execute)
 
 
+def _asynchronous(core: Core) -> None:
+    state = core._state
+    honest = state.execute
+
+    def execute(request: Request, *, at: Position | None = None, visible: bool = False) -> Executed:
+        return honest(request, at=at, visible=visible)._replace(sync=False)
+
+    put(state, execute=execute)
+
+
+def _shows_pending(core: Core) -> None:
+    def visible(last: Index) -> Index:
+        return last
+
+    put(core.machine.ledger.limbo, visible=visible)
+
+
 def _folds_visible(core: Core) -> None:
     def fold(rows_max: int, upto: Index | None = None) -> Fold | None:
         del upto
@@ -220,6 +237,18 @@ FATES = (
         rule="protocol.md 3.2",
         without="a transaction is executed on what readers see, not on what is pending before it",
         remodel=_executes_on_visible,
+    ),
+    Mutant(
+        name="written_asynchronously",
+        rule="protocol.md 3.3",
+        without="a write into a synchronous space is answered without a quorum",
+        remodel=_asynchronous,
+    ),
+    Mutant(
+        name="shows_pending",
+        rule="protocol.md 4",
+        without="what is pending can be read",
+        remodel=_shows_pending,
     ),
     Mutant(
         name="shows_before_durable",

@@ -14,6 +14,7 @@ from qsync.core.limbo import Limbo
 from qsync.core.messages import Heartbeat, Message
 from qsync.core.progress import Membership, Progress
 from qsync.core.ready import LogAppended
+from qsync.core.replacing import Replacing
 from qsync.core.rounds import Rounds, Send
 from qsync.record import CONFIG, ONE_INSTANCE, WAIT_ACK, WAIT_SYNC, Entry, Instance, Kind
 from qsync.replica import Replica as Core
@@ -175,6 +176,17 @@ class _Thorough(Leader):
         return super().configure(configuration, wall)
 
 
+class _Unprepared(Replacing):
+    @override
+    def begin(self, replica: Replica, *, target: Index) -> None:
+        """Whoever comes, with however little of the log."""
+        super().begin(replica, target=Index(0))
+
+
+def _unprepared(core: Core) -> None:
+    core.machine.operations.replacing.__class__ = _Unprepared
+
+
 def _keeps_no_quorum(core: Core) -> None:
     machine = core.machine
 
@@ -315,6 +327,13 @@ VOTERS = (
         without="a leader steps down rather than take back the change that took its quorum",
         remodel=_keeps_no_quorum,
         harmless="what it leaves is inherited and waits for its own quorum: only time is lost",
+    ),
+    Mutant(
+        name="replaced_unprepared",
+        rule="membership.md M4 a",
+        without="a new directory becomes a voter before it has the log",
+        remodel=_unprepared,
+        harmless="the new quorum may not be there until it has caught up: only time is lost",
     ),
     Mutant(
         name="damage_ignored",

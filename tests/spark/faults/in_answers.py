@@ -41,6 +41,15 @@ def receipt_of_two_requests(case: Case) -> None:
     row["log_index"] = other["log_index"]
 
 
+@plants("receipt-own")
+def receipt_of_another_key(case: Case) -> None:
+    """The entry of an acknowledged write changes another key in all logs"""
+    row = middle([row for row in case.receipts() if row.get("key_hash")])
+    for node in case.nodes:
+        entry = case.entry(node, num(row, "log_index"))
+        entry["key_hash"] = num(entry, "key_hash") ^ 1
+
+
 @plants("failures-gone")
 def failure_that_happened(case: Case) -> None:
     """What surely failed took effect"""

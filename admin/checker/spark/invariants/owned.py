@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _ID = "receipt-own"
 SPAN = 1 << 20
 """Entries of each log that a task looks at beside their receipts."""
-_LINES = ("type", "session", "seq", "log_index", "term")
-_ENTRIES = ("node", "index", "term", "session", "seq")
+_LINES = ("type", "session", "seq", "log_index", "term", "key_hash")
+_ENTRIES = ("node", "index", "term", "session", "seq", "key_hash")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,8 @@ class Receipts:
     def __init__(self, tables: Sequence[pa.Table], first: int, last: int) -> None:
         self._names: dict[str, int] = {}
         columns = [self._told(table, first, last) for table in tables]
-        index, term, session, seq = (np.concatenate(each) for each in zip(*columns, strict=True))
+        whole = [np.concatenate(each) for each in zip(*columns, strict=True)]
+        index, term, session, seq, hashes, hashed = whole
         self._terms = np.unique(term)
         key = self._key(index, term)
         order = np.argsort(key, kind="stable")
@@ -73,6 +74,9 @@ class Receipts:
         # Of two requests with a receipt of one place, one is another's whatever is there.
         same = (session[1:] == session[:-1]) & (seq[1:] == seq[:-1])
         self._shared: Flags = np.isin(self._keys, key[1:][~starts[1:] & ~same])
+        # Where several lines have one receipt, those that say which key it is of are asked.
+        says = hashed[order].astype(np.bool_)
+        self._hashed, self._hashes = key[says], hashes[order][says]
 
     def odd(self, table: pa.Table) -> tuple[int, Flags]:
         """How many entries are named and have a request, and which have another one's."""
@@ -89,8 +93,20 @@ class Receipts:
         session = np.array([*(self._names.get(text, NOBODY) for text in texts), NOBODY])[codes[at]]
         differs = (self._session[place] != session) | (self._seq[place] != seq[at])
         differs |= self._shared[place]
+        differs |= self._of_another_key(table, at, key)
         wrong[at[named & differs]] = True
         return int(named.sum()), wrong
+
+    def _of_another_key(self, table: pa.Table, at: Numbers, key: Numbers) -> Flags:
+        """Of which some line says that it is of another key."""
+        hashes, says = numbers(table, "key_hash")[at], known(table, "key_hash")[at]
+        first, end = (np.searchsorted(self._hashed, key, side=side) for side in ("left", "right"))
+        odd = np.zeros(len(at), dtype=np.bool_)
+        for ahead in range(int((end - first).max(initial=0))):
+            there = first + ahead < end
+            place = np.where(there, first + ahead, 0)
+            odd |= there & says & (self._hashes[place] != hashes)
+        return odd
 
     def _told(self, table: pa.Table, first: int, last: int) -> tuple[Numbers, ...]:
         index, seq = numbers(table, "log_index"), numbers(table, "seq")
@@ -100,7 +116,11 @@ class Receipts:
         code = np.array(
             [*(self._code(str(json.loads(text))) for text in texts), self._code("None")]
         )
-        columns = (index, numbers(table, "term"), code[codes], seq)
+        hashed = known(table, "key_hash").astype(np.int64)
+        columns = (
+            *(index, numbers(table, "term"), code[codes], seq),
+            *(numbers(table, "key_hash"), hashed),
+        )
         return tuple(each[told] for each in columns)
 
     def _code(self, name: str) -> int:

@@ -1,0 +1,58 @@
+"""Scopes of numbered requests and of refusals: what is told, and what it rests on."""
+
+from dataclasses import replace
+
+from qsync.sim.explore.scope import EVERYTHING_HEARD, Scope
+
+_WRITTEN = "elect 1; create 1; call 1 edit"
+"""The row is not as it was at the start, and everybody knows."""
+
+_REQUESTS = Scope(
+    name="refusals",
+    claim="a refusal waits for a round, and rests on nothing that is pending",
+    prelude="elect 1; create 1",
+    bounds={"asks": 2},
+    alike=((2, 3),),
+    ordered=True,
+    slow_disk=False,
+    records=False,
+    whole=True,
+    unheard=EVERYTHING_HEARD,
+    reaches=frozenset({"refused", "refusal waits", "told committed"}),
+    kills=frozenset({"refuses_by_head", "condition_ignored"}),
+)
+
+REQUESTS = (
+    _REQUESTS,
+    replace(
+        _REQUESTS,
+        name="doubts",
+        claim="who asks again is refused for good only when that is in the log under its number",
+        prelude=_WRITTEN,
+        bounds={"doubts": 2, "resets": 1},
+        reaches=frozenset({"recorded", "attached", "told committed"}),
+        kills=frozenset({"records_nothing"}),
+    ),
+    replace(
+        _REQUESTS,
+        name="doubts-stale",
+        claim="nor is that so before it is on a quorum: a leader that was replaced refuses nobody",
+        prelude=f"{_WRITTEN}; only 2 3; elect 2; all",
+        bounds={"doubts": 2, "resets": 1, "heartbeats": 1},
+        alike=(),
+        unheard=frozenset({"Heartbeat", "Heard"}),
+        reaches=frozenset({"recorded", "attached", "told committed", "told cut"}),
+        kills=frozenset({"records_alone"}),
+    ),
+    replace(
+        _REQUESTS,
+        name="session-retry-folded",
+        claim="a request is known after a restart, though its entry is in the spaces on disk",
+        prelude="elect 1; create 1; call 1 add; confirm 1; fold 1",
+        bounds={"crashes": 1, "campaigns": 1, "calls": 1},
+        crashing=frozenset({1}),
+        unheard=frozenset({"Heartbeat", "Heard"}),
+        reaches=frozenset({"crash", "elected", "told committed"}),
+        kills=frozenset({"sessions_not_folded", "sessions_survive_a_cut"}),
+    ),
+)

@@ -1,0 +1,20 @@
+"""Why a transcript is there that no mutant of a replica makes fail, in a line each."""
+
+WHY = {
+    "a_dry_run_of_a_demote_hands_over_only_where_nodes_campaign": "wording of a dry run",
+    "a_quorum_formula_reaches_nothing_but_arithmetic": "settings, before a node starts",
+    "a_refused_handshake_names_the_other_side": "wording of a refusal",
+    "a_refused_write_says_who_leads": "wording of a refusal",
+    "a_second_demote_is_refused_while_the_first_goes_on": "wording of a refusal",
+    "a_second_leader_of_a_term_is_not_followed": "a second line: votes keep one leader a term",
+    "election_messages_that_make_no_sense_are_refused": "what a peer says, before the core sees it",
+    "election_options_are_checked_before_a_node_starts": "settings, before a node starts",
+    "members_of_two_minds_are_no_peers": "handshakes, before the core sees anything",
+    "quorum_and_timeout_are_checked_before_they_count": "settings, before they count",
+    "quorum_formulas_are_checked_for_every_size": "settings, before a node starts",
+    "strangers_and_doubles_are_refused_at_the_door": "handshakes, before the core sees anything",
+    "the_term_and_the_vote_of_a_promote_are_one_write": "what is in one write of the disk",
+    "there_are_at_most_31_members": "settings, before a node starts",
+    "two_directories_cannot_be_one_member": "handshakes, before the core sees anything",
+}
+"""By transcript."""
