@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from admin.soak.judge import Conclusion, judge
-from qsync.core.inputs import Consistency
+from qsync.core.inputs import Consistency, PromoteAsked
 from qsync.sim.kernel import names, process
 from qsync.sim.kernel.machine import Machine
 from qsync.sim.kernel.process import Process
@@ -138,6 +138,22 @@ def test_the_page_has_every_mutant_of_node_and_client_and_its_budget() -> None:
         name: str(budget) for name, budget in BUDGETS.items()
     }
     assert set(names.MUTANTS) == {*BUDGETS, IN_A_CROWD, *UNNOTICED}
+
+
+def test_an_operator_is_answered_over_a_connection_of_his_own() -> None:
+    world = KernelWorld(Plan(seed=3, events=QUIET, kernel=True, strikes=()))
+    world.start()
+    leader = led(world)
+    other = next(each for each in world.nodes if each is not leader)
+    leader_term = leader.core.machine.term
+    other.operate("promote", lambda ticket: PromoteAsked(ticket=ticket))
+    waited = False
+    for _ in range(4 * QUIET):
+        world.step()
+        waited = waited or bool(other.waiting())
+    assert waited
+    assert not other.waiting()
+    assert other.core.machine.term > leader_term
 
 
 def test_what_shipped_code_does_is_told_as_of_any_other_run() -> None:

@@ -144,6 +144,13 @@ class Program:
         await self._settled(ask)
         return ask
 
+    def command(self, request: Callable[[int], Request], patience: float) -> Ask:
+        """An operator's, of which nobody waits here for the answer."""
+        now = self._system.now()
+        ask = self.core.submit(Kind.ONCE, request, now=now, deadline=now + patience)
+        self.pump.turn()
+        return ask
+
     async def read(self, request: Callable[[int], Request]) -> Ask:
         """Until it is answered, or its time is over."""
         return await self._ask(Kind.READ, request)

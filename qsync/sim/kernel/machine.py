@@ -45,6 +45,27 @@ class Looker(Witness, Protocol):
         """Rows went to its disk."""
 
 
+class Callers(Protocol):
+    """Operators of this node; see `qsync.sim.kernel.operators`."""
+
+    def ask(self, what: str, event: Input) -> bool:
+        """Send what makes that input there. False when it is nothing that is asked so."""
+
+    def waiting(self) -> list[str]:
+        """Who was not answered yet."""
+
+
+class _Nobody:
+    def ask(self, _what: str, _event: Input) -> bool:
+        return False
+
+    def waiting(self) -> list[str]:
+        return []
+
+
+NOBODY: Callers = _Nobody()
+
+
 class Computer:
     """What a process runs on: a number, clocks, a room around it."""
 
@@ -71,6 +92,8 @@ class Member(Computer):
         self.asleep_since: float | None = None
         self.slept_before = 0.0
         """For how long the machine was suspended before its process was started."""
+        self.operators: Callers = NOBODY
+        """Who asks over a connection of his own."""
         self._run: tuple[Process, Node, Watch] | None = None
 
     def elapsed(self, at: float) -> float:
@@ -135,7 +158,9 @@ class Member(Computer):
 
     def waiting(self) -> list[str]:
         """Operators that were not answered yet."""
-        return [] if self._run is None else list(self._run[2].operators.values())
+        if self._run is None:
+            return []
+        return [*self._run[2].operators.values(), *self.operators.waiting()]
 
 
 class Leases:
@@ -294,9 +319,15 @@ class Machine(Member):
     # -- what happens to it
 
     def operate(self, what: str, make: Callable[[int], Input]) -> None:
-        """An operator asks, and waits for the answer as long as this process lives."""
+        """An operator asks, and waits for the answer as long as this process lives.
+
+        Over a connection; what a node itself answers after a while is asked of its loop.
+        """
         assert self._run is not None
         _, node, watch = self._run
+        if self.operators.ask(what, make(0)):
+            self._note(what, node.replica)
+            return
         ticket = node.requests.tickets.number()
         watch.operators[ticket] = what
         self.order(what, make(ticket))

@@ -22,6 +22,7 @@ from qsync.sim.kernel import mutants, names
 from qsync.sim.kernel.client import Around, Hand, Program
 from qsync.sim.kernel.disk import Disk
 from qsync.sim.kernel.machine import Computer, Machine
+from qsync.sim.kernel.operators import Operators
 from qsync.sim.kernel.room import Room, Time
 from qsync.sim.kernel.strikes import KernelFaults
 from qsync.sim.plan import Plan
@@ -35,6 +36,7 @@ from qsync.store.contract import Identity
 
 PORTS: Final = 5000
 PROGRAMS: Final = 100
+OPERATORS: Final = 500
 CLUSTER: Final = str(uuid.UUID(int=7))
 LEASES_HOLD: Final = 0.7
 """The share of runs in which no clock jumps, so that leases are to be held to their word."""
@@ -92,6 +94,8 @@ class KernelWorld(Course):
         self.turns = Turns(scene)
         self.history = History(self.clockwork)
         self.clients = self._clients()
+        for machine in self.nodes:
+            machine.operators = self._operators(machine)
         if plan.mutant is not None:
             mutants.plant(plan.mutant, self.nodes, self.programs)
 
@@ -142,6 +146,12 @@ class KernelWorld(Course):
                 program = self._program(number, one, direct=True)
                 hands.append(Hand(self._mind(number, looks, wall), program))
         return hands
+
+    def _operators(self, machine: Machine) -> Operators:
+        address = f"127.0.0.1:{PORTS + machine.number}"
+        around = self.clients[0].program.around._replace(addresses=(address,))
+        number = OPERATORS + machine.number
+        return Operators(lambda: self._program(number, around, direct=True))
 
     def _mind(self, number: int, load: Load, wall: Wall) -> Mind:
         return Mind(

@@ -1,0 +1,60 @@
+"""Operators at their terminals: what they ask of a node goes over a connection of its own."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from qsync.client.asks import Ask
+from qsync.core.inputs import DemoteAsked, Input, PromoteAsked
+from qsync.sim.kernel.client import Program
+from qsync.wire.verbs import Demote, Promote, Request
+
+PATIENCE_S: Final = 1e5
+"""Nobody gives up: whoever asked is answered, or knows that the connection is gone."""
+
+
+class Operators:
+    """Those of one node, who share one program. It dials when the first of them asks."""
+
+    def __init__(self, program: Callable[[], Program]) -> None:
+        self._make = program
+        self._program: Program | None = None
+        self._asked: list[tuple[str, Ask]] = []
+
+    def ask(self, what: str, event: Input) -> bool:
+        """Send what makes that input there. False when it is nothing that is asked so."""
+        make = _request(event)
+        if make is None:
+            return False
+        if self._program is None:
+            self._program = self._make()
+            self._program.start()
+        self._program.process.soon(partial(self._send, self._program, what, make))
+        return True
+
+    def _send(self, program: Program, what: str, make: Callable[[int], Request]) -> None:
+        self._asked = [each for each in self._asked if not each[1].settled]
+        self._asked.append((what, program.command(make, PATIENCE_S)))
+
+    def waiting(self) -> list[str]:
+        """Who was not answered yet, over a connection that has another end.
+
+        Where that is gone without a word (a power cut, a half-open connection), who speaks to one
+        node only waits as long as he likes.
+        """
+        if self._program is None:
+            return []
+        for each in self._program.process.open_files():
+            if each.flaws.lost or (each.peer is not None and each.peer.closed):
+                return []
+        return [what for what, ask in self._asked if not ask.settled]
+
+
+def _request(event: Input) -> Callable[[int], Request] | None:
+    match event:
+        case PromoteAsked():
+            return lambda id: Promote(id, PATIENCE_S)
+        case DemoteAsked(to=to):
+            return lambda id: Demote(id, 0 if to is None else int(to), PATIENCE_S)
+        case _:
+            return None
