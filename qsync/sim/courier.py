@@ -87,7 +87,7 @@ class Courier:
 
     def _end(self, errand: Errand, type_: str, reply: Reply | None) -> None:
         self._errand = None
-        if not errand.elsewhere:
+        if not errand.elsewhere and not self._may_ask_on(type_):
             self.session.settled(errand.session, errand.seq)
         ask, told = errand.ask, Told(type=type_, reply=reply)
         if isinstance(ask, Write):
@@ -106,6 +106,10 @@ class Courier:
                 floor=ask.floor if claimed else NOWHERE,
             )
         errand.answered(told)
+
+    def _may_ask_on(self, type_: str) -> bool:
+        """Somebody may: what is unknown is not forgotten where tokens are passed on."""
+        return type_ == "info" and "stranger" in self._streets.swarm.variety.habits
 
     # -- attempts
 
