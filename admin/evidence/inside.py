@@ -142,8 +142,23 @@ def _open(node: int, place: Path) -> _Directory:
     """Lives of which not even the beginning was written have said nothing to anybody."""
     begun = [(life, next(life.records(), None)) for life in lives(place)]
     known = [(life, first) for life, first in begun if first is not None]
-    firsts: list[Sequence[object]] = [each for _, each in known if each[0] == What.STARTED]
-    return _Directory(node, [life for life, _ in known], firsts)
+    begun_by = [(life, each) for life, each in known if each[0] == What.STARTED]
+    _tell_apart([(life, _table(each[2])) for life, each in begun_by])
+    return _Directory(node, [life for life, _ in known], [each for _, each in begun_by])
+
+
+def _tell_apart(lives_: Sequence[tuple[Life, Mapping[str, object]]]) -> None:
+    """Another instance is another directory, also where nobody noted that it was exchanged.
+
+    What an instance said and promised binds no other one (membership.md M5 a).
+    """
+    more = 0
+    noted, instance = 0, None
+    for life, about in lives_:
+        is_new = about.get("instance") != instance
+        more += instance is not None and is_new and life.generation == noted
+        noted, instance = life.generation, about.get("instance")
+        life.generation += more
 
 
 class _Disk:

@@ -142,7 +142,8 @@ class Recorder(Invariants):
         fresh = call.consistency is Consistency.LEASE and self.lease_checked
         if fresh or call.consistency is Consistency.LINEARIZABLE:
             visible = int(core.machine.ledger.visible)
-            self._note(me, "served", index=visible, floor=int(call.floor.index))
+            term = int(core.machine.ledger.log.term_at(visible))
+            self._note(me, "served", index=visible, term=term, floor=int(call.floor.index))
         honest = super().served
         self.judge(lambda: honest(me, core, call, value))
 

@@ -23,12 +23,19 @@ class Book:
         self.file: EventFile | None = None
 
     def starts(
-        self, at: int, *, last: int = 0, ballot: Ballot = (0, None), where: str = ""
+        self,
+        at: int,
+        *,
+        last: int = 0,
+        ballot: Ballot = (0, None),
+        where: str = "",
+        instance: str = "a",
     ) -> None:
         if self.file is not None:
             self.file.close()
         self.file = EventFile(self.path, bytes_max=1 << 20)
         about = {"format": FORMAT, "clock": where or clock(), "me": self.me, "voters": [1, 2, 3]}
+        about["instance"] = instance
         runs = [[last, 1]] if last else []
         self.writes([What.STARTED, at, about, list(ballot), runs, packed(CRCS[:last])])
 
@@ -182,6 +189,24 @@ def test_a_wiped_node_goes_on_in_another_generation(tmp_path: Path) -> None:
         (2, 1),
         (2, 2),
     ]
+
+
+def test_another_instance_is_another_generation_also_if_nobody_noted_it(tmp_path: Path) -> None:
+    """Directories were exchanged by hand, and one of them came back: it is another one again."""
+    one, *_ = begun(tmp_path)
+    one.commits(10, 1, 2, ballot=(4, 1))
+    one.starts(20, instance="b")
+    one.commits(25, 1, 1, ballot=(4, 2))
+    one.starts(30, last=1, ballot=(4, 2), instance="b")
+    note_wiped(one.path)
+    one.starts(40, last=2, ballot=(4, 1))
+    inside = gathered(tmp_path)
+    mine = [each for each in inside.rows() if each["node"] == 1]
+    lives_ = {each["life"]: each["generation"] for each in mine}
+    assert lives_ == {1: 1, 2: 2, 3: 2, 5: 3}
+    assert inside.generations[1] == 3
+    ballots = [(e["generation"], e["peer"]) for e in mine if e["name"] == "ballot"]
+    assert ballots == [(1, 1), (2, 2), (3, 1)]
 
 
 def test_events_by_several_clocks_have_no_order(tmp_path: Path) -> None:
