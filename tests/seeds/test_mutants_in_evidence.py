@@ -20,7 +20,7 @@ NOTICED: dict[str, tuple[int, int, str]] = {
     "rollback_inherited": (1, 1500, "rollback-legal"),
     "stretch_rule_leader": (1, 1500, "confirms-forward"),
     "stretch_rule_carried": (1, 1500, "stretches-whole"),
-    "read_without_round": (59, EVENTS, "reads-fresh"),
+    "read_without_round": (29, EVENTS, "reads-fresh"),
     "retry_applies_twice": (1, 1500, "once"),
     "sessions_forgotten": (1, 1500, "once"),
     "validation_skipped": (5, 1500, "linearizable"),

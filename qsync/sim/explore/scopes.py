@@ -14,6 +14,16 @@ _FOLLOWERS = ((2, 3),)
 _NO_ROUNDS = frozenset({"Heard"})
 _FIGURE_8 = "elect 1; only 1; put 1 a; all"
 """Node 1 leads and has a write that nobody else has."""
+_ROOM_FOR_SLOW_DISKS = (
+    *("rollback-heartbeat", "session-retry", "new-connection", "switchover", "fencing"),
+    *("reads-follower", "damaged-log-slowly", "lead-again"),
+)
+_ROOM_FOR_ANY_ORDER = (
+    *("write-crash-takeover", "session-retry", "transactions", "refusals", "doubts"),
+    *("switchover", "fencing", "reads-follower", "session-retry-folded", "lead-again"),
+    "disk-fails",
+)
+"""Scopes that stay small with slow disks, or without the order of messages."""
 _INHERITED = "elect 1; only 1 2; put 1 a; all"
 """And here node 2 has it too, so that it is confirmed, though node 3 knows of nothing."""
 
@@ -296,6 +306,22 @@ def _wider(of: str, name: str, **more: int) -> Scope:
     return replace(scope, name=name, bounds={**scope.bounds, **more})
 
 
+def _slowly(of: str) -> Scope:
+    return replace(
+        _wider(of, f"{of}-slow-disk"),
+        claim="the same, whenever writes become durable",
+        slow_disk=True,
+    )
+
+
+def _in_any_order(of: str) -> Scope:
+    return replace(
+        _wider(of, f"{of}-reordered"),
+        claim="the same, in whatever order the messages of a connection arrive",
+        ordered=False,
+    )
+
+
 _LONG = (
     replace(
         _wider("election", "votes-crash", timeouts=0, campaigns=2, crashes=1),
@@ -315,7 +341,11 @@ _LONG = (
         crashing=EVERYBODY,
         slow_disk=True,
     ),
-    replace(_wider("figure-8", "figure-8-crash", crashes=1), dead_letters=True),
+    replace(
+        _wider("figure-8", "figure-8-crash", crashes=1),
+        dead_letters=True,
+        kills=frozenset({"vote_by_length", "confirm_older_term"}),
+    ),
     _wider("rollback-confirm", "rollback-confirm-two", writes=2),
     replace(_wider("rollback-confirm", "rollback-confirm-records"), records=True),
     replace(_wider("stale-promote", "stale-promote-three", campaigns=3), ordered=True),
@@ -351,6 +381,8 @@ _LONG = (
     ),
     *READS_LONG,
     _wider("switchover", "switchover-both", demotes=1, writes=0),
+    *map(_slowly, _ROOM_FOR_SLOW_DISKS),
+    *map(_in_any_order, _ROOM_FOR_ANY_ORDER),
 )
 
 SCOPES: dict[str, Scope] = {scope.name: scope for scope in (*_QUICK, *_LONG)}
