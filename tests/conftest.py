@@ -37,16 +37,18 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort by tier, keeping the (random) order within each; slow ones of a tier come last.
-
-    With `-n`, one worker has everything real, and a file stays with one worker: what a module
-    makes for its tests is made once.
-    """
+    """Sort by tier, keeping the (random) order within each; slow ones of a tier come last."""
     items.sort(key=_cost)
-    for item in items:
-        group = _group(item)
-        if group is not None:
-            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """With `-n`, one worker has everything real, and a file stays with one worker.
+
+    What a module makes for its tests is made once.
+    """
+    group = _group(item)
+    if group is not None:
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 def _cost(item: pytest.Item) -> tuple[bool, int]:

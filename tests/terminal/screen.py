@@ -18,6 +18,9 @@ PATIENCE_S = 40.0
 AT_REST = 15
 """Looks without a change after which a screen is taken for finished."""
 
+NOT_PASSED = frozenset({"NO_COLOR", "COLUMNS", "LINES"})
+"""What a terminal says of itself, and not the environment that the tests run in."""
+
 
 class _Answering(pyte.Screen):
     """Tells the process where its cursor is, at the very place where it asks."""
@@ -124,7 +127,7 @@ def running(
 ) -> Iterator[Screen]:
     """`qsync` with these arguments on a terminal; ended at the end."""
     env = {
-        **{name: value for name, value in os.environ.items() if name != "NO_COLOR"},
+        **{name: value for name, value in os.environ.items() if name not in NOT_PASSED},
         "TERM": "xterm-256color",
         "XDG_STATE_HOME": str(home),
         "PYTHONPATH": str(ROOT),
