@@ -2,17 +2,17 @@
 
 from election.fencing import Fencing
 from election.messages import (
-    AskVote,
     Ballot,
-    CampaignNow,
     ElectionMessage,
     Index,
-    Nay,
     Position,
+    RejectReason,
     Replica,
+    RequestVote,
+    RequestVoteResponse,
     Resigned,
     Term,
-    Vote,
+    TimeoutNow,
 )
 from election.quorum import Quorum, QuorumError, majority
 from election.raft import Raft
@@ -20,26 +20,26 @@ from election.ready import ElectionReady, Timer
 from election.roles import Mode, Role, Timing
 
 __all__ = [
-    "AskVote",
     "Ballot",
-    "CampaignNow",
     "ElectionMessage",
     "ElectionReady",
     "Fencing",
     "Index",
     "Mode",
-    "Nay",
     "Position",
     "Quorum",
     "QuorumError",
     "Raft",
+    "RejectReason",
     "Replica",
+    "RequestVote",
+    "RequestVoteResponse",
     "Resigned",
     "Role",
     "Term",
+    "TimeoutNow",
     "Timer",
     "Timing",
-    "Vote",
     "majority",
 ]
 

@@ -4,8 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from election.fencing import Fencing
-from election.messages import TERM_MAX, AskVote, Ballot, Nay, Position, Replica, Term, Vote
-from election.ready import Alarm
+from election.messages import (
+    TERM_MAX,
+    Ballot,
+    Position,
+    RejectReason,
+    Replica,
+    RequestVote,
+    RequestVoteResponse,
+    Term,
+)
+from election.raft_state import RaftState
+from election.ready import ElectionTimer
 from election.roles import (
     GONE_EARLIEST_S,
     GONE_LATEST_S,
@@ -14,33 +24,34 @@ from election.roles import (
     Role,
     Timing,
 )
-from election.seat import Seat
-from election.tally import Tallies, Tally
+from election.vote_record import VoteHistory, VoteRecord
 
-PASSING = frozenset({Nay.VOTED_FOR_OTHER, Nay.LEADER_ALIVE, Nay.STALE_TERM})
+PASSING = frozenset(
+    {RejectReason.VOTED_FOR_OTHER, RejectReason.LEADER_ALIVE, RejectReason.STALE_TERM}
+)
 """Reasons that may be gone a moment later, so that it is worth asking again soon."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Poll:
+class VoteRound:
     """A question of our own that is being answered.
 
     `promoted`: somebody wants this node to lead, so it goes on asking in the same term until
     `until` and never with a pre-vote. `first`: the living leader, which is asked before all others.
     """
 
-    tally: Tally
+    tally: VoteRecord
     promoted: bool = False
     until: float = 0.0
     first: Replica | None = None
     hopeless: bool = False
 
-    def is_answered_by(self, vote: Vote) -> bool:
+    def is_answered_by(self, vote: RequestVoteResponse) -> bool:
         """Is this an answer to this question?"""
-        return vote.asked == self.tally.term and vote.pre == self.tally.pre
+        return vote.asked_term == self.tally.term and vote.pre == self.tally.pre
 
 
-class Campaign(Seat):
+class Campaign(RaftState):
     """A seat that may ask for votes. At most one poll is open; any change of the seat ends it."""
 
     def __init__(
@@ -67,13 +78,13 @@ class Campaign(Seat):
             named=named,
         )
         self.position = position
-        self.tallies = Tallies()
+        self.tallies = VoteHistory()
         """Who asked for votes lately, who said what, and why not."""
         self.absent: set[Replica] = set()
         """Peers at whose address nobody listens: their votes are not waited for."""
-        self._poll: Poll | None = None
+        self._poll: VoteRound | None = None
 
-    def grew(self, position: Position) -> None:
+    def set_last_position(self, position: Position) -> None:
         """The last entry of our own log is another one (it may also have been cut)."""
         self.position = position
 
@@ -85,7 +96,7 @@ class Campaign(Seat):
         if poll is None or poll.tally.pre:
             return
         if ballot.term == self.term and ballot.vote == self.me:
-            poll.tally.say(self.me, None)
+            poll.tally.record(self.me, None)
             self._decide(poll)
 
     @property
@@ -126,7 +137,7 @@ class Campaign(Seat):
         self.loyalty.patient_until = self.now
         if self._may_campaign():
             left = self.loyalty.left(self.now)
-            self.out.arm(Alarm.ELECTION, left + GONE_EARLIEST_S, left + GONE_LATEST_S)
+            self.out.arm(ElectionTimer.ELECTION, left + GONE_EARLIEST_S, left + GONE_LATEST_S)
 
     def _become(self, role: Role, leader: Replica | None) -> None:
         super()._become(role, leader)
@@ -149,10 +160,10 @@ class Campaign(Seat):
         left, timeout = self.loyalty.left(self.now), self.timing.election_timeout
         if self.leader is not None and self._is_loyal():
             left = max(left, self.loyalty.patient_until - self.now)
-            self.out.arm(Alarm.ELECTION, left, left + timeout)
+            self.out.arm(ElectionTimer.ELECTION, left, left + timeout)
         elif left > 0:
             # membership.md M11 d: a candidate keeps its own promise too.
-            self.out.arm(Alarm.ELECTION, left, left + timeout / 10)
+            self.out.arm(ElectionTimer.ELECTION, left, left + timeout / 10)
         elif self._poll is not None and self._poll.promoted and self._is_worth_asking(self._poll):
             self._ask_again(self._poll)
         else:
@@ -165,15 +176,17 @@ class Campaign(Seat):
         if self.leader is not None:
             self.out.note("leader_silent", term=self.term, leader=self.leader)
         if self._poll is not None and self._poll.promoted:
-            self.out.note("promote_failed", term=self.term, nays=sorted(self._poll.tally.nays()))
+            self.out.note(
+                "promote_failed", term=self.term, nays=sorted(self._poll.tally.rejections())
+            )
         self._become(Role.FOLLOWER, None)
         self._arm_election()
 
     def _pre_vote(self) -> None:
         """Ask whether a campaign could be won, without raising the term (Raft thesis §9.6)."""
         tally = self._new_tally(Term(self.term + 1), pre=True)
-        self._poll = poll = Poll(tally=tally)
-        tally.say(self.me, None)
+        self._poll = poll = VoteRound(tally=tally)
+        tally.record(self.me, None)
         for peer in self.voters:
             if peer != self.me:
                 self._ask(peer, tally, transfer=False)
@@ -194,7 +207,7 @@ class Campaign(Seat):
         self._become(Role.CANDIDATE, None)
         self.fenced = False
         timeout = self.timing.election_timeout
-        poll = Poll(
+        poll = VoteRound(
             tally=self._new_tally(self.term, pre=False),
             promoted=promoted,
             until=self.now + PROMOTE_TIMEOUTS_MAX * timeout,
@@ -204,34 +217,37 @@ class Campaign(Seat):
         self.out.note("campaign", term=self.term, promoted=promoted)
         if first is not None:
             left = max(left, patient_until - self.now)
-            self.out.arm(Alarm.ELECTION, left, left + timeout / 10)
+            self.out.arm(ElectionTimer.ELECTION, left, left + timeout / 10)
             self._ask(first, poll.tally, transfer=True)
         elif left > 0:
-            self.out.arm(Alarm.ELECTION, left, left + timeout / 10)
+            self.out.arm(ElectionTimer.ELECTION, left, left + timeout / 10)
         else:
             self._arm_election()
             self._ask_rest(poll, transfer=transfer)
 
-    def _new_tally(self, term: Term, *, pre: bool) -> Tally:
+    def _new_tally(self, term: Term, *, pre: bool) -> VoteRecord:
         tally = self.tallies.of(term=term, candidate=self.me, pre=pre)
         tally.answers.clear()
         return tally
 
-    def _ask_again(self, poll: Poll) -> None:
+    def _ask_again(self, poll: VoteRound) -> None:
         """The same question in the same term, to those who have not said AYE."""
         poll.first = None
         poll.hopeless = False
         self._arm_election()
         self._ask_rest(poll, transfer=False)
 
-    def _ask_rest(self, poll: Poll, *, transfer: bool) -> None:
+    def _ask_rest(self, poll: VoteRound, *, transfer: bool) -> None:
         for peer in self.voters:
-            if peer != self.me and poll.tally.answers.get(peer, Nay.LEADER_ALIVE) is not None:
+            if (
+                peer != self.me
+                and poll.tally.answers.get(peer, RejectReason.LEADER_ALIVE) is not None
+            ):
                 poll.tally.answers.pop(peer, None)
                 self._ask(peer, poll.tally, transfer=transfer)
 
-    def _ask(self, peer: Replica, tally: Tally, *, transfer: bool) -> None:
-        ask = AskVote(
+    def _ask(self, peer: Replica, tally: VoteRecord, *, transfer: bool) -> None:
+        ask = RequestVote(
             term=tally.term,
             candidate=self.me,
             position=self.position,
@@ -240,22 +256,22 @@ class Campaign(Seat):
         )
         self.out.send(peer, ask)
 
-    def _count(self, vote: Vote) -> None:
+    def _count(self, vote: RequestVoteResponse) -> None:
         """An answer to us. Only voters count, and only for the question that is open."""
         if vote.voter not in self.voters or vote.voter == self.me:
             return
-        if vote.granted != (vote.nay is None):
+        if vote.granted != (vote.reason is None):
             return  # Says both; no version of us does.
-        tally = self.tallies.kept(term=vote.asked, candidate=self.me, pre=vote.pre)
+        tally = self.tallies.kept(term=vote.asked_term, candidate=self.me, pre=vote.pre)
         if tally is not None:
-            tally.say(vote.voter, vote.nay)  # Kept, even if the question is closed.
+            tally.record(vote.voter, vote.reason)  # Kept, even if the question is closed.
         poll = self._poll
         if not vote.granted and vote.term > self.term:
             self._adopt(vote.term)
             if poll is not None and self._may_campaign():
                 self._arm_soon()
         elif poll is not None and poll.is_answered_by(vote):
-            poll.tally.say(vote.voter, vote.nay)
+            poll.tally.record(vote.voter, vote.reason)
             if poll.first == vote.voter and vote.term >= self.term:
                 # It has stepped down for us, so nobody owes it anything any more.
                 poll.first = None
@@ -264,25 +280,25 @@ class Campaign(Seat):
                 self._ask_rest(poll, transfer=True)
             self._decide(poll)
 
-    def _decide(self, poll: Poll) -> None:
+    def _decide(self, poll: VoteRound) -> None:
         """Won, or cannot be won any more: then it is tried again soon (split votes end early)."""
         tally = poll.tally
         missing = self.absent.intersection(self.voters).difference(tally.answers)
-        if tally.ayes() >= self.quorum:
+        if tally.granted() >= self.quorum:
             if tally.pre:
                 self._campaign(promoted=False)
             else:
                 self._lead()
         elif tally.open(len(self.voters)) - len(missing) < self.quorum and not poll.hopeless:
             poll.hopeless = True
-            if tally.nays() & PASSING or self.term == 0:
+            if tally.rejections() & PASSING or self.term == 0:
                 self._arm_soon()
         else:
             pass  # Still open, or known to be hopeless.
 
-    def _is_worth_asking(self, poll: Poll) -> bool:
+    def _is_worth_asking(self, poll: VoteRound) -> bool:
         """May those who refuse a promoted candidate think otherwise once they miss the leader?"""
         if self.now >= poll.until:
             return False
-        waiting = sum(1 for nay in poll.tally.answers.values() if nay is Nay.LEADER_ALIVE)
+        waiting = sum(1 for nay in poll.tally.answers.values() if nay is RejectReason.LEADER_ALIVE)
         return poll.tally.open(len(self.voters)) + waiting >= self.quorum

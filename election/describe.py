@@ -3,16 +3,16 @@
 from typing import assert_never
 
 from election.messages import (
-    AskVote,
     Ballot,
-    CampaignNow,
     ElectionMessage,
     Position,
+    RequestVote,
+    RequestVoteResponse,
     Resigned,
-    Vote,
+    TimeoutNow,
 )
 from election.raft import Raft
-from election.tally import Tally
+from election.vote_record import VoteRecord
 
 
 def position(at: Position) -> str:
@@ -23,15 +23,15 @@ def position(at: Position) -> str:
 def message(said: ElectionMessage) -> str:
     """As a line of the minutes: `ask_vote term=8 candidate=2 log=7:42 pre`."""
     match said:
-        case AskVote():
+        case RequestVote():
             line = f"ask_vote term={said.term} candidate={said.candidate}"
             line += f" log={position(said.position)}"
             return line + _flags(pre=said.pre, transfer=said.transfer)
-        case Vote():
-            answer = "AYE" if said.granted else f"NAY {said.nay}"
-            line = f"vote {answer} term={said.term} asked={said.asked} voter={said.voter}"
+        case RequestVoteResponse():
+            answer = "AYE" if said.granted else f"NAY {said.reason}"
+            line = f"vote {answer} term={said.term} asked={said.asked_term} voter={said.voter}"
             return line + _flags(pre=said.pre)
-        case CampaignNow():
+        case TimeoutNow():
             return f"campaign_now term={said.term} leader={said.leader}"
         case Resigned():
             return f"resigned term={said.term} leader={said.leader}"
@@ -45,7 +45,7 @@ def ballot(filled: Ballot) -> str:
     return line if filled.member else line + " recruit"
 
 
-def tally(question: Tally) -> str:
+def tally(question: VoteRecord) -> str:
     """Who asked, and who said what: `term=8 candidate=2 1:AYE 2:AYE 3:log_behind`."""
     answers = (f" {voter}:{nay or 'AYE'}" for voter, nay in sorted(question.answers.items()))
     line = f"term={question.term} candidate={question.candidate}" + "".join(answers)

@@ -19,7 +19,7 @@ class Fencing(StrEnum):
     """Never: stays the leader, and what it cannot confirm waits."""
 
 
-class Contact:
+class QuorumContact:
     """When each voter last answered a leader in its term, and until when that makes a quorum."""
 
     def __init__(
@@ -42,7 +42,7 @@ class Contact:
         self._heard: dict[Replica, float] = {peer: -inf for peer in voters if peer != me}
 
     @property
-    def patience(self) -> float:
+    def timeout(self) -> float:
         """For how many seconds an answer counts."""
         timeout = self._timing.disconnect_timeout
         return timeout / 2 if self.fencing is Fencing.STRICT else timeout
@@ -88,6 +88,6 @@ class Contact:
         if needed == 0:
             self.until = inf
         elif needed <= len(self._heard):
-            self.until = sorted(self._heard.values(), reverse=True)[needed - 1] + self.patience
+            self.until = sorted(self._heard.values(), reverse=True)[needed - 1] + self.timeout
         else:
             self.until = -inf

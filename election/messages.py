@@ -24,7 +24,7 @@ class Position(NamedTuple):
     index: Index  # type: ignore[assignment]  # hides tuple.index, which no position needs
 
 
-class Nay(StrEnum):
+class RejectReason(StrEnum):
     """Why a vote was refused. Kept for `_voting`, shown to people."""
 
     STALE_TERM = "stale_term"
@@ -49,7 +49,7 @@ class Ballot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskVote:
+class RequestVote:
     """A candidate asks. `pre` asks without raising the term (Raft thesis §9.6).
 
     `transfer`: the leader itself told the candidate to campaign, so stickiness does not apply.
@@ -64,19 +64,19 @@ class AskVote:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vote:
+class RequestVoteResponse:
     """The answer. `term` is the voter's own term, `asked` the term the question named."""
 
     term: Term
-    asked: Term
+    asked_term: Term
     voter: Replica
     pre: bool
     granted: bool
-    nay: Nay | None
+    reason: RejectReason | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CampaignNow:
+class TimeoutNow:
     """The leader hands over: campaign at once, without asking whether the leader is gone."""
 
     term: Term
@@ -91,4 +91,4 @@ class Resigned:
     leader: Replica
 
 
-ElectionMessage = AskVote | Vote | CampaignNow | Resigned
+ElectionMessage = RequestVote | RequestVoteResponse | TimeoutNow | Resigned

@@ -6,22 +6,22 @@ from typing import assert_never
 from election.campaign import Campaign
 from election.fencing import Fencing
 from election.messages import (
-    AskVote,
     Ballot,
-    CampaignNow,
     ElectionMessage,
-    Nay,
     Position,
+    RejectReason,
     Replica,
+    RequestVote,
+    RequestVoteResponse,
     Resigned,
     Term,
-    Vote,
+    TimeoutNow,
 )
 from election.quorum import majority
-from election.ready import Alarm, ElectionReady, Timer
+from election.ready import ElectionReady, ElectionTimer, Timer
 from election.roles import GONE_EARLIEST_S, GONE_LATEST_S, Mode, Role, Timing
 
-__all__ = ["Alarm", "ElectionReady", "Fencing", "Mode", "Raft", "Role", "Timer", "Timing"]
+__all__ = ["ElectionReady", "ElectionTimer", "Fencing", "Mode", "Raft", "Role", "Timer", "Timing"]
 
 
 class Raft(Campaign):
@@ -86,12 +86,12 @@ class Raft(Campaign):
     def timer(self, kind: str) -> None:
         """A timer asked for in a ready has come."""
         match kind:
-            case Alarm.ELECTION:
+            case ElectionTimer.ELECTION:
                 self._election_timeout()
-            case Alarm.CHECK_QUORUM:
+            case ElectionTimer.CHECK_QUORUM:
                 if self.role is Role.LEADER:  # `clock` has just looked.
                     self._arm_check()
-            case Alarm.TRANSFER:
+            case ElectionTimer.TRANSFER:
                 if self.transferring is not None:
                     self.out.note("transfer_failed", term=self.term, to=self.transferring)
                     self._handed = None
@@ -101,12 +101,12 @@ class Raft(Campaign):
     def received(self, message: ElectionMessage) -> None:
         """A message from a peer that was identified by its handshake."""
         match message:
-            case AskVote():
+            case RequestVote():
                 if message.candidate != self.me:
                     self._answer(message)
-            case Vote():
+            case RequestVoteResponse():
                 self._count(message)
-            case CampaignNow():
+            case TimeoutNow():
                 self._take_over(message)
             case Resigned():
                 self._released(message)
@@ -143,7 +143,7 @@ class Raft(Campaign):
         if self.term == 0:
             self._arm_soon()
 
-    def hand_over(self, to: Replica, *, within: float | None = None) -> None:
+    def transfer_leadership(self, to: Replica, *, within: float | None = None) -> None:
         """Tell a voter, whose log is as long as ours, to campaign at once.
 
         It ends when we are deposed, with its timer (after `within`, or an election timeout), or
@@ -154,16 +154,16 @@ class Raft(Campaign):
         assert to != self.me
         self._handed = (self.term, to)
         self._lease_void = self.term
-        self.out.send(to, CampaignNow(term=self.term, leader=self.me))
+        self.out.send(to, TimeoutNow(term=self.term, leader=self.me))
         timeout = self.timing.election_timeout if within is None else within
-        self.out.arm(Alarm.TRANSFER, timeout, timeout)
+        self.out.arm(ElectionTimer.TRANSFER, timeout, timeout)
         self.out.note("hands_over", term=self.term, to=to)
 
     def keep_leading(self) -> None:
         """Nobody waits for the successor any more; it may take over all the same."""
         if self.transferring is not None:
             self._handed = None
-            self.out.disarm(Alarm.TRANSFER)
+            self.out.disarm(ElectionTimer.TRANSFER)
 
     def resign(self, why: str) -> None:
         """Stop leading, keep the term, and say so to all, so that nobody waits to miss us.
@@ -202,10 +202,10 @@ class Raft(Campaign):
             self._become(Role.FOLLOWER, None)
             self._arm_election()
 
-    def _answer(self, ask: AskVote) -> None:
+    def _answer(self, ask: RequestVote) -> None:
         """AYE or NAY; a NAY says why."""
         nay = self._refusal(ask)
-        self.tallies.of(term=ask.term, candidate=ask.candidate, pre=ask.pre).say(self.me, nay)
+        self.tallies.of(term=ask.term, candidate=ask.candidate, pre=ask.pre).record(self.me, nay)
         if nay is None and not ask.pre:
             assert ask.term == self.term
             if self.ballot.vote is None:
@@ -213,37 +213,37 @@ class Raft(Campaign):
                 self.out.note("votes", term=self.term, candidate=ask.candidate)
             self._become(Role.FOLLOWER, self.leader)
             self._arm_election()
-        answer = Vote(
+        answer = RequestVoteResponse(
             term=self.term,
-            asked=ask.term,
+            asked_term=ask.term,
             voter=self.me,
             pre=ask.pre,
             granted=nay is None,
-            nay=nay,
+            reason=nay,
         )
         self.out.send(ask.candidate, answer)
 
-    def _refusal(self, ask: AskVote) -> Nay | None:
+    def _refusal(self, ask: RequestVote) -> RejectReason | None:
         """Why not. The order matters: the first two leave a higher term alone."""
         # Whether the candidate, or this node, is a voter is decided by the candidate's own
         # configuration, which may be newer than ours (membership.md M4 e); who counts the answers
         # goes by pairs.
         if ask.term < self.term:
-            return Nay.STALE_TERM
+            return RejectReason.STALE_TERM
         # Loyalty is owed to the leader, who leads no more in this term when it asks itself.
         if self._is_loyal() and not ask.transfer and ask.candidate != self.leader:
-            return Nay.LEADER_ALIVE
+            return RejectReason.LEADER_ALIVE
         if ask.term > self.term and not ask.pre:
             self._adopt(ask.term)
         if not self.ballot.member:
-            return Nay.RECRUIT
+            return RejectReason.RECRUIT
         if ask.term == self.term and self.ballot.vote not in (None, ask.candidate):
-            return Nay.VOTED_FOR_OTHER
+            return RejectReason.VOTED_FOR_OTHER
         if ask.position < self.position:
-            return Nay.LOG_BEHIND
+            return RejectReason.LOG_BEHIND
         return None
 
-    def _take_over(self, order: CampaignNow) -> None:
+    def _take_over(self, order: TimeoutNow) -> None:
         """The leader hands over to us: campaign without asking whether it is gone."""
         if order.leader == self.me or not self.observe(order.term, order.leader):
             return
@@ -260,4 +260,4 @@ class Raft(Campaign):
         self.loyalty.patient_until = self.now
         self.loyalty.release(self.now)  # by its own word
         if self._may_campaign():
-            self.out.arm(Alarm.ELECTION, GONE_EARLIEST_S, GONE_LATEST_S)
+            self.out.arm(ElectionTimer.ELECTION, GONE_EARLIEST_S, GONE_LATEST_S)

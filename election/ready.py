@@ -6,7 +6,7 @@ from enum import StrEnum
 from election.messages import Ballot, ElectionMessage, Replica, Term
 
 
-class Alarm(StrEnum):
+class ElectionTimer(StrEnum):
     """What a timer of the election is for. At most one of a kind is armed."""
 
     ELECTION = "election"
@@ -55,7 +55,7 @@ NOTHING = ElectionReady()
 """The shared answer for all the batches in which no election happened."""
 
 
-class Outbox:
+class ElectionOutbox:
     """Gathers what is to be done, and knows which ballot is durable."""
 
     def __init__(self, durable: Ballot) -> None:
@@ -72,12 +72,12 @@ class Outbox:
         self._letters.append((to, message))
         self._stirred = True
 
-    def arm(self, kind: Alarm, earliest: float, latest: float) -> None:
+    def arm(self, kind: ElectionTimer, earliest: float, latest: float) -> None:
         """Ask for a timer; a later request for the same kind replaces an earlier one."""
         self._timers[kind] = Timer(kind=kind, earliest=earliest, latest=latest)
         self._stirred = True
 
-    def disarm(self, kind: Alarm) -> None:
+    def disarm(self, kind: ElectionTimer) -> None:
         """Take a timer back."""
         self._timers[kind] = Timer(kind=kind, earliest=None)
         self._stirred = True
@@ -87,7 +87,7 @@ class Outbox:
         self._notes.append((name, fields))
         self._stirred = True
 
-    def stir(self) -> None:
+    def mark_dirty(self) -> None:
         """Something else changed (the ballot, the role): the next drain must look."""
         self._stirred = True
 

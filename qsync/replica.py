@@ -20,7 +20,7 @@ from qsync.core.ready import (
 from qsync.core.reconfigure import reconfigure
 from qsync.core.settings import misfits, overlaid
 from qsync.core.waiters import NOTHING, Waiter, behind_what
-from qsync.core.writable import Why
+from qsync.core.writable import ReadOnlyReason
 from qsync.data import body, members
 from qsync.data.fold import Fold
 from qsync.data.overlay import Backing
@@ -186,7 +186,7 @@ class Replica:
             "leader_id": machine.raft.leader,
         }
         text = "; ".join(reason.text for reason in reasons)
-        if all(reason.why is Why.ELECTION for reason in reasons):
+        if all(reason.why is ReadOnlyReason.ELECTION for reason in reasons):
             raise errors.NotLeader(text, details=details)
         raise errors.ReadOnly(text, hint=reasons[0].lifts, details=details)
 

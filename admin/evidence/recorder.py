@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing_extensions import override
 
 from admin.evidence.tables import Row
-from election.messages import Ballot, Index, Replica, Vote
+from election.messages import Ballot, Index, Replica, RequestVoteResponse
 from qsync.core.inputs import Consistency
 from qsync.core.ledger import Ledger
-from qsync.core.messages import Appended, Message
+from qsync.core.messages import AppendResponse, Message
 from qsync.core.ready import Settled, Write
 from qsync.node import feed
 from qsync.node.events import configuration, number_of
@@ -96,9 +96,9 @@ class Recorder(Invariants):
 
     def said(self, me: Replica, core: Core, peer: Replica, message: Message) -> None:
         """Votes and acks."""
-        if isinstance(message, Vote) and message.granted and not message.pre:
-            self._note(me, "vote", term=int(message.asked), peer=int(peer))
-        elif isinstance(message, Appended) and message.ok:
+        if isinstance(message, RequestVoteResponse) and message.granted and not message.pre:
+            self._note(me, "vote", term=int(message.asked_term), peer=int(peer))
+        elif isinstance(message, AppendResponse) and message.ok:
             log = core.machine.ledger.log
             crc = int(log.crc_at(message.index)) if message.index <= log.last else None
             known = {"term": int(message.term), "index": int(message.index), "crc": crc}

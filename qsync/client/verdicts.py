@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from qsync.client.asks import Ask, Kind
 from qsync.client.numbering import Token
-from qsync.core.conclusions import Conclusion, Heard, conclude
+from qsync.core.conclusions import AttemptResult, Conclusion, conclude
 from qsync.errors import (
     CUT,
     RECORDED,
@@ -28,14 +28,14 @@ from qsync.wire.verbs import Write
 def judge(ask: Ask, error: QsyncError, *, direct: bool) -> QsyncError | None:
     """The error to end the ask with, or None to try again."""
     heard = _heard(error)
-    if ask.kind is Kind.WRITE and heard is Heard.OPEN:
+    if ask.kind is Kind.WRITE and heard is AttemptResult.OPEN:
         ask.doubted = True
     if ask.kind in (Kind.ONCE, Kind.STATUS) or direct:
         return error
     if ask.kind is Kind.WRITE:
         again = conclude(heard, doubted=ask.doubted) is Conclusion.AGAIN
     else:
-        again = heard is Heard.NOT_NOW
+        again = heard is AttemptResult.NOT_NOW
         again = again or (ask.kind is Kind.OPEN and error.outcome is Outcome.UNKNOWN)
     return None if again else error
 
@@ -54,22 +54,22 @@ def told(ask: Ask, error: QsyncError) -> QsyncError:
     return unknown(ask, why)
 
 
-def _heard(error: QsyncError) -> Heard:
+def _heard(error: QsyncError) -> AttemptResult:
     if error.details.get(RECORDED):
-        return Heard.RECORDED
+        return AttemptResult.RECORDED
     match error:
         case SyncQueueFull():
-            return Heard.REFUSED  # by the word of the request: it would not wait for room
+            return AttemptResult.REFUSED  # by the word of the request: it would not wait for room
         case NotLeader() | ReadOnly() | Unavailable() | Overloaded() | Rebuilding():
-            return Heard.NOT_NOW
+            return AttemptResult.NOT_NOW
         case OutcomeUnknown():
-            return Heard.CUT if error.details.get(CUT) else Heard.OPEN
+            return AttemptResult.CUT if error.details.get(CUT) else AttemptResult.OPEN
         case SessionExpired():
-            return Heard.FORGOTTEN
+            return AttemptResult.FORGOTTEN
         case RolledBack() | QuorumTimeout():
-            return Heard.ROLLED_BACK
+            return AttemptResult.ROLLED_BACK
         case _:
-            return Heard.REFUSED
+            return AttemptResult.REFUSED
 
 
 def stays(error: QsyncError) -> bool:
@@ -97,7 +97,7 @@ def overdue(ask: Ask, met: Mapping[str, str], *, inflight: bool, reached: bool) 
     if ask.kind in (Kind.WRITE, Kind.ONCE) and (inflight or ask.doubted):
         last = "" if ask.refusal is None else f"; the last attempt met {ask.refusal.code}"
         return unknown(ask, f"no definite answer within {seconds:g} s{last}")
-    if ask.refusal is not None and _heard(ask.refusal) is Heard.CUT:
+    if ask.refusal is not None and _heard(ask.refusal) is AttemptResult.CUT:
         return RolledBack(ask.refusal.message)  # it was the only attempt
     return ask.refusal or unavailable(met, seconds=seconds, reached=reached)
 

@@ -25,7 +25,7 @@ def fired(machine: "Machine", kind: str) -> None:
         case _ if kind in operate.TIMERS:
             operate.timer(machine, kind)
         case _:
-            machine.raft.grew(machine.ledger.log.position)
+            machine.raft.set_last_position(machine.ledger.log.position)
             machine.raft.timer(kind)
 
 

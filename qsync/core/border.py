@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Final, assert_never
 from election.messages import (
     TERM_JUMP_MAX,
     TERM_MAX,
-    AskVote,
-    CampaignNow,
     Replica,
+    RequestVote,
+    RequestVoteResponse,
     Resigned,
     Term,
-    Vote,
+    TimeoutNow,
 )
 from qsync.core.messages import (
     Append,
-    Appended,
-    AskHandOver,
-    AskIndex,
-    Heard,
+    AppendResponse,
     Heartbeat,
+    HeartbeatResponse,
     Message,
     ReadIndex,
+    ReadIndexResponse,
+    TransferLeadership,
 )
 from qsync.errors import Damaged, ProtocolError
 from qsync.record import CONFIG, Entry, Kind, RecordDamage, read_ref
@@ -59,17 +59,19 @@ def sender(message: Message) -> Replica | None:
         case (
             Append(leader=who)
             | Heartbeat(leader=who)
-            | CampaignNow(leader=who)
+            | TimeoutNow(leader=who)
             | Resigned(leader=who)
         ):
             return who
-        case Appended(follower=who) | Heard(follower=who) | AskIndex(follower=who):
+        case (
+            AppendResponse(follower=who) | HeartbeatResponse(follower=who) | ReadIndex(follower=who)
+        ):
             return who
-        case AskVote(candidate=who) | AskHandOver(candidate=who):
+        case RequestVote(candidate=who) | TransferLeadership(candidate=who):
             return who
-        case Vote(voter=who):
+        case RequestVoteResponse(voter=who):
             return who
-        case ReadIndex():
+        case ReadIndexResponse():
             return None
         case _:
             assert_never(message)

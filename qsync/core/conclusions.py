@@ -9,7 +9,7 @@ number came from somebody else as a token, the request is in doubt.
 from enum import Enum
 
 
-class Heard(Enum):
+class AttemptResult(Enum):
     """What an answer says of the attempt that it answers."""
 
     NOT_NOW = "not now"
@@ -39,21 +39,21 @@ class Conclusion(Enum):
     """Nobody can say."""
 
 
-def conclude(heard: Heard, *, doubted: bool) -> Conclusion:
+def conclude(heard: AttemptResult, *, doubted: bool) -> Conclusion:
     """What became of the request? `doubted`: another attempt may have been done, or may yet be."""
     match heard:
-        case Heard.NOT_NOW | Heard.OPEN | Heard.CUT:
+        case AttemptResult.NOT_NOW | AttemptResult.OPEN | AttemptResult.CUT:
             # That an entry was cut is the fate of the entry: with this number there may be another
             # one in the log, or there may come to be.
             return Conclusion.AGAIN
-        case Heard.ROLLED_BACK:
+        case AttemptResult.ROLLED_BACK:
             # On a quorum, so every later leader knows the number as rolled back.
             return Conclusion.DEFINITE
-        case Heard.FORGOTTEN:
+        case AttemptResult.FORGOTTEN:
             return Conclusion.UNKNOWN
-        case Heard.REFUSED:
+        case AttemptResult.REFUSED:
             # Whichever node says so: the other attempt may reach it, or another leader, later.
             return Conclusion.UNKNOWN if doubted else Conclusion.DEFINITE
-        case Heard.RECORDED:
+        case AttemptResult.RECORDED:
             # The number is taken: any other attempt finds this refusal instead of taking effect.
             return Conclusion.DEFINITE

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from election.messages import Index, Term
 from qsync.core.config import CoreConfig
 from qsync.core.ledger import Ledger
-from qsync.core.messages import Append, Appended, Heartbeat
+from qsync.core.messages import Append, AppendResponse, Heartbeat
 from qsync.record import Entry
 
 
@@ -42,7 +42,7 @@ class Follower:
         # Nothing is known of this term's log. What was shown stays so, until it is cut.
         ledger.leaders = ledger.visible
 
-    def append(self, message: Append) -> Appended | None:
+    def append(self, message: Append) -> AppendResponse | None:
         """Take a batch. Returns a refusal, if it is one; an ack comes later, from `ack`."""
         log = self.ledger.log
         if message.epoch != self._epoch:
@@ -96,8 +96,8 @@ class Follower:
             index=index, ours=(log.term_at(index), log.crc_at(index)), theirs=(term, crc)
         )
 
-    def _refuse(self, hint: Index) -> Appended:
-        return Appended(
+    def _refuse(self, hint: Index) -> AppendResponse:
+        return AppendResponse(
             term=self.term,
             follower=self.config.me,
             epoch=self._epoch,
@@ -118,7 +118,7 @@ class Follower:
         if self.ledger.confirmed < confirmed <= self.matched:
             self.ledger.confirm(confirmed)
 
-    def ack(self) -> Appended | None:
+    def ack(self) -> AppendResponse | None:
         """What is durable and equal to the leader's log, when that is news or was asked for."""
         index = min(self.ledger.written, self.matched)
         waiting = index < self.matched
@@ -127,7 +127,7 @@ class Follower:
         if self._ack_due and not waiting:
             self._ack_due = False
         self._acked = index
-        return Appended(
+        return AppendResponse(
             term=self.term,
             follower=self.config.me,
             epoch=self._epoch,

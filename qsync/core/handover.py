@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 
 from election.messages import Replica
 from qsync.core.leader import Leader
-from qsync.core.messages import Standing
+from qsync.core.messages import MemberState
 from qsync.core.ready import Ticket, TimerKind
-from qsync.core.stopping import GivingUp, HandOver
+from qsync.core.stopping import GivingUp, LeadershipTransfer
 
 if TYPE_CHECKING:
     from qsync.core.machine import Machine
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 def begin(
     machine: "Machine", leader: Leader, to: Replica, *, patience: float | None = None
-) -> HandOver:
+) -> LeadershipTransfer:
     """Stop writing and bring `to` to our last entry."""
     assert leader.stopping is None
     patience = machine.config.election_timeout if patience is None else patience
-    leader.stopping = going = HandOver(to=to, patience=patience)
+    leader.stopping = going = LeadershipTransfer(to=to, patience=patience)
     machine.out.note("handing_over", to=to)
     machine.out.arm(TimerKind.HAND_OVER, going.patience)
     return going
@@ -47,7 +47,7 @@ def asked(machine: "Machine", leader: Leader, candidate: Replica) -> None:
         begin(machine, leader, candidate)
 
 
-def advance(machine: "Machine", leader: Leader, going: HandOver) -> None:
+def advance(machine: "Machine", leader: Leader, going: LeadershipTransfer) -> None:
     """Called for every batch: tell the successor as soon as it has our whole log."""
     if going.told:
         if machine.raft.transferring is None:
@@ -61,10 +61,10 @@ def advance(machine: "Machine", leader: Leader, going: HandOver) -> None:
     if progress.match == machine.ledger.log.last and (leader.established or going.leaving):
         going.told = True
         machine.out.disarm(TimerKind.HAND_OVER)
-        machine.raft.hand_over(going.to, within=going.patience)
+        machine.raft.transfer_leadership(going.to, within=going.patience)
 
 
-def timer(machine: "Machine", leader: Leader, going: HandOver) -> None:
+def timer(machine: "Machine", leader: Leader, going: LeadershipTransfer) -> None:
     """The successor did not come up to our last entry in time."""
     if not going.told:
         _failed(machine, leader, going, "did not take over in time")
@@ -76,11 +76,11 @@ def out_of_reach(machine: "Machine", peer: Replica) -> None:
     if leader is None:
         return
     going = leader.stopping
-    if isinstance(going, HandOver) and going.to == peer:
+    if isinstance(going, LeadershipTransfer) and going.to == peer:
         _failed(machine, leader, going, "is not connected any more")
 
 
-def _failed(machine: "Machine", leader: Leader, going: HandOver, why: str) -> None:
+def _failed(machine: "Machine", leader: Leader, going: LeadershipTransfer, why: str) -> None:
     machine.out.note("hand_over_failed", to=going.to)
     machine.out.disarm(TimerKind.HAND_OVER)
     machine.raft.keep_leading()
@@ -147,7 +147,7 @@ def successor(
     able = [
         each
         for each in leader.followers.values()
-        if leader.standings.get(each.peer) is Standing.CANDIDATE
+        if leader.standings.get(each.peer) is MemberState.CANDIDATE
         and each.peer not in but
         and unfit(machine, leader, each.peer) is None
     ]
@@ -165,9 +165,9 @@ def unfit(machine: "Machine", leader: Leader, peer: Replica) -> str | None:
     standing = leader.standings.get(peer)
     if silent > machine.config.disconnect_timeout:
         return f"node {peer} has not been heard lately"
-    if standing is Standing.VOTER:
+    if standing is MemberState.VOTER:
         return f"the election mode of node {peer} is voter: it never leads"
-    if standing is Standing.UNWELL:
+    if standing is MemberState.UNWELL:
         return f"node {peer} cannot write its log"
     if progress not in leader.counted():
         return f"node {peer} does not count in a quorum yet: it has not caught up"

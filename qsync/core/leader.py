@@ -6,10 +6,10 @@ from election.messages import Index, Replica, Term
 from qsync.core.config import CoreConfig
 from qsync.core.configuration import Configuration
 from qsync.core.ledger import Ledger
-from qsync.core.messages import Append, Appended, Heard, Standing
+from qsync.core.messages import Append, AppendResponse, HeartbeatResponse, MemberState
 from qsync.core.progress import Progress, counted, is_current, quorumth
 from qsync.core.ready import LogAppended
-from qsync.core.rounds import Rounds, Send
+from qsync.core.rounds import HeartbeatRounds, Send
 from qsync.core.stopping import Stopping
 from qsync.record import CONFIG, WAIT_ACK, WAIT_SYNC, Entry, Kind, Ref, ref_body
 
@@ -32,9 +32,9 @@ class Leader:
         self.ledger = ledger
         self.term = term
         self.followers = {each.peer: each for each in followers}
-        self.rounds = Rounds(config, ledger, self.followers, term=term)
+        self.rounds = HeartbeatRounds(config, ledger, self.followers, term=term)
         self.stopping: Stopping | None = None
-        self.standings: dict[Replica, Standing] = {}
+        self.standings: dict[Replica, MemberState] = {}
         """Who may be handed the leadership, by their own words in this term."""
         self.confirm_due = False
         self.promoted_at = self._promote(wall).index
@@ -117,7 +117,7 @@ class Leader:
 
     # -- acks
 
-    def appended(self, answer: Appended) -> bool:
+    def appended(self, answer: AppendResponse) -> bool:
         """An ack, or a refusal. True if it was of this term and connection."""
         progress = self.followers[answer.follower]
         if not is_current(answer.term, self.term, answer.epoch, progress):
@@ -140,7 +140,7 @@ class Leader:
         # Raft §5.4.2: acks for an entry of an older term decide nothing by themselves.
         if ledger.log.term_at(q) != self.term:
             return
-        index = limbo.lowered(q)
+        index = limbo.clip(q)
         if index > limbo.confirmed:
             before = limbo.last_sync_confirmed[0]
             ledger.confirm(index)
@@ -198,7 +198,7 @@ class Leader:
                 prev_term=log.term_at(prev),
                 prev_crc=log.crc_at(prev),
                 last=upto,
-                confirmed=self.ledger.limbo.carried(upto),
+                confirmed=self.ledger.limbo.clip_carried(upto),
             ),
         )
 
@@ -212,7 +212,7 @@ class Leader:
         """Ask everybody whether they still follow."""
         self.rounds.begin(send, promoted_at=self.promoted_at)
 
-    def heard(self, answer: Heard) -> bool:
+    def heard(self, answer: HeartbeatResponse) -> bool:
         """A follower follows. True if it was of this term."""
         progress = self.followers[answer.follower]
         if not is_current(answer.term, self.term, answer.epoch, progress):

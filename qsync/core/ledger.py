@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable
 
 from election.messages import Ballot, Index, Position, Replica
 from qsync.core.configuration import Codec, Configuration, Configurations
-from qsync.core.flight import Flight
+from qsync.core.entry_cache import EntryCache
 from qsync.core.limbo import Limbo
 from qsync.core.logindex import LogIndex
+from qsync.core.pending_writes import PendingWrites
 from qsync.core.ready import (
     LogAppended,
     LogCut,
@@ -15,7 +16,6 @@ from qsync.core.ready import (
     LogRolledBack,
     Note,
 )
-from qsync.core.recent import Recent
 from qsync.record import CONFIG, HEADER_SIZE, Entry, Header, Kind, make, read_ref
 
 Tail = Callable[[Index, Index], list[Entry]]
@@ -37,7 +37,7 @@ class Ledger:
         self.log = LogIndex()
         self.configurations = Configurations(founding, codec)
         self.limbo = Limbo(confirmed=confirmed)
-        self.recent = Recent(base=Index(0), bytes_max=recent_bytes_max)
+        self.recent = EntryCache(base=Index(0), bytes_max=recent_bytes_max)
         self.durable_confirmed = confirmed
         self.leaders = Index(0)
         """Up to here this log is known to be the present leader's, or was shown before."""
@@ -46,7 +46,7 @@ class Ledger:
         self.notes: list[Note] = []
         self.cuts = 0
         self._tail = tail
-        self.flight = Flight()
+        self.flight = PendingWrites()
 
     def recover(self, headers: Iterable[Header]) -> None:
         """Fill from the headers of a durable log, oldest first; what is undecided is replayed."""
@@ -57,7 +57,7 @@ class Ledger:
                 self._recall(Index(index))
         assert limbo.confirmed <= log.last
         self.flight.written = log.last
-        self.recent = Recent(base=limbo.confirmed, bytes_max=self.recent.bytes_max)
+        self.recent = EntryCache(base=limbo.confirmed, bytes_max=self.recent.bytes_max)
         if log.last > limbo.confirmed:
             for entry in self._tail(Index(limbo.confirmed + 1), log.last):
                 self.recent.push(entry)
@@ -95,7 +95,7 @@ class Ledger:
     @property
     def shown(self) -> Position:
         """The last readable entry, as a place: it names everything that can be read here."""
-        index = self.limbo.lowered(self.visible)
+        index = self.limbo.clip(self.visible)
         return Position(self.log.term_at(index), index)
 
     def queue_full(self, *, entries_max: int, bytes_max: int) -> bool:

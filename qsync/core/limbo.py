@@ -14,7 +14,7 @@ from election.messages import Index, Replica, Term
 from qsync.record import WAIT_ACK, Entry, Kind, Lsn
 
 
-class Stretch(NamedTuple):
+class RolledBackRange(NamedTuple):
     """A rolled-back stretch: the victims are the transactions in `first .. rollback - 1`."""
 
     first: Index
@@ -43,7 +43,7 @@ class Limbo:
         self.moved_at = -inf
         """When something was last confirmed, in monotonic seconds; kept by whoever has the time."""
         self.last_sync_confirmed: tuple[Index, Replica, Lsn] = (Index(0), Replica(0), Lsn(0))
-        self._stretches: list[Stretch] = []
+        self._stretches: list[RolledBackRange] = []
         self._owners: list[Owner] = []
 
     def __repr__(self) -> str:
@@ -100,14 +100,14 @@ class Limbo:
         owner = entry.origin if entry.kind == Kind.PROMOTE else Replica(0)
         self._owners.append(Owner(entry.index, owner, entry.term))
 
-    def rolled_back_from(self, first: Index, record: Index) -> Stretch | None:
+    def rolled_back_from(self, first: Index, record: Index) -> RolledBackRange | None:
         """ROLLBACK at `record`: everything pending from `first` on. None if nothing was."""
         earliest: Index | None = None
         while self.queue and self.queue[-1].index >= first:
             earliest = self.queue.pop().index
         if earliest is None:
             return None
-        stretch = Stretch(earliest, record)
+        stretch = RolledBackRange(earliest, record)
         self._stretches.append(stretch)
         return stretch
 
@@ -128,23 +128,23 @@ class Limbo:
         if decided is not None:
             self.last_sync_confirmed = (decided.index, decided.origin, decided.lsn)
 
-    def stretch_at(self, index: int) -> Stretch | None:
+    def stretch_at(self, index: int) -> RolledBackRange | None:
         """The stretch that `index` is inside of: from the first victim to before the ROLLBACK."""
         at = bisect_right(self._stretches, index, key=lambda stretch: stretch.first) - 1
         if at >= 0 and self._stretches[at].first <= index < self._stretches[at].rollback:
             return self._stretches[at]
         return None
 
-    def lowered(self, index: Index) -> Index:
+    def clip(self, index: Index) -> Index:
         """`index`, or the one just before the rolled-back stretch that it would stop inside of."""
         stretch = self.stretch_at(index)
         return Index(stretch.first - 1) if stretch else index
 
-    def carried(self, end: Index) -> Index:
+    def clip_carried(self, end: Index) -> Index:
         """What a batch that ends at `end` may say is confirmed (protocol.md section 3.8)."""
-        return self.lowered(min(self.confirmed, end))
+        return self.clip(min(self.confirmed, end))
 
-    def overrule(self, index: Index) -> Stretch:
+    def overrule(self, index: Index) -> RolledBackRange:
         """`index` is confirmed though a ROLLBACK beyond it covers it: that record has no say.
 
         The caller replays the entries above `index` afterwards. Returns the stretch as it was.
@@ -164,10 +164,10 @@ class Limbo:
         while self._owners and self._owners[-1].index > confirmed:
             self._owners.pop()
 
-    def stretches_above(self, index: Index) -> list[Stretch]:
+    def stretches_above(self, index: Index) -> list[RolledBackRange]:
         """The stretches whose ROLLBACK is above `index`, in log order."""
         return [stretch for stretch in self._stretches if stretch.rollback > index]
 
     def recovered_stretch(self, first: Index, record: Index) -> None:
         """A stretch read back from the log at start; decided long ago."""
-        self._stretches.append(Stretch(first, record))
+        self._stretches.append(RolledBackRange(first, record))

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import assert_never
 
-from election.messages import AskVote, Ballot, Index, Term
+from election.messages import Ballot, Index, RequestVote, Term
 from election.raft import Raft
 from election.raft import Timing as ElectionTiming
 from election.roles import Role
@@ -21,7 +21,7 @@ from qsync.core.follower import Follower
 from qsync.core.leader import Leader
 from qsync.core.ledger import Ledger, Tail
 from qsync.core.membership import is_named, may_be_asked
-from qsync.core.messages import ReadIndex
+from qsync.core.messages import ReadIndexResponse
 from qsync.core.outbox import Outbox
 from qsync.core.progress import Progress
 from qsync.core.reads import ReplicaReads
@@ -178,7 +178,7 @@ class Machine:
             return
         follower, number = asked
         place = None if refused else self.ledger.shown
-        self.out.send(follower, ReadIndex(term=self.term, ask=number, place=place))
+        self.out.send(follower, ReadIndexResponse(term=self.term, ask=number, place=place))
 
     # -- what is late
 
@@ -274,11 +274,11 @@ class Machine:
         return ready
 
     def _collect_raft(self, ready: Ready) -> None:
-        self.raft.grew(self.ledger.log.position)
+        self.raft.set_last_position(self.ledger.log.position)
         wanted = self.raft.ready()
         for peer, message in (*wanted.now, *wanted.after):
             # Who runs on another directory than the configuration names is not asked as that voter.
-            if not isinstance(message, AskVote) or may_be_asked(self, peer):
+            if not isinstance(message, RequestVote) or may_be_asked(self, peer):
                 self.out.send(peer, message)
         for timer in wanted.timers:
             ready.timers.append(

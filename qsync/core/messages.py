@@ -29,7 +29,7 @@ class Append:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Appended:
+class AppendResponse:
     """Follower to leader: what is durable here, or where our logs may still agree.
 
     `ok`: everything up to `index` is durable here and equal to the leader's log.
@@ -69,7 +69,7 @@ class Heartbeat:
     """How long the leader's log is, for people who ask the follower; whoever sends fills it in."""
 
 
-class Standing(IntEnum):
+class MemberState(IntEnum):
     """Whether leadership may be handed to a follower."""
 
     CANDIDATE = 0
@@ -83,7 +83,7 @@ class Standing(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
+class HeartbeatResponse:
     """Follower to leader: in your term I still follow you (answer to `round`).
 
     `loyal_us`: for so many microseconds from now on I vote for nobody else; 0 when nobody asked.
@@ -95,11 +95,11 @@ class Heard:
     round: int
     recruit: bool
     loyal_us: int
-    standing: Standing = Standing.CANDIDATE
+    standing: MemberState = MemberState.CANDIDATE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskIndex:
+class ReadIndex:
     """Follower to leader: which entry must I show to be linearizable?"""
 
     term: Term
@@ -108,8 +108,8 @@ class AskIndex:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadIndex:
-    """The leader's answer to AskIndex: a place. None when it could not make sure that it leads.
+class ReadIndexResponse:
+    """The leader's answer to ReadIndex: a place. None when it could not make sure that it leads.
 
     A bare index would do for a log that is the leader's. A follower's may be as long and have
     other entries there: a visible asynchronous tail of an older term (protocol.md section 7).
@@ -121,12 +121,20 @@ class ReadIndex:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskHandOver:
+class TransferLeadership:
     """To the leader: bring me to your last entry, then let me lead (a planned switchover)."""
 
     term: Term
     candidate: Replica
 
 
-LogMessage = Append | Appended | Heartbeat | Heard | AskIndex | ReadIndex | AskHandOver
+LogMessage = (
+    Append
+    | AppendResponse
+    | Heartbeat
+    | HeartbeatResponse
+    | ReadIndex
+    | ReadIndexResponse
+    | TransferLeadership
+)
 Message = ElectionMessage | LogMessage

@@ -6,7 +6,7 @@ it: `promotion`, `handover` and `giveup` tell how each of them ends. A ROLLBACK 
 
 from typing import TYPE_CHECKING, assert_never
 
-from election.messages import CampaignNow, Index, Replica, Term
+from election.messages import Index, Replica, Term, TimeoutNow
 from election.roles import Mode
 from qsync.core import giveup, handover, promotion, replacing
 from qsync.core.inputs import (
@@ -19,7 +19,7 @@ from qsync.core.inputs import (
 from qsync.core.leader import Leader
 from qsync.core.promotion import Promotion
 from qsync.core.ready import Ticket, TimerKind
-from qsync.core.stopping import GivingUp, HandOver
+from qsync.core.stopping import GivingUp, LeadershipTransfer
 
 if TYPE_CHECKING:
     from qsync.core.machine import Machine
@@ -121,7 +121,7 @@ def asked_hand_over(machine: "Machine", candidate: Replica) -> None:
         handover.asked(machine, machine.leader, candidate)
     elif machine.raft.resigned == machine.term:
         # It does not know yet that nobody leads; need not wait until it misses us, either.
-        machine.out.send(candidate, CampaignNow(term=machine.term, leader=machine.config.me))
+        machine.out.send(candidate, TimeoutNow(term=machine.term, leader=machine.config.me))
 
 
 def advance(machine: "Machine") -> None:
@@ -130,7 +130,7 @@ def advance(machine: "Machine") -> None:
         _settle_rollbacks(machine)
     leader = machine.leader
     if leader is not None and leader.stopping is not None:
-        if isinstance(leader.stopping, HandOver):
+        if isinstance(leader.stopping, LeadershipTransfer):
             handover.advance(machine, leader, leader.stopping)
         else:
             giveup.advance(machine, leader, leader.stopping)
@@ -145,7 +145,7 @@ def timer(machine: "Machine", kind: str) -> None:
     match kind:
         case TimerKind.PROMOTION:
             promotion.timer(machine)
-        case TimerKind.HAND_OVER if leader is not None and isinstance(going, HandOver):
+        case TimerKind.HAND_OVER if leader is not None and isinstance(going, LeadershipTransfer):
             handover.timer(machine, leader, going)
         case TimerKind.DEMOTION if leader is not None and isinstance(going, GivingUp):
             giveup.timer(machine, leader, going)

@@ -3,20 +3,20 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
-from election.messages import AskVote, CampaignNow, Resigned, Vote
+from election.messages import RequestVote, RequestVoteResponse, Resigned, TimeoutNow
 from election.roles import Mode
 from qsync.core import membership, operate, reading
 from qsync.core.inputs import Connected, Disconnected, Received
 from qsync.core.messages import (
     Append,
-    Appended,
-    AskHandOver,
-    AskIndex,
-    Heard,
+    AppendResponse,
     Heartbeat,
+    HeartbeatResponse,
     LogMessage,
+    MemberState,
     ReadIndex,
-    Standing,
+    ReadIndexResponse,
+    TransferLeadership,
 )
 from qsync.core.progress import Membership
 
@@ -29,15 +29,17 @@ def received(machine: "Machine", event: Received) -> None:
     message, peer = event.message, event.peer
     if peer not in machine.peers:
         return
-    if isinstance(message, Vote) and not membership.names(machine, peer, event.instance):
+    if isinstance(message, RequestVoteResponse) and not membership.names(
+        machine, peer, event.instance
+    ):
         return  # Counted by pair: a vote of another directory is nobody's (membership.md M1 d).
-    if isinstance(message, AskVote | Vote | CampaignNow | Resigned):
+    if isinstance(message, RequestVote | RequestVoteResponse | TimeoutNow | Resigned):
         # The same batch may have moved the end of our log.
-        machine.raft.grew(machine.ledger.log.position)
+        machine.raft.set_last_position(machine.ledger.log.position)
         machine.raft.received(message)
     elif isinstance(message, Append | Heartbeat):
         _from_leader(machine, message)
-    elif not isinstance(message, Appended | Heard) or (
+    elif not isinstance(message, AppendResponse | HeartbeatResponse) or (
         machine.peers[peer].instance == event.instance
     ):
         _from_follower(machine, message)
@@ -79,8 +81,8 @@ def _heartbeat(machine: "Machine", message: Heartbeat) -> None:
 
 def _heard(
     machine: "Machine", message: Append | Heartbeat, *, round_: int, loyal_s: float = 0.0
-) -> Heard:
-    return Heard(
+) -> HeartbeatResponse:
+    return HeartbeatResponse(
         term=machine.term,
         follower=machine.config.me,
         epoch=message.epoch,
@@ -91,22 +93,22 @@ def _heard(
     )
 
 
-def _standing(machine: "Machine") -> Standing:
+def _standing(machine: "Machine") -> MemberState:
     """Whether leadership may be handed to us."""
     if machine.disk.error is not None:
-        return Standing.UNWELL
+        return MemberState.UNWELL
     match machine.config.mode:
         case Mode.CANDIDATE:
-            return Standing.CANDIDATE
+            return MemberState.CANDIDATE
         case Mode.VOTER:
-            return Standing.VOTER
+            return MemberState.VOTER
         case Mode.OFF | Mode.MANUAL:
-            return Standing.WHEN_TOLD
+            return MemberState.WHEN_TOLD
         case _:
             assert_never(machine.config.mode)
 
 
-def marked(machine: "Machine", answer: Appended) -> Appended:
+def marked(machine: "Machine", answer: AppendResponse) -> AppendResponse:
     """With the truth about our membership: what a recruit acks does not count."""
     if machine.raft.ballot.member:
         return answer
@@ -115,13 +117,13 @@ def marked(machine: "Machine", answer: Appended) -> Appended:
 
 def _from_follower(machine: "Machine", message: LogMessage) -> None:
     match message:
-        case Appended() | Heard():
+        case AppendResponse() | HeartbeatResponse():
             _answered(machine, message)
-        case AskIndex():
-            reading.asked_index(machine, message)
         case ReadIndex():
+            reading.asked_index(machine, message)
+        case ReadIndexResponse():
             machine.out.answers(machine.reads.told(message))
-        case AskHandOver():
+        case TransferLeadership():
             operate.asked_hand_over(machine, message.candidate)
         case Append() | Heartbeat():
             raise AssertionError(message)
@@ -129,7 +131,7 @@ def _from_follower(machine: "Machine", message: LogMessage) -> None:
             assert_never(message)
 
 
-def _answered(machine: "Machine", message: Appended | Heard) -> None:
+def _answered(machine: "Machine", message: AppendResponse | HeartbeatResponse) -> None:
     if message.term > machine.term:
         machine.raft.observe(message.term, None)
         return
@@ -137,7 +139,7 @@ def _answered(machine: "Machine", message: Appended | Heard) -> None:
     if leader is None:
         return
     if (
-        leader.appended(message) if isinstance(message, Appended) else leader.heard(message)
+        leader.appended(message) if isinstance(message, AppendResponse) else leader.heard(message)
     ) and machine.peers[message.follower].counts:
         machine.raft.heard(message.follower)
 

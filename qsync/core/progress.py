@@ -5,7 +5,7 @@ from enum import Enum
 
 from election.messages import Index, Replica, Term
 from qsync.core.logindex import LogIndex
-from qsync.core.messages import Appended
+from qsync.core.messages import AppendResponse
 from qsync.record import Instance
 
 
@@ -94,7 +94,7 @@ class Progress:
             self.moved_at = now
         self.sent = max(self.sent, self.match)
 
-    def refused(self, answer: Appended, log: LogIndex) -> None:
+    def refused(self, answer: AppendResponse, log: LogIndex) -> None:
         """The follower lacks the entry before our batch: step back to where we may agree."""
         hint = min(answer.index, log.last)
         if log.term_at(hint) != answer.index_term:

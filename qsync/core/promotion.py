@@ -22,9 +22,9 @@ from election.messages import Replica, Term
 from election.raft import Raft
 from election.roles import Mode
 from qsync.core.leader import Leader
-from qsync.core.messages import AskHandOver
+from qsync.core.messages import TransferLeadership
 from qsync.core.ready import Ticket, TimerKind
-from qsync.core.stopping import GivingUp, HandOver
+from qsync.core.stopping import GivingUp, LeadershipTransfer
 
 if TYPE_CHECKING:
     from qsync.core.machine import Machine
@@ -69,7 +69,9 @@ def promote(machine: "Machine", ticket: Ticket) -> None:
         return
     if raft.leader is not None and raft.leader != machine.config.me:
         operations.promotion.phase = Phase.ASKING
-        machine.out.send(raft.leader, AskHandOver(term=machine.term, candidate=machine.config.me))
+        machine.out.send(
+            raft.leader, TransferLeadership(term=machine.term, candidate=machine.config.me)
+        )
         machine.out.arm(TimerKind.PROMOTION, machine.config.election_timeout)
     else:
         _campaign(machine, operations.promotion)
@@ -130,7 +132,7 @@ def out_of_reach(machine: "Machine", peer: Replica) -> None:
 def deposed(machine: "Machine", leader: Leader) -> None:
     """Our leadership ended, and with it every promotion."""
     going = leader.stopping
-    if isinstance(going, HandOver):
+    if isinstance(going, LeadershipTransfer):
         why = f"this node has handed the leadership over to node {going.to}"
     else:
         why = "this node won and stopped leading before its PROMOTE was confirmed"
@@ -145,7 +147,7 @@ def _enter(machine: "Machine", promotion: Promotion, phase: Phase) -> None:
 
 def _campaign(machine: "Machine", promotion: Promotion) -> None:
     _enter(machine, promotion, Phase.CAMPAIGNING)
-    machine.raft.grew(machine.ledger.log.position)
+    machine.raft.set_last_position(machine.ledger.log.position)
     refused = machine.raft.promote()
     if refused is not None:
         _over(machine, refused)
@@ -175,6 +177,6 @@ def _lost(raft: Raft) -> str:
         if nay is not None:
             said.append(f"node {voter}: {nay}")
     return (
-        f"{tally.ayes()} of {len(raft.voters)} voters said AYE in term {tally.term}, "
+        f"{tally.granted()} of {len(raft.voters)} voters said AYE in term {tally.term}, "
         f"{raft.quorum} are needed ({', '.join(said)})"
     )

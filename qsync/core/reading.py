@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from election.messages import Position
 from qsync.core.inputs import Consistency, ReadAsked
 from qsync.core.leader import Leader
-from qsync.core.messages import AskIndex, ReadIndex
+from qsync.core.messages import ReadIndex, ReadIndexResponse
 from qsync.core.ready import Ticket
 
 if TYPE_CHECKING:
@@ -38,14 +38,14 @@ def _forward(machine: "Machine", ticket: Ticket) -> None:
         machine.answer(ticket, f"nobody leads in term {machine.term}")
         return
     number = machine.reads.ask_leader(ticket)
-    machine.out.send(to, AskIndex(term=machine.term, follower=machine.config.me, ask=number))
+    machine.out.send(to, ReadIndex(term=machine.term, follower=machine.config.me, ask=number))
 
 
-def asked_index(machine: "Machine", message: AskIndex) -> None:
+def asked_index(machine: "Machine", message: ReadIndex) -> None:
     """A follower asks which entry it must show: our own reads' rule, answered to it."""
     leader = machine.leader
     if leader is None or message.term != machine.term:
-        no = ReadIndex(term=machine.term, ask=message.ask, place=None)
+        no = ReadIndexResponse(term=machine.term, ask=message.ask, place=None)
         machine.out.send(message.follower, no)
         return
     leader.rounds.reads.ask(machine.operations.remember_ask(message.follower, message.ask))

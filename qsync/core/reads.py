@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from election.messages import Position, Term
 from qsync.core.ledger import Ledger
-from qsync.core.messages import ReadIndex
+from qsync.core.messages import ReadIndexResponse
 from qsync.core.ready import ReadSettled, Ticket
 
 
@@ -96,7 +96,7 @@ class ReplicaReads:
         self._asked[self._asks] = ticket
         return self._asks
 
-    def told(self, answer: ReadIndex) -> list[ReadSettled]:
+    def told(self, answer: ReadIndexResponse) -> list[ReadSettled]:
         """The leader answered: wait for that entry, or give up."""
         ticket = self._asked.pop(answer.ask, None)
         if ticket is None:

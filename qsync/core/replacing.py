@@ -169,7 +169,7 @@ def keep_quorum(machine: "Machine") -> None:
         return
     former = ledger.configurations.before(changes[-1][0])
     assert former is not None
-    since = ledger.now - raft.contact.patience
+    since = ledger.now - raft.contact.timeout
     heard = [
         each
         for each in machine.peers.values()

@@ -16,7 +16,7 @@ WANTED_PROMISES = 5
 Send = Callable[[Replica, Message], None]
 
 
-class Rounds:
+class HeartbeatRounds:
     """Rounds are numbered and never reused, so an answer says when at the latest it was given."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Rounds:
                     epoch=progress.epoch,
                     round=round_,
                     matched=progress.match,
-                    confirmed=ledger.limbo.carried(progress.match),
+                    confirmed=ledger.limbo.clip_carried(progress.match),
                     promise=ledger.now < self._wanted_until,
                     admit=progress.membership is Membership.RECRUIT and caught_up,
                 ),

@@ -7,7 +7,7 @@ from qsync.core.ready import Ticket
 
 
 @dataclass(slots=True, kw_only=True)
-class HandOver:
+class LeadershipTransfer:
     """It brings `to` up to its own last entry and then tells it to campaign (`told`).
 
     `tickets`: who asked for it by `demote`; nobody, if the successor itself did. `leaving`: why
@@ -32,4 +32,4 @@ class GivingUp:
     """The DEMOTE is in the log: no way back."""
 
 
-Stopping = HandOver | GivingUp
+Stopping = LeadershipTransfer | GivingUp

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, assert_never
 
-from qsync.core.stopping import GivingUp, HandOver, Stopping
+from qsync.core.stopping import GivingUp, LeadershipTransfer, Stopping
 
 if TYPE_CHECKING:
     from qsync.core.disk import Disk
     from qsync.core.machine import Machine
 
 
-class Why(StrEnum):
+class ReadOnlyReason(StrEnum):
     """Tarantool's `ro_reason` where it has one; the others are ours."""
 
     CONFIG = "config"
@@ -32,7 +32,7 @@ class Why(StrEnum):
 class Reason:
     """One reason: its name, the numbers behind it, and what lifts it."""
 
-    why: Why
+    why: ReadOnlyReason
     text: str
     lifts: str
 
@@ -41,7 +41,7 @@ def election(*, leader: int | None, term: int) -> Reason:
     """Another node leads, or nobody."""
     who = f"node {leader} leads" if leader else "nobody leads"
     return Reason(
-        why=Why.ELECTION,
+        why=ReadOnlyReason.ELECTION,
         text=f"{who} in term {term}",
         lifts="write to the leader" if leader else "wait for an election, or promote a node",
     )
@@ -50,7 +50,7 @@ def election(*, leader: int | None, term: int) -> Reason:
 def synchro(*, promoted_at: int, confirmed: int) -> Reason:
     """The own PROMOTE is not on a quorum yet."""
     return Reason(
-        why=Why.SYNCHRO,
+        why=ReadOnlyReason.SYNCHRO,
         text=f"the PROMOTE at {promoted_at} is not confirmed (confirmed index {confirmed})",
         lifts="a quorum of voters acks it",
     )
@@ -59,7 +59,7 @@ def synchro(*, promoted_at: int, confirmed: int) -> Reason:
 def fenced(*, term: int) -> Reason:
     """The leader does not hear a quorum."""
     return Reason(
-        why=Why.FENCED,
+        why=ReadOnlyReason.FENCED,
         text=f"this node led term {term} and no longer hears a quorum",
         lifts="a quorum of voters is heard again and elects a leader",
     )
@@ -69,7 +69,7 @@ def transfer(*, to: int, leaving: bool) -> Reason:
     """A planned switchover is under way."""
     then = "another is tried, or elected" if leaving else "this node leads on"
     return Reason(
-        why=Why.TRANSFER,
+        why=ReadOnlyReason.TRANSFER,
         text=f"leadership is being handed to node {to}",
         lifts=f"it takes over; if it does not in time, {then}",
     )
@@ -78,7 +78,7 @@ def transfer(*, to: int, leaving: bool) -> Reason:
 def disk(*, error: str) -> Reason:
     """The log cannot be written."""
     return Reason(
-        why=Why.DISK,
+        why=ReadOnlyReason.DISK,
         text=f"the log cannot be written: {error}",
         lifts="the disk takes writes again",
     )
@@ -87,20 +87,20 @@ def disk(*, error: str) -> Reason:
 def spaces(*, why: str) -> Reason:
     """The rows on disk cannot be trusted."""
     return Reason(
-        why=Why.SPACES,
+        why=ReadOnlyReason.SPACES,
         text=f"the spaces are made anew from the log: {why}",
         lifts="all of the log is replayed",
     )
 
 
-CONFIG = Reason(why=Why.CONFIG, text="read_only is set", lifts="set read_only to false")
+CONFIG = Reason(why=ReadOnlyReason.CONFIG, text="read_only is set", lifts="set read_only to false")
 DEMOTED = Reason(
-    why=Why.DEMOTED,
+    why=ReadOnlyReason.DEMOTED,
     text="a demote is giving the limbo up",
     lifts="it is done; then promote this or another node",
 )
 UNFOUNDED = Reason(
-    why=Why.STRANGER,
+    why=ReadOnlyReason.STRANGER,
     text="this directory is new and has no configuration: it belongs to no cluster yet",
     lifts="a leader of the cluster names it (`qsync member replace`); or found a new cluster",
 )
@@ -109,7 +109,7 @@ UNFOUNDED = Reason(
 def stranger(*, me: int) -> Reason:
     """The configuration names another directory under this id, or none."""
     return Reason(
-        why=Why.STRANGER,
+        why=ReadOnlyReason.STRANGER,
         text=f"the configuration does not name this directory as voter {me}",
         lifts=f"the leader gives it the place: `qsync member replace {me}`",
     )
@@ -117,12 +117,14 @@ def stranger(*, me: int) -> Reason:
 
 def split_brain(*, text: str) -> Reason:
     """Confirmed data differs from the leader's."""
-    return Reason(why=Why.SPLIT_BRAIN, text=text, lifts="rebuild this node or the other by hand")
+    return Reason(
+        why=ReadOnlyReason.SPLIT_BRAIN, text=text, lifts="rebuild this node or the other by hand"
+    )
 
 
 def quarantine(*, text: str) -> Reason:
     """Damage at or below what was acked."""
-    return Reason(why=Why.QUARANTINE, text=text, lifts="it has caught up with a leader")
+    return Reason(why=ReadOnlyReason.QUARANTINE, text=text, lifts="it has caught up with a leader")
 
 
 def reasons_of(machine: "Machine") -> Iterator[Reason]:
@@ -147,7 +149,7 @@ def reasons_of(machine: "Machine") -> Iterator[Reason]:
 
 def _stops(stopping: Stopping) -> Reason:
     match stopping:
-        case HandOver(to=to, leaving=leaving):
+        case LeadershipTransfer(to=to, leaving=leaving):
             return transfer(to=to, leaving=bool(leaving))
         case GivingUp():
             return DEMOTED

@@ -14,9 +14,16 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from election.messages import AskVote, Ballot, CampaignNow, Replica, Resigned, Vote
+from election.messages import (
+    Ballot,
+    Replica,
+    RequestVote,
+    RequestVoteResponse,
+    Resigned,
+    TimeoutNow,
+)
 from qsync.core.inputs import Consistency, Forgotten, Input, ReadAsked, Received
-from qsync.core.messages import Appended, Heard, Message
+from qsync.core.messages import AppendResponse, HeartbeatResponse, Message
 from qsync.core.ready import Ready, Ticket, Verdict, Write
 from qsync.record import Instance, instance_text
 from qsync.store import faults
@@ -34,7 +41,7 @@ if TYPE_CHECKING:
 
 _FRESH: Final = frozenset({Consistency.LINEARIZABLE, Consistency.LEASE})
 """Reads that promise to show what was answered before."""
-_ENDS_PROMISES: Final = frozenset({AskVote, CampaignNow, Resigned, Vote})
+_ENDS_PROMISES: Final = frozenset({RequestVote, TimeoutNow, Resigned, RequestVoteResponse})
 """Messages that may: few, so that the others cost no look."""
 
 
@@ -179,31 +186,35 @@ class Events:
     def saying(self, messages: Sequence[tuple[Replica, Message]]) -> None:
         """These are about to be sent."""
         for peer, message in messages:
-            if isinstance(message, Appended):
+            if isinstance(message, AppendResponse):
                 if message.ok and message.index:
                     self._ack(peer, message)
-            elif isinstance(message, Heard) and message.loyal_us:
+            elif isinstance(message, HeartbeatResponse) and message.loyal_us:
                 self._promise(peer, message)
-            elif isinstance(message, Vote) and message.granted and not message.pre:
-                vote = [int(peer), int(message.asked)]
+            elif isinstance(message, RequestVoteResponse) and message.granted and not message.pre:
+                vote = [int(peer), int(message.asked_term)]
                 self._records.append([int(What.VOTE), self._now(), *vote])
 
     def _heard(self, peer: Replica, message: Message) -> None:
         """The word of the leader ends what was promised to it (membership.md M11 f)."""
         leader, term, _ = self._last.promised
-        if isinstance(message, Resigned | CampaignNow):
+        if isinstance(message, Resigned | TimeoutNow):
             leader, term = int(message.leader), int(message.term)
-        elif isinstance(message, AskVote):
+        elif isinstance(message, RequestVote):
             raft = self._machine.raft
             if not message.transfer or message.pre or raft.leader is None:
                 return
             leader, term = int(raft.leader), int(raft.term)
-        elif not isinstance(message, Vote) or not message.granted or int(peer) != leader:
+        elif (
+            not isinstance(message, RequestVoteResponse)
+            or not message.granted
+            or int(peer) != leader
+        ):
             return  # a leader that votes for us has stepped down for us
         self._last.promised = (0, 0, 0)
         self._records.append([int(What.RELEASED), self._now(), leader, term])
 
-    def _promise(self, peer: Replica, heard: Heard) -> None:
+    def _promise(self, peer: Replica, heard: HeartbeatResponse) -> None:
         """Not each one: one that ends by a quarter of its time later than the one before.
 
         What is written down is never longer than what was promised: it runs from the beginning of
@@ -217,7 +228,7 @@ class Events:
             self._last.promised = (int(peer), int(heard.term), until)
             self._records.append([int(What.PROMISED), self._now(), *self._last.promised])
 
-    def _ack(self, peer: Replica, message: Appended) -> None:
+    def _ack(self, peer: Replica, message: AppendResponse) -> None:
         machine = self._machine
         index, log, written = message.index, machine.ledger.log, machine.ledger.written
         if index > written and message.term < machine.raft.term:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import cbor2
 
 from election.messages import Replica
-from qsync.core.conclusions import Conclusion, Heard, conclude
+from qsync.core.conclusions import AttemptResult, Conclusion, conclude
 from qsync.core.inputs import Consistency
 from qsync.core.ready import Verdict
 from qsync.data.request import Request
@@ -222,14 +222,16 @@ class Courier:
             self._streets.clockwork.after(pause, self._later, attempt)
 
 
-def _heard(reply: Done | Refused) -> Heard:
+def _heard(reply: Done | Refused) -> AttemptResult:
     if isinstance(reply, Done):
-        return Heard.ROLLED_BACK if reply.verdict is Verdict.ROLLED_BACK else Heard.CUT
+        return (
+            AttemptResult.ROLLED_BACK if reply.verdict is Verdict.ROLLED_BACK else AttemptResult.CUT
+        )
     if reply.recorded:
-        return Heard.RECORDED
+        return AttemptResult.RECORDED
     if reply.code in RETRYABLE:
-        return Heard.NOT_NOW
-    return Heard.FORGOTTEN if reply.unknown else Heard.REFUSED
+        return AttemptResult.NOT_NOW
+    return AttemptResult.FORGOTTEN if reply.unknown else AttemptResult.REFUSED
 
 
 def _look(places: Sequence[Place]) -> Callable[[State], list[bytes | None]]:

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from election.messages import Ballot, Index, Replica, Vote
+from election.messages import Ballot, Index, Replica, RequestVoteResponse
 from election.quorum import majority
 from election.roles import Role
 from qsync.core.ledger import Ledger
-from qsync.core.messages import Appended, Message
+from qsync.core.messages import AppendResponse, Message
 from qsync.core.ready import Settled, Write
 from qsync.data import keys
 from qsync.record import Instance
@@ -113,12 +113,12 @@ class Invariants:
 
     def said(self, me: Replica, core: Core, peer: Replica, message: Message) -> None:
         """Properties 5 and 7: votes are durable and stand, acks are of what is durable."""
-        if isinstance(message, Vote) and message.granted and not message.pre:
-            pair = (message.asked, me, core.machine.config.instance)
+        if isinstance(message, RequestVoteResponse) and message.granted and not message.pre:
+            pair = (message.asked_term, me, core.machine.config.instance)
             before = self._votes.setdefault(pair, peer)
-            properties.vote_stands(me, message.asked, before, peer)
-            properties.vote_is_durable(me, message.asked, peer, self.durable[me].ballot)
-        elif isinstance(message, Appended) and message.ok:
+            properties.vote_stands(me, message.asked_term, before, peer)
+            properties.vote_is_durable(me, message.asked_term, peer, self.durable[me].ballot)
+        elif isinstance(message, AppendResponse) and message.ok:
             log = core.machine.ledger.log
             crc = log.crc_at(message.index) if message.index <= log.last else -1
             durable = self.durable[me].holds(message.index, crc)

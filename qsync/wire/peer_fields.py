@@ -3,18 +3,26 @@
 from collections.abc import Callable
 from typing import Final, assert_never
 
-from election.messages import AskVote, CampaignNow, Index, Nay, Position, Resigned, Vote
+from election.messages import (
+    Index,
+    Position,
+    RejectReason,
+    RequestVote,
+    RequestVoteResponse,
+    Resigned,
+    TimeoutNow,
+)
 from qsync import record
 from qsync.core.messages import (
     Append,
-    Appended,
-    AskHandOver,
-    AskIndex,
-    Heard,
+    AppendResponse,
     Heartbeat,
+    HeartbeatResponse,
+    MemberState,
     Message,
     ReadIndex,
-    Standing,
+    ReadIndexResponse,
+    TransferLeadership,
 )
 from qsync.errors import ProtocolError
 from qsync.record import Crc, Entry
@@ -32,25 +40,35 @@ READ_INDEX: Final = 9
 ASK_HAND_OVER: Final = 10
 RESIGNED: Final = 11
 
-RareMessage = AskVote | Vote | CampaignNow | Resigned | AskIndex | ReadIndex | AskHandOver
+RareMessage = (
+    RequestVote
+    | RequestVoteResponse
+    | TimeoutNow
+    | Resigned
+    | ReadIndex
+    | ReadIndexResponse
+    | TransferLeadership
+)
 
 
 def fields_of(message: RareMessage) -> list[object]:
     """What a rare message is an array of."""
     match message:
-        case AskVote(term=term, candidate=who, position=place, pre=pre, transfer=transfer):
+        case RequestVote(term=term, candidate=who, position=place, pre=pre, transfer=transfer):
             return [ASK_VOTE, term, who, place.term, place.index, pre, transfer]
-        case Vote(term=term, asked=asked, voter=who, pre=pre, granted=granted, nay=nay):
+        case RequestVoteResponse(
+            term=term, asked_term=asked, voter=who, pre=pre, granted=granted, reason=nay
+        ):
             return [VOTE, term, asked, who, pre, granted, nay.value if nay else None]
-        case CampaignNow(term=term, leader=leader):
+        case TimeoutNow(term=term, leader=leader):
             return [CAMPAIGN_NOW, term, leader]
         case Resigned(term=term, leader=leader):
             return [RESIGNED, term, leader]
-        case AskIndex(term=term, follower=who, ask=ask):
+        case ReadIndex(term=term, follower=who, ask=ask):
             return [ASK_INDEX, term, who, ask]
-        case ReadIndex(term=term, ask=ask, place=at):
+        case ReadIndexResponse(term=term, ask=ask, place=at):
             return [READ_INDEX, term, ask, at.index if at else None, at.term if at else 0]
-        case AskHandOver(term=term, candidate=who):
+        case TransferLeadership(term=term, candidate=who):
             return [ASK_HAND_OVER, term, who]
         case _:
             assert_never(message)
@@ -79,8 +97,8 @@ def open_batch(batch: bytes, *, after: int, previous: int, last: int) -> tuple[E
     return tuple(entries)
 
 
-def _ask_vote(fields: cbor.Fields) -> AskVote:
-    return AskVote(
+def _ask_vote(fields: cbor.Fields) -> RequestVote:
+    return RequestVote(
         term=fields.led_term(),
         candidate=fields.replica(),
         position=Position(fields.term(), fields.index()),
@@ -89,19 +107,19 @@ def _ask_vote(fields: cbor.Fields) -> AskVote:
     )
 
 
-def _vote(fields: cbor.Fields) -> Vote:
-    return Vote(
+def _vote(fields: cbor.Fields) -> RequestVoteResponse:
+    return RequestVoteResponse(
         term=fields.term(),
-        asked=fields.term(),
+        asked_term=fields.term(),
         voter=fields.replica(),
         pre=fields.flag(),
         granted=fields.flag(),
-        nay=_nay(fields),
+        reason=_nay(fields),
     )
 
 
-def _campaign_now(fields: cbor.Fields) -> CampaignNow:
-    return CampaignNow(term=fields.led_term(), leader=fields.replica())
+def _campaign_now(fields: cbor.Fields) -> TimeoutNow:
+    return TimeoutNow(term=fields.led_term(), leader=fields.replica())
 
 
 def _resigned(fields: cbor.Fields) -> Resigned:
@@ -125,8 +143,8 @@ def _append(fields: cbor.Fields) -> Append:
     )
 
 
-def _appended(fields: cbor.Fields) -> Appended:
-    return Appended(
+def _appended(fields: cbor.Fields) -> AppendResponse:
+    return AppendResponse(
         term=fields.term(),
         follower=fields.replica(),
         epoch=fields.uint(),
@@ -151,39 +169,39 @@ def _heartbeat(fields: cbor.Fields) -> Heartbeat:
     )
 
 
-def _heard(fields: cbor.Fields) -> Heard:
-    return Heard(
+def _heard(fields: cbor.Fields) -> HeartbeatResponse:
+    return HeartbeatResponse(
         term=fields.term(),
         follower=fields.replica(),
         epoch=fields.uint(),
         round=fields.uint(),
         loyal_us=fields.uint(),
         recruit=fields.flag(),
-        standing=Standing(fields.uint(max(Standing))),
+        standing=MemberState(fields.uint(max(MemberState))),
     )
 
 
-def _ask_index(fields: cbor.Fields) -> AskIndex:
-    return AskIndex(term=fields.term(), follower=fields.replica(), ask=fields.uint())
+def _ask_index(fields: cbor.Fields) -> ReadIndex:
+    return ReadIndex(term=fields.term(), follower=fields.replica(), ask=fields.uint())
 
 
-def _read_index(fields: cbor.Fields) -> ReadIndex:
+def _read_index(fields: cbor.Fields) -> ReadIndexResponse:
     term, ask = fields.term(), fields.uint()
     index, of = fields.uint_or_none(), fields.term()
     place = None if index is None else Position(of, Index(index))
-    return ReadIndex(term=term, ask=ask, place=place)
+    return ReadIndexResponse(term=term, ask=ask, place=place)
 
 
-def _ask_hand_over(fields: cbor.Fields) -> AskHandOver:
-    return AskHandOver(term=fields.term(), candidate=fields.replica())
+def _ask_hand_over(fields: cbor.Fields) -> TransferLeadership:
+    return TransferLeadership(term=fields.term(), candidate=fields.replica())
 
 
-def _nay(fields: cbor.Fields) -> Nay | None:
+def _nay(fields: cbor.Fields) -> RejectReason | None:
     name = fields.text_or_none(limits.NAME_CHARS_MAX)
     if name is None:
         return None
     try:
-        return Nay(name)
+        return RejectReason(name)
     except ValueError:
         raise ProtocolError(f"{name!r} is no reason to refuse a vote") from None
 

@@ -1,7 +1,7 @@
 """What replicas say to each other, as bytes and back.
 
-`encode` and `encode_append` give whole sealed frames, `decode` takes a payload. Append, Appended,
-Heartbeat and Heard are most of the traffic: they are packed by hand with fixed-width CBOR heads
+`encode` and `encode_append` give whole sealed frames, `decode` takes a payload. Append,
+AppendResponse, Heartbeat and HeartbeatResponse are most of the traffic: they are packed by hand with fixed-width CBOR heads
 and read back the same way; any other valid CBOR of the same shape is understood too.
 """
 
@@ -10,18 +10,18 @@ from typing import Final, assert_never
 
 import cbor2
 
-from election.messages import AskVote, CampaignNow, Replica, Resigned, Vote
+from election.messages import Replica, RequestVote, RequestVoteResponse, Resigned, TimeoutNow
 from qsync import record
 from qsync.core.messages import (
     Append,
-    Appended,
-    AskHandOver,
-    AskIndex,
-    Heard,
+    AppendResponse,
     Heartbeat,
+    HeartbeatResponse,
+    MemberState,
     Message,
     ReadIndex,
-    Standing,
+    ReadIndexResponse,
+    TransferLeadership,
 )
 from qsync.errors import ProtocolError
 from qsync.wire import cbor, limits
@@ -39,11 +39,11 @@ from qsync.wire.peer_fields import (
 # Array of n, type, then each field behind its one-byte head (B) in its fixed width.
 # Append: term, leader, epoch, prev_index, prev_term, prev_crc, last, confirmed, batch length.
 _APPEND = struct.Struct(">BB BQ BI BQ BQ BQ BI BQ BQ BI")
-# Appended: term, follower, epoch, ok, index, index_term, recruit.
+# AppendResponse: term, follower, epoch, ok, index, index_term, recruit.
 _APPENDED = struct.Struct(">BB BQ BI BQ B BQ BQ B")
 # Heartbeat: term, leader, epoch, round, matched, confirmed, last, promise, admit.
 _HEARTBEAT = struct.Struct(">BB BQ BI BQ BQ BQ BQ BQ B B")
-# Heard: term, follower, epoch, round, loyal_us, recruit, standing (small: its own head).
+# HeartbeatResponse: term, follower, epoch, round, loyal_us, recruit, standing (its own head).
 _HEARD = struct.Struct(">BB BQ BI BQ BQ BQ B B")
 
 _APPEND_HEAD: Final = cbor.ARRAY | 10
@@ -58,16 +58,16 @@ def encode(message: Message) -> bytes:
     match message:
         case Append():
             return encode_append(message, record.encode(message.entries))
-        case Appended() | Heartbeat() | Heard():
+        case AppendResponse() | Heartbeat() | HeartbeatResponse():
             return seal(_encode_answer(message))
         case (
-            AskVote()
-            | Vote()
-            | CampaignNow()
+            RequestVote()
+            | RequestVoteResponse()
+            | TimeoutNow()
             | Resigned()
-            | AskIndex()
             | ReadIndex()
-            | AskHandOver()
+            | ReadIndexResponse()
+            | TransferLeadership()
         ):
             return seal(cbor2.dumps(fields_of(message)))
         case _:
@@ -116,9 +116,9 @@ def decode(payload: bytes) -> Message:
     return decode_slowly(payload)
 
 
-def _encode_answer(message: Appended | Heartbeat | Heard) -> bytes:
+def _encode_answer(message: AppendResponse | Heartbeat | HeartbeatResponse) -> bytes:
     match message:
-        case Appended():
+        case AppendResponse():
             return _APPENDED.pack(
                 _APPENDED_HEAD,
                 APPENDED,
@@ -156,7 +156,7 @@ def _encode_answer(message: Appended | Heartbeat | Heard) -> bytes:
                 cbor.TRUE if message.promise else cbor.FALSE,
                 cbor.TRUE if message.admit else cbor.FALSE,
             )
-        case Heard():
+        case HeartbeatResponse():
             return _HEARD.pack(
                 _HEARD_HEAD,
                 HEARD,
@@ -183,7 +183,7 @@ _APPENDED_HEADS: Final = (_U64, _U32, _U64, _U64, _U64)
 _HEARTBEAT_HEADS: Final = (_U64, _U32, _U64, _U64, _U64, _U64, _U64)
 _HEARD_HEADS: Final = (_U64, _U32, _U64, _U64, _U64)
 _BOOLEANS: Final = {cbor.TRUE: True, cbor.FALSE: False}
-_STANDINGS: Final = {int(each): each for each in Standing}
+_STANDINGS: Final = {int(each): each for each in MemberState}
 
 
 def _decode_append(payload: bytes) -> Message:
@@ -215,7 +215,7 @@ def _decode_appended(payload: bytes) -> Message:
     )
     if (h1, h2, h3, h4, h5) != _APPENDED_HEADS or not _BOOLEANS.keys() >= {ok, recruit}:
         return decode_slowly(payload)
-    return Appended(
+    return AppendResponse(
         term=term,
         follower=_replica(who),
         epoch=epoch,
@@ -256,7 +256,7 @@ def _decode_heard(payload: bytes) -> Message:
     if standing not in _STANDINGS:
         return decode_slowly(payload)
     term, who, epoch, number, loyal_us = fields[3::2]
-    return Heard(
+    return HeartbeatResponse(
         term=term,
         follower=_replica(who),
         epoch=epoch,

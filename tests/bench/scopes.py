@@ -59,7 +59,7 @@ def _also(scope: Scope) -> Iterable[str]:
         (scope.fencing is not Fencing.OFF, f"fencing {scope.fencing.value}"),
         (scope.appended == 1, "entries one by one"),
         (scope.unheard == EVERYTHING_HEARD, "heartbeats, rounds"),
-        (scope.unheard == {"Heard"}, "heartbeats"),
+        (scope.unheard == {"HeartbeatResponse"}, "heartbeats"),
         (scope.tick > 0, f"ticks of {scope.tick:g} s"),
     ):
         if is_so:

@@ -10,24 +10,24 @@ from hypothesis import strategies as st
 from election.messages import (
     TERM_JUMP_MAX,
     TERM_MAX,
-    AskVote,
-    CampaignNow,
     Index,
     Position,
     Replica,
+    RequestVote,
+    RequestVoteResponse,
     Term,
-    Vote,
+    TimeoutNow,
 )
 from qsync import record
 from qsync.core.messages import (
     Append,
-    Appended,
-    AskHandOver,
-    AskIndex,
-    Heard,
+    AppendResponse,
     Heartbeat,
+    HeartbeatResponse,
     Message,
     ReadIndex,
+    ReadIndexResponse,
+    TransferLeadership,
 )
 from qsync.data.members import CODEC
 from qsync.node import mishaps
@@ -98,14 +98,14 @@ def first_entry() -> Append:
 
 PLACES = st.builds(Position, TERMS, INDEXES)
 SAID: st.SearchStrategy[Message] = st.one_of(
-    st.builds(AskVote, term=TERMS, candidate=IDS, position=PLACES, pre=FLAGS, transfer=FLAGS),
+    st.builds(RequestVote, term=TERMS, candidate=IDS, position=PLACES, pre=FLAGS, transfer=FLAGS),
     st.builds(
-        Vote, term=TERMS, asked=TERMS, voter=IDS, pre=FLAGS, granted=FLAGS, nay=st.none()
+        RequestVoteResponse, term=TERMS, asked_term=TERMS, voter=IDS, pre=FLAGS, granted=FLAGS, reason=st.none()
     ),
-    st.builds(CampaignNow, term=TERMS, leader=IDS),
+    st.builds(TimeoutNow, term=TERMS, leader=IDS),
     appends(),
     st.builds(
-        Appended, term=TERMS, follower=IDS, epoch=NUMBERS, ok=FLAGS, index=INDEXES,
+        AppendResponse, term=TERMS, follower=IDS, epoch=NUMBERS, ok=FLAGS, index=INDEXES,
         index_term=TERMS, recruit=FLAGS,
     ),
     st.builds(
@@ -113,12 +113,12 @@ SAID: st.SearchStrategy[Message] = st.one_of(
         confirmed=INDEXES, last=INDEXES, admit=FLAGS,
     ),
     st.builds(
-        Heard, term=TERMS, follower=IDS, epoch=NUMBERS, round=NUMBERS, recruit=FLAGS,
+        HeartbeatResponse, term=TERMS, follower=IDS, epoch=NUMBERS, round=NUMBERS, recruit=FLAGS,
         loyal_us=NUMBERS,
     ),
-    st.builds(AskIndex, term=TERMS, follower=IDS, ask=NUMBERS),
-    st.builds(ReadIndex, term=TERMS, ask=NUMBERS, place=st.none() | PLACES),
-    st.builds(AskHandOver, term=TERMS, candidate=IDS),
+    st.builds(ReadIndex, term=TERMS, follower=IDS, ask=NUMBERS),
+    st.builds(ReadIndexResponse, term=TERMS, ask=NUMBERS, place=st.none() | PLACES),
+    st.builds(TransferLeadership, term=TERMS, candidate=IDS),
 )  # fmt: skip
 GOOD = SAID.map(lambda message: peer_messages.encode(message)[SEAL_SIZE:])
 PAYLOADS: st.SearchStrategy[Message | bytes] = st.one_of(
@@ -169,25 +169,25 @@ async def test_a_message_of_somebody_else_ends_its_connection_only(
 ) -> None:
     one, many = Term(1), Index(1)
     foreign: list[Message] = [
-        AskVote(
+        RequestVote(
             term=one, candidate=Replica(3), position=Position(one, many), pre=True, transfer=False
         ),
-        Vote(term=one, asked=one, voter=Replica(3), pre=False, granted=True, nay=None),
-        CampaignNow(term=one, leader=Replica(3)),
+        RequestVoteResponse(term=one, asked_term=one, voter=Replica(3), pre=False, granted=True, reason=None),
+        TimeoutNow(term=one, leader=Replica(3)),
         Append(
             term=one, leader=Replica(3), epoch=1, prev_index=Index(0), prev_term=Term(0),
             prev_crc=CHAIN_SEED, last=Index(0), confirmed=Index(0),
         ),
-        Appended(
+        AppendResponse(
             term=one, follower=Replica(31), epoch=1, ok=True, index=many, index_term=one,
             recruit=False,
         ),
         Heartbeat(
             term=one, leader=Replica(3), epoch=1, round=1, matched=Index(0), confirmed=Index(0)
         ),
-        Heard(term=one, follower=Replica(10), epoch=1, round=1, recruit=False, loyal_us=1),
-        AskIndex(term=one, follower=Replica(9), ask=1),
-        AskHandOver(term=one, candidate=Replica(9)),
+        HeartbeatResponse(term=one, follower=Replica(10), epoch=1, round=1, recruit=False, loyal_us=1),
+        ReadIndex(term=one, follower=Replica(9), ask=1),
+        TransferLeadership(term=one, candidate=Replica(9)),
     ]  # fmt: skip
     async with open_node(config(tmp_path)) as node:
         node._begin()
@@ -211,7 +211,9 @@ async def test_a_mistake_of_our_own_costs_one_connection_and_is_told_with_its_tr
 
         node.server._check_message = wrong
         with calling(node) as peer:
-            peer.say(peer_messages.encode(AskIndex(term=Term(1), follower=PEER, ask=1))[SEAL_SIZE:])
+            peer.say(
+                peer_messages.encode(ReadIndex(term=Term(1), follower=PEER, ask=1))[SEAL_SIZE:]
+            )
             assert not peer.connected
         (event,) = [each for each in node.timeline.events if each["event"] == mishaps.EVENT]
         assert event["error"] == "KeyError(10)"

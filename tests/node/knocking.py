@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
-from election.messages import Replica, Vote
+from election.messages import Replica, RequestVoteResponse
 from qsync.config import NodeConfig
 from qsync.core.inputs import Connected
-from qsync.core.messages import Appended, Message
+from qsync.core.messages import AppendResponse, Message
 from qsync.node.assembly import found_cluster
 from qsync.node.node import Node
 from qsync.record import read_instance
@@ -146,15 +146,19 @@ def lead(node: Node, peer: Caller) -> None:
         assert machine.raft.promote() is None
     node._turn()
     term = machine.term
-    peer.tell(Vote(term=term, asked=term, voter=PEER, pre=False, granted=True, nay=None))
+    peer.tell(
+        RequestVoteResponse(
+            term=term, asked_term=term, voter=PEER, pre=False, granted=True, reason=None
+        )
+    )
     assert machine.leader is not None
     peer.tell(ack(node))
 
 
-def ack(node: Node) -> Appended:
+def ack(node: Node) -> AppendResponse:
     """Node 2 has all that there is."""
     machine = node.replica.machine
-    return Appended(
+    return AppendResponse(
         term=machine.term,
         follower=PEER,
         epoch=machine.peers[PEER].epoch,

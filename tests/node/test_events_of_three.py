@@ -19,7 +19,7 @@ from admin.ports import free_ports
 from qsync.config import NodeConfig
 from qsync.core.config import CoreConfig
 from qsync.core.follower import Follower
-from qsync.core.messages import Appended
+from qsync.core.messages import AppendResponse
 from qsync.core.outbox import Outbox
 from qsync.core.ready import Ready
 from qsync.node.assembly import found_cluster
@@ -103,13 +103,13 @@ def gathered(path: Path) -> tuple[Inside, list[Row]]:
 
 
 def ack_what_is_not_durable(patch: pytest.MonkeyPatch) -> None:
-    def ack(self: Follower) -> Appended | None:
+    def ack(self: Follower) -> AppendResponse | None:
         index = self.matched
         if index == self._acked and not self._ack_due:
             return None
         self._ack_due = False
         self._acked = index
-        return Appended(
+        return AppendResponse(
             term=self.term,
             follower=self.config.me,
             epoch=self._epoch,

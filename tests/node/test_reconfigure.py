@@ -8,7 +8,7 @@ from election.quorum import parse
 from election.roles import Mode
 from qsync.core.ready import TimerKind
 from qsync.core.reconfigure import reconfigure
-from qsync.core.writable import Why
+from qsync.core.writable import ReadOnlyReason
 from tests.node.lone import CONFIG, Lone, row
 
 
@@ -29,7 +29,7 @@ def test_every_part_of_a_running_core_follows_the_new_configuration() -> None:
     assert machine.config is machine.leader.config is machine.follower.config is config
     assert machine.raft.timing.election_timeout == 9.0
     assert machine.raft.timing.disconnect_timeout == 8.0
-    assert machine.raft.contact.patience == 4.0  # strict: half of it
+    assert machine.raft.contact.timeout == 4.0  # strict: half of it
     assert machine.raft.mode is Mode.MANUAL
     timers = {each.kind: each.earliest for each in lone.replica.ready().timers}
     assert timers[TimerKind.HEARTBEAT] == 2.0
@@ -50,7 +50,7 @@ def test_read_only_keeps_the_leader_from_writing_and_is_lifted_again() -> None:
     lone = Lone()
     machine = lone.replica.machine
     reconfigure(machine, replace(CONFIG, read_only=True))
-    assert [each.why for each in machine.reasons()] == [Why.CONFIG]
+    assert [each.why for each in machine.reasons()] == [ReadOnlyReason.CONFIG]
     assert machine.leader is not None
     reconfigure(machine, CONFIG)
     assert machine.reasons() == []

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from election.messages import TERM_JUMP_MAX, TERM_MAX, AskVote, Index, Position, Term
+from election.messages import TERM_JUMP_MAX, TERM_MAX, Index, Position, RequestVote, Term
 from qsync.node.node import Node, open_node
 from tests.node.knocking import PEER, Caller, calling, config
 
@@ -13,7 +13,9 @@ def campaign(node: Node, peer: Caller, term: int) -> None:
     """Node 2 asks for a vote in that term, with a log as long as ours."""
     at = node.replica.machine.ledger.log.position
     position = Position(at.term, Index(at.index))
-    peer.tell(AskVote(term=Term(term), candidate=PEER, position=position, pre=False, transfer=True))
+    peer.tell(
+        RequestVote(term=Term(term), candidate=PEER, position=position, pre=False, transfer=True)
+    )
 
 
 @pytest.mark.parametrize("jump", [TERM_JUMP_MAX + 1, TERM_MAX])

@@ -14,9 +14,9 @@ import cbor2
 import pytest
 import trio
 
-from election.messages import AskVote, Index, Position, Term
+from election.messages import Index, Position, RequestVote, Term
 from qsync.core.inputs import Connected, Consistency
-from qsync.core.messages import Appended
+from qsync.core.messages import AppendResponse
 from qsync.errors import TooLarge
 from qsync.node.connection import UNSENT_BYTES_MAX
 from qsync.node.doors import Door, connections_allowed, share
@@ -82,7 +82,7 @@ async def test_a_peer_is_answered_before_what_one_client_asked_is_done(tmp_path:
             lead(node, peer)
             machine = node.replica.machine
             client.line.sendall(counts(LOCAL))
-            ask = AskVote(
+            ask = RequestVote(
                 term=machine.term, candidate=PEER, position=Position(Term(1), Index(1)),
                 pre=False, transfer=False,
             )  # fmt: skip
@@ -272,7 +272,7 @@ async def test_a_leader_that_cannot_read_its_log_back_steps_down_and_lives(tmp_p
             node._step(Connected(peer=PEER, epoch=7, instance=theirs))
             node._turn()
             assert machine.leader is not None
-            lacks_all = Appended(
+            lacks_all = AppendResponse(
                 term=machine.term, follower=PEER, epoch=7, ok=False, index=Index(0),
                 index_term=Term(0), recruit=False,
             )  # fmt: skip

@@ -4,16 +4,25 @@ from collections.abc import Callable, Mapping
 from weakref import WeakKeyDictionary
 
 from election import describe
-from election.messages import AskVote, CampaignNow, Index, Position, Replica, Resigned, Term, Vote
+from election.messages import (
+    Index,
+    Position,
+    Replica,
+    RequestVote,
+    RequestVoteResponse,
+    Resigned,
+    Term,
+    TimeoutNow,
+)
 from qsync.core.messages import (
     Append,
-    Appended,
-    AskHandOver,
-    AskIndex,
-    Heard,
+    AppendResponse,
     Heartbeat,
+    HeartbeatResponse,
     Message,
     ReadIndex,
+    ReadIndexResponse,
+    TransferLeadership,
 )
 from tests.scenarios.acts import act
 from tests.scenarios.stage import Link, Stage, Underway
@@ -33,26 +42,26 @@ def mail(stage: Stage, words: list[str]) -> None:
 
 def _shown(message: Message) -> str:
     match message:
-        case AskVote() | Vote() | CampaignNow() | Resigned():
+        case RequestVote() | RequestVoteResponse() | TimeoutNow() | Resigned():
             return describe.message(message)
         case Append():
             reach = f"entries {message.prev_index + 1}..{message.last}"
             what = reach if message.entries else f"nothing after {message.prev_index}"
             return f"append term={message.term} {what} confirmed={message.confirmed}"
-        case Appended():
+        case AppendResponse():
             answer = "ack" if message.ok else "refusal, try"
             return f"{answer} {message.index} term={message.term}" + _recruit(message.recruit)
         case Heartbeat():
             line = f"heartbeat term={message.term} round={message.round}"
             return f"{line} confirmed={message.confirmed}" + " admit" * message.admit
-        case Heard():
+        case HeartbeatResponse():
             return f"heard term={message.term} round={message.round}" + _recruit(message.recruit)
-        case AskIndex():
-            return f"ask_index term={message.term}"
         case ReadIndex():
+            return f"ask_index term={message.term}"
+        case ReadIndexResponse():
             place = describe.position(message.place) if message.place else "none"
             return f"read_index term={message.term} place={place}"
-        case AskHandOver():
+        case TransferLeadership():
             return f"ask_hand_over term={message.term} candidate={message.candidate}"
 
 
@@ -76,7 +85,7 @@ def forge(stage: Stage, words: list[str]) -> None:
 
 def _ask_vote(by: Replica, given: Mapping[str, str]) -> Message:
     term, _, index = given["log"].partition(":")
-    return AskVote(
+    return RequestVote(
         term=Term(int(given["term"])),
         candidate=by,
         position=Position(Term(int(term)), Index(int(index))),
@@ -86,13 +95,13 @@ def _ask_vote(by: Replica, given: Mapping[str, str]) -> Message:
 
 
 def _vote(by: Replica, given: Mapping[str, str]) -> Message:
-    return Vote(
+    return RequestVoteResponse(
         term=Term(int(given["term"])),
-        asked=Term(int(given["asked"])),
+        asked_term=Term(int(given["asked"])),
         voter=by,
         pre="pre" in given,
         granted=True,
-        nay=None,
+        reason=None,
     )
 
 
@@ -102,7 +111,7 @@ def _heartbeat(by: Replica, given: Mapping[str, str]) -> Message:
 
 
 def _campaign_now(by: Replica, given: Mapping[str, str]) -> Message:
-    return CampaignNow(term=Term(int(given["term"])), leader=by)
+    return TimeoutNow(term=Term(int(given["term"])), leader=by)
 
 
 def _resigned(by: Replica, given: Mapping[str, str]) -> Message:

@@ -356,7 +356,7 @@ def test_the_command_prints_the_shortest_trace_of_a_mutant(
     lines = capsys.readouterr().out.splitlines()
     assert "property 7" in lines[0]
     assert lines[1] == HEADING
-    assert lines[-1].endswith("from 1: Appended t2 1")
+    assert lines[-1].endswith("from 1: AppendResponse t2 1")
     assert command([*given, "--json"]) == 6
     found = json.loads(capsys.readouterr().out.splitlines()[0])
     assert found["schema"] == "qsync/explore/1"

@@ -5,18 +5,18 @@ from dataclasses import dataclass, field
 from election import describe
 from election.fencing import Fencing
 from election.messages import (
-    AskVote,
     Ballot,
     ElectionMessage,
     Index,
-    Nay,
     Position,
+    RejectReason,
     Replica,
+    RequestVote,
+    RequestVoteResponse,
     Term,
-    Vote,
 )
 from election.raft import Raft, Timing
-from election.ready import NOTHING, Alarm, ElectionReady, Timer
+from election.ready import NOTHING, ElectionReady, ElectionTimer, Timer
 from election.roles import Mode, Role
 
 A, B, C = Replica(1), Replica(2), Replica(3)
@@ -120,25 +120,32 @@ def ask(
     position: Position = at(0, 0),  # noqa: B008 - a frozen value
     pre: bool = False,
     transfer: bool = False,
-) -> AskVote:
-    return AskVote(
+) -> RequestVote:
+    return RequestVote(
         term=Term(term), candidate=candidate, position=position, pre=pre, transfer=transfer
     )
 
 
-def vote(term: int, *, voter: Replica, pre: bool = False, nay: Nay | None = None) -> Vote:
-    return Vote(
-        term=Term(term), asked=Term(term), voter=voter, pre=pre, granted=nay is None, nay=nay
+def vote(
+    term: int, *, voter: Replica, pre: bool = False, nay: RejectReason | None = None
+) -> RequestVoteResponse:
+    return RequestVoteResponse(
+        term=Term(term),
+        asked_term=Term(term),
+        voter=voter,
+        pre=pre,
+        granted=nay is None,
+        reason=nay,
     )
 
 
-def answer(raft: Raft, message: ElectionMessage) -> Vote:
+def answer(raft: Raft, message: ElectionMessage) -> RequestVoteResponse:
     """What the node says to that, once its ballot is durable."""
     raft.received(message)
     ready = raft.ready()
     if ready.ballot is not None:
         raft.ballot_written(ready.ballot)
-    votes = [said for _, said in ready.now + ready.after if isinstance(said, Vote)]
+    votes = [said for _, said in ready.now + ready.after if isinstance(said, RequestVoteResponse)]
     assert len(votes) == 1
     return votes[0]
 
@@ -151,7 +158,7 @@ def drain(raft: Raft) -> ElectionReady:
     return ready
 
 
-def armed(ready: ElectionReady, kind: Alarm) -> Timer:
+def armed(ready: ElectionReady, kind: ElectionTimer) -> Timer:
     return next(timer for timer in ready.timers if timer.kind == kind)
 
 

@@ -8,18 +8,18 @@ from election.fencing import Fencing
 from election.messages import (
     TERM_JUMP_MAX,
     TERM_MAX,
-    AskVote,
     Ballot,
     Index,
     Position,
     Replica,
+    RequestVote,
     Term,
 )
-from election.raft import Alarm, Mode, Raft, Timing
+from election.raft import ElectionTimer, Mode, Raft, Timing
 from election.roles import Role
 from qsync.core import border
 from qsync.core.logindex import LogIndex
-from qsync.core.messages import Append, ReadIndex
+from qsync.core.messages import Append, ReadIndexResponse
 from qsync.errors import ProtocolError
 from qsync.record import CHAIN_SEED, Entry, Kind, Lsn, Ref, make, ref_body
 
@@ -57,18 +57,18 @@ def seat(term: Term) -> Raft:
 
 def test_nobody_campaigns_in_the_last_term() -> None:
     raft = seat(TERM_MAX)
-    raft.timer(Alarm.ELECTION)
+    raft.timer(ElectionTimer.ELECTION)
     assert raft.role is Role.FOLLOWER
     assert "used up" in (raft.promote() or "")
     ready = raft.ready()
-    assert not [each for _, each in ready.now if isinstance(each, AskVote)]
+    assert not [each for _, each in ready.now if isinstance(each, RequestVote)]
     last = seat(Term(TERM_MAX - 1))
     assert last.promote() is None
     assert last.term == TERM_MAX
 
 
 def test_the_one_answer_without_a_sender_is_taken_from_whoever_was_asked() -> None:
-    assert border.sender(ReadIndex(term=Term(1), ask=1, place=None)) is None
+    assert border.sender(ReadIndexResponse(term=Term(1), ask=1, place=None)) is None
 
 
 def entry(index: int, term: int, lsn: int, kind: int = Kind.TXN, *, body: bytes = b"") -> Entry:

@@ -13,8 +13,8 @@ from election.messages import (
     Index,
     Position,
     Replica,
+    RequestVoteResponse,
     Term,
-    Vote,
 )
 from election.raft import Raft, Timing
 from election.ready import Letter
@@ -167,7 +167,7 @@ class World:
             case Beat():
                 loyal = 0.0
                 if raft.observe(said.term, said.leader):
-                    raft.grew(said.position)
+                    raft.set_last_position(said.position)
                     loyal = raft.promise()
                 self._say(said.leader, Beaten(raft.term, to, said.sent + loyal), after=to)
             case Beaten():
@@ -199,9 +199,9 @@ class World:
     def _post(self, node: Node, letters: tuple[Letter, ...]) -> None:
         for to, said in letters:
             self.wire.append((node.raft.me, to, said))
-            if isinstance(said, Vote) and said.granted and not said.pre:
-                assert node.disk.term >= said.asked, "a vote that is not durable"
-                first = self.votes.setdefault((said.voter, said.asked), to)
+            if isinstance(said, RequestVoteResponse) and said.granted and not said.pre:
+                assert node.disk.term >= said.asked_term, "a vote that is not durable"
+                first = self.votes.setdefault((said.voter, said.asked_term), to)
                 assert first == to, "two votes in one term"
 
     def _persist(self, node: Node, ballot: Ballot) -> None:
@@ -222,7 +222,7 @@ class World:
             if raft.role is not Role.LEADER:
                 continue
             if self.dice.random() < 0.3:
-                raft.grew(Position(raft.term, Index(raft.position.index + 1)))
+                raft.set_last_position(Position(raft.term, Index(raft.position.index + 1)))
             beat = Beat(raft.term, me, raft.position, self.now)
             self.wire += [(me, peer, beat) for peer in self.voters if peer != me]
 
@@ -244,7 +244,9 @@ class World:
             case 0:
                 raft.promote()
             case 1 if raft.role is Role.LEADER:
-                raft.hand_over(self.dice.choice([peer for peer in self.voters if peer != me]))
+                raft.transfer_leadership(
+                    self.dice.choice([peer for peer in self.voters if peer != me])
+                )
             case 2:
                 raft.resign("order")
             case 3:

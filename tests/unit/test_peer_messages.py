@@ -9,27 +9,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from election.messages import (
-    AskVote,
-    CampaignNow,
     Index,
-    Nay,
     Position,
+    RejectReason,
     Replica,
+    RequestVote,
+    RequestVoteResponse,
     Resigned,
     Term,
-    Vote,
+    TimeoutNow,
 )
 from qsync import record
 from qsync.core.messages import (
     Append,
-    Appended,
-    AskHandOver,
-    AskIndex,
-    Heard,
+    AppendResponse,
     Heartbeat,
+    HeartbeatResponse,
+    MemberState,
     Message,
     ReadIndex,
-    Standing,
+    ReadIndexResponse,
+    TransferLeadership,
 )
 from qsync.errors import ProtocolError
 from qsync.record import Crc, Entry
@@ -47,7 +47,7 @@ flags = st.booleans()
 
 answers: st.SearchStrategy[Message] = st.one_of(
     st.builds(
-        AskVote,
+        RequestVote,
         term=led_terms,
         candidate=replicas,
         position=places,
@@ -55,18 +55,18 @@ answers: st.SearchStrategy[Message] = st.one_of(
         transfer=flags,
     ),
     st.builds(
-        Vote,
+        RequestVoteResponse,
         term=terms,
         asked=terms,
         voter=replicas,
         pre=flags,
         granted=flags,
-        nay=st.none() | st.sampled_from(Nay),
+        nay=st.none() | st.sampled_from(RejectReason),
     ),
-    st.builds(CampaignNow, term=led_terms, leader=replicas),
+    st.builds(TimeoutNow, term=led_terms, leader=replicas),
     st.builds(Resigned, term=led_terms, leader=replicas),
     st.builds(
-        Appended,
+        AppendResponse,
         term=terms,
         follower=replicas,
         epoch=u64,
@@ -88,18 +88,18 @@ answers: st.SearchStrategy[Message] = st.one_of(
         admit=flags,
     ),
     st.builds(
-        Heard,
+        HeartbeatResponse,
         term=terms,
         follower=replicas,
         epoch=u64,
         round=u64,
         recruit=flags,
         loyal_us=u64,
-        standing=st.sampled_from(Standing),
+        standing=st.sampled_from(MemberState),
     ),
-    st.builds(AskIndex, term=terms, follower=replicas, ask=u64),
-    st.builds(ReadIndex, term=terms, ask=u64, place=st.none() | places),
-    st.builds(AskHandOver, term=terms, candidate=replicas),
+    st.builds(ReadIndex, term=terms, follower=replicas, ask=u64),
+    st.builds(ReadIndexResponse, term=terms, ask=u64, place=st.none() | places),
+    st.builds(TransferLeadership, term=terms, candidate=replicas),
 )
 
 
@@ -196,7 +196,7 @@ def test_an_append_must_follow_its_previous_entry() -> None:
 
 @pytest.mark.parametrize("who", [0, 32, 2**32 - 1])
 def test_a_replica_id_out_of_range_is_a_protocol_error(who: int) -> None:
-    message = Heard(
+    message = HeartbeatResponse(
         term=Term(1), follower=Replica(who), epoch=1, round=1, recruit=False, loyal_us=1
     )
     with pytest.raises(ProtocolError):
@@ -204,14 +204,14 @@ def test_a_replica_id_out_of_range_is_a_protocol_error(who: int) -> None:
 
 
 NOBODY_LEADS: list[Message] = [
-    AskVote(
+    RequestVote(
         term=Term(0),
         candidate=Replica(1),
         position=Position(Term(0), Index(0)),
         pre=False,
         transfer=False,
     ),
-    CampaignNow(term=Term(0), leader=Replica(1)),
+    TimeoutNow(term=Term(0), leader=Replica(1)),
     Resigned(term=Term(0), leader=Replica(1)),
     Heartbeat(
         term=Term(0), leader=Replica(1), epoch=1, round=1, matched=Index(0), confirmed=Index(0)

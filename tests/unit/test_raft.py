@@ -3,8 +3,8 @@
 import pytest
 
 from election import describe
-from election.messages import Ballot, Nay, Position, Replica, Term, Vote
-from election.ready import NOTHING, Alarm, Timer
+from election.messages import Ballot, Position, RejectReason, Replica, RequestVoteResponse, Term
+from election.ready import NOTHING, ElectionTimer, Timer
 from election.roles import Mode, Role
 from tests.unit.electing import (
     RECRUIT,
@@ -90,7 +90,7 @@ def test_a_lone_leader_has_nobody_to_miss() -> None:
 
 
 def test_a_candidate_waits_one_full_timeout_after_the_start() -> None:
-    timer = armed(make(A).ready(), Alarm.ELECTION)
+    timer = armed(make(A).ready(), ElectionTimer.ELECTION)
     assert timer == Timer(kind="election", earliest=1.0, latest=2.0)
 
 
@@ -162,14 +162,14 @@ def test_an_older_ballot_becoming_durable_does_not_count_for_a_newer_campaign() 
 def test_after_a_restart_the_vote_is_remembered() -> None:
     raft = make(A, ballot=Ballot(term=Term(3), vote=B, member=True))
     raft.clock(5.0)
-    assert answer(raft, ask(3, candidate=C)).nay is Nay.VOTED_FOR_OTHER
+    assert answer(raft, ask(3, candidate=C)).reason is RejectReason.VOTED_FOR_OTHER
     assert answer(raft, ask(3, candidate=B)).granted
 
 
 def test_after_a_restart_a_node_owes_loyalty_to_a_leader_it_has_forgotten() -> None:
     """Otherwise that leader could serve a read on the strength of it, and another one write."""
     raft = make(A, ballot=Ballot(term=Term(3), vote=B, member=True))
-    assert answer(raft, ask(4, candidate=C)).nay is Nay.LEADER_ALIVE
+    assert answer(raft, ask(4, candidate=C)).reason is RejectReason.LEADER_ALIVE
     raft.clock(1.0)
     assert answer(raft, ask(4, candidate=C)).granted
 
@@ -181,13 +181,13 @@ def test_stale_term_is_refused_and_the_answer_names_the_newer_one() -> None:
     raft = make(A)
     raft.observe(Term(7), None)
     said = answer(raft, ask(6))
-    assert (said.nay, said.term, said.asked) == (Nay.STALE_TERM, 7, 6)
+    assert (said.reason, said.term, said.asked_term) == (RejectReason.STALE_TERM, 7, 6)
 
 
 def test_a_second_candidate_of_a_term_is_refused() -> None:
     raft = make(A)
     assert answer(raft, ask(1, candidate=B)).granted
-    assert answer(raft, ask(1, candidate=C)).nay is Nay.VOTED_FOR_OTHER
+    assert answer(raft, ask(1, candidate=C)).reason is RejectReason.VOTED_FOR_OTHER
     assert answer(raft, ask(1, candidate=B)).granted
 
 
@@ -206,22 +206,22 @@ def test_only_a_log_that_reaches_as_far_is_voted_for(
     raft = make(A, position=own)
     said = answer(raft, ask(4, position=theirs))
     assert said.granted is granted
-    assert said.nay is (None if granted else Nay.LOG_BEHIND)
+    assert said.reason is (None if granted else RejectReason.LOG_BEHIND)
     assert raft.term == 4
 
 
 def test_what_was_appended_since_the_start_counts_as_own_log() -> None:
     raft = make(A)
-    raft.grew(at(1, 1))
-    assert answer(raft, ask(2)).nay is Nay.LOG_BEHIND
-    raft.grew(at(0, 0))
+    raft.set_last_position(at(1, 1))
+    assert answer(raft, ask(2)).reason is RejectReason.LOG_BEHIND
+    raft.set_last_position(at(0, 0))
     assert answer(raft, ask(2)).granted
 
 
 def test_a_recruit_refuses_and_does_not_campaign() -> None:
     raft = make(A, ballot=RECRUIT)
-    assert answer(raft, ask(1, pre=True)).nay is Nay.RECRUIT
-    assert answer(raft, ask(1)).nay is Nay.RECRUIT
+    assert answer(raft, ask(1, pre=True)).reason is RejectReason.RECRUIT
+    assert answer(raft, ask(1)).reason is RejectReason.RECRUIT
     raft.clock(9.0)
     raft.timer("election")
     assert not [said for _, said in raft.ready().after]
@@ -239,7 +239,7 @@ def test_the_first_election_of_a_new_cluster_does_not_wait_for_a_leader_that_nev
     raft = make(A)
     raft.ready()
     raft.everybody_is_there()
-    assert armed(raft.ready(), Alarm.ELECTION).latest <= 0.1
+    assert armed(raft.ready(), ElectionTimer.ELECTION).latest <= 0.1
 
 
 def test_who_is_a_voter_is_decided_by_the_configuration_of_the_candidate() -> None:
@@ -252,7 +252,7 @@ def test_who_is_no_voter_does_not_campaign() -> None:
     raft = make(Replica(7))
     assert raft.promote() is not None
     raft.clock(9.0)
-    raft.timer(Alarm.ELECTION)
+    raft.timer(ElectionTimer.ELECTION)
     assert not raft.ready().now
 
 
@@ -261,7 +261,7 @@ def test_another_directory_under_the_id_of_a_voter_does_not_campaign() -> None:
     raft.set_voters((A, B, C), 2, named=False)
     assert raft.promote() is not None
     raft.clock(9.0)
-    raft.timer(Alarm.ELECTION)
+    raft.timer(ElectionTimer.ELECTION)
     assert not raft.ready().now
 
 
@@ -278,7 +278,14 @@ def test_a_vote_that_contradicts_itself_is_not_counted() -> None:
     raft.promote()
     drain(raft)
     raft.received(
-        Vote(term=Term(1), asked=Term(1), voter=B, pre=False, granted=True, nay=Nay.RECRUIT)
+        RequestVoteResponse(
+            term=Term(1),
+            asked_term=Term(1),
+            voter=B,
+            pre=False,
+            granted=True,
+            reason=RejectReason.RECRUIT,
+        )
     )
     assert raft.role is Role.CANDIDATE
 
@@ -305,8 +312,8 @@ def test_every_reason_is_kept_on_both_sides() -> None:
     asker = make(B, mode=Mode.MANUAL)
     asker.promote()
     drain(asker)
-    asker.received(vote(1, voter=A, nay=Nay.LOG_BEHIND))
-    asker.received(vote(1, voter=C, nay=Nay.RECRUIT))
+    asker.received(vote(1, voter=A, nay=RejectReason.LOG_BEHIND))
+    asker.received(vote(1, voter=C, nay=RejectReason.RECRUIT))
     tallies = [describe.tally(each) for each in asker.tallies]
     assert tallies == ["term=1 candidate=2 1:log_behind 2:AYE 3:recruit"]
 
@@ -316,7 +323,7 @@ def test_an_answer_that_comes_after_the_election_is_kept_too() -> None:
     raft.promote()
     drain(raft)
     raft.received(vote(1, voter=B))
-    raft.received(vote(1, voter=C, nay=Nay.LOG_BEHIND))
+    raft.received(vote(1, voter=C, nay=RejectReason.LOG_BEHIND))
     assert leads(raft)
     assert [describe.tally(each) for each in raft.tallies] == [
         "term=1 candidate=1 1:AYE 2:AYE 3:log_behind"

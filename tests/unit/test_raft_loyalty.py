@@ -3,8 +3,8 @@
 import pytest
 
 from election.fencing import Fencing
-from election.messages import AskVote, Ballot, Nay, Replica, Term, Vote
-from election.ready import NOTHING, Alarm, Timer
+from election.messages import Ballot, RejectReason, Replica, RequestVote, RequestVoteResponse, Term
+from election.ready import NOTHING, ElectionTimer, Timer
 from election.roles import GONE_LATEST_S, Mode, Role
 from tests.unit.electing import MEMBER, A, B, C, answer, armed, ask, drain, leads, make, room, vote
 
@@ -32,8 +32,8 @@ def test_a_pre_vote_binds_nobody() -> None:
 def test_a_pre_vote_for_a_term_already_given_away_is_refused() -> None:
     raft = make(A)
     answer(raft, ask(3, candidate=C))
-    assert answer(raft, ask(2, candidate=B, pre=True)).nay is Nay.STALE_TERM
-    assert answer(raft, ask(3, candidate=B, pre=True)).nay is Nay.VOTED_FOR_OTHER
+    assert answer(raft, ask(2, candidate=B, pre=True)).reason is RejectReason.STALE_TERM
+    assert answer(raft, ask(3, candidate=B, pre=True)).reason is RejectReason.VOTED_FOR_OTHER
     assert answer(raft, ask(4, candidate=B, pre=True)).granted
 
 
@@ -66,10 +66,10 @@ def test_a_node_that_comes_back_cannot_depose_a_healthy_leader() -> None:
 def test_a_real_question_is_refused_too_while_the_leader_is_heard_and_raises_no_term() -> None:
     raft = make(A)
     raft.observe(Term(1), C)
-    assert answer(raft, ask(8)).nay is Nay.LEADER_ALIVE
+    assert answer(raft, ask(8)).reason is RejectReason.LEADER_ALIVE
     assert (raft.term, raft.leader) == (1, C)
     raft.clock(0.99)
-    assert answer(raft, ask(8)).nay is Nay.LEADER_ALIVE
+    assert answer(raft, ask(8)).reason is RejectReason.LEADER_ALIVE
     raft.clock(1.0)
     assert answer(raft, ask(8)).granted
 
@@ -77,9 +77,9 @@ def test_a_real_question_is_refused_too_while_the_leader_is_heard_and_raises_no_
 def test_nobody_is_loyal_to_a_leader_against_itself() -> None:
     raft = make(A)
     raft.observe(Term(1), C)
-    assert answer(raft, ask(2, candidate=B)).nay is Nay.LEADER_ALIVE
+    assert answer(raft, ask(2, candidate=B)).reason is RejectReason.LEADER_ALIVE
     assert answer(raft, ask(2, candidate=C)).granted
-    assert answer(raft, ask(3, candidate=B)).nay is Nay.LEADER_ALIVE
+    assert answer(raft, ask(3, candidate=B)).reason is RejectReason.LEADER_ALIVE
 
 
 def test_each_word_of_the_leader_renews_the_loyalty() -> None:
@@ -88,7 +88,7 @@ def test_each_word_of_the_leader_renews_the_loyalty() -> None:
         raft.clock(now)
         assert raft.observe(Term(1), C)
     raft.clock(2.7)
-    assert answer(raft, ask(2)).nay is Nay.LEADER_ALIVE
+    assert answer(raft, ask(2)).reason is RejectReason.LEADER_ALIVE
 
 
 def test_a_timer_that_comes_while_the_leader_is_heard_is_armed_for_the_rest() -> None:
@@ -99,10 +99,12 @@ def test_a_timer_that_comes_while_the_leader_is_heard_is_armed_for_the_rest() ->
     raft.observe(Term(1), C)
     raft.clock(1.75)
     raft.timer("election")
-    assert armed(raft.ready(), Alarm.ELECTION) == Timer(kind="election", earliest=0.75, latest=1.75)
+    assert armed(raft.ready(), ElectionTimer.ELECTION) == Timer(
+        kind="election", earliest=0.75, latest=1.75
+    )
     raft.clock(2.5)
     raft.timer("election")
-    assert any(isinstance(said, AskVote) for _, said in raft.ready().after)
+    assert any(isinstance(said, RequestVote) for _, said in raft.ready().after)
 
 
 def test_of_the_past_is_what_an_older_leader_says() -> None:
@@ -151,10 +153,12 @@ def test_a_split_vote_ends_early() -> None:
     raft = make(A, mode=Mode.MANUAL)
     raft.promote()
     drain(raft)
-    raft.received(vote(1, voter=B, nay=Nay.VOTED_FOR_OTHER))
+    raft.received(vote(1, voter=B, nay=RejectReason.VOTED_FOR_OTHER))
     assert raft.ready() is NOTHING
-    raft.received(vote(1, voter=C, nay=Nay.VOTED_FOR_OTHER))
-    assert armed(raft.ready(), Alarm.ELECTION) == Timer(kind="election", earliest=0.0, latest=0.1)
+    raft.received(vote(1, voter=C, nay=RejectReason.VOTED_FOR_OTHER))
+    assert armed(raft.ready(), ElectionTimer.ELECTION) == Timer(
+        kind="election", earliest=0.0, latest=0.1
+    )
 
 
 def test_after_a_split_vote_the_next_term_elects() -> None:
@@ -175,7 +179,7 @@ def test_a_log_that_is_behind_does_not_hurry() -> None:
     raft.promote()
     drain(raft)
     for voter in (B, C):
-        raft.received(vote(1, voter=voter, nay=Nay.LOG_BEHIND))
+        raft.received(vote(1, voter=voter, nay=RejectReason.LOG_BEHIND))
     assert raft.ready() is NOTHING
 
 
@@ -184,7 +188,7 @@ def test_a_refusal_that_comes_late_does_not_take_a_vote_back() -> None:
     raft.promote()
     drain(raft)
     raft.received(vote(1, voter=B))
-    raft.received(vote(1, voter=B, nay=Nay.LEADER_ALIVE))
+    raft.received(vote(1, voter=B, nay=RejectReason.LEADER_ALIVE))
     raft.received(vote(1, voter=C))
     assert leads(raft)
 
@@ -195,7 +199,11 @@ def test_votes_of_an_older_term_and_pre_votes_elect_nobody() -> None:
     drain(raft)
     raft.observe(Term(1), None)
     raft.received(vote(1, voter=B, pre=True))
-    raft.received(Vote(term=Term(0), asked=Term(0), voter=C, pre=False, granted=True, nay=None))
+    raft.received(
+        RequestVoteResponse(
+            term=Term(0), asked_term=Term(0), voter=C, pre=False, granted=True, reason=None
+        )
+    )
     assert raft.role is Role.CANDIDATE
 
 
@@ -247,7 +255,7 @@ def test_a_leader_has_the_clock_looked_at_while_nothing_else_happens() -> None:
     leader = here.elect(A)
     assert here.timers[A, "check_quorum"].latest <= 0.8 / 2
     leader.timer("check_quorum")
-    assert armed(leader.ready(), Alarm.CHECK_QUORUM).earliest is not None
+    assert armed(leader.ready(), ElectionTimer.CHECK_QUORUM).earliest is not None
     here.advance(2.0)
     leader.ready()
     leader.timer("check_quorum")
@@ -269,7 +277,7 @@ def test_a_fenced_leader_keeps_its_term_and_waits_one_timeout() -> None:
     here = room()
     leader = here.elect(A)
     here.advance(0.9)
-    assert armed(leader.ready(), Alarm.ELECTION).earliest == 1.0
+    assert armed(leader.ready(), ElectionTimer.ELECTION).earliest == 1.0
     assert leader.ballot == Ballot(term=Term(1), vote=A, member=True)
 
 
@@ -294,7 +302,7 @@ def test_turning_fencing_on_counts_the_silence_that_has_passed() -> None:
 def test_a_leader_that_is_never_fenced_is_no_obstacle_once_it_has_lost_its_quorum() -> None:
     here = room(fencing=Fencing.OFF)
     leader = here.elect(A)
-    assert answer(leader, ask(2)).nay is Nay.LEADER_ALIVE
+    assert answer(leader, ask(2)).reason is RejectReason.LEADER_ALIVE
     here.advance(5.0)
     assert answer(leader, ask(2)).granted
 
@@ -306,5 +314,5 @@ def test_a_higher_term_deposes_a_leader() -> None:
     ready = leader.ready()
     assert ready.deposed
     assert ready.ballot == Ballot(term=Term(9), vote=None, member=True)
-    assert armed(ready, Alarm.CHECK_QUORUM).earliest is None
-    assert armed(ready, Alarm.ELECTION).earliest == 1.0
+    assert armed(ready, ElectionTimer.CHECK_QUORUM).earliest is None
+    assert armed(ready, ElectionTimer.ELECTION).earliest == 1.0

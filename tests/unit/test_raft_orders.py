@@ -3,8 +3,8 @@
 import pytest
 
 from election import describe
-from election.messages import CampaignNow, Replica, Resigned, Term
-from election.ready import NOTHING, Alarm
+from election.messages import Replica, Resigned, Term, TimeoutNow
+from election.ready import NOTHING, ElectionTimer
 from election.roles import GONE_LATEST_S, Mode, Role
 from tests.unit.electing import (
     RECRUIT,
@@ -119,7 +119,7 @@ def test_a_mode_deposes_nobody_by_itself(mode: Mode) -> None:
     leader = here.elect(A)
     leader.set_mode(mode)
     # Who must not lead in it hands over, which takes a leader.
-    leader.hand_over(B)
+    leader.transfer_leadership(B)
     here.pump()
     assert here.leaders() == [B]
 
@@ -138,7 +138,7 @@ def test_who_resigns_waits_so_that_another_one_gets_the_chance() -> None:
     leader.resign("the disk is full")
     ready = leader.ready()
     assert ready.deposed
-    assert armed(ready, Alarm.ELECTION).earliest == 1.0
+    assert armed(ready, ElectionTimer.ELECTION).earliest == 1.0
     assert (leader.term, leader.leader, leader.fenced) == (1, None, False)
 
 
@@ -173,7 +173,7 @@ def test_a_resignation_of_the_past_or_of_somebody_else_changes_nothing() -> None
 def test_a_transfer_needs_nobody_to_miss_the_leader() -> None:
     here = room()
     leader = here.elect(A)
-    leader.hand_over(B)
+    leader.transfer_leadership(B)
     assert leader.transferring == B
     assert leader.is_lease_void
     here.minutes.clear()
@@ -188,7 +188,7 @@ def test_a_transfer_that_nobody_takes_up_is_over_with_its_timer() -> None:
     here = room()
     leader = here.elect(A)
     here.away = {B}
-    leader.hand_over(B)
+    leader.transfer_leadership(B)
     here.pump()
     assert here.timers[A, "transfer"].earliest == 1.0
     leader.timer("transfer")
@@ -201,8 +201,8 @@ def test_a_transfer_that_nobody_takes_up_is_over_with_its_timer() -> None:
 def test_an_order_of_an_older_term_moves_nobody() -> None:
     raft = make(A)
     raft.observe(Term(3), C)
-    raft.received(CampaignNow(term=Term(2), leader=B))
-    raft.received(CampaignNow(term=Term(3), leader=B))
+    raft.received(TimeoutNow(term=Term(2), leader=B))
+    raft.received(TimeoutNow(term=Term(3), leader=B))
     assert (raft.term, raft.leader) == (3, C)
 
 
@@ -210,13 +210,13 @@ def test_an_order_of_an_older_term_moves_nobody() -> None:
 def test_all_but_a_voter_take_over_when_told_to(mode: Mode) -> None:
     raft = make(A, mode=mode)
     raft.observe(Term(3), C)
-    raft.received(CampaignNow(term=Term(3), leader=C))
+    raft.received(TimeoutNow(term=Term(3), leader=C))
     assert raft.term == (3 if mode is Mode.VOTER else 4)
 
 
 def test_a_recruit_does_not_take_over() -> None:
     raft = make(A, ballot=RECRUIT)
-    raft.received(CampaignNow(term=Term(3), leader=C))
+    raft.received(TimeoutNow(term=Term(3), leader=C))
     assert (raft.term, raft.leader, raft.role) == (3, C, Role.FOLLOWER)
 
 
@@ -260,7 +260,7 @@ def test_a_batch_without_an_election_costs_nothing() -> None:
     for raft in here.nodes.values():
         raft.clock(here.now + 0.01)
         raft.heard(B)
-        raft.grew(at(1, 7))
+        raft.set_last_position(at(1, 7))
         assert raft.ready() is NOTHING
     assert here.nodes[B].observe(Term(1), A)
     assert here.nodes[B].ready() is NOTHING
@@ -275,7 +275,7 @@ def test_the_state_is_one_line() -> None:
     here = room()
     leader = here.elect(A)
     assert describe.state(leader) == "raft me=1 leader term=1 vote=1 leader=1 log=0:0"
-    leader.hand_over(B)
+    leader.transfer_leadership(B)
     assert describe.state(leader).endswith(" handing_to=2")
     here.advance(5.0)
     assert describe.state(leader).endswith("follower term=1 vote=1 leader=- log=0:0 fenced")

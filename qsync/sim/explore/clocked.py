@@ -29,7 +29,7 @@ _LEASE = Scope(
     ordered=True,
     slow_disk=False,
     records=False,
-    unheard=frozenset({"Append", "Appended"}),
+    unheard=frozenset({"Append", "AppendResponse"}),
     reaches=frozenset({"tick", "elected"}),
     kills=frozenset({"lease_twice_the_promise", "lease_from_answer", "votes_while_loyal"}),
 )

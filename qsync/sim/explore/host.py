@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
-from election.messages import Index, Replica, Vote
+from election.messages import Index, Replica, RequestVoteResponse
 from qsync.core.inputs import Connected, Input, Written
 from qsync.core.ledger import Ledger
-from qsync.core.messages import Append, Appended, Message
+from qsync.core.messages import Append, AppendResponse, Message
 from qsync.core.ready import Ready, Verdict
 from qsync.data import body
 from qsync.record import WAIT_ACK, Instance
@@ -187,15 +187,15 @@ class Host:
         return replace(message, entries=tuple(entries))
 
     def _send(self, peer: Replica, message: Message) -> None:
-        if isinstance(message, Vote) and message.granted and not message.pre:
-            self.diary.votes(message.asked, peer)
-            properties.vote_is_durable(self.me, message.asked, peer, self.platter.ballot)
+        if isinstance(message, RequestVoteResponse) and message.granted and not message.pre:
+            self.diary.votes(message.asked_term, peer)
+            properties.vote_is_durable(self.me, message.asked_term, peer, self.platter.ballot)
         if type(message).__name__ not in self.plan.unheard:
             self._told.letters.append((peer, message))
 
     def _check_ack(self, message: Message) -> None:
         # When it is written: it may leave later, and by then the log may have been cut.
-        if isinstance(message, Appended) and message.ok:
+        if isinstance(message, AppendResponse) and message.ok:
             durable = self.platter.holds(message.index, self.ledger.log.crc_at(message.index))
             properties.acked_is_durable(self.me, message.index, durable=durable)
 

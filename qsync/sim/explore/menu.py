@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from election.messages import AskVote
+from election.messages import RequestVote
 from election.roles import Role
 from qsync.core.progress import Membership
 from qsync.core.ready import TimerKind
@@ -179,7 +179,7 @@ class Menu:
         found = self._deliveries.get(letter)
         if found is None:
             sender, receiver, message, instance = self._cast.letters[letter]
-            asks = isinstance(message, AskVote) and not message.transfer
+            asks = isinstance(message, RequestVote) and not message.transfer
             late = [True] if asks and not self._scope.sticky else [False, True] if asks else [False]
             late = [False] if self._scope.tick else late
             found = self._deliveries[letter] = tuple([

@@ -67,7 +67,7 @@ class Prelude:
             if (act.node, receiver) in self._holding:
                 self.held.append(Letter(act.node, receiver, message, host.platter.instance))
             elif int(receiver) in self._open and int(act.node) in self._open:
-                late = type(message).__name__ == "AskVote"
+                late = type(message).__name__ == "RequestVote"
                 instance = host.platter.instance
                 self._post.append((receiver, Delivery(act.node, message, late, instance)))
 

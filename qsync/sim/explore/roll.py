@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from election.messages import CampaignNow, Index, Replica, Vote
-from qsync.core.messages import Append, Appended, Heard, Heartbeat, Message
+from election.messages import Index, Replica, RequestVoteResponse, TimeoutNow
+from qsync.core.messages import Append, AppendResponse, Heartbeat, HeartbeatResponse, Message
 from qsync.record import ONE_INSTANCE, Instance
 from qsync.sim.explore.chain import Chain
 from qsync.sim.explore.fingerprint import Fingerprints
@@ -110,11 +110,11 @@ def last_term(message: Message, unheard: frozenset[str]) -> int:
     True of answers; and of what a leader sends, when the answer that it is stale is lost anyway.
     """
     match message:
-        case Vote():
-            return max(message.term, message.asked)
-        case Appended() | Heard() | CampaignNow():
+        case RequestVoteResponse():
+            return max(message.term, message.asked_term)
+        case AppendResponse() | HeartbeatResponse() | TimeoutNow():
             return message.term
-        case Append() | Heartbeat() if Heard.__name__ in unheard:
+        case Append() | Heartbeat() if HeartbeatResponse.__name__ in unheard:
             return message.term
         case _:
             return 0

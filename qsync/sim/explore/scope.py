@@ -54,7 +54,9 @@ class Scope:
     """CONFIRM records are written (their timer comes at any time)."""
     sticky: bool = False
     """Asked for its vote, a node may still be loyal to its leader; else it never is."""
-    unheard: frozenset[str] = field(default_factory=lambda: frozenset({"Heartbeat", "Heard"}))
+    unheard: frozenset[str] = field(
+        default_factory=lambda: frozenset({"Heartbeat", "HeartbeatResponse"})
+    )
     fencing: Fencing = Fencing.OFF
     tick: float = 0.0
     """So many seconds pass at a time, for all nodes at once, and nothing else makes time pass."""

@@ -11,7 +11,7 @@ from qsync.sim.explore.scope import EVERYBODY, Scope
 
 _ALL = ((1, 2, 3),)
 _FOLLOWERS = ((2, 3),)
-_NO_ROUNDS = frozenset({"Heard"})
+_NO_ROUNDS = frozenset({"HeartbeatResponse"})
 _FIGURE_8 = "elect 1; only 1; put 1 a; all"
 """Node 1 leads and has a write that nobody else has."""
 _ROOM_FOR_SLOW_DISKS = (

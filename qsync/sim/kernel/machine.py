@@ -11,7 +11,7 @@ from election.roles import Role
 from qsync.config import NodeConfig
 from qsync.core.inputs import Input
 from qsync.core.leader import Leader
-from qsync.core.messages import Heard
+from qsync.core.messages import HeartbeatResponse
 from qsync.node.leaving import leave
 from qsync.node.node import Node
 from qsync.record import Instance, instance_text, read_instance
@@ -179,7 +179,7 @@ class Leases:
                 term = int(member.core.machine.term)
                 properties.lease_is_alone(member.number, term, other.number, left)
 
-    def promised(self, to: int, heard: Heard) -> None:
+    def promised(self, to: int, heard: HeartbeatResponse) -> None:
         """The member tells a leader how long it stays loyal."""
         member, room = self._member, self._member.room
         other = next(each for each in room.members if each.number == to)

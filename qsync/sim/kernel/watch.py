@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 from election.messages import Replica
 from election.roles import Role
 from qsync.core.inputs import Input, ReadAsked, Received
-from qsync.core.messages import Appended, Heard, Message
+from qsync.core.messages import AppendResponse, HeartbeatResponse, Message
 from qsync.core.ready import Ready, Settled, Write
 from qsync.data.request import Request
 from qsync.node.mishaps import EVENT
@@ -41,7 +41,7 @@ class Leases(Protocol):
     def elected(self) -> None:
         """It begins to lead."""
 
-    def promised(self, to: int, heard: Heard) -> None:
+    def promised(self, to: int, heard: HeartbeatResponse) -> None:
         """It tells a leader how long it stays loyal."""
 
 
@@ -106,11 +106,11 @@ class Watch:
         ledger, term = core.machine.ledger, core.machine.raft.term
         try:
             for peer, message in messages:
-                if isinstance(message, Appended) and (
+                if isinstance(message, AppendResponse) and (
                     message.index > ledger.written and message.term < term
                 ):
                     continue  # of a term that is over: what it speaks of was cut meanwhile
-                if isinstance(message, Heard) and message.loyal_us:
+                if isinstance(message, HeartbeatResponse) and message.loyal_us:
                     self._leases.promised(peer, message)
                 self._witness.said(self._me, core, peer, message)
         except Violation as violation:

@@ -8,7 +8,7 @@ from qsync import errors
 from qsync.core import inputs
 from qsync.core.leader import Leader
 from qsync.core.ledger import Ledger
-from qsync.core.messages import AskIndex, ReadIndex
+from qsync.core.messages import ReadIndex, ReadIndexResponse
 from qsync.core.reads import ReplicaReads, _AtLeast, _InRound
 from qsync.core.ready import ReadSettled, Ticket
 from qsync.data.request import Executed, Request
@@ -37,9 +37,9 @@ def _index_without_round(core: Core) -> None:
 
     def step(event: inputs.Input) -> None:
         asked = event.message if isinstance(event, inputs.Received) else None
-        if isinstance(asked, AskIndex) and machine.leader is not None:
+        if isinstance(asked, ReadIndex) and machine.leader is not None:
             place = machine.ledger.shown
-            told = ReadIndex(term=machine.term, ask=asked.ask, place=place)
+            told = ReadIndexResponse(term=machine.term, ask=asked.ask, place=place)
             machine.out.send(asked.follower, told)
         else:
             honest(event)

@@ -11,7 +11,7 @@ from qsync.core.follower import Follower
 from qsync.core.leader import Leader
 from qsync.core.ledger import Ledger
 from qsync.core.membership import take
-from qsync.core.messages import Appended, Heartbeat
+from qsync.core.messages import AppendResponse, Heartbeat
 from qsync.core.progress import Membership, Progress
 from qsync.replica import Replica as Core
 from qsync.sim.mutants.mutant import (
@@ -27,7 +27,7 @@ from qsync.sim.mutants.mutant import (
 
 class _Hasty(Follower):
     @override
-    def ack(self) -> Appended | None:
+    def ack(self) -> AppendResponse | None:
         """What has arrived, durable or not."""
         durable, self.ledger = self.ledger, _Optimist(self.ledger)
         try:
@@ -51,7 +51,7 @@ class _Optimist(Ledger):
 
 class _Bold(Follower):
     @override
-    def ack(self) -> Appended | None:
+    def ack(self) -> AppendResponse | None:
         """All that is durable, the leader's or not."""
         self.matched = max(self.matched, self.ledger.written)
         return super().ack()
@@ -91,7 +91,7 @@ def _count(leader: Leader, *, any_term: bool, in_stretch: bool, more: int) -> No
     q = leader._quorum_has()
     if q <= limbo.confirmed or (not any_term and ledger.log.term_at(q) != leader.term):
         return
-    index = q if in_stretch else limbo.lowered(q)
+    index = q if in_stretch else limbo.clip(q)
     index = Index(min(index + more, ledger.log.last))
     if index > limbo.confirmed:
         ledger.confirm(index)
@@ -110,10 +110,10 @@ def _counts(core: Core, *, any_term: bool = False, in_stretch: bool = False, mor
 def _carried(core: Core) -> None:
     limbo = core.machine.ledger.limbo
 
-    def carried(end: Index) -> Index:
+    def clip_carried(end: Index) -> Index:
         return min(limbo.confirmed, end)
 
-    put(limbo, carried=carried)
+    put(limbo, clip_carried=clip_carried)
 
 
 class _Proud(Leader):
@@ -129,14 +129,14 @@ class _Proud(Leader):
 
 class _OfAnyTerm(Leader):
     @override
-    def appended(self, answer: Appended) -> bool:
+    def appended(self, answer: AppendResponse) -> bool:
         """An ack is an ack, whichever leader it was for."""
         return super().appended(replace(answer, term=self.term))
 
 
 class _OfAnyConnection(Leader):
     @override
-    def appended(self, answer: Appended) -> bool:
+    def appended(self, answer: AppendResponse) -> bool:
         """And over whichever connection it came."""
         epoch = self.followers[answer.follower].epoch
         return super().appended(replace(answer, epoch=epoch))

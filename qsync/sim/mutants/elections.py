@@ -6,14 +6,14 @@ from functools import partial
 
 from typing_extensions import override
 
-from election.messages import AskVote, Index, Nay, Position, Replica, Term
+from election.messages import Index, Position, RejectReason, Replica, RequestVote, Term
 from election.raft import Raft
 from qsync.core import inputs
 from qsync.core.disk import Disk
 from qsync.core.follower import Follower
 from qsync.core.messages import Append
 from qsync.core.ready import Ready
-from qsync.core.stopping import HandOver
+from qsync.core.stopping import LeadershipTransfer
 from qsync.replica import Replica as Core
 from qsync.sim.disk import forgetful
 from qsync.sim.mutants.mutant import Mutant, Node, every_follower, put
@@ -34,28 +34,28 @@ def _outruns_ballot(core: Core) -> None:
     put(out, fill=fill)
 
 
-def _asked(core: Core, change: Callable[[Raft, AskVote], AskVote]) -> None:
+def _asked(core: Core, change: Callable[[Raft, RequestVote], RequestVote]) -> None:
     """Answers as if something else had been asked."""
     raft = core.machine.raft
     honest = raft._refusal
 
-    def refusal(ask: AskVote) -> Nay | None:
+    def refusal(ask: RequestVote) -> RejectReason | None:
         return honest(change(raft, ask))
 
     put(raft, _refusal=refusal)
 
 
-def _as_long(raft: Raft, ask: AskVote) -> AskVote:
+def _as_long(raft: Raft, ask: RequestVote) -> RequestVote:
     if ask.position.index < raft.position.index:
         return replace(ask, position=Position(Term(0), Index(0)))
     return replace(ask, position=max(ask.position, raft.position))
 
 
-def _as_good(raft: Raft, ask: AskVote) -> AskVote:
+def _as_good(raft: Raft, ask: RequestVote) -> RequestVote:
     return replace(ask, position=max(ask.position, raft.position))
 
 
-def _permitted(_raft: Raft, ask: AskVote) -> AskVote:
+def _permitted(_raft: Raft, ask: RequestVote) -> RequestVote:
     return replace(ask, transfer=True)
 
 
@@ -63,9 +63,9 @@ def _votes_twice(core: Core) -> None:
     raft = core.machine.raft
     honest = raft._refusal
 
-    def refusal(ask: AskVote) -> Nay | None:
+    def refusal(ask: RequestVote) -> RejectReason | None:
         nay = honest(ask)
-        return None if nay is Nay.VOTED_FOR_OTHER and raft.ballot.vote != raft.me else nay
+        return None if nay is RejectReason.VOTED_FOR_OTHER and raft.ballot.vote != raft.me else nay
 
     put(raft, _refusal=refusal)
 
@@ -138,9 +138,9 @@ def _hands_over_early(core: Core) -> None:
     def ready() -> Ready:
         leader = machine.leader
         going = leader.stopping if leader is not None else None
-        if isinstance(going, HandOver) and not going.told:
+        if isinstance(going, LeadershipTransfer) and not going.told:
             going.told = True
-            machine.raft.hand_over(going.to, within=going.patience)
+            machine.raft.transfer_leadership(going.to, within=going.patience)
         return honest()
 
     put(machine, ready=ready)

@@ -9,7 +9,7 @@ from election.raft import Raft
 from qsync.core.config import LEASE_SHARE
 from qsync.core.leader import Leader
 from qsync.core.progress import quorumth
-from qsync.core.rounds import Rounds
+from qsync.core.rounds import HeartbeatRounds
 from qsync.replica import Replica as Core
 from qsync.sim.mutants.counting import every_leader_is
 from qsync.sim.mutants.mutant import Mutant, every_leader, every_lease, put
@@ -65,16 +65,18 @@ def _indulgent(core: Core) -> None:
 # -- leases
 
 
-def _from_the_answer(rounds: Rounds, follower: Replica, round_: int, loyal_s: float) -> None:
+def _from_the_answer(
+    rounds: HeartbeatRounds, follower: Replica, round_: int, loyal_s: float
+) -> None:
     if round_ in rounds._began:
         rounds._began[round_] = rounds._ledger.now
-    Rounds.heard(rounds, follower, round_, loyal_s=loyal_s)
+    HeartbeatRounds.heard(rounds, follower, round_, loyal_s=loyal_s)
 
 
 def _longer(
-    rounds: Rounds, follower: Replica, round_: int, loyal_s: float, *, times: float
+    rounds: HeartbeatRounds, follower: Replica, round_: int, loyal_s: float, *, times: float
 ) -> None:
-    Rounds.heard(rounds, follower, round_, loyal_s=times * loyal_s)
+    HeartbeatRounds.heard(rounds, follower, round_, loyal_s=times * loyal_s)
 
 
 class _Resumes(Raft):
@@ -96,7 +98,7 @@ class _Hasty(Leader):
         return not void and self.ledger.now < self.rounds.leased_until()
 
 
-class _Undiscerning(Rounds):
+class _Undiscerning(HeartbeatRounds):
     @override
     def leased_until(self) -> float:
         """By whatever directory promised."""

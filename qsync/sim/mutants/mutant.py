@@ -10,7 +10,7 @@ from qsync.core.follower import Follower
 from qsync.core.leader import Leader
 from qsync.core.progress import Progress
 from qsync.core.ready import Write
-from qsync.core.rounds import Rounds
+from qsync.core.rounds import HeartbeatRounds
 from qsync.replica import Replica as Core
 
 Remodel = Callable[[Core], None]
@@ -58,7 +58,8 @@ class Mutant:
 
 
 def put(thing: object, **methods: object) -> None:
-    """From now on the object, and no other of its class, has these methods."""
+    """From now on the object, and no other of its class, has these methods instead of its own."""
+    assert all(hasattr(thing, name) for name in methods), f"{thing} has not all of {set(methods)}"
     vars(thing).update(methods)
 
 
@@ -95,7 +96,7 @@ def every_progress(core: Core, kind: type[Progress]) -> None:
         progress.__class__ = kind
 
 
-def every_lease(core: Core, heard: Callable[[Rounds, Replica, int, float], None]) -> None:
+def every_lease(core: Core, heard: Callable[[HeartbeatRounds, Replica, int, float], None]) -> None:
     """Leaders take the answers to their rounds in that way."""
 
     def change(leader: Leader) -> None:

@@ -5,7 +5,7 @@ from functools import partial
 
 from typing_extensions import override
 
-from election.messages import Ballot, Index, Replica, Vote
+from election.messages import Ballot, Index, Replica, RequestVoteResponse
 from election.quorum import majority
 from qsync.core import inputs
 from qsync.core.configuration import Configuration, Configurations, Voters
@@ -15,7 +15,7 @@ from qsync.core.messages import Heartbeat, Message
 from qsync.core.progress import Membership, Progress
 from qsync.core.ready import LogAppended
 from qsync.core.replacing import Replacing
-from qsync.core.rounds import Rounds, Send
+from qsync.core.rounds import HeartbeatRounds, Send
 from qsync.record import CONFIG, ONE_INSTANCE, WAIT_ACK, WAIT_SYNC, Entry, Instance, Kind
 from qsync.replica import Replica as Core
 from qsync.sim.mutants.counting import every_leader_is
@@ -56,7 +56,11 @@ def _votes_of_strangers(core: Core) -> None:
 
     def step(event: inputs.Input) -> None:
         followed = machine.ledger.configurations.followed
-        if isinstance(event, inputs.Received) and isinstance(event.message, Vote) and followed:
+        if (
+            isinstance(event, inputs.Received)
+            and isinstance(event.message, RequestVoteResponse)
+            and followed
+        ):
             named = followed.instance_of(event.peer)
             event = event if named is None else replace(event, instance=named)
         honest(event)
@@ -217,7 +221,7 @@ def _admits(core: Core, *, caught_up_to_promote: bool) -> None:
                 admit = progress.membership is Membership.RECRUIT and may
                 send(peer, replace(message, admit=admit))
 
-            Rounds.begin(rounds, admitting, promoted_at=promoted_at)
+            HeartbeatRounds.begin(rounds, admitting, promoted_at=promoted_at)
 
         put(rounds, begin=begin)
 
@@ -230,7 +234,7 @@ def _votes_again(core: Core) -> None:
     def become_member() -> None:
         if not raft.ballot.member:
             raft.ballot = Ballot(term=raft.term, vote=None, member=True)
-            raft.out.stir()
+            raft.out.mark_dirty()
 
     put(raft, become_member=become_member)
 

@@ -4,61 +4,61 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from election.messages import Nay, Replica, Term
+from election.messages import RejectReason, Replica, Term
 
 TALLIES_MAX = 64
 """How many questions are remembered; the oldest is forgotten first."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Tally:
+class VoteRecord:
     """One question "may I lead in this term?" and the answers to it. None is AYE."""
 
     term: Term
     candidate: Replica
     pre: bool
-    answers: dict[Replica, Nay | None] = field(default_factory=dict)
+    answers: dict[Replica, RejectReason | None] = field(default_factory=dict)
 
-    def say(self, voter: Replica, nay: Nay | None) -> None:
+    def record(self, voter: Replica, nay: RejectReason | None) -> None:
         """Note an answer. A late NAY does not take an AYE back: a vote is given once."""
         if voter not in self.answers or self.answers[voter] is not None:
             self.answers[voter] = nay
 
-    def ayes(self) -> int:
+    def granted(self) -> int:
         """How many said AYE."""
         return sum(1 for nay in self.answers.values() if nay is None)
 
-    def nays(self) -> set[Nay]:
+    def rejections(self) -> set[RejectReason]:
         """The reasons given."""
         return {nay for nay in self.answers.values() if nay is not None}
 
     def open(self, voters: int) -> int:
         """How many AYEs there can still be, if all who have not answered say it."""
-        return self.ayes() + voters - len(self.answers)
+        return self.granted() + voters - len(self.answers)
 
 
-class Tallies:
+class VoteHistory:
     """The questions of the recent terms, oldest first, with the answers this node knows of."""
 
     def __init__(self, limit: int = TALLIES_MAX) -> None:
         self._limit = limit
-        self._kept: OrderedDict[tuple[Term, Replica, bool], Tally] = OrderedDict()
+        self._kept: OrderedDict[tuple[Term, Replica, bool], VoteRecord] = OrderedDict()
 
-    def of(self, *, term: Term, candidate: Replica, pre: bool) -> Tally:
+    def of(self, *, term: Term, candidate: Replica, pre: bool) -> VoteRecord:
         """The tally of this question: the one that is kept, or a new one."""
         key = (term, candidate, pre)
         tally = self._kept.get(key)
         if tally is None:
-            tally = self._kept[key] = Tally(term=term, candidate=candidate, pre=pre)
+            tally = self._kept[key] = VoteRecord(term=term, candidate=candidate, pre=pre)
             if len(self._kept) > self._limit:
                 self._kept.popitem(last=False)
         return tally
 
-    def kept(self, *, term: Term, candidate: Replica, pre: bool) -> Tally | None:
+    def kept(self, *, term: Term, candidate: Replica, pre: bool) -> VoteRecord | None:
         """The tally of a question that may be closed or forgotten."""
         return self._kept.get((term, candidate, pre))
 
-    def __iter__(self) -> Iterator[Tally]:
+    def __iter__(self) -> Iterator[VoteRecord]:
         return iter(self._kept.values())
 
     def __len__(self) -> int:

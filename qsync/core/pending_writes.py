@@ -10,7 +10,7 @@ Entries = Callable[[Index, Index], list[Entry]]
 """Gives entries `first .. last` of the log as it is now."""
 
 
-class Flight:
+class PendingWrites:
     """One write at a time; whatever is cut meanwhile is not made durable by it."""
 
     def __init__(self) -> None:

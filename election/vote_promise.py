@@ -1,7 +1,7 @@
 """Until when a node stands by its leader: because it is patient, and because it promised."""
 
 
-class Loyalty:
+class VotePromise:
     """Patience is for liveness and may be cut short; a promise is what leases rest on.
 
     membership.md M11 i: a promise is never shortened, neither by another timing nor because the

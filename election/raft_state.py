@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from election.fencing import Contact, Fencing
-from election.loyalty import Loyalty
+from election.fencing import Fencing, QuorumContact
 from election.messages import Ballot, Replica, Term
 from election.quorum import majority
-from election.ready import Alarm, ElectionReady, Outbox
+from election.ready import ElectionOutbox, ElectionReady, ElectionTimer
 from election.roles import RETRY_SHARE_MAX, Mode, Role, Timing
+from election.vote_promise import VotePromise
 
 CHECKS = 4
 """How many times within its patience a leader looks whether it still hears a quorum."""
 
 
-class Seat:
+class RaftState:
     """The state below campaigns and messages: every change of it goes through `_become`.
 
     Time is what the last `clock(now)` said. While it is patient a leader was heard recently enough
@@ -47,12 +47,14 @@ class Seat:
         """Was the leader of this term, and lost its quorum."""
         self.timing = timing
         self.now = 0.0
-        self.loyalty = Loyalty()
+        self.loyalty = VotePromise()
         # Two leaders of one term are impossible only if election quorums intersect.
         quorum = max(quorum, majority(len(self.voters)))
-        self.contact = Contact(me=me, voters=voters, quorum=quorum, timing=timing, fencing=fencing)
+        self.contact = QuorumContact(
+            me=me, voters=voters, quorum=quorum, timing=timing, fencing=fencing
+        )
         self.contact.named = named
-        self.out = Outbox(ballot)
+        self.out = ElectionOutbox(ballot)
         if self._is_alone() and not ballot.member:
             self._mark(replace(ballot, member=True))
 
@@ -76,7 +78,7 @@ class Seat:
         pause = now - self.now
         self.now = now
         if self.role is Role.LEADER and now > self.contact.until and self.contact.lost(now):
-            self._fence("paused" if pause > self.contact.patience else "quorum_lost")
+            self._fence("paused" if pause > self.contact.timeout else "quorum_lost")
 
     def heard(self, peer: Replica) -> None:
         """That voter answered us in our term."""
@@ -123,7 +125,7 @@ class Seat:
         assert (leader == self.me) == (role is Role.LEADER)
         self.role = role
         self.leader = leader
-        self.out.stir()
+        self.out.mark_dirty()
 
     def _mark(self, ballot: Ballot) -> None:
         """Fill in the ballot. It does not go back: no lower term, no second vote."""
@@ -131,7 +133,7 @@ class Seat:
         assert ballot.term > self.term or self.ballot.vote in (None, ballot.vote)
         assert ballot.member or not self.ballot.member
         self.ballot = ballot
-        self.out.stir()
+        self.out.mark_dirty()
 
     def _adopt(self, term: Term) -> None:
         """There is a higher term: whatever this node was, it follows in that one."""
@@ -156,7 +158,7 @@ class Seat:
         self._become(Role.LEADER, self.me)
         self.fenced = False
         self.contact.begin(self.now)
-        self.out.disarm(Alarm.ELECTION)
+        self.out.disarm(ElectionTimer.ELECTION)
         self._arm_check()
         self.out.note("elected", term=self.term)
 
@@ -169,8 +171,8 @@ class Seat:
     def _step_down(self, why: str) -> None:
         self._become(Role.FOLLOWER, None)
         self.loyalty.patient_until = self.now
-        self.out.disarm(Alarm.CHECK_QUORUM)
-        self.out.disarm(Alarm.TRANSFER)
+        self.out.disarm(ElectionTimer.CHECK_QUORUM)
+        self.out.disarm(ElectionTimer.TRANSFER)
         self._arm_election()
         self.out.note("stepped_down", term=self.term, why=why)
 
@@ -186,14 +188,14 @@ class Seat:
     def _arm_election(self) -> None:
         """One full timeout, and up to one more by the dice."""
         timeout = self.timing.election_timeout
-        self.out.arm(Alarm.ELECTION, timeout, 2 * timeout)
+        self.out.arm(ElectionTimer.ELECTION, timeout, 2 * timeout)
 
     def _arm_soon(self) -> None:
         """A moment only: there is no leader to wait for."""
-        self.out.arm(Alarm.ELECTION, 0.0, RETRY_SHARE_MAX * self.timing.election_timeout)
+        self.out.arm(ElectionTimer.ELECTION, 0.0, RETRY_SHARE_MAX * self.timing.election_timeout)
 
     def _arm_check(self) -> None:
         """So that the clock is looked at even when nothing else happens."""
         if self.quorum > 1:
-            patience = self.contact.patience
-            self.out.arm(Alarm.CHECK_QUORUM, patience / CHECKS, patience / CHECKS)
+            patience = self.contact.timeout
+            self.out.arm(ElectionTimer.CHECK_QUORUM, patience / CHECKS, patience / CHECKS)

@@ -4,7 +4,7 @@ from election.messages import Index
 from qsync.record import Entry
 
 
-class Recent:
+class EntryCache:
     """A window on the end of the log. Everything `keep_from` and above stays; older by bytes."""
 
     def __init__(self, *, base: Index, bytes_max: int) -> None:
