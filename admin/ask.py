@@ -10,13 +10,13 @@ from qsync.errors import ProtocolError, QsyncError, Unavailable
 from qsync.wire import replies, requests
 from qsync.wire.frames import Frames
 from qsync.wire.session import Dialer, Greeting, Hello, Party
-from qsync.wire.verbs import Plain, Request, Verb
+from qsync.wire.verbs import PlainRequest, Request, Verb
 
 TIMEOUT_S = 2.0
 _RECEIVE_BYTES = 256 * 1024
 
 
-class Line:
+class NodeConnection:
     """A connection to one node that asks one thing after another, each within `timeout` seconds."""
 
     def __init__(self, address: str, *, timeout: float = TIMEOUT_S) -> None:
@@ -105,14 +105,14 @@ class Line:
 
 def status(address: str, *, timeout: float = TIMEOUT_S) -> dict[str, object]:
     """The STATUS map of one node, and when it was asked. Raises Unavailable or its error."""
-    with Line(address, timeout=timeout) as line:
+    with NodeConnection(address, timeout=timeout) as line:
         asked = {"asked": time.monotonic_ns()}
-        return replies.read_map(line.ask(Plain(1, Verb.STATUS))) | asked
+        return replies.read_map(line.ask(PlainRequest(1, Verb.STATUS))) | asked
 
 
 def value(address: str, request: Request, *, timeout: float = TIMEOUT_S) -> list[object]:
     """The values of the answer to one request."""
-    with Line(address, timeout=timeout) as line:
+    with NodeConnection(address, timeout=timeout) as line:
         return line.ask(request, timeout=timeout)
 
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from random import Random
 
 from admin import cluster, processes
-from admin.cluster import Survey
-from admin.processes import Process
+from admin.cluster import ClusterSurvey
+from admin.processes import OsProcess
 from qsync.client.blocking import Client, connect
-from qsync.client.load import Load, Request, Tally, Workload
+from qsync.client.load import LoadGenerator, LoadRequest, LoadResult, Workload
 from qsync.client.numbering import SEED_BYTES
 from qsync.errors import NotLeader
 from qsync.wire import cbor, requests
-from qsync.wire.verbs import Get, Select, Write
+from qsync.wire.verbs import GetRequest, SelectRequest, WriteRequest
 
 SPACE = "bench"
 KEY_BYTES, VALUE_BYTES = 16, 100
@@ -46,7 +46,7 @@ WORKLOADS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class BenchPlan:
     """What to measure."""
 
     workload: str = "put"
@@ -59,10 +59,10 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class BenchResult:
     """Latencies in microseconds; processor time in microseconds for each operation."""
 
-    plan: Plan
+    plan: BenchPlan
     seconds: float
     operations: int
     errors: int
@@ -77,7 +77,7 @@ class Result:
         return self.operations / self.seconds
 
 
-def run(plan: Plan, seeds: Sequence[str], *, timeout: float) -> Result:
+def run(plan: BenchPlan, seeds: Sequence[str], *, timeout: float) -> BenchResult:
     """Prepare the space, warm up, measure. Raises NotLeader when nobody leads."""
     found = cluster.survey(seeds)
     leader = found.leader
@@ -88,7 +88,7 @@ def run(plan: Plan, seeds: Sequence[str], *, timeout: float) -> Result:
     with connect(seeds, timeout=timeout) as client:
         _prepare(client, plan, keys)
     most = plan.pipeline if plan.rate is None else OPEN_LOOP_OUTSTANDING_MAX // plan.clients
-    load = Load(
+    load = LoadGenerator(
         leader.address,
         _Maker(plan, keys, random),
         connections=plan.clients,
@@ -97,11 +97,11 @@ def run(plan: Plan, seeds: Sequence[str], *, timeout: float) -> Result:
     )
     with contextlib.closing(load):
         load.run(seconds=WARM_UP_S, rate=plan.rate)
-        load.tally = Tally()
+        load.tally = LoadResult()
         watched = _Watched(found)
         tally = load.run(seconds=plan.seconds, rate=plan.rate)
         cpu = watched.spent(max(1, tally.done))
-    return Result(
+    return BenchResult(
         plan=plan,
         seconds=round(tally.seconds, 3),
         operations=tally.done,
@@ -126,8 +126,8 @@ def percentiles(latencies: Sequence[float]) -> dict[str, float]:
 class _Watched:
     """Processor time of the nodes on this machine and of this process, from now on."""
 
-    def __init__(self, found: Survey) -> None:
-        self._nodes: list[tuple[str, Process, float]] = []
+    def __init__(self, found: ClusterSurvey) -> None:
+        self._nodes: list[tuple[str, OsProcess, float]] = []
         for sample in found.samples:
             if not sample.address.startswith(("127.", "localhost", "[::1]")):
                 continue
@@ -145,7 +145,7 @@ class _Watched:
         return {who: round(seconds / operations * 1e6, 2) for who, seconds in spent.items()}
 
 
-def _prepare(client: Client, plan: Plan, keys: Sequence[bytes]) -> None:
+def _prepare(client: Client, plan: BenchPlan, keys: Sequence[bytes]) -> None:
     fields = [("key", "varbinary"), ("value", "any"), ("touched", "unsigned", True)]
     client.schema.create_space(
         SPACE,
@@ -161,7 +161,7 @@ def _prepare(client: Client, plan: Plan, keys: Sequence[bytes]) -> None:
 class _Maker:
     """Makes the requests of all connections, from choices made beforehand."""
 
-    def __init__(self, plan: Plan, keys: Sequence[bytes], random: Random) -> None:
+    def __init__(self, plan: BenchPlan, keys: Sequence[bytes], random: Random) -> None:
         self._random = random
         self._value = _VALUE_HEAD + random.randbytes(VALUE_BYTES)
         self._space = cbor.text(SPACE)
@@ -181,20 +181,20 @@ class _Maker:
         ]
         self._at = 0
 
-    def __call__(self, request: Request) -> bytes:
+    def __call__(self, request: LoadRequest) -> bytes:
         self._at = (self._at + 1) % CHOICES
         return self._kinds[self._at](request)
 
     def _key(self) -> bytes:
         return self._keys[self._at]
 
-    def _put(self, request: Request) -> bytes:
+    def _put(self, request: LoadRequest) -> bytes:
         return self._insert(request, self._keys[self._at])
 
-    def _new(self, request: Request) -> bytes:
+    def _new(self, request: LoadRequest) -> bytes:
         return self._insert(request, self._random.randbytes(KEY_BYTES))
 
-    def _insert(self, request: Request, key: bytes) -> bytes:
+    def _insert(self, request: LoadRequest, key: bytes) -> bytes:
         id, session, seq, low = request
         return requests.encode_put(
             id,
@@ -207,32 +207,32 @@ class _Maker:
             row=_ROW_HEAD + key + self._value,
         )
 
-    def _txn(self, request: Request) -> bytes:
+    def _txn(self, request: LoadRequest) -> bytes:
         id, session, seq, low = request
         rows = [
             _ROW_HEAD + self._keys[(self._at + n) % CHOICES] + self._value for n in range(TXN_PUTS)
         ]
         ops: list[list[object]] = [[2, SPACE, row] for row in rows]
-        return requests.encode(Write(id, session, seq, low, 0, ops))
+        return requests.encode(WriteRequest(id, session, seq, low, 0, ops))
 
-    def _touch(self, request: Request) -> bytes:
+    def _touch(self, request: LoadRequest) -> bytes:
         id, session, seq, low = request
         ops: list[list[object]] = [[3, SPACE, 0, [self._key()], [["+", 3, 1]]]]
-        return requests.encode(Write(id, session, seq, low, 0, ops))
+        return requests.encode(WriteRequest(id, session, seq, low, 0, ops))
 
 
-def _weights(plan: Plan, count: int) -> list[float] | None:
+def _weights(plan: BenchPlan, count: int) -> list[float] | None:
     if not plan.workload.startswith("ycsb"):
         return None
     return [1 / (rank**ZIPF) for rank in range(1, count + 1)]
 
 
 def _get_maker(key: Callable[[], bytes]) -> Workload:
-    return _patched(requests.encode(Get(_MARK, SPACE, 0, [_KEY_MARK])), key)
+    return _patched(requests.encode(GetRequest(_MARK, SPACE, 0, [_KEY_MARK])), key)
 
 
 def _scan_maker(key: Callable[[], bytes]) -> Workload:
-    scan = Select(_MARK, SPACE, 0, "ge", [_KEY_MARK], SCAN_ROWS)
+    scan = SelectRequest(_MARK, SPACE, 0, "ge", [_KEY_MARK], SCAN_ROWS)
     return _patched(requests.encode(scan), key)
 
 
@@ -241,7 +241,7 @@ def _patched(template: bytes, key: Callable[[], bytes]) -> Workload:
     before, _, rest = template.partition(_MARK.to_bytes(8, "big"))
     between, _, after = rest.partition(_KEY_MARK)
 
-    def make(request: Request) -> bytes:
+    def make(request: LoadRequest) -> bytes:
         return b"".join((before, request.id.to_bytes(8, "big"), between, key(), after))
 
     return make

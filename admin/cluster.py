@@ -20,7 +20,7 @@ REST_S = 5.0
 _TROUBLED = frozenset({"loading", "split_brain"})
 
 
-class Health(StrEnum):
+class ClusterHealth(StrEnum):
     """`degraded`: not all is well, see `can_commit`. `down`: nobody leads, or has a quorum."""
 
     HEALTHY = "healthy"
@@ -29,7 +29,7 @@ class Health(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Silence:
+class UnreachableNode:
     """A node that did not answer, and what happened instead. `id` 0: only its address is known."""
 
     id: int
@@ -39,11 +39,11 @@ class Silence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
+class ClusterSurvey:
     """The answers of one round, by id."""
 
     samples: tuple[NodeSample, ...]
-    silent: tuple[Silence, ...] = ()
+    silent: tuple[UnreachableNode, ...] = ()
 
     @property
     def voters(self) -> int:
@@ -63,13 +63,13 @@ class Survey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class ClusterVerdict:
     """Can it commit, how many more nodes may go, and the sentence that says so.
 
     `margin`: voters in touch beyond the quorum; negative when they are too few.
     """
 
-    health: Health
+    health: ClusterHealth
     can_commit: bool
     margin: int
     leader: str | None
@@ -77,7 +77,7 @@ class Verdict:
     sentence: str
 
 
-def survey(seeds: Sequence[str], *, timeout: float = ask.TIMEOUT_S) -> Survey:
+def survey(seeds: Sequence[str], *, timeout: float = ask.TIMEOUT_S) -> ClusterSurvey:
     """Ask the seeds, learn of the other members and ask them too.
 
     Raises Unavailable when nobody answers.
@@ -92,14 +92,16 @@ def survey(seeds: Sequence[str], *, timeout: float = ask.TIMEOUT_S) -> Survey:
     answers.update(_ask_all([each for each in rest if each not in answers], timeout))
     samples |= {each.id: each for each in answers.values() if isinstance(each, NodeSample)}
     silent = [
-        Silence(id=id, name=name, address=address, why=str(answers.get(address, "not asked")))
+        UnreachableNode(
+            id=id, name=name, address=address, why=str(answers.get(address, "not asked"))
+        )
         for id, (name, address) in sorted(members.items())
         if id not in samples
     ]
-    return Survey(samples=tuple(samples[id] for id in sorted(samples)), silent=tuple(silent))
+    return ClusterSurvey(samples=tuple(samples[id] for id in sorted(samples)), silent=tuple(silent))
 
 
-def judge(found: Survey) -> Verdict:
+def judge(found: ClusterSurvey) -> ClusterVerdict:
     """The verdict on one round of answers."""
     if not found.samples:
         return _nobody_answers(found)
@@ -116,10 +118,12 @@ def judge(found: Survey) -> Verdict:
     able = not leader.ro and margin >= 0
     # Connections tell who could ack; only the limbo tells whether anybody does.
     stuck = leader.stuck is not None
-    health = Health.DEGRADED if away_ids or stuck or _troubled(found) else Health.HEALTHY
+    health = (
+        ClusterHealth.DEGRADED if away_ids or stuck or _troubled(found) else ClusterHealth.HEALTHY
+    )
     if not able:
-        health = Health.DOWN
-    return Verdict(
+        health = ClusterHealth.DOWN
+    return ClusterVerdict(
         health=health,
         can_commit=able and not stuck,
         margin=margin,
@@ -134,7 +138,7 @@ def first_to_answer(seeds: Sequence[str], *, timeout: float = ask.TIMEOUT_S) -> 
     silences: dict[str, object] = {}
     for address in seeds:
         try:
-            ask.Line(address, timeout=timeout).close()
+            ask.NodeConnection(address, timeout=timeout).close()
         except Unavailable as error:
             silences[address] = error.message
         else:
@@ -142,7 +146,7 @@ def first_to_answer(seeds: Sequence[str], *, timeout: float = ask.TIMEOUT_S) -> 
     raise Unavailable("no node answers", details={"nodes": silences})
 
 
-def wait_writable(seeds: Sequence[str], *, timeout: float) -> Survey:
+def wait_writable(seeds: Sequence[str], *, timeout: float) -> ClusterSurvey:
     """Ask until a leader takes writes, and a moment longer for the other nodes to be there too.
 
     Raises Unavailable saying what is missing.
@@ -157,7 +161,7 @@ def wait_writable(seeds: Sequence[str], *, timeout: float) -> Survey:
             why = verdict.sentence
             if verdict.can_commit and settled_by is None:
                 settled_by = min(time.monotonic() + SETTLE_S, deadline)
-            healthy = verdict.health is Health.HEALTHY
+            healthy = verdict.health is ClusterHealth.HEALTHY
             late = settled_by is not None and time.monotonic() > settled_by
             if healthy or (verdict.can_commit and late):
                 return found
@@ -180,7 +184,7 @@ def wait_at_rest(addresses: Sequence[str]) -> None:
         time.sleep(ASKED_AGAIN_S)
 
 
-def wait_answers(address: str, *, timeout: float) -> Survey:
+def wait_answers(address: str, *, timeout: float) -> ClusterSurvey:
     """Ask a node that was just started until it answers, and a moment longer until it has joined.
 
     Joined: the cluster commits and its leader is in touch with all that answer. A cluster that
@@ -207,7 +211,7 @@ def wait_answers(address: str, *, timeout: float) -> Survey:
         time.sleep(ASKED_AGAIN_S)
 
 
-def node_address(found: Survey, name: str) -> str:
+def node_address(found: ClusterSurvey, name: str) -> str:
     """Where a node is, by its name or id. Raises ConfigError naming those there are."""
     members = {
         (id, each): address for node in found.samples for id, each, address in node.nodes
@@ -219,7 +223,7 @@ def node_address(found: Survey, name: str) -> str:
     raise ConfigError(f"there is no node {name!r}; there are {known}")
 
 
-def leader_address(found: Survey) -> str | None:
+def leader_address(found: ClusterSurvey) -> str | None:
     """Where the leader is, asked or only heard of."""
     if found.leader is not None:
         return found.leader.address
@@ -227,12 +231,12 @@ def leader_address(found: Survey) -> str | None:
     return newest.leader_address
 
 
-def behind(found: Survey, node: NodeSample) -> int:
+def behind(found: ClusterSurvey, node: NodeSample) -> int:
     """How many entries a node's durable log is behind the leader's."""
     return max(0, found.leader.last - node.written) if found.leader is not None else 0
 
 
-def stall(found: Survey) -> str | None:
+def stall(found: ClusterSurvey) -> str | None:
     """Since when nothing is confirmed, for whom that waits, and what is wrong with them."""
     leader = found.leader
     if leader is None or leader.stuck is None:
@@ -243,18 +247,18 @@ def stall(found: Survey) -> str | None:
     return f"nothing has been confirmed for {leader.stuck:.3g} s: waits for {whom or 'the quorum'}"
 
 
-def trouble_of(found: Survey, id: int) -> str | None:
+def trouble_of(found: ClusterSurvey, id: int) -> str | None:
     """Why a node may not ack, as far as it says so itself."""
     node = next((each for each in found.samples if each.id == id), None)
     return None if node is None else node.disk.trouble
 
 
-def _with_cause(found: Survey, id: int, name: str) -> str:
+def _with_cause(found: ClusterSurvey, id: int, name: str) -> str:
     trouble = trouble_of(found, id)
     return f"{name} ({trouble})" if trouble else name
 
 
-def peer_of(found: Survey, id: int) -> PeerSample | None:
+def peer_of(found: ClusterSurvey, id: int) -> PeerSample | None:
     """How the leader sees a node."""
     peers = found.leader.peers if found.leader is not None else ()
     return next((peer for peer in peers if peer.id == id), None)
@@ -273,10 +277,10 @@ def _ask_all(addresses: Sequence[str], timeout: float) -> dict[str, NodeSample |
         return dict(zip(addresses, pool.map(one, addresses), strict=True))
 
 
-def _nobody_answers(found: Survey) -> Verdict:
+def _nobody_answers(found: ClusterSurvey) -> ClusterVerdict:
     whys = ", ".join(f"{each.address}: {each.why}" for each in found.silent)
-    return Verdict(
-        health=Health.DOWN,
+    return ClusterVerdict(
+        health=ClusterHealth.DOWN,
         can_commit=False,
         margin=-(len(found) // 2 + 1),
         leader=None,
@@ -285,7 +289,7 @@ def _nobody_answers(found: Survey) -> Verdict:
     )
 
 
-def _nobody_leads(found: Survey) -> Verdict:
+def _nobody_leads(found: ClusterSurvey) -> ClusterVerdict:
     majority = found.voters // 2 + 1
     term = max(each.term for each in found.samples)
     answer = f"{len(found.samples)} of {found.voters} voters answer"
@@ -308,8 +312,8 @@ def _nobody_leads(found: Survey) -> Verdict:
         heard = next((each.leader_name for each in found.samples if each.leader_name), None)
         why = f"{heard} is followed but does not answer here" if heard else "an election is due"
         sentence = f"Down: nobody who answers leads term {term}: {answer}; {why}."
-    return Verdict(
-        health=Health.DOWN,
+    return ClusterVerdict(
+        health=ClusterHealth.DOWN,
         can_commit=False,
         margin=len(found.samples) - majority,
         leader=None,
@@ -319,13 +323,13 @@ def _nobody_leads(found: Survey) -> Verdict:
 
 
 def _sentence(
-    found: Survey,
+    found: ClusterSurvey,
     leader: NodeSample,
     away: Sequence[PeerSample],
     *,
     margin: int,
     quorum: int,
-    health: Health,
+    health: ClusterHealth,
 ) -> str:
     voters = found.voters
     in_touch = quorum + margin
@@ -333,7 +337,7 @@ def _sentence(
     if leader.ro:
         why = leader.ro_reason or "no reason given"
         return f"Down: {leader.name} leads term {leader.term} but is read-only: {why}."
-    if health is Health.DOWN:
+    if health is ClusterHealth.DOWN:
         missing = _or(dict.fromkeys([p.name for p in away] + [s.name for s in found.silent]))
         wanted = f"commits wait for {-margin} of {missing}"
         return f"Down: {leader.name} leads term {leader.term} with {votes}; {wanted}."
@@ -345,12 +349,12 @@ def _sentence(
         breaks = "there is no replica to lose it to"
     if leader.limbo.unsafe:
         breaks += "; the quorum is below a majority, so confirmed writes can be lost"
-    if health is Health.HEALTHY:
+    if health is ClusterHealth.HEALTHY:
         return f"Healthy: {head}; {breaks}."
     return f"Degraded: {_trouble(found, away)}; {head}; {breaks}."
 
 
-def _trouble(found: Survey, away: Sequence[PeerSample]) -> str:
+def _trouble(found: ClusterSurvey, away: Sequence[PeerSample]) -> str:
     silent = {each.name for each in found.silent}
     parts = [f"{name} does not answer" for name in sorted(silent)]
     parts += [f"{each.name} is {_way(each)}" for each in away if each.name not in silent]
@@ -374,7 +378,7 @@ def _way(peer: PeerSample) -> str:
     return "catching up" if peer.status == IN_TOUCH else peer.status
 
 
-def _troubled(found: Survey) -> list[NodeSample]:
+def _troubled(found: ClusterSurvey) -> list[NodeSample]:
     """Nodes that answer and say that something is wrong with themselves."""
     return [
         each

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from admin import cluster, keeping, lab, proof, workload
-from admin.cluster import Survey
-from admin.demo_bundle import Diary
+from admin.cluster import ClusterSurvey
+from admin.demo_bundle import DemoRecording
 from admin.evidence.stored import compare_stored
 from admin.feeding import Feeding
 from admin.history import History, save
 from admin.lab import Lab, LabNode
 from admin.proof import Proof
-from admin.tally import Tally
+from admin.tally import WriteTally
 from admin.workload import Workload
 from qsync.client.blocking import connect
 from qsync.errors import Unavailable
@@ -30,7 +30,7 @@ EVENTS_MAX = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class DemoPlan:
     """What to do. `keep`: leave everything there instead of deleting it."""
 
     nodes: int = 3
@@ -42,7 +42,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class DemoRow:
     """One node in the picture."""
 
     name: str
@@ -54,13 +54,13 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
+class DemoPicture:
     """What there is to see at one moment."""
 
     elapsed: float
     seconds: float
     phase: str
-    nodes: tuple[Row, ...]
+    nodes: tuple[DemoRow, ...]
     acked: int
     unknown: int
     undone: int
@@ -74,7 +74,7 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class DemoResult:
     """How it ended."""
 
     acked: int
@@ -94,10 +94,10 @@ class Result:
         return self.proof.holds and self.acked > 0
 
 
-Watcher = Callable[[Picture], None]
+Watcher = Callable[[DemoPicture], None]
 
 
-def run(plan: Plan, watch: Watcher) -> Result:
+def run(plan: DemoPlan, watch: Watcher) -> DemoResult:
     """Do it all. Raises when the cluster cannot be started or healed."""
     with keeping.directory(plan.keep, of="demo") as directory:
         options = {} if plan.keep is not None else {"node.events": "false"}
@@ -120,7 +120,7 @@ class NotHealedError(Unavailable):
 
 @dataclass(slots=True)
 class _Demo:
-    plan: Plan
+    plan: DemoPlan
     lab: Lab
     watch: Watcher
     history: History = field(default_factory=History)
@@ -129,11 +129,11 @@ class _Demo:
     began: float = field(default_factory=time.monotonic)
     phase: str = "starting"
     victim: LabNode | None = None
-    diary: Diary = field(default_factory=Diary)
+    diary: DemoRecording = field(default_factory=DemoRecording)
     _seen: tuple[float, int] = (0.0, 0)
     _leader: str | None = None
 
-    def run(self) -> Result:
+    def run(self) -> DemoResult:
         self._start()
         try:
             with Feeding(self.lab.addresses) as feed:
@@ -147,7 +147,7 @@ class _Demo:
             self.load.close()
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> WriteTally:
         return self.load.tally
 
     @property
@@ -204,14 +204,14 @@ class _Demo:
         while True:
             found = self._tick()
             verdict = None if found is None else cluster.judge(found)
-            if verdict is not None and verdict.health is cluster.Health.HEALTHY:
+            if verdict is not None and verdict.health is cluster.ClusterHealth.HEALTHY:
                 return
             if time.monotonic() > deadline:
                 why = "nobody answers" if verdict is None else verdict.sentence
                 raise NotHealedError(f"not healed after {HEAL_TIMEOUT_S:g} s: {why}")
             time.sleep(TICK_S)
 
-    def _judge(self) -> Result:
+    def _judge(self) -> DemoResult:
         self.phase = "checking"
         resolved = self.load.resolve()
         with connect(self.lab.addresses, timeout=UP_TIMEOUT_S) as client:
@@ -224,7 +224,7 @@ class _Demo:
             save(lines, self.plan.keep / "history.jsonl")
             self.diary.save(self.lab, self.plan.keep, seed=self.plan.seed, lines=len(lines))
         found = proof.prove(self.tally, lines, journal=journal, balances=balances, digests=digests)
-        return Result(
+        return DemoResult(
             acked=len(self.tally.acked),
             lost=len(found.lost),
             unknown=self.tally.met_unknown,
@@ -237,8 +237,8 @@ class _Demo:
             keep=None if self.plan.keep is None else str(self.plan.keep),
         )
 
-    def _tick(self) -> Survey | None:
-        found: Survey | None = None
+    def _tick(self) -> ClusterSurvey | None:
+        found: ClusterSurvey | None = None
         with contextlib.suppress(Unavailable):
             found = cluster.survey(self.lab.addresses, timeout=ASK_TIMEOUT_S)
             self._note_leader(found)
@@ -246,7 +246,7 @@ class _Demo:
         self.watch(self._picture(found))
         return found
 
-    def _note_leader(self, found: Survey) -> None:
+    def _note_leader(self, found: ClusterSurvey) -> None:
         leader = found.leader
         if leader is not None and not leader.ro and leader.name != self._leader:
             self._leader = leader.name
@@ -255,11 +255,11 @@ class _Demo:
     def _say(self, what: str) -> None:
         self.events.append(f"{self.elapsed:5.1f}s  {what}")
 
-    def _picture(self, found: Survey | None) -> Picture:
+    def _picture(self, found: ClusterSurvey | None) -> DemoPicture:
         then, count = self._seen
         now, acked = time.monotonic(), len(self.tally.acked)
         self._seen = (now, acked)
-        return Picture(
+        return DemoPicture(
             elapsed=self.elapsed,
             seconds=self.plan.seconds,
             phase=self.phase,
@@ -277,12 +277,12 @@ class _Demo:
         )
 
 
-def _row(node: LabNode, found: Survey | None) -> Row:
+def _row(node: LabNode, found: ClusterSurvey | None) -> DemoRow:
     samples = () if found is None else found.samples
     sample = next((each for each in samples if each.name == node.name), None)
     if sample is None or found is None:
-        return Row(name=node.name, state="silent" if node.process else "dead")
-    return Row(
+        return DemoRow(name=node.name, state="silent" if node.process else "dead")
+    return DemoRow(
         name=node.name,
         state=sample.status or "running",
         role=sample.role,

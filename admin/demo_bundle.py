@@ -5,24 +5,24 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from admin import cluster
-from admin.cluster import Survey
+from admin.cluster import ClusterSurvey
 from admin.evidence.bundle import Bundle, write_part
 from admin.evidence.collect import Dump
-from admin.evidence.sampling import Recorder
+from admin.evidence.sampling import SampleRecorder
 from admin.evidence.tables import Row
 from admin.evidence.witnesses import witnesses
 from admin.lab import Lab
 
 
 @dataclass(slots=True)
-class Diary:
+class DemoRecording:
     """What was seen while it ran."""
 
-    samples: Recorder = field(default_factory=Recorder)
+    samples: SampleRecorder = field(default_factory=SampleRecorder)
     nemesis: list[Row] = field(default_factory=list)
     feeds: list[Row] = field(default_factory=list)
 
-    def saw(self, found: Survey) -> None:
+    def saw(self, found: ClusterSurvey) -> None:
         """What the nodes said of themselves."""
         for each in found.samples:
             self.samples.heard(each)

@@ -11,7 +11,7 @@ _STEPS = (1.0, 2.0, 5.0, 10.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class TimeScale:
     """From seconds `0..length` to places across the picture."""
 
     length: float
@@ -34,7 +34,14 @@ class Scale:
 
 
 def bar(
-    scale: Scale, begun: float, ended: float, row: float, *, fill: str, title: str, mark: str = ""
+    scale: TimeScale,
+    begun: float,
+    ended: float,
+    row: float,
+    *,
+    fill: str,
+    title: str,
+    mark: str = "",
 ) -> str:
     """A bar in a row; it is never too narrow to be seen. `fill` is a colour, `mark` a class."""
     left, right = scale.x(begun), scale.x(ended)
@@ -51,7 +58,7 @@ def words(left: float, row: float, said: str, *, mark: str = "") -> str:
     return f'<text x="{left:.1f}" y="{row * ROW + 15:.1f}"{kind}>{escape(said)}</text>'
 
 
-def axis(scale: Scale, row: float) -> Iterable[str]:
+def axis(scale: TimeScale, row: float) -> Iterable[str]:
     """Seconds below it all."""
     ticks = scale.ticks()
     digits = 0 if len(ticks) < 2 or ticks[1] >= 1 else max(0, -math.floor(math.log10(ticks[1])))  # noqa: PLR2004 - one has no distance

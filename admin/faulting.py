@@ -2,7 +2,7 @@
 
 from admin import ask
 from qsync.faultpoints import DELAY_S_MAX, LASTS_S, Point
-from qsync.wire.verbs import Fault
+from qsync.wire.verbs import FaultRequest
 
 PATIENCE_S = 10.0
 """Beyond the longest delay of a commit: a node that commits in place answers only after it."""
@@ -15,11 +15,11 @@ def arm(
 
     Raises AccessDenied where that is not allowed.
     """
-    request = Fault(1, point, True, seconds, times, lasts)  # noqa: FBT003 - its fields in order
+    request = FaultRequest(1, point, True, seconds, times, lasts)  # noqa: FBT003 - its fields in order
     ask.value(address, request, timeout=PATIENCE_S)
 
 
 def disarm(address: str, point: Point | None = None) -> None:
     """One, or all. A node that is slow by an armed point is waited for."""
     name = "" if point is None else point
-    ask.value(address, Fault(1, name, False), timeout=DELAY_S_MAX + PATIENCE_S)  # noqa: FBT003 - the same
+    ask.value(address, FaultRequest(1, name, False), timeout=DELAY_S_MAX + PATIENCE_S)  # noqa: FBT003 - the same

@@ -8,7 +8,7 @@ from typing import Self
 from admin.evidence.tables import Row
 from qsync.client import questions
 from qsync.client.blocking import Client, connect
-from qsync.client.changes import Batch
+from qsync.client.changes import ChangeBatch
 from qsync.errors import QsyncError
 
 WAIT_S = 0.2
@@ -60,7 +60,7 @@ class Feeding:
         batch = self._ask()
         return batch is not None and batch.upto >= batch.confirmed
 
-    def _ask(self) -> Batch | None:
+    def _ask(self) -> ChangeBatch | None:
         """On a connection of its own, like somebody who comes back."""
         self._seeds.append(self._seeds.pop(0))
         try:
@@ -70,7 +70,7 @@ class Feeding:
             pass  # nobody answers now, and the next question is the same
         return None
 
-    def _read(self, client: Client) -> Batch:
+    def _read(self, client: Client) -> ChangeBatch:
         answers = 0
         while True:
             batch = client.run(questions.changes(self._upto, None, [], WAIT_S))
@@ -81,7 +81,7 @@ class Feeding:
             if answers == ANSWERS_MAX or not batch.changes or self._stop.wait(PAUSE_S):
                 return batch
 
-    def _row(self, after: int, batch: Batch) -> Row:
+    def _row(self, after: int, batch: ChangeBatch) -> Row:
         places = [[each.index, each.term] for each in batch.changes]
         row: Row = {"reader": 1, "number": len(self.rows), "after": after}
         return row | {"upto": batch.upto, "places": places}

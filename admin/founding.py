@@ -17,7 +17,7 @@ MEMBERS_MAX = 31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class FoundingMember:
     """One node that is laid out: who it is, where it is reached, where its directory is."""
 
     id: int
@@ -37,7 +37,7 @@ class Layout:
     """A cluster that is new. `founded`: these directories are its first voters."""
 
     cluster: str
-    members: tuple[Member, ...]
+    members: tuple[FoundingMember, ...]
     founded: bool
 
 
@@ -48,7 +48,7 @@ def single(directory: Path, options: Mapping[str, str]) -> Layout:
     """
     text = NodeConfig.template(options)
     config = NodeConfig.loads(text, where="--set")
-    member = Member(
+    member = FoundingMember(
         id=config.node.id,
         name=config.node.name,
         address=str(config.address),
@@ -74,7 +74,7 @@ def several(directory: Path, hosts: Sequence[str], options: Mapping[str, str]) -
     for id, address in enumerate(addresses, start=1):
         own = {"node.id": str(id), "node.name": f"n{id}", "cluster.id": cluster, "peers": peers}
         members.append(
-            Member(
+            FoundingMember(
                 id=id,
                 name=f"n{id}",
                 address=str(address),
@@ -116,7 +116,7 @@ def _address(host: str, *, taken: Sequence[Address]) -> Address:
     return address
 
 
-def _lay_out(cluster: str, members: Sequence[Member], *, founded: bool) -> Layout:
+def _lay_out(cluster: str, members: Sequence[FoundingMember], *, founded: bool) -> Layout:
     """Write all, or nothing when one is there already."""
     for each in members:
         if each.file.exists():

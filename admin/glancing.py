@@ -9,7 +9,7 @@ from qsync.client.blocking import Client, connect
 from qsync.client.rows import Row
 from qsync.core.inputs import Consistency
 from qsync.errors import QsyncError
-from qsync.wire.verbs import Level
+from qsync.wire.verbs import ReadLevel
 
 PATIENCE_S = 0.5
 """A node that is cut off does not get there; the client has other things to do."""
@@ -33,7 +33,7 @@ class Glances:
     def get(self, space: str, key: int, floor: Position) -> tuple[Row | None, Position]:
         """From any node, and the place that it shows. Raises QsyncError."""
         address = self._dice.choice(list(self._seeds))
-        level = Level(Consistency.AT_LEAST, floor.term, floor.index)
+        level = ReadLevel(Consistency.AT_LEAST, floor.term, floor.index)
         try:
             if address not in self._clients:
                 one = connect(address, timeout=PATIENCE_S, connect_timeout=PATIENCE_S, direct=True)

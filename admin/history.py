@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 
 
-class Type(StrEnum):
+class OutcomeType(StrEnum):
     """`info`: nobody could say whether it took effect. A timeout is always that."""
 
     INVOKE = "invoke"
@@ -19,7 +19,7 @@ class Type(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class HistoryLine:
     """One line of a history. `time` is in nanoseconds of one monotonic clock.
 
     The last six may be missing: the session (also of a read) and the number of a request, the
@@ -31,7 +31,7 @@ class Line:
     index: int
     time: int
     process: int
-    type: Type
+    type: OutcomeType
     f: str
     key: object = None
     value: object = None
@@ -56,7 +56,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class AnsweredBy:
     """What came back with an answer: the node that gave it, and the receipt.
 
     `log_index`: where in the log the write is.
@@ -69,7 +69,7 @@ class Told:
     log_index: int | None = None
 
 
-NOTHING_TOLD = Told()
+NOTHING_TOLD = AnsweredBy()
 
 
 class History:
@@ -82,12 +82,12 @@ class History:
     def __init__(self, *, clock: Callable[[], int] = time.monotonic_ns) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._lines: list[Line] = []
-        self._open: dict[int, Line] = {}
+        self._lines: list[HistoryLine] = []
+        self._open: dict[int, HistoryLine] = {}
         self._processes = 0
 
     @property
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[HistoryLine]:
         """A copy of all lines so far, in order."""
         with self._lock:
             return list(self._lines)
@@ -110,11 +110,11 @@ class History:
         key_hash: int | None = None,
     ) -> None:
         """The operation begins: noted before anything is sent. `floor`: term and index."""
-        line = Line(
+        line = HistoryLine(
             index=0,
             time=0,
             process=process,
-            type=Type.INVOKE,
+            type=OutcomeType.INVOKE,
             f=f,
             key=key,
             value=value,
@@ -135,10 +135,15 @@ class History:
             self._open[process] = self._lines[begun.index] = named
 
     def complete(
-        self, process: int, kind: Type, *, value: object = None, told: Told = NOTHING_TOLD
+        self,
+        process: int,
+        kind: OutcomeType,
+        *,
+        value: object = None,
+        told: AnsweredBy = NOTHING_TOLD,
     ) -> None:
         """The operation of `process` ends. Without `value` the invoked one is repeated."""
-        assert kind is not Type.INVOKE
+        assert kind is not OutcomeType.INVOKE
         with self._lock:
             begun = self._open.pop(process)
             self._append(
@@ -159,41 +164,41 @@ class History:
         with self._lock:
             left = sorted(self._open)
         for process in left:
-            self.complete(process, Type.INFO, told=Told(error=why))
+            self.complete(process, OutcomeType.INFO, told=AnsweredBy(error=why))
         return len(left)
 
-    def _append(self, line: Line) -> Line:
+    def _append(self, line: HistoryLine) -> HistoryLine:
         line = replace(line, index=len(self._lines), time=self._clock())
         self._lines.append(line)
         return line
 
 
-def load(path: Path) -> list[Line]:
+def load(path: Path) -> list[HistoryLine]:
     """Read a file of lines. Raises ValueError naming the line that is none."""
     with path.open(encoding="utf-8") as file:
         return list(parse(file))
 
 
-def parse(texts: Iterable[str]) -> Iterator[Line]:
+def parse(texts: Iterable[str]) -> Iterator[HistoryLine]:
     """Lines from JSON texts; unknown members are passed over, empty lines too."""
     for number, text in enumerate(texts, start=1):
         if not text.strip():
             continue
         try:
             members = json.loads(text)
-            kind = Type(members["type"])
-            yield Line(**{k: members[k] for k in _FIELDS if k in members} | {"type": kind})
+            kind = OutcomeType(members["type"])
+            yield HistoryLine(**{k: members[k] for k in _FIELDS if k in members} | {"type": kind})
         except KeyError as error:
             raise ValueError(f"line {number} is no history line: it lacks {error}") from error
         except (ValueError, TypeError) as error:
             raise ValueError(f"line {number} is no history line: {error}") from error
 
 
-def save(lines: Iterable[Line], path: Path) -> None:
+def save(lines: Iterable[HistoryLine], path: Path) -> None:
     """Write lines to a file, one JSON object each."""
     with path.open("w", encoding="utf-8") as file:
         file.writelines(line.as_json() + "\n" for line in lines)
 
 
-_FIELDS = tuple(Line.__dataclass_fields__)
+_FIELDS = tuple(HistoryLine.__dataclass_fields__)
 _SELDOM = ("session", "seq", "floor", "floor_term", "log_index", "key_hash")

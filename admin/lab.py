@@ -16,9 +16,9 @@ from admin import processes
 from admin.drills.model import ALLOWED_TAGS
 from admin.links.control import Control
 from admin.links.plan import LinkPlan, lay_out, ports_needed
-from admin.links.rules import Link
+from admin.links.rules import DirectedLink
 from admin.ports import LOOPBACK, free_ports
-from admin.processes import Process
+from admin.processes import OsProcess
 from election.messages import Replica
 from qsync.errors import ConfigError, QsyncError
 from qsync.store.eventfile import note_wiped
@@ -81,7 +81,7 @@ class LabNode:
         return self.dir / LOG_FILE
 
     @property
-    def process(self) -> Process | None:
+    def process(self) -> OsProcess | None:
         """Its process, if it runs."""
         found = processes.read_pid_file(self.dir / PID_FILE)
         return found if found is not None and found.alive else None
@@ -127,7 +127,7 @@ class Lab:
         return Control(self.links.control)
 
     @property
-    def proxy(self) -> Process | None:
+    def proxy(self) -> OsProcess | None:
         """The process that carries the links, if it runs."""
         found = processes.read_pid_file(self.dir / LINKS_PID_FILE)
         return found if found is not None and found.alive else None
@@ -143,7 +143,7 @@ class Lab:
         )
         processes.write_pid_file(self.dir / LINKS_PID_FILE, started)
 
-    def start(self, node: LabNode) -> Process:
+    def start(self, node: LabNode) -> OsProcess:
         """Start a node unless it runs already."""
         self.start_links()
         running = node.process
@@ -356,7 +356,7 @@ def _breakable(options: Mapping[str, str]) -> dict[str, str]:
 def _peer_line(lab: Lab, node: LabNode, peer: LabNode) -> str:
     via = ""
     if lab.links is not None and peer != node:
-        port = lab.links.ports[Link(node.name, peer.name)]
+        port = lab.links.ports[DirectedLink(node.name, peer.name)]
         via = f", via: {json.dumps(f'{LOOPBACK}:{port}')}"
     return f"  - {{id: {peer.id}, name: {peer.name}, address: {json.dumps(peer.address)}{via}}}"
 

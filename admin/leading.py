@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from admin import ask
-from admin.cluster import Survey
+from admin.cluster import ClusterSurvey
 from qsync.errors import Outcome, QsyncError, Unavailable
 from qsync.wire import replies
-from qsync.wire.verbs import DryRun, Request
+from qsync.wire.verbs import DryRunRequest, Request
 
 GRACE_S = 1.0
 """How much longer than the node we wait, so that its own words arrive."""
@@ -23,10 +23,10 @@ class NoAnswer(QsyncError):
 
 def would(address: str, verb: str) -> dict[str, object]:
     """What `promote`, `demote` or `clear_synchro_queue` would do there, in numbers."""
-    return replies.read_map(ask.value(address, DryRun(1, verb)))
+    return replies.read_map(ask.value(address, DryRunRequest(1, verb)))
 
 
-def toward(plan: Mapping[str, object], heir: int, found: Survey) -> dict[str, object]:
+def toward(plan: Mapping[str, object], heir: int, found: ClusterSurvey) -> dict[str, object]:
     """The numbers of a demotion, if `heir` is to lead instead of whom the leader would choose."""
     known = dict(plan)
     if known.get("leads") is False:
@@ -40,7 +40,7 @@ def toward(plan: Mapping[str, object], heir: int, found: Survey) -> dict[str, ob
     return known | {"hands_over_to": heir, "term_after": _next(known.get("term"))}
 
 
-def _against(heir: int, found: Survey, *, leader: object) -> str | None:
+def _against(heir: int, found: ClusterSurvey, *, leader: object) -> str | None:
     """What would keep a member from taking over."""
     sample = next((each for each in found.samples if each.id == heir), None)
     if heir == leader:
@@ -58,7 +58,7 @@ def _next(term: object) -> int | None:
     return term + 1 if isinstance(term, int) else None
 
 
-def in_words(numbers: Mapping[str, object], found: Survey) -> str:
+def in_words(numbers: Mapping[str, object], found: ClusterSurvey) -> str:
     """These numbers as a sentence; members by the names that the cluster knows them by."""
     if numbers.get("refused"):
         return f"refused: {numbers['refused']}"

@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class LoadKind(StrEnum):
     """What it is, and does: `admin.workloads`."""
 
     MIXED = "mixed"

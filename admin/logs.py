@@ -9,14 +9,14 @@ from typing import Protocol
 
 import cbor2
 
-from admin.ask import Line
+from admin.ask import NodeConnection
 from election.messages import Index, Replica
 from qsync import record
 from qsync.data import body
 from qsync.errors import ConfigError, ProtocolError
-from qsync.record import CHAIN_SEED, Entry, Kind, RecordDamage
+from qsync.record import CHAIN_SEED, Entry, EntryKind, RecordDamage
 from qsync.store.contract import Identity
-from qsync.wire.verbs import Log
+from qsync.wire.verbs import LogRequest
 
 BATCH_ENTRIES = 4096
 BATCH_BYTES = 4 * 1024 * 1024
@@ -24,7 +24,7 @@ PROBLEMS_MAX = 100
 """How many faults a verification names before it stops looking."""
 
 
-class Source(Protocol):
+class EntrySource(Protocol):
     """Where entries come from, batch by batch, from an index on."""
 
     def batches(self, first: int, last: int | None) -> Iterator[bytes]:
@@ -36,13 +36,13 @@ class Source(Protocol):
 class Online:
     """The log of a running node."""
 
-    line: Line
+    line: NodeConnection
 
     def batches(self, first: int, last: int | None) -> Iterator[bytes]:
         """Ask for more until there is none."""
         while last is None or first <= last:
             count = BATCH_ENTRIES if last is None else min(BATCH_ENTRIES, last - first + 1)
-            answer = self.line.ask(Log(1, Index(first), count, BATCH_BYTES))
+            answer = self.line.ask(LogRequest(1, Index(first), count, BATCH_BYTES))
             _, upto, batch = answer
             if not isinstance(batch, bytes) or not isinstance(upto, int):
                 raise ProtocolError("the answer to LOG is no batch")
@@ -53,7 +53,7 @@ class Online:
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class StoppedLog:
     """The log in a directory; taken while no process runs on it."""
 
     path: Path
@@ -75,7 +75,7 @@ class Stopped:
 
 
 @dataclass(slots=True)
-class Verified:
+class LogVerification:
     """What a verification found."""
 
     entries: int = 0
@@ -90,15 +90,15 @@ class Verified:
         return self.entries > 0 and not self.problems
 
 
-def entries(source: Source, first: int = 1, last: int | None = None) -> Iterator[Entry]:
+def entries(source: EntrySource, first: int = 1, last: int | None = None) -> Iterator[Entry]:
     """The entries `first..last`, unverified."""
     for batch in source.batches(first, last):
         yield from record.decode(batch)
 
 
-def verify(source: Source) -> Verified:
+def verify(source: EntrySource) -> LogVerification:
     """Follow the chain from the first entry: checksums, dense index and lsn, terms, references."""
-    found = Verified()
+    found = LogVerification()
     lsns: dict[int, int] = {}
     for batch in source.batches(1, None):
         try:
@@ -120,7 +120,7 @@ def as_members(entry: Entry) -> dict[str, object]:
         "term": entry.term,
         "origin": entry.origin,
         "lsn": entry.lsn,
-        "kind": Kind(entry.kind).name,
+        "kind": EntryKind(entry.kind).name,
         "flags": entry.flags,
         "time": entry.time,
         "crc": entry.crc,
@@ -128,7 +128,7 @@ def as_members(entry: Entry) -> dict[str, object]:
     }
 
 
-def _look_at(entry: Entry, found: Verified, lsns: dict[int, int]) -> None:
+def _look_at(entry: Entry, found: LogVerification, lsns: dict[int, int]) -> None:
     expected_lsn = lsns.get(entry.origin, 0) + 1
     if entry.index != found.last + 1:
         found.problems.append(f"index {entry.index} follows {found.last}")
@@ -138,7 +138,7 @@ def _look_at(entry: Entry, found: Verified, lsns: dict[int, int]) -> None:
         found.problems.append(
             f"entry {entry.index} is lsn {entry.lsn} of {entry.origin}, expected {expected_lsn}"
         )
-    if entry.kind != Kind.TXN:
+    if entry.kind != EntryKind.TXN:
         try:
             record.read_ref(entry)
         except RecordDamage as damage:
@@ -149,7 +149,7 @@ def _look_at(entry: Entry, found: Verified, lsns: dict[int, int]) -> None:
 
 
 def _body(entry: Entry) -> dict[str, object]:
-    if entry.kind != Kind.TXN:
+    if entry.kind != EntryKind.TXN:
         ref = record.read_ref(entry)
         return {"ref": {"owner": ref.owner, "lsn": ref.lsn}}
     session, number, low, effects, *_ = body.decode(entry.body)

@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from admin import leading
-from admin.cluster import Survey, peer_of
+from admin.cluster import ClusterSurvey, peer_of
 from admin.sample import NodeSample
 from qsync.errors import NotLeader
-from qsync.wire.verbs import ReplaceMember
+from qsync.wire.verbs import ReplaceMemberRequest
 
 VOTER, RECRUIT, STRANGER, SILENT, OUT = "voter", "recruit", "stranger", "silent", "out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class ClusterMember:
     """A place in the cluster. `named`: the instance that votes; `runs`: the one that is there.
 
     `standing`: `voter`, `recruit` (a voter that has not caught up), `stranger` (another directory
@@ -41,13 +41,13 @@ class Member:
         }
 
 
-def members(found: Survey) -> list[Member]:
+def members(found: ClusterSurvey) -> list[ClusterMember]:
     """All places that anybody knows of, by id."""
     voters = dict(_voters(found))
     there = {each.id: each for each in found.samples}
     known = {id: (name, address) for each in found.samples for id, name, address in each.nodes}
     return [
-        Member(
+        ClusterMember(
             id=id,
             name=name,
             address=address,
@@ -60,7 +60,7 @@ def members(found: Survey) -> list[Member]:
     ]
 
 
-def _voters(found: Survey) -> tuple[tuple[int, str], ...]:
+def _voters(found: ClusterSurvey) -> tuple[tuple[int, str], ...]:
     """By the leader; without one, by whoever has the longest log."""
     if found.leader is not None:
         return found.leader.voters
@@ -75,7 +75,7 @@ def _standing(sample: NodeSample | None, *, named: str | None) -> str:
     return RECRUIT if sample.recruit else VOTER
 
 
-def would(found: Survey, member: Member) -> dict[str, object]:
+def would(found: ClusterSurvey, member: ClusterMember) -> dict[str, object]:
     """What `replace` would do, in numbers; `refused` says why it would not."""
     leader = found.leader
     voters = len(_voters(found))
@@ -119,12 +119,12 @@ def in_words(numbers: Mapping[str, object]) -> str:
     )
 
 
-def replace(found: Survey, member: Member, *, timeout: float) -> None:
+def replace(found: ClusterSurvey, member: ClusterMember, *, timeout: float) -> None:
     """Give the place to the directory that runs there; returns when that is decided.
 
     Raises NotLeader when nobody leads, and NoAnswer when it cannot be said in time.
     """
     if found.leader is None:
         raise NotLeader("nobody leads, and only a leader changes the configuration")
-    request = ReplaceMember(1, member.id, timeout)
+    request = ReplaceMemberRequest(1, member.id, timeout)
     leading.perform(found.leader.address, request, timeout=timeout)

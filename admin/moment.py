@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import IO
 
 from admin import fields
-from admin.cluster import Silence, Survey
-from admin.doctor.facts import Facts, Settings
+from admin.cluster import ClusterSurvey, UnreachableNode
+from admin.doctor.facts import Facts, NodeSettings
 from admin.fields import Answer
 from admin.sample import NodeSample
 from qsync.errors import ConfigError
@@ -28,24 +28,24 @@ class Moment:
 
     time: float
     answers: Mapping[int, Answer] = field(default_factory=dict)
-    silent: tuple[Silence, ...] = ()
+    silent: tuple[UnreachableNode, ...] = ()
     events: Mapping[int, tuple[Answer, ...]] = field(default_factory=dict)
     settings: Mapping[int, Answer] = field(default_factory=dict)
 
     @cached_property
-    def survey(self) -> Survey:
+    def survey(self) -> ClusterSurvey:
         """As one round of answers."""
         found = tuple(NodeSample.read(self.answers[id]) for id in sorted(self.answers))
-        return Survey(samples=found, silent=self.silent)
+        return ClusterSurvey(samples=found, silent=self.silent)
 
     @cached_property
     def facts(self) -> Facts:
         """For the doctor."""
-        settings = {id: Settings(answer) for id, answer in self.settings.items()}
+        settings = {id: NodeSettings(answer) for id, answer in self.settings.items()}
         return Facts(survey=self.survey, settings=settings)
 
 
-class Writer:
+class MomentWriter:
     """Appends moments to a file; `.gz` in its name compresses it."""
 
     def __init__(self, path: Path) -> None:
@@ -117,11 +117,11 @@ def _events(line: Answer) -> dict[int, tuple[Answer, ...]]:
     return {int(id): tuple(fields.maps(found, id)) for id in found}
 
 
-def _silences(line: Answer) -> Iterator[Silence]:
+def _silences(line: Answer) -> Iterator[UnreachableNode]:
     for each in fields.array(line, "silent"):
         if isinstance(each, list):
             id, name, address, why = each
-            yield Silence(id=int(id), name=str(name), address=str(address), why=str(why))
+            yield UnreachableNode(id=int(id), name=str(name), address=str(address), why=str(why))
 
 
 def _lines(path: Path) -> list[str]:

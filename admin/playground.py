@@ -6,9 +6,9 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from admin import cluster, lab
-from admin.cluster import Survey
+from admin.cluster import ClusterSurvey
 from admin.lab import Lab, LabNode
-from admin.links.rules import Link, Rule
+from admin.links.rules import DirectedLink, LinkRule
 from qsync.client.aio import AsyncClient, connect_async
 from qsync.client.blocking import Client, connect
 from qsync.errors import ConfigError, Unavailable
@@ -101,13 +101,13 @@ class Playground:
         if len(place) != sum(map(len, groups)):
             raise ConfigError("a node stands in two groups of a partition")
         cut = [
-            Link(a, b)
+            DirectedLink(a, b)
             for a in known
             for b in known
             if a != b and (a not in place or place.get(a) != place.get(b))
         ]
         self.lab.control.heal()
-        self.lab.control.set(cut, Rule(cut=True))
+        self.lab.control.set(cut, LinkRule(cut=True))
 
     # -- mending it
 
@@ -149,7 +149,9 @@ class Playground:
 
         def healthy() -> bool:
             survey = self._survey(self.lab.nodes)
-            return survey is not None and cluster.judge(survey).health is cluster.Health.HEALTHY
+            return (
+                survey is not None and cluster.judge(survey).health is cluster.ClusterHealth.HEALTHY
+            )
 
         self.wait_until(healthy, "all nodes are in touch", timeout=timeout)
 
@@ -171,7 +173,7 @@ class Playground:
         newest = max(writable, key=lambda each: each.term, default=None)
         return None if newest is None or newest.name not in names else newest.name
 
-    def _survey(self, nodes: Collection[LabNode]) -> Survey | None:
+    def _survey(self, nodes: Collection[LabNode]) -> ClusterSurvey | None:
         running = [node for node in nodes if node.process is not None]
         try:
             return cluster.survey([node.address for node in running], timeout=0.5)

@@ -21,7 +21,7 @@ _STATE, _UTIME, _STIME, _THREADS, _START = 0, 11, 12, 17, 19
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Process:
+class OsProcess:
     """One process, for as long as the kernel's start time agrees."""
 
     pid: int
@@ -93,7 +93,7 @@ class Process:
         return int(fields[_START]) == self.started
 
 
-def start(command: Sequence[str], *, log: Path, env: Mapping[str, str]) -> Process:
+def start(command: Sequence[str], *, log: Path, env: Mapping[str, str]) -> OsProcess:
     """Start a program in a session of its own; what it says goes to `log`."""
     appending = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     pid = os.posix_spawn(
@@ -110,26 +110,26 @@ def start(command: Sequence[str], *, log: Path, env: Mapping[str, str]) -> Proce
     return identify(pid)
 
 
-def identify(pid: int) -> Process:
+def identify(pid: int) -> OsProcess:
     """The process that has this pid now. Raises ProcessLookupError."""
     fields = _stat(pid)
     if fields is None:
         raise ProcessLookupError(f"no process {pid}")
-    return Process(pid=pid, started=int(fields[_START]))
+    return OsProcess(pid=pid, started=int(fields[_START]))
 
 
-def write_pid_file(path: Path, process: Process) -> None:
+def write_pid_file(path: Path, process: OsProcess) -> None:
     """Note a process so that a later command finds it."""
     fresh = path.with_suffix(".new")
     fresh.write_text(json.dumps({"pid": process.pid, "started": process.started}), "utf-8")
     fresh.replace(path)
 
 
-def read_pid_file(path: Path) -> Process | None:
+def read_pid_file(path: Path) -> OsProcess | None:
     """The process noted there, alive or not; None without a readable note."""
     try:
         noted = json.loads(path.read_text("utf-8"))
-        return Process(pid=int(noted["pid"]), started=int(noted["started"]))
+        return OsProcess(pid=int(noted["pid"]), started=int(noted["started"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -144,7 +144,7 @@ def _stat(pid: int) -> list[str] | None:
 
 
 @contextlib.contextmanager
-def _handle(process: Process) -> Iterator[int | None]:
+def _handle(process: OsProcess) -> Iterator[int | None]:
     """A handle that cannot come to mean another process; None when ours is gone."""
     try:
         handle = os.pidfd_open(process.pid)

@@ -10,9 +10,9 @@ from admin.checker.linear import LINEARIZABLE, Bank, CasRegister, GrowingSet, Mo
 from admin.checker.operation import operations
 from admin.checker.sessions import check_read_your_writes
 from admin.checker.verdict import Result, Verdict, merge
-from admin.history import History, Line, Type
-from admin.loads import Kind
-from admin.tally import Tally
+from admin.history import History, HistoryLine, OutcomeType
+from admin.loads import LoadKind
+from admin.tally import WriteTally
 from admin.workloads import (
     ACCOUNTS,
     BALANCE,
@@ -35,7 +35,7 @@ from admin.workloads import (
 from qsync.client.blocking import Client
 from qsync.client.rows import Row
 from qsync.errors import QsyncError, Unavailable
-from qsync.wire.verbs import Digest
+from qsync.wire.verbs import DigestRequest
 
 AGAIN_S = 0.1
 PAGE = 10_000
@@ -91,7 +91,7 @@ class Proof:
 
 
 def read_back(
-    client: Client, history: History, kind: Kind = Kind.MIXED
+    client: Client, history: History, kind: LoadKind = LoadKind.MIXED
 ) -> tuple[set[int], dict[str, int]]:
     """Read everything linearizably: numbers of the writes that are there, and the balances."""
     spaces = LOADS[kind].spaces
@@ -104,7 +104,7 @@ def read_back(
         # What is asynchronous is in no journal; the queue is looked at once, when all is over.
         written |= {integer(row[0]) for row in _rows(client, QUEUE)}
         history.invoke(process, "read", key=QUEUE)
-        history.complete(process, Type.OK, value=sorted(written))
+        history.complete(process, OutcomeType.OK, value=sorted(written))
     return written, balances_of(client) if LEFT in spaces else {}
 
 
@@ -119,7 +119,7 @@ def _registers(client: Client, history: History, process: int) -> None:
     for key in range(KEYS):
         history.invoke(process, "read", key=register(key))
         found = client.space(REGISTERS).get([key])
-        history.complete(process, Type.OK, value=None if found is None else found[1])
+        history.complete(process, OutcomeType.OK, value=None if found is None else found[1])
 
 
 def _lists(client: Client, history: History, process: int) -> None:
@@ -127,18 +127,18 @@ def _lists(client: Client, history: History, process: int) -> None:
     for key in keys:
         history.invoke(process, "txn", key=None, value=[["r", key, None]])
         (row,) = client.space(LISTS).select([key])
-        history.complete(process, Type.OK, value=[["r", key, row[1]]])
+        history.complete(process, OutcomeType.OK, value=[["r", key, row[1]]])
 
 
 def _sets(client: Client, history: History, process: int) -> None:
     for which in sorted({integer(row[0]) for row in _rows(client, SETS)}):
         history.invoke(process, "read", key=set_name(which))
-        history.complete(process, Type.OK, value=set_of(client, which))
+        history.complete(process, OutcomeType.OK, value=set_of(client, which))
 
 
 def prove(
-    tally: Tally,
-    lines: Sequence[Line],
+    tally: WriteTally,
+    lines: Sequence[HistoryLine],
     *,
     journal: set[int],
     balances: dict[str, int],
@@ -163,7 +163,7 @@ def same_digests(addresses: Sequence[str], *, timeout: float) -> dict[str, dict[
         answers: dict[str, tuple[object, dict[str, str]]] = {}
         for address in addresses:
             try:
-                visible, _, found = ask.value(address, Digest(1))
+                visible, _, found = ask.value(address, DigestRequest(1))
             except QsyncError:
                 break
             assert isinstance(found, dict)
@@ -177,11 +177,11 @@ def same_digests(addresses: Sequence[str], *, timeout: float) -> dict[str, dict[
         time.sleep(AGAIN_S)
 
 
-def _expected(lines: Sequence[Line], journal: set[int]) -> dict[str, int]:
+def _expected(lines: Sequence[HistoryLine], journal: set[int]) -> dict[str, int]:
     """The balances after each transfer of the journal, once."""
     balances = _opening()
     for line in lines:
-        if line.f == "transfer" and line.type is Type.INVOKE:
+        if line.f == "transfer" and line.type is OutcomeType.INVOKE:
             assert isinstance(line.value, list)
             source, target, amount, number = line.value
             if number in journal:
@@ -194,7 +194,7 @@ def _opening() -> dict[str, int]:
     return {f"{name}/{account}": BALANCE for name in (LEFT, RIGHT) for account in range(ACCOUNTS)}
 
 
-def _linearity(lines: Sequence[Line]) -> Verdict:
+def _linearity(lines: Sequence[HistoryLine]) -> Verdict:
     """Object by object, and transactions on lists by their dependencies."""
     known = operations(lines)
     on_lists = [each for each in known if each.f == "txn"]
@@ -214,7 +214,7 @@ def _model_of(key: object) -> Model | None:
     return CasRegister()
 
 
-def _kept(tally: Tally) -> set[int]:
+def _kept(tally: WriteTally) -> set[int]:
     """Asynchronous writes that may not be lost: one behind them in their term was acknowledged."""
     return {
         number

@@ -52,7 +52,7 @@ class PeerSample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class PendingSample:
     """The oldest pending transaction: who acked it, whose ack is missing."""
 
     index: int
@@ -83,7 +83,7 @@ class LimboSample:
     bytes_max: int = 0
     busy: bool = False
     confirm_lag: int = 0
-    waiting: Waiting | None = None
+    waiting: PendingSample | None = None
 
     @classmethod
     def read(cls, answer: Answer) -> "LimboSample":
@@ -104,7 +104,7 @@ class LimboSample:
             bytes_max=fields.integer(answer, "bytes_max"),
             busy=bool(answer.get("busy")),
             confirm_lag=fields.integer(answer, "confirm_lag"),
-            waiting=Waiting(
+            waiting=PendingSample(
                 index=fields.integer(oldest, "index"),
                 acks_from=fields.integers(oldest, "acks_from"),
                 missing=fields.integers(oldest, "missing"),

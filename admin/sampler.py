@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import trio
 
-from admin.cluster import Silence
+from admin.cluster import UnreachableNode
 from admin.fields import Answer
 from admin.moment import Moment
 from admin.sample import NodeSample
@@ -17,7 +17,7 @@ from qsync.errors import ProtocolError, QsyncError
 from qsync.wire import replies, requests
 from qsync.wire.frames import Frames
 from qsync.wire.session import Dialer, Hello, Party
-from qsync.wire.verbs import Info, Plain, Request, Verb
+from qsync.wire.verbs import InfoRequest, PlainRequest, Request, Verb
 
 ANSWER_S_MAX = 1.0
 """A node that takes longer counts as silent."""
@@ -28,7 +28,7 @@ _RECEIVE_BYTES = 256 * 1024
 
 
 @dataclass(slots=True)
-class Sighting:
+class AddressState:
     """What is known of the node at an address. `id` 0 until it has answered once."""
 
     address: str
@@ -52,7 +52,7 @@ class Sampler:
         """`heard` is called with every answer, as it comes."""
         self.period = period
         self._heard = heard
-        self._sightings = {address: Sighting(address) for address in seeds}
+        self._sightings = {address: AddressState(address) for address in seeds}
         self._nursery: trio.Nursery | None = None
         self._answered = trio.Event()
 
@@ -79,13 +79,13 @@ class Sampler:
             settings={each.id: each.settings for each in there if each.settings},
         )
 
-    def _silent(self, answers: Mapping[int, Answer]) -> tuple[Silence, ...]:
+    def _silent(self, answers: Mapping[int, Answer]) -> tuple[UnreachableNode, ...]:
         """Members that do not answer; while nobody does, the addresses that were given."""
         whys = {each.address: each.why for each in self._sightings.values()}
         members = _members(answers)
         if not members:
             return tuple(
-                Silence(id=each.id, name=each.address, address=each.address, why=each.why)
+                UnreachableNode(id=each.id, name=each.address, address=each.address, why=each.why)
                 for each in self._sightings.values()
             )
         by_id = {each.id: each for each in self._sightings.values() if each.id}
@@ -94,12 +94,12 @@ class Sampler:
             if id not in answers:
                 known = by_id.get(id)
                 why = known.why if known is not None else whys.get(address, "not asked yet")
-                found.append(Silence(id=id, name=name, address=address, why=why))
+                found.append(UnreachableNode(id=id, name=name, address=address, why=why))
         return tuple(found)
 
     # -- one node
 
-    async def _follow(self, sighting: Sighting) -> None:
+    async def _follow(self, sighting: AddressState) -> None:
         """Dial, ask, and dial again. Ends when another task follows the same node."""
         while True:
             try:
@@ -114,7 +114,7 @@ class Sampler:
                         return
             await trio.sleep(REDIAL_S)
 
-    async def _ask(self, sighting: Sighting, line: "_Line") -> bool:
+    async def _ask(self, sighting: AddressState, line: "_Line") -> bool:
         """Ask until the connection breaks. False when somebody else asks this node already."""
         known_events, settings_at = -1, float("-inf")
         try:
@@ -122,7 +122,7 @@ class Sampler:
                 next_at = trio.current_time() + self.period
                 with trio.fail_after(ANSWER_S_MAX):
                     asked = {"asked": time.monotonic_ns()}
-                    answer = replies.read_map(await line.ask(Plain(0, Verb.STATUS))) | asked
+                    answer = replies.read_map(await line.ask(PlainRequest(0, Verb.STATUS))) | asked
                     sample = NodeSample.read(answer)
                     if self._is_followed(sighting, sample):
                         return False
@@ -130,10 +130,12 @@ class Sampler:
                         self._heard(sample)
                     if sample.events != known_events:
                         known_events = sample.events
-                        sighting.events = _maps(await line.ask(Info(0, "events")))
+                        sighting.events = _maps(await line.ask(InfoRequest(0, "events")))
                     if trio.current_time() - settings_at > SETTINGS_S:
                         settings_at = trio.current_time()
-                        sighting.settings = replies.read_map(await line.ask(Info(0, "settings")))
+                        sighting.settings = replies.read_map(
+                            await line.ask(InfoRequest(0, "settings"))
+                        )
                 sighting.id, sighting.answer, sighting.why = sample.id, answer, ""
                 self._meet(sample)
                 await trio.sleep_until(next_at)
@@ -141,13 +143,13 @@ class Sampler:
             self._lost(sighting, error)
             return True
 
-    def _lost(self, sighting: Sighting, error: Exception) -> None:
+    def _lost(self, sighting: AddressState, error: Exception) -> None:
         slow = isinstance(error, trio.TooSlowError)
         sighting.why = "no answer in time" if slow else _words(error)
         sighting.answer = None
         self._tell()
 
-    def _is_followed(self, sighting: Sighting, sample: NodeSample) -> bool:
+    def _is_followed(self, sighting: AddressState, sample: NodeSample) -> bool:
         """The same node under another address."""
         others = [each for each in self._sightings.values() if each is not sighting]
         return any(each.id == sample.id and each.answer is not None for each in others)
@@ -157,7 +159,7 @@ class Sampler:
         ids = {each.id for each in self._sightings.values()}
         for id, _, address in sample.nodes:
             if id not in ids and address not in self._sightings and self._nursery is not None:
-                fresh = self._sightings[address] = Sighting(address)
+                fresh = self._sightings[address] = AddressState(address)
                 self._nursery.start_soon(self._follow, fresh)
         self._tell()
 

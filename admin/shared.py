@@ -12,11 +12,11 @@ from qsync.config.aliases import canonical
 from qsync.data.request import Op
 from qsync.errors import ConfigError, NotLeader, Unavailable
 from qsync.wire import replies
-from qsync.wire.verbs import Info, Write
+from qsync.wire.verbs import InfoRequest, WriteRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class SettingChange:
     """One setting: what counts now on the leader, whether the cluster shares it, and what would."""
 
     key: str
@@ -27,7 +27,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shared:
+class SharedSettings:
     """What the leader says. `values`: what counts; `shared`: the part that is the cluster's."""
 
     leader: NodeSample
@@ -35,26 +35,26 @@ class Shared:
     shared: Mapping[str, str]
 
 
-def look(seeds: Sequence[str], *, timeout: float) -> Shared:
+def look(seeds: Sequence[str], *, timeout: float) -> SharedSettings:
     """Ask the leader. Raises NotLeader when nobody leads."""
     leader = cluster.survey(seeds, timeout=timeout).leader
     if leader is None:
         raise NotLeader("nobody leads, so nobody can say what the cluster shares")
-    told = replies.read_map(ask.value(leader.address, Info(1, "settings"), timeout=timeout))
+    told = replies.read_map(ask.value(leader.address, InfoRequest(1, "settings"), timeout=timeout))
     values = {}
     for key in settings.SETTINGS:
         section, _, option = key.rpartition(".")
         values[key] = fields.text(fields.mapping(told, section), option)
     shared = {str(k): str(v) for k, v in fields.mapping(told, "shared").items()}
-    return Shared(leader=leader, values=values, shared=shared)
+    return SharedSettings(leader=leader, values=values, shared=shared)
 
 
-def plan(found: Shared, given: Mapping[str, str | None]) -> list[Change]:
+def plan(found: SharedSettings, given: Mapping[str, str | None]) -> list[SettingChange]:
     """What would be another than now. Raises ConfigError for names and texts that are none.
 
     Tarantool's names are understood; `None` as a text takes a setting back.
     """
-    changes: list[Change] = []
+    changes: list[SettingChange] = []
     wrong: list[str] = []
     for name, text in given.items():
         key = canonical(name)
@@ -67,19 +67,19 @@ def plan(found: Shared, given: Mapping[str, str | None]) -> list[Change]:
         same = text == found.shared.get(key)
         if not same:
             shared = key in found.shared
-            changes.append(Change(key=key, now=found.values[key], shared=shared, then=text))
+            changes.append(SettingChange(key=key, now=found.values[key], shared=shared, then=text))
     if wrong:
         raise ConfigError("\n".join(wrong), hint="nothing was changed")
     return changes
 
 
-def _check_quorum(found: Shared, value: object) -> None:
+def _check_quorum(found: SharedSettings, value: object) -> None:
     why = value.misfit(len(found.leader.nodes)) if isinstance(value, Quorum) else None
     if why is not None:
         raise ValueError(why)
 
 
-def consequence(found: Shared, changes: Sequence[Change]) -> str | None:
+def consequence(found: SharedSettings, changes: Sequence[SettingChange]) -> str | None:
     """What the next commit would meet, in numbers, when the quorum changes."""
     text = next((each.then for each in changes if each.key == "replication.synchro_quorum"), None)
     if text is None:
@@ -97,7 +97,7 @@ def consequence(found: Shared, changes: Sequence[Change]) -> str | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class ChangeReceipt:
     """Where in the log the change is, and how many voters had it then."""
 
     term: int
@@ -105,14 +105,16 @@ class Made:
     acks: int
 
 
-def change(found: Shared, changes: Sequence[Change], *, timeout: float) -> Made:
+def change(
+    found: SharedSettings, changes: Sequence[SettingChange], *, timeout: float
+) -> ChangeReceipt:
     """Make them, all or none; returns when a quorum (the new one, if it changes) has them.
 
     Raises NoAnswer when that is not known in time. There is no session to be opened first: that
     would need the very quorum which may be what is to be changed. Setting twice does no harm.
     """
     operation: list[object] = [int(Op.CHANGE_SETTINGS), {each.key: each.then for each in changes}]
-    request = Write(1, b"", 0, 0, 0, [operation], timeout)
+    request = WriteRequest(1, b"", 0, 0, 0, [operation], timeout)
     try:
         told = ask.value(found.leader.address, request, timeout=timeout + GRACE_S)
     except Unavailable as error:
@@ -120,4 +122,4 @@ def change(found: Shared, changes: Sequence[Change], *, timeout: float) -> Made:
             error.message, details=error.details, hint="`qsync config cluster` shows what counts"
         ) from None
     term, index, _, acks = (each for each in told[:4] if isinstance(each, int))
-    return Made(term=term, index=index, acks=acks)
+    return ChangeReceipt(term=term, index=index, acks=acks)

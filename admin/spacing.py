@@ -5,7 +5,7 @@ from qsync.client.blocking import Client
 from qsync.errors import QsyncError
 
 
-class Spaces:
+class SpaceIds:
     """Ids by name, asked for once."""
 
     def __init__(self) -> None:

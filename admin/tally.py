@@ -12,7 +12,7 @@ RECENT_MAX = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unresolved:
+class UnresolvedWrite:
     """A write of which nobody could say what became of it, and how to ask again."""
 
     process: int
@@ -22,7 +22,7 @@ class Unresolved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ReceiptPlace:
     """Where in the log a write of a client is. `client`: its number."""
 
     client: int
@@ -31,12 +31,12 @@ class Place:
 
 
 @dataclass(slots=True)
-class Tally:
+class WriteTally:
     """What was told so far; one for all clients."""
 
     acked: dict[int, int] = field(default_factory=dict)
     undone: set[int] = field(default_factory=set)
-    unknown: dict[int, Unresolved] = field(default_factory=dict)
+    unknown: dict[int, UnresolvedWrite] = field(default_factory=dict)
     met_unknown: int = 0
     reads: int = 0
     conflicts: int = 0
@@ -44,14 +44,14 @@ class Tally:
     """Conflicts among those undone: somebody else had changed what they read."""
     gap: float = 0.0
     latencies: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT_MAX))
-    spontaneous: dict[int, Place] = field(default_factory=dict)
+    spontaneous: dict[int, ReceiptPlace] = field(default_factory=dict)
     """Asynchronous writes that were answered: promised only to those behind them."""
     reach: dict[int, int] = field(default_factory=dict)
     """The highest acknowledged index of each term: below it everything of the term stays."""
     _last_ack: float | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def ack(self, number: int, place: Place, seconds: float, *, sync: bool = True) -> None:
+    def ack(self, number: int, place: ReceiptPlace, seconds: float, *, sync: bool = True) -> None:
         """A write was acknowledged. One that is not `sync` may still be lost."""
         with self._lock:
             self._acknowledged(seconds)

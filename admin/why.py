@@ -4,15 +4,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from admin import cluster
-from admin.box.info import Info, Lacking, Waiting
-from admin.cluster import Survey
+from admin.box.info import BoxInfo, Lacking, OldestPending
+from admin.cluster import ClusterSurvey
 from admin.sample import NodeSample
 
 SCHEMA = "qsync/why/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class WhyAnswer:
     """A question's answer: one sentence, the facts behind it, and what can be done."""
 
     question: str
@@ -33,7 +33,7 @@ class Answer:
         }
 
 
-def read_only(info: Info) -> Answer:
+def read_only(info: BoxInfo) -> WhyAnswer:
     """Why the node takes no writes, every reason of it."""
     numbers: dict[str, object] = {
         "node": info.name,
@@ -42,13 +42,13 @@ def read_only(info: Info) -> Answer:
         "quorum": info.synchro.quorum,
     }
     if not info.ro:
-        return Answer(
+        return WhyAnswer(
             question=f"why is {info.name} read-only",
             sentence=f"{info.name} is not read-only: it leads term {info.election.term}.",
             numbers=numbers,
         )
     first = info.ro_reasons[0].text if info.ro_reasons else info.ro_reason or "it does not say"
-    return Answer(
+    return WhyAnswer(
         question=f"why is {info.name} read-only",
         sentence=f"{info.name} is read-only ({info.ro_reason}): {first}.",
         facts=tuple(f"{each.why}: {each.text}" for each in info.ro_reasons),
@@ -57,12 +57,12 @@ def read_only(info: Info) -> Answer:
     )
 
 
-def _lifts(text: str, info: Info) -> str:
+def _lifts(text: str, info: BoxInfo) -> str:
     leader = info.election.leader_name
     return text.replace("the leader", f"the leader, {leader}") if leader else text
 
 
-def waiting(leader: Info | None, found: Survey) -> Answer:
+def waiting(leader: BoxInfo | None, found: ClusterSurvey) -> WhyAnswer:
     """Why the oldest pending transaction waits: which acks, from whom, since when."""
     question = "why is this transaction waiting"
     if leader is None:
@@ -70,7 +70,7 @@ def waiting(leader: Info | None, found: Survey) -> Answer:
     queue = leader.synchro.queue
     oldest = queue.waiting
     if oldest is None:
-        return Answer(
+        return WhyAnswer(
             question=question,
             sentence=f"Nothing waits: the limbo of {leader.name} is empty.",
             numbers={"len": 0, "owner": queue.owner, "term": queue.term},
@@ -85,7 +85,7 @@ def waiting(leader: Info | None, found: Survey) -> Answer:
         f"{oldest.age:.3g} s of {leader.synchro.timeout:g} s: {acks} of {oldest.quorum} acks, "
         f"{needed} more needed from {lacking}."
     )
-    return Answer(
+    return WhyAnswer(
         question=question,
         sentence=sentence,
         facts=(
@@ -108,7 +108,7 @@ def waiting(leader: Info | None, found: Survey) -> Answer:
     )
 
 
-def _waiting_without_leader(question: str, found: Survey) -> Answer:
+def _waiting_without_leader(question: str, found: ClusterSurvey) -> WhyAnswer:
     pending = {each.name: each.limbo.len for each in found.samples if each.limbo.len}
     held = ", ".join(f"{name} holds {count}" for name, count in pending.items())
     majority = found.voters // 2 + 1
@@ -118,7 +118,7 @@ def _waiting_without_leader(question: str, found: Survey) -> Answer:
         step = f"bring back {majority - answering} of {names}"
     else:
         step = "wait for the election, or `qsync promote` one of those that answer"
-    return Answer(
+    return WhyAnswer(
         question=question,
         sentence=(
             f"Nobody leads, so nothing can be confirmed: {answering} of {found.voters} voters "
@@ -129,14 +129,14 @@ def _waiting_without_leader(question: str, found: Survey) -> Answer:
     )
 
 
-def _lack(each: Lacking, found: Survey) -> str:
+def _lack(each: Lacking, found: ClusterSurvey) -> str:
     idle = "" if each.idle is None else f", last heard {each.idle:.3g} s ago"
     # The leader knows how far it came; only the node itself knows what holds it up.
     why = cluster.trouble_of(found, each.id) or each.why
     return f"{each.name or each.id} lacks it by {each.behind} entries: {why}{idle}"
 
 
-def _unblock(oldest: Waiting, leader: Info) -> tuple[str, ...]:
+def _unblock(oldest: OldestPending, leader: BoxInfo) -> tuple[str, ...]:
     away = [each.name or str(each.id) for each in oldest.missing if "no connection" in each.why]
     steps = [f"start or reconnect {' or '.join(away)}"] if away else []
     if leader.synchro.policy == "rollback":
@@ -147,7 +147,9 @@ def _unblock(oldest: Waiting, leader: Info) -> tuple[str, ...]:
     return tuple(steps)
 
 
-def promotion(what: str, node: NodeSample, found: Survey, plan: Mapping[str, object]) -> Answer:
+def promotion(
+    what: str, node: NodeSample, found: ClusterSurvey, plan: Mapping[str, object]
+) -> WhyAnswer:
     """What promote, demote or clear_synchro_queue would do, and the test of every candidate."""
     refused = plan.get("refused")
     term, after = plan.get("term"), plan.get("term_after")
@@ -169,7 +171,7 @@ def promotion(what: str, node: NodeSample, found: Survey, plan: Mapping[str, obj
     leader = found.leader
     if leader is not None and leader.name != node.name and what != "demote" and not refused:
         sentence += f" {leader.name} stops writing, brings {node.name} up, and hands over."
-    return Answer(
+    return WhyAnswer(
         question=f"what would {what} of {node.name} do",
         sentence=sentence,
         facts=tuple(_tests(found)),
@@ -178,7 +180,7 @@ def promotion(what: str, node: NodeSample, found: Survey, plan: Mapping[str, obj
     )
 
 
-def _tests(found: Survey) -> Iterable[str]:
+def _tests(found: ClusterSurvey) -> Iterable[str]:
     """Every member, and what speaks against its leading."""
     last = max((each.last for each in found.samples), default=0)
     for each in found.samples:
@@ -197,7 +199,7 @@ def _tests(found: Survey) -> Iterable[str]:
         yield f"{silent.name or silent.address}: does not answer"
 
 
-def _steps(what: str, node: NodeSample, found: Survey, *, refused: bool) -> Iterable[str]:
+def _steps(what: str, node: NodeSample, found: ClusterSurvey, *, refused: bool) -> Iterable[str]:
     majority = found.voters // 2 + 1
     if len(found.samples) < majority:
         names = " or ".join(each.name for each in found.silent)

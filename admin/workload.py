@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from random import Random
 
 from admin.glancing import Glances
-from admin.history import History, Told, Type
-from admin.loads import Kind
-from admin.spacing import Spaces
-from admin.tally import Place, Tally, Unresolved
+from admin.history import AnsweredBy, History, OutcomeType
+from admin.loads import LoadKind
+from admin.spacing import SpaceIds
+from admin.tally import ReceiptPlace, UnresolvedWrite, WriteTally
 from admin.workloads import (
     ACCOUNTS,
     BALANCE,
@@ -42,7 +42,7 @@ MAY_GO = "asynchronous: it was answered, and may still be lost"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Orders:
+class WorkerConfig:
     """What a client is told to do. `think`: its pause between two operations, in seconds."""
 
     seeds: Sequence[str]
@@ -56,7 +56,7 @@ class Worker:
     """One client in a thread of its own. It never stops on an error that a user may meet."""
 
     def __init__(
-        self, orders: Orders, *, history: History, tally: Tally, stop: threading.Event
+        self, orders: WorkerConfig, *, history: History, tally: WriteTally, stop: threading.Event
     ) -> None:
         self.dice = Random(f"{orders.seed} {orders.number}")  # noqa: S311 - replays, hides nothing
         self.clients: list[Client] = []
@@ -68,7 +68,7 @@ class Worker:
         self._process = history.new_process()
         self._next = orders.number * NUMBERS_EACH
         self._glances = Glances(orders.seeds, self.dice)
-        self._spaces = Spaces()
+        self._spaces = SpaceIds()
         name = f"client {orders.number}"
         self.thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -126,7 +126,7 @@ class Worker:
                 self._number(process, tx.token)
         except OutcomeUnknown as error:
             self._tally.met_unknown += 1
-            self._tally.unknown[number] = Unresolved(
+            self._tally.unknown[number] = UnresolvedWrite(
                 process=process, number=number, token=error.token, client=client
             )
             self._process = self._history.new_process()
@@ -134,16 +134,16 @@ class Worker:
             self._undone(process, number, error)
         else:
             receipt = receipt_of(tx)
-            place = Place(client=self.number, term=receipt.term, index=receipt.index)
+            place = ReceiptPlace(client=self.number, term=receipt.term, index=receipt.index)
             self._tally.ack(number, place, time.monotonic() - begun, sync=sync)
             self._glances.written = Position(receipt.term, receipt.index)
-            told = Told(
+            told = AnsweredBy(
                 term=receipt.term,
                 lsn=receipt.lsn,
                 log_index=receipt.index,
                 error=None if sync else MAY_GO,
             )
-            kind = Type.OK if sync else Type.INFO
+            kind = OutcomeType.OK if sync else OutcomeType.INFO
             self._history.complete(process, kind, value=value(number), told=told)
             if not sync:
                 self._process = self._history.new_process()
@@ -163,7 +163,7 @@ class Worker:
         self._tally.conflicts += isinstance(error, Conflict)
         self._tally.refused += isinstance(error, Conflict)
         self._tally.undone.add(number)
-        self._history.complete(process, Type.FAIL, told=Told(error=error.code))
+        self._history.complete(process, OutcomeType.FAIL, told=AnsweredBy(error=error.code))
 
     def look(self, client: Client, f: str, key: str, look: Callable[[], object]) -> object:
         """Do one read and note what was told; None also when there was no answer."""
@@ -173,10 +173,10 @@ class Worker:
             value = look()
         except QsyncError as error:
             self._tally.conflicts += isinstance(error, Conflict)
-            self._history.complete(process, Type.FAIL, told=Told(error=error.code))
+            self._history.complete(process, OutcomeType.FAIL, told=AnsweredBy(error=error.code))
             return None
         self._tally.reads += 1
-        self._history.complete(process, Type.OK, value=value)
+        self._history.complete(process, OutcomeType.OK, value=value)
         return value
 
     def glance(self, f: str, name: str, space: str, key: int) -> None:
@@ -189,11 +189,11 @@ class Worker:
         try:
             row, shown = self._glances.get(space, key, floor)
         except QsyncError as error:
-            self._history.complete(process, Type.FAIL, told=Told(error=error.code))
+            self._history.complete(process, OutcomeType.FAIL, told=AnsweredBy(error=error.code))
             return
         self._tally.reads += 1
-        told = Told(term=shown.term, log_index=shown.index)
-        self._history.complete(process, Type.OK, value=row and row[1], told=told)
+        told = AnsweredBy(term=shown.term, log_index=shown.index)
+        self._history.complete(process, OutcomeType.OK, value=row and row[1], told=told)
 
 
 def receipt_of(tx: Transaction) -> Receipt:
@@ -213,15 +213,17 @@ class Workload:
         clients: int,
         seed: int,
         think: float = THINK_S,
-        kind: Kind = Kind.MIXED,
+        kind: LoadKind = LoadKind.MIXED,
     ) -> None:
         self.kind = kind
-        self.tally = Tally()
+        self.tally = WriteTally()
         self.history = history
         self._stop = threading.Event()
         self._workers = [
             Worker(
-                Orders(seeds=seeds, number=number, seed=seed, think=think, acts=LOADS[kind].acts),
+                WorkerConfig(
+                    seeds=seeds, number=number, seed=seed, think=think, acts=LOADS[kind].acts
+                ),
                 history=history,
                 tally=self.tally,
                 stop=self._stop,
@@ -258,11 +260,13 @@ class Workload:
                 if error.outcome is Outcome.UNKNOWN:
                     continue
                 self.tally.undone.add(number)
-                self.history.complete(each.process, Type.FAIL, told=Told(error=error.code))
+                self.history.complete(
+                    each.process, OutcomeType.FAIL, told=AnsweredBy(error=error.code)
+                )
             else:
                 self.tally.acked[number] = receipt.term
-                told = Told(term=receipt.term, lsn=receipt.lsn, log_index=receipt.index)
-                self.history.complete(each.process, Type.OK, told=told)
+                told = AnsweredBy(term=receipt.term, lsn=receipt.lsn, log_index=receipt.index)
+                self.history.complete(each.process, OutcomeType.OK, told=told)
             del self.tally.unknown[number]
             known += 1
         return known
@@ -283,10 +287,10 @@ class Workload:
         client.run(calls.write(ops, Commit(is_sync=True)))
         for number, each in left.items():
             if any(client.space(space).get([number]) for space in self._journals):
-                self.history.complete(each.process, Type.OK, told=Told())
+                self.history.complete(each.process, OutcomeType.OK, told=AnsweredBy())
             else:
                 self.tally.undone.add(number)
-                self.history.complete(each.process, Type.FAIL, told=Told(error=NEVER))
+                self.history.complete(each.process, OutcomeType.FAIL, told=AnsweredBy(error=NEVER))
             del self.tally.unknown[number]
         return len(left)
 
@@ -303,7 +307,7 @@ class Workload:
                 client.close()
 
 
-def prepare(client: Client, kind: Kind = Kind.MIXED) -> None:
+def prepare(client: Client, kind: LoadKind = LoadKind.MIXED) -> None:
     """Make the spaces and open the accounts."""
     load = LOADS[kind]
     for name in (*load.spaces, JOURNAL):

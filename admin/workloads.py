@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from admin.loads import Kind
+from admin.loads import LoadKind
 from qsync.client.blocking import Client
 from qsync.client.transaction import Transaction
 from qsync.errors import Conflict
@@ -41,7 +41,7 @@ SPACES: Mapping[str, tuple[Sequence[tuple[str, str]], bool, Sequence[str] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
+class WorkloadSpec:
     """`acts` with their shares. `spaces` beside the journal."""
 
     about: str
@@ -239,8 +239,8 @@ def _itself(number: int) -> object:
     return number
 
 
-LOADS: Mapping[Kind, Load] = {
-    Kind.MIXED: Load(
+LOADS: Mapping[LoadKind, WorkloadSpec] = {
+    LoadKind.MIXED: WorkloadSpec(
         about="transfers in a bank of two spaces, registers that are set, compared and read",
         acts=(
             *((transfer, 35), (write, 30), (exchange, 10)),
@@ -248,28 +248,30 @@ LOADS: Mapping[Kind, Load] = {
         ),
         spaces=(LEFT, RIGHT, REGISTERS),
     ),
-    Kind.REGISTER: Load(
+    LoadKind.REGISTER: WorkloadSpec(
         about="registers that are set and read, also at nodes that do not lead",
         acts=((write, 4), (read, 3), (glance, 1)),
         spaces=(REGISTERS,),
     ),
-    Kind.CAS: Load(
+    LoadKind.CAS: WorkloadSpec(
         about="registers that are compared and set by transactions",
         acts=((write, 2), (exchange, 8), (read, 1), (glance, 1)),
         spaces=(REGISTERS,),
     ),
-    Kind.APPEND: Load(
+    LoadKind.APPEND: WorkloadSpec(
         about="transactions that append to lists and read them, and some registers",
         acts=((append, 8), (write, 1), (read, 1)),
         spaces=(LISTS, REGISTERS),
     ),
-    Kind.BANK: Load(
+    LoadKind.BANK: WorkloadSpec(
         about="transfers in a bank of two spaces, and reads of all of it",
         acts=((transfer, 4), (read_bank, 1)),
         spaces=(LEFT, RIGHT),
     ),
-    Kind.SET: Load(about="sets that only grow", acts=((add, 3), (read_set, 1)), spaces=(SETS,)),
-    Kind.QUEUE: Load(
+    LoadKind.SET: WorkloadSpec(
+        about="sets that only grow", acts=((add, 3), (read_set, 1)), spaces=(SETS,)
+    ),
+    LoadKind.QUEUE: WorkloadSpec(
         about="synchronous and asynchronous transactions in one queue",
         acts=((offer, 1),),
         spaces=(QUEUE,),

@@ -45,7 +45,7 @@ class CheckFailed(QsyncError):
     number = 80
 
 
-class Stopped(QsyncError):
+class StoppedByGuard(QsyncError):
     """A guard or `--timeout` stopped the command before it changed anything."""
 
     code = "STOPPED"
@@ -89,7 +89,7 @@ _KINDS: tuple[tuple[tuple[type[QsyncError], ...], Exit], ...] = (
     ((Unavailable,), Exit.NO_NODE),
     ((NotLeader, ReadOnly, AccessDenied, Conflict, Overloaded, SplitBrain), Exit.REFUSED),
     ((CheckFailed,), Exit.CHECK_FAILED),
-    ((Stopped,), Exit.STOPPED),
+    ((StoppedByGuard,), Exit.STOPPED),
     ((NotHealed,), Exit.NOT_HEALED),
 )
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.exits import CheckFailed, Stopped
+from cli.exits import CheckFailed, StoppedByGuard
 from cli.output import document, say, style, text
 
 if TYPE_CHECKING:
     from qsync.sim.explore.scope import Scope
-    from qsync.sim.explore.search import Explored, Progress
+    from qsync.sim.explore.search import SearchProgress, SearchResult
 
 _TELL_S = 15.0
 """Where nobody looks, a line about the progress so often."""
@@ -49,7 +49,7 @@ def explore(name: str, *, mutant: str | None, states_max: int | None) -> None:
 class _Done:
     """A scope that was explored, and the way to what broke."""
 
-    def __init__(self, scope: "Scope", explored: "Explored", lines: list[str]) -> None:
+    def __init__(self, scope: "Scope", explored: "SearchResult", lines: list[str]) -> None:
         self.scope = scope
         self.explored = explored
         self.lines = lines
@@ -63,9 +63,9 @@ class _Done:
 
 def _explore(scope: "Scope", mutant: str | None, limit: int) -> _Done:
     from qsync.sim.explore.minutes import minutes  # noqa: PLC0415 - imports the whole database
-    from qsync.sim.explore.search import Search  # noqa: PLC0415 - the same
+    from qsync.sim.explore.search import StateSearch  # noqa: PLC0415 - the same
 
-    search, line = Search(scope, mutant), _Line()
+    search, line = StateSearch(scope, mutant), _Line()
     explored = search.run(states_max=limit, progress=line.tell)
     lines = minutes(search, explored.trace) if explored.broken is not None else []
     line.end()
@@ -76,7 +76,7 @@ def _explore(scope: "Scope", mutant: str | None, limit: int) -> _Done:
     return _Done(scope, explored, lines)
 
 
-def describe(explored: "Explored") -> str:
+def describe(explored: "SearchResult") -> str:
     """One line of fixed columns."""
     if explored.broken is not None:
         verdict = explored.broken.text
@@ -97,7 +97,7 @@ class _Line:
         self._over = sys.stderr.isatty()
         self._told = time.monotonic()
 
-    def tell(self, progress: "Progress") -> None:
+    def tell(self, progress: "SearchProgress") -> None:
         """How it goes."""
         now = time.monotonic()
         rate = progress.states / progress.seconds if progress.seconds else 0.0
@@ -123,7 +123,7 @@ def _conclude(found: list[_Done], limit: int) -> None:
         raise CheckFailed(f"scope {last.scope}: {last.broken.text}")
     stopped = [each.explored.scope for each in found if not each.explored.exhausted]
     if stopped:
-        raise Stopped(
+        raise StoppedByGuard(
             f"{', '.join(stopped)}: more than {limit} states",
             hint="--states-max allows more; about 200 bytes of memory a state",
         )

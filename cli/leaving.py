@@ -12,7 +12,7 @@ import qsync
 from cli.output import say
 
 if TYPE_CHECKING:
-    from admin.checker.quick import Report
+    from admin.checker.quick import HistoryReport
 
 _OURS = frozenset({"admin", "cli", "election", "qsync"})
 
@@ -25,7 +25,7 @@ def lacks_extra(error: ImportError, what: str) -> click.UsageError:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
+class CheckOutputs:
     """What the check is to leave behind."""
 
     html: Path | None
@@ -33,7 +33,7 @@ class Left:
     json: Path | None = None
 
     @classmethod
-    def asked(cls, html: Path | None, violations: Path | None, out: Path | None) -> "Left":
+    def asked(cls, html: Path | None, violations: Path | None, out: Path | None) -> "CheckOutputs":
         """`out` takes everything that has no place of its own. Raises UsageError.
 
         What cannot be written is said now, and not when hours of judging are over.
@@ -52,7 +52,7 @@ class Left:
         return left
 
     def leave(
-        self, reports: "Sequence[Report]", document: str, *, engine: str, seconds: float
+        self, reports: "Sequence[HistoryReport]", document: str, *, engine: str, seconds: float
     ) -> None:
         """Write all of it."""
         if self.html is not None:
@@ -67,7 +67,9 @@ class Left:
             say(f"document: {self.json}")
 
 
-def _leave_page(place: Path, reports: "Sequence[Report]", *, engine: str, seconds: float) -> None:
+def _leave_page(
+    place: Path, reports: "Sequence[HistoryReport]", *, engine: str, seconds: float
+) -> None:
     from admin.checker.report.page import Circumstances, render  # noqa: PLC0415 - only here
 
     where = "judged in one process" if engine == "quick" else "judged on Spark"

@@ -66,7 +66,7 @@ EXECUTE = "-e"
 """`qsync -e LUA` is short for `qsync shell -e LUA`."""
 
 
-class NobodyReads(Exception):
+class OutputClosed(Exception):
     """The reader of our output, such as `head`, has had enough.
 
     Of a BrokenPipeError click makes exit code 1, which says of ours that nothing was applied.
@@ -89,7 +89,7 @@ class LazyGroup(click.Group):
         except BrokenPipeError as error:
             if not unread():
                 raise
-            raise NobodyReads from error
+            raise OutputClosed from error
 
     @override
     def invoke(self, ctx: click.Context) -> object:
@@ -98,7 +98,7 @@ class LazyGroup(click.Group):
         except BrokenPipeError as error:
             if not unread():
                 raise
-            raise NobodyReads from error
+            raise OutputClosed from error
 
     @override
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -152,7 +152,7 @@ def run(args: list[str]) -> int:
     """Run one command; its exit code."""
     try:
         return _run(args)
-    except (NobodyReads, BrokenPipeError):
+    except (OutputClosed, BrokenPipeError):
         gone = unread()
         if not gone:
             raise

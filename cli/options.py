@@ -35,7 +35,7 @@ class Duration(click.ParamType[float]):
             self.fail(f"{text!r} {error}", param, ctx)
 
 
-class Target(click.ParamType[list[str]]):
+class TargetOption(click.ParamType[list[str]]):
     """Where a cluster is; becomes a list of addresses."""
 
     name = "target"
@@ -88,7 +88,7 @@ def target_argument(command: Callable[P, R]) -> Callable[P, R]:
     """`[TARGET]` as an argument; where other commands want `--target`, that is understood too."""
     wrapped = click.argument(
         "target",
-        type=Target(),
+        type=TargetOption(),
         default=targets.default,
         envvar="QSYNC_TARGET",
         metavar="[TARGET]",
@@ -98,7 +98,7 @@ def target_argument(command: Callable[P, R]) -> Callable[P, R]:
         "--target",
         "-t",
         "named",
-        type=Target(),
+        type=TargetOption(),
         is_eager=True,
         expose_value=False,
         callback=_keep_named,
@@ -111,7 +111,7 @@ def target_option(command: Callable[P, R]) -> Callable[P, R]:
     return click.option(
         "--target",
         "-t",
-        type=Target(),
+        type=TargetOption(),
         default=targets.default,
         envvar="QSYNC_TARGET",
         help="host:port, a comma list, qsync://host1,host2/, a lab's name or a context.",

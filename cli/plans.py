@@ -10,14 +10,14 @@ import click
 from cli.output import text
 
 if TYPE_CHECKING:
-    from admin.soak.judge import Judged
+    from admin.soak.judge import JudgedSeed
     from qsync.sim.plan import Plan
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Given(TypedDict):
+class PlanOptions(TypedDict):
     """What was said beside the seeds."""
 
     nodes: int | None
@@ -48,7 +48,7 @@ def jobs_option(command: Callable[P, R]) -> Callable[P, R]:
     )(command)
 
 
-def lists(given: Given) -> bool:
+def lists(given: PlanOptions) -> bool:
     """Print the names that were asked for with `list`, if any were."""
     from qsync.sim import run, swarm  # noqa: PLC0415 - imports the whole database
 
@@ -65,7 +65,7 @@ def lists(given: Given) -> bool:
     return True
 
 
-def plan_of(given: Given) -> "Plan":
+def plan_of(given: PlanOptions) -> "Plan":
     """The plan of any seed. Raises UsageError for names that there are not."""
     from qsync.sim import run, swarm  # noqa: PLC0415 - imports the whole database
     from qsync.sim.plan import EVENTS, Plan  # noqa: PLC0415 - the same
@@ -105,7 +105,7 @@ def plans_of(plan: "Plan", seeds: str) -> "list[Plan]":
     return [replace(plan, seed=seed) for each in found for seed in each]
 
 
-def members(judged: "Judged") -> dict[str, object]:
+def members(judged: "JudgedSeed") -> dict[str, object]:
     """A run that broke, for scripts."""
     finding, report = judged.finding, judged.report
     assert finding is not None
@@ -126,7 +126,7 @@ def _names(given: str) -> tuple[str, ...]:
     return tuple(sorted({name.strip() for name in given.split(",") if name.strip()}))
 
 
-def _strikes_of(given: Given) -> tuple[str, ...]:
+def _strikes_of(given: PlanOptions) -> tuple[str, ...]:
     from qsync.sim.kernel import names  # noqa: PLC0415 - imports the whole database
 
     return names.STRIKES if given["kernel"] else ()

@@ -20,7 +20,7 @@ NAMED_MAX = 3
 """So many bundles below a folder are named."""
 
 
-class Source(Enum):
+class CheckSource(Enum):
     """What can be judged."""
 
     BUNDLE = auto()
@@ -28,16 +28,16 @@ class Source(Enum):
     LOG = auto()
 
 
-def source_of(path: Path) -> Source:
+def source_of(path: Path) -> CheckSource:
     """What is there. Raises NoEvidence: it is nothing to check, why, and what to do instead."""
     if is_bundle(path):
-        return Source.BUNDLE
+        return CheckSource.BUNDLE
     if path.name == MANIFEST and path.is_file():
         raise NoEvidence(f"{path} is a part of a bundle", hint=f"name the folder {path.parent}")
     if path.is_file() and loose.is_log(path):
-        return Source.LOG
+        return CheckSource.LOG
     if path.is_file() or (path / HISTORY).is_file():
-        return Source.HISTORY
+        return CheckSource.HISTORY
     if path.is_dir():
         message, hint = _of_folder(path)
         raise NoEvidence(message, hint=hint)
@@ -56,7 +56,7 @@ def bundled(sources: Sequence[Path]) -> Iterator[list[Path]]:
     with tempfile.TemporaryDirectory(prefix="qsync-check-") as folder:
         yield [
             loose.as_bundle(each, Path(folder) / str(number) / each.name).path
-            if kind is Source.LOG
+            if kind is CheckSource.LOG
             else each
             for number, (each, kind) in enumerate(zip(sources, kinds, strict=True))
         ]

@@ -16,16 +16,17 @@ from election.messages import (
 )
 from election.quorum import Quorum, QuorumError, majority
 from election.raft import Raft
-from election.ready import ElectionReady, Timer
-from election.roles import Mode, Role, Timing
+from election.ready import ElectionReady, TimerRequest
+from election.roles import ElectionMode, ElectionTiming, Role
 
 __all__ = [
     "Ballot",
     "ElectionMessage",
+    "ElectionMode",
     "ElectionReady",
+    "ElectionTiming",
     "Fencing",
     "Index",
-    "Mode",
     "Position",
     "Quorum",
     "QuorumError",
@@ -38,8 +39,7 @@ __all__ = [
     "Role",
     "Term",
     "TimeoutNow",
-    "Timer",
-    "Timing",
+    "TimerRequest",
     "majority",
 ]
 

@@ -20,9 +20,9 @@ from election.roles import (
     GONE_EARLIEST_S,
     GONE_LATEST_S,
     PROMOTE_TIMEOUTS_MAX,
-    Mode,
+    ElectionMode,
+    ElectionTiming,
     Role,
-    Timing,
 )
 from election.vote_record import VoteHistory, VoteRecord
 
@@ -59,9 +59,9 @@ class Campaign(RaftState):
         *,
         me: Replica,
         voters: Sequence[Replica],
-        mode: Mode,
+        mode: ElectionMode,
         quorum: int,
-        timing: Timing,
+        timing: ElectionTiming,
         fencing: Fencing,
         ballot: Ballot,
         position: Position,
@@ -114,7 +114,7 @@ class Campaign(RaftState):
             return (
                 "this node may have forgotten what it acked: it must catch up with a leader first"
             )
-        if self.mode is Mode.VOTER:
+        if self.mode is ElectionMode.VOTER:
             return "election mode is voter: this node only votes"
         if self.term >= TERM_MAX:
             return f"the terms are used up: {self.term} is the last one"
@@ -144,7 +144,7 @@ class Campaign(RaftState):
         self._poll = None
 
     def _may_campaign(self) -> bool:
-        return self.mode is Mode.CANDIDATE and self._may_lead()
+        return self.mode is ElectionMode.CANDIDATE and self._may_lead()
 
     def _may_lead(self) -> bool:
         # Terms stay below the end of the numbers: the last one is never campaigned for.

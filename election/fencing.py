@@ -5,7 +5,7 @@ from enum import StrEnum
 from math import inf
 
 from election.messages import Replica
-from election.roles import Timing
+from election.roles import ElectionTiming
 
 
 class Fencing(StrEnum):
@@ -28,7 +28,7 @@ class QuorumContact:
         me: Replica,
         voters: Sequence[Replica],
         quorum: int,
-        timing: Timing,
+        timing: ElectionTiming,
         fencing: Fencing,
     ) -> None:
         assert quorum >= 1
@@ -68,7 +68,7 @@ class QuorumContact:
         """Must a leader fence itself?"""
         return self.fencing is not Fencing.OFF and not self.fresh(now)
 
-    def change_fencing(self, fencing: Fencing, timing: Timing) -> None:
+    def change_fencing(self, fencing: Fencing, timing: ElectionTiming) -> None:
         """The patience may have become shorter: measure anew."""
         self.fencing = fencing
         self._timing = timing

@@ -18,10 +18,19 @@ from election.messages import (
     TimeoutNow,
 )
 from election.quorum import majority
-from election.ready import ElectionReady, ElectionTimer, Timer
-from election.roles import GONE_EARLIEST_S, GONE_LATEST_S, Mode, Role, Timing
+from election.ready import ElectionReady, ElectionTimer, TimerRequest
+from election.roles import GONE_EARLIEST_S, GONE_LATEST_S, ElectionMode, ElectionTiming, Role
 
-__all__ = ["ElectionReady", "ElectionTimer", "Fencing", "Mode", "Raft", "Role", "Timer", "Timing"]
+__all__ = [
+    "ElectionMode",
+    "ElectionReady",
+    "ElectionTimer",
+    "ElectionTiming",
+    "Fencing",
+    "Raft",
+    "Role",
+    "TimerRequest",
+]
 
 
 class Raft(Campaign):
@@ -36,9 +45,9 @@ class Raft(Campaign):
         *,
         me: Replica,
         voters: Sequence[Replica],
-        mode: Mode,
+        mode: ElectionMode,
         quorum: int,
-        timing: Timing,
+        timing: ElectionTiming,
         fencing: Fencing,
         ballot: Ballot,
         position: Position,
@@ -179,12 +188,12 @@ class Raft(Campaign):
             if peer != self.me:
                 self.out.send(peer, Resigned(term=self.term, leader=self.me))
 
-    def set_mode(self, mode: Mode) -> None:
+    def set_mode(self, mode: ElectionMode) -> None:
         """Take part in another way. Who leads and must not by it is to hand over, or to resign."""
         if mode is self.mode:
             return
         self.mode = mode
-        if self._poll is not None and (mode is Mode.VOTER or not self._poll.promoted):
+        if self._poll is not None and (mode is ElectionMode.VOTER or not self._poll.promoted):
             self._become(Role.FOLLOWER, None)
             self._arm_election()
 
@@ -247,7 +256,7 @@ class Raft(Campaign):
         """The leader hands over to us: campaign without asking whether it is gone."""
         if order.leader == self.me or not self.observe(order.term, order.leader):
             return
-        if self.mode is not Mode.VOTER and self._may_lead():
+        if self.mode is not ElectionMode.VOTER and self._may_lead():
             self.loyalty.release(self.now)  # by the word of the leader, whose lease is void
             self._campaign(promoted=True, transfer=True)
 

@@ -7,7 +7,7 @@ from election.fencing import Fencing, QuorumContact
 from election.messages import Ballot, Replica, Term
 from election.quorum import majority
 from election.ready import ElectionOutbox, ElectionReady, ElectionTimer
-from election.roles import RETRY_SHARE_MAX, Mode, Role, Timing
+from election.roles import RETRY_SHARE_MAX, ElectionMode, ElectionTiming, Role
 from election.vote_promise import VotePromise
 
 CHECKS = 4
@@ -27,9 +27,9 @@ class RaftState:
         *,
         me: Replica,
         voters: Sequence[Replica],
-        mode: Mode,
+        mode: ElectionMode,
         quorum: int,
-        timing: Timing,
+        timing: ElectionTiming,
         fencing: Fencing,
         ballot: Ballot,
         named: bool = True,
@@ -84,7 +84,7 @@ class RaftState:
         """That voter answered us in our term."""
         self.contact.heard(peer, self.now)
 
-    def set_fencing(self, fencing: Fencing, *, timing: Timing | None = None) -> None:
+    def set_fencing(self, fencing: Fencing, *, timing: ElectionTiming | None = None) -> None:
         """Change how a leader guards itself, and how patient everybody is (None: as before).
 
         Counts at once, also for silence that has passed. A promise to be loyal until some time

@@ -15,7 +15,7 @@ class ElectionTimer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Timer:
+class TimerRequest:
     """Ask for `timer(kind)` after a time between `earliest` and `latest` seconds.
 
     Replaces an armed timer of the same kind; `earliest` None disarms it.
@@ -45,7 +45,7 @@ class ElectionReady:
     ballot: Ballot | None = None
     now: tuple[Letter, ...] = ()
     after: tuple[Letter, ...] = ()
-    timers: tuple[Timer, ...] = ()
+    timers: tuple[TimerRequest, ...] = ()
     notes: tuple[Note, ...] = ()
     elected: bool = False
     deposed: bool = False
@@ -64,7 +64,7 @@ class ElectionOutbox:
         self._led: Term | None = None
         self._stirred = True
         self._letters: list[Letter] = []
-        self._timers: dict[str, Timer] = {}
+        self._timers: dict[str, TimerRequest] = {}
         self._notes: list[Note] = []
 
     def send(self, to: Replica, message: ElectionMessage) -> None:
@@ -74,12 +74,12 @@ class ElectionOutbox:
 
     def arm(self, kind: ElectionTimer, earliest: float, latest: float) -> None:
         """Ask for a timer; a later request for the same kind replaces an earlier one."""
-        self._timers[kind] = Timer(kind=kind, earliest=earliest, latest=latest)
+        self._timers[kind] = TimerRequest(kind=kind, earliest=earliest, latest=latest)
         self._stirred = True
 
     def disarm(self, kind: ElectionTimer) -> None:
         """Take a timer back."""
-        self._timers[kind] = Timer(kind=kind, earliest=None)
+        self._timers[kind] = TimerRequest(kind=kind, earliest=None)
         self._stirred = True
 
     def note(self, name: str, **fields: object) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Mode(StrEnum):
+class ElectionMode(StrEnum):
     """How a node takes part in elections."""
 
     OFF = "off"
@@ -26,7 +26,7 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
+class ElectionTiming:
     """How long to wait, in seconds.
 
     `election_timeout`: a follower that heard no leader for so long campaigns, and until then it

@@ -36,7 +36,7 @@ LASTS_S, LASTS_S_MAX = 3600.0, 86_400.0
 
 
 @dataclass(slots=True)
-class Armed:
+class ArmedFault:
     """One point. `left`: how often it still strikes; None until it is disarmed, or `until` then."""
 
     point: Point
@@ -64,7 +64,7 @@ class FaultPoints:
         self.allowed = allowed
         self._changed = changed
         self._now = now
-        self._armed: dict[Point, Armed] = {}
+        self._armed: dict[Point, ArmedFault] = {}
 
     def arm(
         self, name: str, *, seconds: float = 0.0, times: int = 0, lasts: float = LASTS_S
@@ -84,7 +84,7 @@ class FaultPoints:
         _check(point, seconds, times)
         if not 0 < lasts <= LASTS_S_MAX:
             raise ConfigError(f"{point}: lasting {lasts:g} s; at most {LASTS_S_MAX:g}, and not 0")
-        self._armed[point] = Armed(point, self._now() + lasts, seconds, times or None)
+        self._armed[point] = ArmedFault(point, self._now() + lasts, seconds, times or None)
         self._changed()
 
     def disarm(self, name: str = "") -> None:

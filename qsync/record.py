@@ -26,7 +26,7 @@ HEADER_SIZE = HEADER.size
 _CRC_AT = _HEAD.size
 
 
-class Kind(IntEnum):
+class EntryKind(IntEnum):
     """protocol.md section 1."""
 
     TXN = 1
@@ -72,7 +72,7 @@ class Entry(NamedTuple):
         return self.raw[HEADER_SIZE:]
 
 
-class Ref(NamedTuple):
+class LimboRef(NamedTuple):
     """What a CONFIRM, ROLLBACK or PROMOTE speaks of: entries of `owner`, at or from `lsn`."""
 
     owner: Replica
@@ -192,14 +192,14 @@ _U64 = 0x1B
 _ARRAY2 = 0x82
 
 
-def ref_body(ref: Ref) -> bytes:
+def ref_body(ref: LimboRef) -> bytes:
     """Body of CONFIRM, ROLLBACK, PROMOTE (the former owner and its last lsn) and DEMOTE."""
     return _REF.pack(_ARRAY2, _U64, ref.owner, _U64, ref.lsn)
 
 
-def read_ref(entry: Entry) -> Ref:
+def read_ref(entry: Entry) -> LimboRef:
     """The reference of a control entry. Raises RecordDamage for any other body."""
     if len(entry.raw) != HEADER_SIZE + _REF.size:
         raise RecordDamage(f"control entry {entry.index} has no reference", index=entry.index - 1)
     _, _, owner, _, lsn = _REF.unpack_from(entry.raw, HEADER_SIZE)
-    return Ref(Replica(owner), Lsn(lsn))
+    return LimboRef(Replica(owner), Lsn(lsn))

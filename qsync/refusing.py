@@ -27,7 +27,7 @@ RESTS_ON_DATA = (
 """Refusals for what is, or is not, in the spaces. The others say what is wrong with the request."""
 
 
-class Waiting(NamedTuple):
+class PendingRefusal(NamedTuple):
     """A refusal that may not be told yet.
 
     `error` is told when a linearizable read would be answered. None: only pending data refuses the
@@ -45,7 +45,7 @@ class Waiting(NamedTuple):
         return ReadAsked(ticket=ticket, consistency=Consistency.AT_LEAST, term=term, index=index)
 
 
-def waiting(replica: Replica, request: Request, error: errors.QsyncError) -> Waiting | None:
+def waiting(replica: Replica, request: Request, error: errors.QsyncError) -> PendingRefusal | None:
     """What the refusal of a request waits for; None if it may be told at once."""
     if not isinstance(error, RESTS_ON_DATA) or replica.machine.leader is None:
         return None
@@ -53,9 +53,13 @@ def waiting(replica: Replica, request: Request, error: errors.QsyncError) -> Wai
     last = ledger.log.position
     decided = replica.refusal(request) if last.index > ledger.visible else error
     if decided is None:
-        return Waiting(None, last)
+        return PendingRefusal(None, last)
     shape = replica.state.schemas.shown
-    return Waiting(decided, last) if request.sync is True or _needs_quorum(shape, request) else None
+    return (
+        PendingRefusal(decided, last)
+        if request.sync is True or _needs_quorum(shape, request)
+        else None
+    )
 
 
 def _needs_quorum(shape: Schema, request: Request) -> bool:

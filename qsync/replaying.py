@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from election.messages import Index
 from qsync.core.ledger import Ledger
 from qsync.core.ready import LogAppended, LogCut, LogEvent, LogRestored, LogRolledBack
-from qsync.data.state import State
+from qsync.data.state import DataState
 from qsync.record import Entry
 
 REPLAY_STEP = 4096
@@ -16,7 +16,7 @@ Tail = Callable[[Index, Index], list[Entry]]
 
 
 @dataclass(slots=True, kw_only=True)
-class Lost:
+class UntrustedRows:
     """Rows that could not be trusted, and how far they are made anew from the log."""
 
     why: str
@@ -29,7 +29,7 @@ class Lost:
         return f"{self.why}; the spaces are made anew from the log{far}"
 
 
-def follow(state: State, event: LogEvent) -> None:
+def follow(state: DataState, event: LogEvent) -> None:
     """One thing that happened to the log."""
     if isinstance(event, LogAppended):
         state.apply(event.entries)
@@ -42,7 +42,7 @@ def follow(state: State, event: LogEvent) -> None:
         state.cut(event.index)
 
 
-def replay(state: State, ledger: Ledger, tail: Tail, *, after: int, upto: int) -> None:
+def replay(state: DataState, ledger: Ledger, tail: Tail, *, after: int, upto: int) -> None:
     """Entries `after + 1 .. upto` with their fates. Neither end may be inside of a stretch."""
     first = after + 1
     for stretch in ledger.limbo.stretches_above(Index(after)):
@@ -55,7 +55,7 @@ def replay(state: State, ledger: Ledger, tail: Tail, *, after: int, upto: int) -
     _apply(state, tail, first, upto)
 
 
-def _apply(state: State, tail: Tail, first: int, last: int) -> None:
+def _apply(state: DataState, tail: Tail, first: int, last: int) -> None:
     while first <= last:
         upto = min(first + REPLAY_STEP - 1, last)
         state.apply(tail(Index(first), Index(upto)))

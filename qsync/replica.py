@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from election.messages import Ballot, Index, Position, Term
-from election.roles import Mode
+from election.roles import ElectionMode
 from qsync import errors
 from qsync.core.config import CoreConfig
 from qsync.core.configuration import Configuration
@@ -24,13 +24,13 @@ from qsync.core.writable import ReadOnlyReason
 from qsync.data import body, members
 from qsync.data.fold import Fold
 from qsync.data.overlay import Backing
-from qsync.data.request import Known, Limits, Once, Request
-from qsync.data.state import State
+from qsync.data.request import KnownRequest, Limits, Once, Request
+from qsync.data.state import DataState
 from qsync.record import Entry, Header, Lsn
-from qsync.replaying import Lost, follow, next_stop, replay
+from qsync.replaying import UntrustedRows, follow, next_stop, replay
 
 
-class Submitted(NamedTuple):
+class SubmittedTransaction(NamedTuple):
     """The transaction is in the log at `(term, index)`; its fate comes later, to its ticket.
 
     `duplicate`: it was there already, the request is a retry. `refusal`: what is there is not the
@@ -75,7 +75,7 @@ class Replica:
             quarantined=quarantined,
             life=life,
         )
-        self._state = State(backing, folded=folded, limits=limits)
+        self._state = DataState(backing, folded=folded, limits=limits)
         self._backlog: list[LogEvent] = []
         self._own = config
         self._obeyed: Mapping[str, str] = {}
@@ -83,7 +83,7 @@ class Replica:
         """Called when the configuration is another one than before."""
         self.torn = False
         """An exception left it half changed: whoever holds it must stop, the log is whole."""
-        self.lost: Lost | None = None
+        self.lost: UntrustedRows | None = None
         """Why the state is not there, and how far it is made anew; see `lose`."""
         ledger = self.machine.ledger
         ledger.events.clear()
@@ -95,7 +95,7 @@ class Replica:
         return repr(self.machine)
 
     @property
-    def state(self) -> State:
+    def state(self) -> DataState:
         """The spaces, as of everything the machine has decided. Raises Rebuilding."""
         self.absorb()
         if self.lost is not None:
@@ -103,7 +103,7 @@ class Replica:
         return self._state
 
     @property
-    def raw(self) -> State:
+    def raw(self) -> DataState:
         """The same even while it is made anew: for its counts, never for what it holds."""
         if self.lost is None:
             self.absorb()
@@ -125,7 +125,7 @@ class Replica:
 
     # -- writing
 
-    def submit(self, ticket: Ticket | None, request: Request) -> Submitted:
+    def submit(self, ticket: Ticket | None, request: Request) -> SubmittedTransaction:
         """Execute against the head state and append; or attach a retry to its original.
 
         Raises NotLeader or ReadOnly when this node may not write, SessionExpired, and whatever the
@@ -138,7 +138,7 @@ class Replica:
         state = self.state if self._backlog or self.machine.ledger.events else self._state
         if request.session and request.seq:
             seen = state.seen(request.session, request.seq)
-            if isinstance(seen, Known):
+            if isinstance(seen, KnownRequest):
                 return self._attach(ticket, seen)
             if seen is not Once.NEW:
                 raise _not_new(seen)
@@ -163,7 +163,9 @@ class Replica:
             self._obey()
         self.torn = False
         index, term, _, lsn, *_ = entry
-        return Submitted(index, term, lsn, executed.results, duplicate=False, refusal=refusal)
+        return SubmittedTransaction(
+            index, term, lsn, executed.results, duplicate=False, refusal=refusal
+        )
 
     def refusal(self, request: Request) -> errors.QsyncError | None:
         """Why what is visible here refuses a request; None if only what is pending does."""
@@ -190,7 +192,7 @@ class Replica:
             raise errors.NotLeader(text, details=details)
         raise errors.ReadOnly(text, hint=reasons[0].lifts, details=details)
 
-    def _attach(self, ticket: Ticket | None, known: Known) -> Submitted:
+    def _attach(self, ticket: Ticket | None, known: KnownRequest) -> SubmittedTransaction:
         index, term = Index(known.index), Term(known.term)
         entries = self.machine.ledger.entries(index, index)
         same = bool(entries) and entries[0].term == term
@@ -198,7 +200,7 @@ class Replica:
         if ticket is not None:  # Last: what may fail has not.
             behind = behind_what(self.machine.ledger, entries[0]) if same else NOTHING
             self.machine.waiters.attach(Waiter(index, term, ticket, behind))
-        return Submitted(
+        return SubmittedTransaction(
             index=index,
             term=term,
             lsn=entries[0].lsn if same else Lsn(0),
@@ -242,7 +244,7 @@ class Replica:
     def _follow_settings(self) -> None:
         config = overlaid(self._own, self._obeyed)
         if self.lost is not None:
-            config = replace(config, mode=Mode.VOTER)
+            config = replace(config, mode=ElectionMode.VOTER)
         reconfigure(self.machine, config)
         self.on_settings()
 
@@ -316,7 +318,7 @@ class Replica:
         it neither leads nor wants to.
         """
         if self.lost is None:
-            self.lost = Lost(why=why)
+            self.lost = UntrustedRows(why=why)
             self.machine.disk.lost = why
             self._follow_settings()
 
@@ -329,7 +331,7 @@ class Replica:
         assert lost is not None
         if lost.at is None:
             former, lost.at = self._state, 0
-            self._state = State(former.backing, folded=Index(0), limits=former.limits)
+            self._state = DataState(former.backing, folded=Index(0), limits=former.limits)
         lost.goal = min(ledger.durable_confirmed, ledger.confirmed, ledger.written)
         end = next_stop(ledger, after=lost.at, entries_max=entries_max)
         if end < lost.goal:

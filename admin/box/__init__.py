@@ -4,12 +4,12 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from admin.box.info import Info
+    from admin.box.info import BoxInfo
     from admin.box.inline import drive, open_inline
     from admin.box.opening import open_box
     from admin.box.session import Box
 
-__all__ = ["Box", "Info", "drive", "open_box", "open_inline"]
+__all__ = ["Box", "BoxInfo", "drive", "open_box", "open_inline"]
 
 _HOMES = {
     "Box": "session",

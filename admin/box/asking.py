@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from admin import why
-from admin.box.info import Info
-from admin.why import Answer
+from admin.box.info import BoxInfo
+from admin.why import WhyAnswer
 from qsync.errors import QsyncError
 
 if TYPE_CHECKING:
@@ -17,20 +17,20 @@ class Why:
     def __init__(self, box: "Box") -> None:
         self._box = box
 
-    async def read_only(self) -> Answer:
+    async def read_only(self) -> WhyAnswer:
         """Why the node of this session takes no writes."""
         return why.read_only(await self._box.info())
 
-    async def waiting(self) -> Answer:
+    async def waiting(self) -> WhyAnswer:
         """Why the oldest pending transaction waits: which acks, from whom, since when."""
         found = await self._box.place.survey()
-        leader: Info | None = None
+        leader: BoxInfo | None = None
         if found.leader is not None:
             whole = await self._box.place.ask(found.leader.address)
-            leader = Info.read(whole)
+            leader = BoxInfo.read(whole)
         return why.waiting(leader, found)
 
-    async def would(self, what: str = "promote") -> Answer:
+    async def would(self, what: str = "promote") -> WhyAnswer:
         """What promote, demote or clear_synchro_queue of this session's node would do."""
         plan = await self._box.node.dry_run(what)
         found = await self._box.place.survey()

@@ -3,7 +3,7 @@
 from typing import TypedDict
 
 
-class Options(TypedDict, total=False):
+class CfgOptions(TypedDict, total=False):
     """Numbers are seconds or bytes; text has a unit, such as `5s` or `64MiB`.
 
     What is changed holds until the node stops; its file says how it starts.

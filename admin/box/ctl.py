@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from admin.box.watch import Watch
+from admin.box.watch import BoxWatch
 from qsync.errors import NotLeader, QsyncError, ReadOnly
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Ctl:
         """Until the node takes writes. Raises TimedOut."""
         await self._wait(patience, ro=False)
 
-    def elections(self) -> Watch:
+    def elections(self) -> BoxWatch:
         """The present term, role and leader, then every other one: `box.ctl.on_election`."""
         return self._box.watch("box.election")
 

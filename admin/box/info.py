@@ -37,7 +37,7 @@ class Downstream:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class ReplicaInfo:
     """A member of the replica set; this node itself has neither upstream nor downstream."""
 
     id: int
@@ -75,7 +75,7 @@ class Lacking:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class OldestPending:
     """The oldest pending transaction. `acks` is None where only the leader would know."""
 
     index: int
@@ -91,7 +91,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Queue:
+class LimboInfo:
     """The limbo. `size` in bytes, `age` and `confirm_lag` in seconds."""
 
     len: int = 0
@@ -101,7 +101,7 @@ class Queue:
     age: float = 0.0
     busy: bool = False
     confirm_lag: float = 0.0
-    waiting: Waiting | None = None
+    waiting: OldestPending | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,11 +112,11 @@ class Synchro:
     quorum_expression: str = ""
     timeout: float = 0.0
     policy: str = ""
-    queue: Queue = field(default_factory=Queue)
+    queue: LimboInfo = field(default_factory=LimboInfo)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reason:
+class ReadOnlyInfo:
     """Why a node is read-only: its name, the numbers behind it, what lifts it."""
 
     why: str
@@ -126,7 +126,7 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class NamedId:
     """A name with an id or a tag."""
 
     name: str = ""
@@ -135,7 +135,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
+class LostInfo:
     """Asynchronous transactions that were answered and then cut, and the tails that hold them."""
 
     count: int = 0
@@ -151,7 +151,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Health:
+class HealthInfo:
     """`alive`: it need not be restarted. `ready`: it may be given work."""
 
     alive: bool = True
@@ -160,7 +160,7 @@ class Health:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Info:
+class BoxInfo:
     """One node's account of itself. Every member has a default, for what could not be told."""
 
     id: int = 0
@@ -171,7 +171,7 @@ class Info:
     vclock: dict[int, int] = field(default_factory=dict)
     ro: bool = True
     ro_reason: str | None = None
-    ro_reasons: tuple[Reason, ...] = ()
+    ro_reasons: tuple[ReadOnlyInfo, ...] = ()
     status: str = ""
     uptime: float = 0.0
     version: str = ""
@@ -179,21 +179,21 @@ class Info:
     hostname: str = ""
     pid: int = 0
     listen: str = ""
-    cluster: Named = field(default_factory=Named)
-    replicaset: Named = field(default_factory=Named)
-    replication: dict[int, Member] = field(default_factory=dict)
+    cluster: NamedId = field(default_factory=NamedId)
+    replicaset: NamedId = field(default_factory=NamedId)
+    replication: dict[int, ReplicaInfo] = field(default_factory=dict)
     replication_anon: dict[str, int] = field(default_factory=dict)
     election: Election = field(default_factory=Election)
     synchro: Synchro = field(default_factory=Synchro)
     memory: dict[str, int] = field(default_factory=dict)
     gc: dict[str, object] = field(default_factory=dict)
-    lost: Lost = field(default_factory=Lost)
-    health: Health = field(default_factory=Health)
+    lost: LostInfo = field(default_factory=LostInfo)
+    health: HealthInfo = field(default_factory=HealthInfo)
     errors: dict[str, str] = field(default_factory=dict)
     whole: Mapping[str, object] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def read(cls, answer: Mapping[str, object]) -> "Info":
+    def read(cls, answer: Mapping[str, object]) -> "BoxInfo":
         """From what the node said, part by part. Never fails."""
         found: dict[str, object] = {}
         errors: dict[str, str] = {}
@@ -217,8 +217,8 @@ def _make(maker: Callable[..., T], values: Mapping[str, object]) -> T:
 
 
 def _kinds() -> dict[str, object]:
-    hints = get_type_hints(Info)
-    return {each.name: hints[each.name] for each in fields(Info) if each.name not in _OURS}
+    hints = get_type_hints(BoxInfo)
+    return {each.name: hints[each.name] for each in fields(BoxInfo) if each.name not in _OURS}
 
 
 _OURS = frozenset({"errors", "whole"})

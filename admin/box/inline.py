@@ -8,12 +8,12 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import ParamSpec, TypeVar
 
-from admin.box.place import Place
-from admin.box.pool import Held
+from admin.box.place import NodeConnections
+from admin.box.pool import OpenConnection
 from admin.box.session import Box
 from qsync.client import targets
 from qsync.client.blocking import TIMEOUT_S, Client, connect
-from qsync.client.calls import Call
+from qsync.client.calls import ClientCall
 from qsync.client.database import AsyncDatabase
 from qsync.client.rows import Receipt
 from qsync.client.space import WINDOW
@@ -30,13 +30,13 @@ class Inline(AsyncDatabase):
         super().__init__()
         self._client = client
 
-    async def run(self, call: Call[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word
+    async def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word
         """Ask and wait for the answer, blocking."""
         return self._client.run(call, timeout=timeout)
 
     async def run_many(
         self,
-        asked: Iterable[Call[T]],
+        asked: Iterable[ClientCall[T]],
         *,
         window: int = WINDOW,
         timeout: float | None = None,  # noqa: ASYNC109 - the caller's word
@@ -62,11 +62,11 @@ class InlinePool:
         self._stack = stack
         self._timeout = timeout
 
-    async def open(self, addresses: tuple[str, ...], *, direct: bool) -> Held:
+    async def open(self, addresses: tuple[str, ...], *, direct: bool) -> OpenConnection:
         """Connect. Raises Unavailable or what the handshake refuses."""
         client = connect(addresses, timeout=self._timeout, direct=direct)
         self._stack.callback(client.close)
-        return Held(Inline(client), client.close)
+        return OpenConnection(Inline(client), client.close)
 
     async def aside(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """The result of a function that blocks."""
@@ -92,6 +92,6 @@ def open_inline(
     addresses = targets.parse(target if isinstance(target, str) else list(target)).addresses
     with ExitStack() as stack:
         pool = InlinePool(stack, timeout=timeout)
-        box = Box(Place(pool, drive(pool.open(addresses, direct=False))))
+        box = Box(NodeConnections(pool, drive(pool.open(addresses, direct=False))))
         drive(box.use(node))
         yield box

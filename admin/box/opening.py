@@ -9,8 +9,8 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 
-from admin.box.place import Place
-from admin.box.pool import Held
+from admin.box.place import NodeConnections
+from admin.box.pool import OpenConnection
 from admin.box.session import Box
 from qsync.client import targets
 from qsync.client.aio import connect_async
@@ -27,7 +27,7 @@ class LoopPool:
         self.timeout = timeout
         self._group = group
 
-    async def open(self, addresses: tuple[str, ...], *, direct: bool) -> Held:
+    async def open(self, addresses: tuple[str, ...], *, direct: bool) -> OpenConnection:
         """Connect. Raises Unavailable or what the handshake refuses."""
         asked = _Asked(addresses, direct=direct, timeout=self.timeout)
         self._group.start_soon(asked.run)
@@ -47,7 +47,7 @@ class _Asked:
 
     def __init__(self, addresses: tuple[str, ...], *, direct: bool, timeout: float) -> None:
         self.ready = anyio.Event()
-        self.held: Held | None = None
+        self.held: OpenConnection | None = None
         self.failure: Exception | None = None
         self._addresses = addresses
         self._direct = direct
@@ -60,7 +60,7 @@ class _Asked:
             async with connect_async(
                 self._addresses, timeout=self._timeout, direct=self._direct
             ) as client:
-                self.held = Held(client, done.set)
+                self.held = OpenConnection(client, done.set)
                 self.ready.set()
                 await done.wait()
         except Exception as error:
@@ -89,7 +89,7 @@ async def open_box(
     async with anyio.create_task_group() as group:
         try:
             pool = LoopPool(group, timeout=timeout)
-            box = Box(Place(pool, await pool.open(addresses, direct=False)))
+            box = Box(NodeConnections(pool, await pool.open(addresses, direct=False)))
             await box.use(node)
             yield box
         except Exception as error:  # noqa: BLE001 - raised again below, outside of the task group

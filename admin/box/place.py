@@ -3,24 +3,24 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from admin.box.pool import Held, Pool
+from admin.box.pool import OpenConnection, Pool
 from qsync.client import targets
 from qsync.client.database import AsyncDatabase
 from qsync.errors import ConfigError, ProtocolError
 
 if TYPE_CHECKING:
-    from admin.cluster import Survey
+    from admin.cluster import ClusterSurvey
 
 
-class Place:
+class NodeConnections:
     """Two connections and what is known of the members. `name` is the node's."""
 
-    def __init__(self, pool: Pool, data: Held) -> None:
+    def __init__(self, pool: Pool, data: OpenConnection) -> None:
         self.name = ""
         self._members: dict[str, str] = {}
         self._pool = pool
         self._data = data
-        self._node: Held | None = None
+        self._node: OpenConnection | None = None
         self._pinned: str | None = None
 
     @property
@@ -80,11 +80,11 @@ class Place:
         finally:
             held.close()
 
-    async def another(self, addresses: tuple[str, ...]) -> "Place":
+    async def another(self, addresses: tuple[str, ...]) -> "NodeConnections":
         """A place in another cluster, or again in this one, with connections of its own."""
-        return Place(self._pool, await self._pool.open(addresses, direct=False))
+        return NodeConnections(self._pool, await self._pool.open(addresses, direct=False))
 
-    async def beside(self, node: str) -> "Place":
+    async def beside(self, node: str) -> "NodeConnections":
         """A place in this cluster that speaks to that node."""
         made = await self.another(self.addresses)
         await made.use(node)
@@ -104,7 +104,7 @@ class Place:
         finally:
             held.close()
 
-    async def survey(self) -> "Survey":
+    async def survey(self) -> "ClusterSurvey":
         """Every member's own account, asked at once."""
         from admin import cluster  # noqa: PLC0415 - threads and all, for questions that few ask
 

@@ -11,7 +11,7 @@ R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class OpenConnection:
     """An open connection; `close` may be called at any time, in any order."""
 
     client: AsyncDatabase
@@ -21,7 +21,7 @@ class Held:
 class Pool(Protocol):
     """Opens connections, and does blocking work without stopping the others."""
 
-    async def open(self, addresses: tuple[str, ...], *, direct: bool) -> Held:
+    async def open(self, addresses: tuple[str, ...], *, direct: bool) -> OpenConnection:
         """Connect. Raises Unavailable or what the handshake refuses."""
 
     async def aside(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:

@@ -11,7 +11,7 @@ from qsync.wire.verbs import Name
 
 if TYPE_CHECKING:
     from admin.box.session import Box
-    from admin.box.space import Space
+    from admin.box.space import BoxSpace
 
 SYSTEM_ID_MAX = 511
 """Ids up to this are the system's."""
@@ -59,7 +59,7 @@ class SpaceOptions(TypedDict, total=False):
     field_count: int
 
 
-class Schema:
+class BoxSchema:
     """Spaces and sequences, as they are now."""
 
     def __init__(self, box: "Box") -> None:
@@ -79,7 +79,7 @@ class Schema:
         known = ", ".join(each.name for each in shapes.values() if not each.system)
         raise NoSuchSpace(f"there is no space {name!r}", hint=f"there are {known or 'none yet'}")
 
-    async def create_space(self, name: str, **given: Unpack[SpaceOptions]) -> "Space":
+    async def create_space(self, name: str, **given: Unpack[SpaceOptions]) -> "BoxSpace":
         """A space without an index; `create_index` makes its primary one."""
         await self.change([10, name, dict(given)])
         return await self._box.space(name)

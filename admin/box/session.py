@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from admin.box.backup import Backup
-from admin.box.cfg import Options
+from admin.box.cfg import CfgOptions
 from admin.box.ctl import Ctl
-from admin.box.place import Place, map_of
-from admin.box.schema import Schema
-from admin.box.space import Space
+from admin.box.place import NodeConnections, map_of
+from admin.box.schema import BoxSchema
+from admin.box.space import BoxSpace
 from admin.box.stat import Stat
-from admin.box.txn import Txn
-from admin.box.watch import Watch
+from admin.box.txn import BoxTransaction
+from admin.box.watch import BoxWatch
 from qsync.client import targets
 from qsync.client.database import AsyncDatabase
 from qsync.client.feed import AsyncFeed
@@ -26,7 +26,7 @@ from qsync.wire.verbs import Name
 
 if TYPE_CHECKING:
     from admin.box.asking import Why
-    from admin.box.info import Info
+    from admin.box.info import BoxInfo
 
 T = TypeVar("T")
 
@@ -41,16 +41,16 @@ class NoTransaction(QsyncError):
 class Box:
     """One session, which holds the open transaction; made by `open_box` or `open_inline`."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: NodeConnections) -> None:
         self.place = place
-        self.txn: Txn | None = None
+        self.txn: BoxTransaction | None = None
         self.last: Receipt | None = None
         self.unknown: str | None = None
         """The token of the last write of which nobody could say what became of it."""
         self.consistency: ReadConsistency = "linearizable"
         """How fresh reads are unless they say otherwise."""
         self.ctl = Ctl(self)
-        self.schema = Schema(self)
+        self.schema = BoxSchema(self)
         self.stat = Stat(self)
         self.backup = Backup()
 
@@ -103,17 +103,17 @@ class Box:
 
         return Why(self)
 
-    async def info(self) -> "Info":
+    async def info(self) -> "BoxInfo":
         """`box.info` of the node, as a record. No part that fails hides the others."""
-        from admin.box.info import Info  # noqa: PLC0415 - the schema is slow to load
+        from admin.box.info import BoxInfo  # noqa: PLC0415 - the schema is slow to load
 
-        return Info.read(map_of(await self.node.info()))
+        return BoxInfo.read(map_of(await self.node.info()))
 
     async def info_at(self, path: str) -> object:
         """A part of it, such as `synchro.queue.len`."""
         return await self.node.info(path)
 
-    async def cfg(self, **given: Unpack[Options]) -> dict[str, object]:
+    async def cfg(self, **given: Unpack[CfgOptions]) -> dict[str, object]:
         """Every option of the node, after changing the given ones: all of them, or none."""
         return await self.node.options(given)
 
@@ -121,9 +121,9 @@ class Box:
         """Make the node store what is confirmed; the index up to which that is durable."""
         return await self.node.snapshot()
 
-    def watch(self, key: str) -> Watch:
+    def watch(self, key: str) -> BoxWatch:
         """A broadcast key of the node: its value now, then every other one."""
-        return Watch(self.node, key)
+        return BoxWatch(self.node, key)
 
     def changes(
         self, space: Name | None = None, *, key: Key = None, after: int | Receipt | None = None
@@ -133,18 +133,18 @@ class Box:
 
     # -- data
 
-    async def space(self, name: Name) -> Space:
+    async def space(self, name: Name) -> BoxSpace:
         """A space by name or id, as it is defined now. Raises NoSuchSpace."""
-        return Space(self, await self.schema.find(name))
+        return BoxSpace(self, await self.schema.find(name))
 
-    def begin(self, **given: Unpack[WriteOptions]) -> Txn:
+    def begin(self, **given: Unpack[WriteOptions]) -> BoxTransaction:
         """Open a transaction: what the session's spaces do belongs to it, until its end."""
         if self.txn is not None:
             raise NoTransaction(
                 f"a transaction with {self.txn.size} operations is open already",
                 hint="commit it or roll it back first",
             )
-        self.txn = Txn(self.data, given)
+        self.txn = BoxTransaction(self.data, given)
         return self.txn
 
     async def commit(self, **given: Unpack[WriteOptions]) -> Receipt | None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from admin.box.session import Box
 
 
-class Space:
+class BoxSpace:
     """A space as it was defined when it was asked for, perhaps seen through one of its indexes."""
 
     def __init__(self, box: "Box", shape: Shape, index: IndexShape | None = None) -> None:
@@ -35,7 +35,7 @@ class Space:
         """The name of the space."""
         return self.shape.name
 
-    def index(self, ref: Name) -> "Space":
+    def index(self, ref: Name) -> "BoxSpace":
         """The space seen through one of its indexes. Raises NoSuchIndex."""
         found = self.shape.index(ref)
         if found is None:
@@ -43,7 +43,7 @@ class Space:
             raise NoSuchIndex(
                 f"space {self.name} has no index {ref!r}", hint=f"it has {known or 'none'}"
             )
-        return Space(self._box, self.shape, found)
+        return BoxSpace(self._box, self.shape, found)
 
     @property
     def _by(self) -> int:
@@ -121,12 +121,12 @@ class Space:
 
     # -- the definition
 
-    async def create_index(self, name: str, **given: object) -> "Space":
+    async def create_index(self, name: str, **given: object) -> "BoxSpace":
         """A new index; the first one is the primary one. The space seen through it."""
         await self._box.schema.change([13, self.name, name, given])
         return (await self._box.space(self.shape.id)).index(name)
 
-    async def alter(self, **given: object) -> "Space":
+    async def alter(self, **given: object) -> "BoxSpace":
         """Another `name`, `format` or `is_sync`."""
         await self._box.schema.change([11, self.shape.id, given])
         return await self._box.space(self.shape.id)

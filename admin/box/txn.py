@@ -10,7 +10,7 @@ from qsync.client.transaction import AsyncTransaction, AsyncTransactionSpace
 from qsync.wire.verbs import Name
 
 
-class Txn:
+class BoxTransaction:
     """What a session has written and read since `begin`. Serializable: a Conflict at commit
     says that something it read has changed meanwhile, and that nothing was written.
     """  # noqa: D205 - one thought

@@ -10,7 +10,7 @@ KEYS = ("box.status", "box.election", "box.synchro", "box.id")
 """What every node broadcasts."""
 
 
-class Watch(AsyncIterator[dict[str, object]]):
+class BoxWatch(AsyncIterator[dict[str, object]]):
     """`async for value in box.watch("box.status")`; may be left at any time."""
 
     def __init__(self, client: AsyncDatabase, key: str) -> None:

@@ -6,13 +6,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from admin.campaign.checker import Checker, Look, Place, Stored
-from admin.campaign.figures import Broken, Figures
+from admin.campaign.checker import Checker, OpenRead, StoredState, WritePlace
+from admin.campaign.figures import BrokenPromise, Figures
 
 HISTORY_FILE = "history.jsonl"
 
 
-class Book:
+class CampaignHistory:
     """What is written here has happened: reads and writes begin when they are noted, not later."""
 
     def __init__(self, path: Path) -> None:
@@ -45,7 +45,7 @@ class Book:
         line = {"at": self.checker.at, "what": what, **members}
         self._file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
-    def broken(self, kind: Broken, text: str) -> None:
+    def broken(self, kind: BrokenPromise, text: str) -> None:
         """A promise that the checker knows nothing of was broken."""
         self.note("broken", kind=kind, text=text)
         self.figures.add(kind, text, at=self.checker.at)
@@ -65,7 +65,7 @@ class Book:
         return self._value
 
     def commit(
-        self, value: int, place: Place, number: int | None, *, by: str, token: str | None
+        self, value: int, place: WritePlace, number: int | None, *, by: str, token: str | None
     ) -> None:
         """It was answered as committed."""
         self.note("commit", value=value, place=list(place), number=number, by=by, token=token)
@@ -84,11 +84,11 @@ class Book:
 
     # -- reads
 
-    def look(self, counter: int, level: str, node: str, floor: int | None = None) -> Look:
+    def look(self, counter: int, level: str, node: str, floor: int | None = None) -> OpenRead:
         """A read of a counter begins."""
         return self.checker.look(counter, level, node, floor=floor)
 
-    def show(self, look: Look, begun: float, number: int, value: int) -> None:
+    def show(self, look: OpenRead, begun: float, number: int, value: int) -> None:
         """It was answered."""
         self.note(
             "read",
@@ -103,7 +103,7 @@ class Book:
         self.figures.counts[f"{look.level} reads"] += 1
         self.checker.show(look, number, value)
 
-    def reach(self, who: str, floor: Place, seen: Place) -> None:
+    def reach(self, who: str, floor: WritePlace, seen: WritePlace) -> None:
         """A read showed the log up to `seen`, and had to show at least the entry `floor`."""
         self.note("place", who=who, floor=list(floor), seen=list(seen))
         self.figures.counts["places"] += 1
@@ -120,7 +120,7 @@ class Book:
 
     # -- the end
 
-    def end(self, stored: dict[str, Stored]) -> None:
+    def end(self, stored: dict[str, StoredState]) -> None:
         """What the nodes hold."""
         for node, held in stored.items():
             self.note(

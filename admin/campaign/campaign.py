@@ -12,11 +12,11 @@ import trio
 
 from admin import cluster, keeping, lab
 from admin.campaign import drawing, healing, spaces
-from admin.campaign.book import HISTORY_FILE, Book
-from admin.campaign.drawing import Kind, Strike
-from admin.campaign.figures import Broken, Figures
+from admin.campaign.book import HISTORY_FILE, CampaignHistory
+from admin.campaign.drawing import Strike, StrikeKind
+from admin.campaign.figures import BrokenPromise, Figures
 from admin.campaign.nodes import Nodes
-from admin.campaign.operators import Operators
+from admin.campaign.operators import CampaignOperators
 from admin.campaign.reading import Reading
 from admin.campaign.strikes import Strikes
 from admin.campaign.writing import Writing
@@ -33,21 +33,21 @@ OPTIONS = {"cluster.tag": "lab"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class CampaignPlan:
     """What was asked for. `keep`: where everything is left, a directory that is not there yet."""
 
     seconds: float
     nodes: int = 3
     seed: int = 1
     keep: Path | None = None
-    kinds: tuple[Kind, ...] = tuple(Kind)
+    kinds: tuple[StrikeKind, ...] = tuple(StrikeKind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class CampaignResult:
     """How it ended. `keep`: where the history and the nodes' directories are, if they were kept."""
 
-    plan: Plan
+    plan: CampaignPlan
     figures: Figures
     rounds: int
     seconds: float
@@ -57,17 +57,17 @@ class Result:
 Teller = Callable[[str], None]
 
 
-def run(plan: Plan, tell: Teller) -> Result:
+def run(plan: CampaignPlan, tell: Teller) -> CampaignResult:
     """Do it all. Ends every process it started, also when it is interrupted."""
     began = time.monotonic()
     with (
         keeping.directory(plan.keep, of="campaign") as directory,
-        Book(directory / HISTORY_FILE) as book,
+        CampaignHistory(directory / HISTORY_FILE) as book,
     ):
         found = lab.create(
             directory / "lab", name="campaign", nodes=plan.nodes, options=OPTIONS, links=True
         )
-        work = Campaign(plan=plan, lab=found, book=book, tell=tell)
+        work = CampaignRun(plan=plan, lab=found, book=book, tell=tell)
         try:
             trio.run(work.run)
         except BaseExceptionGroup as errors:
@@ -81,7 +81,7 @@ def run(plan: Plan, tell: Teller) -> Result:
             kept = Path(tempfile.mkdtemp(prefix="qsync-campaign-failed-"))
             book.flush()
             shutil.copytree(directory, kept, dirs_exist_ok=True)
-        return Result(
+        return CampaignResult(
             plan=plan,
             figures=book.figures,
             rounds=work.rounds,
@@ -91,12 +91,12 @@ def run(plan: Plan, tell: Teller) -> Result:
 
 
 @dataclass(slots=True, kw_only=True)
-class Campaign:
+class CampaignRun:
     """One campaign under way."""
 
-    plan: Plan
+    plan: CampaignPlan
     lab: Lab
-    book: Book
+    book: CampaignHistory
     tell: Teller
     rounds: int = 0
     doing: str = "starting"
@@ -136,7 +136,7 @@ class Campaign:
 
     async def _rounds(self, load: trio.Nursery) -> None:
         dice = Random(f"{self.plan.seed} nemesis")  # noqa: S311 - replays, hides nothing
-        operators = Operators(self.book, self.nodes, load)
+        operators = CampaignOperators(self.book, self.nodes, load)
         strikes = Strikes(nodes=self.nodes, book=self.book, operators=operators)
         began = time.monotonic()
         while (left := self.plan.seconds - (time.monotonic() - began)) > 0:
@@ -160,7 +160,7 @@ class Campaign:
             await self.writing.ask_the_rest()
             self.book.end(await healing.stored(self.nodes))
         except QsyncError as error:
-            self.book.broken(Broken.STUCK, f"what is stored cannot be read: {error}")
+            self.book.broken(BrokenPromise.STUCK, f"what is stored cannot be read: {error}")
 
     async def _tell_for_ever(self) -> None:
         while True:

@@ -13,21 +13,21 @@ from enum import Enum, auto
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
-from admin.campaign.figures import Broken, Figures
+from admin.campaign.figures import BrokenPromise, Figures
 from admin.checker import places
 from admin.checker.places import misses
 
 Value: TypeAlias = int
 
 
-class Place(NamedTuple):
+class WritePlace(NamedTuple):
     """Of a write in the log, as its receipt says."""
 
     term: int
     at: int
 
 
-NOWHERE = Place(0, 0)
+NOWHERE = WritePlace(0, 0)
 
 
 class Fate(Enum):
@@ -39,7 +39,7 @@ class Fate(Enum):
 
 
 @dataclass(slots=True)
-class Written:
+class CampaignWrite:
     """One write. `counter` None: of a space without counters. `strong`: it may not be lost."""
 
     value: Value
@@ -47,13 +47,13 @@ class Written:
     strong: bool
     floor: int
     fate: Fate = Fate.OPEN
-    place: Place | None = None
+    place: WritePlace | None = None
     number: int | None = None
     told: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class OpenRead:
     """A read that has begun. `floor`: the number it must show at least."""
 
     counter: int
@@ -62,7 +62,7 @@ class Look:
     node: str
 
 
-class Stored(NamedTuple):
+class StoredState(NamedTuple):
     """What one node holds at the end: writes with how often each was done, and the counters."""
 
     journal: Mapping[Value, tuple[int, int]]
@@ -79,13 +79,13 @@ class Checker:
 
     figures: Figures = field(default_factory=Figures)
     at: float = 0.0
-    newest: Place = NOWHERE
+    newest: WritePlace = NOWHERE
     """Of the strong writes that were answered, the last in the log."""
-    written: dict[Value, Written] = field(default_factory=dict)
+    written: dict[Value, CampaignWrite] = field(default_factory=dict)
     _floors: dict[int, int] = field(default_factory=dict)
     _begun: dict[int, int] = field(default_factory=dict)
     _numbers: dict[tuple[int, int], Value] = field(default_factory=dict)
-    _places: dict[Place, Value] = field(default_factory=dict)
+    _places: dict[WritePlace, Value] = field(default_factory=dict)
     _read: dict[Value, str] = field(default_factory=dict)
 
     # -- writes
@@ -93,11 +93,13 @@ class Checker:
     def begin(self, value: Value, *, counter: int | None, strong: bool) -> None:
         """A write is about to be sent, for the first time."""
         floor = 0 if counter is None else self._floors.get(counter, 0)
-        self.written[value] = Written(value=value, counter=counter, strong=strong, floor=floor)
+        self.written[value] = CampaignWrite(
+            value=value, counter=counter, strong=strong, floor=floor
+        )
         if counter is not None:
             self._begun[counter] = self._begun.get(counter, 0) + 1
 
-    def commit(self, value: Value, place: Place, number: int | None) -> None:
+    def commit(self, value: Value, place: WritePlace, number: int | None) -> None:
         """The answer was: committed, there; `number` where the answer has it."""
         write = self.written[value]
         if write.fate is Fate.REFUSED:
@@ -108,7 +110,9 @@ class Checker:
         if other != value:
             self._wrong(f"writes {other} and {value} have the receipt {place}")
         if write.number is not None and number is not None and write.number != number:
-            self._add(Broken.DOUBLED, f"write {value} was number {write.number}, then {number}")
+            self._add(
+                BrokenPromise.DOUBLED, f"write {value} was number {write.number}, then {number}"
+            )
         write.fate, write.place = Fate.COMMITTED, place
         if write.strong:
             self.newest = max(self.newest, place)
@@ -117,7 +121,7 @@ class Checker:
         write.number = number
         if number <= write.floor:
             self._add(
-                Broken.LOST,
+                BrokenPromise.LOST,
                 f"write {value} is number {number} of counter {write.counter}, which was at "
                 f"{write.floor} before it began",
             )
@@ -134,22 +138,22 @@ class Checker:
 
     # -- reads
 
-    def look(self, counter: int, level: str, node: str, *, floor: int | None = None) -> Look:
+    def look(self, counter: int, level: str, node: str, *, floor: int | None = None) -> OpenRead:
         """A read begins. What it must show: all that is known now, or the `floor` it asks for."""
         known = self._floors.get(counter, 0) if floor is None else floor
-        return Look(counter=counter, floor=known, level=level, node=node)
+        return OpenRead(counter=counter, floor=known, level=level, node=node)
 
-    def show(self, look: Look, number: int, value: Value) -> None:
+    def show(self, look: OpenRead, number: int, value: Value) -> None:
         """A read of a counter was answered."""
         who = f"a {look.level} read of {look.node}"
         if number < look.floor:
             self._add(
-                Broken.STALE,
+                BrokenPromise.STALE,
                 f"{who} showed {number} of counter {look.counter}; it was at {look.floor} before",
             )
         if number > self._begun.get(look.counter, 0):
             self._add(
-                Broken.DOUBLED,
+                BrokenPromise.DOUBLED,
                 f"{who} showed {number} of counter {look.counter}, of which "
                 f"{self._begun.get(look.counter, 0)} writes were begun",
             )
@@ -157,11 +161,11 @@ class Checker:
             self.meet(value, who)
             self._know(look.counter, number, value, who)
 
-    def reach(self, who: str, floor: Place, seen: Place) -> None:
+    def reach(self, who: str, floor: WritePlace, seen: WritePlace) -> None:
         """A read showed the log up to `seen`, and had to show at least the entry `floor`."""
-        if misses(places.Place(seen.at, seen.term), places.Place(floor.at, floor.term)):
+        if misses(places.LogPlace(seen.at, seen.term), places.LogPlace(floor.at, floor.term)):
             text = f"{who} showed a log up to {seen.at} of term {seen.term}"
-            self._add(Broken.STALE, f"{text}, not {floor.at} of term {floor.term}")
+            self._add(BrokenPromise.STALE, f"{text}, not {floor.at} of term {floor.term}")
 
     def look_for(self, value: Value) -> bool:
         """Must a strong read that begins now find this write?"""
@@ -173,7 +177,9 @@ class Checker:
         if found:
             self.meet(value, who)
         elif must:
-            self._add(Broken.STALE, f"{who} did not find write {value}, committed before it began")
+            self._add(
+                BrokenPromise.STALE, f"{who} did not find write {value}, committed before it began"
+            )
 
     def look_out(self, value: Value) -> bool:
         """May no read that begins now find this write?"""
@@ -191,7 +197,7 @@ class Checker:
 
     # -- the end
 
-    def end(self, stored: Mapping[str, Stored]) -> None:
+    def end(self, stored: Mapping[str, StoredState]) -> None:
         """What each node holds, by name, when all is put right and nothing is under way."""
         for node, held in stored.items():
             self._end_of(node, held)
@@ -200,14 +206,15 @@ class Checker:
         names = list(stored)
         for name in names[1:]:
             if stored[name] != stored[names[0]]:
-                self._add(Broken.DIFFERENT, f"{names[0]} and {name} hold different data")
+                self._add(BrokenPromise.DIFFERENT, f"{names[0]} and {name} hold different data")
 
-    def _end_of(self, node: str, held: Stored) -> None:
+    def _end_of(self, node: str, held: StoredState) -> None:
         times = {value: times for value, (_, times) in held.journal.items()} | dict(held.notes)
         for value, write in self.written.items():
             if write.fate is Fate.COMMITTED and write.strong and value not in times:
                 self._add(
-                    Broken.LOST, f"write {value}, committed at {write.place}, is not on {node}"
+                    BrokenPromise.LOST,
+                    f"write {value}, committed at {write.place}, is not on {node}",
                 )
             if write.fate is Fate.REFUSED and value in times:
                 self._wrong(f"write {value}, refused ({write.told}), is on {node}")
@@ -215,19 +222,19 @@ class Checker:
             if value not in self.written:
                 self._wrong(f"{node} holds {value}, which nobody wrote")
             if count != 1:
-                self._add(Broken.DOUBLED, f"write {value} was done {count} times on {node}")
+                self._add(BrokenPromise.DOUBLED, f"write {value} was done {count} times on {node}")
         for value, who in self._read.items():
             if value not in times:
                 self._wrong(f"{who} showed write {value}, which is not on {node} at the end")
         self._end_of_counters(node, held)
 
-    def _end_of_counters(self, node: str, held: Stored) -> None:
+    def _end_of_counters(self, node: str, held: StoredState) -> None:
         rows: dict[int, int] = {}
         for counter, _ in held.journal.values():
             rows[counter] = rows.get(counter, 0) + 1
         for counter in sorted(rows.keys() | held.counters.keys() | self._floors.keys()):
             number, _ = held.counters.get(counter, (0, 0))
-            kind = Broken.DOUBLED if number > rows.get(counter, 0) else Broken.LOST
+            kind = BrokenPromise.DOUBLED if number > rows.get(counter, 0) else BrokenPromise.LOST
             if number != rows.get(counter, 0):
                 self._add(
                     kind,
@@ -236,7 +243,7 @@ class Checker:
                 )
             if number < self._floors.get(counter, 0):
                 self._add(
-                    Broken.LOST,
+                    BrokenPromise.LOST,
                     f"counter {counter} is at {number} on {node}; "
                     f"it was at {self._floors[counter]} before",
                 )
@@ -266,7 +273,7 @@ class Checker:
         self._floors[counter] = max(number, self._floors.get(counter, 0))
 
     def _wrong(self, text: str) -> None:
-        self._add(Broken.WRONG, text)
+        self._add(BrokenPromise.WRONG, text)
 
-    def _add(self, kind: Broken, text: str) -> None:
+    def _add(self, kind: BrokenPromise, text: str) -> None:
         self.figures.add(kind, text, at=self.at)

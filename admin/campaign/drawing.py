@@ -8,7 +8,7 @@ from random import Random
 from qsync.errors import ConfigError
 
 
-class Kind(StrEnum):
+class StrikeKind(StrEnum):
     """A way to break something."""
 
     KILL = "kill"
@@ -35,31 +35,31 @@ class Kind(StrEnum):
 
 
 ABOUT = {
-    Kind.KILL: "SIGKILL of one node, started again soon",
-    Kind.KILL_LEADER: "of the leader",
-    Kind.KILL_MAJORITY: "of a majority at once",
-    Kind.PAUSE_LEADER: "SIGSTOP of the leader, while reads wait on its open connections",
-    Kind.PAUSE_FOLLOWER: "of any node",
-    Kind.CUT: "a node that nobody reaches, in silence",
-    Kind.ONE_WAY: "a node that is heard and hears nobody, or the other way round",
-    Kind.REFUSE: "links that are reset, and refused when they are dialled anew",
-    Kind.HALF_OPEN: "connections that stand and carry nothing any more",
-    Kind.SLOW: "links that are late and lose packets",
-    Kind.FLIP: "links on which bits arrive as the other",
-    Kind.WIPE: "a node that lost its log and its data",
-    Kind.NEW_DISK: "a node that lost its directory",
-    Kind.SWAP: "a directory in whose place an empty one is used, until the old one is put back",
-    Kind.DETACH: "a log that is taken away from a running node, and put back",
-    Kind.FULL_DISK: "files that may not grow",
-    Kind.FAIL_FSYNC: "commits of the log that fail",
-    Kind.SLOW_FSYNC: "commits of the log that take long",
-    Kind.CLOCK_JUMP: "a wall clock that jumps",
-    Kind.LOSE_MESSAGES: "confirmations and rollbacks that are not sent",
-    Kind.OPERATORS: "promotions, demotions, clearings in quick turns",
+    StrikeKind.KILL: "SIGKILL of one node, started again soon",
+    StrikeKind.KILL_LEADER: "of the leader",
+    StrikeKind.KILL_MAJORITY: "of a majority at once",
+    StrikeKind.PAUSE_LEADER: "SIGSTOP of the leader, while reads wait on its open connections",
+    StrikeKind.PAUSE_FOLLOWER: "of any node",
+    StrikeKind.CUT: "a node that nobody reaches, in silence",
+    StrikeKind.ONE_WAY: "a node that is heard and hears nobody, or the other way round",
+    StrikeKind.REFUSE: "links that are reset, and refused when they are dialled anew",
+    StrikeKind.HALF_OPEN: "connections that stand and carry nothing any more",
+    StrikeKind.SLOW: "links that are late and lose packets",
+    StrikeKind.FLIP: "links on which bits arrive as the other",
+    StrikeKind.WIPE: "a node that lost its log and its data",
+    StrikeKind.NEW_DISK: "a node that lost its directory",
+    StrikeKind.SWAP: "a directory whose place an empty one takes, until the old one is put back",
+    StrikeKind.DETACH: "a log that is taken away from a running node, and put back",
+    StrikeKind.FULL_DISK: "files that may not grow",
+    StrikeKind.FAIL_FSYNC: "commits of the log that fail",
+    StrikeKind.SLOW_FSYNC: "commits of the log that take long",
+    StrikeKind.CLOCK_JUMP: "a wall clock that jumps",
+    StrikeKind.LOSE_MESSAGES: "confirmations and rollbacks that are not sent",
+    StrikeKind.OPERATORS: "promotions, demotions, clearings in quick turns",
 }
-DISK_LOST = frozenset({Kind.WIPE, Kind.NEW_DISK, Kind.SWAP})
+DISK_LOST = frozenset({StrikeKind.WIPE, StrikeKind.NEW_DISK, StrikeKind.SWAP})
 """One a round: a disk that is lost before the one before it was replaced is lost data, rightly."""
-LINKS = (Kind.CUT, Kind.ONE_WAY, Kind.REFUSE, Kind.HALF_OPEN)
+LINKS = (StrikeKind.CUT, StrikeKind.ONE_WAY, StrikeKind.REFUSE, StrikeKind.HALF_OPEN)
 ROUND_S = 25.0
 STRIKES = (4, 8)
 LASTS_S = (0.5, 10.0)
@@ -71,26 +71,27 @@ BESIDE_SHARE = 0.7
 class Strike:
     """`after` so many seconds of the round, for so long. `seed`: for its choices."""
 
-    kind: Kind
+    kind: StrikeKind
     after: float
     lasts: float
     seed: int
 
 
-def kinds_without(names: Collection[str]) -> list[Kind]:
+def kinds_without(names: Collection[str]) -> list[StrikeKind]:
     """All but these. Raises ConfigError for one that there is not, and when none is left."""
-    unknown = sorted(set(names) - set(Kind))
+    unknown = sorted(set(names) - set(StrikeKind))
     if unknown:
         raise ConfigError(
-            f"there is no {', '.join(map(repr, unknown))}", hint=f"there are {', '.join(Kind)}"
+            f"there is no {', '.join(map(repr, unknown))}",
+            hint=f"there are {', '.join(StrikeKind)}",
         )
-    left = [kind for kind in Kind if kind not in names]
+    left = [kind for kind in StrikeKind if kind not in names]
     if not left:
         raise ConfigError("nothing is left that could be broken")
     return left
 
 
-def draw(dice: Random, kinds: Collection[Kind], *, seconds: float = ROUND_S) -> list[Strike]:
+def draw(dice: Random, kinds: Collection[StrikeKind], *, seconds: float = ROUND_S) -> list[Strike]:
     """One round."""
     left = list(kinds)
     found: list[Strike] = []
@@ -108,7 +109,7 @@ def draw(dice: Random, kinds: Collection[Kind], *, seconds: float = ROUND_S) -> 
     return sorted(found, key=lambda each: each.after)
 
 
-def _strike(dice: Random, kind: Kind, seconds: float) -> Strike:
+def _strike(dice: Random, kind: StrikeKind, seconds: float) -> Strike:
     lasts = min(dice.uniform(*LASTS_S), seconds / 2)
     after = dice.uniform(0.0, max(0.0, seconds - lasts))
     return Strike(
@@ -116,7 +117,7 @@ def _strike(dice: Random, kind: Kind, seconds: float) -> Strike:
     )
 
 
-def _beside(dice: Random, kind: Kind, other: Strike) -> Strike:
+def _beside(dice: Random, kind: StrikeKind, other: Strike) -> Strike:
     early = max(0.0, other.after - dice.random() * 2)
     return Strike(
         kind=kind,

@@ -8,7 +8,7 @@ SHOWN_MAX = 20
 """So many of a kind are told in full; all are counted."""
 
 
-class Broken(StrEnum):
+class BrokenPromise(StrEnum):
     """A promise that was not kept."""
 
     LOST = "lost"
@@ -22,22 +22,22 @@ class Broken(StrEnum):
 
 
 ABOUT = {
-    Broken.LOST: "answered as committed, and not there",
-    Broken.DOUBLED: "done more than once",
-    Broken.STALE: "a read that does not show what it must",
-    Broken.WRONG: "told one thing, and another is so",
-    Broken.DIFFERENT: "replicas that are not the same at the end",
-    Broken.ENDED: "processes that ended though nobody ended them",
-    Broken.UNANSWERED: "promotions, demotions and clearings without an answer",
-    Broken.STUCK: "rounds after which the cluster took no writes, although all was put right",
+    BrokenPromise.LOST: "answered as committed, and not there",
+    BrokenPromise.DOUBLED: "done more than once",
+    BrokenPromise.STALE: "a read that does not show what it must",
+    BrokenPromise.WRONG: "told one thing, and another is so",
+    BrokenPromise.DIFFERENT: "replicas that are not the same at the end",
+    BrokenPromise.ENDED: "processes that ended though nobody ended them",
+    BrokenPromise.UNANSWERED: "promotions, demotions and clearings without an answer",
+    BrokenPromise.STUCK: "rounds after which the cluster took no writes, though all was put right",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Violation:
+class PromiseViolation:
     """One broken promise, in words. `at`: seconds since the campaign began."""
 
-    kind: Broken
+    kind: BrokenPromise
     text: str
     at: float = 0.0
 
@@ -46,16 +46,16 @@ class Violation:
 class Figures:
     """All that is counted. `violations` holds the first few of each kind."""
 
-    broken: Counter[Broken] = field(default_factory=Counter)
-    violations: list[Violation] = field(default_factory=list)
+    broken: Counter[BrokenPromise] = field(default_factory=Counter)
+    violations: list[PromiseViolation] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
 
-    def add(self, kind: Broken, text: str, *, at: float = 0.0) -> None:
+    def add(self, kind: BrokenPromise, text: str, *, at: float = 0.0) -> None:
         """A promise was broken."""
         self.broken[kind] += 1
         if self.broken[kind] <= SHOWN_MAX:
-            self.violations.append(Violation(kind=kind, text=text, at=at))
+            self.violations.append(PromiseViolation(kind=kind, text=text, at=at))
 
     @property
     def clean(self) -> bool:
@@ -64,7 +64,7 @@ class Figures:
 
     def sentence(self) -> str:
         """`lost 0, doubled 0, ...`."""
-        return ", ".join(f"{kind} {self.broken[kind]}" for kind in Broken)
+        return ", ".join(f"{kind} {self.broken[kind]}" for kind in BrokenPromise)
 
     def described(self) -> str:
         """What was tried, in one line."""

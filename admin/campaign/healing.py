@@ -7,14 +7,14 @@ import trio
 
 from admin import cluster, faulting, proof
 from admin.campaign import spaces
-from admin.campaign.book import Book
-from admin.campaign.checker import Stored
-from admin.campaign.figures import Broken
+from admin.campaign.book import CampaignHistory
+from admin.campaign.checker import StoredState
+from admin.campaign.figures import BrokenPromise
 from admin.campaign.nodes import Nodes
-from admin.campaign.operators import Operators
+from admin.campaign.operators import CampaignOperators
 from admin.campaign.strikes import unanswered
 from admin.campaign.writing import Writing
-from admin.cluster import Health, Survey
+from admin.cluster import ClusterHealth, ClusterSurvey
 from qsync.client.blocking import connect
 from qsync.errors import QsyncError, Unavailable
 
@@ -26,7 +26,7 @@ ASK_S = 2.0
 PATIENCE_S = 30.0
 
 
-async def heal(nodes: Nodes, book: Book) -> bool:
+async def heal(nodes: Nodes, book: CampaignHistory) -> bool:
     """Undo everything, and wait until all nodes take part and each is a voter again."""
     await trio.to_thread.run_sync(nodes.lab.control.heal)
     for node in nodes.all:
@@ -49,20 +49,22 @@ async def heal(nodes: Nodes, book: Book) -> bool:
             if not why:
                 return True
         await trio.sleep(LOOK_S)
-    book.broken(Broken.STUCK, f"{HEAL_S:g} s after all was put right: {why}")
+    book.broken(BrokenPromise.STUCK, f"{HEAL_S:g} s after all was put right: {why}")
     return False
 
 
-def missing(found: Survey) -> str:
+def missing(found: ClusterSurvey) -> str:
     """What keeps a cluster from being whole; nothing when it is."""
     strangers = [each.name for each in found.samples if each.recruit or each.whole.get("stranger")]
     verdict = cluster.judge(found)
-    if verdict.health is not Health.HEALTHY:
+    if verdict.health is not ClusterHealth.HEALTHY:
         return verdict.sentence
     return f"strangers: {', '.join(strangers)}" if strangers else ""
 
 
-async def compare(nodes: Nodes, book: Book, writing: Writing, operators: Operators) -> None:
+async def compare(
+    nodes: Nodes, book: CampaignHistory, writing: Writing, operators: CampaignOperators
+) -> None:
     """Let everything that is under way end, and compare what the nodes hold."""
     writing.close_gate()
     try:
@@ -73,24 +75,24 @@ async def compare(nodes: Nodes, book: Book, writing: Writing, operators: Operato
         writing.open_gate()
 
 
-async def stored(nodes: Nodes) -> dict[str, Stored]:
+async def stored(nodes: Nodes) -> dict[str, StoredState]:
     """All that each node holds, of a cluster that nobody writes to."""
     return await trio.to_thread.run_sync(_stored, nodes)
 
 
-def _stored(nodes: Nodes) -> dict[str, Stored]:
-    found: dict[str, Stored] = {}
+def _stored(nodes: Nodes) -> dict[str, StoredState]:
+    found: dict[str, StoredState] = {}
     for node in nodes.all:
         with connect(node.address, direct=True, timeout=PATIENCE_S) as client:
             found[node.name] = spaces.stored(client)
     return found
 
 
-def _compare(nodes: Nodes, book: Book) -> None:
+def _compare(nodes: Nodes, book: CampaignHistory) -> None:
     try:
         digests = proof.same_digests(nodes.lab.addresses, timeout=MEET_S)
     except QsyncError as error:
-        book.broken(Broken.STUCK, error.message)
+        book.broken(BrokenPromise.STUCK, error.message)
         return
     book.figures.counts["comparisons"] += 1
     first, *others = digests.items()
@@ -101,10 +103,12 @@ def _compare(nodes: Nodes, book: Book) -> None:
                 for name in found.keys() | first[1].keys()
                 if found.get(name) != first[1].get(name)
             ]
-            book.broken(Broken.DIFFERENT, f"{first[0]} and {address}: {', '.join(sorted(names))}")
+            book.broken(
+                BrokenPromise.DIFFERENT, f"{first[0]} and {address}: {', '.join(sorted(names))}"
+            )
 
 
-def _survey(nodes: Nodes) -> Survey:
+def _survey(nodes: Nodes) -> ClusterSurvey:
     return cluster.survey(nodes.lab.addresses, timeout=ASK_S)
 
 

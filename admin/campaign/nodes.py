@@ -10,8 +10,8 @@ from pathlib import Path
 
 import trio
 
-from admin.campaign.book import Book
-from admin.campaign.figures import Broken
+from admin.campaign.book import CampaignHistory
+from admin.campaign.figures import BrokenPromise
 from admin.lab import Lab, LabNode
 
 LOOK_S = 0.2
@@ -23,7 +23,7 @@ IDENTITY = "identity.json"
 class Nodes:
     """All nodes of the lab."""
 
-    def __init__(self, lab: Lab, book: Book) -> None:
+    def __init__(self, lab: Lab, book: CampaignHistory) -> None:
         self.lab = lab
         self._book = book
         self._lives: Counter[int] = Counter()
@@ -104,7 +104,9 @@ class Nodes:
                 if node.id in self._wanted and node.process is None:
                     self._wanted.discard(node.id)
                     self._lives[node.id] += 1
-                    self._book.broken(Broken.ENDED, f"{node.name} ended: {_last_words(node)}")
+                    self._book.broken(
+                        BrokenPromise.ENDED, f"{node.name} ended: {_last_words(node)}"
+                    )
             await trio.sleep(LOOK_S)
 
 

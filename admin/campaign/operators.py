@@ -7,13 +7,13 @@ from random import Random
 
 import trio
 
-from admin.campaign.book import Book
-from admin.campaign.figures import Broken
+from admin.campaign.book import CampaignHistory
+from admin.campaign.figures import BrokenPromise
 from admin.campaign.nodes import Nodes
-from admin.campaign.wire import NoAnswer, wired
+from admin.campaign.wire import RequestTimedOut, wired
 from admin.lab import LabNode
 from qsync.errors import QsyncError
-from qsync.wire.verbs import Clear, Demote, Promote, Request
+from qsync.wire.verbs import ClearRequest, DemoteRequest, PromoteRequest, Request
 
 ASKED_S = 5.0
 """What the node is told to take at the most."""
@@ -23,10 +23,10 @@ TURN_S = 0.3
 VERBS = ("promote", "demote", "hand over", "clear")
 
 
-class Operators:
+class CampaignOperators:
     """Of one campaign."""
 
-    def __init__(self, book: Book, nodes: Nodes, nursery: trio.Nursery) -> None:
+    def __init__(self, book: CampaignHistory, nodes: Nodes, nursery: trio.Nursery) -> None:
         self._book = book
         self._nodes = nodes
         self._nursery = nursery
@@ -41,22 +41,22 @@ class Operators:
                 await trio.sleep(dice.random() * TURN_S)
 
     async def _one(self, node: LabNode, verb: str, chance: float) -> None:
-        asked = Asked(node=node, verb=verb, life=self._nodes.life(node))
+        asked = OperatorRequest(node=node, verb=verb, life=self._nodes.life(node))
         self.under_way += 1
         try:
             said = await self._ask(asked, chance)
         except QsyncError as error:
             said = error.code
-        except NoAnswer as error:
+        except RequestTimedOut as error:
             said = f"nothing: {error}"
             # Whoever was ended meanwhile cannot answer.
             if asked.sent and self._nodes.life(node) == asked.life:
-                self._book.broken(Broken.UNANSWERED, f"{verb} on {node.name}: {error}")
+                self._book.broken(BrokenPromise.UNANSWERED, f"{verb} on {node.name}: {error}")
         finally:
             self.under_way -= 1
         self._book.note("operation", verb=verb, node=node.name, sent=asked.sent, said=said)
 
-    async def _ask(self, asked: "Asked", chance: float) -> str:
+    async def _ask(self, asked: "OperatorRequest", chance: float) -> str:
         others = [each.id for each in self._nodes.all if each is not asked.node]
         heir = others[int(chance * len(others))] if asked.verb == "hand over" and others else 0
         make = _request(asked.verb, heir)
@@ -68,7 +68,7 @@ class Operators:
 
 
 @dataclass(slots=True, kw_only=True)
-class Asked:
+class OperatorRequest:
     """An operation. `life`: which process of the node it was. `sent`: it knows of it."""
 
     node: LabNode
@@ -80,8 +80,8 @@ class Asked:
 def _request(verb: str, heir: int) -> Callable[[int], Request]:
     match verb:
         case "promote":
-            return partial(Promote, timeout=ASKED_S)
+            return partial(PromoteRequest, timeout=ASKED_S)
         case "clear":
-            return partial(Clear, timeout=ASKED_S)
+            return partial(ClearRequest, timeout=ASKED_S)
         case _:
-            return partial(Demote, to=heir, timeout=ASKED_S)
+            return partial(DemoteRequest, to=heir, timeout=ASKED_S)

@@ -9,14 +9,14 @@ from random import Random
 import trio
 
 from admin.campaign import spaces
-from admin.campaign.book import Book
-from admin.campaign.checker import NOWHERE, Place
-from admin.campaign.wire import NoAnswer, Wire, wired
+from admin.campaign.book import CampaignHistory
+from admin.campaign.checker import NOWHERE, WritePlace
+from admin.campaign.wire import RequestTimedOut, Wire, wired
 from admin.campaign.writing import Writing
 from qsync.client.rows import decode_row, key_of, level_of
 from qsync.errors import QsyncError
 from qsync.wire import replies
-from qsync.wire.verbs import Get, Level
+from qsync.wire.verbs import GetRequest, ReadLevel
 
 EVERY_S = 0.03
 PATIENCE_S = 20.0
@@ -30,7 +30,7 @@ SHARES = (35, 30, 10, 10, 10, 5)
 class Reading:
     """All readers of a campaign."""
 
-    def __init__(self, book: Book, writing: Writing, *, seed: int) -> None:
+    def __init__(self, book: CampaignHistory, writing: Writing, *, seed: int) -> None:
         self._book = book
         self._writing = writing
         self._seed = seed
@@ -45,7 +45,7 @@ class Reading:
                         if wire.open < OPEN_MAX:
                             nursery.start_soon(self._read, wire, name, dice)
                         await trio.sleep(EVERY_S)
-            except (NoAnswer, QsyncError):
+            except (RequestTimedOut, QsyncError):
                 await trio.sleep(AGAIN_S)
 
     async def _read(self, wire: Wire, name: str, dice: Random) -> None:
@@ -58,7 +58,7 @@ class Reading:
                     await self._look_for(wire, name, dice, gone=level == "gone")
                 case _:
                     await self._count(wire, name, dice.randrange(spaces.COUNTERS), level)
-        except NoAnswer:
+        except RequestTimedOut:
             self._book.figures.counts["reads without an answer"] += 1
         except QsyncError:
             self._book.figures.counts["reads refused"] += 1
@@ -77,14 +77,14 @@ class Reading:
         if not self._writing.receipts:
             return
         receipt, counter, number, _ = dice.choice(list(self._writing.receipts))
-        floor = Place(receipt.term, receipt.index)
+        floor = WritePlace(receipt.term, receipt.index)
         look = self._book.look(counter, "at_least", name, number)
         begun = self._book.elapsed
         row, seen = await _get(wire, spaces.COUNTED, counter, level_of("", receipt))
         self._book.reach(f"a read of {name} with a receipt", floor, seen)
         self._book.show(look, begun, *((row[1], row[2]) if row else (0, 0)))
 
-    def _newest(self, level: str) -> Place:
+    def _newest(self, level: str) -> WritePlace:
         """What a read that begins now must show; what one replica shows now may be older."""
         return NOWHERE if level == "local" else self._book.checker.newest
 
@@ -105,9 +105,13 @@ class Reading:
         self._book.find(value, who, must=must, gone=out, found=row is not None)
 
 
-async def _get(wire: Wire, space: str, key: int, level: Level) -> tuple[list[int] | None, Place]:
+async def _get(
+    wire: Wire, space: str, key: int, level: ReadLevel
+) -> tuple[list[int] | None, WritePlace]:
     parts = key_of(key)
-    values = await wire.ask(lambda number: Get(number, space, 0, parts, level), patience=PATIENCE_S)
+    values = await wire.ask(
+        lambda number: GetRequest(number, space, 0, parts, level), patience=PATIENCE_S
+    )
     found, seen = replies.read_row(values)
     row = None if found is None else [int(str(field)) for field in decode_row(found)]
-    return row, Place(seen.term, seen.index)
+    return row, WritePlace(seen.term, seen.index)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from admin.campaign.checker import Stored
+from admin.campaign.checker import StoredState
 from qsync.client.blocking import Client
 from qsync.client.operations import Operation, update, upsert
 
@@ -43,9 +43,9 @@ def noted(value: int) -> list[Operation]:
     return [upsert(NOTES, [value, 1], [("+", "times", 1)])]
 
 
-def stored(client: Client) -> Stored:
+def stored(client: Client) -> StoredState:
     """All that the node of a direct client holds now."""
-    return Stored(
+    return StoredState(
         journal={row[0]: (row[1], row[2]) for row in _rows(client, JOURNAL)},
         notes={row[0]: row[1] for row in _rows(client, NOTES)},
         counters={row[0]: (row[1], row[2]) for row in _rows(client, COUNTED)},

@@ -12,19 +12,19 @@ from random import Random
 import trio
 
 from admin import ask, cluster, faulting
-from admin.campaign.book import Book
-from admin.campaign.drawing import Kind, Strike
+from admin.campaign.book import CampaignHistory
+from admin.campaign.drawing import Strike, StrikeKind
 from admin.campaign.nodes import Nodes
-from admin.campaign.operators import Operators
+from admin.campaign.operators import CampaignOperators
 from admin.lab import LabNode
-from admin.links.rules import WHOLE, Link, Rule, links_between
+from admin.links.rules import WHOLE, DirectedLink, LinkRule, links_between
 from qsync.errors import QsyncError
 from qsync.faultpoints import Point
 
 DOWN_S = (0.1, 4.0)
 ASK_S = 0.5
 FLIPS = 0.02
-SLOW = Rule(delay=0.1, jitter=0.2, stall=0.1)
+SLOW = LinkRule(delay=0.1, jitter=0.2, stall=0.1)
 JUMP_S = 3600.0
 
 
@@ -33,8 +33,8 @@ class Strikes:
     """Everything that can be done."""
 
     nodes: Nodes
-    book: Book
-    operators: Operators
+    book: CampaignHistory
+    operators: CampaignOperators
 
     async def perform(self, strike: Strike) -> None:
         """When its time in the round has come, and until it is undone."""
@@ -55,9 +55,9 @@ class Strikes:
         """One, or many at once."""
         every = list(self.nodes.all)
         match strike.kind:
-            case Kind.KILL_LEADER:
+            case StrikeKind.KILL_LEADER:
                 victims = [await self.leader(dice)]
-            case Kind.KILL_MAJORITY:
+            case StrikeKind.KILL_MAJORITY:
                 victims = dice.sample(every, len(every) // 2 + 1)
             case _:
                 victims = [dice.choice(every)]
@@ -72,7 +72,7 @@ class Strikes:
 
     async def pause(self, strike: Strike, dice: Random) -> None:
         """Stopped in the middle of whatever it does."""
-        leader = strike.kind is Kind.PAUSE_LEADER
+        leader = strike.kind is StrikeKind.PAUSE_LEADER
         victim = await self.leader(dice) if leader else dice.choice(self.nodes.all)
         async with self.nodes.held(victim):
             self.struck(strike, victim)
@@ -89,9 +89,9 @@ class Strikes:
         names = [node.name for node in self.nodes.all]
         one = dice.choice(names)
         other = dice.choice([None, *(name for name in names if name != one)])
-        links = links_between(names, one, other, one_way=strike.kind is Kind.ONE_WAY)
-        if strike.kind is Kind.ONE_WAY and dice.random() < 0.5:  # noqa: PLR2004 - half
-            links = [Link(link.target, link.source) for link in links]
+        links = links_between(names, one, other, one_way=strike.kind is StrikeKind.ONE_WAY)
+        if strike.kind is StrikeKind.ONE_WAY and dice.random() < 0.5:  # noqa: PLR2004 - half
+            links = [DirectedLink(link.target, link.source) for link in links]
         self.struck(strike, links=[str(link) for link in links])
         control = self.nodes.lab.control
         await trio.to_thread.run_sync(control.set, links, _RULES[strike.kind])
@@ -106,7 +106,7 @@ class Strikes:
         async with self.nodes.held(victim):
             self.struck(strike, victim)
             await self.nodes.kill(victim)
-            new = strike.kind is Kind.NEW_DISK
+            new = strike.kind is StrikeKind.NEW_DISK
             await trio.to_thread.run_sync(partial(self.nodes.wipe, victim, identity=new))
             await trio.sleep(dice.uniform(*DOWN_S))
             self.nodes.start(victim)
@@ -160,7 +160,7 @@ class Strikes:
         leader = dice.random() < 0.5  # noqa: PLR2004 - half
         victim = await self.leader(dice) if leader else dice.choice(self.nodes.all)
         point, seconds = _point(strike.kind, dice)
-        times = dice.choice([0, 1, 3]) if strike.kind is Kind.FAIL_FSYNC else 0
+        times = dice.choice([0, 1, 3]) if strike.kind is StrikeKind.FAIL_FSYNC else 0
         self.struck(strike, victim, point=point, seconds=seconds, times=times)
 
         def arm() -> None:
@@ -210,42 +210,42 @@ def unanswered() -> Iterator[None]:
         yield
 
 
-def _point(kind: Kind, dice: Random) -> tuple[Point, float]:
+def _point(kind: StrikeKind, dice: Random) -> tuple[Point, float]:
     match kind:
-        case Kind.SLOW_FSYNC:
+        case StrikeKind.SLOW_FSYNC:
             return Point.SLOW_FSYNC, round(dice.uniform(0.05, 1.0), 2)
-        case Kind.CLOCK_JUMP:
+        case StrikeKind.CLOCK_JUMP:
             return Point.CLOCK_JUMP, round(dice.uniform(-JUMP_S, JUMP_S), 1)
-        case Kind.LOSE_MESSAGES:
+        case StrikeKind.LOSE_MESSAGES:
             return dice.choice([Point.LOSE_CONFIRM, Point.LOSE_ROLLBACK]), 0.0
         case _:
             return Point.FAIL_FSYNC, 0.0
 
 
-_RULES: Mapping[Kind, Rule] = {
-    Kind.CUT: Rule(cut=True),
-    Kind.ONE_WAY: Rule(cut=True),
-    Kind.REFUSE: Rule(refuse=True),
-    Kind.HALF_OPEN: Rule(half_open=True),
-    Kind.SLOW: SLOW,
-    Kind.FLIP: Rule(flip=FLIPS),
+_RULES: Mapping[StrikeKind, LinkRule] = {
+    StrikeKind.CUT: LinkRule(cut=True),
+    StrikeKind.ONE_WAY: LinkRule(cut=True),
+    StrikeKind.REFUSE: LinkRule(refuse=True),
+    StrikeKind.HALF_OPEN: LinkRule(half_open=True),
+    StrikeKind.SLOW: SLOW,
+    StrikeKind.FLIP: LinkRule(flip=FLIPS),
 }
 _Act = Callable[[Strikes, Strike, Random], Awaitable[None]]
-_ACTS: Mapping[Kind, _Act] = {
-    Kind.KILL: Strikes.kill,
-    Kind.KILL_LEADER: Strikes.kill,
-    Kind.KILL_MAJORITY: Strikes.kill,
-    Kind.PAUSE_LEADER: Strikes.pause,
-    Kind.PAUSE_FOLLOWER: Strikes.pause,
+_ACTS: Mapping[StrikeKind, _Act] = {
+    StrikeKind.KILL: Strikes.kill,
+    StrikeKind.KILL_LEADER: Strikes.kill,
+    StrikeKind.KILL_MAJORITY: Strikes.kill,
+    StrikeKind.PAUSE_LEADER: Strikes.pause,
+    StrikeKind.PAUSE_FOLLOWER: Strikes.pause,
     **dict.fromkeys(_RULES, Strikes.spoil),
-    Kind.WIPE: Strikes.lose_disk,
-    Kind.NEW_DISK: Strikes.lose_disk,
-    Kind.SWAP: Strikes.swap,
-    Kind.DETACH: Strikes.detach,
-    Kind.FULL_DISK: Strikes.fill,
-    Kind.FAIL_FSYNC: Strikes.arm,
-    Kind.SLOW_FSYNC: Strikes.arm,
-    Kind.CLOCK_JUMP: Strikes.arm,
-    Kind.LOSE_MESSAGES: Strikes.arm,
-    Kind.OPERATORS: Strikes.operate,
+    StrikeKind.WIPE: Strikes.lose_disk,
+    StrikeKind.NEW_DISK: Strikes.lose_disk,
+    StrikeKind.SWAP: Strikes.swap,
+    StrikeKind.DETACH: Strikes.detach,
+    StrikeKind.FULL_DISK: Strikes.fill,
+    StrikeKind.FAIL_FSYNC: Strikes.arm,
+    StrikeKind.SLOW_FSYNC: Strikes.arm,
+    StrikeKind.CLOCK_JUMP: Strikes.arm,
+    StrikeKind.LOSE_MESSAGES: Strikes.arm,
+    StrikeKind.OPERATORS: Strikes.operate,
 }

@@ -17,15 +17,15 @@ _RECEIVE_BYTES = 64 * 1024
 _Answer = list[object] | QsyncError
 
 
-class NoAnswer(Exception):
+class RequestTimedOut(Exception):
     """A question without an answer."""
 
 
-class Broken(NoAnswer):
+class ConnectionLost(RequestTimedOut):
     """The connection ended before the answer."""
 
 
-class Silent(NoAnswer):
+class Silent(RequestTimedOut):
     """The connection stands, and there is no answer."""
 
 
@@ -58,7 +58,7 @@ class Wire:
             answer = self._answers.pop(number, None)
         if answer is None:
             if self.broken.is_set() or not limit.cancelled_caught:
-                raise Broken("the connection ended before the answer")
+                raise ConnectionLost("the connection ended before the answer")
             raise Silent(f"no answer within {patience:g} s")
         if isinstance(answer, QsyncError):
             raise answer
@@ -86,12 +86,12 @@ class Wire:
 
     async def _send(self, data: bytes) -> None:
         if self.broken.is_set():
-            raise Broken("the connection ended")
+            raise ConnectionLost("the connection ended")
         async with self._sending:
             try:
                 await self._stream.send_all(data)
             except (trio.BrokenResourceError, trio.ClosedResourceError):
-                raise Broken("the connection ended while the question was sent") from None
+                raise ConnectionLost("the connection ended while the question was sent") from None
 
 
 @asynccontextmanager
@@ -122,12 +122,12 @@ async def _connect(address: str) -> tuple[trio.SocketStream, Frames, list[bytes]
         try:
             stream = await trio.open_tcp_stream(host, int(port))
         except OSError as error:
-            raise Broken(f"{address}: {error}") from None
+            raise ConnectionLost(f"{address}: {error}") from None
         try:
             return stream, frames, await _shake_hands(stream, frames)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             await trio.aclose_forcefully(stream)
-            raise Broken(f"{address}: it hung up") from None
+            raise ConnectionLost(f"{address}: it hung up") from None
         except BaseException:
             await trio.aclose_forcefully(stream)
             raise

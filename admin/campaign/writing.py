@@ -8,16 +8,16 @@ from random import Random
 import trio
 
 from admin.campaign import spaces
-from admin.campaign.book import Book
-from admin.campaign.checker import Place
+from admin.campaign.book import CampaignHistory
+from admin.campaign.checker import WritePlace
 from qsync.client import options
 from qsync.client.aio import AsyncClient, connect_async
-from qsync.client.asks import Ask
+from qsync.client.asks import PendingRequest
 from qsync.client.numbering import Token
 from qsync.client.operations import Operation
 from qsync.client.rows import Receipt
 from qsync.errors import GivenUp, Outcome, QsyncError
-from qsync.wire.verbs import Write
+from qsync.wire.verbs import WriteRequest
 
 THINK_S = 0.02
 TIMEOUT_S = 3.0
@@ -39,19 +39,19 @@ class Sent:
     is_sync: bool | None
     token: str = ""
     answers: int = 0
-    asks: list[Ask] = field(default_factory=list)
+    asks: list[PendingRequest] = field(default_factory=list)
 
     def named(self) -> None:
         """Note the token of the first time it was sent."""
         request = self.asks[0].request if self.asks else None
-        if not self.token and isinstance(request, Write):
+        if not self.token and isinstance(request, WriteRequest):
             self.token = str(Token(request.session, request.seq))
 
 
 class Writing:
     """All writers and askers of a campaign. `gate`: None, or what they wait for."""
 
-    def __init__(self, addresses: Sequence[str], book: Book, *, seed: int) -> None:
+    def __init__(self, addresses: Sequence[str], book: CampaignHistory, *, seed: int) -> None:
         self.recent: deque[int] = deque(maxlen=200)
         """Values of the last writes, for reads."""
         self.refused: deque[int] = deque(maxlen=50)
@@ -182,7 +182,7 @@ class Writing:
         self._committed(sent, receipt, by)
 
     def _committed(self, sent: Sent, receipt: Receipt, by: str) -> None:
-        place = Place(receipt.term, receipt.index)
+        place = WritePlace(receipt.term, receipt.index)
         number: int | None = None
         if sent.ops[0][1] == spaces.COUNTED and receipt.row is not None:
             counter, number = int(str(receipt.row[0])), int(str(receipt.row[1]))

@@ -5,16 +5,16 @@ import json
 from pathlib import Path
 
 from admin.checker import kinds as objects
-from admin.checker.elle import Level
+from admin.checker.elle import IsolationLevel
 from admin.checker.kinds import Hints
 from admin.checker.linear import STEPS_MAX
-from admin.checker.operation import Kind, Operation, operations
-from admin.checker.quick import Checked, Report, check_operations
-from admin.checker.readers import Format
-from admin.checker.resolve import Decided, resolve
+from admin.checker.operation import CompletionType, Operation, operations
+from admin.checker.quick import CheckedInvariant, HistoryReport, check_operations
+from admin.checker.readers import HistoryFormat
+from admin.checker.resolve import ResolvedLog, resolve
 from admin.checker.rules.catalogue import judge, load
 from admin.checker.rules.fates import replay
-from admin.checker.rules.run import Run
+from admin.checker.rules.run import RunTables
 from admin.evidence.tables import RUN
 from admin.history import parse
 
@@ -23,35 +23,35 @@ def check_bundle(
     path: Path,
     hints: Hints | None = None,
     *,
-    level: Level = Level.STRICT_SERIALIZABLE,
+    level: IsolationLevel = IsolationLevel.STRICT_SERIALIZABLE,
     steps_max: int = STEPS_MAX,
-) -> Report:
+) -> HistoryReport:
     """Raises NoEvidence if it is none, ValueError if its history is none."""
     run = load(path)
     found = history_of(run)
-    kinds: tuple[objects.Kind, ...] = ()
-    checked: tuple[Checked, ...] = ()
+    kinds: tuple[objects.ObjectKind, ...] = ()
+    checked: tuple[CheckedInvariant, ...] = ()
     if found:
         kinds, checked = check_operations(found, hints or Hints(), level, steps_max)
-    return Report(
+    return HistoryReport(
         file=str(path),
-        format=Format.OURS,
+        format=HistoryFormat.OURS,
         kinds=kinds,
         operations=found,
         checked=(*judge(run), *checked),
     )
 
 
-def history_of(run: Run) -> list[Operation]:
+def history_of(run: RunTables) -> list[Operation]:
     """What the clients did, with unknown outcomes as the logs resolve them."""
     rows = sorted(run.ops, key=lambda row: int(str(row["index"])))
     lines = parse(json.dumps({k: v for k, v in row.items() if k != RUN}) for row in rows)
     found = operations(lines)
-    unnamed = any(each.kind is Kind.INFO and each.seq is None for each in found)
+    unnamed = any(each.kind is CompletionType.INFO and each.seq is None for each in found)
     return resolve(found, _decided(run, complete=run.manifest.whole and not unnamed))
 
 
-def _decided(run: Run, *, complete: bool) -> Decided:
+def _decided(run: RunTables, *, complete: bool) -> ResolvedLog:
     """By the longest log that is known to be confirmed, from its first entry on."""
     confirmed = run.confirmed
     reach = {
@@ -60,11 +60,11 @@ def _decided(run: Run, *, complete: bool) -> Decided:
         if log.first == 1
     }
     if not reach:
-        return Decided(applied=frozenset(), complete=False)
+        return ResolvedLog(applied=frozenset(), complete=False)
     upto, whose = max(zip(reach.values(), reach.keys(), strict=True))
     log = run.logs[whose]
     gone = replay(log, upto).rolled_back_by
     entries = zip(log.index, log.request, strict=True)
     known = itertools.takewhile(lambda entry: entry[0] <= upto, entries)
     applied = {request for index, request in known if request is not None and index not in gone}
-    return Decided(applied=frozenset(applied), complete=complete)
+    return ResolvedLog(applied=frozenset(applied), complete=complete)

@@ -8,7 +8,7 @@ EXHIBITS_MAX = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Exhibit:
+class EvidenceRow:
     """One row. Columns without a value are left out."""
 
     table: str
@@ -19,7 +19,7 @@ class Exhibit:
         return f"{self.table}: " + " ".join(f"{name}={value}" for name, value in self.row.items())
 
 
-def exhibit(table: str, row: Mapping[str, object]) -> Exhibit:
+def exhibit(table: str, row: Mapping[str, object]) -> EvidenceRow:
     """Without what is not known, and without the name of the run."""
     known = {name: value for name, value in row.items() if value is not None and name != "run_id"}
-    return Exhibit(table, known)
+    return EvidenceRow(table, known)

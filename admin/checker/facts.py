@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from admin.checker.linear.models import pair
-from admin.checker.operation import Frozen, Kind, Operation, freeze
+from admin.checker.operation import CompletionType, Frozen, Operation, freeze
 from admin.checker.shown import shown
 from admin.checker.verdict import Verdict, Violation, conclude, skipped
 
@@ -17,7 +17,11 @@ def check_bank_total(operations: Iterable[Operation], *, total: int | None = Non
     facts, violations = 0, []
     first: Operation | None = None
     for each in operations:
-        if each.f != "read" or each.kind is not Kind.OK or not isinstance(each.value, Mapping):
+        if (
+            each.f != "read"
+            or each.kind is not CompletionType.OK
+            or not isinstance(each.value, Mapping)
+        ):
             continue
         facts += 1
         found = sum(each.value.values())
@@ -49,14 +53,14 @@ def check_failures(operations: Iterable[Operation], *, initial: object = None) -
         if each.f in {"write", "cas"}:
             value = pair(each.value)[1] if each.f == "cas" else freeze(each.value)
             name = (freeze(each.key), value)
-            if each.kind is Kind.FAIL:
+            if each.kind is CompletionType.FAIL:
                 failed[name] = each
             else:
                 possible.add(name)
     keys = {key for key, _ in failed}
     facts, violations = 0, []
     for each in known:
-        if each.kind is not Kind.OK or each.f != "read" or each.value == initial:
+        if each.kind is not CompletionType.OK or each.f != "read" or each.value == initial:
             continue
         name = (freeze(each.key), freeze(each.value))
         facts += name[0] in keys

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from admin.checker.follow_events import Events, Note, What
+from admin.checker.follow_events import FollowEventKind, FollowNote, StatusEvents
 from admin.checker.follow_window import WINDOW, Entries, Ints, Window
 from admin.checker.rules.catalogue import BY_ID
 from admin.checker.rules.rule import Breach
@@ -36,7 +36,7 @@ Log: TypeAlias = Mapping[str, Ints]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class FollowVerdict:
     """An invariant at the end."""
 
     id: str
@@ -70,12 +70,12 @@ class Follow:
         self.violations: Counter[str] = Counter()
         self.facts: Counter[str] = Counter()
         self.delays: deque[float] = deque(maxlen=DELAYS_MAX)
-        self.events = Events(now)
+        self.events = StatusEvents(now)
         self._leaders = _Terms()
         self._writable: OrderedDict[int, Row] = OrderedDict()
         self._raised: set[tuple[str, int, int, int]] = set()
 
-    def take(self, status: Sequence[Row], log: Log) -> list[Note]:
+    def take(self, status: Sequence[Row], log: Log) -> list[FollowNote]:
         """What came since the last call, and what is to be told of it."""
         self.batches += 1
         self.samples += len(status)
@@ -135,7 +135,7 @@ class Follow:
             message = f"term {term} has two leaders, {other} and {node} ({how})"
             yield Breach(invariant=ONE_LEADER, message=message, term=term)
 
-    def _raise(self, breaches: Iterator[Breach]) -> Iterator[Note]:
+    def _raise(self, breaches: Iterator[Breach]) -> Iterator[FollowNote]:
         for each in breaches:
             if each.where in self._raised:
                 continue
@@ -143,8 +143,8 @@ class Follow:
             if len(self._raised) >= VIOLATIONS_MAX:
                 continue
             self._raised.add(each.where)
-            yield Note(
-                what=What.VIOLATION,
+            yield FollowNote(
+                what=FollowEventKind.VIOLATION,
                 message=each.message,
                 seconds=self.events.seconds,
                 invariant=each.invariant,
@@ -156,7 +156,7 @@ class Follow:
     # -- the end
 
     @property
-    def judged(self) -> list[Judged]:
+    def judged(self) -> list[FollowVerdict]:
         """Every invariant that is followed."""
         facts = self.facts + Counter(self.window.facts)
         found = []
@@ -164,7 +164,7 @@ class Follow:
             count = self.violations[id_]
             result = Result.FAIL if count else Result.PASS if facts[id_] else Result.UNKNOWN
             found.append(
-                Judged(
+                FollowVerdict(
                     id=id_,
                     title=BY_ID[id_].title,
                     result=result,

@@ -7,7 +7,7 @@ from enum import StrEnum
 from admin.evidence.tables import Row
 
 
-class What(StrEnum):
+class FollowEventKind(StrEnum):
     """An event is part of life; a violation is a broken promise."""
 
     EVENT = "event"
@@ -15,10 +15,10 @@ class What(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class FollowNote:
     """One line of what is told. `seconds` since the first look."""
 
-    what: What
+    what: FollowEventKind
     message: str
     seconds: float
     invariant: str = ""
@@ -38,7 +38,7 @@ class _Node:
     silent: bool = False
 
 
-class Events:
+class StatusEvents:
     """Remembers one status a node."""
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -57,17 +57,19 @@ class Events:
         """What each node said last."""
         return [node.row for node in self._nodes.values()]
 
-    def take(self, status: Sequence[Row]) -> Iterator[Note]:
+    def take(self, status: Sequence[Row]) -> Iterator[FollowNote]:
         """What all nodes that answer said now."""
         self._begun = self._now() if self._begun is None else self._begun
         yield from self._met(status)
         yield from self._led(status)
 
-    def note(self, message: str, *, node: int = 0, term: int = 0) -> Note:
+    def note(self, message: str, *, node: int = 0, term: int = 0) -> FollowNote:
         """An event."""
-        return Note(what=What.EVENT, message=message, seconds=self.seconds, node=node, term=term)
+        return FollowNote(
+            what=FollowEventKind.EVENT, message=message, seconds=self.seconds, node=node, term=term
+        )
 
-    def _met(self, status: Sequence[Row]) -> Iterator[Note]:
+    def _met(self, status: Sequence[Row]) -> Iterator[FollowNote]:
         """Who came, went, began anew."""
         here = {_int(row["node"]): row for row in status}
         for number, row in sorted(here.items()):
@@ -90,7 +92,7 @@ class Events:
                 node.silent = True
                 yield self.note(f"{node.name} does not answer", node=number)
 
-    def _led(self, status: Sequence[Row]) -> Iterator[Note]:
+    def _led(self, status: Sequence[Row]) -> Iterator[FollowNote]:
         """Who leads, when that changes."""
         leaders = [row for row in status if row["role"] == "leader"]
         if leaders:

@@ -41,7 +41,7 @@ class Entries:
         return self.first + len(self.term) - 1
 
 
-class Kept:
+class LogWindow:
     """What the window holds of one log."""
 
     def __init__(self, size: int) -> None:
@@ -80,7 +80,7 @@ class Window:
         self.size = size
         self.facts: dict[str, int] = dict.fromkeys((MATCHING, AGREEMENT, KEPT, TERMS, LSNS), 0)
         self.unseen = 0
-        self._kept: dict[int, tuple[int, Kept]] = {}
+        self._kept: dict[int, tuple[int, LogWindow]] = {}
         self._ends: dict[Whose, tuple[int, int]] = {}
         self._lsns: dict[Whose, dict[int, int]] = {}
         self._parted: set[tuple[str, int, int]] = set()
@@ -90,7 +90,7 @@ class Window:
         node, generation = whose
         known = self._kept.get(node)
         if known is None or known[0] != generation:
-            known = self._kept[node] = generation, Kept(self.size)
+            known = self._kept[node] = generation, LogWindow(self.size)
         mine = known[1]
         yield from self._shape(whose, entries)
         yield from self._still(node, mine, entries)
@@ -139,7 +139,7 @@ class Window:
             lsns[int(origin)] = int(own[-1])
         self.facts[LSNS] += len(entries.term)
 
-    def _still(self, node: int, mine: Kept, entries: Entries) -> Iterator[Breach]:
+    def _still(self, node: int, mine: LogWindow, entries: Entries) -> Iterator[Breach]:
         """What was read before is what is read again."""
         first, _, crc = mine.common(entries)
         self.facts[KEPT] += len(entries.term)
@@ -149,7 +149,9 @@ class Window:
 
     # -- two logs
 
-    def _compare(self, node: int, other: int, theirs: Kept, entries: Entries) -> Iterator[Breach]:
+    def _compare(
+        self, node: int, other: int, theirs: LogWindow, entries: Entries
+    ) -> Iterator[Breach]:
         first, term, crc = theirs.common(entries)
         start = first - entries.first
         own_term, own_crc = (each[start : start + len(crc)] for each in (entries.term, entries.crc))

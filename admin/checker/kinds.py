@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from admin.checker.linear.bank import Bank
-from admin.checker.linear.models import Counter, GrowingSet, Mark, Model, Register
+from admin.checker.linear.models import Counter, GrowingSet, Model, Register, Sentinel
 from admin.checker.linear.texts import Text
 from admin.checker.operation import Frozen, Operation, by_key, freeze
-from admin.checker.readers.detect import Format
+from admin.checker.readers.detect import HistoryFormat
 from admin.checker.readers.edn import parse
 
 
-class Kind(StrEnum):
+class ObjectKind(StrEnum):
     """Kinds of objects that can be checked."""
 
     REGISTER = "register"
@@ -29,32 +29,32 @@ class Kind(StrEnum):
 class Hints:
     """What is known of a history before it is read. Whatever is None its content says."""
 
-    format: Format | None = None
-    kind: Kind | None = None
+    format: HistoryFormat | None = None
+    kind: ObjectKind | None = None
     initial: object = None
 
 
-_FS: dict[Kind, frozenset[str]] = {
-    Kind.LIST_APPEND: frozenset({"txn", "append", "read", "r"}),
-    Kind.TEXT: frozenset({"get", "put", "append"}),
-    Kind.BANK: frozenset({"transfer", "read"}),
-    Kind.REGISTER: frozenset({"read", "write", "cas", "cas-unequal"}),
+_FS: dict[ObjectKind, frozenset[str]] = {
+    ObjectKind.LIST_APPEND: frozenset({"txn", "append", "read", "r"}),
+    ObjectKind.TEXT: frozenset({"get", "put", "append"}),
+    ObjectKind.BANK: frozenset({"transfer", "read"}),
+    ObjectKind.REGISTER: frozenset({"read", "write", "cas", "cas-unequal"}),
 }
-_WORDS: dict[str, Kind] = {
-    "list-append": Kind.LIST_APPEND,
-    "get/put/append": Kind.TEXT,
-    "cas-register": Kind.CAS_REGISTER,
-    "cas register": Kind.CAS_REGISTER,
-    "register": Kind.REGISTER,
-    "counter": Kind.COUNTER,
-    "bank": Kind.BANK,
-    "set": Kind.SET,
+_WORDS: dict[str, ObjectKind] = {
+    "list-append": ObjectKind.LIST_APPEND,
+    "get/put/append": ObjectKind.TEXT,
+    "cas-register": ObjectKind.CAS_REGISTER,
+    "cas register": ObjectKind.CAS_REGISTER,
+    "register": ObjectKind.REGISTER,
+    "counter": ObjectKind.COUNTER,
+    "bank": ObjectKind.BANK,
+    "set": ObjectKind.SET,
 }
-_FORMAT_WORDS: dict[str, Format] = {
-    "text log": Format.JEPSEN_TEXT,
-    "jepsen edn": Format.JEPSEN_EDN,
-    "json": Format.OURS,
-    "get/put/append": Format.PORCUPINE_KV,
+_FORMAT_WORDS: dict[str, HistoryFormat] = {
+    "text log": HistoryFormat.JEPSEN_TEXT,
+    "jepsen edn": HistoryFormat.JEPSEN_EDN,
+    "json": HistoryFormat.OURS,
+    "get/put/append": HistoryFormat.PORCUPINE_KV,
 }
 """The first one that is there counts: the operations of a text store may be in any format."""
 
@@ -62,7 +62,7 @@ _FORMAT_WORDS: dict[str, Format] = {
 def hints(text: str) -> Hints:
     """From the exact name of a format or kind, or from words such as those of a published list."""
     lower = text.strip().lower()
-    for name in Format:
+    for name in HistoryFormat:
         if lower == name.value:
             return Hints(format=name)
     initial = re.search(r"\binitial\s+([^\s,;]+)", text)
@@ -76,11 +76,11 @@ def hints(text: str) -> Hints:
 def is_list_append(operations: Iterable[Operation]) -> bool:
     """Transactions of appends and reads, or single ones of them."""
     fs = {each.f for each in operations}
-    singles = {"append"} < fs <= _FS[Kind.LIST_APPEND]
+    singles = {"append"} < fs <= _FS[ObjectKind.LIST_APPEND]
     return "txn" in fs or singles
 
 
-def kind_of(operations: Iterable[Operation], beside: Collection[str] = ()) -> Kind | None:
+def kind_of(operations: Iterable[Operation], beside: Collection[str] = ()) -> ObjectKind | None:
     """The kind of one object, or None if no kind has such operations.
 
     `beside`: the operations that the history has on any object. Of one that was only read they
@@ -89,48 +89,48 @@ def kind_of(operations: Iterable[Operation], beside: Collection[str] = ()) -> Ki
     known = list(operations)
     fs = {each.f for each in known}
     looks = [each.value for each in known if each.f == "read" and each.value is not None]
-    if fs <= _FS[Kind.TEXT]:
-        return Kind.TEXT
+    if fs <= _FS[ObjectKind.TEXT]:
+        return ObjectKind.TEXT
     if "transfer" in fs or any(isinstance(value, dict) for value in looks):
-        return Kind.BANK if fs <= _FS[Kind.BANK] else None
+        return ObjectKind.BANK if fs <= _FS[ObjectKind.BANK] else None
     if "add" in fs:
         numbers = all(isinstance(each.value, int) for each in known if each.f == "add")
         counts = numbers and all(isinstance(value, int) for value in looks)
-        kind = Kind.COUNTER if counts else Kind.SET
+        kind = ObjectKind.COUNTER if counts else ObjectKind.SET
         return kind if fs <= {"add", "read"} else None
     if fs == {"read"} and "add" in beside:
         if any(isinstance(value, list) for value in looks):
-            return Kind.SET
-        others = _FS[Kind.REGISTER].intersection(beside) - {"read"}
+            return ObjectKind.SET
+        others = _FS[ObjectKind.REGISTER].intersection(beside) - {"read"}
         if looks and all(type(value) is int and not (value and others) for value in looks):
-            return Kind.COUNTER
-    if fs <= _FS[Kind.REGISTER]:
-        return Kind.CAS_REGISTER if fs & {"cas", "cas-unequal"} else Kind.REGISTER
+            return ObjectKind.COUNTER
+    if fs <= _FS[ObjectKind.REGISTER]:
+        return ObjectKind.CAS_REGISTER if fs & {"cas", "cas-unequal"} else ObjectKind.REGISTER
     return None
 
 
-def kinds_of(operations: Iterable[Operation]) -> dict[Frozen, Kind | None]:
+def kinds_of(operations: Iterable[Operation]) -> dict[Frozen, ObjectKind | None]:
     """The kind of each key."""
     known = list(operations)
     fs = {each.f for each in known}
     return {key: kind_of(found, fs) for key, found in by_key(known).items()}
 
 
-def model_of(kind: Kind, initial: object = None) -> Model:
+def model_of(kind: ObjectKind, initial: object = None) -> Model:
     """The sequential specification of a kind, for those that have one."""
     match kind:
-        case Kind.REGISTER | Kind.CAS_REGISTER:
+        case ObjectKind.REGISTER | ObjectKind.CAS_REGISTER:
             return Register(freeze(initial))
-        case Kind.TEXT:
+        case ObjectKind.TEXT:
             return Text(initial if isinstance(initial, str) else "")
-        case Kind.SET:
+        case ObjectKind.SET:
             first = initial if isinstance(initial, list | tuple) else ()
             return GrowingSet(tuple(freeze(each) for each in first))
-        case Kind.COUNTER:
+        case ObjectKind.COUNTER:
             return Counter(initial if isinstance(initial, int) else 0)
-        case Kind.BANK:
-            return Bank(Mark.ANY if initial is None else freeze(initial), overdraft=True)
-        case Kind.LIST_APPEND:
+        case ObjectKind.BANK:
+            return Bank(Sentinel.ANY if initial is None else freeze(initial), overdraft=True)
+        case ObjectKind.LIST_APPEND:
             raise ValueError("transactions are judged by their dependencies, not one by one")
 
 

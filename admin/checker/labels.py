@@ -12,11 +12,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from admin.checker.elle import Edge, Level, anomalies, check_appends, dependencies, understood
+from admin.checker.elle import (
+    Edge,
+    IsolationLevel,
+    anomalies,
+    check_appends,
+    dependencies,
+    understood,
+)
 from admin.checker.elle.levels import PROHIBITED
-from admin.checker.kinds import Kind, hints
+from admin.checker.kinds import ObjectKind, hints
 from admin.checker.linear import LINEARIZABLE
-from admin.checker.quick import Report, check_file
+from admin.checker.quick import HistoryReport, check_file
 from admin.checker.verdict import Result
 
 COLUMNS = ("file", "format", "label")
@@ -28,7 +35,7 @@ _ARROW = re.compile(r"T(\d+)\s*-(\w+)->\s*(?=T(\d+))")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Labelled:
+class LabelLine:
     """One line of the list."""
 
     file: Path
@@ -37,7 +44,7 @@ class Labelled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class LabelComparison:
     """What was found instead; `why` is empty if we agree."""
 
     file: str
@@ -51,7 +58,7 @@ class Compared:
         return not self.why
 
 
-def load(path: Path) -> list[Labelled]:
+def load(path: Path) -> list[LabelLine]:
     """Read a list. Raises ValueError if it is none."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file)
@@ -59,13 +66,13 @@ def load(path: Path) -> list[Labelled]:
         if missing:
             raise ValueError(f"{path} has no column {', '.join(missing)}")
         return [
-            Labelled(file=path.parent / row["file"], format=row["format"], label=row["label"])
+            LabelLine(file=path.parent / row["file"], format=row["format"], label=row["label"])
             for row in reader
             if row["file"]
         ]
 
 
-def compare(labelled: Labelled) -> Compared:
+def compare(labelled: LabelLine) -> LabelComparison:
     """Check one file and hold it against its label."""
     try:
         report = check_file(labelled.file, hints(labelled.format))
@@ -74,12 +81,12 @@ def compare(labelled: Labelled) -> Compared:
     return held(labelled, report)
 
 
-def unreadable(labelled: Labelled, error: Exception) -> Compared:
+def unreadable(labelled: LabelLine, error: Exception) -> LabelComparison:
     """Of a file that is no history."""
     return _compared(labelled, "unreadable", str(error))
 
 
-def held(labelled: Labelled, report: Report) -> Compared:
+def held(labelled: LabelLine, report: HistoryReport) -> LabelComparison:
     """What was found, against the label."""
     found = _found(report)
     try:
@@ -89,25 +96,25 @@ def held(labelled: Labelled, report: Report) -> Compared:
     return _compared(labelled, found, wrong)
 
 
-def _compared(labelled: Labelled, found: str, why: str) -> Compared:
-    return Compared(file=str(labelled.file), label=labelled.label, found=found, why=why)
+def _compared(labelled: LabelLine, found: str, why: str) -> LabelComparison:
+    return LabelComparison(file=str(labelled.file), label=labelled.label, found=found, why=why)
 
 
-def _found(report: Report) -> str:
-    if Kind.LIST_APPEND in report.kinds:
+def _found(report: HistoryReport) -> str:
+    if ObjectKind.LIST_APPEND in report.kinds:
         return ", ".join(anomalies(report.operations)) or "no anomalies"
     return _result(report).value
 
 
-def _result(report: Report) -> Result:
+def _result(report: HistoryReport) -> Result:
     """Of what a label is about: the one order, or what transactions showed."""
-    names = {LINEARIZABLE, Level.STRICT_SERIALIZABLE.value}
+    names = {LINEARIZABLE, IsolationLevel.STRICT_SERIALIZABLE.value}
     result = next(e.verdict.result for e in report.checked if e.verdict.invariant in names)
     # The history in which nothing took effect has an order: the empty one.
     return Result.PASS if result is Result.UNKNOWN and report.empty else result
 
 
-def _differences(label: str, report: Report) -> Iterator[str]:
+def _differences(label: str, report: HistoryReport) -> Iterator[str]:
     """Everything in which a label and a report differ."""
     words = re.sub(r"\([^)]*\)", "", label).strip()
     wanted = _about_order(words)
@@ -115,7 +122,7 @@ def _differences(label: str, report: Report) -> Iterator[str]:
         found = _result(report)
         if found is not wanted:
             yield f"{wanted} was published, {found} found"
-    elif Kind.LIST_APPEND in report.kinds:
+    elif ObjectKind.LIST_APPEND in report.kinds:
         yield from (_about_level(words) or _about_anomalies(words))(report)
     else:
         raise ValueError(f"the label {label!r} is not understood")
@@ -131,17 +138,17 @@ def _about_order(words: str) -> Result | None:
     return Result.FAIL if words.lower() in _BAD else None
 
 
-def _about_level(words: str) -> Callable[[Report], Iterator[str]] | None:
+def _about_level(words: str) -> Callable[[HistoryReport], Iterator[str]] | None:
     """`LEVEL`, `not-LEVEL`, `violates LEVEL` or `violates LEVEL only`."""
     match = re.fullmatch(r"(not[- ]|violates )?([a-z-]+?)( only)?", words.lower())
-    if match is None or match[2] not in {level.value for level in Level}:
+    if match is None or match[2] not in {level.value for level in IsolationLevel}:
         return None
-    level, broken, only = Level(match[2]), match[1] is not None, match[3] is not None
+    level, broken, only = IsolationLevel(match[2]), match[1] is not None, match[3] is not None
 
-    def differences(report: Report) -> Iterator[str]:
+    def differences(report: HistoryReport) -> Iterator[str]:
         wanted = {level: Result.FAIL if broken else Result.PASS}
         if only:
-            held = (one for one in Level if not PROHIBITED[one] >= PROHIBITED[level])
+            held = (one for one in IsolationLevel if not PROHIBITED[one] >= PROHIBITED[level])
             wanted |= dict.fromkeys(held, Result.PASS)
         for one, result in wanted.items():
             found = check_appends(report.operations, level=one).result
@@ -151,14 +158,14 @@ def _about_level(words: str) -> Callable[[Report], Iterator[str]] | None:
     return differences
 
 
-def _about_anomalies(words: str) -> Callable[[Report], Iterator[str]]:
+def _about_anomalies(words: str) -> Callable[[HistoryReport], Iterator[str]]:
     """`G1c, G-single without G0`: these are there, and those are not."""
     there, _, absent = words.partition(" without ")
     wanted, unwanted = _names(there), _names(absent)
     if not wanted:
         raise ValueError(f"the label {words!r} is not understood")
 
-    def differences(report: Report) -> Iterator[str]:
+    def differences(report: HistoryReport) -> Iterator[str]:
         found = {_canonical(name) for name in anomalies(report.operations)}
         if "own-append-missing" in found:
             found.add("internal")  # Elle has one name for both
@@ -174,7 +181,7 @@ def _about_anomalies(words: str) -> Callable[[Report], Iterator[str]]:
 
 def _names(words: str) -> list[str]:
     names = [each for each in re.split(r"[\s,;+]+|\band\b", words) if each]
-    known = {_canonical(name) for name in PROHIBITED[Level.STRICT_SERIALIZABLE]}
+    known = {_canonical(name) for name in PROHIBITED[IsolationLevel.STRICT_SERIALIZABLE]}
     for name in names:
         if _canonical(name) not in known:
             raise ValueError(f"there is no anomaly {name!r}")
@@ -186,9 +193,9 @@ def _canonical(name: str) -> str:
     return name.replace("-item", "")
 
 
-def _missing_arrows(label: str, report: Report) -> Iterator[str]:
+def _missing_arrows(label: str, report: HistoryReport) -> Iterator[str]:
     arrows = _ARROW.findall(label)
-    if not arrows or Kind.LIST_APPEND not in report.kinds:
+    if not arrows or ObjectKind.LIST_APPEND not in report.kinds:
         return
     graph = dependencies(understood(report.operations))
     for start, kind, end in arrows:

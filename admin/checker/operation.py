@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from admin.checker.shown import shown
-from admin.history import Line, Type
+from admin.history import HistoryLine, OutcomeType
 
 Frozen: TypeAlias = Hashable
 """A JSON value as something that can be compared and hashed."""
@@ -24,7 +24,7 @@ LOOKS = frozenset({"read", "r", "get", "cas-unequal"})
 """Operations that never change anything; one of which nothing was heard need not be looked at."""
 
 
-class Kind(StrEnum):
+class CompletionType(StrEnum):
     """How an operation ended. `info`: nobody could say whether it took effect."""
 
     OK = "ok"
@@ -50,7 +50,7 @@ class Operation:
     begun: int
     ended: int | None
     key: object = None
-    kind: Kind = Kind.OK
+    kind: CompletionType = CompletionType.OK
     session: object = None
     seq: int | None = None
     index: int | None = None
@@ -72,7 +72,7 @@ def describe(operation: Operation) -> str:
         end = "did happen"
     else:
         end = str(operation.ended)
-    failed = " (failed)" if operation.kind is Kind.FAIL else ""
+    failed = " (failed)" if operation.kind is CompletionType.FAIL else ""
     who = "" if operation.process == NOBODY else f"process {operation.process} "
     return f"[{operation.begun}..{end}] {who}{operation.f} {shown(operation.value)}{failed}"
 
@@ -121,11 +121,12 @@ def happened(operations: Iterable[Operation]) -> list[Operation]:
     return [
         each
         for each in operations
-        if each.kind is Kind.OK or (each.kind is Kind.INFO and each.f not in LOOKS)
+        if each.kind is CompletionType.OK
+        or (each.kind is CompletionType.INFO and each.f not in LOOKS)
     ]
 
 
-def operations(lines: Iterable[Line]) -> list[Operation]:
+def operations(lines: Iterable[HistoryLine]) -> list[Operation]:
     """Pair beginnings and ends. What nobody ended is unknown.
 
     Raises ValueError when a process begins something before its last operation ended.
@@ -133,9 +134,9 @@ def operations(lines: Iterable[Line]) -> list[Operation]:
     known = list(lines)
     places = any(line.log_index is not None for line in known)
     found: list[Operation] = []
-    waiting: dict[int, Line] = {}
+    waiting: dict[int, HistoryLine] = {}
     for line in known:
-        if line.type is Type.INVOKE:
+        if line.type is OutcomeType.INVOKE:
             if line.process in waiting:
                 raise ValueError(f"process {line.process} begins twice, at line {line.index}")
             waiting[line.process] = line
@@ -144,25 +145,25 @@ def operations(lines: Iterable[Line]) -> list[Operation]:
         if begun is None:
             raise ValueError(f"process {line.process} ends what it never began, {line.index}")
         found.append(_ended(begun, line, _place(line, logged=places)))
-    found += [_operation(begun, Kind.INFO) for begun in waiting.values()]
+    found += [_operation(begun, CompletionType.INFO) for begun in waiting.values()]
     return sorted(found, key=lambda each: each.begun)
 
 
-def _ended(begun: Line, line: Line, index: int | None) -> Operation:
+def _ended(begun: HistoryLine, line: HistoryLine, index: int | None) -> Operation:
     match line.type:
-        case Type.OK:
+        case OutcomeType.OK:
             value = line.value if begun.f in ANSWERS or begun.value is None else begun.value
-            known = replace(_operation(begun, Kind.OK), value=value)
+            known = replace(_operation(begun, CompletionType.OK), value=value)
             # Without places in the log it is terms and lsns that make one number.
             term = line.term if line.log_index is not None else None
             return replace(known, ended=line.index, index=index, term=term)
-        case Type.FAIL:
-            return replace(_operation(begun, Kind.FAIL), ended=line.index)
+        case OutcomeType.FAIL:
+            return replace(_operation(begun, CompletionType.FAIL), ended=line.index)
         case _:
-            return _operation(begun, Kind.INFO)
+            return _operation(begun, CompletionType.INFO)
 
 
-def _operation(begun: Line, kind: Kind) -> Operation:
+def _operation(begun: HistoryLine, kind: CompletionType) -> Operation:
     return Operation(
         number=begun.index,
         process=begun.process,
@@ -179,7 +180,7 @@ def _operation(begun: Line, kind: Kind) -> Operation:
     )
 
 
-def _place(line: Line, *, logged: bool) -> int | None:
+def _place(line: HistoryLine, *, logged: bool) -> int | None:
     """The place in the log that a line names.
 
     A term has one origin, and the lsn of an origin only grows: together they order the log too.
@@ -197,8 +198,8 @@ def until(found: Sequence[Operation], end: int) -> list[Operation]:
     for each in found:
         if each.begun > end:
             continue
-        if each.ended is None or each.ended <= end or each.kind is Kind.FAIL:
+        if each.ended is None or each.ended <= end or each.kind is CompletionType.FAIL:
             kept.append(each)
         elif each.f not in LOOKS:
-            kept.append(replace(each, ended=None, kind=Kind.INFO))
+            kept.append(replace(each, ended=None, kind=CompletionType.INFO))
     return kept

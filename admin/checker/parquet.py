@@ -5,17 +5,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from admin.evidence.arrow import TYPES, batch, batches, write
-from admin.evidence.bundle import HISTORY, PARQUET, Bundle, Part, rows_of
+from admin.evidence.bundle import HISTORY, PARQUET, Bundle, BundlePart, rows_of
 from admin.evidence.manifest import NoEvidence
-from admin.evidence.tables import RUN, TABLES, Row, Type
+from admin.evidence.tables import RUN, TABLES, ColumnType, Row
 
 __all__ = ["TYPES", "rows_of_parquet", "to_parquet"]
 
 
-def rows_of_parquet(part: Part, run_id: str) -> Iterator[Row]:
+def rows_of_parquet(part: BundlePart, run_id: str) -> Iterator[Row]:
     """The rows of one file. Raises NoEvidence."""
     columns = TABLES[part.table].columns
-    jsons = [name for name, type_ in columns.items() if type_ is Type.JSON]
+    jsons = [name for name, type_ in columns.items() if type_ is ColumnType.JSON]
     for found in batches(part):
         for row in found.to_pylist():
             try:

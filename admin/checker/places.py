@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LogPlace:
     """Of an entry. A term of None is not known; then only indexes are compared."""
 
     index: int
@@ -14,7 +14,7 @@ class Place:
         return str(self.index) if self.term is None else f"{self.index} of term {self.term}"
 
 
-def misses(shown: Place, floor: Place) -> bool:
+def misses(shown: LogPlace, floor: LogPlace) -> bool:
     """Whether no log whose last entry is `shown` can have the entry `floor`.
 
     An entry is named by index and term, and terms never decrease along a log (Raft §5.3). So a

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from admin.checker import facts, sessions
-from admin.checker.elle import Level, check_appends
-from admin.checker.kinds import Hints, Kind, is_list_append, kinds_of, model_of
+from admin.checker.elle import IsolationLevel, check_appends
+from admin.checker.kinds import Hints, ObjectKind, is_list_append, kinds_of, model_of
 from admin.checker.linear import LINEARIZABLE, STEPS_MAX, check
 from admin.checker.operation import LOOKS, Frozen, Operation, happened
-from admin.checker.readers import Format, read
+from admin.checker.readers import HistoryFormat, read
 from admin.checker.verdict import Result, Verdict, merge, overall
-from admin.evidence.bundle import HISTORY, Bundle, Part, is_bundle
+from admin.evidence.bundle import HISTORY, Bundle, BundlePart, is_bundle
 
 TITLES: dict[str, str] = {
     LINEARIZABLE: "every answer is explained by one order of the operations, key by key",
@@ -20,7 +20,10 @@ TITLES: dict[str, str] = {
     facts.FAILURES: "what failed for certain is never read",
     sessions.READ_YOUR_WRITES: "a read that was given a receipt shows at least that",
     sessions.MONOTONIC_READS: "what a session was shown does not go back",
-    **{level.value: f"transactions show nothing that {level.value} prohibits" for level in Level},
+    **{
+        level.value: f"transactions show nothing that {level.value} prohibits"
+        for level in IsolationLevel
+    },
 }
 """What each invariant says."""
 
@@ -31,7 +34,7 @@ OF_NO_KIND = "no kind of object has all of these operations: "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class CheckedInvariant:
     """One invariant of one history, and what it took."""
 
     verdict: Verdict
@@ -45,14 +48,14 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class HistoryReport:
     """All about one history."""
 
     file: str
-    format: Format
-    kinds: tuple[Kind, ...]
+    format: HistoryFormat
+    kinds: tuple[ObjectKind, ...]
     operations: Sequence[Operation] = field(repr=False)
-    checked: tuple[Checked, ...]
+    checked: tuple[CheckedInvariant, ...]
 
     @property
     def result(self) -> Result:
@@ -74,9 +77,9 @@ def check_file(
     path: Path,
     hints: Hints | None = None,
     *,
-    level: Level = Level.STRICT_SERIALIZABLE,
+    level: IsolationLevel = IsolationLevel.STRICT_SERIALIZABLE,
     steps_max: int = STEPS_MAX,
-) -> Report:
+) -> HistoryReport:
     """Read a history and check all of it. Raises ValueError if it is none, OSError if not there.
 
     Raises NoEvidence if it is of a bundle, and not as it was written.
@@ -84,14 +87,14 @@ def check_file(
     known = hints or Hints()
     place = path / HISTORY if path.is_dir() else path
     if place.name == HISTORY and is_bundle(place.parent):
-        Bundle.open(place.parent).check_part(Part("ops", place))
+        Bundle.open(place.parent).check_part(BundlePart("ops", place))
     history = read(_text_of(place), known.format)
     try:
         kinds, checked = check_operations(history.operations, known, level, steps_max)
     except TypeError as error:
         # A value that an operation of that name cannot have: the file's fault, not ours.
         raise ValueError(str(error)) from error
-    return Report(
+    return HistoryReport(
         file=str(path),
         format=history.format,
         kinds=kinds,
@@ -107,14 +110,14 @@ def _text_of(place: Path) -> str:
         raise ValueError(f"it is no text: byte {error.start} is not UTF-8") from error
 
 
-def summary(reports: Iterable[Report]) -> list[Checked]:
+def summary(reports: Iterable[HistoryReport]) -> list[CheckedInvariant]:
     """The invariants of several histories as one list."""
-    found: dict[str, list[Checked]] = {}
+    found: dict[str, list[CheckedInvariant]] = {}
     for report in reports:
         for each in report.checked:
             found.setdefault(each.verdict.invariant, []).append(each)
     return [
-        Checked(
+        CheckedInvariant(
             verdict=merge(name, [each.verdict for each in all_]),
             seconds=sum(each.seconds for each in all_),
             says=all_[0].says,
@@ -124,18 +127,18 @@ def summary(reports: Iterable[Report]) -> list[Checked]:
 
 
 def check_operations(
-    operations: Sequence[Operation], hints: Hints, level: Level, steps_max: int
-) -> tuple[tuple[Kind, ...], tuple[Checked, ...]]:
+    operations: Sequence[Operation], hints: Hints, level: IsolationLevel, steps_max: int
+) -> tuple[tuple[ObjectKind, ...], tuple[CheckedInvariant, ...]]:
     """What kinds of objects they are about, and every invariant of theirs."""
-    by_list = hints.kind is Kind.LIST_APPEND
+    by_list = hints.kind is ObjectKind.LIST_APPEND
     if by_list or (hints.kind is None and is_list_append(operations)):
         others = [] if by_list else [each for each in operations if each.f != "txn"]
         if not others or is_list_append(others) or not {each.f for each in others} & OF_OBJECTS:
-            return (Kind.LIST_APPEND,), (_appends(operations, level),)
+            return (ObjectKind.LIST_APPEND,), (_appends(operations, level),)
         # Transactions on lists, and beside them operations on other things.
         txns = [each for each in operations if each.f == "txn"]
         kinds_, checked_ = check_operations(others, hints, level, steps_max)
-        return (*kinds_, Kind.LIST_APPEND), (*checked_, _appends(txns, level))
+        return (*kinds_, ObjectKind.LIST_APPEND), (*checked_, _appends(txns, level))
     kinds = kinds_of(operations)
     if hints.kind is not None:
         kinds = dict.fromkeys(kinds, hints.kind)
@@ -143,25 +146,27 @@ def check_operations(
     bound = [each for each in operations if each.floor is None or each.f not in LOOKS]
     checked = [_timed(lambda: _linearizable(bound, kinds, hints.initial, steps_max))]
     found = {kind for kind in kinds.values() if kind is not None}
-    registers = [e for e in operations if kinds.get(e.key) in {Kind.REGISTER, Kind.CAS_REGISTER}]
+    registers = [
+        e for e in operations if kinds.get(e.key) in {ObjectKind.REGISTER, ObjectKind.CAS_REGISTER}
+    ]
     if registers:
         checked.append(_timed(lambda: facts.check_failures(registers, initial=hints.initial)))
-    banks = [e for e in operations if kinds.get(e.key) is Kind.BANK]
+    banks = [e for e in operations if kinds.get(e.key) is ObjectKind.BANK]
     if banks:
         checked.append(_timed(lambda: facts.check_bank_total(banks)))
     checked += _sessions(operations)
     return tuple(sorted(found)), tuple(checked)
 
 
-def _appends(operations: Sequence[Operation], level: Level) -> Checked:
+def _appends(operations: Sequence[Operation], level: IsolationLevel) -> CheckedInvariant:
     alone = [replace(each, session=None) for each in operations]
     known = alone if sessions.side_by_side(operations) else operations
     return _timed(lambda: check_appends(known, level=level))
 
 
-def _sessions(operations: Sequence[Operation]) -> list[Checked]:
+def _sessions(operations: Sequence[Operation]) -> list[CheckedInvariant]:
     """Only what names its session, or passes receipts, was promised anything about them."""
-    checked: list[Checked] = []
+    checked: list[CheckedInvariant] = []
     if any(each.floor is not None for each in operations):
         checked.append(_timed(lambda: sessions.check_read_your_writes(operations)))
     looks = {"read", "get"}
@@ -173,7 +178,7 @@ def _sessions(operations: Sequence[Operation]) -> list[Checked]:
 
 def _linearizable(
     operations: Sequence[Operation],
-    kinds: dict[Frozen, Kind | None],
+    kinds: dict[Frozen, ObjectKind | None],
     initial: object,
     steps_max: int,
 ) -> Verdict:
@@ -188,7 +193,7 @@ def _linearizable(
     return merge(LINEARIZABLE, [verdict, undecided])
 
 
-def _timed(run: Callable[[], Verdict]) -> Checked:
+def _timed(run: Callable[[], Verdict]) -> CheckedInvariant:
     begun = time.perf_counter()
     verdict = run()
-    return Checked(verdict=verdict, seconds=time.perf_counter() - begun)
+    return CheckedInvariant(verdict=verdict, seconds=time.perf_counter() - begun)

@@ -7,11 +7,11 @@ and that it never did. The log knows.
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 
-from admin.checker.operation import FOREVER, LOOKS, Kind, Operation, freeze
+from admin.checker.operation import FOREVER, LOOKS, CompletionType, Operation, freeze
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
+class ResolvedLog:
     """What a confirmed log holds. `complete`: what is not in it never happened.
 
     A request is named by `(session, seq)`, or where it has no number by `(key, value)`, frozen;
@@ -22,7 +22,7 @@ class Decided:
     complete: bool = False
 
 
-def resolve(operations: Iterable[Operation], decided: Decided) -> list[Operation]:
+def resolve(operations: Iterable[Operation], decided: ResolvedLog) -> list[Operation]:
     """The same history, with as few unknown operations as the log allows."""
     known = list(operations)
     once = _once([token(each) for each in known if each.f not in LOOKS])
@@ -36,16 +36,16 @@ def token(operation: Operation) -> Hashable:
     return (freeze(operation.key), freeze(operation.value))
 
 
-def _settled(operation: Operation, decided: Decided, once: set[Hashable]) -> Operation:
-    if operation.kind is not Kind.INFO or operation.f in LOOKS:
+def _settled(operation: Operation, decided: ResolvedLog, once: set[Hashable]) -> Operation:
+    if operation.kind is not CompletionType.INFO or operation.f in LOOKS:
         return operation
     name = token(operation)
     if name not in once:
         return operation
     if name in decided.applied:
-        return replace(operation, kind=Kind.OK, ended=FOREVER, value=_told(operation))
+        return replace(operation, kind=CompletionType.OK, ended=FOREVER, value=_told(operation))
     if decided.complete:
-        return replace(operation, kind=Kind.FAIL)
+        return replace(operation, kind=CompletionType.FAIL)
     return operation
 
 

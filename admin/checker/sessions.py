@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from admin.checker.operation import Frozen, Kind, Operation, freeze, happened
-from admin.checker.places import Place, misses
+from admin.checker.operation import CompletionType, Frozen, Operation, freeze, happened
+from admin.checker.places import LogPlace, misses
 from admin.checker.verdict import Verdict, Violation, conclude, skipped
 
 READ_YOUR_WRITES = "read-your-writes"
@@ -16,11 +16,11 @@ Date = Callable[[Operation], int | None]
 
 _WRITES = frozenset({"write", "put"})
 _READS = frozenset({"read", "get"})
-_NOWHERE = Place(0, 0)
+_NOWHERE = LogPlace(0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Applied:
+class AppliedRequest:
     """A numbered request as a log holds it: whose, which number, at which place."""
 
     session: Frozen
@@ -42,7 +42,7 @@ def check_read_your_writes(operations: Iterable[Operation]) -> Verdict:
     for each in known:
         if each.f not in _READS or each.floor is None:
             continue
-        floor = Place(each.floor, each.floor_term)
+        floor = LogPlace(each.floor, each.floor_term)
         newest = _newest(places.get(freeze(each.key), ()), floor, each.term)
         shown = [
             ("said that it showed", _place(each), floor),
@@ -59,7 +59,7 @@ def check_read_your_writes(operations: Iterable[Operation]) -> Verdict:
     return conclude(READ_YOUR_WRITES, facts=facts, violations=violations)
 
 
-def _newest(written: Iterable[Place], floor: Place, shown_in: int | None) -> Place:
+def _newest(written: Iterable[LogPlace], floor: LogPlace, shown_in: int | None) -> LogPlace:
     """The last of these writes that a log with that entry has.
 
     What a later term wrote is not in the log that was shown: an entry whose receipt it is may
@@ -91,7 +91,7 @@ def check_monotonic_reads(operations: Iterable[Operation], date: Date | None = N
     date = date or dates(known)
     facts, violations = 0, []
     for reads in _by_session(known):
-        newest: dict[Frozen, tuple[Place, Operation]] = {}
+        newest: dict[Frozen, tuple[LogPlace, Operation]] = {}
         for each, ended in _after_what(reads):
             for earlier in ended:
                 for what, place in _shown(earlier, date):
@@ -120,9 +120,9 @@ def side_by_side(operations: Iterable[Operation]) -> bool:
     return False
 
 
-def check_at_most_once(rows: Iterable[Applied]) -> Verdict:
+def check_at_most_once(rows: Iterable[AppliedRequest]) -> Verdict:
     """A numbered request is in a log once. It may come after one with a higher number."""
-    first: dict[tuple[Frozen, int], Applied] = {}
+    first: dict[tuple[Frozen, int], AppliedRequest] = {}
     facts, violations = 0, []
     for row in sorted(rows, key=lambda each: each.index):
         facts += 1
@@ -133,14 +133,14 @@ def check_at_most_once(rows: Iterable[Applied]) -> Verdict:
     return conclude(AT_MOST_ONCE, facts=facts, violations=violations)
 
 
-def check_answers(operations: Iterable[Operation], rows: Iterable[Applied]) -> Verdict:
+def check_answers(operations: Iterable[Operation], rows: Iterable[AppliedRequest]) -> Verdict:
     """What was acknowledged is in the log, once, at the place that its receipt names."""
     places: dict[tuple[Frozen, int], list[int]] = {}
     for row in rows:
         places.setdefault((row.session, row.seq), []).append(row.index)
     facts, violations = 0, []
     for each in operations:
-        if each.kind is not Kind.OK or each.seq is None or each.index is None:
+        if each.kind is not CompletionType.OK or each.seq is None or each.index is None:
             continue
         if each.f in _READS:
             continue
@@ -152,9 +152,9 @@ def check_answers(operations: Iterable[Operation], rows: Iterable[Applied]) -> V
     return conclude(AT_MOST_ONCE, facts=facts, violations=violations)
 
 
-def _dates(operations: Sequence[Operation]) -> dict[tuple[Frozen, Frozen], Place]:
+def _dates(operations: Sequence[Operation]) -> dict[tuple[Frozen, Frozen], LogPlace]:
     """Where values were written, for those that were written once and have a receipt."""
-    dates: dict[tuple[Frozen, Frozen], Place] = {}
+    dates: dict[tuple[Frozen, Frozen], LogPlace] = {}
     twice: set[tuple[Frozen, Frozen]] = set()
     for each in operations:
         written = _written(each)
@@ -169,9 +169,9 @@ def _dates(operations: Sequence[Operation]) -> dict[tuple[Frozen, Frozen], Place
     return dates
 
 
-def _by_key(dates: Mapping[tuple[Frozen, Frozen], Place]) -> dict[Frozen, list[Place]]:
+def _by_key(dates: Mapping[tuple[Frozen, Frozen], LogPlace]) -> dict[Frozen, list[LogPlace]]:
     """Where something was written to each key."""
-    places: dict[Frozen, list[Place]] = {}
+    places: dict[Frozen, list[LogPlace]] = {}
     for name, place in dates.items():
         places.setdefault(name[0], []).append(place)
     return places
@@ -190,8 +190,8 @@ def _name(read: Operation) -> tuple[Frozen, Frozen]:
     return freeze(read.key), freeze(read.value)
 
 
-def _place(operation: Operation) -> Place | None:
-    return None if operation.index is None else Place(operation.index, operation.term)
+def _place(operation: Operation) -> LogPlace | None:
+    return None if operation.index is None else LogPlace(operation.index, operation.term)
 
 
 def _by_session(operations: Sequence[Operation]) -> list[list[Operation]]:
@@ -212,12 +212,12 @@ def _after_what(reads: list[Operation]) -> Iterator[tuple[Operation, list[Operat
         yield each, ended
 
 
-def _shown(read: Operation, date: Date) -> Iterator[tuple[Frozen, Place]]:
+def _shown(read: Operation, date: Date) -> Iterator[tuple[Frozen, LogPlace]]:
     place, written = _place(read), date(read)
     if place is not None:
         yield None, place
     if written is not None:
-        yield ("key", freeze(read.key)), Place(written)
+        yield ("key", freeze(read.key)), LogPlace(written)
 
 
 def _violation(invariant: str, message: str, witness: list[Operation]) -> Violation:

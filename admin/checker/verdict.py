@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from admin.checker.exhibit import Exhibit
+from admin.checker.exhibit import EvidenceRow
 from admin.checker.operation import Operation, describe
 from admin.checker.shown import shown
 
@@ -40,7 +40,7 @@ class Violation:
     stuck: int | None = None
     opening: str = ""
     names: tuple[str, ...] = ()
-    rows: tuple[Exhibit, ...] = ()
+    rows: tuple[EvidenceRow, ...] = ()
     node: int = 0
     index: int = 0
     term: int = 0

@@ -57,7 +57,7 @@ CHECKS: tuple[Look, ...] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class CheckResult:
     """One check and what it found; nothing is good."""
 
     name: str
@@ -85,15 +85,15 @@ def chosen(names: Iterable[str]) -> list[Look]:
     return [known[name] for name in wanted] or list(CHECKS)
 
 
-def run(facts: Facts, checks: Iterable[Look] = CHECKS) -> list[Result]:
+def run(facts: Facts, checks: Iterable[Look] = CHECKS) -> list[CheckResult]:
     """Every check on the same facts, in order."""
     return [
-        Result(name=name_of(each), about=about(each), findings=tuple(each(facts)))
+        CheckResult(name=name_of(each), about=about(each), findings=tuple(each(facts)))
         for each in checks
     ]
 
 
-def wrong(results: Iterable[Result]) -> list[Finding]:
+def wrong(results: Iterable[CheckResult]) -> list[Finding]:
     """What is more than something to know, the worst first."""
     found = [each for result in results for each in result.findings if each.severity.wrong]
     return sorted(found, key=lambda each: list(Severity).index(each.severity))

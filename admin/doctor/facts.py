@@ -5,16 +5,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from admin import ask, cluster
-from admin.cluster import ASKED_AT_ONCE_MAX, Silence, Survey, Verdict
+from admin.cluster import ASKED_AT_ONCE_MAX, ClusterSurvey, ClusterVerdict, UnreachableNode
 from admin.sample import NodeSample
 from qsync import units
 from qsync.errors import QsyncError
 from qsync.wire import replies
-from qsync.wire.verbs import Info
+from qsync.wire.verbs import InfoRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class NodeSettings:
     """The configuration that a node runs with, as text, section by section."""
 
     sections: Mapping[str, object] = field(default_factory=dict)
@@ -41,8 +41,8 @@ class Settings:
 class Facts:
     """One round of answers. `settings` by replica id, of those that told them."""
 
-    survey: Survey
-    settings: Mapping[int, Settings] = field(default_factory=dict)
+    survey: ClusterSurvey
+    settings: Mapping[int, NodeSettings] = field(default_factory=dict)
 
     @property
     def nodes(self) -> tuple[NodeSample, ...]:
@@ -50,7 +50,7 @@ class Facts:
         return self.survey.samples
 
     @property
-    def silent(self) -> tuple[Silence, ...]:
+    def silent(self) -> tuple[UnreachableNode, ...]:
         """Members that did not."""
         return self.survey.silent
 
@@ -60,13 +60,13 @@ class Facts:
         return self.survey.leader
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ClusterVerdict:
         """Can it commit?"""
         return cluster.judge(self.survey)
 
-    def of(self, node: NodeSample) -> Settings:
+    def of(self, node: NodeSample) -> NodeSettings:
         """A node's settings; empty ones where they are not known."""
-        return self.settings.get(node.id, Settings())
+        return self.settings.get(node.id, NodeSettings())
 
     def name(self, id: int) -> str:
         """A member's name."""
@@ -78,12 +78,12 @@ def gather(seeds: Sequence[str], *, timeout: float = ask.TIMEOUT_S) -> Facts:
     """Ask everybody everything. Raises Unavailable when nobody answers."""
     found = cluster.survey(seeds, timeout=timeout)
 
-    def one(node: NodeSample) -> Settings | None:
+    def one(node: NodeSample) -> NodeSettings | None:
         try:
-            answer = ask.value(node.address, Info(1, "settings"), timeout=timeout)
+            answer = ask.value(node.address, InfoRequest(1, "settings"), timeout=timeout)
         except QsyncError:
             return None  # It answered a moment ago: the checks do without.
-        return Settings(replies.read_map(answer))
+        return NodeSettings(replies.read_map(answer))
 
     with ThreadPoolExecutor(ASKED_AT_ONCE_MAX) as pool:
         told = list(pool.map(one, found.samples))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from admin import processes
 from admin.drills import damage, mending, targets
-from admin.drills.journal import Debt, Journal
+from admin.drills.journal import UndoLog, UndoStep
 from admin.drills.model import Step, Value
 from admin.drills.targets import Names
 from admin.drills.words import Undo
@@ -31,7 +31,7 @@ class Acts:
     """`leader` says who leads now. Every fault is in the journal before it happens."""
 
     lab: Lab
-    journal: Journal
+    journal: UndoLog
     names: Names
     leader: Callable[[], str | None]
     verbs: Mapping[str, Act]
@@ -71,13 +71,13 @@ class Acts:
         """SIGCONT."""
         for name in nodes:
             self.lab.resume(self.lab.node(name))
-            self.journal.settle(Debt(undo=Undo.RESUME, node=name))
+            self.journal.settle(UndoStep(undo=Undo.RESUME, node=name))
 
     def start(self, _: Step, nodes: list[str]) -> None:
         """Start them again, without waiting for them."""
         for name in nodes:
             self.lab.start(self.lab.node(name))
-            self.journal.settle(Debt(undo=Undo.START, node=name))
+            self.journal.settle(UndoStep(undo=Undo.START, node=name))
 
     def wipe(self, _: Step, nodes: list[str]) -> None:
         """As if the disk were new."""
@@ -102,7 +102,7 @@ class Acts:
     def free(self, _: Step, nodes: list[str]) -> None:
         """There is room again."""
         for name in nodes:
-            debt = Debt(undo=Undo.ROOM, node=name)
+            debt = UndoStep(undo=Undo.ROOM, node=name)
             mending.undo(self.lab, debt)
             self.journal.settle(debt)
 
@@ -117,7 +117,7 @@ class Acts:
         """It runs as it likes again."""
         for name in nodes:
             self._feed(name)
-            self.journal.settle(Debt(undo=Undo.RESUME, node=name))
+            self.journal.settle(UndoStep(undo=Undo.RESUME, node=name))
 
     def _feed(self, name: str) -> None:
         starving = self._starved.pop(name, None)
@@ -136,10 +136,10 @@ class Acts:
     def _each(self, nodes: list[str], undo: Undo) -> list[LabNode]:
         """The nodes, once it is written down what undoes what is about to happen to them."""
         for name in nodes:
-            self.owe(Debt(undo=undo, node=name))
+            self.owe(UndoStep(undo=undo, node=name))
         return [self.lab.node(name) for name in nodes]
 
-    def owe(self, debt: Debt) -> None:
+    def owe(self, debt: UndoStep) -> None:
         """Write down what undoes what is about to happen, once."""
         if debt not in self.journal.debts:
             self.journal.owe(debt)
@@ -148,7 +148,7 @@ class Acts:
 class _Starving:
     """Stops and continues a process in turn, in a thread."""
 
-    def __init__(self, process: processes.Process, *, on: float, off: float) -> None:
+    def __init__(self, process: processes.OsProcess, *, on: float, off: float) -> None:
         self._process = process
         self._on, self._off = on, off
         self._over = threading.Event()

@@ -2,7 +2,7 @@
 
 from admin import faulting
 from admin.drills.acts import Acts, seconds
-from admin.drills.journal import Debt
+from admin.drills.journal import UndoStep
 from admin.drills.model import Step
 from admin.drills.words import Undo
 from qsync.faultpoints import Point
@@ -36,7 +36,7 @@ def disarm(acts: Acts, _: Step, nodes: list[str]) -> None:
     """Nothing of this any more."""
     for name in nodes:
         faulting.disarm(acts.lab.node(name).address)
-        acts.journal.settle(Debt(undo=Undo.DISARM, node=name))
+        acts.journal.settle(UndoStep(undo=Undo.DISARM, node=name))
 
 
 LOSSES = {"confirm": Point.LOSE_CONFIRM, "rollback": Point.LOSE_ROLLBACK}
@@ -45,5 +45,5 @@ LOSSES = {"confirm": Point.LOSE_CONFIRM, "rollback": Point.LOSE_ROLLBACK}
 def _arm(acts: Acts, step: Step, nodes: list[str], point: Point, amount: float) -> None:
     times = int(seconds(step.options, "times", 0.0))
     for name in nodes:
-        acts.owe(Debt(undo=Undo.DISARM, node=name))
+        acts.owe(UndoStep(undo=Undo.DISARM, node=name))
         faulting.arm(acts.lab.node(name).address, point, seconds=amount, times=times)

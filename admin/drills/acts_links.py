@@ -2,10 +2,10 @@
 
 from admin.drills import links, targets
 from admin.drills.acts import Acts, seconds
-from admin.drills.journal import Debt
+from admin.drills.journal import UndoStep
 from admin.drills.model import Step
 from admin.drills.words import Undo
-from admin.links.rules import Link, Rule
+from admin.links.rules import DirectedLink, LinkRule
 
 FLAP_S = 0.3
 
@@ -13,12 +13,14 @@ FLAP_S = 0.3
 def cut(acts: Acts, step: Step, nodes: list[str]) -> None:
     """Silence, or resets."""
     refuse = step.options.get("refuse") is True
-    _spoil(acts, _across(acts, step, nodes), Rule(refuse=True) if refuse else Rule(cut=True))
+    _spoil(
+        acts, _across(acts, step, nodes), LinkRule(refuse=True) if refuse else LinkRule(cut=True)
+    )
 
 
 def slow(acts: Acts, step: Step, nodes: list[str]) -> None:
     """Late, thin, or as if packets were lost."""
-    rule = Rule(
+    rule = LinkRule(
         delay=seconds(step.options, "delay", 0.0),
         jitter=seconds(step.options, "jitter", 0.0),
         rate=seconds(step.options, "rate", 0.0),
@@ -29,18 +31,18 @@ def slow(acts: Acts, step: Step, nodes: list[str]) -> None:
 
 def flap(acts: Acts, step: Step, nodes: list[str]) -> None:
     """Now and then."""
-    rule = Rule(flap=seconds(step.options, "every", FLAP_S))
+    rule = LinkRule(flap=seconds(step.options, "every", FLAP_S))
     _spoil(acts, _across(acts, step, nodes), rule)
 
 
 def ring(acts: Acts, _: Step, __: list[str]) -> None:
     """Neighbours only."""
-    _spoil(acts, links.ring(acts.all), Rule(cut=True))
+    _spoil(acts, links.ring(acts.all), LinkRule(cut=True))
 
 
 def bridge(acts: Acts, _: Step, nodes: list[str]) -> None:
     """Two halves and one between them."""
-    _spoil(acts, links.bridge(acts.all, nodes[0]), Rule(cut=True))
+    _spoil(acts, links.bridge(acts.all, nodes[0]), LinkRule(cut=True))
 
 
 def reset(acts: Acts, step: Step, nodes: list[str]) -> None:
@@ -51,15 +53,15 @@ def reset(acts: Acts, step: Step, nodes: list[str]) -> None:
 def mend(acts: Acts, _: Step, __: list[str]) -> None:
     """All links."""
     acts.lab.control.heal()
-    acts.journal.settle(Debt(undo=Undo.MEND))
+    acts.journal.settle(UndoStep(undo=Undo.MEND))
 
 
-def _spoil(acts: Acts, wanted: list[Link], rule: Rule) -> None:
-    acts.owe(Debt(undo=Undo.MEND))
+def _spoil(acts: Acts, wanted: list[DirectedLink], rule: LinkRule) -> None:
+    acts.owe(UndoStep(undo=Undo.MEND))
     acts.lab.control.set(wanted, rule)
 
 
-def _across(acts: Acts, step: Step, nodes: list[str]) -> list[Link]:
+def _across(acts: Acts, step: Step, nodes: list[str]) -> list[DirectedLink]:
     word = step.options.get("with")
     outside = () if word is None else targets.now(acts.names, str(word), acts.leader())
     return links.across(acts.all, nodes, outside, str(step.options.get("way", "both")))

@@ -8,7 +8,7 @@ from admin.drills.acts import Acts
 from admin.drills.model import Step
 from admin.lab import LabNode
 from qsync.errors import QsyncError
-from qsync.wire.verbs import Demote, Promote
+from qsync.wire.verbs import DemoteRequest, PromoteRequest
 
 LEAD_S_MAX = 15.0
 """How long a promote or demote may take."""
@@ -16,18 +16,18 @@ LEAD_S_MAX = 15.0
 
 def promote(acts: Acts, step: Step, nodes: list[str]) -> None:
     """Of several at the same moment one has to succeed."""
-    requests = [(acts.lab.node(name), Promote(1, LEAD_S_MAX)) for name in nodes]
+    requests = [(acts.lab.node(name), PromoteRequest(1, LEAD_S_MAX)) for name in nodes]
     _ask(step, requests)
 
 
 def demote(acts: Acts, step: Step, nodes: list[str]) -> None:
     """With an empty limbo, to whom it likes."""
-    requests = [(acts.lab.node(name), Demote(1, 0, LEAD_S_MAX)) for name in nodes]
+    requests = [(acts.lab.node(name), DemoteRequest(1, 0, LEAD_S_MAX)) for name in nodes]
     _ask(step, requests)
 
 
-def _ask(step: Step, requests: Sequence[tuple[LabNode, Promote | Demote]]) -> None:
-    def one(asked: tuple[LabNode, Promote | Demote]) -> QsyncError | None:
+def _ask(step: Step, requests: Sequence[tuple[LabNode, PromoteRequest | DemoteRequest]]) -> None:
+    def one(asked: tuple[LabNode, PromoteRequest | DemoteRequest]) -> QsyncError | None:
         node, request = asked
         try:
             leading.perform(node.address, request, timeout=LEAD_S_MAX)

@@ -8,7 +8,7 @@ from pathlib import Path
 from admin.drills import report
 from admin.drills.judging import scale_of, show
 from admin.drills.read import table, text
-from admin.drills.words import Scale
+from admin.drills.words import MeasureUnit
 from qsync.errors import ConfigError
 
 NOISE_S = 0.02
@@ -16,7 +16,7 @@ NOISE_S = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class MeasureComparison:
     """One measure before and after; medians, where there were several runs."""
 
     name: str
@@ -35,11 +35,11 @@ class Compared:
         return f"{self.name:<20} {show(self.before, scale)} -> {show(self.after, scale)}{mark}"
 
 
-def compare(before: Path, after: Path, threshold: float) -> list[Compared]:
+def compare(before: Path, after: Path, threshold: float) -> list[MeasureComparison]:
     """Every measure that both have. Less is better for all of them. Raises ConfigError."""
     old, new = _medians(before), _medians(after)
     return [
-        Compared(
+        MeasureComparison(
             name=name,
             before=old[name],
             after=new[name],
@@ -65,8 +65,8 @@ def spread(runs: Sequence[Mapping[str, float | None]]) -> dict[str, dict[str, fl
     return found
 
 
-def _worse(before: float, after: float, threshold: float, scale: Scale) -> bool:
-    noise = NOISE_S if scale is Scale.SECONDS else 0.0
+def _worse(before: float, after: float, threshold: float, scale: MeasureUnit) -> bool:
+    noise = NOISE_S if scale is MeasureUnit.SECONDS else 0.0
     return after > before * (1 + threshold) + noise
 
 

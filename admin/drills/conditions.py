@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from admin.drills.model import Condition
 from admin.drills.values import bare, number, truth
-from admin.drills.words import PROBES, Scale
+from admin.drills.words import PROBES, MeasureUnit
 from admin.drills.yamls import Spot
 from qsync import units
 
@@ -22,7 +22,7 @@ def read(spot: Spot, known: Sequence[str]) -> Condition | None:
     if name is None:
         return None
     probe = PROBES[name]
-    parse: Callable[[str], float] = units.duration if probe.scale is Scale.SECONDS else number
+    parse: Callable[[str], float] = units.duration if probe.scale is MeasureUnit.SECONDS else number
     limits = {side: parts[side].read(parse) for side in ("above", "below") if side in parts}
     _fits(spot, parts, name)
     return Condition(
@@ -57,7 +57,7 @@ def _holds(parts: dict[str, Spot]) -> bool:
 
 def _fits(spot: Spot, parts: dict[str, Spot], name: str) -> None:
     probe = PROBES[name]
-    measured = probe.scale is not Scale.TRUTH
+    measured = probe.scale is not MeasureUnit.TRUTH
     bounded = bool({"above", "below"} & parts.keys())
     if measured and not bounded:
         spot.complain(f"{name} is measured, so it needs `above` or `below`")

@@ -10,15 +10,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from admin import cluster
-from admin.ask import Line
+from admin.ask import NodeConnection
 from admin.drills.measure import faults
-from admin.drills.record import Event, Mark, Recorded
+from admin.drills.record import RunRecord, StepRecord, TimelineEvent
 from admin.evidence.bundle import Bundle, write_part
 from admin.evidence.collect import Dump
 from admin.evidence.manifest import NodeFacts
 from admin.evidence.rows import status_row
 from admin.evidence.tables import Row
-from admin.evidence.witnesses import Running, Witness
+from admin.evidence.witnesses import EvidenceSource, Running
 from admin.history import save
 from admin.lab import Lab
 from qsync.errors import QsyncError
@@ -28,7 +28,7 @@ _NS = 1_000_000_000
 _TIMELINES = ("timeline.1.jsonl", "timeline.jsonl")
 
 
-def events(lab: Lab, *, since: float) -> tuple[Event, ...]:
+def events(lab: Lab, *, since: float) -> tuple[TimelineEvent, ...]:
     """What the timelines of all nodes say since a moment, on the monotonic clock."""
     ahead = datetime.now(UTC).timestamp() - time.monotonic()
     found = [
@@ -42,7 +42,7 @@ def events(lab: Lab, *, since: float) -> tuple[Event, ...]:
     return tuple(sorted((each for each in found if each.time >= since), key=lambda e: e.time))
 
 
-def save_all(run: Recorded, lab: Lab, out: Path) -> None:
+def save_all(run: RunRecord, lab: Lab, out: Path) -> None:
     """Write everything but the reports: a bundle that can be checked, and logs for people."""
     save(run.lines, out / "history.jsonl")
     bundle = _dump(run, lab, out)
@@ -71,17 +71,19 @@ def save_all(run: Recorded, lab: Lab, out: Path) -> None:
             shutil.copyfile(node.log, out / "logs" / f"{node.name}.log")
 
 
-def _dump(run: Recorded, lab: Lab, out: Path) -> Bundle:
+def _dump(run: RunRecord, lab: Lab, out: Path) -> Bundle:
     """Logs, digests and a last look at the nodes that answer; the manifest names the others."""
     run_id = f"{run.drill.name}-{run.began_at}"
     if run.proof is not None:
         cluster.wait_at_rest(lab.addresses)
     with ExitStack() as lines:
-        known: list[Witness] = []
+        known: list[EvidenceSource] = []
         silent: list[NodeFacts] = []
         for node in lab.nodes:
             try:
-                known.append(Running(lines.enter_context(Line(node.address, timeout=_ASK_S))))
+                known.append(
+                    Running(lines.enter_context(NodeConnection(node.address, timeout=_ASK_S)))
+                )
             except QsyncError as error:
                 silent.append(NodeFacts(node=node.id, name=node.name, problem=error.message))
         bundle = Dump(out, run_id=run_id, directories=lab.directories).collect(
@@ -92,7 +94,7 @@ def _dump(run: Recorded, lab: Lab, out: Path) -> Bundle:
     return Bundle(out, replace(bundle.manifest, nodes=nodes, voters=len(voters)))
 
 
-def _status(run: Recorded, bundle: Bundle) -> list[Row]:
+def _status(run: RunRecord, bundle: Bundle) -> list[Row]:
     """What was seen all the time, and what the nodes said last.
 
     Of a directory that is gone, or whose log was set aside, there is nothing to compare with.
@@ -115,7 +117,7 @@ def _status(run: Recorded, bundle: Bundle) -> list[Row]:
     return [row | {"sample": at} for at, row in enumerate([*seen, *bundle.rows("status")])]
 
 
-def _nemesis(marks: Sequence[Mark]) -> list[Row]:
+def _nemesis(marks: Sequence[StepRecord]) -> list[Row]:
     """The steps that did something, each with its end."""
     return [
         {
@@ -129,13 +131,13 @@ def _nemesis(marks: Sequence[Mark]) -> list[Row]:
     ]
 
 
-def _event(node: str, found: Mapping[str, object], ahead: float) -> Event:
+def _event(node: str, found: Mapping[str, object], ahead: float) -> TimelineEvent:
     at = datetime.fromisoformat(str(found["time"])).timestamp() - ahead
     rest = {name: value for name, value in found.items() if name not in {"time", "event"}}
-    return Event(time=at, node=node, name=str(found["event"]), fields=rest)
+    return TimelineEvent(time=at, node=node, name=str(found["event"]), fields=rest)
 
 
-def _of_event(event: Event) -> dict[str, object]:
+def _of_event(event: TimelineEvent) -> dict[str, object]:
     return {"time": event.time, "node": event.node, "event": event.name, **event.fields}
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from admin import processes
 from admin.drills.failures import DrillRuns
 from admin.drills.words import Undo
-from admin.processes import Process
+from admin.processes import OsProcess
 from qsync.errors import ConfigError
 
 FILE = "drill.journal"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Debt:
+class UndoStep:
     """One thing that has to be undone. `node` is empty for what concerns all links."""
 
     undo: Undo
@@ -27,22 +27,22 @@ class Debt:
         return f"{self.undo} {self.node}".rstrip()
 
 
-class Journal:
+class UndoLog:
     """Open debts of the drill that runs on the lab of a directory. Written through to the disk."""
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / FILE
-        self._open: list[Debt] = []
+        self._open: list[UndoStep] = []
         self.drill = ""
-        self._runner: Process | None = None
+        self._runner: OsProcess | None = None
 
     @property
-    def debts(self) -> list[Debt]:
+    def debts(self) -> list[UndoStep]:
         """What is still to be undone, the latest first."""
         return list(reversed(self._open))
 
     @classmethod
-    def begin(cls, directory: Path, drill: str) -> "Journal":
+    def begin(cls, directory: Path, drill: str) -> "UndoLog":
         """A new one. Raises DrillRuns when another drill is not mended yet."""
         found = cls.read(directory)
         if found is not None and found.debts:
@@ -57,7 +57,7 @@ class Journal:
         return made
 
     @classmethod
-    def read(cls, directory: Path) -> "Journal | None":
+    def read(cls, directory: Path) -> "UndoLog | None":
         """The one that is there, if any. A torn last line is the debt that was not made yet."""
         found = cls(directory)
         try:
@@ -74,12 +74,12 @@ class Journal:
         runner = self._runner
         return runner is not None and runner.pid != os.getpid() and runner.alive
 
-    def owe(self, debt: Debt) -> None:
+    def owe(self, debt: UndoStep) -> None:
         """Something is about to be broken. Returns when that is safely written down."""
         self._open.append(debt)
         self._write({"owe": debt.undo, "node": debt.node})
 
-    def settle(self, debt: Debt) -> None:
+    def settle(self, debt: UndoStep) -> None:
         """It was undone. Settling what nobody owes changes nothing."""
         if debt in self._open:
             self._open.remove(debt)
@@ -100,11 +100,11 @@ class Journal:
         try:
             match line:
                 case {"drill": str(name), "pid": int(pid), "started": int(started)}:
-                    self.drill, self._runner = name, Process(pid=pid, started=started)
+                    self.drill, self._runner = name, OsProcess(pid=pid, started=started)
                 case {"owe": str(undo), "node": str(node)}:
-                    self._open.append(Debt(undo=Undo(undo), node=node))
+                    self._open.append(UndoStep(undo=Undo(undo), node=node))
                 case {"paid": str(undo), "node": str(node)}:
-                    self._open.remove(Debt(undo=Undo(undo), node=node))
+                    self._open.remove(UndoStep(undo=Undo(undo), node=node))
                 case _:
                     raise ConfigError(f"{self.path}: is no journal of a drill: {line}")
         except ValueError as error:

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from admin.checker.verdict import Result
 from admin.drills import measure
 from admin.drills.model import CHECKS, Drill
-from admin.drills.record import End, Recorded
-from admin.drills.words import MEASURES, Scale
+from admin.drills.record import RunEnd, RunRecord
+from admin.drills.words import MEASURES, MeasureUnit
 from admin.workloads import LOADS
 
 MEASURE = "measure"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class ExpectationResult:
     """One expectation. `measured` and `limit` are texts for people; `why` explains a failure."""
 
     name: str
@@ -25,13 +25,13 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class JudgedRun:
     """A run with its numbers and its verdict."""
 
-    run: Recorded
-    end: End
+    run: RunRecord
+    end: RunEnd
     measures: Mapping[str, float | None]
-    findings: tuple[Finding, ...]
+    findings: tuple[ExpectationResult, ...]
 
     @property
     def sentence(self) -> str:
@@ -39,16 +39,16 @@ class Judged:
         name = self.run.drill.name
         missed = [each for each in self.findings if not each.met]
         match self.end:
-            case End.PASSED:
+            case RunEnd.PASSED:
                 return f"{name} passed: {self._writes}, nothing that was promised broke."
-            case End.FAILED:
+            case RunEnd.FAILED:
                 said = "; ".join(f"{e.name} is {e.measured}, not {e.limit}" for e in missed)
                 return f"{name} failed: {_clause(self.run.stopped) or said}."
-            case End.STOPPED:
+            case RunEnd.STOPPED:
                 return f"{name} was stopped and healed: {_clause(self.run.stopped)}."
-            case End.NOT_HEALED:
+            case RunEnd.NOT_HEALED:
                 return f"{name}: the cluster could not be healed: {_clause(self.run.stopped)}."
-            case End.INTERRUPTED:
+            case RunEnd.INTERRUPTED:
                 return f"{name} was interrupted and healed."
 
     @property
@@ -57,17 +57,17 @@ class Judged:
         rto = self.measures.get("rto")
         if rto == 0.0:
             return f"writes never stopped for more than {measure.GAP_S:g} s"
-        return f"writes were back after {show(rto, Scale.SECONDS)}"
+        return f"writes were back after {show(rto, MeasureUnit.SECONDS)}"
 
 
-def judge(run: Recorded) -> Judged:
+def judge(run: RunRecord) -> JudgedRun:
     """The verdict on a run."""
     measured = measure.measures(run)
     findings = (*_limits(run, measured), *_checks(run))
     end = run.end
     if end is None:
-        end = End.PASSED if all(each.met for each in findings) else End.FAILED
-    return Judged(run=run, end=end, measures=measured, findings=findings)
+        end = RunEnd.PASSED if all(each.met for each in findings) else RunEnd.FAILED
+    return JudgedRun(run=run, end=end, measures=measured, findings=findings)
 
 
 def checks(drill: Drill) -> list[str]:
@@ -76,21 +76,21 @@ def checks(drill: Drill) -> list[str]:
     return [name for name in drill.expect.checks if bank or name != "total_conserved"]
 
 
-def show(value: float | None, scale: Scale) -> str:
+def show(value: float | None, scale: MeasureUnit) -> str:
     """For people."""
     if value is None:
         return "-"
-    return f"{value:.3f} s" if scale is Scale.SECONDS else f"{value:g}"
+    return f"{value:.3f} s" if scale is MeasureUnit.SECONDS else f"{value:g}"
 
 
-def scale_of(name: str) -> Scale:
+def scale_of(name: str) -> MeasureUnit:
     """What a measure is counted in; labels of steps are times."""
-    return MEASURES[name].scale if name in MEASURES else Scale.SECONDS
+    return MEASURES[name].scale if name in MEASURES else MeasureUnit.SECONDS
 
 
-def _limits(run: Recorded, measured: Mapping[str, float | None]) -> list[Finding]:
+def _limits(run: RunRecord, measured: Mapping[str, float | None]) -> list[ExpectationResult]:
     return [
-        Finding(
+        ExpectationResult(
             name=name,
             met=(value := measured.get(name)) is not None and value <= limit,
             measured="not measured" if value is None else show(value, scale_of(name)),
@@ -100,11 +100,11 @@ def _limits(run: Recorded, measured: Mapping[str, float | None]) -> list[Finding
     ]
 
 
-def _checks(run: Recorded) -> list[Finding]:
+def _checks(run: RunRecord) -> list[ExpectationResult]:
     return [_check(run, name) for name in checks(run.drill)]
 
 
-def _check(run: Recorded, name: str) -> Finding:
+def _check(run: RunRecord, name: str) -> ExpectationResult:
     if name == "one_leader_per_term":
         double = {term: nodes for term, nodes in run.terms.items() if len(nodes) > 1}
         why = tuple(f"term {term}: {', '.join(nodes)}" for term, nodes in double.items())
@@ -112,7 +112,9 @@ def _check(run: Recorded, name: str) -> Finding:
     proof = run.proof
     if proof is None:
         wanted, because = CHECKS[name], ("the run did not come so far",)
-        return Finding(name=name, met=False, measured="not checked", limit=wanted, why=because)
+        return ExpectationResult(
+            name=name, met=False, measured="not checked", limit=wanted, why=because
+        )
     match name:
         case "linearizable":
             met, why = proof.linearity.result is Result.PASS, tuple(proof.linearity.describe())
@@ -129,8 +131,8 @@ def _check(run: Recorded, name: str) -> Finding:
     return _finding(name, met, why)
 
 
-def _finding(name: str, met: bool, why: Sequence[str]) -> Finding:  # noqa: FBT001 - reads as a pair
-    return Finding(
+def _finding(name: str, met: bool, why: Sequence[str]) -> ExpectationResult:  # noqa: FBT001 - reads as a pair
+    return ExpectationResult(
         name=name,
         met=met,
         measured="holds" if met else "broken",

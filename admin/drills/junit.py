@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
-from admin.drills.judging import Judged
-from admin.drills.record import End
+from admin.drills.judging import JudgedRun
+from admin.drills.record import RunEnd
 
 
-def render(judged: Sequence[Judged]) -> str:
+def render(judged: Sequence[JudgedRun]) -> str:
     """A suite for each run, a case for each expectation and one for how it ended."""
     root = ET.Element("testsuites")
     for each in judged:
@@ -16,10 +16,10 @@ def render(judged: Sequence[Judged]) -> str:
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _suite(root: ET.Element, judged: Judged) -> None:
+def _suite(root: ET.Element, judged: JudgedRun) -> None:
     name = f"drill.{judged.run.drill.name}"
     bad = [each for each in judged.findings if not each.met]
-    early = judged.end not in {End.PASSED, End.FAILED} or judged.run.stopped is not None
+    early = judged.end not in {RunEnd.PASSED, RunEnd.FAILED} or judged.run.stopped is not None
     suite = ET.SubElement(
         root,
         "testsuite",

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from admin.drills.record import Event, Mark, Recorded
-from admin.drills.watch import Sight
-from admin.history import Line, Type
+from admin.drills.record import RunRecord, StepRecord, TimelineEvent
+from admin.drills.watch import NodeObservation
+from admin.history import HistoryLine, OutcomeType
 
 GAP_S = 0.1
 """A shorter time without an acknowledgement is no gap worth counting."""
@@ -29,7 +29,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Write:
+class AckedWrite:
     """A write that was acknowledged."""
 
     begun: float
@@ -47,29 +47,29 @@ class Latencies:
     max: float | None
 
 
-def writes(lines: Sequence[Line]) -> list[Write]:
+def writes(lines: Sequence[HistoryLine]) -> list[AckedWrite]:
     """Every acknowledged write, by the time of its acknowledgement.
 
     One whose outcome was asked for afterwards, when the load was over, comes last: whoever looks
     at times looks no further than the end of the load.
     """
-    begun: dict[int, Line] = {}
-    found: list[Write] = []
+    begun: dict[int, HistoryLine] = {}
+    found: list[AckedWrite] = []
     for line in lines:
-        if line.type is Type.INVOKE:
+        if line.type is OutcomeType.INVOKE:
             begun[line.process] = line
-        elif line.type is Type.OK and line.f != "read":
+        elif line.type is OutcomeType.OK and line.f != "read":
             invoked = begun[line.process]
-            found.append(Write(begun=invoked.time / _NS, ended=line.time / _NS))
+            found.append(AckedWrite(begun=invoked.time / _NS, ended=line.time / _NS))
     return sorted(found, key=lambda each: each.ended)
 
 
-def faults(marks: Sequence[Mark]) -> list[Mark]:
+def faults(marks: Sequence[StepRecord]) -> list[StepRecord]:
     """The steps that did something to the cluster."""
     return [mark for mark in marks if mark.verb not in _QUIET]
 
 
-def gaps(found: Sequence[Write], since: float, until: float) -> list[Gap]:
+def gaps(found: Sequence[AckedWrite], since: float, until: float) -> list[Gap]:
     """Times of more than `GAP_S` without an acknowledgement, the longest first."""
     within = [each.ended for each in found if each.ended <= until]
     # The time up to the first, and from the last to the end, counts too.
@@ -78,7 +78,7 @@ def gaps(found: Sequence[Write], since: float, until: float) -> list[Gap]:
     return sorted((gap for gap in all_of_them if gap.seconds > GAP_S), key=lambda gap: -gap.seconds)
 
 
-def latencies(found: Sequence[Write], since: float, until: float) -> Latencies:
+def latencies(found: Sequence[AckedWrite], since: float, until: float) -> Latencies:
     """Of the writes that were acknowledged in a stretch of time."""
     times = sorted(each.ended - each.begun for each in found if since <= each.ended < until)
     return Latencies(
@@ -91,7 +91,7 @@ def latencies(found: Sequence[Write], since: float, until: float) -> Latencies:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Split:
+class GapSplit:
     """Where the time of a gap went. `client`: from there to the acknowledgement."""
 
     detection: float | None = None
@@ -100,7 +100,7 @@ class Split:
     client: float | None = None
 
 
-def split(gap: Gap, since: float, run: Recorded) -> Split:
+def split(gap: Gap, since: float, run: RunRecord) -> GapSplit:
     """Detection until somebody stood, election until it was won, take-over until it confirmed.
 
     A planned switchover has no detection: the hand-over begins with the step.
@@ -108,12 +108,12 @@ def split(gap: Gap, since: float, run: Recorded) -> Split:
     inside = [each for each in run.events if gap.begun - GAP_S <= each.time <= gap.ended]
     won = next((each for each in reversed(inside) if each.name == "elected"), None)
     if won is None:
-        return Split()
+        return GapSplit()
     stood = [each for each in inside if each.name == "campaign" and each.time <= won.time]
     began = stood[0].time if stood else won.time
     ready = next((each.time for each in run.sights if _writable(each, won)), gap.ended)
     ready = min(ready, gap.ended)
-    return Split(
+    return GapSplit(
         detection=max(0.0, began - since),
         election=max(0.0, won.time - max(began, since)),
         take_over=max(0.0, ready - won.time),
@@ -121,13 +121,13 @@ def split(gap: Gap, since: float, run: Recorded) -> Split:
     )
 
 
-def _writable(sight: Sight, won: Event) -> bool:
+def _writable(sight: NodeObservation, won: TimelineEvent) -> bool:
     """The winner takes writes."""
     mine = sight.node == won.node and sight.time >= won.time
     return mine and sight.role == "leader" and not sight.ro
 
 
-def measures(run: Recorded) -> dict[str, float | None]:
+def measures(run: RunRecord) -> dict[str, float | None]:
     """Every measure of `words.MEASURES`, and the times of labelled steps. None: nothing to tell."""
     found = writes(run.lines)
     struck = faults(run.marks)
@@ -137,7 +137,7 @@ def measures(run: Recorded) -> dict[str, float | None]:
     longest = all_gaps[0] if all_gaps else None
     before = _gap_around(found, fault, longest)
     since = max(fault, before.begun) if before else fault
-    parts = split(before, since, run) if before else Split()
+    parts = split(before, since, run) if before else GapSplit()
     told: dict[str, float | None] = {
         "rto": (before.ended - since) if before else 0.0,
         "gap": before.seconds if before else _widest(found, fault, over),
@@ -162,10 +162,10 @@ def measures(run: Recorded) -> dict[str, float | None]:
     return told | labels(run.marks)
 
 
-def labels(marks: Sequence[Mark]) -> dict[str, float | None]:
+def labels(marks: Sequence[StepRecord]) -> dict[str, float | None]:
     """From the fault before it to the end of each labelled step, in seconds."""
     found: dict[str, float | None] = {}
-    fault: Mark | None = None
+    fault: StepRecord | None = None
     for mark in marks:
         if mark.label is not None:
             since = mark if fault is None or mark.verb not in _QUIET else fault
@@ -175,7 +175,7 @@ def labels(marks: Sequence[Mark]) -> dict[str, float | None]:
     return found
 
 
-def _gap_around(found: Sequence[Write], fault: float, longest: Gap | None) -> Gap | None:
+def _gap_around(found: Sequence[AckedWrite], fault: float, longest: Gap | None) -> Gap | None:
     """The longest gap with its true begin: the last acknowledgement, maybe before the fault."""
     if longest is None or longest.begun > fault:
         return longest
@@ -183,14 +183,14 @@ def _gap_around(found: Sequence[Write], fault: float, longest: Gap | None) -> Ga
     return Gap(begun=earlier[-1] if earlier else longest.begun, ended=longest.ended)
 
 
-def _widest(found: Sequence[Write], since: float, until: float) -> float:
+def _widest(found: Sequence[AckedWrite], since: float, until: float) -> float:
     moments = [each.ended for each in found if since <= each.ended <= until]
     return max((two - one for one, two in pairwise(moments)), default=0.0)
 
 
-def _failed(lines: Sequence[Line], codes: frozenset[str] | None = None) -> int:
+def _failed(lines: Sequence[HistoryLine], codes: frozenset[str] | None = None) -> int:
     return sum(
-        line.type is Type.FAIL
+        line.type is OutcomeType.FAIL
         and line.f != "read"
         and (line.error != "CONFLICT" if codes is None else line.error in codes)
         for line in lines

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from admin import cluster, faulting
 from admin.drills.failures import DrillNotHealed, DrillRuns
-from admin.drills.journal import Debt, Journal
+from admin.drills.journal import UndoLog, UndoStep
 from admin.drills.words import Undo
 from admin.lab import Lab, LabNode
 from qsync.errors import QsyncError, Unavailable
@@ -16,12 +16,12 @@ HEALTHY_S = 40.0
 _ASKED_AGAIN_S = 0.1
 
 
-def undo(lab: Lab, debt: Debt) -> None:
+def undo(lab: Lab, debt: UndoStep) -> None:
     """Undo one fault; doing it twice does no harm."""
     _UNDO[debt.undo](lab, debt)
 
 
-def undo_all(lab: Lab, journal: Journal) -> list[str]:
+def undo_all(lab: Lab, journal: UndoLog) -> list[str]:
     """Undo everything, the latest first; what was done. Raises DrillNotHealed naming what failed.
 
     One that fails keeps none of the others from being undone.
@@ -50,7 +50,7 @@ def wait_healthy(lab: Lab, *, timeout: float = HEALTHY_S) -> None:
         except Unavailable as error:
             why = str(error)
         else:
-            if verdict.health is cluster.Health.HEALTHY:
+            if verdict.health is cluster.ClusterHealth.HEALTHY:
                 return
             why = verdict.sentence
         if time.monotonic() > deadline:
@@ -60,7 +60,7 @@ def wait_healthy(lab: Lab, *, timeout: float = HEALTHY_S) -> None:
 
 def heal(lab: Lab) -> list[str]:
     """After a runner that died: undo what its journal says; what was done."""
-    journal = Journal.read(lab.dir)
+    journal = UndoLog.read(lab.dir)
     if journal is None:
         return []
     if journal.runs:
@@ -72,26 +72,26 @@ def heal(lab: Lab) -> list[str]:
     return done
 
 
-def _start(lab: Lab, debt: Debt) -> None:
+def _start(lab: Lab, debt: UndoStep) -> None:
     lab.start(lab.node(debt.node))
 
 
-def _resume(lab: Lab, debt: Debt) -> None:
+def _resume(lab: Lab, debt: UndoStep) -> None:
     node = lab.node(debt.node)
     if node.process is not None:
         lab.resume(node)
 
 
-def _mend(lab: Lab, _: Debt) -> None:
+def _mend(lab: Lab, _: UndoStep) -> None:
     lab.start_links()
     lab.control.heal()
 
 
-def _room(lab: Lab, debt: Debt) -> None:
+def _room(lab: Lab, debt: UndoStep) -> None:
     limit_files(lab.node(debt.node), None)
 
 
-def _disarm(lab: Lab, debt: Debt) -> None:
+def _disarm(lab: Lab, debt: UndoStep) -> None:
     node = lab.node(debt.node)
     if node.process is not None:  # what was armed went with its process
         faulting.disarm(node.address)
@@ -107,7 +107,7 @@ def limit_files(node: LabNode, size: int | None) -> None:
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (soft, hard))
 
 
-_UNDO: dict[Undo, Callable[[Lab, Debt], None]] = {
+_UNDO: dict[Undo, Callable[[Lab, UndoStep], None]] = {
     Undo.START: _start,
     Undo.RESUME: _resume,
     Undo.MEND: _mend,

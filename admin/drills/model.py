@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from admin.loads import Kind
+from admin.loads import LoadKind
 
 Value = str | float | bool
 """What an option of a step may hold. Durations are seconds."""
@@ -22,7 +22,7 @@ CHECKS = {
 }
 
 
-class Role(StrEnum):
+class TargetRole(StrEnum):
     """Which nodes a target may be."""
 
     LEADER = "leader"
@@ -41,10 +41,10 @@ class Pick(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class DrillTarget:
     """Nodes by role, fixed when the drill begins; no node is in two targets. `node`: this one."""
 
-    role: Role = Role.ANY
+    role: TargetRole = TargetRole.ANY
     pick: Pick = Pick.FIRST
     node: str | None = None
 
@@ -110,10 +110,10 @@ CLIENTS_MAX = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
+class LoadSpec:
     """How many clients do which kind of work, with so long a pause between two operations."""
 
-    kind: Kind = Kind.MIXED
+    kind: LoadKind = LoadKind.MIXED
     clients: int = 6
     think: float = 0.01
 
@@ -134,10 +134,10 @@ class Drill:
     title: str
     hypothesis: str
     method: tuple[Step, ...]
-    targets: Mapping[str, Target] = field(default_factory=dict)
+    targets: Mapping[str, DrillTarget] = field(default_factory=dict)
     guards: Guards = field(default_factory=Guards)
     stop_when: tuple[Condition, ...] = ()
-    load: Load = field(default_factory=Load)
+    load: LoadSpec = field(default_factory=LoadSpec)
     steady_state: tuple[Condition, ...] = ()
     expect: Expectations = field(default_factory=Expectations)
     options: Mapping[str, str] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from admin.drawing import ROW, Scale, axis, bar, svg, words
+from admin.drawing import ROW, TimeScale, axis, bar, svg, words
 from admin.drills.read import maps, number, table, text
 
 _QUIET = {"wait", "until"}
@@ -12,7 +12,7 @@ _FAULT, _WRITES, _SILENT = "#d9730d", "#1f6fb2", "#d9730d"
 
 def timeline(report: Mapping[str, object]) -> str:
     """An SVG: a row of faults, a row for each node, a strip of acknowledged writes, an axis."""
-    scale = Scale(max(number(report, "seconds"), 0.001))
+    scale = TimeScale(max(number(report, "seconds"), 0.001))
     nodes = _nodes(report)
     rows = [*_faults(report, scale, 0), *_leaders(report, scale, nodes)]
     rows += _writes(report, scale, len(nodes) + 1)
@@ -22,7 +22,7 @@ def timeline(report: Mapping[str, object]) -> str:
     return svg(ROW * (len(nodes) + 3.2), "timeline of the run", [*labels, *rows])
 
 
-def _faults(report: Mapping[str, object], scale: Scale, row: int) -> Iterable[str]:
+def _faults(report: Mapping[str, object], scale: TimeScale, row: int) -> Iterable[str]:
     """A mark where something was done; a band while a node was down because of it."""
     for each in maps(report, "steps"):
         if text(each, "verb") not in _QUIET:
@@ -37,7 +37,7 @@ def _faults(report: Mapping[str, object], scale: Scale, row: int) -> Iterable[st
             )
 
 
-def _leaders(report: Mapping[str, object], scale: Scale, nodes: Sequence[str]) -> Iterable[str]:
+def _leaders(report: Mapping[str, object], scale: TimeScale, nodes: Sequence[str]) -> Iterable[str]:
     for band in maps(report, "leaders"):
         row = nodes.index(text(band, "node")) + 1
         term = int(number(band, "term"))
@@ -51,7 +51,7 @@ def _leaders(report: Mapping[str, object], scale: Scale, nodes: Sequence[str]) -
         )
 
 
-def _writes(report: Mapping[str, object], scale: Scale, row: int) -> Iterable[str]:
+def _writes(report: Mapping[str, object], scale: TimeScale, row: int) -> Iterable[str]:
     """One piece for each stretch in which writes were acknowledged all the time, or not at all."""
     found = table(report, "writes")
     counts, bucket = found["counts"], number(found, "bucket")

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 import yaml
 
-from admin.cluster import Health, Survey, judge
+from admin.cluster import ClusterHealth, ClusterSurvey, judge
 from admin.drills import targets
 from admin.drills.failures import DrillStopped
 from admin.drills.model import Drill, Step
@@ -49,7 +49,7 @@ def complaints(drill: Drill) -> list[str]:
     return said
 
 
-def allow(drill: Drill, lab: Lab, names: Names, found: Survey) -> None:
+def allow(drill: Drill, lab: Lab, names: Names, found: ClusterSurvey) -> None:
     """Raises DrillStopped when a guard forbids to begin."""
     guards = drill.guards
     tag = tag_of(lab.nodes[0])
@@ -75,7 +75,7 @@ def allow(drill: Drill, lab: Lab, names: Names, found: Survey) -> None:
     if limit is not None and most > limit:
         raise DrillStopped(f"{most} nodes would be down at once; max_nodes_down is {limit}")
     verdict = judge(found)
-    if guards.healthy and verdict.health is not Health.HEALTHY:
+    if guards.healthy and verdict.health is not ClusterHealth.HEALTHY:
         raise DrillStopped(f"the drill wants a healthy cluster: {verdict.sentence}")
 
 

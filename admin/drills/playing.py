@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from admin.drills import targets
 from admin.drills.model import Condition, Drill, Step, Value
 from admin.drills.targets import Names
-from admin.links.rules import Link
+from admin.links.rules import DirectedLink
 from qsync.sim.network import Pair
-from qsync.sim.node import Node
+from qsync.sim.node import SimulatedNode
 from qsync.sim.world import World
 
 BEGIN_S_MAX = 60.0
@@ -20,10 +20,10 @@ WAKE_S = 0.01
 
 FLAP = "flap "
 
-Do = Callable[["Play", Step, list[Node]], None]
+Do = Callable[["Play", Step, list[SimulatedNode]], None]
 
 
-class Missed(Exception):
+class WaitMissed(Exception):
     """What a step waited for did not come."""
 
 
@@ -96,7 +96,7 @@ class Play:
         deadline = self.world.clockwork.now + limit
         while not fact():
             if self.world.clockwork.now > deadline:
-                raise Missed(f"not within {limit:g} virtual s: {what}")
+                raise WaitMissed(f"not within {limit:g} virtual s: {what}")
             self._pass(WAKE_S)
 
     # -- looking
@@ -108,7 +108,7 @@ class Play:
         """Who leads now, by name."""
         return next((f"n{node.me}" for node in self._leading(())), None)
 
-    def _leading(self, but: tuple[str, ...]) -> list[Node]:
+    def _leading(self, but: tuple[str, ...]) -> list[SimulatedNode]:
         nodes = [node for node in self.world.nodes if f"n{node.me}" not in but]
         found = [node for node in nodes if node.leads and not node.paused]
         return sorted(found, key=lambda node: -node.core.machine.term)
@@ -125,11 +125,11 @@ class Play:
         """More than may have been under way when the step began."""
         return self.acked > self.acked_then + len(self.world.clients)
 
-    def all_of(self, condition: Condition, fact: Callable[[Node], bool]) -> bool:
+    def all_of(self, condition: Condition, fact: Callable[[SimulatedNode], bool]) -> bool:
         """Of every node of a target."""
         return all(fact(self._node(name)) for name in self.names[condition.node or ""])
 
-    def has_caught_up(self, node: Node) -> bool:
+    def has_caught_up(self, node: SimulatedNode) -> bool:
         """It has on disk what the leader had confirmed, and its votes and acks count."""
         machine = node.core.machine
         leaders = self._leading(())
@@ -137,7 +137,7 @@ class Play:
         mine = machine.ledger.written if node.reachable and machine.raft.ballot.member else -1
         return confirmed is not None and mine >= confirmed
 
-    def _node(self, name: str) -> Node:
+    def _node(self, name: str) -> SimulatedNode:
         return next(node for node in self.world.nodes if f"n{node.me}" == name)
 
     # -- doing
@@ -173,7 +173,7 @@ class Play:
         network.blocked.clear()
         network.held_up.clear()
 
-    def disarm(self, node: Node) -> None:
+    def disarm(self, node: SimulatedNode) -> None:
         """Nothing strikes there any more."""
         self.world.network.loses.pop(node.me, None)
         node.disk.heal()
@@ -191,19 +191,19 @@ class Play:
             resume(node)
 
 
-def start(node: Node) -> None:
+def start(node: SimulatedNode) -> None:
     """A process, if there is none."""
     if not node.up:
         node.start()
 
 
-def resume(node: Node) -> None:
+def resume(node: SimulatedNode) -> None:
     """It goes on, if it stands still."""
     if node.paused:
         node.resume()
 
 
-def pairs(wanted: Iterable[Link]) -> list[Pair]:
+def pairs(wanted: Iterable[DirectedLink]) -> list[Pair]:
     """Links as the simulated network names them."""
     return [(int(link.source[1:]), int(link.target[1:])) for link in wanted]
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from admin import cluster
-from admin.cluster import Survey
+from admin.cluster import ClusterSurvey
 from admin.drills.model import Condition
-from admin.drills.watch import Watch
+from admin.drills.watch import SamplingThread
 from admin.sample import NodeSample
-from admin.tally import Tally
+from admin.tally import WriteTally
 
 EXTERNAL_S_MAX = 10.0
 """A command that is asked as a probe has so long to end."""
@@ -23,8 +23,8 @@ RECENT = 500
 class Probes:
     """`names`: the nodes that each target stands for. `since`: when the present step began."""
 
-    watch: Watch
-    tally: Tally
+    watch: SamplingThread
+    tally: WriteTally
     names: Mapping[str, tuple[str, ...]]
     clients: int
     terms_before: frozenset[int] = frozenset()
@@ -51,7 +51,7 @@ class Probes:
         of_this_step = replace(survey, samples=words)
         return self._holds(condition, of_this_step) and self._holds(condition, survey)
 
-    def _holds(self, condition: Condition, survey: Survey) -> bool:
+    def _holds(self, condition: Condition, survey: ClusterSurvey) -> bool:
         if condition.above is None and condition.below is None:
             return self._truth(condition, survey) is condition.holds
         measured = _MEASURED[condition.probe](self, survey)
@@ -60,7 +60,7 @@ class Probes:
         above = condition.above is None or measured > condition.above
         return above and (condition.below is None or measured < condition.below)
 
-    def _truth(self, condition: Condition, survey: Survey) -> bool:
+    def _truth(self, condition: Condition, survey: ClusterSurvey) -> bool:
         if condition.probe == "external":
             return _ends_with_0(condition.run or "false")
         if condition.node is not None:
@@ -68,19 +68,19 @@ class Probes:
             return all(of_node(survey, _sample(survey, name)) for name in names)
         return _TRUE[condition.probe](self, condition, survey)
 
-    def leader_exists(self, condition: Condition, survey: Survey) -> bool:
+    def leader_exists(self, condition: Condition, survey: ClusterSurvey) -> bool:
         """Another than `other`, if that is named."""
         return any(each.leads for each in self._others(condition, survey))
 
-    def writable(self, condition: Condition, survey: Survey) -> bool:
+    def writable(self, condition: Condition, survey: ClusterSurvey) -> bool:
         """Another than `other`, if that is named."""
         return any(each.leads and not each.ro for each in self._others(condition, survey))
 
-    def healthy(self, _: Condition, survey: Survey) -> bool:
+    def healthy(self, _: Condition, survey: ClusterSurvey) -> bool:
         """As `qsync status` sees it."""
-        return cluster.judge(survey).health is cluster.Health.HEALTHY
+        return cluster.judge(survey).health is cluster.ClusterHealth.HEALTHY
 
-    def acked_again(self, _: Condition, __: Survey) -> bool:
+    def acked_again(self, _: Condition, __: ClusterSurvey) -> bool:
         """A write that began after the step did was acknowledged.
 
         Everything that was under way when the step began may still be answered, so one more
@@ -88,7 +88,7 @@ class Probes:
         """
         return len(self.tally.acked) > self.acked_then + self.clients
 
-    def _others(self, condition: Condition, survey: Survey) -> list[NodeSample]:
+    def _others(self, condition: Condition, survey: ClusterSurvey) -> list[NodeSample]:
         left_out = self.names[condition.other] if condition.other else ()
         return [each for each in survey.samples if each.name not in left_out]
 
@@ -112,39 +112,39 @@ def _ends_with_0(command: str) -> bool:
     return done.returncode == 0
 
 
-def _sample(survey: Survey, name: str) -> NodeSample | None:
+def _sample(survey: ClusterSurvey, name: str) -> NodeSample | None:
     return next((each for each in survey.samples if each.name == name), None)
 
 
-def _caught_up(survey: Survey, node: NodeSample | None) -> bool:
+def _caught_up(survey: ClusterSurvey, node: NodeSample | None) -> bool:
     leader = survey.leader
     if node is None or leader is None or node.recruit:
         return False
     return node.written >= leader.confirmed
 
 
-def _limbo_len(survey: Survey) -> float | None:
+def _limbo_len(survey: ClusterSurvey) -> float | None:
     return None if survey.leader is None else float(survey.leader.limbo.len)
 
 
-def _limbo_age(survey: Survey) -> float | None:
+def _limbo_age(survey: ClusterSurvey) -> float | None:
     return None if survey.leader is None else survey.leader.limbo.age
 
 
-_TRUE: Mapping[str, Callable[[Probes, Condition, Survey], bool]] = {
+_TRUE: Mapping[str, Callable[[Probes, Condition, ClusterSurvey], bool]] = {
     "leader_exists": Probes.leader_exists,
     "writable": Probes.writable,
     "healthy": Probes.healthy,
     "acked_again": Probes.acked_again,
 }
-_OF_NODES: Mapping[str, Callable[[Survey, NodeSample | None], bool]] = {
+_OF_NODES: Mapping[str, Callable[[ClusterSurvey, NodeSample | None], bool]] = {
     "answers": lambda _, node: node is not None,
     "leads": lambda _, node: node is not None and node.leads and not node.ro,
     "read_only": lambda _, node: node is not None and node.ro,
     "caught_up": _caught_up,
     "struck": lambda _, node: node is not None and any(each.struck for each in node.faults),
 }
-_MEASURED: Mapping[str, Callable[[Probes, Survey], float | None]] = {
+_MEASURED: Mapping[str, Callable[[Probes, ClusterSurvey], float | None]] = {
     "nodes_reachable": lambda _, survey: float(len(survey.samples)),
     "terms": lambda probes, _: probes.terms(),
     "limbo_len": lambda _, survey: _limbo_len(survey),

@@ -14,17 +14,17 @@ from admin.drills.model import (
     LEADER,
     Condition,
     Drill,
+    DrillTarget,
     Expectations,
     Guards,
-    Load,
+    LoadSpec,
     Pick,
-    Role,
     Step,
-    Target,
+    TargetRole,
 )
 from admin.drills.overriding import override
 from admin.drills.values import number, truth
-from admin.drills.words import MEASURES, Scale
+from admin.drills.words import MEASURES, MeasureUnit
 from admin.drills.yamls import Complaints, Spot, compose
 from admin.lab import NODES_MAX
 from qsync import units
@@ -133,7 +133,7 @@ def _drill(root: Spot) -> Drill | None:
         targets=targets,
         guards=_guards(parts["guards"]) if "guards" in parts else Guards(),
         stop_when=_conditions(parts.get("stop_when"), known),
-        load=_load(parts["workload"]) if "workload" in parts else Load(),
+        load=_load(parts["workload"]) if "workload" in parts else LoadSpec(),
         steady_state=_conditions(parts.get("steady_state"), known),
         options=_options(parts["options"]) if "options" in parts else {},
         method=method,
@@ -142,17 +142,17 @@ def _drill(root: Spot) -> Drill | None:
     )
 
 
-def _targets(spot: Spot) -> dict[str, Target]:
-    found: dict[str, Target] = {}
+def _targets(spot: Spot) -> dict[str, DrillTarget]:
+    found: dict[str, DrillTarget] = {}
     for name, one in spot.members():
         if name.value in {LEADER, ALL}:
             one.complain(f"{name.value!r} has a meaning of its own; choose another name")
             continue
         parts = one.known(("role", "pick", "node"), "part of a target")
         role = (
-            parts["role"].word([str(role) for role in Role], "role")
+            parts["role"].word([str(role) for role in TargetRole], "role")
             if "role" in parts
-            else Role.ANY
+            else TargetRole.ANY
         )
         pick = (
             parts["pick"].word([*map(str, Pick), "any"], "way to pick")
@@ -161,8 +161,8 @@ def _targets(spot: Spot) -> dict[str, Target]:
         )
         if {"node", "role"} <= parts.keys():
             one.complain("is given by `node` and by `role`; one of them is enough")
-        found[name.value] = Target(
-            role=Role(role or Role.ANY),
+        found[name.value] = DrillTarget(
+            role=TargetRole(role or TargetRole.ANY),
             pick=Pick.RANDOM if pick == "any" else Pick(pick or Pick.FIRST),
             node=parts["node"].text() if "node" in parts else None,
         )
@@ -196,12 +196,12 @@ def _guards(spot: Spot) -> Guards:
     return guards
 
 
-def _load(spot: Spot) -> Load:
-    parts = spot.known([each.name for each in fields(Load)], "option of the workload")
-    load = Load()
+def _load(spot: Spot) -> LoadSpec:
+    parts = spot.known([each.name for each in fields(LoadSpec)], "option of the workload")
+    load = LoadSpec()
     if "kind" in parts:
-        word = parts["kind"].word([*map(str, loads.Kind)], "kind of load")
-        load = replace(load, kind=loads.Kind(word or loads.Kind.MIXED))
+        word = parts["kind"].word([*map(str, loads.LoadKind)], "kind of load")
+        load = replace(load, kind=loads.LoadKind(word or loads.LoadKind.MIXED))
     if "clients" in parts:
         clients = parts["clients"].read(values.whole(1, CLIENTS_MAX))
         load = replace(load, clients=clients or load.clients)
@@ -238,7 +238,7 @@ def _expect(spot: Spot, method: tuple[Step, ...]) -> Expectations:
 
 def _limit(name: str, value: Spot) -> float | None:
     """`{below: 5s}`, or the number itself for what is counted."""
-    counted = name in MEASURES and MEASURES[name].scale is Scale.COUNT
+    counted = name in MEASURES and MEASURES[name].scale is MeasureUnit.COUNT
     parse = number if counted else units.duration
     if value.table:
         inner = value.known(("below",), "limit")

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from admin.drills.model import Drill
-from admin.drills.watch import Sight
+from admin.drills.watch import NodeObservation
 from admin.evidence.tables import Row
-from admin.history import Line
+from admin.history import HistoryLine
 from admin.proof import Proof
 
 
-class End(StrEnum):
+class RunEnd(StrEnum):
     """How a run ended."""
 
     PASSED = "passed"
@@ -22,7 +22,7 @@ class End(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class StepRecord:
     """A step that was done. Times are monotonic, in seconds. `error`: why it was not done."""
 
     text: str
@@ -40,7 +40,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class TimelineEvent:
     """A line of a node's timeline, on the runner's clock."""
 
     time: float
@@ -50,7 +50,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
+class RunRecord:
     """`stopped`: the guard, stop condition or failure that ended the method early, if any."""
 
     drill: Drill
@@ -61,15 +61,15 @@ class Recorded:
     begun: float
     ended: float
     began_at: str
-    marks: tuple[Mark, ...]
-    lines: tuple[Line, ...]
-    sights: tuple[Sight, ...]
-    events: tuple[Event, ...]
+    marks: tuple[StepRecord, ...]
+    lines: tuple[HistoryLine, ...]
+    sights: tuple[NodeObservation, ...]
+    events: tuple[TimelineEvent, ...]
     terms: Mapping[int, tuple[str, ...]]
     met_unknown: int = 0
     unresolved: int = 0
     feeds: tuple[Row, ...] = ()
     """What a reader of the feed of changes was given, as rows of evidence."""
     proof: Proof | None = None
-    end: End | None = None
+    end: RunEnd | None = None
     stopped: str | None = None

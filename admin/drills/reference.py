@@ -21,7 +21,7 @@ RESULTS = "measured.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class MeasuredDrill:
     """All runs of a drill on so many nodes that were taken together. Times in seconds."""
 
     drill: str
@@ -35,7 +35,7 @@ class Measured:
     gap_max: float
 
 
-def collect(directory: Path) -> list[Measured]:
+def collect(directory: Path) -> list[MeasuredDrill]:
     """What the reports below a directory say, by drill and number of nodes."""
     runs: dict[tuple[str, int], list[dict[str, object]]] = {}
     for path in sorted(directory.rglob(report.FILE)):
@@ -46,21 +46,21 @@ def collect(directory: Path) -> list[Measured]:
     return [_together(*key, found) for key, found in sorted(runs.items())]
 
 
-def read_results(pages: Path) -> list[Measured]:
+def read_results(pages: Path) -> list[MeasuredDrill]:
     """What was measured last."""
     path = pages / RESULTS
     if not path.exists():
         return []
-    return [Measured(**each) for each in json.loads(path.read_text("utf-8"))]
+    return [MeasuredDrill(**each) for each in json.loads(path.read_text("utf-8"))]
 
 
-def merged(before: Iterable[Measured], now: Iterable[Measured]) -> list[Measured]:
+def merged(before: Iterable[MeasuredDrill], now: Iterable[MeasuredDrill]) -> list[MeasuredDrill]:
     """The later one of each."""
     found = {(each.drill, each.nodes): each for each in (*before, *now)}
     return [found[key] for key in sorted(found)]
 
 
-def pages_of(measured: Sequence[Measured]) -> dict[str, str]:
+def pages_of(measured: Sequence[MeasuredDrill]) -> dict[str, str]:
     """The text of every page, by file name."""
     made: dict[str, str] = {}
     for name in reader.own_names():
@@ -69,7 +69,7 @@ def pages_of(measured: Sequence[Measured]) -> dict[str, str]:
     return made
 
 
-def page(drill: Drill, measured: Sequence[Measured]) -> str:
+def page(drill: Drill, measured: Sequence[MeasuredDrill]) -> str:
     """One page."""
     needs = f"Needs {', '.join(planning.needs(drill))}. {_mutant(drill)}"
     here = "`python -m admin.drills.reference`"
@@ -87,7 +87,7 @@ def page(drill: Drill, measured: Sequence[Measured]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def write(pages: Path, measured: Sequence[Measured]) -> None:
+def write(pages: Path, measured: Sequence[MeasuredDrill]) -> None:
     """All pages, and the numbers they are made of."""
     pages.mkdir(parents=True, exist_ok=True)
     text = json.dumps([asdict(each) for each in measured], indent=1)
@@ -96,11 +96,11 @@ def write(pages: Path, measured: Sequence[Measured]) -> None:
         (pages / name).write_text(content, "utf-8")
 
 
-def _together(drill: str, nodes: int, runs: Sequence[Mapping[str, object]]) -> Measured:
+def _together(drill: str, nodes: int, runs: Sequence[Mapping[str, object]]) -> MeasuredDrill:
     measures = [each["measures"] for each in runs]
     rto = [_seconds(each, "rto") for each in measures]
     newest = max(runs, key=lambda each: str(each["began_at"]))
-    return Measured(
+    return MeasuredDrill(
         drill=drill,
         nodes=nodes,
         date=str(newest["began_at"])[:10],
@@ -133,7 +133,7 @@ def _mutant(drill: Drill) -> str:
     return f"`--simulate --mutant {mutant}` shows that it fails when that rule is broken, {how}."
 
 
-def _table(measured: Sequence[Measured]) -> str:
+def _table(measured: Sequence[MeasuredDrill]) -> str:
     if not measured:
         return "Not yet."
     rows = [

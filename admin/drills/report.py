@@ -6,16 +6,16 @@ from dataclasses import asdict
 from pathlib import Path
 
 from admin.drills import markdown, measure, page
-from admin.drills.judging import Judged
+from admin.drills.judging import JudgedRun
 from admin.drills.measure import Latencies
-from admin.drills.record import End, Mark
+from admin.drills.record import RunEnd, StepRecord
 from qsync.errors import ConfigError
 
 SCHEMA = "qsync/drill-report/1"
 FILE = "report.json"
 
 
-def write(judged: Judged, out: Path) -> dict[str, object]:
+def write(judged: JudgedRun, out: Path) -> dict[str, object]:
     """All three files; what stands in the JSON."""
     found = as_json(judged)
     (out / FILE).write_text(json.dumps(found, indent=2, default=str) + "\n", "utf-8")
@@ -36,7 +36,7 @@ def load(path: Path) -> dict[str, object]:
     return found
 
 
-def as_json(judged: Judged) -> dict[str, object]:
+def as_json(judged: JudgedRun) -> dict[str, object]:
     """Everything the renderings need. Times are seconds since the load began."""
     run = judged.run
     acked = [each for each in measure.writes(run.lines) if each.ended <= run.ended]
@@ -49,7 +49,7 @@ def as_json(judged: Judged) -> dict[str, object]:
         "title": run.drill.title,
         "hypothesis": run.drill.hypothesis,
         "verdict": judged.end.value,
-        "passed": judged.end is End.PASSED,
+        "passed": judged.end is RunEnd.PASSED,
         "sentence": judged.sentence,
         "stopped": run.stopped,
         "seed": run.drill.seed,
@@ -100,7 +100,7 @@ def _buckets(moments: Sequence[float], length: float) -> dict[str, object]:
     return {"bucket": BUCKET_S, "counts": counts}
 
 
-def _leaders(judged: Judged) -> list[dict[str, object]]:
+def _leaders(judged: JudgedRun) -> list[dict[str, object]]:
     """Stretches of time in which a node said that it led and took writes."""
     bands: list[dict[str, object]] = []
     open_bands: dict[str, dict[str, object]] = {}
@@ -119,7 +119,7 @@ def _leaders(judged: Judged) -> list[dict[str, object]]:
     return bands
 
 
-def _step(mark: Mark, begun: float) -> dict[str, object]:
+def _step(mark: StepRecord, begun: float) -> dict[str, object]:
     return {
         "text": mark.text,
         "verb": mark.verb,
@@ -131,7 +131,7 @@ def _step(mark: Mark, begun: float) -> dict[str, object]:
     }
 
 
-def _outcomes(judged: Judged, acked: int) -> dict[str, object]:
+def _outcomes(judged: JudgedRun, acked: int) -> dict[str, object]:
     measures = judged.measures
     return {
         "acknowledged": acked,

@@ -11,12 +11,12 @@ from admin import cluster, proof, workload
 from admin.drills import evidence, mending, planning, targets
 from admin.drills.acts import Acts
 from admin.drills.failures import DrillNotHealed, DrillStopped, StepFailed
-from admin.drills.journal import Journal
+from admin.drills.journal import UndoLog
 from admin.drills.model import Condition, Drill, Step
 from admin.drills.probing import Probes
-from admin.drills.record import End, Mark, Recorded
+from admin.drills.record import RunEnd, RunRecord, StepRecord
 from admin.drills.repertoire import REPERTOIRE
-from admin.drills.watch import Watch
+from admin.drills.watch import SamplingThread
 from admin.feeding import Feeding
 from admin.history import History
 from admin.lab import Lab
@@ -42,18 +42,18 @@ Tell = Callable[[str], None]
 
 
 @dataclass(slots=True)
-class Runner:
+class DrillRunner:
     """One run of one drill."""
 
     drill: Drill
     lab: Lab
     tell: Tell
     history: History = field(default_factory=History)
-    marks: list[Mark] = field(default_factory=list)
+    marks: list[StepRecord] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
     _next_check: float = 0.0
 
-    def run(self) -> Recorded:
+    def run(self) -> RunRecord:
         """Do it all. Raises DrillStopped only while nothing is broken yet."""
         began_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         found = cluster.wait_writable(self.lab.addresses, timeout=UP_S_MAX)
@@ -62,7 +62,7 @@ class Runner:
         planning.allow(self.drill, self.lab, names, found)
         for name in self.drill.targets:
             self.tell(f"{name}: {', '.join(names[name])}")
-        journal = Journal.begin(self.lab.dir, self.drill.name)
+        journal = UndoLog.begin(self.lab.dir, self.drill.name)
         load = Workload(
             self.lab.addresses,
             history=self.history,
@@ -72,7 +72,7 @@ class Runner:
             kind=self.drill.load.kind,
         )
         try:
-            with Watch(self.lab.addresses) as watch, Feeding(self.lab.addresses) as feed:
+            with SamplingThread(self.lab.addresses) as watch, Feeding(self.lab.addresses) as feed:
                 probes = Probes(
                     watch=watch, tally=load.tally, names=names, clients=self.drill.load.clients
                 )
@@ -81,7 +81,7 @@ class Runner:
             load.close()
         return replace(whole, began_at=began_at, targets=names, feeds=tuple(feed.rows))
 
-    def _whole(self, journal: Journal, load: Workload, probes: Probes) -> Recorded:
+    def _whole(self, journal: UndoLog, load: Workload, probes: Probes) -> RunRecord:
         watch = probes.watch
         with connect(self.lab.addresses, timeout=UP_S_MAX) as client:
             workload.drop(client)
@@ -91,13 +91,13 @@ class Runner:
         end, why = self._play(acts, load, probes)
         over = time.monotonic()
         checked: Proof | None = None
-        if end is not End.NOT_HEALED:
+        if end is not RunEnd.NOT_HEALED:
             try:
                 load.resolve()
                 checked = self._prove(load)
             except (Unavailable, OutcomeUnknown, DrillNotHealed) as error:
-                end, why = End.NOT_HEALED, str(error)
-        return Recorded(
+                end, why = RunEnd.NOT_HEALED, str(error)
+        return RunRecord(
             drill=self.drill,
             cluster=self.lab.cluster,
             version=__version__,
@@ -120,9 +120,9 @@ class Runner:
 
     # -- the method
 
-    def _play(self, acts: Acts, load: Workload, probes: Probes) -> tuple[End | None, str | None]:
+    def _play(self, acts: Acts, load: Workload, probes: Probes) -> tuple[RunEnd | None, str | None]:
         """Method and healing; how it ended early, and why."""
-        end: End | None = None
+        end: RunEnd | None = None
         why: str | None = None
         try:
             load.start()
@@ -130,22 +130,22 @@ class Runner:
             for step in self.drill.method:
                 self._step(step, acts, load, probes)
         except DrillStopped as error:
-            end, why = End.STOPPED, error.message
+            end, why = RunEnd.STOPPED, error.message
         except StepFailed as error:
-            end, why = End.FAILED, error.message
+            end, why = RunEnd.FAILED, error.message
         except KeyboardInterrupt:
-            end, why = End.INTERRUPTED, "interrupted"
+            end, why = RunEnd.INTERRUPTED, "interrupted"
         finally:
             not_healed = self._heal(acts)
             load.stop()
         if not_healed is not None:
-            return End.NOT_HEALED, not_healed
+            return RunEnd.NOT_HEALED, not_healed
         acts.journal.close()
         if end is None:
             try:
                 self._steady(probes, "after")
             except StepFailed as error:
-                end, why = End.FAILED, error.message
+                end, why = RunEnd.FAILED, error.message
         return end, why
 
     def _heal(self, acts: Acts) -> str | None:
@@ -191,7 +191,7 @@ class Runner:
         self, step: Step, text: str, begun: float, nodes: Sequence[str], error: str | None
     ) -> None:
         self.marks.append(
-            Mark(
+            StepRecord(
                 text=text,
                 verb=step.verb,
                 begun=begun,
@@ -260,7 +260,7 @@ class Runner:
         )
 
 
-def _leader(watch: Watch) -> str | None:
+def _leader(watch: SamplingThread) -> str | None:
     leader = watch.survey.leader
     return None if leader is None else leader.name
 

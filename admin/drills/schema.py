@@ -1,7 +1,7 @@
 """The JSON Schema of drill files, for editors."""
 
 from admin import loads
-from admin.drills.model import ALL, CHECKS, CLIENTS_MAX, LEADER, Pick, Role
+from admin.drills.model import ALL, CHECKS, CLIENTS_MAX, LEADER, Pick, TargetRole
 from admin.drills.reader import VERSION
 from admin.drills.words import (
     LOSSES,
@@ -10,10 +10,10 @@ from admin.drills.words import (
     SIGNALS,
     VERBS,
     WAYS,
-    Kind,
-    Scale,
+    MeasureUnit,
+    OptionKind,
+    StepVerb,
     Takes,
-    Verb,
 )
 
 Schema = dict[str, object]
@@ -26,16 +26,16 @@ _NODES: Schema = {
     "description": f"targets, `{LEADER}` or `{ALL}`",
     "oneOf": [_TEXT, {"type": "array", "items": _TEXT}],
 }
-_KINDS: dict[Kind, Schema] = {
-    Kind.DURATION: _DURATION,
-    Kind.NUMBER: _COUNT,
-    Kind.CHANCE: {"type": ["number", "string"]},
-    Kind.SIZE: _TEXT,
-    Kind.FLAG: _FLAG,
-    Kind.TARGET: _TEXT,
-    Kind.WAY: {"enum": list(WAYS)},
-    Kind.SIGNAL: {"enum": list(SIGNALS)},
-    Kind.LOSS: {"enum": list(LOSSES)},
+_KINDS: dict[OptionKind, Schema] = {
+    OptionKind.DURATION: _DURATION,
+    OptionKind.NUMBER: _COUNT,
+    OptionKind.CHANCE: {"type": ["number", "string"]},
+    OptionKind.SIZE: _TEXT,
+    OptionKind.FLAG: _FLAG,
+    OptionKind.TARGET: _TEXT,
+    OptionKind.WAY: {"enum": list(WAYS)},
+    OptionKind.SIGNAL: {"enum": list(SIGNALS)},
+    OptionKind.LOSS: {"enum": list(LOSSES)},
 }
 
 
@@ -56,7 +56,7 @@ def schema() -> Schema:
                 "stop_when": {"type": "array", "items": condition},
                 "workload": _table(
                     {
-                        "kind": {"enum": list(map(str, loads.Kind))},
+                        "kind": {"enum": list(map(str, loads.LoadKind))},
                         "clients": {"type": "integer", "minimum": 1, "maximum": CLIENTS_MAX},
                         "think": _DURATION,
                     }
@@ -83,7 +83,9 @@ def _table(members: dict[str, Schema], *, required: list[str] | None = None) -> 
 
 def _target() -> Schema:
     picks = [*map(str, Pick), "any"]
-    return _table({"role": {"enum": list(map(str, Role))}, "pick": {"enum": picks}, "node": _TEXT})
+    return _table(
+        {"role": {"enum": list(map(str, TargetRole))}, "pick": {"enum": picks}, "node": _TEXT}
+    )
 
 
 def _guards() -> Schema:
@@ -120,7 +122,7 @@ def _step(condition: Schema) -> Schema:
     return {"oneOf": [short, *(_verb(name, verb, condition) for name, verb in VERBS.items())]}
 
 
-def _verb(name: str, verb: Verb, condition: Schema) -> Schema:
+def _verb(name: str, verb: StepVerb, condition: Schema) -> Schema:
     takes: dict[Takes, Schema] = {
         Takes.NODES: _NODES,
         Takes.NOTHING: {},
@@ -137,11 +139,13 @@ def _expect() -> Schema:
         name: _limit(each.scale) | {"description": each.about} for name, each in MEASURES.items()
     }
     members["checks"] = {"type": "array", "items": {"enum": list(CHECKS)}}
-    labels = _limit(Scale.SECONDS) | {"description": "the time of a step that is labelled `as`"}
+    labels = _limit(MeasureUnit.SECONDS) | {
+        "description": "the time of a step that is labelled `as`"
+    }
     return {"type": "object", "properties": members, "additionalProperties": labels}
 
 
-def _limit(scale: Scale) -> Schema:
-    counted = scale is Scale.COUNT
+def _limit(scale: MeasureUnit) -> Schema:
+    counted = scale is MeasureUnit.COUNT
     below = _table({"below": _COUNT if counted else _DURATION}, required=["below"])
     return {"oneOf": [_COUNT, below]} if counted else below

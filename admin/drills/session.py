@@ -5,10 +5,10 @@ from pathlib import Path
 
 from admin import cluster, lab
 from admin.drills import evidence, judging, planning, report
-from admin.drills.judging import Judged
+from admin.drills.judging import JudgedRun
 from admin.drills.model import ALLOWED_TAGS, Drill
-from admin.drills.record import End
-from admin.drills.runner import Runner, Tell
+from admin.drills.record import RunEnd
+from admin.drills.runner import DrillRunner, Tell
 from admin.drills.targets import Names
 from admin.evidence.stored import compare_stored
 from admin.lab import Lab
@@ -18,7 +18,7 @@ LAB = "lab"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class DrillSetup:
     """Where to run it. `target`: a lab that is there; else one of `nodes` nodes is made."""
 
     out: Path
@@ -27,7 +27,7 @@ class Plan:
     keep: bool = False
 
 
-def run(drill: Drill, plan: Plan, tell: Tell) -> Judged:
+def run(drill: Drill, plan: DrillSetup, tell: Tell) -> JudgedRun:
     """Run it, write evidence and reports. A lab that was made for it is removed unless kept."""
     if plan.out.exists() and any(plan.out.iterdir()):
         raise lab.LabExists(f"{plan.out} is not empty", hint="--out wants a new directory")
@@ -37,10 +37,10 @@ def run(drill: Drill, plan: Plan, tell: Tell) -> Judged:
     healed = False
     try:
         place.start_all()
-        judged = judging.judge(Runner(drill, place, tell).run())
+        judged = judging.judge(DrillRunner(drill, place, tell).run())
         evidence.save_all(judged.run, place, out)
         report.write(judged, out)
-        healed = judged.end is not End.NOT_HEALED
+        healed = judged.end is not RunEnd.NOT_HEALED
     finally:
         if plan.target is None:
             # What could not be healed is left as it is, for somebody to look at.

@@ -8,39 +8,39 @@ from admin.drills.acts import FLAP_S, OFF_S, ON_S
 from admin.drills.acts_faults import FSYNC_S
 from admin.drills.model import Step
 from admin.drills.playing import FLAP, Do, Play, pairs, resume, seconds, start
-from admin.links.rules import Link
+from admin.links.rules import DirectedLink
 from qsync.core.inputs import DemoteAsked, PromoteAsked
 from qsync.core.messages import Append, Heartbeat, Message
-from qsync.record import Kind
-from qsync.sim.node import Node
+from qsync.record import EntryKind
+from qsync.sim.node import SimulatedNode
 
 WIPE_S = 5.0
 STALL_S = 0.2
 """How long a piece is held back that counts as lost, as by the proxy."""
-_ROLLBACK = int(Kind.ROLLBACK)
+_ROLLBACK = int(EntryKind.ROLLBACK)
 _FLIPPED_BIT = 8 * 20
 
 
-def _stop(node: Node) -> None:
+def _stop(node: SimulatedNode) -> None:
     if node.up:
         node.stop(power=False)
 
 
-def _pause(node: Node) -> None:
+def _pause(node: SimulatedNode) -> None:
     if node.reachable:
         node.pause()
 
 
-def _fill(node: Node) -> None:
+def _fill(node: SimulatedNode) -> None:
     node.disk.broken = True
 
 
-def _promote(node: Node) -> None:
+def _promote(node: SimulatedNode) -> None:
     if node.reachable:
         node.operate("promote", lambda ticket: PromoteAsked(ticket=ticket))
 
 
-def _demote(node: Node) -> None:
+def _demote(node: SimulatedNode) -> None:
     if node.reachable:
         node.operate("demote", lambda ticket: DemoteAsked(ticket=ticket, to=None))
 
@@ -48,7 +48,7 @@ def _demote(node: Node) -> None:
 # -- disks of stopped nodes
 
 
-def _tear(node: Node) -> None:
+def _tear(node: SimulatedNode) -> None:
     """In memory nothing is half there: the last entry is gone, though it was durable."""
     log = node.disk.log
     if log.last:
@@ -56,14 +56,14 @@ def _tear(node: Node) -> None:
     _open(node)
 
 
-def _flip(node: Node) -> None:
+def _flip(node: SimulatedNode) -> None:
     log = node.disk.log
     if log.last:
         log.damage(log.last, bit=_FLIPPED_BIT)
     _open(node)
 
 
-def _wipe(play: Play, _: Step, nodes: list[Node]) -> None:
+def _wipe(play: Play, _: Step, nodes: list[SimulatedNode]) -> None:
     """As when a machine is replaced: not while the others cannot do without it."""
     for node in nodes:
         others = [each for each in play.world.nodes if each is not node]
@@ -76,7 +76,7 @@ def _wipe(play: Play, _: Step, nodes: list[Node]) -> None:
         node.exchange()
 
 
-def _open(node: Node) -> None:
+def _open(node: SimulatedNode) -> None:
     """As a node opens its directory: a damaged log is set aside."""
     log = node.disk.log
     why = log.recover().quarantined
@@ -90,14 +90,14 @@ def _open(node: Node) -> None:
 # -- processes
 
 
-def _starve(play: Play, step: Step, nodes: list[Node]) -> None:
+def _starve(play: Play, step: Step, nodes: list[SimulatedNode]) -> None:
     on, off = seconds(step.options, "on", ON_S), seconds(step.options, "off", OFF_S)
     for node in nodes:
         phases = [(partial(_pause, node), off), (partial(resume, node), on)]
         play.in_turn(f"starve {node.me}", phases)
 
 
-def _feed(play: Play, _: Step, nodes: list[Node]) -> None:
+def _feed(play: Play, _: Step, nodes: list[SimulatedNode]) -> None:
     for node in nodes:
         play.end(f"starve {node.me}")
         resume(node)
@@ -106,18 +106,18 @@ def _feed(play: Play, _: Step, nodes: list[Node]) -> None:
 # -- links
 
 
-def _block(play: Play, wanted: list[Link]) -> None:
+def _block(play: Play, wanted: list[DirectedLink]) -> None:
     play.world.network.block(pairs(wanted), tear=False)
 
 
-def _across(play: Play, step: Step, nodes: list[Node]) -> list[Link]:
+def _across(play: Play, step: Step, nodes: list[SimulatedNode]) -> list[DirectedLink]:
     word = step.options.get("with")
     beside = () if word is None else targets.now(play.names, str(word), play.leader())
     inside = [f"n{node.me}" for node in nodes]
     return links.across(play.everybody, inside, beside, str(step.options.get("way", "both")))
 
 
-def _slow(play: Play, step: Step, nodes: list[Node]) -> None:
+def _slow(play: Play, step: Step, nodes: list[SimulatedNode]) -> None:
     delay, jitter = seconds(step.options, "delay", 0.0), seconds(step.options, "jitter", 0.0)
     stall = seconds(step.options, "stall", 0.0)
     dice = play.world.clockwork.dice("slow links")
@@ -129,7 +129,7 @@ def _slow(play: Play, step: Step, nodes: list[Node]) -> None:
     play.world.network.held_up |= dict.fromkeys(pairs(_across(play, step, nodes)), late)
 
 
-def _flap(play: Play, step: Step, nodes: list[Node]) -> None:
+def _flap(play: Play, step: Step, nodes: list[SimulatedNode]) -> None:
     every, network = seconds(step.options, "every", FLAP_S), play.world.network
     wanted = pairs(_across(play, step, nodes))
     phases = [
@@ -139,31 +139,31 @@ def _flap(play: Play, step: Step, nodes: list[Node]) -> None:
     play.in_turn(f"{FLAP}{wanted}", phases)
 
 
-def _ring(play: Play, _: Step, __: list[Node]) -> None:
+def _ring(play: Play, _: Step, __: list[SimulatedNode]) -> None:
     _block(play, links.ring(play.everybody))
 
 
-def _bridge(play: Play, _: Step, nodes: list[Node]) -> None:
+def _bridge(play: Play, _: Step, nodes: list[SimulatedNode]) -> None:
     _block(play, links.bridge(play.everybody, f"n{nodes[0].me}"))
 
 
 # -- fault points
 
 
-def _stall_fsync(play: Play, step: Step, nodes: list[Node]) -> None:
+def _stall_fsync(play: Play, step: Step, nodes: list[SimulatedNode]) -> None:
     delay = seconds(step.options, "delay", FSYNC_S)
     for node in nodes:
         node.disk.slowness = 1.0 + delay / play.world.swarm.platter.write_delay
         _count(play, step, node)
 
 
-def _fail_fsync(play: Play, step: Step, nodes: list[Node]) -> None:
+def _fail_fsync(play: Play, step: Step, nodes: list[SimulatedNode]) -> None:
     for node in nodes:
         node.disk.broken = True
         _count(play, step, node)
 
 
-def _count(play: Play, step: Step, node: Node) -> None:
+def _count(play: Play, step: Step, node: SimulatedNode) -> None:
     """So many writes strike; without `times` all of them."""
     left = seconds(step.options, "times", 0.0) or float("inf")
 
@@ -177,13 +177,13 @@ def _count(play: Play, step: Step, node: Node) -> None:
     node.disk.told = told
 
 
-def _jump_clock(_: Play, step: Step, nodes: list[Node]) -> None:
+def _jump_clock(_: Play, step: Step, nodes: list[SimulatedNode]) -> None:
     ahead = seconds(step.options, "ahead", 0.0) - seconds(step.options, "behind", 0.0)
     for node in nodes:
         node.clocks.wall_ahead = ahead
 
 
-def _lose(play: Play, step: Step, nodes: list[Node]) -> None:
+def _lose(play: Play, step: Step, nodes: list[SimulatedNode]) -> None:
     lost = _rollback_lost if step.options.get("what") == "rollback" else _confirm_lost
     for node in nodes:
         ledger = node.core.machine.ledger
@@ -191,12 +191,14 @@ def _lose(play: Play, step: Step, nodes: list[Node]) -> None:
         play.world.network.loses[node.me] = partial(_struck, play, node, loses)
 
 
-def _disarm(play: Play, _: Step, nodes: list[Node]) -> None:
+def _disarm(play: Play, _: Step, nodes: list[SimulatedNode]) -> None:
     for node in nodes:
         play.disarm(node)
 
 
-def _struck(play: Play, node: Node, loses: Callable[[Message], bool], message: Message) -> bool:
+def _struck(
+    play: Play, node: SimulatedNode, loses: Callable[[Message], bool], message: Message
+) -> bool:
     if not loses(message):
         return False
     play.struck.add(node.me)
@@ -214,8 +216,8 @@ def _rollback_lost(_: int, last: int) -> Callable[[Message], bool]:
     )
 
 
-def _each(do: Callable[[Node], None]) -> Do:
-    def all_of_them(_: Play, __: Step, nodes: list[Node]) -> None:
+def _each(do: Callable[[SimulatedNode], None]) -> Do:
+    def all_of_them(_: Play, __: Step, nodes: list[SimulatedNode]) -> None:
         for node in nodes:
             do(node)
 

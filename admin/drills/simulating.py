@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 from admin.drills import planning
 from admin.drills.model import Drill
-from admin.drills.playing import Missed, Play
-from admin.drills.record import End
+from admin.drills.playing import Play, WaitMissed
+from admin.drills.record import RunEnd
 from admin.drills.simulated_acts import ACTS
 from admin.lab import DEFAULTS
 from election.fencing import Fencing
 from qsync import units
 from qsync.errors import ConfigError
-from qsync.sim.canon import Violation
+from qsync.sim.canon import PropertyViolation
 from qsync.sim.plan import Plan
 from qsync.sim.run import mutant_names
 from qsync.sim.swarm import FLAWS
@@ -25,12 +25,12 @@ _WITHOUT = (*FLAWS, *VARIETY, "tune")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Simulated:
+class SimulatedRun:
     """How it ended. Two runs of one seed have the same `digest`."""
 
     drill: str
     seed: int
-    end: End
+    end: RunEnd
     why: str | None
     virtual_seconds: float
     seconds: float
@@ -52,7 +52,7 @@ class Simulated:
         )
 
 
-def simulate(drill: Drill, *, nodes: int, mutant: str | None = None) -> Simulated:
+def simulate(drill: Drill, *, nodes: int, mutant: str | None = None) -> SimulatedRun:
     """Run it. Raises ConfigError for a drill that does what the simulator cannot."""
     refuse_what_cannot_be(drill)
     if mutant is not None and mutant not in mutant_names():
@@ -71,21 +71,21 @@ def simulate(drill: Drill, *, nodes: int, mutant: str | None = None) -> Simulate
     world = World(plan)
     _configure(world, drill)
     play = Play(drill, world, ACTS)
-    end, why = End.PASSED, None
+    end, why = RunEnd.PASSED, None
     try:
         play.run()
-    except (Violation, Missed) as error:
-        end, why = End.FAILED, str(error)
+    except (PropertyViolation, WaitMissed) as error:
+        end, why = RunEnd.FAILED, str(error)
     except Exception as error:  # noqa: BLE001 - whatever our code raises is a finding
-        end, why = End.FAILED, f"{type(error).__name__}: {error}"
+        end, why = RunEnd.FAILED, f"{type(error).__name__}: {error}"
     late = [
         f"{name} took {seconds:.3f} virtual s"
         for name, seconds in play.labels.items()
         if seconds > drill.expect.limits.get(name, float("inf"))
     ]
-    if end is End.PASSED and late:
-        end, why = End.FAILED, "; ".join(late)
-    return Simulated(
+    if end is RunEnd.PASSED and late:
+        end, why = RunEnd.FAILED, "; ".join(late)
+    return SimulatedRun(
         drill=drill.name,
         seed=drill.seed,
         end=end,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from admin.drills import conditions
 from admin.drills.model import Step, Value
 from admin.drills.values import PARSERS, bare
-from admin.drills.words import VERBS, Kind, Takes, Verb
+from admin.drills.words import VERBS, OptionKind, StepVerb, Takes
 from admin.drills.yamls import Spot
 from qsync import units
 from qsync.config.kinds import nearest
@@ -61,12 +61,12 @@ def _step(spot: Spot, known: Sequence[str]) -> Step | None:
     )
 
 
-def _options(parts: dict[str, Spot], verb: Verb, known: Sequence[str]) -> dict[str, Value]:
+def _options(parts: dict[str, Spot], verb: StepVerb, known: Sequence[str]) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for name, kind in verb.options.items():
         if name not in parts:
             continue
-        if kind is Kind.TARGET:
+        if kind is OptionKind.TARGET:
             conditions.name_of(parts[name], known)
         value = parts[name].read(PARSERS[kind])
         if value is not None:

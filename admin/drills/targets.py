@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from admin.drills.model import ALL, LEADER, Drill, Pick, Role, Target
+from admin.drills.model import ALL, LEADER, Drill, DrillTarget, Pick, TargetRole
 from qsync.errors import ConfigError
 
 Names = Mapping[str, tuple[str, ...]]
@@ -35,23 +35,23 @@ def now(names: Names, word: str, leader: str | None) -> tuple[str, ...]:
     return () if leader is None else (leader,)
 
 
-def _rank(target: Target) -> int:
-    if target.node is not None or target.role is Role.LEADER:
+def _rank(target: DrillTarget) -> int:
+    if target.node is not None or target.role is TargetRole.LEADER:
         return 0
     return 1 if target.pick in {Pick.FIRST, Pick.RANDOM} else 2
 
 
 def _choose(
-    target: Target, names: Sequence[str], leader: str | None, taken: set[str], dice: Random
+    target: DrillTarget, names: Sequence[str], leader: str | None, taken: set[str], dice: Random
 ) -> list[str]:
     if target.node is not None:
         if target.node not in names:
             raise ConfigError(f"there is no node {target.node!r}; there are {', '.join(names)}")
         return [target.node]
-    if target.role is Role.LEADER:
+    if target.role is TargetRole.LEADER:
         return [name for name in names if name == leader]
     free = [name for name in names if name not in taken]
-    if target.role is Role.FOLLOWER:
+    if target.role is TargetRole.FOLLOWER:
         free = [name for name in free if name != leader]
     return _pick(target.pick, free, len(names), dice)
 

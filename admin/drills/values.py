@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from admin.drills.model import Value
-from admin.drills.words import LOSSES, SIGNALS, WAYS, Kind
+from admin.drills.words import LOSSES, SIGNALS, WAYS, OptionKind
 from qsync import units
 
 
@@ -87,14 +87,14 @@ def _size(text: str) -> float:
     return float(units.size(text.removesuffix("/s")))
 
 
-PARSERS: Mapping[Kind, Callable[[str], Value]] = {
-    Kind.DURATION: units.duration,
-    Kind.NUMBER: number,
-    Kind.CHANCE: chance,
-    Kind.SIZE: _size,
-    Kind.FLAG: truth,
-    Kind.TARGET: _target,
-    Kind.WAY: _one_of(WAYS),
-    Kind.SIGNAL: _one_of(SIGNALS),
-    Kind.LOSS: _one_of(LOSSES),
+PARSERS: Mapping[OptionKind, Callable[[str], Value]] = {
+    OptionKind.DURATION: units.duration,
+    OptionKind.NUMBER: number,
+    OptionKind.CHANCE: chance,
+    OptionKind.SIZE: _size,
+    OptionKind.FLAG: truth,
+    OptionKind.TARGET: _target,
+    OptionKind.WAY: _one_of(WAYS),
+    OptionKind.SIGNAL: _one_of(SIGNALS),
+    OptionKind.LOSS: _one_of(LOSSES),
 }

@@ -9,7 +9,7 @@ from typing import Self
 
 import trio
 
-from admin.cluster import Survey
+from admin.cluster import ClusterSurvey
 from admin.sample import NodeSample
 from admin.sampler import Sampler
 
@@ -20,7 +20,7 @@ FIRST_S_MAX = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class NodeObservation:
     """What one node said of itself. `time` is monotonic, in seconds; `up` false: no answer."""
 
     time: float
@@ -36,7 +36,7 @@ class Sight:
     """All that it said, where that is kept: a few times a second, and when its role changed."""
 
 
-class Thinned:
+class ThinnedSamples:
     """What is kept of samples: not all of a long drill would fit into memory."""
 
     def __init__(self) -> None:
@@ -52,15 +52,15 @@ class Thinned:
         return replace(sample, whole={})
 
 
-class Watch:
+class SamplingThread:
     """A thread that samples; `survey` is the latest round and never waits."""
 
     def __init__(self, addresses: Sequence[str]) -> None:
-        self.sights: list[Sight] = []
-        self.survey = Survey(samples=())
+        self.sights: list[NodeObservation] = []
+        self.survey = ClusterSurvey(samples=())
         self.crash: BaseException | None = None
         self._addresses = addresses
-        self._thinned = Thinned()
+        self._thinned = ThinnedSamples()
         self._ready = threading.Event()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, name="drill watch", daemon=True)
@@ -108,7 +108,7 @@ class Watch:
         survey = sampler.moment().survey
         now = time.monotonic()
         self.sights += [
-            Sight(
+            NodeObservation(
                 time=now,
                 node=each.name,
                 up=True,
@@ -122,5 +122,7 @@ class Watch:
             )
             for each in survey.samples
         ]
-        self.sights += [Sight(time=now, node=each.name, up=False) for each in survey.silent]
+        self.sights += [
+            NodeObservation(time=now, node=each.name, up=False) for each in survey.silent
+        ]
         self.survey = survey

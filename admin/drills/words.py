@@ -14,7 +14,7 @@ class Takes(StrEnum):
     PROBE = "probe"
 
 
-class Kind(StrEnum):
+class OptionKind(StrEnum):
     """What an option holds."""
 
     DURATION = "duration"
@@ -39,12 +39,12 @@ class Undo(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verb:
+class StepVerb:
     """One kind of step. `undo`: how its harm ends; None for what does none."""
 
     about: str
     takes: Takes = Takes.NODES
-    options: Mapping[str, Kind] = field(default_factory=dict)
+    options: Mapping[str, OptionKind] = field(default_factory=dict)
     undo: Undo | None = None
     downs: bool = False
     """The node does not take part while it lasts."""
@@ -56,94 +56,96 @@ class Verb:
     """The simulator has it, too."""
 
 
-_ACROSS = {"with": Kind.TARGET, "way": Kind.WAY}
+_ACROSS = {"with": OptionKind.TARGET, "way": OptionKind.WAY}
 
-VERBS: Mapping[str, Verb] = {
-    "wait": Verb(about="let the clients work", takes=Takes.DURATION),
-    "until": Verb(about="wait for a fact", takes=Takes.PROBE, options={"within": Kind.DURATION}),
-    "kill": Verb(
+VERBS: Mapping[str, StepVerb] = {
+    "wait": StepVerb(about="let the clients work", takes=Takes.DURATION),
+    "until": StepVerb(
+        about="wait for a fact", takes=Takes.PROBE, options={"within": OptionKind.DURATION}
+    ),
+    "kill": StepVerb(
         about="send a signal: KILL, TERM or INT",
-        options={"signal": Kind.SIGNAL},
+        options={"signal": OptionKind.SIGNAL},
         undo=Undo.START,
         downs=True,
     ),
-    "pause": Verb(about="stop the process with SIGSTOP", undo=Undo.RESUME, downs=True),
-    "resume": Verb(about="let it go on with SIGCONT"),
-    "start": Verb(about="start the process again"),
-    "wipe": Verb(about="delete the data of a stopped node"),
-    "tear": Verb(about="cut the file of a stopped node's log short"),
-    "flip": Verb(about="flip one bit in the last batch of a stopped node's log"),
-    "cut": Verb(
+    "pause": StepVerb(about="stop the process with SIGSTOP", undo=Undo.RESUME, downs=True),
+    "resume": StepVerb(about="let it go on with SIGCONT"),
+    "start": StepVerb(about="start the process again"),
+    "wipe": StepVerb(about="delete the data of a stopped node"),
+    "tear": StepVerb(about="cut the file of a stopped node's log short"),
+    "flip": StepVerb(about="flip one bit in the last batch of a stopped node's log"),
+    "cut": StepVerb(
         about="nothing passes between these nodes and the others (or `with`)",
-        options={**_ACROSS, "refuse": Kind.FLAG},
+        options={**_ACROSS, "refuse": OptionKind.FLAG},
         undo=Undo.MEND,
         links=True,
     ),
-    "slow": Verb(
+    "slow": StepVerb(
         about="hold back what passes: delay, jitter, rate in bytes a second, chance of a stall",
         options={
             **_ACROSS,
-            "delay": Kind.DURATION,
-            "jitter": Kind.DURATION,
-            "rate": Kind.SIZE,
-            "stall": Kind.CHANCE,
+            "delay": OptionKind.DURATION,
+            "jitter": OptionKind.DURATION,
+            "rate": OptionKind.SIZE,
+            "stall": OptionKind.CHANCE,
         },
         undo=Undo.MEND,
         links=True,
     ),
-    "flap": Verb(
+    "flap": StepVerb(
         about="cut and whole in turn, each for `every`",
-        options={**_ACROSS, "every": Kind.DURATION},
+        options={**_ACROSS, "every": OptionKind.DURATION},
         undo=Undo.MEND,
         links=True,
     ),
-    "ring": Verb(
+    "ring": StepVerb(
         about="everybody reaches only neighbours", takes=Takes.NOTHING, undo=Undo.MEND, links=True
     ),
-    "bridge": Verb(
+    "bridge": StepVerb(
         about="two halves that only this node reaches both of", undo=Undo.MEND, links=True
     ),
-    "reset": Verb(about="break the connections once", options=_ACROSS, links=True),
-    "mend": Verb(about="all links are whole again", takes=Takes.NOTHING, links=True),
-    "fill": Verb(
+    "reset": StepVerb(about="break the connections once", options=_ACROSS, links=True),
+    "mend": StepVerb(about="all links are whole again", takes=Takes.NOTHING, links=True),
+    "fill": StepVerb(
         about="no file may grow, as on a full disk (RLIMIT_FSIZE of the live process)",
         undo=Undo.ROOM,
     ),
-    "free": Verb(about="files may grow again"),
-    "starve": Verb(
+    "free": StepVerb(about="files may grow again"),
+    "starve": StepVerb(
         about="stop and continue the process in turn, `on` and `off`",
-        options={"on": Kind.DURATION, "off": Kind.DURATION},
+        options={"on": OptionKind.DURATION, "off": OptionKind.DURATION},
         undo=Undo.RESUME,
     ),
-    "feed": Verb(about="end of `starve`"),
-    "stall_fsync": Verb(
+    "feed": StepVerb(about="end of `starve`"),
+    "stall_fsync": StepVerb(
         about="every commit of its log takes `delay` longer",
-        options={"delay": Kind.DURATION, "times": Kind.NUMBER},
+        options={"delay": OptionKind.DURATION, "times": OptionKind.NUMBER},
         undo=Undo.DISARM,
         points=True,
     ),
-    "fail_fsync": Verb(
+    "fail_fsync": StepVerb(
         about="commits of its log fail, so many `times`, or until `disarm`",
-        options={"times": Kind.NUMBER},
+        options={"times": OptionKind.NUMBER},
         undo=Undo.DISARM,
         points=True,
     ),
-    "jump_clock": Verb(
+    "jump_clock": StepVerb(
         about="its wall clock is `ahead` or `behind` from now on",
-        options={"ahead": Kind.DURATION, "behind": Kind.DURATION},
+        options={"ahead": OptionKind.DURATION, "behind": OptionKind.DURATION},
         undo=Undo.DISARM,
         points=True,
     ),
-    "lose": Verb(
+    "lose": StepVerb(
         about="messages to peers with a later confirm or rollback (`what`) are not sent",
-        options={"what": Kind.LOSS, "times": Kind.NUMBER},
+        options={"what": OptionKind.LOSS, "times": OptionKind.NUMBER},
         undo=Undo.DISARM,
         points=True,
     ),
-    "disarm": Verb(about="end of all four", points=True),
-    "promote": Verb(about="make it the leader; all of several at once"),
-    "demote": Verb(about="make it step down"),
-    "heal": Verb(about="undo every fault so far", takes=Takes.NOTHING),
+    "disarm": StepVerb(about="end of all four", points=True),
+    "promote": StepVerb(about="make it the leader; all of several at once"),
+    "demote": StepVerb(about="make it step down"),
+    "heal": StepVerb(about="undo every fault so far", takes=Takes.NOTHING),
 }
 
 WAYS = ("both", "out", "in")
@@ -151,7 +153,7 @@ SIGNALS = ("KILL", "TERM", "INT")
 LOSSES = ("confirm", "rollback")
 
 
-class Scale(StrEnum):
+class MeasureUnit(StrEnum):
     """What a probe or a measure is counted in."""
 
     TRUTH = "true or false"
@@ -164,7 +166,7 @@ class Probe:
     """Something to ask. `node`: it is asked about a node."""
 
     about: str
-    scale: Scale = Scale.TRUTH
+    scale: MeasureUnit = MeasureUnit.TRUTH
     node: bool = False
     simulated: bool = False
 
@@ -189,12 +191,12 @@ PROBES: Mapping[str, Probe] = {
     "acked_again": Probe(
         about="a write was acknowledged that began after this step", simulated=True
     ),
-    "nodes_reachable": Probe(about="nodes that answer", scale=Scale.COUNT),
-    "terms": Probe(about="terms that had a leader since the drill began", scale=Scale.COUNT),
-    "limbo_len": Probe(about="pending transactions", scale=Scale.COUNT),
-    "limbo_age": Probe(about="age of the oldest pending transaction", scale=Scale.SECONDS),
-    "commit_p99": Probe(about="of the latest acknowledged writes", scale=Scale.SECONDS),
-    "write_gap": Probe(about="time since the last acknowledged write", scale=Scale.SECONDS),
+    "nodes_reachable": Probe(about="nodes that answer", scale=MeasureUnit.COUNT),
+    "terms": Probe(about="terms that had a leader since the drill began", scale=MeasureUnit.COUNT),
+    "limbo_len": Probe(about="pending transactions", scale=MeasureUnit.COUNT),
+    "limbo_age": Probe(about="age of the oldest pending transaction", scale=MeasureUnit.SECONDS),
+    "commit_p99": Probe(about="of the latest acknowledged writes", scale=MeasureUnit.SECONDS),
+    "write_gap": Probe(about="time since the last acknowledged write", scale=MeasureUnit.SECONDS),
     "external": Probe(about="the command given as `run` ends with 0"),
 }
 
@@ -204,10 +206,10 @@ class Measure:
     """A number that every run has."""
 
     about: str
-    scale: Scale
+    scale: MeasureUnit
 
 
-_TIME, _COUNT = Scale.SECONDS, Scale.COUNT
+_TIME, _COUNT = MeasureUnit.SECONDS, MeasureUnit.COUNT
 MEASURES: Mapping[str, Measure] = {
     "rto": Measure(
         about="from the fault to the next acknowledged write, over the longest gap", scale=_TIME

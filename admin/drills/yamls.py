@@ -7,7 +7,7 @@ from typing import TypeVar
 import yaml
 
 from qsync.config.kinds import nearest
-from qsync.config.source import Place, Problem
+from qsync.config.source import Problem, SettingOrigin
 
 T = TypeVar("T")
 _NULL = "tag:yaml.org,2002:null"
@@ -27,7 +27,9 @@ class Complaints:
         value = node.value if isinstance(node, yaml.ScalarNode) and node.value != key else None
         mark = None if node is None else node.start_mark
         place = (
-            Place(self.where) if mark is None else Place(self.where, mark.line + 1, mark.column + 1)
+            SettingOrigin(self.where)
+            if mark is None
+            else SettingOrigin(self.where, mark.line + 1, mark.column + 1)
         )
         self.found.append(
             Problem(place=place, key=key, value=value, reason=reason, suggestion=meant)
@@ -133,7 +135,11 @@ def compose(text: str, complaints: Complaints) -> Spot | None:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = complaints.where
-        place = Place(where) if mark is None else Place(where, mark.line + 1, mark.column + 1)
+        place = (
+            SettingOrigin(where)
+            if mark is None
+            else SettingOrigin(where, mark.line + 1, mark.column + 1)
+        )
         reason = f"is not YAML: {getattr(error, 'problem', None) or error}"
         complaints.found.append(Problem(place=place, key="the file", value=None, reason=reason))
         return None

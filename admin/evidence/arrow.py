@@ -11,39 +11,39 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from admin.evidence import opening
-from admin.evidence.bundle import NAMED, Bundle, Part, in_one_step
+from admin.evidence.bundle import NAMED, Bundle, BundlePart, in_one_step
 from admin.evidence.manifest import ANEW, NoEvidence
 from admin.evidence.rows import kind_name
-from admin.evidence.tables import RUN, TABLES, Row, Type
+from admin.evidence.tables import RUN, TABLES, ColumnType, Row
 from qsync.wire import packed
 
 if TYPE_CHECKING:
-    from admin.evidence.columns import Columns, Maybe
+    from admin.evidence.columns import LogColumns, Maybe
 
 BATCH_ROWS = 65_536
 """Of a file at a time."""
 TYPES = {
-    Type.INT: pa.int64(),
-    Type.REAL: pa.float64(),
-    Type.TEXT: pa.string(),
-    Type.BOOL: pa.bool_(),
-    Type.JSON: pa.string(),
+    ColumnType.INT: pa.int64(),
+    ColumnType.REAL: pa.float64(),
+    ColumnType.TEXT: pa.string(),
+    ColumnType.BOOL: pa.bool_(),
+    ColumnType.JSON: pa.string(),
 }
 _KINDS = pa.array([kind_name(number) for number in range(256)], pa.string())
 
 
-_LIKE: dict[Type, tuple[Callable[[pa.DataType], bool], ...]] = {
-    Type.INT: (pa.types.is_integer,),
-    Type.REAL: (pa.types.is_floating, pa.types.is_integer),
-    Type.TEXT: (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary),
-    Type.BOOL: (pa.types.is_boolean,),
-    Type.JSON: (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary),
+_LIKE: dict[ColumnType, tuple[Callable[[pa.DataType], bool], ...]] = {
+    ColumnType.INT: (pa.types.is_integer,),
+    ColumnType.REAL: (pa.types.is_floating, pa.types.is_integer),
+    ColumnType.TEXT: (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary),
+    ColumnType.BOOL: (pa.types.is_boolean,),
+    ColumnType.JSON: (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary),
 }
 """What columns of files that others wrote may be, beside null."""
 
 
 def batches(
-    part: Part, rows: int = BATCH_ROWS, only: Sequence[str] | None = None
+    part: BundlePart, rows: int = BATCH_ROWS, only: Sequence[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a file of Parquet, or some columns of them. Raises NoEvidence."""
     with damage_told(part.path):
@@ -55,7 +55,7 @@ def batches(
             yield found
 
 
-def check_rows(part: Part, found: pa.RecordBatch | pa.Table) -> None:
+def check_rows(part: BundlePart, found: pa.RecordBatch | pa.Table) -> None:
     """Raises NoEvidence where something is missing that every row needs, or is of another file."""
     for name in found.schema.names:
         column = found.column(name)
@@ -87,7 +87,7 @@ def check_files(bundle: Bundle) -> None:
                     raise NoEvidence(f"{part.path} has rows without {column.path_in_schema}")
 
 
-def count(part: Part) -> int:
+def count(part: BundlePart) -> int:
     """How many rows a file of Parquet has. Raises NoEvidence."""
     with damage_told(part.path):
         return int(pq.read_metadata(part.path).num_rows)
@@ -102,7 +102,7 @@ def damage_told(path: Path) -> Iterator[None]:
         raise NoEvidence(f"{path} cannot be read: {error}", hint=ANEW) from error
 
 
-def _fitting(part: Part, found: pa.Schema) -> list[str]:
+def _fitting(part: BundlePart, found: pa.Schema) -> list[str]:
     """The columns that we know, each of its type, and none of the needed ones missing."""
     table = TABLES[part.table]
     missing = table.needed.difference(found.names)
@@ -129,7 +129,7 @@ def batch(table: str, rows: Sequence[Row]) -> pa.RecordBatch:
     arrays = []
     for name, type_ in columns.items():
         values = [row.get(name) for row in rows]
-        if type_ is Type.JSON:
+        if type_ is ColumnType.JSON:
             values = [None if each is None else json.dumps(each) for each in values]
         arrays.append(pa.array(values, TYPES[type_]))
     return pa.RecordBatch.from_arrays(arrays, schema=schema(table))
@@ -145,7 +145,7 @@ def entries(raw: bytes, *, run_id: str, node: int, generation: int) -> pa.Record
     return wal(found, run_id=run_id, node=node, generation=generation)
 
 
-def wal(found: "Columns", *, run_id: str, node: int, generation: int) -> pa.RecordBatch:
+def wal(found: "LogColumns", *, run_id: str, node: int, generation: int) -> pa.RecordBatch:
     """Entries of one node's log as rows of `wal`."""
     count = len(found)
     plain = ("index", "term", "origin", "lsn", "flags", "time", "crc", "body_len", "body_crc")
@@ -168,7 +168,7 @@ def _known(maybe: "Maybe") -> pa.Array:
     return pa.array(maybe.numbers, mask=~maybe.known)
 
 
-def _sessions(found: "Columns") -> pa.Array:
+def _sessions(found: "LogColumns") -> pa.Array:
     """Texts that lie one after the other in one buffer; an empty one is null."""
     import numpy as np  # noqa: PLC0415 - comes with the extra
 

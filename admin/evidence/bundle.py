@@ -27,7 +27,7 @@ Named: TypeAlias = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BundlePart:
     """One file of a table. Where the name tells, what it holds: entries `first..last` of a node."""
 
     table: str
@@ -75,7 +75,7 @@ class Bundle:
         """Raises NoEvidence."""
         return cls(path, Manifest.load(path))
 
-    def parts(self, table: str) -> list[Part]:
+    def parts(self, table: str) -> list[BundlePart]:
         """The files of a table: `wal.jsonl`, `wal.parquet` or any such in the folder `wal`."""
         assert table in TABLES, table
         found = [self.path / f"{table}{suffix}" for suffix in (LINES, PARQUET)]
@@ -95,7 +95,7 @@ class Bundle:
         for name, wanted in self.manifest.checksums.items():
             checksums.check(self.path / name, wanted)
 
-    def check_part(self, part: Part) -> None:
+    def check_part(self, part: BundlePart) -> None:
         """Raises NoEvidence unless a file is as it was written; of many nothing is known."""
         wanted = self.manifest.checksums.get(self._name(part))
         if wanted is not None:
@@ -109,7 +109,7 @@ class Bundle:
         sealed.save(self.path)
         return Bundle(self.path, sealed)
 
-    def _name(self, part: Part) -> str:
+    def _name(self, part: BundlePart) -> str:
         return part.path.relative_to(self.path).as_posix()
 
     def check_logs(self) -> None:
@@ -142,7 +142,7 @@ class Bundle:
             yield from rows_of(part, self.manifest.run_id)
 
 
-def _gap(parts: Iterable[Part], first: int, last: int) -> tuple[int, int] | None:
+def _gap(parts: Iterable[BundlePart], first: int, last: int) -> tuple[int, int] | None:
     """The first entries of `first..last` that no file is named after."""
     wanted = first
     for each in sorted(parts, key=lambda part: part.first or 0):
@@ -153,7 +153,7 @@ def _gap(parts: Iterable[Part], first: int, last: int) -> tuple[int, int] | None
     return (wanted, last) if wanted <= last else None
 
 
-def _double(parts: Iterable[Part]) -> Part | None:
+def _double(parts: Iterable[BundlePart]) -> BundlePart | None:
     """A file with entries that the one before it has."""
     known = sorted(parts, key=lambda part: part.first or 0)
     for before, each in itertools.pairwise(known):
@@ -167,7 +167,7 @@ def is_bundle(path: Path) -> bool:
     return (path / MANIFEST).is_file()
 
 
-def rows_of(part: Part, run_id: str) -> Iterator[Row]:
+def rows_of(part: BundlePart, run_id: str) -> Iterator[Row]:
     """The rows of one file of JSON lines, every column there. Raises NoEvidence."""
     columns: Row = {**dict.fromkeys(TABLES[part.table].columns), RUN: run_id}
     needed = TABLES[part.table].needed
@@ -198,7 +198,7 @@ def rows_of(part: Part, run_id: str) -> Iterator[Row]:
             raise NoEvidence(f"{part.path}:{number} is no row: {error}") from error
 
 
-def _check_place(part: Part, named: Named, row: Row) -> None:
+def _check_place(part: BundlePart, named: Named, row: Row) -> None:
     index = row["index"]
     assert isinstance(index, int)
     if (row["node"], row["generation"]) != named[:2] or not named[2] <= index <= named[3]:
@@ -207,7 +207,7 @@ def _check_place(part: Part, named: Named, row: Row) -> None:
             part.check(name, value, value)
 
 
-def _misfit(part: Part, number: int, name: str, value: object) -> NoEvidence:
+def _misfit(part: BundlePart, number: int, name: str, value: object) -> NoEvidence:
     type_ = TABLES[part.table].columns[name]
     return NoEvidence(f"{part.path}:{number} is no row: {name} is {type_} and not {value!r:.80}")
 
@@ -252,12 +252,12 @@ def _with_rows(manifest: Manifest, counted: dict[str, int]) -> Manifest:
     return replace(manifest, rows={**manifest.rows, **counted})
 
 
-def _part(table: str, path: Path, below: Path) -> Part:
+def _part(table: str, path: Path, below: Path) -> BundlePart:
     if table != "wal" or below not in path.parents:
-        return Part(table, path)
+        return BundlePart(table, path)
     try:
         node, generation = (int(each) for each in path.parent.name.split("."))
         first, last = (int(each) for each in path.stem.split("-"))
     except ValueError:
-        return Part(table, path)
-    return Part(table, path, node, generation, first, last)
+        return BundlePart(table, path)
+    return BundlePart(table, path, node, generation, first, last)

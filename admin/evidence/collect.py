@@ -12,7 +12,14 @@ from admin.evidence.generations import Generations
 from admin.evidence.inside import Inside, gather
 from admin.evidence.manifest import PART_ENTRIES, Manifest, NodeFacts, NoEvidence
 from admin.evidence.tables import RUN, Row
-from admin.evidence.witnesses import Account, LogCut, Running, Stopped, Witness, witnesses
+from admin.evidence.witnesses import (
+    Account,
+    EvidenceSource,
+    LogWasCut,
+    Running,
+    StoppedNode,
+    witnesses,
+)
 from election.quorum import majority
 
 CUTS_MAX = 10
@@ -24,7 +31,7 @@ Sampling = Callable[[Generations, int], list[Row]]
 """Samples of status taken over some time; the number is that of the first."""
 
 
-class Kept(StrEnum):
+class PartFormat(StrEnum):
     """How the parts of logs and events are kept; other tables are small, and always lines."""
 
     JSONL = "jsonl"
@@ -33,7 +40,7 @@ class Kept(StrEnum):
     @property
     def suffix(self) -> str:
         """Of a file."""
-        return PARQUET if self is Kept.PARQUET else LINES
+        return PARQUET if self is PartFormat.PARQUET else LINES
 
 
 @dataclass(slots=True)
@@ -47,7 +54,7 @@ class Dump:
     folder: Path
     run_id: str = ""
     part_entries: int = PART_ENTRIES
-    kept: Kept = Kept.JSONL
+    kept: PartFormat = PartFormat.JSONL
     progress: Progress = lambda _name, _done, _all: None
     sampling: Sampling | None = None
     directories: Mapping[int, Path] = field(default_factory=dict)
@@ -62,7 +69,7 @@ class Dump:
         """Of the run."""
         return self.run_id or self.folder.name
 
-    def collect(self, known: Sequence[Witness], *, source: str) -> Bundle:
+    def collect(self, known: Sequence[EvidenceSource], *, source: str) -> Bundle:
         """What all say of themselves, over some time; their digests; and then their logs.
 
         In this order everything that was said to be confirmed has to be in the logs.
@@ -100,11 +107,11 @@ class Dump:
 
     # -- what happened inside
 
-    def _inside(self, known: Sequence[Witness], accounts: Sequence[Account]) -> Inside:
+    def _inside(self, known: Sequence[EvidenceSource], accounts: Sequence[Account]) -> Inside:
         """And directories that nodes had before, as they tell."""
         places = dict(self.directories)
         for witness, account in zip(known, accounts, strict=True):
-            if isinstance(witness, Stopped):
+            if isinstance(witness, StoppedNode):
                 places[account.facts.node] = witness.path
         inside = gather(places)
         for facts in (each.facts for each in accounts):
@@ -116,7 +123,7 @@ class Dump:
         """The manifest with the table of events, if there is one."""
         events.clear(self.folder)
         generations = {each.node: each.generation for each in manifest.nodes}
-        columns = self.kept is Kept.PARQUET
+        columns = self.kept is PartFormat.PARQUET
         count = events.keep(inside, self.folder, columns=columns, generations=generations)
         said = max(manifest.quorum, majority(inside.voters))
         return replace(
@@ -198,7 +205,7 @@ class Dump:
 
     # -- what they say
 
-    def _account(self, witness: Witness) -> Account:
+    def _account(self, witness: EvidenceSource) -> Account:
         account = witness.account()
         if account.sample is not None:
             row = rows.status_row(
@@ -237,16 +244,16 @@ class Dump:
 
     # -- their logs
 
-    def _log(self, witness: Witness, facts: NodeFacts, kept: int) -> NodeFacts:
+    def _log(self, witness: EvidenceSource, facts: NodeFacts, kept: int) -> NodeFacts:
         """Write what is not there yet, part by part."""
         first, last = min(kept, 1), kept
-        opening = parts.opening_of(self.kept is Kept.PARQUET)
+        opening = parts.opening_of(self.kept is PartFormat.PARQUET)
         for _ in range(CUTS_MAX):
             try:
                 for part in self._parts(witness, facts, last, opening):
                     first, last = first or part.first, part.last
                     self.progress(facts.name, last, max(last, facts.last))
-            except LogCut:
+            except LogWasCut:
                 # Only what is not confirmed is ever cut: those parts are read again.
                 last = kept
             except parts.TooShort:
@@ -261,8 +268,8 @@ class Dump:
         return replace(facts, first=first or 1, last=last)
 
     def _parts(
-        self, witness: Witness, facts: NodeFacts, after: int, opening: int
-    ) -> Iterator[parts.Part]:
+        self, witness: EvidenceSource, facts: NodeFacts, after: int, opening: int
+    ) -> Iterator[parts.EntryPart]:
         # Not only up to what it had when it was asked: what another one had confirmed by the time
         # that it was asked has to be found in the logs of a quorum.
         stretches = witness.stretches(after + 1, None, opening)
@@ -292,6 +299,6 @@ def dump(targets: Iterable[str], folder: Path) -> Bundle:
         return Dump(folder).collect(found, source=source_of(found))
 
 
-def source_of(found: Iterable[Witness]) -> str:
+def source_of(found: Iterable[EvidenceSource]) -> str:
     """What the manifest calls where it comes from."""
     return "nodes" if any(isinstance(each, Running) for each in found) else "directories"

@@ -15,8 +15,8 @@ from admin.evidence.opening import (
     SPACE_FACTOR,
     WORD_FACTOR,
 )
-from qsync.record import HEADER_SIZE, Kind
-from qsync.wire.packed import Rows
+from qsync.record import HEADER_SIZE, EntryKind
+from qsync.wire.packed import PackedRows
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Words: TypeAlias = npt.NDArray[np.uint64]
@@ -54,7 +54,7 @@ class Maybe:
 
 
 @dataclass(slots=True)
-class Columns:
+class LogColumns:
     """Entries of a log, an array a column. `sessions`: their bytes one after the other.
 
     `whole`: every opening was long enough; else ask again for `opening.BYTES_MAX` of every body.
@@ -84,7 +84,7 @@ class Columns:
         return len(self.index)
 
 
-def columns(rows: Rows) -> Columns:
+def columns(rows: PackedRows) -> LogColumns:
     """Open packed rows."""
     shape = np.dtype([*_HEADER, ("opening", "u1", (rows.width - HEADER_SIZE,))])
     table = np.frombuffer(rows.slab, dtype=shape)
@@ -94,10 +94,10 @@ def columns(rows: Rows) -> Columns:
         if type_ != ">f8" and name != "kind"
     }
     bodies = _Bodies(rows, ints["body_len"])
-    is_txn = table["kind"] == int(Kind.TXN)
+    is_txn = table["kind"] == int(EntryKind.TXN)
     owner, lsn = bodies.refs(~is_txn)
     told = bodies.openings(is_txn)
-    return Columns(
+    return LogColumns(
         **ints,
         kind=table["kind"].copy(),
         time=table["time"].astype(np.float64),
@@ -128,7 +128,7 @@ class _Told:
 class _Bodies:
     """The bodies' first bytes in one long array, and where in it each begins and ends."""
 
-    def __init__(self, rows: Rows, lengths: Ints) -> None:
+    def __init__(self, rows: PackedRows, lengths: Ints) -> None:
         self._flat = np.frombuffer(rows.slab + bytes(_PADDING), dtype=np.uint8)
         self._last = len(self._flat) - _PADDING
         self._words = np.ndarray(

@@ -40,7 +40,7 @@ _PLAIN: Final[Mapping[int, Sequence[str]]] = {
 """What becomes one row as it is: its name, and the columns of what follows the time."""
 
 
-class Stamped(NamedTuple):
+class StampedEvent(NamedTuple):
     """A record of a node."""
 
     time: int
@@ -63,11 +63,11 @@ class _Directory:
         """What the last life says of itself."""
         return _table(self.firsts[-1][2])
 
-    def stamped(self) -> Iterator[Stamped]:
+    def stamped(self) -> Iterator[StampedEvent]:
         """All that it wrote down, in order."""
         for life in self.lives:
             for record in life.records():
-                yield Stamped(_int(record[1]), self.node, life.number, life.generation, record)
+                yield StampedEvent(_int(record[1]), self.node, life.number, life.generation, record)
 
 
 @dataclass(slots=True)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from admin.ask import Line
+from admin.ask import NodeConnection
 from admin.evidence.parts import LONG, SHORT
 from admin.evidence.witnesses import Running
 from admin.sample import NodeSample
 from qsync.errors import QsyncError, Unavailable
 from qsync.wire import replies
-from qsync.wire.verbs import Plain, Verb
+from qsync.wire.verbs import PlainRequest, Verb
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class LiveRange:
     """Entries `first..last` of a node's log, and where they are to be had."""
 
     address: str
@@ -38,21 +38,21 @@ class Piece:
     last: int
 
 
-class Poll:
+class LivePoll:
     """Whoever does not answer is asked again on a new connection the next time."""
 
     def __init__(self, addresses: Iterable[str], *, timeout: float = ANSWER_S_MAX) -> None:
         self.addresses = list(dict.fromkeys(addresses))
         self.silent: dict[str, str] = {}
         self._timeout = timeout
-        self._lines: dict[str, Line] = {}
+        self._lines: dict[str, NodeConnection] = {}
         self._threads = ThreadPoolExecutor(NODES_MAX, thread_name_prefix="poll")
 
     def __reduce__(self) -> tuple[object, ...]:
         """Spark carries readers to its tasks: connections stay here."""
-        return partial(Poll, timeout=self._timeout), (self.addresses,)
+        return partial(LivePoll, timeout=self._timeout), (self.addresses,)
 
-    def each(self, ask: Callable[[Line], T]) -> dict[str, T]:
+    def each(self, ask: Callable[[NodeConnection], T]) -> dict[str, T]:
         """What each node that answers says, by address; the others are in `silent`."""
         self.silent = {}
         asked = {each: self._threads.submit(self._ask, each, ask) for each in self.addresses}
@@ -81,10 +81,10 @@ class Poll:
             line.close()
         self._lines.clear()
 
-    def _ask(self, address: str, ask: Callable[[Line], T]) -> T:
+    def _ask(self, address: str, ask: Callable[[NodeConnection], T]) -> T:
         line = self._lines.get(address)
         if line is None:
-            line = self._lines[address] = Line(address, timeout=self._timeout)
+            line = self._lines[address] = NodeConnection(address, timeout=self._timeout)
         try:
             return ask(line)
         except QsyncError:
@@ -92,20 +92,20 @@ class Poll:
             raise
 
 
-def status_of(line: Line) -> NodeSample:
+def status_of(line: NodeConnection) -> NodeSample:
     """STATUS, as a record."""
-    return NodeSample.read(replies.read_map(line.ask(Plain(1, Verb.STATUS))))
+    return NodeSample.read(replies.read_map(line.ask(PlainRequest(1, Verb.STATUS))))
 
 
 def batches(
-    piece: Piece, run_id: str, *, timeout: float = FETCH_S_MAX
+    piece: LiveRange, run_id: str, *, timeout: float = FETCH_S_MAX
 ) -> Iterator["pa.RecordBatch"]:
     """The entries as rows of `wal`; `timeout` is for each answer. Raises Unavailable and LogCut."""
     from admin.evidence import arrow  # noqa: PLC0415 - comes with the extra
     from admin.evidence.columns import columns  # noqa: PLC0415 - the same
 
     first, opening = piece.first, SHORT
-    with Line(piece.address, timeout=timeout) as line:
+    with NodeConnection(piece.address, timeout=timeout) as line:
         if line.greeting.instance != piece.uuid:
             raise Unavailable(f"{piece.address} has another directory than {piece.uuid}")
         while first <= piece.last:

@@ -10,7 +10,7 @@ import struct
 from typing import Final, NamedTuple
 
 from qsync.data import keys
-from qsync.data.keys import FieldType, Part
+from qsync.data.keys import FieldType, KeyPart
 
 SESSION_BYTES_MAX: Final = 64
 KEY_BYTES_MAX: Final = 256
@@ -25,7 +25,7 @@ LENGTH_FACTOR: Final = 0xC2B2_AE3D_27D4_EB4F
 WORD_FACTOR: Final = 0xFF51_AFD7_ED55_8CCD
 SHIFT: Final = 29
 _MASK: Final = (1 << 64) - 1
-_ONE_NUMBER: Final = (Part(field=0, type=FieldType.UNSIGNED),)
+_ONE_NUMBER: Final = (KeyPart(field=0, type=FieldType.UNSIGNED),)
 _UINT, _BYTES, _ARRAY = 0, 2, 4
 _TRANSACTION = (0x84, 0x85)
 _EFFECT = 0x83

@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 from admin.evidence import opening, rows
 from admin.evidence.bundle import PARQUET, write_part
 from admin.evidence.manifest import NoEvidence
-from admin.evidence.witnesses import Stretch
+from admin.evidence.witnesses import LogChunk
 from qsync.wire import packed
-from qsync.wire.packed import Rows
+from qsync.wire.packed import PackedRows
 
 SHORT: Final = 64
 """Bytes of every body that mostly tell all."""
@@ -28,11 +28,11 @@ class Whose(NamedTuple):
     generation: int
 
 
-class Part(NamedTuple):
+class EntryPart(NamedTuple):
     """Entries from `first` on that go into one file."""
 
     first: int
-    rows: Rows
+    rows: PackedRows
 
     @property
     def last(self) -> int:
@@ -45,9 +45,9 @@ def opening_of(columns: bool) -> int:  # noqa: FBT001 - there are two ways
     return SHORT if columns else LONG
 
 
-def split(stretches: Iterable[Stretch], *, size: int) -> Iterator[Part]:
+def split(stretches: Iterable[LogChunk], *, size: int) -> Iterator[EntryPart]:
     """Stretches as they come, cut at every multiple of `size`."""
-    some: list[Rows] = []
+    some: list[PackedRows] = []
     begun = 0
     for stretch in stretches:
         at, count = 0, stretch.rows.entries
@@ -58,13 +58,13 @@ def split(stretches: Iterable[Stretch], *, size: int) -> Iterator[Part]:
             some.append(packed.cut(stretch.rows, at, stop))
             at = stop
             if (stretch.first + at - 1) % size == 0:
-                yield Part(begun, packed.join(some))
+                yield EntryPart(begun, packed.join(some))
                 some, begun = [], 0
     if some:
-        yield Part(begun, packed.join(some))
+        yield EntryPart(begun, packed.join(some))
 
 
-def write(place: Path, part: Part, whose: Whose) -> None:
+def write(place: Path, part: EntryPart, whose: Whose) -> None:
     """Write a part in one step. Raises TooShort."""
     if place.suffix == PARQUET:
         _write_parquet(place, part.rows, whose)
@@ -73,7 +73,7 @@ def write(place: Path, part: Part, whose: Whose) -> None:
     write_part(place, found)
 
 
-def _write_parquet(place: Path, found: Rows, whose: Whose) -> None:
+def _write_parquet(place: Path, found: PackedRows, whose: Whose) -> None:
     from admin.evidence import arrow  # noqa: PLC0415 - comes with the extra
     from admin.evidence.columns import columns  # noqa: PLC0415 - the same
 

@@ -18,9 +18,9 @@ from qsync.node.feed import Filter
 from qsync.record import Entry, Instance
 from qsync.replica import Replica as Core
 from qsync.sim.calls import ReadCall, WriteCall
-from qsync.sim.canon import Violation
+from qsync.sim.canon import PropertyViolation
 from qsync.sim.invariants import Invariants
-from qsync.sim.parts import Disk, Node
+from qsync.sim.parts import Disk, NodePart
 from qsync.sim.stage import Stage
 
 NANOS = 1_000_000_000
@@ -40,7 +40,7 @@ class _Shown:
     followed: object = None
 
 
-class Recorder(Invariants):
+class SimulationRecorder(Invariants):
     """The simulator's invariants, that also write down what they see."""
 
     def __init__(self, *, lease_checked: bool) -> None:
@@ -217,7 +217,7 @@ class Recorder(Invariants):
             self.feeds.append(row | {"after": after, "upto": found.upto, "places": places})
 
 
-class Onlooker(Recorder):
+class EvidenceObserver(SimulationRecorder):
     """Writes everything down and lets it happen: only the evidence may tell that it was wrong.
 
     `noticed`: what the simulator would have stopped at. From there on its properties are not
@@ -226,7 +226,7 @@ class Onlooker(Recorder):
 
     def __init__(self, *, lease_checked: bool) -> None:
         super().__init__(lease_checked=lease_checked)
-        self.noticed: Violation | None = None
+        self.noticed: PropertyViolation | None = None
 
     @override
     def judge(self, ask: Judge) -> None:
@@ -235,11 +235,11 @@ class Onlooker(Recorder):
             return
         try:
             ask()
-        except Violation as violation:
+        except PropertyViolation as violation:
             self.noticed = violation
 
     @override
-    def check_fold(self, node: Node) -> None:
+    def check_fold(self, node: NodePart) -> None:
         """Only of what is still in order."""
         honest = super().check_fold
         self.judge(lambda: honest(node))

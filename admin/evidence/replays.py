@@ -8,7 +8,7 @@ from typing import Protocol
 from admin.evidence.tables import REPLAY, SNAPSHOT, Row
 from qsync.data import body, keys, schema
 from qsync.data.digest import digest
-from qsync.record import Entry, Kind, read_ref
+from qsync.record import Entry, EntryKind, read_ref
 
 BATCH = 1000
 """So many bodies are decoded at once."""
@@ -17,7 +17,7 @@ Rows = dict[int, dict[bytes, bytes]]
 """By space and physical key."""
 
 
-class Folded(Protocol):
+class FoldedState(Protocol):
     """Stored rows, exact at an index."""
 
     @property
@@ -30,7 +30,7 @@ class Folded(Protocol):
         ...
 
 
-def compared(node: int, entries: Callable[[], Iterable[Entry]], spaces: Folded) -> list[Row]:
+def compared(node: int, entries: Callable[[], Iterable[Entry]], spaces: FoldedState) -> list[Row]:
     """Two digests of every space of users at the folded index; none if the log begins later.
 
     `entries` gives the whole log, and is asked twice: what a ROLLBACK takes stands before it.
@@ -58,7 +58,7 @@ def _replayed(entries: Callable[[], Iterable[Entry]], upto: int) -> Rows:
     """All that transactions wrote up to an index, without those that were rolled back."""
     ends: dict[tuple[int, int], int] = {}
     for entry in entries():
-        if entry.kind == Kind.ROLLBACK:
+        if entry.kind == EntryKind.ROLLBACK:
             ref = read_ref(entry)
             ends[ref.owner, ref.lsn] = int(entry.index)
     rows: Rows = defaultdict(dict)
@@ -97,5 +97,5 @@ def _kept(entries: Iterable[Entry], ends: dict[tuple[int, int], int], upto: int)
         if entry.index > upto:
             return
         gone = max(gone, ends.get((entry.origin, entry.lsn), 0))
-        if entry.kind == Kind.TXN and entry.index > gone:
+        if entry.kind == EntryKind.TXN and entry.index > gone:
             yield entry.body

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from admin.evidence import opening
 from admin.evidence.tables import Row
-from admin.history import Line
+from admin.history import HistoryLine
 from admin.sample import NodeSample
 from qsync import record
-from qsync.record import HEADER, HEADER_SIZE, Entry, Kind
-from qsync.wire.packed import Rows
+from qsync.record import HEADER, HEADER_SIZE, Entry, EntryKind
+from qsync.wire.packed import PackedRows
 
 
 def wal_row(entry: Entry, *, node: int, generation: int = 1) -> Row:
@@ -32,10 +32,10 @@ def wal_row(entry: Entry, *, node: int, generation: int = 1) -> Row:
         "body_crc": zlib.crc32(body),
         "body_len": size,
     }
-    return row | (_request(body, size) if entry.kind == Kind.TXN else _named(body, size))
+    return row | (_request(body, size) if entry.kind == EntryKind.TXN else _named(body, size))
 
 
-def packed_rows(rows: Rows, *, node: int, generation: int = 1) -> Iterator[Row]:
+def packed_rows(rows: PackedRows, *, node: int, generation: int = 1) -> Iterator[Row]:
     """Packed entries of a node's log, whose openings are `opening.BYTES_MAX` long."""
     assert rows.width == HEADER_SIZE + opening.BYTES_MAX, rows.width
     crcs = struct.unpack(f"<{rows.entries}I", rows.crcs)
@@ -57,7 +57,7 @@ def packed_rows(rows: Rows, *, node: int, generation: int = 1) -> Iterator[Row]:
             "body_crc": crc,
             "body_len": size,
         }
-        yield row | (_request(body, size) if kind == Kind.TXN else _named(body, size))
+        yield row | (_request(body, size) if kind == EntryKind.TXN else _named(body, size))
 
 
 def entries_of(batch: bytes) -> Iterable[Entry]:
@@ -72,7 +72,7 @@ def kind_name(kind: int) -> str:
 
 def kind_number(name: str) -> int:
     """The inverse of `kind_name`."""
-    return int(Kind[name]) if name in Kind.__members__ else int(name)
+    return int(EntryKind[name]) if name in EntryKind.__members__ else int(name)
 
 
 def status_row(
@@ -112,7 +112,7 @@ def status_row(
     }
 
 
-def ops_row(line: Line) -> Row:
+def ops_row(line: HistoryLine) -> Row:
     """A line of a history."""
     row: Row = json.loads(line.as_json())
     return row
@@ -151,4 +151,4 @@ def _named(body: bytes, size: int) -> Row:
 
 _REF = struct.Struct(">xxQxQ")
 """The body of a control entry: the heads of an array and two numbers are passed over."""
-_KINDS = {int(kind): kind.name for kind in Kind}
+_KINDS = {int(kind): kind.name for kind in EntryKind}

@@ -18,7 +18,7 @@ PERIOD_S = 0.2
 Clock = Callable[[], int]
 
 
-class Recorder:
+class SampleRecorder:
     """Makes a row of every answer. Both clocks stand in it: the node's wall, and ours in ns."""
 
     def __init__(
@@ -56,13 +56,13 @@ def sample(
     period: float = PERIOD_S,
 ) -> list[Row]:
     """Ask all nodes of a cluster for so long. One address is enough; silence makes no rows."""
-    recorder = Recorder(generations, first=first)
+    recorder = SampleRecorder(generations, first=first)
     trio.run(partial(_sample, addresses, recorder, seconds=seconds, period=period))
     return recorder.rows
 
 
 async def _sample(
-    addresses: Sequence[str], recorder: Recorder, *, seconds: float, period: float
+    addresses: Sequence[str], recorder: SampleRecorder, *, seconds: float, period: float
 ) -> None:
     def heard(sample: NodeSample) -> None:
         recorder.heard(sample)

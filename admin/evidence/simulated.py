@@ -9,17 +9,17 @@ from admin.evidence import rows
 from admin.evidence.bundle import Bundle, write
 from admin.evidence.manifest import Manifest, NodeFacts
 from admin.evidence.opening import number_hash
-from admin.evidence.recorder import NANOS, Onlooker, Recorder
+from admin.evidence.recorder import NANOS, EvidenceObserver, SimulationRecorder
 from admin.evidence.replays import compared
 from admin.evidence.tables import Row
-from admin.history import Line, Type
+from admin.history import HistoryLine, OutcomeType
 from election.messages import Index, Replica
 from election.quorum import majority
 from qsync.record import Entry
 from qsync.sim import history as simulated
-from qsync.sim.parts import Node
+from qsync.sim.parts import NodePart
 from qsync.sim.plan import Plan
-from qsync.sim.run import Report, play, world_of
+from qsync.sim.run import SeedReport, play, world_of
 from qsync.sim.spaces import NAMES, NOTES, REGISTERS
 from qsync.sim.stage import Stage
 
@@ -45,7 +45,7 @@ class Wipe:
 
 def record(
     plan: Plan, folder: Path, *, wipe: Wipe | None = None, judged: bool = True
-) -> tuple[Report, Bundle]:
+) -> tuple[SeedReport, Bundle]:
     """Run the plan and write what there is to see; the bundle of a broken run ends there.
 
     Unless it is `judged`, a broken property ends nothing, and is for others to find.
@@ -63,12 +63,12 @@ def record(
 
 def stage(plan: Plan, *, judged: bool = True) -> Stage:
     """A world whose run can be kept."""
-    world = world_of(plan, watched_by=Recorder if judged else Onlooker)
+    world = world_of(plan, watched_by=SimulationRecorder if judged else EvidenceObserver)
     _recorder(world).world = world
     return world
 
 
-def keep(world: Stage, report: Report, folder: Path, wiped: Iterable[Row] = ()) -> Bundle:
+def keep(world: Stage, report: SeedReport, folder: Path, wiped: Iterable[Row] = ()) -> Bundle:
     """Write what there is to see of a run that is over."""
     recorder = _recorder(world)
     struck: list[Row] = [{"number": at, "f": kind} for at, kind in sorted(report.strikes.items())]
@@ -90,9 +90,9 @@ def _settled(world: Stage) -> bool:
     return all(each.written == each.log.last == each.confirmed for each in ledgers)
 
 
-def _recorder(world: Stage) -> Recorder:
+def _recorder(world: Stage) -> SimulationRecorder:
     recorder = world.invariants
-    assert isinstance(recorder, Recorder)
+    assert isinstance(recorder, SimulationRecorder)
     return recorder
 
 
@@ -113,13 +113,13 @@ def _wipe(world: Stage, wipe: Wipe, wiped: list[Row], tries: int = _WIPE_TRIES) 
     node.start()
 
 
-def _has(node: Node, last: int, world: Stage) -> bool:
+def _has(node: NodePart, last: int, world: Stage) -> bool:
     """It votes, and has on its disk all that is confirmed, and all that acks may speak of."""
     votes = node.reachable and node.core.machine.raft.ballot.member
     return votes and node.disk.log.last >= max(last, world.invariants.canon.last)
 
 
-def _manifest(world: Stage, report: Report) -> Manifest:
+def _manifest(world: Stage, report: SeedReport) -> Manifest:
     nodes = []
     for node in world.nodes:
         ledger = node.core.machine.ledger if node.up else None
@@ -161,7 +161,7 @@ def _logs(world: Stage) -> Iterable[Row]:
             yield rows.wal_row(entry, node=int(node.me), generation=generation)
 
 
-def _entries(node: Node) -> Iterable[Entry]:
+def _entries(node: NodePart) -> Iterable[Entry]:
     """Of its disk."""
     log = node.disk.log
     for batch in log.batches(_FIRST, log.last, bytes_max=1 << 20) if log.last else ():
@@ -181,8 +181,8 @@ def _digests(world: Stage) -> Iterable[Row]:
 def _ops(world: Stage) -> Iterable[Row]:
     """The operations that promise to be linearizable, or transactions, renumbered."""
     good = _BINDING | {"lease"} if world.leases_hold else _BINDING
-    kept: list[simulated.Line] = []
-    begun: dict[int, simulated.Line] = {}
+    kept: list[simulated.RecordedLine] = []
+    begun: dict[int, simulated.RecordedLine] = {}
     for line in world.history.lines:
         if line.space not in _SPACES:
             continue
@@ -201,13 +201,13 @@ def _ops(world: Stage) -> Iterable[Row]:
         yield rows.ops_row(_line(line))
 
 
-def _line(line: simulated.Line) -> Line:
+def _line(line: simulated.RecordedLine) -> HistoryLine:
     in_list = line.space == "lists"
-    return Line(
+    return HistoryLine(
         index=line.index,
         time=line.time,
         process=line.process,
-        type=Type(line.type),
+        type=OutcomeType(line.type),
         f="txn" if in_list else line.f,
         key="lists" if in_list else f"{line.space} {line.key}",
         value=_steps(line) if in_list else line.value,
@@ -223,7 +223,7 @@ def _line(line: simulated.Line) -> Line:
     )
 
 
-def _key_hash(line: simulated.Line) -> int | None:
+def _key_hash(line: simulated.RecordedLine) -> int | None:
     """Of the first row that a write to a register changes."""
     if line.space != NAMES[REGISTERS] or line.f not in {"write", "cas"} or line.key is None:
         return None
@@ -232,7 +232,7 @@ def _key_hash(line: simulated.Line) -> int | None:
     return number_hash(NOTES if line.name == "mixed" else REGISTERS, line.key)
 
 
-def _steps(line: simulated.Line) -> object:
+def _steps(line: simulated.RecordedLine) -> object:
     """As a transaction. What one has read that was not answered, nobody knows."""
     if line.f == "read":
         return [["r", line.key, (line.value or []) if line.type == "ok" else None]]

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from admin.evidence.bundle import LINES, Bundle, write_part
-from admin.evidence.witnesses import Stopped
+from admin.evidence.witnesses import StoppedNode
 
 _TABLE = "digests"
 
@@ -20,7 +20,7 @@ def compare_stored(folder: Path, directories: Mapping[int, Path]) -> None:
     for facts in bundle.manifest.nodes:
         if facts.problem or facts.node not in directories:
             continue
-        found = Stopped(directories[facts.node]).digests(facts.node)
+        found = StoppedNode(directories[facts.node]).digests(facts.node)
         rows += [row | {"generation": facts.generation} for row in found]
     count = write_part(folder / f"{_TABLE}{LINES}", rows)
     manifest = replace(bundle.manifest, rows={**bundle.manifest.rows, _TABLE: count})

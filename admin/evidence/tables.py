@@ -12,7 +12,7 @@ RUN = "run_id"
 """In every table; a row that does not have it belongs to the run of the manifest."""
 
 
-class Type(StrEnum):
+class ColumnType(StrEnum):
     """`json`: any JSON value; in Parquet its text."""
 
     INT = "int"
@@ -22,12 +22,12 @@ class Type(StrEnum):
     JSON = "json"
 
 
-FITS: dict[Type, type | tuple[type, ...]] = {
-    Type.INT: int,
-    Type.REAL: (int, float),
-    Type.TEXT: str,
-    Type.BOOL: bool,
-    Type.JSON: object,
+FITS: dict[ColumnType, type | tuple[type, ...]] = {
+    ColumnType.INT: int,
+    ColumnType.REAL: (int, float),
+    ColumnType.TEXT: str,
+    ColumnType.BOOL: bool,
+    ColumnType.JSON: object,
 }
 """What a cell of a column may be in a line of JSON, beside null."""
 
@@ -37,14 +37,14 @@ class Table:
     """Columns in order. Everything but `needed` may be null or left out."""
 
     name: str
-    columns: dict[str, Type]
+    columns: dict[str, ColumnType]
     needed: frozenset[str]
 
 
 def _table(name: str, needed: str, **columns: str) -> Table:
-    found = {RUN: Type.TEXT}
+    found = {RUN: ColumnType.TEXT}
     for type_, names in columns.items():
-        found |= dict.fromkeys(names.split(), Type(type_.removesuffix("_")))
+        found |= dict.fromkeys(names.split(), ColumnType(type_.removesuffix("_")))
     order = [RUN, *needed.split(), *(each for each in found if each not in needed.split())]
     return Table(name, {each: found[each] for each in order}, frozenset(needed.split()))
 

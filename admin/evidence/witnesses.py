@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from admin import logs
-from admin.ask import Line
+from admin.ask import NodeConnection
 from admin.evidence import rows
 from admin.evidence.manifest import NodeFacts, NoEvidence
 from admin.evidence.replays import compared
@@ -20,8 +20,8 @@ from qsync import record
 from qsync.errors import ProtocolError, Unavailable
 from qsync.record import Entry, RecordDamage
 from qsync.wire import packed, replies
-from qsync.wire.packed import Rows
-from qsync.wire.verbs import Digest, Info, Packed, Plain, Verb
+from qsync.wire.packed import PackedRows
+from qsync.wire.verbs import DigestRequest, InfoRequest, PackedRequest, PlainRequest, Verb
 
 TIMEOUT_S = 30.0
 STRETCH_ENTRIES = packed.ENTRIES_MAX
@@ -32,15 +32,15 @@ IDS = itertools.count(1)
 """Of questions: an answer that is late by then must not be taken for the next one's."""
 
 
-class LogCut(Exception):
+class LogWasCut(Exception):
     """What was read of a log last is not in it any more: a leader cut its tail meanwhile."""
 
 
-class Stretch(NamedTuple):
+class LogChunk(NamedTuple):
     """Entries of a log back to back, from `first` on."""
 
     first: int
-    rows: Rows
+    rows: PackedRows
 
     @property
     def last(self) -> int:
@@ -60,14 +60,14 @@ class Account:
     settings: dict[str, object] = field(default_factory=dict)
 
 
-class Witness(Protocol):
+class EvidenceSource(Protocol):
     """A node that can be asked for evidence."""
 
     def account(self) -> Account:
         """Who it is, and how far it has confirmed now."""
         ...
 
-    def stretches(self, first: int, last: int | None, opening: int) -> Iterator[Stretch]:
+    def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
         """Its log `first..last`, or up to what is durable when asked first. Raises LogCut."""
         ...
 
@@ -80,12 +80,12 @@ class Witness(Protocol):
 class Running:
     """A node that answers."""
 
-    line: Line
+    line: NodeConnection
 
     def account(self) -> Account:
         """From STATUS."""
         asked = {"asked": time.monotonic_ns()}
-        answer = replies.read_map(self.line.ask(Plain(1, Verb.STATUS)))
+        answer = replies.read_map(self.line.ask(PlainRequest(1, Verb.STATUS)))
         sample = NodeSample.read(answer | asked)
         return Account(
             facts=facts_of(sample),
@@ -93,21 +93,21 @@ class Running:
             cluster_uuid=sample.cluster_uuid,
             quorum=sample.limbo.quorum,
             sample=sample,
-            settings=replies.read_map(self.line.ask(Info(1, "settings"))),
+            settings=replies.read_map(self.line.ask(InfoRequest(1, "settings"))),
         )
 
-    def stretches(self, first: int, last: int | None, opening: int) -> Iterator[Stretch]:
+    def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
         """By PACKED, the next one asked for before one is given; of older nodes by LOG."""
         if packed.FEATURE not in self.line.greeting.features:
             source = logs.Online(self.line)
             yield from _packed(source.batches(first, last), opening, last)
             return
         crc: int | None = None
-        ask: Packed | None = self._post(first, last, opening)
+        ask: PackedRequest | None = self._post(first, last, opening)
         while ask is not None:
             answer = packed.read(self.line.take(ask))
             if crc is not None and answer.before != crc:
-                raise LogCut
+                raise LogWasCut
             rows, ask = answer.rows, None
             if not rows.entries:
                 return
@@ -116,24 +116,24 @@ class Running:
             if answer.reached < min(answer.durable, last):
                 ask = self._post(answer.reached + 1, last, opening)
             crc = packed.last_crc(rows)
-            yield Stretch(answer.first, rows)
+            yield LogChunk(answer.first, rows)
 
-    def _post(self, first: int, last: int | None, opening: int) -> Packed:
+    def _post(self, first: int, last: int | None, opening: int) -> PackedRequest:
         count = STRETCH_ENTRIES if last is None else min(STRETCH_ENTRIES, last - first + 1)
-        ask = Packed(next(IDS), Index(first), max(0, count), opening)
+        ask = PackedRequest(next(IDS), Index(first), max(0, count), opening)
         self.line.post(ask)
         return ask
 
     def digests(self, node: int) -> list[Row]:
         """By DIGEST: of what is visible, with the index at which it was."""
-        index, _folded, found = self.line.ask(Digest(1))
+        index, _folded, found = self.line.ask(DigestRequest(1))
         if not isinstance(index, int) or not isinstance(found, dict):
             raise ProtocolError("the answer to DIGEST is none")
         return rows.digest_rows(node, index, {str(k): str(v) for k, v in found.items()})
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class StoppedNode:
     """The directory of a node, taken while no process runs on it."""
 
     path: Path
@@ -159,10 +159,12 @@ class Stopped:
         )
         return Account(facts=facts, cluster_uuid=identity.cluster)
 
-    def stretches(self, first: int, last: int | None, opening: int) -> Iterator[Stretch]:
+    def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
         """From LMDB."""
         with _told_of(self.path):
-            yield from _packed(logs.Stopped(self.path).batches(Index(first), last), opening, last)
+            yield from _packed(
+                logs.StoppedLog(self.path).batches(Index(first), last), opening, last
+            )
 
     def digests(self, node: int) -> list[Row]:
         """Of the rows that are stored, and of what the log makes of them up to there.
@@ -192,7 +194,7 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
+class CopiedLog:
     """A copy of a log's LMDB environment, made while its node may have been running."""
 
     path: Path
@@ -211,7 +213,7 @@ class Copied:
             )
         return Account(facts=facts)
 
-    def stretches(self, first: int, last: int | None, opening: int) -> Iterator[Stretch]:
+    def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
         """From the copy, which is not changed."""
         from admin.evidence.copies import Copy  # noqa: PLC0415 - LMDB is slow to import
 
@@ -236,24 +238,24 @@ def facts_of(sample: NodeSample) -> NodeFacts:
     )
 
 
-def _packed(batches: Iterable[bytes], opening: int, last: int | None) -> Iterator[Stretch]:
+def _packed(batches: Iterable[bytes], opening: int, last: int | None) -> Iterator[LogChunk]:
     """Batches as stored, which may begin before what was asked for, as stretches."""
     crc: int | None = None
     for raw in batches:
         first = packed.first_index(raw)
         if crc is not None and not packed.follows(raw, crc):
-            raise LogCut
+            raise LogWasCut
         left = None if last is None else last - first + 1
         if left is not None and left <= 0:
             return
         found = packed.pack(raw, opening=opening, entries_max=left).rows
         crc = packed.last_crc(found)
-        yield Stretch(first, found)
+        yield LogChunk(first, found)
 
 
-def _dial(address: str) -> Line:
+def _dial(address: str) -> NodeConnection:
     try:
-        return Line(address, timeout=TIMEOUT_S)
+        return NodeConnection(address, timeout=TIMEOUT_S)
     except Unavailable as error:
         error.hint = "of a node that does not run name the directory instead"
         raise
@@ -269,19 +271,19 @@ def _told_of(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def witnesses(targets: Iterable[str]) -> Iterator[list[Witness]]:
+def witnesses(targets: Iterable[str]) -> Iterator[list[EvidenceSource]]:
     """Nodes by address (`host:port`), directory, or copy of a log (`ID=DIR`); hangs up at the end.
 
     Raises Unavailable for an address where nobody answers.
     """
     with contextlib.ExitStack() as lines:
-        found: list[Witness] = []
+        found: list[EvidenceSource] = []
         for target in targets:
             number, is_copy, path = target.partition("=")
             if is_copy and number.isdecimal():
-                found.append(Copied(Path(path), int(number)))
+                found.append(CopiedLog(Path(path), int(number)))
             elif (Path(target) / "identity.json").is_file():
-                found.append(Stopped(Path(target)))
+                found.append(StoppedNode(Path(target)))
             elif (Path(target) / "data.mdb").is_file():
                 raise NoEvidence(
                     f"{target} is the log of some node",

@@ -7,8 +7,8 @@ from pathlib import Path
 import trio
 
 from admin.links.plan import LinkPlan
-from admin.links.proxy import Proxy, Road
-from admin.links.rules import Link
+from admin.links.proxy import ProxiedConnection, Proxy
+from admin.links.rules import DirectedLink
 
 
 def main(directory: Path) -> None:
@@ -20,10 +20,10 @@ def main(directory: Path) -> None:
 
 
 async def _serve(plan: LinkPlan, addresses: dict[str, str]) -> None:
-    roads: dict[Link, Road] = {}
+    roads: dict[DirectedLink, ProxiedConnection] = {}
     for link in plan.ports:
         host, _, port = addresses[link.target].rpartition(":")
-        roads[link] = Road(link=link, target=(host, int(port)))
+        roads[link] = ProxiedConnection(link=link, target=(host, int(port)))
     await Proxy(roads).serve(plan.ports, plan.control)
 
 

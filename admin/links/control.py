@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NoReturn
 
-from admin.links.rules import WHOLE, Link, Rule, rule_from
+from admin.links.rules import WHOLE, DirectedLink, LinkRule, rule_from
 from admin.ports import LOOPBACK
 from qsync.errors import ConfigError, ProtocolError, Unavailable
 
@@ -15,11 +15,11 @@ _ANSWER_BYTES_MAX = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
+class ProxiedLink:
     """How a link is. `carried`: bytes so far, both ways."""
 
-    link: Link
-    rule: Rule
+    link: DirectedLink
+    rule: LinkRule
     carried: int
 
 
@@ -29,24 +29,24 @@ class Control:
     def __init__(self, port: int) -> None:
         self._port = port
 
-    def show(self) -> list[Condition]:
+    def show(self) -> list[ProxiedLink]:
         """Every link. Raises Unavailable when the proxy does not run."""
         return self._ask({})
 
-    def set(self, links: Iterable[Link], rule: Rule) -> list[Condition]:
+    def set(self, links: Iterable[DirectedLink], rule: LinkRule) -> list[ProxiedLink]:
         """From now on `links` are like this."""
         wanted = [{"link": list(link), "rule": rule.as_json()} for link in links]
         return self._ask({"set": wanted})
 
-    def reset(self, links: Iterable[Link]) -> list[Condition]:
+    def reset(self, links: Iterable[DirectedLink]) -> list[ProxiedLink]:
         """Break the connections of these links once."""
         return self._ask({"reset": [list(link) for link in links]})
 
-    def heal(self) -> list[Condition]:
+    def heal(self) -> list[ProxiedLink]:
         """Every link is whole again."""
         return self._ask({"heal": True})
 
-    def _ask(self, asked: dict[str, object]) -> list[Condition]:
+    def _ask(self, asked: dict[str, object]) -> list[ProxiedLink]:
         try:
             with socket.create_connection((LOOPBACK, self._port), timeout=TIMEOUT_S) as line:
                 line.sendall(json.dumps(asked).encode() + b"\n")
@@ -56,14 +56,16 @@ class Control:
         if "error" in answer:
             raise ConfigError(str(answer["error"]))
         return [
-            Condition(
-                link=Link(*each["link"]), rule=rule_from(each["rule"]), carried=each["carried"]
+            ProxiedLink(
+                link=DirectedLink(*each["link"]),
+                rule=rule_from(each["rule"]),
+                carried=each["carried"],
             )
             for each in answer["links"]
         ]
 
 
-def spoiled(conditions: Iterable[Condition]) -> list[Condition]:
+def spoiled(conditions: Iterable[ProxiedLink]) -> list[ProxiedLink]:
     """Those that are not whole."""
     return [each for each in conditions if each.rule != WHOLE]
 

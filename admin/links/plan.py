@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from admin.links.rules import Link
+from admin.links.rules import DirectedLink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,7 +12,7 @@ class LinkPlan:
     """Loopback ports. `ports[link]`: where its source dials its target."""
 
     control: int
-    ports: Mapping[Link, int]
+    ports: Mapping[DirectedLink, int]
 
     def as_json(self) -> dict[str, object]:
         """As it stands in the state file of the lab."""
@@ -29,7 +29,9 @@ class LinkPlan:
             raise TypeError("links: a control port and a list of ports are wanted")
         return LinkPlan(
             control=control,
-            ports={Link(str(source), str(target)): int(port) for source, target, port in ports},
+            ports={
+                DirectedLink(str(source), str(target)): int(port) for source, target, port in ports
+            },
         )
 
 
@@ -43,5 +45,5 @@ def lay_out(names: Sequence[str], ports: Iterator[int]) -> LinkPlan:
     control = next(ports)
     return LinkPlan(
         control=control,
-        ports={Link(*pair): next(ports) for pair in permutations(names, 2)},
+        ports={DirectedLink(*pair): next(ports) for pair in permutations(names, 2)},
     )

@@ -9,7 +9,7 @@ from functools import partial
 
 import trio
 
-from admin.links.rules import WHOLE, Link, Rule, rule_from
+from admin.links.rules import WHOLE, DirectedLink, LinkRule, rule_from
 from admin.ports import LOOPBACK
 from qsync.errors import ConfigError
 
@@ -24,12 +24,12 @@ REQUEST_BYTES_MAX = 1 << 20
 
 
 @dataclass(slots=True)
-class Road:
+class ProxiedConnection:
     """One link: where it leads, its rule, and the connections on it."""
 
-    link: Link
+    link: DirectedLink
     target: tuple[str, int]
-    rule: Rule = WHOLE
+    rule: LinkRule = WHOLE
     since: float = 0.0
     changed: trio.Event = field(default_factory=trio.Event)
     open: set[trio.SocketStream] = field(default_factory=set)
@@ -38,7 +38,7 @@ class Road:
     carried: int = 0
     listening: trio.CancelScope | None = None
 
-    def set(self, rule: Rule) -> None:
+    def set(self, rule: LinkRule) -> None:
         """From now on."""
         self.rule, self.since = rule, trio.current_time()
         self.changed.set()
@@ -64,13 +64,15 @@ class Road:
 class Proxy:
     """All roads of a lab, and the line over which they are told what to do."""
 
-    def __init__(self, roads: Mapping[Link, Road], *, seed: int | None = None) -> None:
+    def __init__(
+        self, roads: Mapping[DirectedLink, ProxiedConnection], *, seed: int | None = None
+    ) -> None:
         self.roads = dict(roads)
         self._dice = random.Random(seed)  # noqa: S311 - weather, not a secret
 
     async def serve(
         self,
-        ports: Mapping[Link, int],
+        ports: Mapping[DirectedLink, int],
         control: int,
         *,
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
@@ -84,7 +86,7 @@ class Proxy:
 
     async def _listen(
         self,
-        road: Road,
+        road: ProxiedConnection,
         port: int,
         connections: trio.Nursery,
         *,
@@ -105,7 +107,7 @@ class Proxy:
                 await trio.aclose_forcefully(listener)
             await self._back(road)
 
-    async def _back(self, road: Road) -> None:
+    async def _back(self, road: ProxiedConnection) -> None:
         """Wait until the node listens again, or the link is spoiled."""
         while True:
             if not road.rule.whole or not await self._gone(road):
@@ -113,7 +115,7 @@ class Proxy:
             with trio.move_on_after(BACK_S):
                 await road.changed.wait()
 
-    async def _gone(self, road: Road) -> bool:
+    async def _gone(self, road: ProxiedConnection) -> bool:
         """Nobody listens at the other end."""
         try:
             stream = await trio.open_tcp_stream(*road.target)
@@ -122,12 +124,12 @@ class Proxy:
         await trio.aclose_forcefully(stream)
         return False
 
-    async def _look_whether_gone(self, road: Road) -> None:
+    async def _look_whether_gone(self, road: ProxiedConnection) -> None:
         """A connection ended: is the node gone? A spoiled link gives nothing away."""
         if road.rule.whole and road.listening is not None and await self._gone(road):
             road.listening.cancel()
 
-    async def _carry(self, road: Road, near: trio.SocketStream) -> None:
+    async def _carry(self, road: ProxiedConnection, near: trio.SocketStream) -> None:
         if road.rule.refuse:
             _reset(near)
             return
@@ -154,7 +156,7 @@ class Proxy:
 
     async def _one_way(
         self,
-        road: Road,
+        road: ProxiedConnection,
         source: trio.SocketStream,
         target: trio.SocketStream,
         both: trio.CancelScope,
@@ -171,7 +173,7 @@ class Proxy:
 
     async def _receive(
         self,
-        road: Road,
+        road: ProxiedConnection,
         source: trio.SocketStream,
         send: trio.MemorySendChannel[tuple[float, bytes]],
     ) -> None:
@@ -189,7 +191,7 @@ class Proxy:
 
     async def _deliver(
         self,
-        road: Road,
+        road: ProxiedConnection,
         receive: trio.MemoryReceiveChannel[tuple[float, bytes]],
         target: trio.SocketStream,
     ) -> None:
@@ -207,7 +209,7 @@ class Proxy:
             if road.rule.rate:
                 await trio.sleep(len(piece) / road.rule.rate)
 
-    def _held_back(self, rule: Rule) -> float:
+    def _held_back(self, rule: LinkRule) -> float:
         """Seconds for the next piece."""
         if rule.whole:
             return 0.0
@@ -218,7 +220,7 @@ class Proxy:
             stall *= 2
         return held
 
-    def _flipped(self, rule: Rule, piece: bytes) -> bytes:
+    def _flipped(self, rule: LinkRule, piece: bytes) -> bytes:
         """With one bit as the other, if the dice say so."""
         if not rule.flip or self._dice.random() >= rule.flip:
             return piece
@@ -259,11 +261,11 @@ class Proxy:
             ]
         }
 
-    def _road(self, name: list[str]) -> Road:
-        return self.roads[Link(*name)]
+    def _road(self, name: list[str]) -> ProxiedConnection:
+        return self.roads[DirectedLink(*name)]
 
 
-def _until_turn(rule: Rule, seconds: float) -> float:
+def _until_turn(rule: LinkRule, seconds: float) -> float:
     """How long until a flapping link turns; a cut one waits to be told."""
     return float("inf") if rule.cut else rule.flap - seconds % rule.flap
 

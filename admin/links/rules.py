@@ -10,7 +10,7 @@ DELAY_S_MAX = 60.0
 RATE_BYTES_MIN = 1024
 
 
-class Link(NamedTuple):
+class DirectedLink(NamedTuple):
     """What `source` sends to `target`, and the answers on that same connection."""
 
     source: str
@@ -21,7 +21,7 @@ class Link(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class LinkRule:
     """All of these may hold together. Seconds, and bytes a second; 0 means not at all.
 
     `cut`: nothing passes, and nobody is told, as when packets are dropped. `delay` and `jitter`
@@ -82,9 +82,9 @@ class Rule:
         return ", ".join(said) or "whole"
 
 
-def rule_from(found: Mapping[str, object]) -> Rule:
+def rule_from(found: Mapping[str, object]) -> LinkRule:
     """From JSON. Raises ConfigError naming what is wrong."""
-    known = {each.name: each.type for each in fields(Rule)}
+    known = {each.name: each.type for each in fields(LinkRule)}
     given: dict[str, float | bool] = {}
     for name, value in found.items():
         if name not in known:
@@ -94,12 +94,12 @@ def rule_from(found: Mapping[str, object]) -> Rule:
         if not right or not isinstance(value, bool | int | float):
             raise ConfigError(f"{name} of a link is no {wanted.__name__}: {value!r}")
         given[name] = value
-    return Rule(**given)  # type: ignore[arg-type]  # each was looked at above
+    return LinkRule(**given)  # type: ignore[arg-type]  # each was looked at above
 
 
 def links_between(
     nodes: Iterable[str], one: str, other: str | None = None, *, one_way: bool = False
-) -> list[Link]:
+) -> list[DirectedLink]:
     """The links of a pair, both ways unless told otherwise; of one node with all without `other`.
 
     Raises ConfigError for nodes that are not there.
@@ -111,8 +111,8 @@ def links_between(
     others = [name for name in names if name != one] if other is None else [other]
     if one in others:
         raise ConfigError(f"a node has no link to itself, {one!r}")
-    there = [Link(one, name) for name in others]
-    return there if one_way else there + [Link(name, one) for name in others]
+    there = [DirectedLink(one, name) for name in others]
+    return there if one_way else there + [DirectedLink(name, one) for name in others]
 
 
 def _within(name: str, value: float, low: float, high: float, unit: str) -> None:
@@ -120,4 +120,4 @@ def _within(name: str, value: float, low: float, high: float, unit: str) -> None
         raise ConfigError(f"{name} {value:g} of a link is not within {low:g}..{high:g} {unit}")
 
 
-WHOLE = Rule()
+WHOLE = LinkRule()

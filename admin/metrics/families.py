@@ -12,7 +12,7 @@ Labels = Mapping[str, str]
 Point = tuple[Labels, float]
 
 
-class Kind(StrEnum):
+class MetricType(StrEnum):
     """What Prometheus wants to know of a metric."""
 
     GAUGE = "gauge"
@@ -25,7 +25,7 @@ class Family:
     """One metric. `points` gives its values; a histogram has `spread` instead."""
 
     name: str
-    kind: Kind
+    kind: MetricType
     about: str
     points: Callable[[NodeSample], Iterable[Point]] = lambda _: ()
     spread: Callable[[NodeSample], Spread] = field(default=lambda _: Spread())
@@ -38,12 +38,12 @@ def _gauge(name: str, about: str, of: Callable[[NodeSample], float | None]) -> F
         found = of(node)
         return () if found is None else (({}, float(found)),)
 
-    return Family(name=PREFIX + name, kind=Kind.GAUGE, about=about, points=points)
+    return Family(name=PREFIX + name, kind=MetricType.GAUGE, about=about, points=points)
 
 
 def _each(name: str, about: str, of: Callable[[NodeSample], Iterable[Point]]) -> Family:
     """Several numbers, told apart by labels."""
-    return Family(name=PREFIX + name, kind=Kind.GAUGE, about=about, points=of)
+    return Family(name=PREFIX + name, kind=MetricType.GAUGE, about=about, points=of)
 
 
 def _count(name: str, key: str, about: str) -> Family:
@@ -52,11 +52,11 @@ def _count(name: str, key: str, about: str) -> Family:
     def points(node: NodeSample) -> Iterable[Point]:
         return (({}, float(node.counters.get(key, 0))),)
 
-    return Family(name=PREFIX + name, kind=Kind.COUNTER, about=about, points=points)
+    return Family(name=PREFIX + name, kind=MetricType.COUNTER, about=about, points=points)
 
 
 def _histogram(name: str, about: str, of: Callable[[NodeSample], Spread]) -> Family:
-    return Family(name=PREFIX + name, kind=Kind.HISTOGRAM, about=about, spread=of)
+    return Family(name=PREFIX + name, kind=MetricType.HISTOGRAM, about=about, spread=of)
 
 
 def _info(node: NodeSample) -> Iterable[Point]:
@@ -168,7 +168,7 @@ FAMILIES: tuple[Family, ...] = (
     _gauge("waiting_requests", "requests that wait for an answer", lambda n: n.waiters),
     Family(
         name="qsync_refused_connections_total",
-        kind=Kind.COUNTER,
+        kind=MetricType.COUNTER,
         about="connections refused, by reason",
         points=_refused,
     ),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from admin.metrics.families import FAMILIES, Family, Kind, Labels
+from admin.metrics.families import FAMILIES, Family, Labels, MetricType
 from admin.sample import NodeSample
 from qsync.histogram import BOUNDS, Spread
 
@@ -24,7 +24,7 @@ def expose(nodes: Iterable[NodeSample]) -> str:
 
 def _lines(family: Family, node: NodeSample) -> Iterator[str]:
     own = {"cluster": node.cluster, "node": node.name}
-    if family.kind is Kind.HISTOGRAM:
+    if family.kind is MetricType.HISTOGRAM:
         yield from _buckets(family.name, own, family.spread(node))
         return
     for labels, value in family.points(node):

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from admin.checker import linear
-from admin.checker.elle import Level, check_appends
+from admin.checker.elle import IsolationLevel, check_appends
 from admin.checker.facts import check_bank_total, check_failures
 from admin.checker.operation import Operation
-from admin.checker.resolve import Decided, resolve
-from admin.checker.sessions import Applied, check_answers, check_read_your_writes
+from admin.checker.resolve import ResolvedLog, resolve
+from admin.checker.sessions import AppliedRequest, check_answers, check_read_your_writes
 from admin.checker.verdict import Result, Verdict, Violation, conclude
-from admin.soak.observed import Observed, observe
+from admin.soak.observed import ObservedOperation, observe
 from admin.soak.weak import check_written
 from qsync.errors import GivenUp
 from qsync.sim import spaces
@@ -37,7 +37,9 @@ def claims(done: Run) -> list[Verdict]:
         _named("counters", linear.check_counter(seen.bound("counters"), steps_max=STEPS_MAX)),
         _named("bank", linear.check_bank(seen.bound("bank"), opening=opening, steps_max=STEPS_MAX)),
         _named("lists", check_appends(_alone(seen.bound("lists")))),
-        _named("lists", check_appends(_alone(seen.all("lists")), level=Level.READ_COMMITTED)),
+        _named(
+            "lists", check_appends(_alone(seen.all("lists")), level=IsolationLevel.READ_COMMITTED)
+        ),
         check_bank_total(seen.all("bank"), total=sum(opening.values())),
         _named("registers", check_failures(registers)),
         _named("notes", check_failures(notes)),
@@ -54,7 +56,7 @@ def claims(done: Run) -> list[Verdict]:
 class _Seen:
     """The operations of a run, by the space they are about."""
 
-    observed: Sequence[Observed]
+    observed: Sequence[ObservedOperation]
     run: Run
 
     def all(self, space: str) -> list[Operation]:
@@ -76,9 +78,9 @@ class _Seen:
             if each.space != "notes" and not _only_reads(each.operation)
         ]
 
-    def _settled(self, observed: Iterable[Observed]) -> list[Operation]:
+    def _settled(self, observed: Iterable[ObservedOperation]) -> list[Operation]:
         """Unknown outcomes are known from the log, as far as that is decided."""
-        decided = Decided(applied=frozenset(self.run.applied), complete=self.run.decided)
+        decided = ResolvedLog(applied=frozenset(self.run.applied), complete=self.run.decided)
         return resolve([each.operation for each in observed], decided)
 
 
@@ -97,9 +99,9 @@ def _only_reads(operation: Operation) -> bool:
     return operation.f == "read"
 
 
-def _rows(done: Run) -> list[Applied]:
+def _rows(done: Run) -> list[AppliedRequest]:
     return [
-        Applied(session=session, seq=seq, index=index)
+        AppliedRequest(session=session, seq=seq, index=index)
         for (session, seq), index in done.applied.items()
     ]
 

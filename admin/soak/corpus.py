@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from admin.soak.coverage import reached
-from admin.soak.judge import Judged, look
+from admin.soak.judge import JudgedSeed, look
 from qsync.errors import ConfigError
 from qsync.sim.plan import Plan
 from qsync.sim.run import run
@@ -22,7 +22,7 @@ RARE = 0.02
 """A state is rare that no larger share of the runs reached."""
 
 
-def judge(plan: Plan) -> Judged:
+def judge(plan: Plan) -> JudgedSeed:
     """Run it, look at everything, and note what it reached."""
     done = run(plan)
     return replace(look(done), reached=reached(done))
@@ -53,7 +53,7 @@ class Corpus:
             )
         return [int(seed) for seed in found["seeds"]]
 
-    def add(self, judged: Judged) -> None:
+    def add(self, judged: JudgedSeed) -> None:
         """A run is over. It is a candidate if it reached what few have."""
         self._runs += 1
         self._times.update(judged.reached)

@@ -4,21 +4,21 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from qsync.sim.history import Line
+from qsync.sim.history import RecordedLine
 from qsync.sim.run import Run
-from qsync.sim.trace import Sight
+from qsync.sim.trace import TraceColumns
 
 _LEADER, _DEPOSED = "L", "l"
 _NANOS = 1e9
 
 
-class Stage:
+class TracedNodes:
     """The nodes, as the minutes showed them last."""
 
     def __init__(self) -> None:
-        self._sights: dict[int, Sight] = {}
+        self._sights: dict[int, TraceColumns] = {}
 
-    def saw(self, sight: Sight) -> None:
+    def saw(self, sight: TraceColumns) -> None:
         """A line of the minutes."""
         self._sights[sight.node] = sight
 
@@ -47,7 +47,7 @@ class Stage:
     def _term(self) -> int:
         return max((each.term for each in self._sights.values()), default=0)
 
-    def _role(self, sight: Sight) -> str:
+    def _role(self, sight: TraceColumns) -> str:
         deposed = sight.role == _LEADER and sight.term < self._term
         return _DEPOSED if deposed else sight.role
 
@@ -62,7 +62,7 @@ def reached(done: Run) -> frozenset[str]:
 
 def _moments(done: Run) -> Iterator[str]:
     """What was told and what broke, with how the cluster stood."""
-    stage = Stage()
+    stage = TracedNodes()
     told = _told(done.history)
     line = next(told, None)
     for now, sight, what in done.trace:
@@ -76,11 +76,11 @@ def _moments(done: Run) -> Iterator[str]:
             yield f"{what.partition(': ')[2]}, while {stage.leading}"
 
 
-def _told(history: Iterable[Line]) -> Iterator[Line]:
+def _told(history: Iterable[RecordedLine]) -> Iterator[RecordedLine]:
     return (line for line in history if line.type != "invoke")
 
 
-def _answer(line: Line) -> str:
+def _answer(line: RecordedLine) -> str:
     """What was asked, and what came of it."""
     what = f"{line.consistency} {line.f}" if line.consistency else line.name
     return f"{what} {line.type}{f' {line.error}' if line.error else ''}"

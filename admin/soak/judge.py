@@ -8,10 +8,10 @@ from admin.checker.verdict import Result, Verdict
 from admin.soak.claims import claims
 from qsync.sim.canon import PROPERTIES
 from qsync.sim.plan import Plan
-from qsync.sim.run import Report, Run, run
+from qsync.sim.run import Run, SeedReport, run
 
 
-class Conclusion(StrEnum):
+class SeedConclusion(StrEnum):
     """`inconclusive`: nothing broke or nothing was acknowledged, so nothing is proven."""
 
     HELD = "held"
@@ -20,7 +20,7 @@ class Conclusion(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class SeedFinding:
     """What broke. `number`: the property of protocol.md; None when only clients noticed.
 
     `check`: the property's name, or the invariant of the checker.
@@ -33,25 +33,25 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class JudgedSeed:
     """A run and what is to be said of it.
 
     `facts`: how much of what clients saw was examined. `undecided`: checks that came to their
     limit. `reached`: see `coverage`; empty unless somebody keeps a corpus.
     """
 
-    report: Report
-    finding: Finding | None
+    report: SeedReport
+    finding: SeedFinding | None
     facts: int
     undecided: tuple[str, ...]
     reached: frozenset[str] = frozenset()
 
     @property
-    def conclusion(self) -> Conclusion:
+    def conclusion(self) -> SeedConclusion:
         """Something broke, or nothing did, or it was no test."""
         if self.finding is not None:
-            return Conclusion.BROKEN
-        return Conclusion.INCONCLUSIVE if self.report.idle else Conclusion.HELD
+            return SeedConclusion.BROKEN
+        return SeedConclusion.INCONCLUSIVE if self.report.idle else SeedConclusion.HELD
 
     def describe(self) -> str:
         """One line."""
@@ -68,30 +68,30 @@ class Judged:
         )
 
 
-Judge = Callable[[Plan], Judged]
+Judge = Callable[[Plan], JudgedSeed]
 
 
-def judge(plan: Plan) -> Judged:
+def judge(plan: Plan) -> JudgedSeed:
     """Run it and look at everything."""
     return look(run(plan))
 
 
-def glance(plan: Plan) -> Judged:
+def glance(plan: Plan) -> JudgedSeed:
     """Run it and trust the simulator's own properties: what clients saw is not looked at."""
     return asserted(run(plan))
 
 
-def asserted(done: Run) -> Judged:
+def asserted(done: Run) -> JudgedSeed:
     """What the simulator says of itself."""
-    return Judged(report=done.report, finding=_asserted(done.report), facts=0, undecided=())
+    return JudgedSeed(report=done.report, finding=_asserted(done.report), facts=0, undecided=())
 
 
-def look(done: Run) -> Judged:
+def look(done: Run) -> JudgedSeed:
     """Judge a run that is over."""
     report = done.report
     finding = _asserted(report)
     verdicts = claims(done) if finding is None else []
-    return Judged(
+    return JudgedSeed(
         report=report,
         finding=finding or _noticed(verdicts),
         facts=sum(each.facts for each in verdicts),
@@ -99,11 +99,11 @@ def look(done: Run) -> Judged:
     )
 
 
-def _asserted(report: Report) -> Finding | None:
+def _asserted(report: SeedReport) -> SeedFinding | None:
     broken = report.broken
     if broken is None:
         return None
-    return Finding(
+    return SeedFinding(
         check=PROPERTIES[broken.number],
         number=broken.number,
         text=broken.text,
@@ -111,11 +111,11 @@ def _asserted(report: Report) -> Finding | None:
     )
 
 
-def _noticed(verdicts: list[Verdict]) -> Finding | None:
+def _noticed(verdicts: list[Verdict]) -> SeedFinding | None:
     for each in verdicts:
         if each.result is Result.FAIL:
             message = each.violations[0].message
-            return Finding(
+            return SeedFinding(
                 check=each.invariant,
                 number=None,
                 text=f"clients notice, {each.invariant}: {message}",

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from admin.evidence.simulated import keep, stage
-from admin.soak.judge import Judged, asserted, look
+from admin.soak.judge import JudgedSeed, asserted, look
 from qsync.sim.plan import Plan
 from qsync.sim.run import Run, play, told
 
 
-def kept(plan: Plan, *, folder: Path, check: bool) -> Judged:
+def kept(plan: Plan, *, folder: Path, check: bool) -> JudgedSeed:
     """For `qsync check --quick FOLDER/seed-N`. The bundle of a broken run ends where it broke."""
     done = played(plan, folder)
     return look(done) if check else asserted(done)

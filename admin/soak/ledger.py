@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from admin.soak import ranges
-from admin.soak.judge import Conclusion, Judged
+from admin.soak.judge import JudgedSeed, SeedConclusion
 from qsync.errors import ConfigError
 from qsync.sim.plan import Plan
 
@@ -18,23 +18,23 @@ SCHEMA = "qsync/soak/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class SeedSetup:
     """How seeds are run: the version of the code, and what is said beside the seed."""
 
     code: str
     how: str
 
     @classmethod
-    def of(cls, code: str, plan: Plan) -> "Way":
+    def of(cls, code: str, plan: Plan) -> "SeedSetup":
         """`plan` is that of any seed."""
         return cls(code=code, how=plan.options())
 
 
 @dataclass(slots=True, kw_only=True)
-class Ledger:
+class SeedRegister:
     """Seeds by what became of them. `broken`: seed to what broke."""
 
-    way: Way
+    way: SeedSetup
     held: set[int] = field(default_factory=set)
     inconclusive: set[int] = field(default_factory=set)
     undecided: set[int] = field(default_factory=set)
@@ -43,7 +43,7 @@ class Ledger:
     facts: int = 0
     seconds: float = 0.0
 
-    def add(self, judged: Judged) -> None:
+    def add(self, judged: JudgedSeed) -> None:
         """A run is over."""
         report = judged.report
         self.events += report.events
@@ -51,11 +51,11 @@ class Ledger:
         self.seconds += report.seconds
         self.broken.pop(report.seed, None)
         match judged.conclusion:
-            case Conclusion.HELD:
+            case SeedConclusion.HELD:
                 self.held.add(report.seed)
-            case Conclusion.INCONCLUSIVE:
+            case SeedConclusion.INCONCLUSIVE:
                 self.inconclusive.add(report.seed)
-            case Conclusion.BROKEN:
+            case SeedConclusion.BROKEN:
                 assert judged.finding is not None
                 self.broken[report.seed] = judged.finding.text
         if judged.undecided:
@@ -84,13 +84,13 @@ class Ledger:
         }
 
 
-class Book:
+class RegisterFile:
     """The file: the ledger that is written now, and older ones."""
 
-    def __init__(self, path: Path | None, way: Way) -> None:
+    def __init__(self, path: Path | None, way: SeedSetup) -> None:
         self.path = path
-        self.others: list[Ledger] = []
-        self.ledger = Ledger(way=way)
+        self.others: list[SeedRegister] = []
+        self.ledger = SeedRegister(way=way)
         for each in [] if path is None or not path.exists() else _load(path):
             if each.way == way:
                 self.ledger = each
@@ -114,7 +114,7 @@ class Book:
         new.replace(self.path)
 
 
-def _load(path: Path) -> list[Ledger]:
+def _load(path: Path) -> list[SeedRegister]:
     try:
         return _ledgers(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -123,7 +123,7 @@ def _load(path: Path) -> list[Ledger]:
         ) from error
 
 
-def _ledgers(document: dict[str, object]) -> list[Ledger]:
+def _ledgers(document: dict[str, object]) -> list[SeedRegister]:
     if document["schema"] != SCHEMA:
         raise ValueError(f"its schema is {document['schema']!r}, not {SCHEMA!r}")
     ledgers = document["ledgers"]
@@ -132,7 +132,7 @@ def _ledgers(document: dict[str, object]) -> list[Ledger]:
     return [_ledger(members) for members in ledgers]
 
 
-def _ledger(members: dict[str, object]) -> Ledger:
+def _ledger(members: dict[str, object]) -> SeedRegister:
     def seeds(name: str) -> set[int]:
         return {seed for each in ranges.parse(str(members[name])) for seed in each}
 
@@ -145,8 +145,8 @@ def _ledger(members: dict[str, object]) -> Ledger:
     broken = members["broken"]
     if not isinstance(broken, dict):
         raise TypeError(f"broken is {broken!r}, no map")
-    return Ledger(
-        way=Way(code=str(members["code"]), how=str(members["how"])),
+    return SeedRegister(
+        way=SeedSetup(code=str(members["code"]), how=str(members["how"])),
         held=seeds("held"),
         inconclusive=seeds("inconclusive"),
         undecided=seeds("undecided"),

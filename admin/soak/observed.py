@@ -3,17 +3,17 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from admin.checker.operation import Kind, Operation
-from qsync.sim.history import Line
+from admin.checker.operation import CompletionType, Operation
+from qsync.sim.history import RecordedLine
 
-_KINDS = {"ok": Kind.OK, "fail": Kind.FAIL, "info": Kind.INFO}
+_KINDS = {"ok": CompletionType.OK, "fail": CompletionType.FAIL, "info": CompletionType.INFO}
 _ALSO = 1 << 40
 """Added to the number of an operation that is seen in a second space, too."""
 _SETUP = frozenset({"open", "create", "expire", "tune", "resolve"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class ObservedOperation:
     """One operation of a client and what it was done to.
 
     `consistency`: what a read claims; empty for a write, and for reads inside of a transaction,
@@ -25,10 +25,10 @@ class Observed:
     consistency: str
 
 
-def observe(lines: Iterable[Line]) -> list[Observed]:
+def observe(lines: Iterable[RecordedLine]) -> list[ObservedOperation]:
     """Pair beginnings and ends, in order of beginnings. What nobody ended is unknown."""
-    found: list[Observed] = []
-    waiting: dict[int, Line] = {}
+    found: list[ObservedOperation] = []
+    waiting: dict[int, RecordedLine] = {}
     for line in lines:
         if line.type == "invoke":
             assert line.process not in waiting
@@ -41,16 +41,16 @@ def observe(lines: Iterable[Line]) -> list[Observed]:
     return sorted(kept, key=lambda each: each.operation.begun)
 
 
-def _observed(begun: Line, ended: Line | None) -> list[Observed]:
+def _observed(begun: RecordedLine, ended: RecordedLine | None) -> list[ObservedOperation]:
     told = ended or begun
-    kind = _KINDS.get(told.type, Kind.INFO)
+    kind = _KINDS.get(told.type, CompletionType.INFO)
     operation = Operation(
         number=begun.index,
         process=begun.process,
         f=begun.f,
         value=_value(told, kind),
         begun=begun.index,
-        ended=None if kind is Kind.INFO else told.index,
+        ended=None if kind is CompletionType.INFO else told.index,
         key=_key(begun),
         kind=kind,
         session=told.session or None,
@@ -60,7 +60,7 @@ def _observed(begun: Line, ended: Line | None) -> list[Observed]:
         floor=told.floor or None,
         floor_term=told.floor_term or None,
     )
-    one = Observed(operation=operation, space=begun.space, consistency=told.consistency)
+    one = ObservedOperation(operation=operation, space=begun.space, consistency=told.consistency)
     if begun.name != "mixed":
         return [one]
     # It wrote a note of the same value, in the same transaction.
@@ -68,14 +68,14 @@ def _observed(begun: Line, ended: Line | None) -> list[Observed]:
     return [one, replace(one, operation=note, space="notes")]
 
 
-def _value(told: Line, kind: Kind) -> object:
+def _value(told: RecordedLine, kind: CompletionType) -> object:
     """Nobody knows what a transaction without an answer has read, only what it would write."""
-    if told.f == "txn" and kind is not Kind.OK and isinstance(told.value, list):
+    if told.f == "txn" and kind is not CompletionType.OK and isinstance(told.value, list):
         return [step for step in told.value if step[0] != "r"]
     return told.value
 
 
-def _key(begun: Line) -> object:
+def _key(begun: RecordedLine) -> object:
     """A list goes by its number, as in the transactions that read and append to several."""
     if begun.space == "lists" or begun.key is None:
         return begun.key

@@ -4,21 +4,21 @@ import signal
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 
-from admin.soak.judge import Judge, Judged
+from admin.soak.judge import Judge, JudgedSeed
 from qsync.sim.plan import Plan
 
 AHEAD = 4
 """So many plans a process are handed out before their turn."""
 
 
-def judged(plans: Iterable[Plan], judge: Judge, *, jobs: int = 1) -> Iterator[Judged]:
+def judged(plans: Iterable[Plan], judge: Judge, *, jobs: int = 1) -> Iterator[JudgedSeed]:
     """Judge them all. Whoever stops listening ends the processes, too."""
     if jobs <= 1:
         yield from map(judge, plans)
         return
     pool = ProcessPoolExecutor(jobs, initializer=_leave_interrupts)
     try:
-        running: set[Future[Judged]] = set()
+        running: set[Future[JudgedSeed]] = set()
         for plan in plans:
             running.add(pool.submit(judge, plan))
             if len(running) >= AHEAD * jobs:
@@ -31,7 +31,7 @@ def judged(plans: Iterable[Plan], judge: Judge, *, jobs: int = 1) -> Iterator[Ju
         pool.shutdown(cancel_futures=True)
 
 
-def _results(done: Iterable[Future[Judged]]) -> list[Judged]:
+def _results(done: Iterable[Future[JudgedSeed]]) -> list[JudgedSeed]:
     """In the order of seeds, as far as that goes."""
     return sorted((each.result() for each in done), key=lambda each: each.report.seed)
 

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from admin.soak.judge import Conclusion, Judged
+from admin.soak.judge import JudgedSeed, SeedConclusion
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 @dataclass(slots=True, kw_only=True)
-class Progress:
+class SoakProgress:
     """Of `total` seeds, `known` were known before it began. `now` is a monotonic clock."""
 
     total: int
@@ -23,11 +23,11 @@ class Progress:
     def __post_init__(self) -> None:
         self._began = self.now()
 
-    def add(self, judged: Judged) -> None:
+    def add(self, judged: JudgedSeed) -> None:
         """One more."""
         self.done += 1
-        self.broken += judged.conclusion is Conclusion.BROKEN
-        self.inconclusive += judged.conclusion is Conclusion.INCONCLUSIVE
+        self.broken += judged.conclusion is SeedConclusion.BROKEN
+        self.inconclusive += judged.conclusion is SeedConclusion.INCONCLUSIVE
 
     @property
     def rate(self) -> float:

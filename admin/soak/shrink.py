@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from admin.soak.judge import Judge, Judged
+from admin.soak.judge import Judge, JudgedSeed
 from qsync.sim.plan import Plan
 from qsync.sim.swarm import NAMES, OPERATIONS
 
@@ -11,11 +11,13 @@ TRIES_MAX = 300
 """So many smaller runs are tried, then the smallest failing one so far has to do."""
 EVENTS_MIN = 20
 
-Told = Callable[[Judged, int], None]
+Told = Callable[[JudgedSeed, int], None]
 """Takes a smaller failing run, and how many were tried so far."""
 
 
-def shrink(broken: Judged, judge: Judge, *, tries_max: int = TRIES_MAX, told: Told) -> Judged:
+def shrink(
+    broken: JudgedSeed, judge: Judge, *, tries_max: int = TRIES_MAX, told: Told
+) -> JudgedSeed:
     """The smallest run found that breaks the same property."""
     return _Shrinker(broken, judge, tries_max, told).run()
 
@@ -23,7 +25,7 @@ def shrink(broken: Judged, judge: Judge, *, tries_max: int = TRIES_MAX, told: To
 class _Shrinker:
     """Takes a smaller plan as soon as one fails in the same way, and goes on from there."""
 
-    def __init__(self, broken: Judged, judge: Judge, tries_max: int, told: Told) -> None:
+    def __init__(self, broken: JudgedSeed, judge: Judge, tries_max: int, told: Told) -> None:
         assert broken.finding is not None
         self.check = broken.finding.check
         self.best = broken
@@ -37,7 +39,7 @@ class _Shrinker:
         """The smallest one so far."""
         return self.best.report.plan
 
-    def run(self) -> Judged:
+    def run(self) -> JudgedSeed:
         """Until nothing makes it smaller, or the tries are used up."""
         self._pin()
         while True:

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from admin.soak.corpus import Corpus
-from admin.soak.judge import Conclusion, Judge, Judged
-from admin.soak.ledger import Book
+from admin.soak.judge import Judge, JudgedSeed, SeedConclusion
+from admin.soak.ledger import RegisterFile
 from admin.soak.pool import judged
-from admin.soak.progress import Progress
+from admin.soak.progress import SoakProgress
 from admin.soak.shrink import TRIES_MAX, shrink
 from qsync.sim.plan import Plan
 
@@ -20,8 +20,8 @@ SAVE_S = 5.0
 class Failure:
     """A run that broke, and the smallest one that was found to break in the same way."""
 
-    found: Judged
-    small: Judged
+    found: JudgedSeed
+    small: JudgedSeed
 
 
 @dataclass(slots=True, kw_only=True)
@@ -30,8 +30,8 @@ class Soak:
 
     plans: Iterable[Plan]
     judge: Judge
-    book: Book
-    progress: Progress
+    book: RegisterFile
+    progress: SoakProgress
     jobs: int = 1
     keep_going: bool = False
     tries_max: int = TRIES_MAX
@@ -52,7 +52,7 @@ class Soak:
                 if self.corpus is not None:
                     self.corpus.add(each)
                 self._now_and_then()
-                if each.conclusion is Conclusion.BROKEN:
+                if each.conclusion is SeedConclusion.BROKEN:
                     self._broke(each)
                     if not self.keep_going:
                         break
@@ -62,7 +62,7 @@ class Soak:
                 self.corpus.save()
         return self.failures
 
-    def _judged(self, plans: Iterable[Plan]) -> Iterator[Judged]:
+    def _judged(self, plans: Iterable[Plan]) -> Iterator[JudgedSeed]:
         return judged(plans, self.judge, jobs=self.jobs)
 
     def _now_and_then(self) -> None:
@@ -72,7 +72,7 @@ class Soak:
             self._saved = now
             self.book.save()
 
-    def _broke(self, broken: Judged) -> None:
+    def _broke(self, broken: JudgedSeed) -> None:
         assert broken.finding is not None
         known = {each.found.finding.check for each in self.failures if each.found.finding}
         small = broken
@@ -80,7 +80,7 @@ class Soak:
             small = shrink(broken, self.judge, tries_max=self.tries_max, told=self._smaller)
         self.failures.append(Failure(found=broken, small=small))
 
-    def _smaller(self, smaller: Judged, tries: int) -> None:
+    def _smaller(self, smaller: JudgedSeed, tries: int) -> None:
         report = smaller.report
         self.told(
             f"seed {report.seed} broke; making it small, try {tries}: {report.nodes} nodes, "

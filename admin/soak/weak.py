@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from admin.checker.operation import Frozen, Kind, Operation, freeze
+from admin.checker.operation import CompletionType, Frozen, Operation, freeze
 from admin.checker.verdict import Verdict, Violation, conclude
 
 WRITTEN = "reads-were-written"
@@ -18,7 +18,7 @@ def check_written(operations: Iterable[Operation]) -> Verdict:
             begun.setdefault((freeze(each.key), freeze(value)), each.begun)
     facts, violations = 0, []
     for each in known:
-        if each.f != "read" or each.kind is not Kind.OK or each.value is None:
+        if each.f != "read" or each.kind is not CompletionType.OK or each.value is None:
             continue
         assert each.ended is not None
         facts += 1

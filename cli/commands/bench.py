@@ -49,7 +49,7 @@ def bench(
     """Put load on the leader and measure. It writes to a space called `bench`."""
     from admin import bench as benches  # noqa: PLC0415 - only here, slow to import
 
-    plan = benches.Plan(
+    plan = benches.BenchPlan(
         workload=workload,
         clients=clients,
         pipeline=pipeline,

@@ -11,7 +11,7 @@ from cli.options import json_option
 from cli.output import document, say, style, text
 
 if TYPE_CHECKING:
-    from admin.campaign.campaign import Result
+    from admin.campaign.campaign import CampaignResult
 
 _MINUTE_S = 60.0
 
@@ -52,7 +52,7 @@ def campaign(*, minutes: float, nodes: int, seed: int, without: str, keep: Path 
         for kind, about in ABOUT.items():
             text(f"{kind:15} {about}")
         return
-    plan = campaigns.Plan(
+    plan = campaigns.CampaignPlan(
         seconds=minutes * _MINUTE_S,
         nodes=nodes,
         seed=seed,
@@ -63,8 +63,8 @@ def campaign(*, minutes: float, nodes: int, seed: int, without: str, keep: Path 
     _conclude(campaigns.run(plan, say))
 
 
-def _conclude(result: "Result") -> None:
-    from admin.campaign.figures import ABOUT, Broken  # noqa: PLC0415 - only here
+def _conclude(result: "CampaignResult") -> None:
+    from admin.campaign.figures import ABOUT, BrokenPromise  # noqa: PLC0415 - only here
 
     figures = result.figures
     tell = text
@@ -76,7 +76,7 @@ def _conclude(result: "Result") -> None:
             nodes=result.plan.nodes,
             rounds=result.rounds,
             seconds=result.seconds,
-            broken={kind.value: figures.broken[kind] for kind in Broken},
+            broken={kind.value: figures.broken[kind] for kind in BrokenPromise},
             counts=dict(sorted(figures.counts.items())),
             faults=dict(sorted(figures.faults.items())),
             violations=[

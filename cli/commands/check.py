@@ -10,17 +10,17 @@ import click
 
 from cli.ending import interrupted_politely
 from cli.exits import Exit
-from cli.leaving import Left, lacks_extra
+from cli.leaving import CheckOutputs, lacks_extra
 from cli.options import Duration, json_option, set_options
 from cli.output import WIDTH_ELSEWHERE, as_document, console, document, say, style, text
 from cli.render import waiting
 
 if TYPE_CHECKING:
-    from admin.checker.elle import Level
+    from admin.checker.elle import IsolationLevel
     from admin.checker.kinds import Hints
-    from admin.checker.labels import Compared, Labelled
-    from admin.checker.quick import Report
-    from cli.sources import Source
+    from admin.checker.labels import LabelComparison, LabelLine
+    from admin.checker.quick import HistoryReport
+    from cli.sources import CheckSource
 
 _FORMATS = ("history", "jepsen-edn", "jepsen-text", "porcupine-kv")
 _MODELS = ("register", "cas-register", "kv", "set", "counter", "bank", "list-append")
@@ -177,7 +177,7 @@ def check(
         return follow(named, seconds=seconds, spark=spark, settings=set_options(conf))
     if seconds is not None:
         raise click.UsageError("--for goes with --follow")
-    left = Left.asked(html, violations, out)
+    left = CheckOutputs.asked(html, violations, out)
     if labels is not None:
         if sources or format_ or model or html or violations or out:
             raise click.UsageError("--labels names its files and formats")
@@ -186,16 +186,16 @@ def check(
         raise click.UsageError("name a history, or --labels CSV")
     if quick and (spark or conf):
         raise click.UsageError("--master and --conf are for Spark, which --quick does without")
-    from admin.checker.elle import Level  # noqa: PLC0415 - only here, slow to import
-    from admin.checker.kinds import Hints, Kind  # noqa: PLC0415 - the same
+    from admin.checker.elle import IsolationLevel  # noqa: PLC0415 - only here, slow to import
+    from admin.checker.kinds import Hints, ObjectKind  # noqa: PLC0415 - the same
     from admin.checker.linear import STEPS_MAX  # noqa: PLC0415 - the same
-    from admin.checker.readers import Format  # noqa: PLC0415 - the same
+    from admin.checker.readers import HistoryFormat  # noqa: PLC0415 - the same
 
     hints = Hints(
-        format=None if format_ is None else Format(format_),
-        kind=None if model is None else Kind(model),
+        format=None if format_ is None else HistoryFormat(format_),
+        kind=None if model is None else ObjectKind(model),
     )
-    how = Asked(hints, Level(level), steps or STEPS_MAX)
+    how = CheckOptions(hints, IsolationLevel(level), steps or STEPS_MAX)
     from cli.sources import bundled  # noqa: PLC0415 - the same
 
     with bundled(sources) as places:
@@ -209,15 +209,15 @@ def check(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CheckOptions:
     """How to judge histories."""
 
     hints: "Hints"
-    level: "Level"
+    level: "IsolationLevel"
     steps: int
 
 
-def _in_process(sources: Sequence[Path], how: Asked) -> "list[Report]":
+def _in_process(sources: Sequence[Path], how: CheckOptions) -> "list[HistoryReport]":
     from cli.sources import source_of  # noqa: PLC0415 - only here, slow to import
 
     kinds = [source_of(each) for each in sources]
@@ -230,13 +230,13 @@ def _in_process(sources: Sequence[Path], how: Asked) -> "list[Report]":
     return reports
 
 
-def _judge(source: Path, kind: "Source", how: Asked) -> "Report":
+def _judge(source: Path, kind: "CheckSource", how: CheckOptions) -> "HistoryReport":
     from admin.checker import bundles  # noqa: PLC0415 - only here, slow to import
     from admin.checker import quick as checks  # noqa: PLC0415 - the same
     from admin.evidence.manifest import NoEvidence  # noqa: PLC0415 - the same
-    from cli.sources import Source  # noqa: PLC0415 - the same
+    from cli.sources import CheckSource  # noqa: PLC0415 - the same
 
-    judge = bundles.check_bundle if kind is Source.BUNDLE else checks.check_file
+    judge = bundles.check_bundle if kind is CheckSource.BUNDLE else checks.check_file
     try:
         return judge(source, how.hints, level=how.level, steps_max=how.steps)
     except OSError as error:
@@ -246,12 +246,12 @@ def _judge(source: Path, kind: "Source", how: Asked) -> "Report":
 
 
 def _on_spark(
-    sources: tuple[Path, ...], how: Asked, spark: str | None, settings: dict[str, str]
-) -> "list[Report]":
-    from cli.sources import Source, history_needs_quick, source_of  # noqa: PLC0415 - only here
+    sources: tuple[Path, ...], how: CheckOptions, spark: str | None, settings: dict[str, str]
+) -> "list[HistoryReport]":
+    from cli.sources import CheckSource, history_needs_quick, source_of  # noqa: PLC0415 - only here
 
     for each in sources:
-        if source_of(each) is Source.HISTORY:
+        if source_of(each) is CheckSource.HISTORY:
             raise history_needs_quick(each)
     try:
         from admin.checker.spark.progress import silent  # noqa: PLC0415 - needs the extra
@@ -273,7 +273,7 @@ def _on_spark(
         raise click.UsageError(str(error)) from error
 
 
-def _conclude(reports: "list[Report]", left: Left, *, engine: str) -> int:
+def _conclude(reports: "list[HistoryReport]", left: CheckOutputs, *, engine: str) -> int:
     from admin.checker.quick import summary  # noqa: PLC0415 - only here, slow to import
     from admin.checker.report.sentence import summed  # noqa: PLC0415 - the same
     from admin.checker.verdict import Result, overall  # noqa: PLC0415 - the same
@@ -300,7 +300,7 @@ def _conclude(reports: "list[Report]", left: Left, *, engine: str) -> int:
     return Exit.DONE if result is Result.PASS else Exit.CHECK_FAILED
 
 
-def _show(reports: "Sequence[Report]") -> None:
+def _show(reports: "Sequence[HistoryReport]") -> None:
     """What is asked about, the table of invariants, the proofs, and the sentence at the end."""
     from admin.checker.quick import summary  # noqa: PLC0415 - only here, slow to import
     from admin.checker.report.sentence import summed  # noqa: PLC0415 - the same
@@ -350,8 +350,8 @@ def _compare(path: Path, on_spark: tuple[str | None, dict[str, str]] | None) -> 
 
 
 def _compared_on_spark(
-    listed: "list[Labelled]", spark: str | None, settings: dict[str, str]
-) -> "list[Compared]":
+    listed: "list[LabelLine]", spark: str | None, settings: dict[str, str]
+) -> "list[LabelComparison]":
     try:
         from admin.checker.spark.clients.published import (  # noqa: PLC0415 - needs the extra
             compare_all,

@@ -12,7 +12,7 @@ from cli.options import Duration, json_option
 from cli.output import console, document, say, style, text
 
 if TYPE_CHECKING:
-    from admin.demo import Picture, Result
+    from admin.demo import DemoPicture, DemoResult
 
 _LINE_EVERY_S = 1.0
 
@@ -50,7 +50,7 @@ def demo(
     from admin import demo as demos  # noqa: PLC0415 - client and checker, only needed here
 
     # A single node cannot lose its leader and go on; it is killed and restarted all the same.
-    plan = demos.Plan(
+    plan = demos.DemoPlan(
         nodes=nodes, seconds=seconds, kill=not no_kill, clients=clients, seed=seed, keep=keep
     )
     if style().as_json or not console(stderr=True).is_terminal:
@@ -60,14 +60,14 @@ def demo(
     _conclude(result)
 
 
-def _teller() -> "Callable[[Picture], None]":
+def _teller() -> "Callable[[DemoPicture], None]":
     """One line a second on stderr, and each event as it happens."""
     from cli.render.demo import line  # noqa: PLC0415 - only here, slow to import
 
     told: list[str] = []
     last = [-_LINE_EVERY_S]
 
-    def tell(now: "Picture") -> None:
+    def tell(now: "DemoPicture") -> None:
         for event in now.events:
             if event not in told:
                 told.append(event)
@@ -79,18 +79,18 @@ def _teller() -> "Callable[[Picture], None]":
     return tell
 
 
-def _live(plan: object) -> "Result":
+def _live(plan: object) -> "DemoResult":
     from rich.live import Live  # noqa: PLC0415 - only here, slow to import
 
     from admin import demo as demos  # noqa: PLC0415 - only here, slow to import
     from cli.render.demo import picture  # noqa: PLC0415 - only here, slow to import
 
-    assert isinstance(plan, demos.Plan)
+    assert isinstance(plan, demos.DemoPlan)
     with Live(console=console(stderr=True), refresh_per_second=8, transient=False) as live:
         return demos.run(plan, lambda now: live.update(picture(now)))
 
 
-def _conclude(result: "Result") -> None:
+def _conclude(result: "DemoResult") -> None:
     from cli.render.demo import verdict  # noqa: PLC0415 - only here, slow to import
 
     if style().as_json:

@@ -9,7 +9,7 @@ from cli.options import json_option, target_argument, timeout_option
 from cli.output import WIDTH_ELSEWHERE, console, document, style, text
 
 if TYPE_CHECKING:
-    from admin.doctor.checks import Result
+    from admin.doctor.checks import CheckResult
 
 
 @click.command(
@@ -57,7 +57,7 @@ def _list(known: list[tuple[str, str]]) -> None:
         text(f"{name:<26} {about}")
 
 
-def _member(result: "Result") -> dict[str, object]:
+def _member(result: "CheckResult") -> dict[str, object]:
     return {
         "name": result.name,
         "about": result.about,

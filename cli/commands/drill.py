@@ -19,7 +19,7 @@ from cli.output import document, say, style, text
 from qsync.errors import ConfigError
 
 if TYPE_CHECKING:
-    from admin.drills.judging import Judged
+    from admin.drills.judging import JudgedRun
 
 _DRILL = click.argument("drill", metavar="DRILL")
 
@@ -142,11 +142,11 @@ def run(
         _dry_run(found, there, nodes)
         return
     place = out or Path(tempfile.mkdtemp(prefix=f"qsync-drill-{found.name}-"))
-    judged: list[Judged] = []
+    judged: list[JudgedRun] = []
     for number in range(repeat):
         here = place if repeat == 1 else place / f"{number + 1:03}"
         again = replace(found, seed=found.seed + number)
-        plan = session.Plan(out=here, nodes=nodes, target=there, keep=keep)
+        plan = session.DrillSetup(out=here, nodes=nodes, target=there, keep=keep)
         judged.append(session.run(again, plan, say))
         say(judged[-1].sentence)
     _conclude(judged, place, junit)
@@ -222,7 +222,7 @@ def _dry_run(found: Drill, there: Lab | None, nodes: int) -> None:
 
 def _simulate(found: Drill, nodes: int, repeat: int, mutant: str | None) -> None:
     from admin.drills import simulating  # noqa: PLC0415 - the simulator, only needed here
-    from admin.drills.record import End  # noqa: PLC0415 - only here
+    from admin.drills.record import RunEnd  # noqa: PLC0415 - only here
 
     seeds = range(found.seed, found.seed + repeat)
     runs = [
@@ -233,15 +233,15 @@ def _simulate(found: Drill, nodes: int, repeat: int, mutant: str | None) -> None
     else:
         for each in runs:
             text(each.describe())
-    failed = [each for each in runs if each.end is not End.PASSED]
+    failed = [each for each in runs if each.end is not RunEnd.PASSED]
     if failed:
         raise CheckFailed(f"{len(failed)} of {len(runs)} runs failed; {failed[0].describe()}")
 
 
-def _conclude(judged: "list[Judged]", place: Path, junit: Path | None) -> None:
+def _conclude(judged: "list[JudgedRun]", place: Path, junit: Path | None) -> None:
     from admin.drills import comparing  # noqa: PLC0415 - only here
     from admin.drills.junit import render  # noqa: PLC0415 - only here
-    from admin.drills.record import End  # noqa: PLC0415 - only here
+    from admin.drills.record import RunEnd  # noqa: PLC0415 - only here
 
     if junit is not None:
         junit.write_text(render(judged), "utf-8")
@@ -260,12 +260,12 @@ def _conclude(judged: "list[Judged]", place: Path, junit: Path | None) -> None:
             text(f"{name:<20} " + "  ".join(f"{k} {v:.3f}" for k, v in found.items()))
     say(f"report: {place}")
     ends = [each.end for each in judged]
-    bad = next((each for each in judged if each.end is not End.PASSED), last)
-    if End.NOT_HEALED in ends:
+    bad = next((each for each in judged if each.end is not RunEnd.PASSED), last)
+    if RunEnd.NOT_HEALED in ends:
         raise DrillNotHealed(bad.sentence)
-    if End.INTERRUPTED in ends:
+    if RunEnd.INTERRUPTED in ends:
         raise KeyboardInterrupt
-    if End.STOPPED in ends:
+    if RunEnd.STOPPED in ends:
         raise DrillStopped(bad.sentence)
-    if End.FAILED in ends:
+    if RunEnd.FAILED in ends:
         raise CheckFailed(bad.sentence)

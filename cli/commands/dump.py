@@ -18,7 +18,7 @@ from qsync.errors import Unavailable
 if TYPE_CHECKING:
     from admin.evidence.bundle import Bundle
     from admin.evidence.collect import Sampling
-    from admin.evidence.witnesses import Witness
+    from admin.evidence.witnesses import EvidenceSource
 
 _ROOM = "give it room, and the same command goes on from there"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -88,7 +88,7 @@ def dump(
         collection = collect.Dump(
             out,
             run_id=run_id,
-            kept=collect.Kept(kept),
+            kept=collect.PartFormat(kept),
             progress=progress,
             sampling=None if seconds is None else _sampling(found, seconds, every),
             directories={
@@ -162,7 +162,7 @@ def _goes_on(out: Path) -> Iterator[None]:
         raise NoFile(f"{place}: {error.strerror}", hint=hint) from error
 
 
-def _sampling(found: "Sequence[Witness]", seconds: float, every: float) -> "Sampling":
+def _sampling(found: "Sequence[EvidenceSource]", seconds: float, every: float) -> "Sampling":
     """Of the nodes that run."""
     from admin.evidence.sampling import sample  # noqa: PLC0415 - only here
     from admin.evidence.witnesses import Running  # noqa: PLC0415 - the same

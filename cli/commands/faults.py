@@ -10,7 +10,7 @@ from admin.ask import only, value
 from cli.options import Duration
 from cli.output import document, say, style, text
 from qsync.faultpoints import ABOUT, Point
-from qsync.wire.verbs import Info
+from qsync.wire.verbs import InfoRequest
 
 
 @click.command(
@@ -51,7 +51,7 @@ def fault(
     elif known is not None:
         amount = -seconds if behind else seconds
         faulting.arm(address, known, seconds=amount, times=times, lasts=lasts)
-    armed = only(value(address, Info(1, "faults"), timeout=faulting.PATIENCE_S))
+    armed = only(value(address, InfoRequest(1, "faults"), timeout=faulting.PATIENCE_S))
     assert isinstance(armed, list)
     if style().as_json:
         document("faults", node=node, armed=armed)

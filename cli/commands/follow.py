@@ -18,7 +18,7 @@ from cli.output import say, style, text
 
 if TYPE_CHECKING:
     from admin.checker.follow import Follow
-    from admin.checker.follow_events import Note
+    from admin.checker.follow_events import FollowNote
 
 _SCHEMA = "qsync/follow/1"
 
@@ -33,7 +33,7 @@ def follow(
     """Tell what happens in a cluster; 0 if nothing broke and there was something to look at."""
     addresses = _addresses(sources)
     try:
-        from admin.checker.spark.follow import Wanted  # noqa: PLC0415 - needs the extra
+        from admin.checker.spark.follow import FollowOptions  # noqa: PLC0415 - needs the extra
         from admin.checker.spark.follow import follow as run  # noqa: PLC0415 - the same
         from admin.checker.spark.session import using_session  # noqa: PLC0415 - the same
     except ImportError as error:
@@ -47,7 +47,7 @@ def follow(
         while_read(stop),
     ):
         say("following; the first look takes a while; Ctrl-C ends it")
-        wanted = Wanted(addresses=addresses, seconds=seconds)
+        wanted = FollowOptions(addresses=addresses, seconds=seconds)
         state = run(session, wanted, told=_teller(stop, unsaid), stop=stop)
     if unsaid:
         raise unsaid[0]
@@ -85,14 +85,16 @@ def _until_interrupted() -> Iterator[threading.Event]:
             signal.signal(number, before)
 
 
-def _teller(stop: threading.Event, unsaid: list[OSError]) -> "Callable[[Sequence[Note]], None]":
+def _teller(
+    stop: threading.Event, unsaid: list[OSError]
+) -> "Callable[[Sequence[FollowNote]], None]":
     """Prints lines; it is called from another thread, which does not know how to speak.
 
     When nobody can be told any more there is nothing to go on for: the reason is left in `unsaid`.
     """
     show = _as_json if style().as_json else _as_text
 
-    def tell(notes: "Sequence[Note]") -> None:
+    def tell(notes: "Sequence[FollowNote]") -> None:
         try:
             for note in notes:
                 text(show(note))
@@ -103,12 +105,12 @@ def _teller(stop: threading.Event, unsaid: list[OSError]) -> "Callable[[Sequence
     return tell
 
 
-def _as_text(note: "Note") -> str:
+def _as_text(note: "FollowNote") -> str:
     alarm = f"VIOLATION {note.invariant}: " if note.invariant else ""
     return f"{note.seconds:8.1f}  {alarm}{note.message}"
 
 
-def _as_json(note: "Note") -> str:
+def _as_json(note: "FollowNote") -> str:
     members: dict[str, object] = {
         "schema": _SCHEMA,
         "what": note.what.value,

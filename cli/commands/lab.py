@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from admin import cluster
 from admin import lab as labs
-from admin.cluster import Survey
+from admin.cluster import ClusterSurvey
 from admin.lab import Lab, LabNode
 from cli.commands.faults import fault
 from cli.commands.links import cut, heal, links, slow
@@ -21,7 +21,7 @@ from cli.output import document, say, style, text
 from qsync.errors import QsyncError
 
 
-class Ended(TypedDict):
+class EndedLab(TypedDict):
     """A lab that was ended."""
 
     name: str
@@ -124,7 +124,7 @@ def down(*, remove: bool, every: bool, name: str, directory: Path | None) -> Non
         say("there is no lab")
 
 
-def _end(found: Lab, *, remove: bool) -> "Ended":
+def _end(found: Lab, *, remove: bool) -> "EndedLab":
     running = [node.name for node in found.nodes if node.process is not None]
     found.stop_all()
     if remove:
@@ -309,7 +309,7 @@ def _told(found: Lab, node: LabNode, what: str) -> None:
         say(f"{node.name} {what}; it is {_state(node)} now")
 
 
-def _wait(found: Lab, until: Callable[[], Survey]) -> Survey:
+def _wait(found: Lab, until: Callable[[], ClusterSurvey]) -> ClusterSurvey:
     """Wait; when it was in vain, show what the nodes that ended said last."""
     try:
         return until()

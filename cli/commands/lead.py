@@ -5,11 +5,11 @@ import contextlib
 import click
 
 from admin import cluster, leading
-from admin.cluster import Survey
+from admin.cluster import ClusterSurvey
 from cli.options import json_option, target_option, timeout_option
 from cli.output import document, say, style
 from qsync.errors import NotLeader, Unavailable
-from qsync.wire.verbs import Clear, Demote, Promote, Request
+from qsync.wire.verbs import ClearRequest, DemoteRequest, PromoteRequest, Request
 
 _TAKE_OVER_S = 3.0
 """A new leader is read-only for a moment, and nobody need be told that everything is down."""
@@ -35,7 +35,7 @@ def promote(*, node: str, target: list[str], dry_run: bool, timeout: float) -> N
     if dry_run:
         _dry_run(found, node, "promote")
     else:
-        _do(address, node, Promote(1, timeout), timeout=timeout, target=target)
+        _do(address, node, PromoteRequest(1, timeout), timeout=timeout, target=target)
 
 
 @click.command(epilog="Example: qsync demote --to n3")
@@ -64,7 +64,7 @@ def demote(
     if dry_run:
         _dry_run(found, name, "demote", heir=to)
     else:
-        _do(address, name, Demote(1, to, timeout), timeout=timeout, target=target)
+        _do(address, name, DemoteRequest(1, to, timeout), timeout=timeout, target=target)
 
 
 @click.command(name="clear-synchro-queue", epilog="Example: qsync clear-synchro-queue n1 --dry-run")
@@ -89,10 +89,10 @@ def clear_synchro_queue(
     if dry_run:
         _dry_run(found, name, "clear_synchro_queue")
     else:
-        _do(address, name, Clear(1, timeout), timeout=timeout, target=target)
+        _do(address, name, ClearRequest(1, timeout), timeout=timeout, target=target)
 
 
-def _leader_or(found: Survey, node: str | None) -> tuple[str, str]:
+def _leader_or(found: ClusterSurvey, node: str | None) -> tuple[str, str]:
     if node is not None:
         return node, cluster.node_address(found, node)
     if found.leader is None:
@@ -100,12 +100,12 @@ def _leader_or(found: Survey, node: str | None) -> tuple[str, str]:
     return found.leader.name, found.leader.address
 
 
-def _id_of(found: Survey, name: str) -> int:
+def _id_of(found: ClusterSurvey, name: str) -> int:
     address = cluster.node_address(found, name)
     return next(id for each in found.samples for id, _, at in each.nodes if at == address)
 
 
-def _dry_run(found: Survey, name: str, what: str, *, heir: int = 0) -> None:
+def _dry_run(found: ClusterSurvey, name: str, what: str, *, heir: int = 0) -> None:
     address = cluster.node_address(found, name)
     would = leading.would(address, what)
     if heir:

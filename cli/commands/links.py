@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from admin import lab as labs
-from admin.links.control import Condition, spoiled
-from admin.links.rules import Link, Rule, links_between
+from admin.links.control import ProxiedLink, spoiled
+from admin.links.rules import DirectedLink, LinkRule, links_between
 from cli.options import Duration
 from cli.output import document, say, style, text
 
@@ -28,7 +28,7 @@ def cut(
     directory: Path | None,
 ) -> None:
     """Let nothing pass between two nodes, or between one node and all others."""
-    rule = Rule(cut=not refuse and not half_open, refuse=refuse, half_open=half_open)
+    rule = LinkRule(cut=not refuse and not half_open, refuse=refuse, half_open=half_open)
     _spoil(name, directory, rule, one, other, one_way=one_way)
 
 
@@ -55,7 +55,7 @@ def slow(
     directory: Path | None,
 ) -> None:
     """Hold back what two nodes send each other, each way."""
-    rule = Rule(delay=delay, jitter=jitter, stall=stall, flip=flip, rate=rate)
+    rule = LinkRule(delay=delay, jitter=jitter, stall=stall, flip=flip, rate=rate)
     _spoil(name, directory, rule, one, other, one_way=one_way)
 
 
@@ -79,7 +79,7 @@ def links(*, name: str, directory: Path | None) -> None:
 def _spoil(
     name: str,
     directory: Path | None,
-    rule: Rule,
+    rule: LinkRule,
     one: str,
     other: str | None,
     *,
@@ -87,11 +87,11 @@ def _spoil(
 ) -> None:
     found = labs.load(labs.place(name, directory))
     names = [node.name for node in found.nodes]
-    wanted: list[Link] = links_between(names, one, other, one_way=one_way)
+    wanted: list[DirectedLink] = links_between(names, one, other, one_way=one_way)
     _show(found.name, found.control.set(wanted, rule), all_of_them=False)
 
 
-def _show(name: str, conditions: list[Condition], *, all_of_them: bool) -> None:
+def _show(name: str, conditions: list[ProxiedLink], *, all_of_them: bool) -> None:
     if style().as_json:
         rows = [
             {"from": each.link.source, "to": each.link.target, "carried": each.carried}

@@ -9,13 +9,13 @@ from pathlib import Path
 import click
 
 from admin import logs
-from admin.ask import Line
+from admin.ask import NodeConnection
 from cli import targets
 from cli.exits import CheckFailed
 from cli.options import json_option, timeout_option
 from cli.output import document, say, style, text, value
 from qsync.errors import DirectoryLocked
-from qsync.record import Entry, Flags, Kind
+from qsync.record import Entry, EntryKind, Flags
 
 _SOURCE = click.argument("source", default=targets.default, metavar="[NODE|DIR]")
 
@@ -72,11 +72,11 @@ def verify(*, source: str, timeout: float) -> None:
 
 
 @contextlib.contextmanager
-def _open(source: str, timeout: float) -> Iterator[logs.Source]:
+def _open(source: str, timeout: float) -> Iterator[logs.EntrySource]:
     path = Path(source)
     if (path / "identity.json").exists():
         try:
-            yield logs.Stopped(path)
+            yield logs.StoppedLog(path)
         except DirectoryLocked as error:
             hint = "name the running node by its address instead, or stop it first"
             raise DirectoryLocked(error.message, hint=hint) from None
@@ -85,14 +85,14 @@ def _open(source: str, timeout: float) -> Iterator[logs.Source]:
         address = targets.resolve(source)[0]
     except ValueError as error:
         raise click.UsageError(f"{error}; a directory holds identity.json") from None
-    with Line(address, timeout=timeout) as line:
+    with NodeConnection(address, timeout=timeout) as line:
         yield logs.Online(line)
 
 
 def _line(entry: Entry) -> str:
     members = logs.as_members(entry)
     when = datetime.fromtimestamp(entry.time, UTC).strftime("%H:%M:%S.%f")[:-3]
-    kind = Kind(entry.kind).name
+    kind = EntryKind(entry.kind).name
     flags = "+".join(flag.name or "" for flag in Flags(entry.flags))
     what = members.get("ref") or members.get("effects")
     return (

@@ -3,8 +3,8 @@
 import click
 
 from admin import cluster, membership
-from admin.cluster import Survey
-from admin.membership import Member
+from admin.cluster import ClusterSurvey
+from admin.membership import ClusterMember
 from cli.options import json_option, target_argument, target_option, timeout_option
 from cli.output import document, say, style, text
 
@@ -69,12 +69,12 @@ def replace(*, node: str, target: list[str], dry_run: bool, timeout: float) -> N
     say(cluster.judge(after).sentence)
 
 
-def _member(found: Survey, node: str) -> Member:
+def _member(found: ClusterSurvey, node: str) -> ClusterMember:
     address = cluster.node_address(found, node)
     return next(each for each in membership.members(found) if each.address == address)
 
 
-def _pair(each: Member) -> str:
+def _pair(each: ClusterMember) -> str:
     if each.named == each.runs or each.runs is None:
         return f"  {each.named[:_SHOWN]}" if each.named else ""
     named = each.named[:_SHOWN] if each.named else "nobody"

@@ -12,7 +12,7 @@ from qsync.config import NodeConfig
 from qsync.errors import ConfigError
 
 if TYPE_CHECKING:
-    from admin.founding import Member
+    from admin.founding import FoundingMember
 
 FILE = "node.yaml"
 
@@ -70,7 +70,7 @@ def init(
         say("until a leader names it, it is a stranger, which neither votes nor counts")
 
 
-def _row(member: "Member") -> dict[str, object]:
+def _row(member: "FoundingMember") -> dict[str, object]:
     return {"name": member.name, "id": member.id, "address": member.address, "dir": member.dir}
 
 

@@ -5,8 +5,8 @@ import sys
 import click
 
 from admin import shared
-from admin.shared import Change, Shared
-from cli.exits import Stopped
+from admin.shared import SettingChange, SharedSettings
+from cli.exits import StoppedByGuard
 from cli.options import json_option, set_options, target_argument, target_option, timeout_option
 from cli.output import document, say, style, text
 
@@ -76,7 +76,7 @@ def _change(
         _show(found, changes)
     if changes and not dry_run:
         if not yes and not style().as_json and not _agreed():
-            raise Stopped("not confirmed", hint="nothing was changed")
+            raise StoppedByGuard("not confirmed", hint="nothing was changed")
         made = shared.change(found, changes, timeout=timeout)
         say(f"done: term {made.term} index {made.index}, {made.acks} voters have it")
     if style().as_json:
@@ -87,7 +87,7 @@ def _change(
         document("config.set", changes=members, changed=bool(changes) and not dry_run)
 
 
-def _show(found: Shared, changes: list[Change]) -> None:
+def _show(found: SharedSettings, changes: list[SettingChange]) -> None:
     if not changes:
         say("nothing would be another than now")
         return

@@ -60,9 +60,9 @@ def shell(
     printed, one value a line; --format json is for machines. A single address names the node whose
     box.info is meant; data goes to the leader in any case.
     """
-    from cli.shell.formats import Format  # noqa: PLC0415 - only this command needs it
+    from cli.shell.formats import OutputFormat  # noqa: PLC0415 - only this command needs it
     from cli.shell.oneshot import Job, run  # noqa: PLC0415 - the same
-    from cli.shell.voices import Voices  # noqa: PLC0415 - the same
+    from cli.shell.voices import ShellOutput  # noqa: PLC0415 - the same
 
     sources = [("=-e", each) for each in execute]
     if file is not None:
@@ -74,7 +74,7 @@ def shell(
         target=target,
         sources=sources,
         node=node or targets.single(target),
-        format=Format(format),
+        format=OutputFormat(format),
         people=sys.stdout.isatty() and not style().plain,
         read_only=read_only,
         yes=yes,
@@ -83,8 +83,12 @@ def shell(
     if interactive:
         _converse(job)
         return
-    machine = style().as_json or job.format in {Format.JSON, Format.JSONL, Format.CSV}
-    voices = Voices(result=text, out=say if machine else text, say=say)
+    machine = style().as_json or job.format in {
+        OutputFormat.JSON,
+        OutputFormat.JSONL,
+        OutputFormat.CSV,
+    }
+    voices = ShellOutput(result=text, out=say if machine else text, say=say)
     if style().as_json:
         values: list[object] = []
         run(job, voices, values.extend)

@@ -11,10 +11,10 @@ from cli.exits import CheckFailed
 from cli.explorations import explore
 from cli.options import json_option
 from cli.output import document, say, style, text
-from cli.plans import Given, jobs_option, lists, members, plan_of, plan_options, plans_of
+from cli.plans import PlanOptions, jobs_option, lists, members, plan_of, plan_options, plans_of
 
 if TYPE_CHECKING:
-    from admin.soak.judge import Judge, Judged
+    from admin.soak.judge import Judge, JudgedSeed
     from qsync.sim.plan import Plan
 
 _SEEDS = "1-100"
@@ -60,7 +60,7 @@ def sim(
     seed: int | None,
     last: int,
     bundle: Path | None,
-    **given: Unpack[Given],
+    **given: Unpack[PlanOptions],
 ) -> None:
     """Run seeds of the deterministic simulator; exit with 6 when a property breaks.
 
@@ -88,7 +88,7 @@ def _judge(bundle: Path | None, *, check: bool) -> "Judge":
     return judge if check else glance
 
 
-def _replay(plan: "Plan", last: int, bundle: Path | None, *, check: bool) -> "Judged":
+def _replay(plan: "Plan", last: int, bundle: Path | None, *, check: bool) -> "JudgedSeed":
     from admin.soak.judge import asserted, look  # noqa: PLC0415 - imports the whole database
     from admin.soak.keep import played  # noqa: PLC0415 - the same
     from qsync.sim.run import run  # noqa: PLC0415 - the same
@@ -102,15 +102,15 @@ def _replay(plan: "Plan", last: int, bundle: Path | None, *, check: bool) -> "Ju
     return look(done) if check else asserted(done)
 
 
-def _run(plans: "list[Plan]", judge: "Judge", jobs: int) -> "list[Judged]":
-    from admin.soak.judge import Conclusion  # noqa: PLC0415 - imports the whole database
+def _run(plans: "list[Plan]", judge: "Judge", jobs: int) -> "list[JudgedSeed]":
+    from admin.soak.judge import SeedConclusion  # noqa: PLC0415 - imports the whole database
     from admin.soak.pool import judged  # noqa: PLC0415 - the same
 
-    found: list[Judged] = []
+    found: list[JudgedSeed] = []
     for each in judged(plans, judge, jobs=min(jobs, len(plans))):
         found.append(each)
         if not style().as_json:
-            if each.conclusion is Conclusion.BROKEN:
+            if each.conclusion is SeedConclusion.BROKEN:
                 text(each.describe())
             elif each.report.seed % _SAY_EVERY == 0:
                 say(each.describe())
@@ -119,11 +119,11 @@ def _run(plans: "list[Plan]", judge: "Judge", jobs: int) -> "list[Judged]":
     return sorted(found, key=lambda each: each.report.seed)
 
 
-def _conclude(found: "list[Judged]") -> None:
-    from admin.soak.judge import Conclusion  # noqa: PLC0415 - imports the whole database
+def _conclude(found: "list[JudgedSeed]") -> None:
+    from admin.soak.judge import SeedConclusion  # noqa: PLC0415 - imports the whole database
 
-    broken = [each for each in found if each.conclusion is Conclusion.BROKEN]
-    idle = [each for each in found if each.conclusion is Conclusion.INCONCLUSIVE]
+    broken = [each for each in found if each.conclusion is SeedConclusion.BROKEN]
+    idle = [each for each in found if each.conclusion is SeedConclusion.INCONCLUSIVE]
     events = sum(each.report.events for each in found)
     facts = sum(each.facts for each in found)
     if style().as_json:
@@ -152,7 +152,7 @@ def _conclude(found: "list[Judged]") -> None:
         raise CheckFailed(f"inconclusive: {why}", hint="run more seeds, or more events")
 
 
-def _complain(first: "Judged") -> None:
+def _complain(first: "JudgedSeed") -> None:
     assert first.finding is not None
     if not style().as_json:
         for line in first.finding.evidence:

@@ -11,7 +11,7 @@ import click
 from cli.exits import CheckFailed
 from cli.options import json_option
 from cli.output import document, say, style, text
-from cli.plans import Given, jobs_option, lists, members, plan_of, plan_options, plans_of
+from cli.plans import PlanOptions, jobs_option, lists, members, plan_of, plan_options, plans_of
 
 if TYPE_CHECKING:
     from admin.soak.soak import Failure, Soak
@@ -50,7 +50,7 @@ def soak(
     corpus: Path | None,
     keep_going: bool,
     shrink: int | None,
-    **given: Unpack[Given],
+    **given: Unpack[PlanOptions],
 ) -> None:
     """Run seeds until one breaks a property, and make that one small.
 
@@ -63,8 +63,8 @@ def soak(
     from admin.soak.corpus import Corpus  # noqa: PLC0415 - the same
     from admin.soak.corpus import judge as covering  # noqa: PLC0415 - the same
     from admin.soak.judge import judge  # noqa: PLC0415 - the same
-    from admin.soak.ledger import Book, Way  # noqa: PLC0415 - the same
-    from admin.soak.progress import Progress  # noqa: PLC0415 - the same
+    from admin.soak.ledger import RegisterFile, SeedSetup  # noqa: PLC0415 - the same
+    from admin.soak.progress import SoakProgress  # noqa: PLC0415 - the same
     from admin.soak.shrink import TRIES_MAX  # noqa: PLC0415 - the same
     from admin.soak.soak import Soak  # noqa: PLC0415 - the same
 
@@ -73,7 +73,7 @@ def soak(
     plans = plans_of(plan, seeds)
     first = [] if kept is None else kept.load()
     plans = [replace(plan, seed=seed) for seed in first] + [p for p in plans if p.seed not in first]
-    book = Book(resume, Way.of(code.version(), plan))
+    book = RegisterFile(resume, SeedSetup.of(code.version(), plan))
     known = sum(book.ledger.known(each.seed) for each in plans)
     if book.others:
         say(f"{resume} has results of other code or options; they are kept and not counted")
@@ -82,7 +82,7 @@ def soak(
         judge=judge if kept is None else covering,
         corpus=kept,
         book=book,
-        progress=Progress(total=len(plans), known=known, now=time.monotonic),
+        progress=SoakProgress(total=len(plans), known=known, now=time.monotonic),
         jobs=jobs,
         keep_going=keep_going,
         tries_max=TRIES_MAX if shrink is None else shrink,

@@ -10,15 +10,15 @@ from cli.exits import CheckFailed
 from cli.options import Duration, json_option, target_argument, target_option, timeout_option
 from cli.output import WIDTH_ELSEWHERE, console, document, style
 from cli.output import value as print_value
-from qsync.wire.verbs import Info
+from qsync.wire.verbs import InfoRequest
 
 if TYPE_CHECKING:
-    from admin.cluster import Health, Survey, Verdict
+    from admin.cluster import ClusterHealth, ClusterSurvey, ClusterVerdict
     from admin.sample import NodeSample
 
 _FAILS = {
-    "degraded": frozenset({cluster.Health.DEGRADED, cluster.Health.DOWN}),
-    "down": frozenset({cluster.Health.DOWN}),
+    "degraded": frozenset({cluster.ClusterHealth.DEGRADED, cluster.ClusterHealth.DOWN}),
+    "down": frozenset({cluster.ClusterHealth.DOWN}),
 }
 
 
@@ -63,14 +63,14 @@ def info(*, path: str | None, target: list[str], timeout: float) -> None:
     The first node of the target that answers is asked: name another by its address.
     """
     address = cluster.first_to_answer(target, timeout=timeout)
-    answer = ask.only(ask.value(address, Info(1, path), timeout=timeout))
+    answer = ask.only(ask.value(address, InfoRequest(1, path), timeout=timeout))
     if style().as_json:
         document("info", path=path, value=answer)
     else:
         print_value(answer)
 
 
-def as_members(found: "Survey", verdict: "Verdict") -> dict[str, object]:
+def as_members(found: "ClusterSurvey", verdict: "ClusterVerdict") -> dict[str, object]:
     """The members of the JSON document (surface: `qsync status --json`)."""
     nodes = [_node(found, node) for node in found.samples]
     for each in found.silent:
@@ -89,7 +89,7 @@ def as_members(found: "Survey", verdict: "Verdict") -> dict[str, object]:
     }
 
 
-def _node(found: "Survey", node: "NodeSample") -> dict[str, object]:
+def _node(found: "ClusterSurvey", node: "NodeSample") -> dict[str, object]:
     usual = node.disk.usual_s
     return {
         "name": node.name,
@@ -126,7 +126,7 @@ def _limbo(leader: "NodeSample") -> dict[str, object]:
     }
 
 
-def _print(found: "Survey", verdict: "Verdict", *, clear: bool) -> None:
+def _print(found: "ClusterSurvey", verdict: "ClusterVerdict", *, clear: bool) -> None:
     from cli.render.status import status as render  # noqa: PLC0415 - rich is slow to import
 
     if clear and console().is_terminal:
@@ -137,6 +137,6 @@ def _print(found: "Survey", verdict: "Verdict", *, clear: bool) -> None:
     screen.print(render(found, verdict, width=width, plain=style().plain))
 
 
-def _fail(health: "Health", fail_on: str | None, sentence: str) -> None:
+def _fail(health: "ClusterHealth", fail_on: str | None, sentence: str) -> None:
     if fail_on is not None and health in _FAILS[fail_on]:
         raise CheckFailed(sentence)

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from admin.checker.operation import FOREVER, Operation
-from admin.checker.quick import Checked, Report
+from admin.checker.quick import CheckedInvariant, HistoryReport
 from admin.checker.verdict import EXAMPLES_MAX, Result, Violation
 
 WIDE = 100
@@ -20,7 +20,7 @@ _MARKS = {
 }
 
 
-def heading(report: Report) -> str:
+def heading(report: HistoryReport) -> str:
     """Which history or bundle it is, and its verdict."""
     kinds = ", ".join(report.kinds) or "nothing known"
     history = f"{report.format}, {kinds}, {len(report.operations)} operations"
@@ -28,7 +28,7 @@ def heading(report: Report) -> str:
     return f"{report.file}: {report.result}  ({known}, {report.seconds:.3f} s)"
 
 
-def table(checked: Sequence[Checked], *, width: int, plain: bool) -> Table:
+def table(checked: Sequence[CheckedInvariant], *, width: int, plain: bool) -> Table:
     """A row an invariant."""
     made = Table(box=None if plain else box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     made.add_column("")
@@ -46,7 +46,7 @@ def table(checked: Sequence[Checked], *, width: int, plain: bool) -> Table:
     return made
 
 
-def proofs(report: Report) -> list[str]:
+def proofs(report: HistoryReport) -> list[str]:
     """The first violations of everything that does not hold, with what proves them."""
     lines = []
     for each in report.checked:
@@ -63,7 +63,7 @@ def proofs(report: Report) -> list[str]:
     return lines
 
 
-def report_members(report: Report) -> dict[str, object]:
+def report_members(report: HistoryReport) -> dict[str, object]:
     """A history as a member of the document."""
     return {
         "file": report.file,
@@ -79,7 +79,7 @@ def report_members(report: Report) -> dict[str, object]:
     }
 
 
-def members(checked: Checked) -> dict[str, object]:
+def members(checked: CheckedInvariant) -> dict[str, object]:
     """An invariant as a member of the document."""
     return {
         "id": checked.verdict.invariant,
@@ -92,7 +92,7 @@ def members(checked: Checked) -> dict[str, object]:
     }
 
 
-def _shown(checked: Checked) -> Sequence[Violation]:
+def _shown(checked: CheckedInvariant) -> Sequence[Violation]:
     return checked.verdict.violations[:EXAMPLES_MAX]
 
 

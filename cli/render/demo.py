@@ -6,7 +6,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from admin.demo import Picture, Result
+from admin.demo import DemoPicture, DemoResult
 from cli.render.status import seconds
 
 _BAR = 30
@@ -14,7 +14,7 @@ _MARKS = {"leader": "*", "candidate": "?"}
 _STUCK_S = 0.5
 
 
-def picture(now: Picture) -> RenderableType:
+def picture(now: DemoPicture) -> RenderableType:
     """Everything at one moment, for a terminal."""
     return Panel(
         Group(
@@ -25,7 +25,7 @@ def picture(now: Picture) -> RenderableType:
     )
 
 
-def line(now: Picture) -> str:
+def line(now: DemoPicture) -> str:
     """One line a second, where there is no terminal."""
     nodes = " ".join(f"{each.name}:{each.role or each.state}" for each in now.nodes)
     term = max((each.term for each in now.nodes), default=0)
@@ -35,7 +35,7 @@ def line(now: Picture) -> str:
     )
 
 
-def verdict(result: Result) -> list[str]:
+def verdict(result: DemoResult) -> list[str]:
     """The verdict, a fact a line."""
     proof = result.proof
     linearity = proof.linearity.result.value
@@ -72,13 +72,13 @@ def verdict(result: Result) -> list[str]:
     return lines
 
 
-def _head(now: Picture) -> Text:
+def _head(now: DemoPicture) -> Text:
     done = min(1.0, now.elapsed / now.seconds) if now.seconds else 1.0
     filled = round(done * _BAR)
     return Text(f"[{'#' * filled}{'.' * (_BAR - filled)}] {now.elapsed:.1f} s")
 
 
-def _nodes(now: Picture) -> Table:
+def _nodes(now: DemoPicture) -> Table:
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for title in ("", "node", "state", "role", "term", "confirmed", "lag"):
         made.add_column(title, justify="right" if title in {"term", "confirmed", "lag"} else "left")
@@ -90,7 +90,7 @@ def _nodes(now: Picture) -> Table:
     return made
 
 
-def _clients(now: Picture) -> Text:
+def _clients(now: DemoPicture) -> Text:
     text = Text(
         f"acked {now.acked} ({now.rate:.0f}/s)  reads {now.reads}  conflicts {now.conflicts}  "
         f"rolled back {now.undone}  unknown {now.unknown}  longest gap {seconds(now.gap)}"
@@ -100,5 +100,5 @@ def _clients(now: Picture) -> Text:
     return text
 
 
-def _events(now: Picture) -> Text:
+def _events(now: DemoPicture) -> Text:
     return Text("\n".join(now.events), style="dim")

@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from admin.doctor.checks import Result
+from admin.doctor.checks import CheckResult
 from admin.doctor.finding import Finding, Severity
 
 MARKS = {
@@ -17,7 +17,7 @@ MARKS = {
 """Readable without colour: the sign says it too."""
 
 
-def report(results: Sequence[Result]) -> RenderableType:
+def report(results: Sequence[CheckResult]) -> RenderableType:
     """All findings and one line that sums up."""
     found = [each for result in results for each in result.findings]
     found.sort(key=lambda each: list(Severity).index(each.severity))
@@ -36,7 +36,7 @@ def _finding(found: Finding) -> list[RenderableType]:
     return [head, Padding(Text(f"-> {found.cure}"), (0, 0, 0, 2), expand=False)]
 
 
-def _summary(results: Sequence[Result], found: Sequence[Finding]) -> Text:
+def _summary(results: Sequence[CheckResult], found: Sequence[Finding]) -> Text:
     fine = sum(not result.findings for result in results)
     counts = [(kind, sum(each.severity is kind for each in found)) for kind in Severity]
     said = [

@@ -11,17 +11,23 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from admin.cluster import Health, Survey, Verdict, behind, peer_of
+from admin.cluster import ClusterHealth, ClusterSurvey, ClusterVerdict, behind, peer_of
 from admin.sample import NodeSample
 
 NARROW = 60
 """Below this many columns a node is one line of text."""
-_COLOURS = {Health.HEALTHY: "green", Health.DEGRADED: "yellow", Health.DOWN: "red"}
+_COLOURS = {
+    ClusterHealth.HEALTHY: "green",
+    ClusterHealth.DEGRADED: "yellow",
+    ClusterHealth.DOWN: "red",
+}
 _ERRNO = re.compile(r"\A\[Errno \d+\] ")
 _LEADER, _DOWN, _WARNING, _FINE = "*", "x", "!", " "
 
 
-def status(found: Survey, verdict: Verdict, *, width: int, plain: bool = False) -> RenderableType:
+def status(
+    found: ClusterSurvey, verdict: ClusterVerdict, *, width: int, plain: bool = False
+) -> RenderableType:
     """The whole view at a width."""
     parts: list[RenderableType] = []
     if width < NARROW:
@@ -31,12 +37,12 @@ def status(found: Survey, verdict: Verdict, *, width: int, plain: bool = False) 
         parts.append(table(found, width=width, plain=plain))
     parts += [Text(line, style="dim") for line in details(found)]
     parts.append(Text(verdict.sentence, style=f"bold {_COLOURS[verdict.health]}"))
-    if verdict.health is not Health.HEALTHY:
+    if verdict.health is not ClusterHealth.HEALTHY:
         parts += [Text(line) for line in advice(found)]
     return Group(*parts)
 
 
-def advice(found: Survey) -> list[str]:
+def advice(found: ClusterSurvey) -> list[str]:
     """The cure of the worst that the doctor finds, and where there is more."""
     from admin.doctor import checks  # noqa: PLC0415 - only where something is wrong
     from admin.doctor.facts import Facts  # noqa: PLC0415 - the same
@@ -48,7 +54,7 @@ def advice(found: Survey) -> list[str]:
     return [f"-> {wrong[0].subject}: {wrong[0].cure}{more}"]
 
 
-def table(found: Survey, *, width: int, plain: bool = False) -> Table:
+def table(found: ClusterSurvey, *, width: int, plain: bool = False) -> Table:
     """One row a node; columns that do not fit are left out, the least telling first."""
     columns = [each for each in _COLUMNS if width >= each.from_width]
     made = Table(box=None if plain else box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
@@ -65,7 +71,7 @@ def table(found: Survey, *, width: int, plain: bool = False) -> Table:
     return made
 
 
-def details(found: Survey) -> list[str]:
+def details(found: ClusterSurvey) -> list[str]:
     """What the table has no room for: why nodes are silent, refuse writes, or wait."""
     lines = [f"{each.name} {each.address} is silent: {_short(each.why)}" for each in found.silent]
     for node in found.samples:
@@ -99,13 +105,13 @@ def details(found: Survey) -> list[str]:
 @dataclass(frozen=True, slots=True)
 class _Column:
     title: str
-    of: Callable[[Survey, NodeSample], str]
+    of: Callable[[ClusterSurvey, NodeSample], str]
     from_width: int = 0
     justify: Literal["left", "right"] = "left"
     min_width: int | None = None
 
 
-def _mark(found: Survey, node: NodeSample) -> str:
+def _mark(found: ClusterSurvey, node: NodeSample) -> str:
     if found.leader is not None and node.id == found.leader.id:
         return _LEADER if not node.ro else _WARNING
     peer = peer_of(found, node.id)
@@ -113,26 +119,26 @@ def _mark(found: Survey, node: NodeSample) -> str:
     return _WARNING if troubled or node.quarantined else _FINE
 
 
-def _vclock(_: Survey, node: NodeSample) -> str:
+def _vclock(_: ClusterSurvey, node: NodeSample) -> str:
     return "{" + " ".join(f"{id}:{lsn}" for id, lsn in sorted(node.vclock.items())) + "}"
 
 
-def _idle(found: Survey, node: NodeSample) -> str:
+def _idle(found: ClusterSurvey, node: NodeSample) -> str:
     peer = peer_of(found, node.id)
     return "-" if peer is None or peer.idle is None else seconds(peer.idle)
 
 
-def _behind(found: Survey, node: NodeSample) -> str:
+def _behind(found: ClusterSurvey, node: NodeSample) -> str:
     leads = found.leader is None or found.leader.id == node.id
     return "-" if leads else str(behind(found, node))
 
 
-def _upstream(found: Survey, node: NodeSample) -> str:
+def _upstream(found: ClusterSurvey, node: NodeSample) -> str:
     peer = peer_of(found, node.id)
     return "-" if peer is None else peer.status
 
 
-def _fsync(_: Survey, node: NodeSample) -> str:
+def _fsync(_: ClusterSurvey, node: NodeSample) -> str:
     usual = node.disk.usual_s
     return "-" if usual is None else seconds(usual)
 
@@ -165,7 +171,7 @@ def seconds(value: float) -> str:
     return f"{value / 3600:.0f}h"
 
 
-def _one_line(found: Survey, node: NodeSample) -> str:
+def _one_line(found: ClusterSurvey, node: NodeSample) -> str:
     access = "ro" if node.ro else "rw"
     return f"{_mark(found, node)} {node.name} {node.role} {access} t{node.term} c{node.confirmed}"
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from admin.checker.spark.progress import Moment
+    from admin.checker.spark.progress import SparkStage
 
 
 @contextlib.contextmanager
-def waiting(*, plain: bool) -> "Iterator[Callable[[Moment], None] | None]":
+def waiting(*, plain: bool) -> "Iterator[Callable[[SparkStage], None] | None]":
     """Gives what wants to be told, or None where stderr is no terminal."""
     with working(plain=plain) as tell:
         yield None if tell is None else lambda moment: tell(describe(moment))
@@ -36,7 +36,7 @@ def working(*, plain: bool) -> "Iterator[Callable[[str], None] | None]":
             yield lambda text: line.update(task, description=text)
 
 
-def describe(moment: "Moment") -> str:
+def describe(moment: "SparkStage") -> str:
     """In words: `judging: 12 of 40 tasks`."""
     if not moment.tasks:
         return f"{moment.phase} ..."

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from admin.box.session import Box
 from cli.shell import arguments
 from cli.shell.dataverbs import NOTHING, Verb
-from cli.shell.runtime import Live
+from cli.shell.runtime import CallableMap
 from qsync.errors import WrongKey, WrongOperation
 
 OPERATIONS = ("promote", "demote", "clear_synchro_queue")
 
 if TYPE_CHECKING:
-    from admin.why import Answer
+    from admin.why import WhyAnswer
 
 
 class AdminVerbs:
@@ -49,12 +49,12 @@ class AdminVerbs:
         path = arguments.at(args, 0)
         if path is None:
             found = await box.node.info()
-            return Live(dict(found)) if isinstance(found, dict) else found
+            return CallableMap(dict(found)) if isinstance(found, dict) else found
         try:
             found = await box.info_at(arguments.text(path, "a member of box.info"))
         except WrongKey:
             return None  # as any table answers for what it does not have
-        return Live(found) if isinstance(found, dict) else found
+        return CallableMap(found) if isinstance(found, dict) else found
 
     async def _cfg(self, box: Box, args: Sequence[object]) -> object:
         given = arguments.options(arguments.at(args, 0), (), "box.cfg")
@@ -142,6 +142,6 @@ async def _member(box: Box, ref: object) -> int:
     raise WrongOperation(f"there is no member {ref!r}", hint=f"there are {known}")
 
 
-def _told(answer: "Answer") -> dict[str, object]:
+def _told(answer: "WhyAnswer") -> dict[str, object]:
     members = answer.as_members()
     return {name: value for name, value in members.items() if value and name != "schema"}

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from cli.shell.settings import consistency
-from cli.shell.values import KEEP, Row, plain
+from cli.shell.values import KEEP, NamedRow, plain
 from qsync.client.options import RangeOptions, ReadOptions, WriteOptions
 from qsync.client.rows import ReadConsistency, Values
 from qsync.errors import WrongKey, WrongOperation, WrongTuple
@@ -63,7 +63,7 @@ def text(value: object, what: str) -> str:
 
 def row(value: object) -> Values:
     """A tuple. Raises WrongTuple."""
-    if isinstance(value, Row):
+    if isinstance(value, NamedRow):
         return value.fields
     if value == {}:
         return []

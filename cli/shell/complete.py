@@ -23,7 +23,7 @@ _PAIRS: Final = {"{": "}", "(": ")", "[": "]"}
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class ClusterNames:
     """What the cluster has, as of a moment ago. Spaces by name: their fields and indexes."""
 
     spaces: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Candidate:
     about: str = ""
 
 
-def candidates(line: str, names: Names) -> Iterator[Candidate]:
+def candidates(line: str, names: ClusterNames) -> Iterator[Candidate]:
     """What the end of the line may become, the likely ones first."""
     if line.startswith("\\"):
         yield from _command(line, names)
@@ -78,7 +78,7 @@ def _taken(line: str) -> tuple[str, ...]:
     return TAKES.get(named.group(1)) or TAKES.get(named.group(1).rpartition(":")[2], ())
 
 
-def _chain(chain: str, names: Names) -> Iterator[Candidate]:
+def _chain(chain: str, names: ClusterNames) -> Iterator[Candidate]:
     """`box.info.sy`, `box.space.accounts:se`, or the beginning of a word."""
     head, mark, word = _split(chain)
     if not mark:
@@ -95,7 +95,7 @@ def _chain(chain: str, names: Names) -> Iterator[Candidate]:
         yield from _members(head, word)
 
 
-def _of_space(head: str, mark: str, word: str, names: Names) -> Iterator[Candidate]:
+def _of_space(head: str, mark: str, word: str, names: ClusterNames) -> Iterator[Candidate]:
     found = re.fullmatch(r"box\.space(?:\.(?=\w)|\[['\"])([^'\"\].]+)(?:['\"]\])?(\.index)?", head)
     if mark == ":":
         yield from _methods(word)
@@ -128,7 +128,7 @@ def _members(head: str, word: str) -> Iterator[Candidate]:
         yield Candidate(name, len(word), about)
 
 
-def _in_text(line: str, names: Names) -> Iterator[Candidate]:
+def _in_text(line: str, names: ClusterNames) -> Iterator[Candidate]:
     """Inside of a literal: a space's name, or a field of the space that the line is about."""
     found = _IN_TEXT.search(line)
     if found is None:
@@ -149,11 +149,11 @@ def _in_text(line: str, names: Names) -> Iterator[Candidate]:
         yield from _matching(names.spaces[about[-1]][0], word)
 
 
-def _members_of(call: str, names: Names) -> tuple[str, ...]:
+def _members_of(call: str, names: ClusterNames) -> tuple[str, ...]:
     return names.nodes if call == "box.ctl.demote" else ()
 
 
-def _command(line: str, names: Names) -> Iterator[Candidate]:
+def _command(line: str, names: ClusterNames) -> Iterator[Candidate]:
     name, blank, rest = line[1:].partition(" ")
     if not blank:
         for each, about in names.commands.items():
@@ -170,7 +170,7 @@ def _command(line: str, names: Names) -> Iterator[Candidate]:
             yield from _chain(chain.group(1), names)
 
 
-def _known_to(command: str, rest: str, names: Names) -> Iterable[str]:
+def _known_to(command: str, rest: str, names: ClusterNames) -> Iterable[str]:
     """What a command takes."""
     match command:
         case "c" | "on" if " " not in rest:

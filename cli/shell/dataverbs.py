@@ -6,13 +6,13 @@ from typing import Final
 
 from admin.box.schema import Shape
 from admin.box.session import Box
-from admin.box.space import Space
+from admin.box.space import BoxSpace
 from cli.shell import arguments
-from cli.shell.runtime import Answers
-from cli.shell.values import Row
+from cli.shell.runtime import MultipleValues
+from cli.shell.values import NamedRow
 from qsync.errors import WrongOperation
 
-NOTHING: Final = Answers()
+NOTHING: Final = MultipleValues()
 SHAPES_KEPT_S: Final = 1.0
 """How long a definition is believed to be what it was; changes of our own are seen at once."""
 
@@ -64,14 +64,14 @@ class DataVerbs:
         """Something has changed the definitions."""
         self._shapes.pop(id(box), None)
 
-    async def space(self, box: Box, args: Sequence[object]) -> Space:
+    async def space(self, box: Box, args: Sequence[object]) -> BoxSpace:
         """The space, seen through the index, that the first two arguments name."""
         ref, index = arguments.at(args, 0), arguments.number(arguments.at(args, 1), "index")
         shape = await self.shape(box, ref)
         if shape is None:
             raise WrongOperation(f"space {ref} is not there any more")
         found = shape.index(index)
-        return Space(box, shape, found)
+        return BoxSpace(box, shape, found)
 
     async def _get(self, box: Box, args: Sequence[object]) -> object:
         space = await self.space(box, args)
@@ -129,11 +129,11 @@ class DataVerbs:
         return NOTHING
 
 
-def shown(space: Space, row: Sequence[object] | None) -> Row | None:
+def shown(space: BoxSpace, row: Sequence[object] | None) -> NamedRow | None:
     """A tuple with the names of its fields."""
     if row is None:
         return None
-    return Row(list(row), tuple(str(each["name"]) for each in space.shape.format))
+    return NamedRow(list(row), tuple(str(each["name"]) for each in space.shape.format))
 
 
 def described(shape: Shape) -> dict[str, object]:

@@ -23,14 +23,14 @@ class LuaSyntax(QsyncError):
         self.unfinished = message.endswith("<eof>") or "near <eof>" in message
 
 
-class Interrupted(QsyncError):
+class ChunkInterrupted(QsyncError):
     """Ctrl-C ended the chunk. Whether something was written is in the message."""
 
     code = "INTERRUPTED"
     number = 86
 
 
-class InterruptedUnknown(Interrupted):
+class InterruptedUnknown(ChunkInterrupted):
     """Ctrl-C ended the chunk while a write was under way: it may be applied or not."""
 
     code = "INTERRUPTED_UNKNOWN"
@@ -39,11 +39,11 @@ class InterruptedUnknown(Interrupted):
     hint = "read it back before you repeat it"
 
     @classmethod
-    def unless_safe(cls, under_way: str, writes: Collection[str]) -> Interrupted:
+    def unless_safe(cls, under_way: str, writes: Collection[str]) -> ChunkInterrupted:
         """The error for an interrupt while that verb was under way; empty: none was."""
         if under_way in writes:
             return cls(f"interrupted while {under_way} was under way: it may be applied or not")
-        return Interrupted("interrupted; nothing was changed by what was under way")
+        return ChunkInterrupted("interrupted; nothing was changed by what was under way")
 
 
 class NotInstalled(QsyncError):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from cli.shell.values import Double, Row, plain
+from cli.shell.values import Double, NamedRow, plain
 
 ROWS_MAX: Final = 1000
 """Rows of one value that are shown to people, unless they ask for more."""
@@ -19,7 +19,7 @@ MEASURED_MAX: Final = 200
 """Rows that decide how wide the columns are."""
 
 
-class Format(StrEnum):
+class OutputFormat(StrEnum):
     """How results are shown."""
 
     AUTO = "auto"
@@ -33,19 +33,19 @@ class Format(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class OutputStyle:
     """`people`: a terminal, where a tree may take many lines; else one value is one line."""
 
-    format: Format = Format.AUTO
+    format: OutputFormat = OutputFormat.AUTO
     people: bool = False
     rows_max: int = ROWS_MAX
     width: int = 100
 
 
-def render(values: Sequence[object], look: Look) -> Iterator[str]:
+def render(values: Sequence[object], look: OutputStyle) -> Iterator[str]:
     """The lines of what a chunk returned."""
     for at, value in enumerate(values):
-        if at and look.format in {Format.YAML, Format.VERTICAL}:
+        if at and look.format in {OutputFormat.YAML, OutputFormat.VERTICAL}:
             yield "---"
         yield from _RENDERERS[look.format](value, look)
 
@@ -60,7 +60,7 @@ def one_line(value: object) -> str:
 # -- forms
 
 
-def _auto(value: object, look: Look) -> Iterator[str]:
+def _auto(value: object, look: OutputStyle) -> Iterator[str]:
     if not look.people:
         yield value if isinstance(value, str) else _json(value)
     elif _rows(value):
@@ -71,7 +71,7 @@ def _auto(value: object, look: Look) -> Iterator[str]:
         yield value if isinstance(value, str) else _json(value)
 
 
-def _table(value: object, look: Look) -> Iterator[str]:
+def _table(value: object, look: OutputStyle) -> Iterator[str]:
     found = _tabular(value)
     if found is None:
         yield from _auto(value, look)
@@ -93,7 +93,7 @@ def _table(value: object, look: Look) -> Iterator[str]:
     yield _counted(len(rows), len(shown))
 
 
-def _vertical(value: object, look: Look) -> Iterator[str]:
+def _vertical(value: object, look: OutputStyle) -> Iterator[str]:
     found = _tabular(value)
     if found is None:
         yield from _auto(value, look)
@@ -107,7 +107,7 @@ def _vertical(value: object, look: Look) -> Iterator[str]:
     yield _counted(len(rows), min(len(rows), look.rows_max))
 
 
-def _yaml(value: object, look: Look) -> Iterator[str]:
+def _yaml(value: object, look: OutputStyle) -> Iterator[str]:
     from cli.shell.blocks import dumped  # noqa: PLC0415 - yaml is slow to import
 
     whole = _rounded(plain(value)) if look.people else plain(value)
@@ -117,21 +117,21 @@ def _yaml(value: object, look: Look) -> Iterator[str]:
         yield _counted(len(whole), len(shown))
 
 
-def _as_json(value: object, _look: Look) -> Iterator[str]:
+def _as_json(value: object, _look: OutputStyle) -> Iterator[str]:
     yield _json(value)
 
 
-def _jsonl(value: object, _look: Look) -> Iterator[str]:
+def _jsonl(value: object, _look: OutputStyle) -> Iterator[str]:
     items = value if isinstance(value, list) and (_rows(value) or not value) else [value]
     for each in items:
-        names = each.names if isinstance(each, Row) else ()
-        if isinstance(each, Row) and names:
+        names = each.names if isinstance(each, NamedRow) else ()
+        if isinstance(each, NamedRow) and names:
             yield _json(_named(each))
         else:
             yield _json(each)
 
 
-def _csv(value: object, _look: Look) -> Iterator[str]:
+def _csv(value: object, _look: OutputStyle) -> Iterator[str]:
     found = _tabular(value)
     names, rows = found if found is not None else (["value"], [[value]])
     out = io.StringIO()
@@ -142,19 +142,19 @@ def _csv(value: object, _look: Look) -> Iterator[str]:
     yield from out.getvalue().rstrip("\n").split("\n")
 
 
-def _as_lua(value: object, _look: Look) -> Iterator[str]:
+def _as_lua(value: object, _look: OutputStyle) -> Iterator[str]:
     yield _lua(value)
 
 
-_RENDERERS: Final[Mapping[Format, Callable[[object, Look], Iterator[str]]]] = {
-    Format.AUTO: _auto,
-    Format.TABLE: _table,
-    Format.VERTICAL: _vertical,
-    Format.YAML: _yaml,
-    Format.JSON: _as_json,
-    Format.JSONL: _jsonl,
-    Format.LUA: _as_lua,
-    Format.CSV: _csv,
+_RENDERERS: Final[Mapping[OutputFormat, Callable[[object, OutputStyle], Iterator[str]]]] = {
+    OutputFormat.AUTO: _auto,
+    OutputFormat.TABLE: _table,
+    OutputFormat.VERTICAL: _vertical,
+    OutputFormat.YAML: _yaml,
+    OutputFormat.JSON: _as_json,
+    OutputFormat.JSONL: _jsonl,
+    OutputFormat.LUA: _as_lua,
+    OutputFormat.CSV: _csv,
 }
 
 
@@ -176,16 +176,18 @@ def _rounded(value: object) -> object:
 
 def _rows(value: object) -> bool:
     """Is it a tuple, or a list of them?"""
-    return isinstance(value, Row) or (
-        isinstance(value, list) and bool(value) and all(isinstance(each, Row) for each in value)
+    return isinstance(value, NamedRow) or (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(each, NamedRow) for each in value)
     )
 
 
 def _tabular(value: object) -> tuple[list[str], list[list[object]]] | None:
     """Columns and rows, of tuples or of maps; None for what is no table."""
     items = value if isinstance(value, list) else [value]
-    if items and all(isinstance(each, Row) for each in items):
-        rows = [each for each in items if isinstance(each, Row)]
+    if items and all(isinstance(each, NamedRow) for each in items):
+        rows = [each for each in items if isinstance(each, NamedRow)]
         count = max(len(each.fields) for each in rows)
         names = list(rows[0].names[:count])
         names += [str(at) for at in range(len(names) + 1, count + 1)]
@@ -197,7 +199,7 @@ def _tabular(value: object) -> tuple[list[str], list[list[object]]] | None:
     return None
 
 
-def _named(row: Row) -> dict[str, object]:
+def _named(row: NamedRow) -> dict[str, object]:
     rest = range(len(row.names) + 1, len(row.fields) + 1)
     return dict(zip((*row.names, *map(str, rest)), row.fields, strict=False))
 
@@ -239,7 +241,7 @@ def _lua(value: object) -> str:
             return json.dumps(value, ensure_ascii=False)
         case bytes():
             return '"' + "".join(f"\\x{byte:02x}" for byte in value) + '"'
-        case Row(fields, _):
+        case NamedRow(fields, _):
             return _lua(fields)
         case list():
             return "{" + ", ".join(_lua(each) for each in value) + "}"

@@ -6,11 +6,11 @@ from typing import Final
 
 from admin.box.asking import Why
 from admin.box.backup import Backup
-from admin.box.cfg import Options
+from admin.box.cfg import CfgOptions
 from admin.box.ctl import Ctl
-from admin.box.info import Info
+from admin.box.info import BoxInfo
 from admin.box.session import Box
-from admin.box.space import Space
+from admin.box.space import BoxSpace
 from admin.box.watch import KEYS
 from cli.shell import arguments
 
@@ -20,31 +20,31 @@ def _doc(of: object) -> str:
 
 
 SPACE: Final[Mapping[str, tuple[str, str]]] = {
-    "select": ("(key, {iterator, limit, offset, after})", _doc(Space.select)),
-    "get": ("(key)", _doc(Space.get)),
-    "insert": ("{tuple}", _doc(Space.insert)),
-    "replace": ("{tuple}", _doc(Space.replace)),
+    "select": ("(key, {iterator, limit, offset, after})", _doc(BoxSpace.select)),
+    "get": ("(key)", _doc(BoxSpace.get)),
+    "insert": ("{tuple}", _doc(BoxSpace.insert)),
+    "replace": ("{tuple}", _doc(BoxSpace.replace)),
     "put": ("{tuple}", "The same as replace."),
-    "update": ("(key, {{'=', field, value}, ...})", _doc(Space.update)),
-    "upsert": ("({tuple}, {{'+', field, 1}, ...})", _doc(Space.upsert)),
-    "delete": ("(key)", _doc(Space.delete)),
-    "count": ("(key, {iterator})", _doc(Space.count)),
+    "update": ("(key, {{'=', field, value}, ...})", _doc(BoxSpace.update)),
+    "upsert": ("({tuple}, {{'+', field, 1}, ...})", _doc(BoxSpace.upsert)),
+    "delete": ("(key)", _doc(BoxSpace.delete)),
+    "count": ("(key, {iterator})", _doc(BoxSpace.count)),
     "len": ("()", "How many tuples there are."),
     "min": ("(key)", "The first tuple."),
     "max": ("(key)", "The last tuple."),
     "pairs": ("(key, {iterator})", "For loops: `for _, tuple in space:pairs() do ... end`."),
-    "truncate": ("()", _doc(Space.truncate)),
-    "create_index": ("(name, {parts, unique})", _doc(Space.create_index)),
-    "alter": ("{is_sync, format, name}", _doc(Space.alter)),
+    "truncate": ("()", _doc(BoxSpace.truncate)),
+    "create_index": ("(name, {parts, unique})", _doc(BoxSpace.create_index)),
+    "alter": ("{is_sync, format, name}", _doc(BoxSpace.alter)),
     "format": ("({{name, type}, ...})", "The names and types of the fields, or new ones."),
     "rename": ("(name)", "Another name for the space."),
-    "drop": ("()", _doc(Space.drop)),
+    "drop": ("()", _doc(BoxSpace.drop)),
 }
 """Methods of spaces: how each is called, and what it does."""
 
 BOX: Final[Mapping[str, tuple[str, str]]] = {
     "box.info": ("", _doc(Box.info)),
-    "box.cfg": ("{option = value}", _doc(Options)),
+    "box.cfg": ("{option = value}", _doc(CfgOptions)),
     "box.stat": ("", "What the node has done since it was started."),
     "box.space": (".NAME", "The spaces."),
     "box.sequence": (".NAME:next()", "The sequences."),
@@ -89,8 +89,10 @@ BOX: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Everything that begins with a global name: how it is called, and what it does."""
 
-INFO: Final = tuple(name for name in Info.__dataclass_fields__ if name not in {"errors", "whole"})
-OPTIONS: Final = tuple(Options.__annotations__)
+INFO: Final = tuple(
+    name for name in BoxInfo.__dataclass_fields__ if name not in {"errors", "whole"}
+)
+OPTIONS: Final = tuple(CfgOptions.__annotations__)
 TAKES: Final[Mapping[str, tuple[str, ...]]] = {
     "box.cfg": OPTIONS,
     "box.begin": arguments.COMMIT_OPTIONS,

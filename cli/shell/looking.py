@@ -5,16 +5,16 @@ from typing import Final
 
 from admin.box.schema import Shape
 from cli.exits import retry_of
-from cli.shell.formats import Look, render
-from cli.shell.state import Shell
-from cli.shell.steering import Misused
+from cli.shell.formats import OutputStyle, render
+from cli.shell.state import ShellCore
+from cli.shell.steering import CommandMisused
 from qsync import units
 from qsync.errors import QsyncError, all_errors
 
 _MILLI: Final = 1000.0
 
 
-async def status(shell: Shell, _rest: str) -> None:
+async def status(shell: ShellCore, _rest: str) -> None:
     """Show all nodes in a table, and whether it can commit. Also what would break it."""
     import io  # noqa: PLC0415 - only for this picture
 
@@ -30,20 +30,20 @@ async def status(shell: Shell, _rest: str) -> None:
     shell.voices.result(screen.file.getvalue().rstrip())
 
 
-async def limbo(shell: Shell, _rest: str) -> None:
+async def limbo(shell: ShellCore, _rest: str) -> None:
     """Show what waits, since when, and for whose acks."""
     answer = await shell.box.why.waiting()
     _tell(shell, answer.sentence, answer.facts, answer.next)
 
 
-async def why(shell: Shell, _rest: str) -> None:
+async def why(shell: ShellCore, _rest: str) -> None:
     """Say why it is read-only, and what promote would do. Also why something waits."""
     box = shell.box
     for answer in (await box.why.read_only(), await box.why.waiting(), await box.why.would()):
         _tell(shell, answer.sentence, answer.facts, answer.next)
 
 
-async def spaces(shell: Shell, _rest: str) -> None:
+async def spaces(shell: ShellCore, _rest: str) -> None:
     """List the spaces."""
     shell.verbs.data.forget(shell.box)
     rows = [
@@ -60,10 +60,10 @@ async def spaces(shell: Shell, _rest: str) -> None:
     _table(shell, rows, "there are no spaces yet: box.schema.create_space(name)")
 
 
-async def definition(shell: Shell, rest: str) -> None:
+async def definition(shell: ShellCore, rest: str) -> None:
     """Show how a space is defined. Field by field and index by index."""
     if not rest:
-        raise Misused("which space?")
+        raise CommandMisused("which space?")
     shape = (await shell.box.space(rest)).shape
     sync = "synchronous" if shape.is_sync else "asynchronous"
     shell.voices.result(f"space {shape.name}, id {shape.id}, {sync}")
@@ -87,7 +87,7 @@ def _field(shape: Shape, place: object) -> object:
     return shape.format[int(str(place)) - 1]["name"] if named else place
 
 
-async def transaction(shell: Shell, _rest: str) -> None:
+async def transaction(shell: ShellCore, _rest: str) -> None:
     """Say what is open, and what became of the last write."""
     txn, last = shell.box.txn, shell.box.last
     if txn is not None:
@@ -104,7 +104,7 @@ async def transaction(shell: Shell, _rest: str) -> None:
     )
 
 
-async def trace(shell: Shell, rest: str) -> None:
+async def trace(shell: ShellCore, rest: str) -> None:
     """Show the last write's way over all nodes, or an entry's.
 
     It is made, durable, acked, confirmed. Times are those of each node's own clock. They are kept
@@ -152,7 +152,7 @@ def _story(told: Mapping[str, Mapping[str, object]], index: int) -> list[str]:
     return lines
 
 
-async def explain(shell: Shell, rest: str) -> None:
+async def explain(shell: ShellCore, rest: str) -> None:
     """Explain the last error, or an error code. What happened to the data, and what to do."""
     error = shell.failed
     if rest or error is None:
@@ -186,23 +186,23 @@ def _code(word: str) -> str:
     return "\n".join(lines)
 
 
-async def everywhere(shell: Shell, rest: str) -> None:
+async def everywhere(shell: ShellCore, rest: str) -> None:
     """Run a chunk for every node, results side by side."""
     if not rest:
-        raise Misused("what is to be run?")
+        raise CommandMisused("what is to be run?")
     for name in shell.box.members:
         await _at(shell, name, rest)
 
 
-async def on_node(shell: Shell, rest: str) -> None:
+async def on_node(shell: ShellCore, rest: str) -> None:
     """Run a chunk as if this were another node."""
     name, _, source = rest.partition(" ")
     if not source:
-        raise Misused("a node and what is to be run there")
+        raise CommandMisused("a node and what is to be run there")
     await _at(shell, name, source)
 
 
-async def _at(shell: Shell, name: str, source: str) -> None:
+async def _at(shell: ShellCore, name: str, source: str) -> None:
     try:
         values = await shell.run_at(name, source)
     except QsyncError as error:
@@ -215,31 +215,31 @@ async def _at(shell: Shell, name: str, source: str) -> None:
         shell.voices.result(line)
 
 
-async def repeat(shell: Shell, rest: str) -> None:
+async def repeat(shell: ShellCore, rest: str) -> None:
     """Run a chunk again and again, such as every `2s`. Until Ctrl-C."""
     period, _, source = rest.partition(" ")
     try:
         seconds = units.duration(period)
     except ValueError as error:
-        raise Misused(f"{period!r} {error}") from None
+        raise CommandMisused(f"{period!r} {error}") from None
     if not source:
-        raise Misused("what is to be run?")
+        raise CommandMisused("what is to be run?")
     while True:
         await shell.show(source)
         await shell.pause(seconds)
 
 
-def _table(shell: Shell, rows: list[dict[str, object]], nothing: str) -> None:
-    from cli.shell.formats import Format  # noqa: PLC0415 - beside its use
+def _table(shell: ShellCore, rows: list[dict[str, object]], nothing: str) -> None:
+    from cli.shell.formats import OutputFormat  # noqa: PLC0415 - beside its use
 
     if not rows:
         shell.voices.result(nothing)
         return
-    *lines, _count = render([rows], Look(Format.TABLE, people=True))
+    *lines, _count = render([rows], OutputStyle(OutputFormat.TABLE, people=True))
     shell.voices.result("\n".join(lines))
 
 
-def _tell(shell: Shell, sentence: str, facts: object, steps: object) -> None:
+def _tell(shell: ShellCore, sentence: str, facts: object, steps: object) -> None:
     shell.tell(sentence)
     for fact in facts if isinstance(facts, list | tuple) else ():
         shell.tell(str(fact), "  ")

@@ -10,11 +10,11 @@ from admin.box.inline import drive, open_inline
 from cli.shell import opened
 from cli.shell.chunks import COMMAND, chunks
 from cli.shell.failures import InterruptedUnknown
-from cli.shell.formats import Format
+from cli.shell.formats import OutputFormat
 from cli.shell.guards import WRITES
 from cli.shell.runtime import installed
-from cli.shell.state import Shell
-from cli.shell.voices import Voices
+from cli.shell.state import ShellCore
+from cli.shell.voices import ShellOutput
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,14 +24,14 @@ class Job:
     target: Sequence[str]
     sources: Sequence[tuple[str, str]]
     node: str | None = None
-    format: Format = Format.AUTO
+    format: OutputFormat = OutputFormat.AUTO
     people: bool = False
     read_only: bool = False
     yes: bool = False
     timeout: float = 10.0
 
 
-class Script(Shell):
+class Script(ShellCore):
     """A shell with nobody in front of it."""
 
     @override
@@ -40,7 +40,9 @@ class Script(Shell):
         time.sleep(seconds)  # noqa: ASYNC251 - there is no event loop that could be kept waiting
 
 
-def run(job: Job, voices: Voices, collect: Callable[[list[object]], None] | None = None) -> None:
+def run(
+    job: Job, voices: ShellOutput, collect: Callable[[list[object]], None] | None = None
+) -> None:
     """Run all of it; stops at the first error, which is raised.
 
     `collect` takes the values of each chunk instead of showing them.
@@ -59,7 +61,7 @@ def run(job: Job, voices: Voices, collect: Callable[[list[object]], None] | None
             shell.voices.back()
 
 
-async def _run(shell: Shell, job: Job, collect: Callable[[list[object]], None]) -> None:
+async def _run(shell: ShellCore, job: Job, collect: Callable[[list[object]], None]) -> None:
     await shell.begin()
     for name, text in job.sources:
         for chunk in chunks(shell.runtime.compile, text, name=name):

@@ -1,10 +1,10 @@
 """What becomes of the open transaction when its chunk fails, or when the shell ends."""
 
 from admin.box.session import Box
-from cli.shell.voices import Voices
+from cli.shell.voices import ShellOutput
 
 
-def roll_back(box: Box, voices: Voices) -> None:
+def roll_back(box: Box, voices: ShellOutput) -> None:
     """An error ends it, as in Tarantool's console: half of a transaction is none."""
     txn = box.txn
     if txn is not None:
@@ -12,7 +12,7 @@ def roll_back(box: Box, voices: Voices) -> None:
         voices.say(f"the open transaction was rolled back, with {_operations(txn.size)}")
 
 
-def lose(box: Box, voices: Voices) -> None:
+def lose(box: Box, voices: ShellOutput) -> None:
     """The shell ends: say what goes with it."""
     txn = box.txn
     if txn is not None:

@@ -16,14 +16,14 @@ _LANGUAGE: Final = re.compile(r"\A\s*[Ll]ua[^\S\n]*\n")
 
 
 @dataclass(frozen=True, slots=True)
-class Pasted:
+class PastedChunk:
     """The chunk as Lua can read it, and what was changed for that."""
 
     text: str
     notes: tuple[str, ...] = ()
 
 
-def clean(text: str) -> Pasted:
+def clean(text: str) -> PastedChunk:
     """Make Lua of it, outside of string literals and comments only."""
     notes: list[str] = []
     without = _LANGUAGE.sub("", text, count=1)
@@ -38,7 +38,7 @@ def clean(text: str) -> Pasted:
     if reader.placeholders:
         named = ", ".join(reader.placeholders)
         notes.append(f"{named}: a placeholder keeps what is set; put a value there to change it")
-    return Pasted(cleaned, tuple(notes))
+    return PastedChunk(cleaned, tuple(notes))
 
 
 class _Reader:

@@ -31,8 +31,8 @@ from cli.shell.oneshot import Job
 from cli.shell.runtime import installed
 from cli.shell.standing import Watcher
 from cli.shell.steering import Leave
-from cli.shell.talk import Talk
-from cli.shell.voices import APPEND, Voices
+from cli.shell.talk import InteractiveShell
+from cli.shell.voices import APPEND, ShellOutput
 from qsync.errors import QsyncError
 
 FILE_COMMANDS = ("\\i", "\\o")
@@ -68,8 +68,8 @@ async def _converse(job: Job) -> None:
         trio.open_nursery() as nursery,
     ):
         editor = Editor()
-        voices = Voices(result=_print, out=_print, say=_say)
-        talk = Talk(box, voices, nursery, read_only=job.read_only, ask=editor.question)
+        voices = ShellOutput(result=_print, out=_print, say=_say)
+        talk = InteractiveShell(box, voices, nursery, read_only=job.read_only, ask=editor.question)
         talk.settings.format = job.format
         await talk.begin()
         watcher = Watcher(talk)
@@ -83,7 +83,7 @@ async def _converse(job: Job) -> None:
         nursery.cancel_scope.cancel()
 
 
-async def _loop(talk: Talk, editor: "Editor") -> None:
+async def _loop(talk: InteractiveShell, editor: "Editor") -> None:
     while True:
         try:
             text = await editor.line()
@@ -99,7 +99,7 @@ async def _loop(talk: Talk, editor: "Editor") -> None:
             return
 
 
-def _greeting(talk: Talk, watcher: Watcher) -> str:
+def _greeting(talk: InteractiveShell, watcher: Watcher) -> str:
     tag = f", tagged {talk.tag}" if talk.tag else ""
     mode = ", read-only" if talk.read_only else ""
     nodes = len(talk.box.members)
@@ -110,11 +110,11 @@ class Editor:
     """Reads lines in a thread, so that the session goes on meanwhile."""
 
     def __init__(self) -> None:
-        self._talk: Talk | None = None
+        self._talk: InteractiveShell | None = None
         self._watcher: Watcher | None = None
         self._session: PromptSession[str] | None = None
 
-    def attach(self, talk: Talk, watcher: Watcher) -> None:
+    def attach(self, talk: InteractiveShell, watcher: Watcher) -> None:
         """What is typed belongs to this shell."""
         self._talk, self._watcher = talk, watcher
         plain = bool(os.environ.get("NO_COLOR"))
@@ -122,9 +122,9 @@ class Editor:
             message=self._message,
             multiline=True,
             key_bindings=_keys(talk),
-            history=Kept(history_path()),
+            history=HistoryFile(history_path()),
             auto_suggest=AutoSuggestFromHistory(),
-            completer=Names(watcher),
+            completer=NameCompleter(watcher),
             complete_while_typing=True,
             lexer=None if plain else PygmentsLexer(LuaLexer),
             bottom_toolbar=self._toolbar,
@@ -189,7 +189,7 @@ async def _aside(read: Callable[[], str]) -> str:
         return await trio.to_thread.run_sync(read, abandon_on_cancel=True)
 
 
-class Names(Completer):
+class NameCompleter(Completer):
     """Completion from what was known a moment ago: nothing is asked while somebody types."""
 
     def __init__(self, watcher: Watcher) -> None:
@@ -213,7 +213,7 @@ class Names(Completer):
             yield Completion(each.text, -each.length, display_meta=each.about)
 
 
-class Kept(FileHistory):
+class HistoryFile(FileHistory):
     """History in a file that several shells share; secrets are not kept, repetitions shown once."""
 
     @override
@@ -239,7 +239,7 @@ def history_path() -> Path:
     return home().parent / HISTORY_FILE
 
 
-def _keys(talk: Talk) -> KeyBindings:
+def _keys(talk: InteractiveShell) -> KeyBindings:
     """Enter runs what is whole, and goes on to the next line with what is not.
 
     While a line of the history is searched for it takes the one that is shown, as everywhere.

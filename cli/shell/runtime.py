@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
-from cli.shell.failures import Interrupted, LuaFailed, LuaSyntax, NotInstalled
+from cli.shell.failures import ChunkInterrupted, LuaFailed, LuaSyntax, NotInstalled
 from cli.shell.values import Bridge, Lua
 from qsync.errors import QsyncError
 
@@ -19,23 +19,23 @@ CHUNK: Final = "=shell"
 PRELUDE: Final = Path(__file__).with_name("prelude.lua")
 
 
-class Ask(Protocol):
+class AskVerb(Protocol):
     """Answers a verb of a connection. Gives a value, or several in a tuple."""
 
     def __call__(self, conn: int, verb: str, args: list[object]) -> Awaitable[object]:
         """The answer. Raises QsyncError, which Lua sees as an error."""
 
 
-class Answers(tuple[object, ...]):
+class MultipleValues(tuple[object, ...]):
     """Several values of one answer; an empty one is no value at all."""
 
     __slots__ = ()
 
 
-class Runtime:
+class LuaRuntime:
     """One Lua state with its globals. One chunk at a time."""
 
-    def __init__(self, ask: Ask, emit: Callable[[str], None]) -> None:
+    def __init__(self, ask: AskVerb, emit: Callable[[str], None]) -> None:
         lua = _lua()
         self.interrupted = False
         self._ask = ask
@@ -99,7 +99,7 @@ class Runtime:
                 case b"ask":
                     back = await self._answer(step)
                 case b"interrupted":
-                    raise Interrupted("the chunk was interrupted; nothing was under way")
+                    raise ChunkInterrupted("the chunk was interrupted; nothing was under way")
                 case _:
                     raise self._failure(step)
 
@@ -117,16 +117,20 @@ class Runtime:
         try:
             args = [self.bridge.to_python(packed[at]) for at in range(1, packed[b"n"] + 1)]
             answer = await self._ask(conn, verb.decode(), args)
-            if isinstance(answer, Answers):
+            if isinstance(answer, MultipleValues):
                 return (True, *(self._for_lua(each) for each in answer))
             return (True, self._for_lua(answer))
-        except Interrupted:
+        except ChunkInterrupted:
             raise
         except QsyncError as error:
             return (False, self.bridge.error(error))
 
     def _for_lua(self, value: object) -> object:
-        return value.table(self.bridge) if isinstance(value, Live) else self.bridge.to_lua(value)
+        return (
+            value.table(self.bridge)
+            if isinstance(value, CallableMap)
+            else self.bridge.to_lua(value)
+        )
 
     def _values(self, packed: Lua) -> list[object]:
         return [self._shown(packed[at]) for at in range(1, packed[b"n"] + 1)]
@@ -148,7 +152,7 @@ class Runtime:
         return LuaFailed(_text(what))
 
 
-class Live:
+class CallableMap:
     """A map for Lua that may be called as well, such as a part of `box.info`."""
 
     def __init__(self, members: dict[object, object]) -> None:

@@ -3,7 +3,7 @@ r"""What `\set` shows and changes."""
 from dataclasses import dataclass, fields
 from typing import Final
 
-from cli.shell.formats import ROWS_MAX, Format
+from cli.shell.formats import ROWS_MAX, OutputFormat
 from qsync.client.rows import ReadConsistency
 
 CONSISTENCIES: Final[tuple[ReadConsistency, ...]] = ("linearizable", "lease", "local")
@@ -11,13 +11,13 @@ _SWITCH = {"on": True, "off": False}
 
 
 @dataclass(slots=True)
-class Settings:
+class ShellSettings:
     """`rows`: shown of one result. `timing`: say how long it took, if that was long.
 
     `consistency`: of reads; with `local` they need no quorum.
     """
 
-    format: Format = Format.AUTO
+    format: OutputFormat = OutputFormat.AUTO
     rows: int = ROWS_MAX
     timing: bool = True
     confirm: bool = True
@@ -38,9 +38,9 @@ class Settings:
         """Set one. Raises ValueError whose text goes on after the name."""
         match name:
             case "format" | "output":
-                if text not in set(Format):
-                    raise ValueError(f"{text!r} is none of {', '.join(Format)}")
-                self.format = Format(text)
+                if text not in set(OutputFormat):
+                    raise ValueError(f"{text!r} is none of {', '.join(OutputFormat)}")
+                self.format = OutputFormat(text)
             case "rows":
                 if not text.isdigit() or not int(text):
                     raise ValueError(f"{text!r} is not a number of rows")
@@ -71,7 +71,7 @@ def consistency(text: object) -> ReadConsistency:
 def choices(name: str) -> tuple[str, ...]:
     """What a setting may be, for completion."""
     if name in {"format", "output"}:
-        return tuple(Format)
+        return tuple(OutputFormat)
     if name == "consistency":
         return CONSISTENCIES
     return () if name == "rows" else tuple(_SWITCH)

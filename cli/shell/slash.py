@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from cli.shell import looking, steering
-from cli.shell.state import Shell
+from cli.shell.state import ShellCore
 from qsync.errors import ConfigError, WrongOperation
 
-Action = Callable[[Shell, str], Awaitable[None]]
+Action = Callable[[ShellCore, str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
 class Commands:
     """Runs the commands of one shell."""
 
-    def __init__(self, shell: Shell) -> None:
+    def __init__(self, shell: ShellCore) -> None:
         self._shell = shell
 
     async def run(self, line: str) -> None:
@@ -68,7 +68,7 @@ class Commands:
             raise WrongOperation(f"there is no command \\{name}", hint=meant)
         try:
             await command.action(self._shell, rest.strip())
-        except steering.Misused as error:
+        except steering.CommandMisused as error:
             raise ConfigError(str(error), hint=usage(name).splitlines()[0]) from None
 
 

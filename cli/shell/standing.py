@@ -8,10 +8,10 @@ from typing import Final
 import trio
 
 from admin.box.session import Box
-from cli.shell.complete import Names
-from cli.shell.settings import Settings
+from cli.shell.complete import ClusterNames
+from cli.shell.settings import ShellSettings
 from cli.shell.slash import COMMANDS
-from cli.shell.talk import Talk
+from cli.shell.talk import InteractiveShell
 from qsync.errors import QsyncError
 
 LOOK_S: Final = 1.0
@@ -23,7 +23,7 @@ ARM_S: Final = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class NodeStanding:
     """The node as it was a moment ago."""
 
     cluster: str = ""
@@ -50,7 +50,7 @@ class Standing:
         return f"{self.cluster}/{self.node}{self.mark}:{self.term}{tx}> "
 
 
-def read(info: Mapping[str, object], former: Standing) -> Standing:
+def read(info: Mapping[str, object], former: NodeStanding) -> NodeStanding:
     """From the status of a node."""
     peers = info.get("peers")
     away = [
@@ -70,7 +70,7 @@ def read(info: Mapping[str, object], former: Standing) -> Standing:
     )
 
 
-def news(former: Standing, now: Standing) -> list[str]:
+def news(former: NodeStanding, now: NodeStanding) -> list[str]:
     """What has changed, in sentences."""
     if not former.node:
         return []
@@ -101,9 +101,9 @@ def _nothing() -> None:
 class Watcher:
     """Asks in the background, tells what is new, and follows the leader."""
 
-    talk: Talk
-    standing: Standing = field(default_factory=Standing)
-    names: Names = field(default_factory=Names)
+    talk: InteractiveShell
+    standing: NodeStanding = field(default_factory=NodeStanding)
+    names: ClusterNames = field(default_factory=ClusterNames)
     redraw: Callable[[], None] = _nothing
 
     async def run(self) -> None:
@@ -175,7 +175,7 @@ class Watcher:
                 continue
 
 
-async def names_of(box: Box) -> Names:
+async def names_of(box: Box) -> ClusterNames:
     """What the cluster has, for completion."""
     shapes = await box.schema.shapes()
     spaces = {
@@ -185,9 +185,9 @@ async def names_of(box: Box) -> Names:
         )
         for each in shapes.values()
     }
-    return Names(
+    return ClusterNames(
         spaces=spaces,
         nodes=tuple(box.members),
         commands={name: each.about.partition(". ")[0] for name, each in COMMANDS.items()},
-        settings=Settings.names(),
+        settings=ShellSettings.names(),
     )

@@ -6,15 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 from admin.box.session import Box
-from cli.exits import Stopped
+from cli.exits import StoppedByGuard
 from cli.shell import hints, opened, pasted
 from cli.shell.chunks import COMMAND, chunks
 from cli.shell.failures import LuaFailed, LuaSyntax
-from cli.shell.formats import Look, render
-from cli.shell.runtime import Runtime
-from cli.shell.settings import Settings
+from cli.shell.formats import OutputStyle, render
+from cli.shell.runtime import LuaRuntime
+from cli.shell.settings import ShellSettings
 from cli.shell.verbs import Verbs
-from cli.shell.voices import Voices
+from cli.shell.voices import ShellOutput
 from qsync.errors import OutcomeUnknown, QsyncError, WrongOperation
 
 PRODUCTION = "production"
@@ -23,25 +23,25 @@ WIDTH = 100
 """Columns, where there is no terminal."""
 
 
-class Shell(ABC):
+class ShellCore(ABC):
     """The part that does not care whether somebody sits in front of it."""
 
     people = False
 
     def __init__(
-        self, box: Box, voices: Voices, *, read_only: bool = False, yes: bool = False
+        self, box: Box, voices: ShellOutput, *, read_only: bool = False, yes: bool = False
     ) -> None:
         self.box = box
         self.voices = voices
         self.read_only = read_only
-        self.settings = Settings()
+        self.settings = ShellSettings()
         self.cluster = ""
         self.tag = ""
         self.gone: set[str] = set()
         self.failed: QsyncError | None = None
         self.lesson = 0
         self.verbs = Verbs(box, self)
-        self.runtime = Runtime(self.ask, self.emit)
+        self.runtime = LuaRuntime(self.ask, self.emit)
         self._yes = yes
 
     @property
@@ -84,7 +84,7 @@ class Shell(ABC):
     def lines(self, values: list[object]) -> Iterator[str]:
         """The same as text."""
         rows = self.settings.rows if self.voices.file is None else sys.maxsize
-        look = Look(self.settings.format, self.people, rows, self.width)
+        look = OutputStyle(self.settings.format, self.people, rows, self.width)
         return render(values, look)
 
     def tell(self, text: str, indent: str = "") -> None:
@@ -156,7 +156,7 @@ class Shell(ABC):
     async def sure(self, sentence: str, word: str) -> None:
         """Nobody is there to be asked: on a production cluster `--yes` must have been said."""
         if self.production and not self._yes:
-            raise Stopped(
+            raise StoppedByGuard(
                 f"this cluster is tagged {self.tag!r}. {sentence}",
                 hint=f"say --yes if that is meant ({word})",
             )
@@ -194,7 +194,7 @@ class Shell(ABC):
         return lesson(self.lesson)
 
 
-async def _hint(shell: Shell, message: str, source: str) -> str:
+async def _hint(shell: ShellCore, message: str, source: str) -> str:
     """What an error of Lua's probably means, given what the cluster has."""
     spaces: list[str] = []
     if "nil value (field" in message:

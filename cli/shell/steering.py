@@ -3,16 +3,16 @@
 from pathlib import Path
 
 from admin.box.session import Box
-from cli.shell.formats import Format
-from cli.shell.state import Shell
+from cli.shell.formats import OutputFormat
+from cli.shell.state import ShellCore
 from qsync.client.rows import Receipt
 from qsync.errors import ConfigError
 
 _SWITCH = {"on": True, "off": False}
-_CYCLE = (Format.AUTO, Format.VERTICAL, Format.YAML, Format.JSON)
+_CYCLE = (OutputFormat.AUTO, OutputFormat.VERTICAL, OutputFormat.YAML, OutputFormat.JSON)
 
 
-class Misused(Exception):
+class CommandMisused(Exception):
     """A command was given something else than it takes."""
 
 
@@ -20,23 +20,23 @@ class Leave(Exception):
     """The shell is to end."""
 
 
-async def help_(shell: Shell, rest: str) -> None:
+async def help_(shell: ShellCore, rest: str) -> None:
     """Explain a name, or list what there is."""
     shell.voices.result(await shell.told(rest or None))
 
 
-async def tutorial(shell: Shell, rest: str) -> None:
+async def tutorial(shell: ShellCore, rest: str) -> None:
     """Learn by doing. Eight short lessons, on this very cluster."""
     shell.voices.result(await shell.taught(rest or None))
 
 
-async def connect(shell: Shell, rest: str) -> None:
+async def connect(shell: ShellCore, rest: str) -> None:
     """Speak to another node, the leader, or another cluster.
 
     Data goes to the leader in any case, unless `\\follow off` was said.
     """  # noqa: D301 - the backslash is the command's
     if not rest:
-        raise Misused("whom?")
+        raise CommandMisused("whom?")
     if rest == "leader":
         await shell.box.use(None)
     elif rest in shell.box.members or ":" not in rest:
@@ -46,15 +46,15 @@ async def connect(shell: Shell, rest: str) -> None:
     shell.voices.say(f"this is {shell.box.name} of {shell.cluster}")
 
 
-async def follow(shell: Shell, rest: str) -> None:
+async def follow(shell: ShellCore, rest: str) -> None:
     """Go along with the leader, or stay with this node."""
     if rest not in _SWITCH:
-        raise Misused(f"{rest!r} is neither on nor off")
+        raise CommandMisused(f"{rest!r} is neither on nor off")
     await shell.box.use(None if _SWITCH[rest] else shell.box.name)
     shell.voices.say(f"this is {shell.box.name}" + (", and stays so" if rest == "off" else ""))
 
 
-async def set_(shell: Shell, rest: str) -> None:
+async def set_(shell: ShellCore, rest: str) -> None:
     """Show the settings, or change one. Of format, rows, timing, confirm, trace, consistency."""
     settings = shell.settings
     if not rest:
@@ -84,7 +84,7 @@ async def resolved(
     return receipt
 
 
-async def retry(shell: Shell, rest: str) -> None:
+async def retry(shell: ShellCore, rest: str) -> None:
     """Ask what became of the last unknown write. At most once in all it is done.
 
     Or of a token's: one from elsewhere, which this shell cannot do, is resolved.
@@ -92,7 +92,7 @@ async def retry(shell: Shell, rest: str) -> None:
     await _outcome(shell, rest, again=True)
 
 
-async def resolve(shell: Shell, rest: str) -> None:
+async def resolve(shell: ShellCore, rest: str) -> None:
     """Ask what became of an unknown write, without doing it.
 
     Of the last one, or of a token's.
@@ -101,7 +101,7 @@ async def resolve(shell: Shell, rest: str) -> None:
     await _outcome(shell, rest, again=False)
 
 
-async def _outcome(shell: Shell, rest: str, *, again: bool) -> None:
+async def _outcome(shell: ShellCore, rest: str, *, again: bool) -> None:
     token = rest or shell.box.unknown
     if token is None:
         shell.voices.result("no write of this shell is unknown")
@@ -110,7 +110,7 @@ async def _outcome(shell: Shell, rest: str, *, again: bool) -> None:
     shell.voices.result(f"it took effect: term {receipt.term}, index {receipt.index}")
 
 
-async def cycle(shell: Shell, _rest: str) -> None:
+async def cycle(shell: ShellCore, _rest: str) -> None:
     """Show results in the next format. In turn: auto, vertical, yaml, json."""
     settings = shell.settings
     place = _CYCLE.index(settings.format) if settings.format in _CYCLE else -1
@@ -118,10 +118,10 @@ async def cycle(shell: Shell, _rest: str) -> None:
     shell.voices.say(f"format {settings.format}")
 
 
-async def include(shell: Shell, rest: str) -> None:
+async def include(shell: ShellCore, rest: str) -> None:
     """Run a file of Lua."""
     if not rest:
-        raise Misused("which file?")
+        raise CommandMisused("which file?")
     await shell.show(_read(rest), name=f"@{rest}")
 
 
@@ -132,7 +132,7 @@ def _read(file: str) -> str:
         raise ConfigError(f"{file} cannot be read: {error}") from None
 
 
-async def output(shell: Shell, rest: str) -> None:
+async def output(shell: ShellCore, rest: str) -> None:
     """Write results to a file; alone: back to the screen.
 
     All rows of them. The file is written anew, or with `>>` gone on with. Errors and news stay on
@@ -146,11 +146,11 @@ async def output(shell: Shell, rest: str) -> None:
     shell.voices.say(f"results go to {shell.voices.file.path}; \\o alone brings them back")
 
 
-async def edit(shell: Shell, _rest: str) -> None:
+async def edit(shell: ShellCore, _rest: str) -> None:
     """Edit the last chunk in $EDITOR. It comes back as the next line, and Enter runs it."""
     await shell.edit()
 
 
-async def leave(_shell: Shell, _rest: str) -> None:
+async def leave(_shell: ShellCore, _rest: str) -> None:
     """Leave the shell; so does Ctrl-D."""
     raise Leave

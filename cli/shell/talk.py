@@ -13,15 +13,15 @@ import trio
 from typing_extensions import override
 
 from admin.box.session import Box
-from cli.exits import Stopped
+from cli.exits import StoppedByGuard
 from cli.shell import opened
 from cli.shell.chunks import COMMAND
 from cli.shell.editing import edited
-from cli.shell.failures import Interrupted, InterruptedUnknown
+from cli.shell.failures import ChunkInterrupted, InterruptedUnknown
 from cli.shell.guards import WRITES
-from cli.shell.state import Shell
+from cli.shell.state import ShellCore
 from cli.shell.steering import resolved
-from cli.shell.voices import Voices
+from cli.shell.voices import ShellOutput
 from qsync.errors import OutcomeUnknown, QsyncError
 
 SLOW_S: Final = 0.1
@@ -35,7 +35,7 @@ Reader = Callable[[str], Awaitable[str]]
 """Asks a person for a line."""
 
 
-class Errand:
+class BackgroundWrite:
     """A write under way: it goes on when nobody waits for it any more, and is told about then."""
 
     def __init__(self, verb: str) -> None:
@@ -46,13 +46,13 @@ class Errand:
         self.error: QsyncError | None = None
 
 
-class Talk(Shell):
+class InteractiveShell(ShellCore):
     """A shell with somebody in front of it. `nursery` outlives every chunk."""
 
     people = True
 
     def __init__(
-        self, box: Box, voices: Voices, nursery: trio.Nursery, *, read_only: bool, ask: Reader
+        self, box: Box, voices: ShellOutput, nursery: trio.Nursery, *, read_only: bool, ask: Reader
     ) -> None:
         super().__init__(box, voices, read_only=read_only)
         self.nursery = nursery
@@ -117,7 +117,7 @@ class Talk(Shell):
 
     def complain(self, error: QsyncError) -> None:
         """Say what went wrong, and where to read on."""
-        if isinstance(error, Interrupted):
+        if isinstance(error, ChunkInterrupted):
             self.voices.say("\n")  # behind the ^C that the terminal shows
         self.voices.say(str(error))
         if error.leader:
@@ -129,7 +129,7 @@ class Talk(Shell):
             self.voices.say("  \\resolve too, and sees that it never is if nobody has done it")
         elif isinstance(error, InterruptedUnknown):
             self.voices.say("  it goes on; what becomes of it is told here")
-        elif not isinstance(error, Interrupted) and error.details.get("why"):
+        elif not isinstance(error, ChunkInterrupted) and error.details.get("why"):
             self.voices.say("  \\explain says more")
 
     @override
@@ -137,7 +137,7 @@ class Talk(Shell):
         """The answer to a verb. A write is carried by a task of its own."""
         if verb not in WRITES:
             return await super().ask(conn, verb, args)
-        errand = Errand(verb)
+        errand = BackgroundWrite(verb)
         self.nursery.start_soon(self._carry, errand, conn, args)
         try:
             await errand.done.wait()
@@ -148,7 +148,7 @@ class Talk(Shell):
             raise errand.error
         return errand.answer
 
-    async def _carry(self, errand: Errand, conn: int, args: list[object]) -> None:
+    async def _carry(self, errand: BackgroundWrite, conn: int, args: list[object]) -> None:
         try:
             errand.answer = await super().ask(conn, errand.verb, args)
         except QsyncError as error:
@@ -168,7 +168,7 @@ class Talk(Shell):
             at = f"term {receipt.term}, index {receipt.index}"
             self.voices.say(f"the write of token {token} took effect: {at}")
 
-    def _tell(self, errand: Errand) -> None:
+    def _tell(self, errand: BackgroundWrite) -> None:
         """What became of a write that nobody waited for."""
         if errand.error is not None:
             self.voices.say(f"the {errand.verb} that was interrupted: {errand.error}")
@@ -211,7 +211,7 @@ class Talk(Shell):
             agreed = True
         self._thinking += time.perf_counter() - begun
         if not agreed:
-            raise Stopped("stopped; nothing was changed")
+            raise StoppedByGuard("stopped; nothing was changed")
 
     @override
     def watch(self, box: Box, key: str, function: int) -> bool:

@@ -21,7 +21,7 @@ Lua = Any
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class NamedRow:
     """A tuple with the names of its fields, for people."""
 
     fields: list[object]
@@ -73,7 +73,7 @@ class Bridge:
                 return value.encode()
             case bytes():
                 return value
-            case Row(fields, names):
+            case NamedRow(fields, names):
                 return self._tuple(fields, names, depth)
             case Mapping():
                 return self._map(value, depth)
@@ -174,7 +174,7 @@ class Bridge:
             case b"double":
                 return Double(float(table[1]))
             case b"tuple":
-                return Row(self._list(table, depth), _names(names))
+                return NamedRow(self._list(table, depth), _names(names))
             case _:
                 return self._plain_table(table, depth, kind, names)
 
@@ -206,7 +206,7 @@ class Bridge:
 def plain(value: object) -> object:
     """Without the wrappers that are there for people: what is sent."""
     match value:
-        case Row(fields, _):
+        case NamedRow(fields, _):
             return [plain(each) for each in fields]
         case Double(number):
             return number

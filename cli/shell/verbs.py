@@ -10,12 +10,12 @@ from cli.shell.adminverbs import AdminVerbs
 from cli.shell.dataverbs import NOTHING, DataVerbs, Verb
 from cli.shell.formats import one_line
 from cli.shell.guards import WRITES, consequence
-from cli.shell.runtime import Answers
+from cli.shell.runtime import MultipleValues
 from cli.shell.schemaverbs import SchemaVerbs
 from qsync.errors import ConfigError, ReadOnly, WrongOperation
 
 
-class Host(Protocol):
+class VerbHost(Protocol):
     """What the verbs need of the shell around them."""
 
     read_only: bool
@@ -45,7 +45,7 @@ class Host(Protocol):
 class Verbs:
     """`ask` is what the Lua runtime calls. Session 0 is the shell's own `box`."""
 
-    def __init__(self, box: Box, host: Host) -> None:
+    def __init__(self, box: Box, host: VerbHost) -> None:
         self.data = DataVerbs()
         self.boxes: dict[int, Box] = {0: box}
         self.under_way = ""
@@ -102,7 +102,7 @@ class Verbs:
         box = await self._host.connect(target)
         number = max(self.boxes) + 1
         self.boxes[number] = box
-        return Answers((number, target))
+        return MultipleValues((number, target))
 
     async def _sleep(self, args: Sequence[object]) -> object:
         await self._host.pause(arguments.seconds(arguments.at(args, 0), "sleep") or 0.0)

@@ -13,7 +13,7 @@ r"""`\o >> FILE` goes on with a file instead of writing it anew."""
 
 
 @dataclass(slots=True)
-class Voices:
+class ShellOutput:
     """What chunks return, what they print, and what is said beside it.
 
     `former` is what they go back to; None: these are the first.
@@ -22,16 +22,16 @@ class Voices:
     result: Callable[[str], None]
     out: Callable[[str], None]
     say: Callable[[str], None]
-    former: "Voices | None" = None
-    file: "Written | None" = None
+    former: "ShellOutput | None" = None
+    file: "LineFile | None" = None
 
-    def into(self, name: str) -> "Voices":
+    def into(self, name: str) -> "ShellOutput":
         """The same with results and prints in a file. Raises ConfigError."""
-        made = Written(name)
+        made = LineFile(name)
         first = self.back()
-        return Voices(result=made.line, out=made.line, say=first.say, former=first, file=made)
+        return ShellOutput(result=made.line, out=made.line, say=first.say, former=first, file=made)
 
-    def back(self) -> "Voices":
+    def back(self) -> "ShellOutput":
         """As it was before a file; what was written is said, and the file closed."""
         if self.file is None or self.former is None:
             return self
@@ -41,7 +41,7 @@ class Voices:
         return self.former
 
 
-class Written:
+class LineFile:
     """A file of text, readable by others after every line."""
 
     def __init__(self, name: str) -> None:

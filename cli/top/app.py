@@ -11,15 +11,26 @@ from rich.console import Console, RenderableType
 from rich.live import Live as LiveScreen
 
 from admin import leading
-from admin.moment import Writer
+from admin.moment import MomentWriter
 from cli.top import keys
 from cli.top.draw import UNICODE, Signs
 from cli.top.layout import Screen, screen
-from cli.top.picture import Picture
-from cli.top.sources import Source
-from cli.top.view import Ask, Do, Plan, Record, Save, Seek, Verb, View, Wish, press
+from cli.top.picture import ClusterPicture
+from cli.top.sources import ScreenSource
+from cli.top.view import (
+    ClusterVerb,
+    Do,
+    NameConfirmation,
+    Preview,
+    Save,
+    Seek,
+    ToggleRecording,
+    ViewState,
+    Wish,
+    press,
+)
 from qsync.errors import QsyncError
-from qsync.wire.verbs import Clear, Demote, Promote, Request
+from qsync.wire.verbs import ClearRequest, DemoteRequest, PromoteRequest, Request
 
 _FONTS = re.compile(r"@font-face\s*\{.*?\}", re.DOTALL)
 """A saved screen fetches nothing from anywhere: the viewer's own fixed-width font does."""
@@ -33,11 +44,17 @@ class App:
     """What changes while the screen is up. `view` is replaced, never changed."""
 
     def __init__(
-        self, console: Console, source: Source, view: View, *, fps: float, signs: Signs = UNICODE
+        self,
+        console: Console,
+        source: ScreenSource,
+        view: ViewState,
+        *,
+        fps: float,
+        signs: Signs = UNICODE,
     ) -> None:
         self.view = view
-        self.picture: Picture = source.picture(trio.current_time())
-        self.writer: Writer | None = None
+        self.picture: ClusterPicture = source.picture(trio.current_time())
+        self.writer: MomentWriter | None = None
         self._console = console
         self._source = source
         self._period = 1 / fps
@@ -110,11 +127,11 @@ class App:
 
     def _grant(self, wish: Wish, nursery: trio.Nursery) -> None:
         match wish:
-            case Plan() | Do():
+            case Preview() | Do():
                 nursery.start_soon(self._beside, wish)
             case Save():
                 self._tell(self._save())
-            case Record():
+            case ToggleRecording():
                 self._tell(self._toggle_recording())
             case Seek(by):
                 self._source.seek(by)
@@ -124,7 +141,7 @@ class App:
         self.view = replace(self.view, message=message)
         self._wake.set()
 
-    async def _beside(self, wish: Plan | Do) -> None:
+    async def _beside(self, wish: Preview | Do) -> None:
         """Ask a node without keeping the screen waiting."""
         try:
             address = self._address(wish.node)
@@ -139,7 +156,7 @@ class App:
         if would.get("refused"):
             self._tell(f"{wish.verb} {wish.node}: {leading.in_words(would, self.picture.survey)}")
             return
-        ask = Ask(
+        ask = NameConfirmation(
             verb=wish.verb, node=wish.node, consequence=leading.in_words(would, self.picture.survey)
         )
         self.view = replace(self.view, ask=ask, message="")
@@ -173,25 +190,25 @@ class App:
             writer.close()
             return f"recorded {writer.count} moments to {writer.path.absolute()}"
         try:
-            self.writer = Writer(Path(f"qsync-top-{_stamp()}.jsonl.gz"))
+            self.writer = MomentWriter(Path(f"qsync-top-{_stamp()}.jsonl.gz"))
         except QsyncError as error:
             return str(error)
         return f"recording to {self.writer.path.absolute()}; r again to stop"
 
 
-def _do(address: str, verb: Verb) -> str:
+def _do(address: str, verb: ClusterVerb) -> str:
     leading.perform(address, _request(verb), timeout=ACT_S)
     return "done"
 
 
-def _request(verb: Verb) -> Request:
+def _request(verb: ClusterVerb) -> Request:
     match verb:
-        case Verb.PROMOTE:
-            return Promote(1, ACT_S)
-        case Verb.DEMOTE:
-            return Demote(1, 0, ACT_S)
-        case Verb.CLEAR:
-            return Clear(1, ACT_S)
+        case ClusterVerb.PROMOTE:
+            return PromoteRequest(1, ACT_S)
+        case ClusterVerb.DEMOTE:
+            return DemoteRequest(1, 0, ACT_S)
+        case ClusterVerb.CLEAR:
+            return ClearRequest(1, ACT_S)
 
 
 def _stamp() -> str:

@@ -7,13 +7,13 @@ from admin.sample import NodeSample
 from cli.render.status import seconds
 from cli.top import draw
 from cli.top.draw import DIM, HEAD, UNEASY, Lines
-from cli.top.picture import Picture
+from cli.top.picture import ClusterPicture
 
 _VOTES_SHOWN = 3
 _KEY_WIDTH = 10
 
 
-def detail(picture: Picture, id: int, width: int) -> Lines:
+def detail(picture: ClusterPicture, id: int, width: int) -> Lines:
     """Of the selected node."""
     node = next((each for each in picture.survey.samples if each.id == id), None)
     if node is None:
@@ -40,7 +40,7 @@ def detail(picture: Picture, id: int, width: int) -> Lines:
     return [draw.fit(each, width) for each in lines]
 
 
-def _facts(picture: Picture, node: NodeSample) -> list[tuple[str, str]]:
+def _facts(picture: ClusterPicture, node: NodeSample) -> list[tuple[str, str]]:
     disk, spread = node.disk, picture.disks.get(node.id)
     slow = spread.quantile(0.99) if spread is not None else None
     usual = "-" if disk.usual_s is None else seconds(disk.usual_s)
@@ -86,7 +86,7 @@ def _links(node: NodeSample) -> Lines:
     ]
 
 
-def _votes(picture: Picture, node: NodeSample) -> Lines:
+def _votes(picture: ClusterPicture, node: NodeSample) -> Lines:
     tallies = fields.maps(fields.mapping(node.whole, "election"), "tallies")
     lines: Lines = []
     for each in tallies[-_VOTES_SHOWN:]:

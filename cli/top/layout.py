@@ -9,8 +9,8 @@ from rich.text import Text
 from cli.top import draw, nodes, panels
 from cli.top.detail import detail
 from cli.top.draw import DIM, UNEASY, UNICODE, Lines, Signs
-from cli.top.picture import Picture
-from cli.top.view import Page, View
+from cli.top.picture import ClusterPicture
+from cli.top.view import Page, ViewState
 
 WIDE = (160, 40)
 """From this width and height on everything is shown at once."""
@@ -42,19 +42,19 @@ class Screen:
     signs: Signs = UNICODE
 
 
-def screen(picture: Picture, view: View, on: Screen) -> RenderableType:
+def screen(picture: ClusterPicture, view: ViewState, on: Screen) -> RenderableType:
     """The whole screen, every line of it."""
     return Group(*lines(picture, view, on))
 
 
-def lines(picture: Picture, view: View, on: Screen) -> Lines:
+def lines(picture: ClusterPicture, view: ViewState, on: Screen) -> Lines:
     """Exactly `height` lines of exactly `width` columns."""
     made = _wide if on.width >= WIDE[0] and on.height >= WIDE[1] else _narrow
     last = footer(view, on.width)
     return [*draw.block(made(picture, view, on), on.width, on.height - len(last)), *last]
 
 
-def footer(view: View, width: int) -> Lines:
+def footer(view: ViewState, width: int) -> Lines:
     """What the keys do, or what happened; a question has a line above it that says what it does."""
     if view.ask is not None:
         ask = view.ask
@@ -65,7 +65,7 @@ def footer(view: View, width: int) -> Lines:
     return [_last(view, width)]
 
 
-def _last(view: View, width: int) -> Text:
+def _last(view: ViewState, width: int) -> Text:
     """What is typed, else what happened, else the keys."""
     if view.typing:
         return draw.fit(draw.line((f"/{view.filter}_", "bold")), width)
@@ -75,7 +75,7 @@ def _last(view: View, width: int) -> Text:
     return draw.fit(draw.line((keys, DIM)), width)
 
 
-def _narrow(picture: Picture, view: View, on: Screen) -> Lines:
+def _narrow(picture: ClusterPicture, view: ViewState, on: Screen) -> Lines:
     """Header, sentences, three lines on the cluster, nodes, and one page below."""
     width, height = on.width, on.height - 1
     body = panels.header(picture, on.mode, width)
@@ -95,7 +95,7 @@ def _narrow(picture: Picture, view: View, on: Screen) -> Lines:
     return body
 
 
-def _wide(picture: Picture, view: View, on: Screen) -> Lines:
+def _wide(picture: ClusterPicture, view: ViewState, on: Screen) -> Lines:
     """Everything at once; details take the place of the events."""
     width, signs = on.width, on.signs
     body = panels.header(picture, on.mode, width)
@@ -115,7 +115,7 @@ def _wide(picture: Picture, view: View, on: Screen) -> Lines:
     return body
 
 
-def _three(picture: Picture, on: Screen, *, height: int) -> Lines:
+def _three(picture: ClusterPicture, on: Screen, *, height: int) -> Lines:
     each = (on.width - 2 * _GAP) // 3
     last = on.width - 2 * _GAP - 2 * each
     return draw.beside(
@@ -130,7 +130,7 @@ def _three(picture: Picture, on: Screen, *, height: int) -> Lines:
     )
 
 
-def _two(picture: Picture, on: Screen, *, height: int) -> Lines:
+def _two(picture: ClusterPicture, on: Screen, *, height: int) -> Lines:
     left = (on.width - _GAP) * 2 // 5
     right = on.width - _GAP - left
     wrong = panels.findings(picture, right)
@@ -147,13 +147,13 @@ def _titled(title: str, lines: Lines, width: int, height: int, signs: Signs) -> 
     return [draw.rule(title, width, signs), *draw.block(lines, width, height - 1)]
 
 
-def _title(view: View) -> str:
+def _title(view: ViewState) -> str:
     if view.page is Page.EVENTS and view.filter:
         return f"events with {view.filter!r}"
     return view.page.value
 
 
-def _page(picture: Picture, view: View, width: int, height: int) -> Lines:
+def _page(picture: ClusterPicture, view: ViewState, width: int, height: int) -> Lines:
     made: dict[Page, Callable[[], Lines]] = {
         Page.EVENTS: lambda: panels.events(picture, width, height, view.filter),
         Page.DETAIL: lambda: detail(picture, view.selected, width),

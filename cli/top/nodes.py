@@ -10,7 +10,7 @@ from admin.sample import NodeSample
 from cli.render.status import seconds
 from cli.top import draw
 from cli.top.draw import BAD, GOOD, HEAD, UNEASY, Lines
-from cli.top.picture import Picture
+from cli.top.picture import ClusterPicture
 
 TROUBLED = 12
 """More nodes than this: those in trouble come first, the calm ones are summed up."""
@@ -23,12 +23,12 @@ class Column:
 
     title: str
     width: int
-    of: Callable[[Picture, NodeSample], str]
+    of: Callable[[ClusterPicture, NodeSample], str]
     from_width: int = 0
     left: bool = False
 
 
-def mark(picture: Picture, node: NodeSample) -> str:
+def mark(picture: ClusterPicture, node: NodeSample) -> str:
     """`*` leads, `!` in trouble, blank fine."""
     leader = picture.leader
     if leader is not None and node.id == leader.id:
@@ -38,7 +38,7 @@ def mark(picture: Picture, node: NodeSample) -> str:
     return "!" if odd or link not in {"up", "-"} else " "
 
 
-def table(picture: Picture, width: int, height: int, selected: int) -> Lines:
+def table(picture: ClusterPicture, width: int, height: int, selected: int) -> Lines:
     """Title and rows, within the height."""
     if width < _NARROW:
         return _terse(picture, width, height, selected)
@@ -58,7 +58,7 @@ def table(picture: Picture, width: int, height: int, selected: int) -> Lines:
     return [draw.fit(each, width) for each in lines]
 
 
-def _ordered(picture: Picture, ids: list[int], room: int) -> list[int]:
+def _ordered(picture: ClusterPicture, ids: list[int], room: int) -> list[int]:
     """By id; when they do not fit, those in trouble first."""
     if len(ids) <= room:
         return sorted(ids)
@@ -67,7 +67,7 @@ def _ordered(picture: Picture, ids: list[int], room: int) -> list[int]:
     return sorted(ids, key=lambda id: (urgency[id], id))[: max(room, 0)]
 
 
-def _terse(picture: Picture, width: int, height: int, selected: int) -> Lines:
+def _terse(picture: ClusterPicture, width: int, height: int, selected: int) -> Lines:
     """Below 60 columns: the essentials of each node."""
     found: list[tuple[int, Text]] = []
     for node in picture.survey.samples:
@@ -86,7 +86,7 @@ def _pointer(id: int, selected: int) -> str:
     return ">" if id == selected else " "
 
 
-def _row(picture: Picture, node: NodeSample, columns: list[Column], selected: int) -> Text:
+def _row(picture: ClusterPicture, node: NodeSample, columns: list[Column], selected: int) -> Text:
     sign = mark(picture, node)
     cells = " ".join(_cell(each, each.of(picture, node)) for each in columns)
     style = {"*": GOOD, "!": UNEASY}.get(sign, "")
@@ -99,7 +99,7 @@ def _cell(column: Column, text: str) -> str:
     return text.ljust(column.width) if column.left else text.rjust(column.width)
 
 
-def _link(picture: Picture, node: NodeSample) -> str:
+def _link(picture: ClusterPicture, node: NodeSample) -> str:
     """The leader's connection to it."""
     peer = cluster.peer_of(picture.survey, node.id)
     if peer is None:
@@ -107,46 +107,46 @@ def _link(picture: Picture, node: NodeSample) -> str:
     return "catchup" if peer.recruit and peer.status == "up" else peer.status
 
 
-def _access(_: Picture, node: NodeSample) -> str:
+def _access(_: ClusterPicture, node: NodeSample) -> str:
     if not node.ro:
         return "rw"
     ordinary = node.role == "follower" and node.ro_reason == "election"
     return "ro" if ordinary else f"ro {node.ro_reason or '?'}"
 
 
-def _lag(picture: Picture, node: NodeSample) -> str:
+def _lag(picture: ClusterPicture, node: NodeSample) -> str:
     leader = picture.leader
     if leader is None or leader.id == node.id:
         return "-"
     return draw.amount(cluster.behind(picture.survey, node))
 
 
-def _idle(_: Picture, node: NodeSample) -> str:
+def _idle(_: ClusterPicture, node: NodeSample) -> str:
     if node.leads or node.leader_idle is None:
         return "-"
     return seconds(node.leader_idle)
 
 
-def _fsync(_: Picture, node: NodeSample) -> str:
+def _fsync(_: ClusterPicture, node: NodeSample) -> str:
     usual = node.disk.usual_s
     return "-" if usual is None else seconds(usual)
 
 
-def _fsync_slow(picture: Picture, node: NodeSample) -> str:
+def _fsync_slow(picture: ClusterPicture, node: NodeSample) -> str:
     spread = picture.disks.get(node.id)
     slow = spread.quantile(0.99) if spread is not None else None
     return "-" if slow is None else seconds(slow)
 
 
-def _vclock(_: Picture, node: NodeSample) -> str:
+def _vclock(_: ClusterPicture, node: NodeSample) -> str:
     return "{" + " ".join(f"{id}:{lsn}" for id, lsn in sorted(node.vclock.items())) + "}"
 
 
-def _vote(picture: Picture, node: NodeSample) -> str:
+def _vote(picture: ClusterPicture, node: NodeSample) -> str:
     return picture.name(node.vote)
 
 
-def _free(_: Picture, node: NodeSample) -> str:
+def _free(_: ClusterPicture, node: NodeSample) -> str:
     return "-" if node.disk.free is None else draw.size(node.disk.free)
 
 

@@ -2,20 +2,20 @@
 
 from datetime import UTC, datetime
 
-from admin.cluster import Health
+from admin.cluster import ClusterHealth
 from admin.doctor.finding import Severity
 from admin.sample import NodeSample
 from cli.render.status import seconds
 from cli.top import draw
 from cli.top.draw import BAD, DIM, GOOD, HEAD, UNEASY, Lines, Signs
-from cli.top.past import Event
-from cli.top.picture import Picture
+from cli.top.past import PastEvent
+from cli.top.picture import ClusterPicture
 from qsync import __version__
 
 HEALTH = {
-    Health.HEALTHY: ("  HEALTHY", GOOD),
-    Health.DEGRADED: ("! DEGRADED", UNEASY),
-    Health.DOWN: ("x DOWN", BAD),
+    ClusterHealth.HEALTHY: ("  HEALTHY", GOOD),
+    ClusterHealth.DEGRADED: ("! DEGRADED", UNEASY),
+    ClusterHealth.DOWN: ("x DOWN", BAD),
 }
 BAR_ENTRIES_MIN = 20
 """What a bar of acks shows at least: who lacks one entry is not shown as if it had nothing."""
@@ -28,7 +28,7 @@ def clock(time: float) -> str:
     return datetime.fromtimestamp(time, UTC).strftime("%H:%M:%S")
 
 
-def header(picture: Picture, mode: str, width: int) -> Lines:
+def header(picture: ClusterPicture, mode: str, width: int) -> Lines:
     """One line: which cluster, how it is, when, and what the screen does."""
     word, style = HEALTH[picture.verdict.health]
     left = draw.line((f"qsync top  {picture.cluster}  ", HEAD), (word, style))
@@ -41,7 +41,7 @@ def header(picture: Picture, mode: str, width: int) -> Lines:
     return [draw.fit(left, width)]
 
 
-def verdict(picture: Picture, width: int, height: int) -> Lines:
+def verdict(picture: ClusterPicture, width: int, height: int) -> Lines:
     """Can it commit, what would break it, what to do: sentences."""
     _, style = HEALTH[picture.verdict.health]
     first = next(iter(picture.findings), None)
@@ -53,7 +53,7 @@ def verdict(picture: Picture, width: int, height: int) -> Lines:
     return [*said, *todo]
 
 
-def leader(picture: Picture, width: int, *, wide: bool = False) -> Lines:
+def leader(picture: ClusterPicture, width: int, *, wide: bool = False) -> Lines:
     """Who leads, since when, and who says otherwise."""
     node = picture.leader
     if node is None:
@@ -82,14 +82,14 @@ def leader(picture: Picture, width: int, *, wide: bool = False) -> Lines:
     ]
 
 
-def _disagreement(picture: Picture, odd: list[NodeSample]) -> str:
+def _disagreement(picture: ClusterPicture, odd: list[NodeSample]) -> str:
     each = odd[0]
     whom = picture.name(each.leader) if each.leader else "nobody"
     rest = f" and {len(odd) - 1} more" if len(odd) > 1 else ""
     return f"{each.name} follows {whom}{rest}"
 
 
-def limbo(picture: Picture, width: int) -> Lines:
+def limbo(picture: ClusterPicture, width: int) -> Lines:
     """What waits for its quorum, how long, and for whom."""
     node = picture.leader
     if node is None:
@@ -111,12 +111,12 @@ def limbo(picture: Picture, width: int) -> Lines:
     ]
 
 
-def _waits_for(picture: Picture, node: NodeSample) -> str:
+def _waits_for(picture: ClusterPicture, node: NodeSample) -> str:
     waiting = node.limbo.waiting
     return ", ".join(picture.name(id) for id in waiting.missing) if waiting is not None else ""
 
 
-def quorum(picture: Picture, width: int) -> Lines:
+def quorum(picture: ClusterPicture, width: int) -> Lines:
     """How many there are, how many it takes, how many may go."""
     node, found = picture.leader, picture.verdict
     if node is None:
@@ -139,7 +139,7 @@ def quorum(picture: Picture, width: int) -> Lines:
     ]
 
 
-def work(picture: Picture, width: int, signs: Signs) -> Lines:
+def work(picture: ClusterPicture, width: int, signs: Signs) -> Lines:
     """Throughput and latency in a line."""
     rates, commit = picture.rates, picture.commit
     half, slow, most = (commit.quantile(share) for share in (0.5, 0.99, 1.0))
@@ -157,7 +157,7 @@ def work(picture: Picture, width: int, signs: Signs) -> Lines:
     ]
 
 
-def performance(picture: Picture, width: int, signs: Signs) -> Lines:
+def performance(picture: ClusterPicture, width: int, signs: Signs) -> Lines:
     """The last minute in several lines."""
     rates, commit = picture.rates, picture.commit
     shares = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0))
@@ -181,7 +181,7 @@ def performance(picture: Picture, width: int, signs: Signs) -> Lines:
     return [draw.line((f"{name:<12}", DIM), words) for name, words in rows]
 
 
-def acks(picture: Picture, width: int) -> Lines:
+def acks(picture: ClusterPicture, width: int) -> Lines:
     """How far everybody's disk is, and the line that a quorum has reached."""
     node = picture.leader
     if node is None:
@@ -207,7 +207,7 @@ def acks(picture: Picture, width: int) -> Lines:
     return lines
 
 
-def matrix(picture: Picture, width: int) -> Lines:
+def matrix(picture: ClusterPicture, width: int) -> Lines:
     """Who reaches whom: the row sends to the column."""
     rows = picture.rows()
     cell = max(5, min(11, (width - 10) // max(len(rows), 1)))
@@ -238,7 +238,7 @@ def _link(node: NodeSample | None, other: int) -> tuple[str, str]:
     return ("ok" if not peer.lag else f"ok -{draw.amount(peer.lag)}"), ""
 
 
-def history(picture: Picture) -> Lines:
+def history(picture: ClusterPicture) -> Lines:
     """Who led, since when, for how long, and why."""
     lines = [
         draw.line((f"{'term':>5} {'leader':<8} {'from':<9}{'held':>7}  {'took':>6}  reason", HEAD))
@@ -259,7 +259,7 @@ def history(picture: Picture) -> Lines:
     return lines if len(lines) > 1 else [draw.line("no node remembers an election")]
 
 
-def findings(picture: Picture, width: int) -> Lines:
+def findings(picture: ClusterPicture, width: int) -> Lines:
     """What the doctor complains of, and the cures."""
     if not picture.findings:
         calm = "nothing" if picture.moment.answers else "nobody answers, so nobody can say"
@@ -272,7 +272,7 @@ def findings(picture: Picture, width: int) -> Lines:
     return lines
 
 
-def events(picture: Picture, width: int, height: int, wanted: str = "") -> Lines:
+def events(picture: ClusterPicture, width: int, height: int, wanted: str = "") -> Lines:
     """The newest first."""
     shown = [each for each in reversed(picture.events) if wanted in _plain(each)]
     return [
@@ -280,7 +280,7 @@ def events(picture: Picture, width: int, height: int, wanted: str = "") -> Lines
     ]
 
 
-def _plain(event: Event) -> str:
+def _plain(event: PastEvent) -> str:
     return f"{clock(event.time)} {event.node:<4} {event.level} {event.name} {event.words}"
 
 

@@ -17,7 +17,7 @@ _QUIET = frozenset({"votes", "pre_vote"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class PastEvent:
     """One thing that happened on a node. `level`: E, W or I."""
 
     time: float
@@ -42,7 +42,7 @@ class Leadership:
     ended: float | None = None
 
 
-def merged(events: Mapping[int, Iterable[Answer]], names: Mapping[int, str]) -> list[Event]:
+def merged(events: Mapping[int, Iterable[Answer]], names: Mapping[int, str]) -> list[PastEvent]:
     """The events of all nodes, oldest first."""
     found = [
         _event(each, names.get(id, str(id)), names)
@@ -135,12 +135,12 @@ def _reason(signs: list[Answer]) -> tuple[str, float | None]:
     return "nobody led", None
 
 
-def _event(told: Answer, node: str, names: Mapping[int, str]) -> Event:
+def _event(told: Answer, node: str, names: Mapping[int, str]) -> PastEvent:
     name = fields.text(told, "event")
     level = "E" if name in _GRAVE else "W" if name in _UNEASY else "I"
     rest = {key: value for key, value in told.items() if key not in {"time", "event"}}
     words = " ".join(f"{key}={_word(key, value, names)}" for key, value in rest.items())
-    return Event(time=_time(told), node=node, name=name, level=level, words=words)
+    return PastEvent(time=_time(told), node=node, name=name, level=level, words=words)
 
 
 def _word(key: str, value: object, names: Mapping[int, str]) -> str:

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from admin import cluster
-from admin.cluster import Survey, Verdict
+from admin.cluster import ClusterSurvey, ClusterVerdict
 from admin.doctor import checks
 from admin.doctor.finding import Finding
 from admin.moment import Moment
 from admin.sample import NodeSample
-from cli.top.past import Event, Leadership, leaderships, merged
+from cli.top.past import Leadership, PastEvent, leaderships, merged
 from qsync.histogram import Spread
 
 WINDOW_S = 60.0
@@ -33,21 +33,21 @@ class Rates:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
+class ClusterPicture:
     """One moment and what it means. `commit` and `disks` (by replica id) are of the last minute."""
 
     moment: Moment
-    verdict: Verdict
+    verdict: ClusterVerdict
     rates: Rates = field(default_factory=Rates)
     commit: Spread = field(default_factory=Spread)
     disks: Mapping[int, Spread] = field(default_factory=dict)
     sparks: tuple[float, ...] = ()
     findings: tuple[Finding, ...] = ()
-    events: tuple[Event, ...] = ()
+    events: tuple[PastEvent, ...] = ()
     leaderships: tuple[Leadership, ...] = ()
 
     @property
-    def survey(self) -> Survey:
+    def survey(self) -> ClusterSurvey:
         """The nodes, as samples."""
         return self.moment.survey
 
@@ -86,7 +86,7 @@ class _Mark:
     nodes: Mapping[int, NodeSample]
 
 
-class Model:
+class PictureModel:
     """Remembers the last minute, so that a moment becomes a picture."""
 
     def __init__(self) -> None:
@@ -94,16 +94,16 @@ class Model:
         self._sparks: deque[float] = deque(maxlen=SPARKS)
         self._spark_at = 0.0
         self._events_of: object = None
-        self._past: tuple[tuple[Event, ...], tuple[Leadership, ...]] = ((), ())
+        self._past: tuple[tuple[PastEvent, ...], tuple[Leadership, ...]] = ((), ())
 
-    def show(self, moment: Moment) -> Picture:
+    def show(self, moment: Moment) -> ClusterPicture:
         """The picture of a moment that is not older than the former ones."""
         mark = _Mark(moment.time, {each.id: each for each in moment.survey.samples})
         rates = self._rates(mark)
         self._remember(mark, rates)
         gained = [(node, self._oldest(node.id)) for node in moment.survey.samples]
         events, leaders = self._look_back(moment)
-        return Picture(
+        return ClusterPicture(
             moment=moment,
             verdict=cluster.judge(moment.survey),
             rates=rates,
@@ -157,7 +157,7 @@ class Model:
             lost_async=total("lost_async"),
         )
 
-    def _look_back(self, moment: Moment) -> tuple[tuple[Event, ...], tuple[Leadership, ...]]:
+    def _look_back(self, moment: Moment) -> tuple[tuple[PastEvent, ...], tuple[Leadership, ...]]:
         """Merged only when some node tells something new."""
         if self._events_of != moment.events:
             self._events_of = moment.events

@@ -4,7 +4,7 @@ from admin import cluster
 from cli.render.status import seconds
 from cli.top import draw
 from cli.top.panels import clock
-from cli.top.picture import Picture
+from cli.top.picture import ClusterPicture
 
 HEADER_EVERY = 20
 _COLUMNS = (
@@ -30,7 +30,7 @@ def header() -> str:
     return " ".join(f"{name:>{width}}" for name, width in _COLUMNS)
 
 
-def row(picture: Picture) -> str:
+def row(picture: ClusterPicture) -> str:
     """One moment."""
     node, found, rates = picture.leader, picture.verdict, picture.rates
     slow = picture.commit.quantile(0.99)
@@ -54,7 +54,7 @@ def row(picture: Picture) -> str:
     return " ".join(f"{v:>{width}}" for v, (_, width) in zip(values, _COLUMNS, strict=True))
 
 
-def members(picture: Picture) -> dict[str, object]:
+def members(picture: ClusterPicture) -> dict[str, object]:
     """For JSON, beside what `qsync status --json` has."""
     shares = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0))
     rates = picture.rates

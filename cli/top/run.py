@@ -8,7 +8,7 @@ from pathlib import Path
 
 import trio
 
-from admin.moment import Writer
+from admin.moment import MomentWriter
 from admin.sampler import Sampler
 from cli.commands.status import as_members
 from cli.output import WIDTH_ELSEWHERE, console, document, style, text
@@ -16,9 +16,9 @@ from cli.top import plain
 from cli.top.app import App
 from cli.top.draw import ASCII, UNICODE, Signs
 from cli.top.layout import Screen, lines
-from cli.top.picture import Picture
-from cli.top.sources import Live, Source, Tape
-from cli.top.view import View
+from cli.top.picture import ClusterPicture
+from cli.top.sources import LiveSource, ScreenSource, Tape
+from cli.top.view import ViewState
 from qsync.errors import Unavailable
 
 _HEIGHT_ELSEWHERE = 50
@@ -46,13 +46,13 @@ def run(order: Order) -> None:
     with ExitStack() as stack:
         writer = None
         if order.record is not None:
-            writer = Writer(order.record)
+            writer = MomentWriter(order.record)
             stack.callback(writer.close)
-        source: Source
+        source: ScreenSource
         if order.replay is not None:
             source = Tape(order.replay)
         else:
-            source = Live(Sampler(order.target, period=1 / order.rate))
+            source = LiveSource(Sampler(order.target, period=1 / order.rate))
         interrupted = False
         try:
             if order.once:
@@ -68,9 +68,9 @@ def run(order: Order) -> None:
 
 
 @asynccontextmanager
-async def _asking(source: Source) -> AsyncIterator[None]:
+async def _asking(source: ScreenSource) -> AsyncIterator[None]:
     """While a live source is shown, its nodes are asked; begins when all have answered or not."""
-    if not isinstance(source, Live):
+    if not isinstance(source, LiveSource):
         yield
         return
     async with trio.open_nursery() as nursery:
@@ -81,7 +81,7 @@ async def _asking(source: Source) -> AsyncIterator[None]:
         nursery.cancel_scope.cancel()
 
 
-async def _once(source: Source, writer: Writer | None) -> None:
+async def _once(source: ScreenSource, writer: MomentWriter | None) -> None:
     async with _asking(source):
         picture = source.picture(0.0)
         if picture.moment.answers:
@@ -98,7 +98,7 @@ async def _once(source: Source, writer: Writer | None) -> None:
         _print(picture)
 
 
-async def _lines(source: Source, writer: Writer | None, seconds: float) -> None:
+async def _lines(source: ScreenSource, writer: MomentWriter | None, seconds: float) -> None:
     """One line a second: JSON, or columns with a header now and then."""
     number = 0
     async with _asking(source):
@@ -120,8 +120,8 @@ async def _lines(source: Source, writer: Writer | None, seconds: float) -> None:
                 await trio.sleep_until(next_at)
 
 
-async def _screen(source: Source, writer: Writer | None, order: Order) -> None:
-    view = View(read_only=order.read_only, replaying=isinstance(source, Tape))
+async def _screen(source: ScreenSource, writer: MomentWriter | None, order: Order) -> None:
+    view = ViewState(read_only=order.read_only, replaying=isinstance(source, Tape))
     async with _asking(source):
         app = App(console(), source, view, fps=order.rate, signs=_signs())
         app.writer = writer
@@ -132,12 +132,12 @@ async def _screen(source: Source, writer: Writer | None, order: Order) -> None:
             app.close()
 
 
-def _print(picture: Picture) -> None:
+def _print(picture: ClusterPicture) -> None:
     out = console()
     width = out.width if out.is_terminal else WIDTH_ELSEWHERE
     height = out.height if out.is_terminal else _HEIGHT_ELSEWHERE
     out.width = width
-    shown = lines(picture, View(), Screen(width=width, height=height, signs=_signs()))[:-1]
+    shown = lines(picture, ViewState(), Screen(width=width, height=height, signs=_signs()))[:-1]
     while shown and not shown[-1].plain.strip():
         shown.pop()
     for line in shown:
@@ -149,5 +149,5 @@ def _signs() -> Signs:
     return ASCII if style().plain else UNICODE
 
 
-def _document(picture: Picture) -> None:
+def _document(picture: ClusterPicture) -> None:
     document("top", **as_members(picture.survey, picture.verdict), **plain.members(picture))

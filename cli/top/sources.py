@@ -5,20 +5,20 @@ from typing import Protocol
 
 from admin.moment import Moment, read
 from admin.sampler import Sampler
-from cli.top.picture import Model, Picture
+from cli.top.picture import ClusterPicture, PictureModel
 
 BEFORE = 80
 """How many moments before a place in a recording make its rates."""
 
 
-class Source(Protocol):
+class ScreenSource(Protocol):
     """Something to show."""
 
     @property
     def words(self) -> str:
         """Where we are, for the header."""
 
-    def picture(self, now: float) -> Picture:
+    def picture(self, now: float) -> ClusterPicture:
         """The newest, or the one that is due at a monotonic time."""
 
     @property
@@ -29,12 +29,12 @@ class Source(Protocol):
         """Go on or back by so many moments."""
 
 
-class Live:
+class LiveSource:
     """Nodes, asked by a sampler that runs elsewhere."""
 
     def __init__(self, sampler: Sampler) -> None:
         self.sampler = sampler
-        self._model = Model()
+        self._model = PictureModel()
 
     @property
     def words(self) -> str:
@@ -46,7 +46,7 @@ class Live:
         """Never."""
         return False
 
-    def picture(self, _: float) -> Picture:
+    def picture(self, _: float) -> ClusterPicture:
         """What they said last."""
         return self._model.show(self.sampler.moment())
 
@@ -61,8 +61,8 @@ class Tape:
         """Raises ConfigError when it is none."""
         self.moments: list[Moment] = read(path)
         self.at = 0
-        self._model = Model()
-        self._shown: Picture | None = None
+        self._model = PictureModel()
+        self._shown: ClusterPicture | None = None
         self._due = 0.0
         self._sought = False
 
@@ -76,7 +76,7 @@ class Tape:
         """The last moment is shown."""
         return self._shown is not None and self.at + 1 == len(self.moments)
 
-    def picture(self, now: float) -> Picture:
+    def picture(self, now: float) -> ClusterPicture:
         """The moment that is due; the last one stays."""
         if self._shown is None or self._sought:
             self._sought = False
@@ -94,7 +94,7 @@ class Tape:
             self._model.show(moment)
         self._sought = True
 
-    def _show(self, now: float) -> Picture:
+    def _show(self, now: float) -> ClusterPicture:
         moment = self.moments[self.at]
         later = self.moments[self.at + 1].time if self.at + 1 < len(self.moments) else moment.time
         self._due = now + max(0.0, later - moment.time)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from cli.top.picture import Picture
+from cli.top.picture import ClusterPicture
 
 
 class Page(StrEnum):
@@ -18,7 +18,7 @@ class Page(StrEnum):
     HELP = "help"
 
 
-class Verb(StrEnum):
+class ClusterVerb(StrEnum):
     """What changes the cluster. Each is asked for twice."""
 
     PROMOTE = "promote"
@@ -27,17 +27,17 @@ class Verb(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class NameConfirmation:
     """A question whose answer is the name of the node, typed out."""
 
-    verb: Verb
+    verb: ClusterVerb
     node: str
     consequence: str
     typed: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class ViewState:
     """`selected`: a replica id, 0 for none. `filter` None: not filtering; `typing`: into it."""
 
     selected: int = 0
@@ -45,7 +45,7 @@ class View:
     frozen: bool = False
     read_only: bool = False
     replaying: bool = False
-    ask: Ask | None = None
+    ask: NameConfirmation | None = None
     filter: str = ""
     typing: bool = False
     message: str = ""
@@ -53,10 +53,10 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Preview:
     """Find out what a verb would do, to ask about it."""
 
-    verb: Verb
+    verb: ClusterVerb
     node: str
 
 
@@ -64,7 +64,7 @@ class Plan:
 class Do:
     """It was confirmed: do it."""
 
-    verb: Verb
+    verb: ClusterVerb
     node: str
 
 
@@ -74,7 +74,7 @@ class Save:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ToggleRecording:
     """Begin to record, or stop."""
 
 
@@ -85,7 +85,7 @@ class Seek:
     by: int
 
 
-Wish = Plan | Do | Save | Record | Seek
+Wish = Preview | Do | Save | ToggleRecording | Seek
 _PAGES = {
     "e": Page.EVENTS,
     "x": Page.MATRIX,
@@ -94,12 +94,12 @@ _PAGES = {
     "w": Page.FINDINGS,
     "?": Page.HELP,
 }
-_VERBS = {"p": Verb.PROMOTE, "d": Verb.DEMOTE, "c": Verb.CLEAR}
+_VERBS = {"p": ClusterVerb.PROMOTE, "d": ClusterVerb.DEMOTE, "c": ClusterVerb.CLEAR}
 _SEEKS = {"left": -1, "right": 1, "pageup": -20, "pagedown": 20, "home": -(1 << 30), "end": 1 << 30}
 FILTER_CHARACTERS_MAX = 40
 
 
-def press(view: View, key: str, picture: Picture) -> tuple[View, Wish | None]:
+def press(view: ViewState, key: str, picture: ClusterPicture) -> tuple[ViewState, Wish | None]:
     """One key: a character, or a name such as `up`, `enter`, `escape`."""
     view = replace(view, message="")
     if view.ask is not None:
@@ -120,7 +120,7 @@ def press(view: View, key: str, picture: Picture) -> tuple[View, Wish | None]:
     return _act(view, key, picture)
 
 
-def _act(view: View, key: str, picture: Picture) -> tuple[View, Wish | None]:
+def _act(view: ViewState, key: str, picture: ClusterPicture) -> tuple[ViewState, Wish | None]:
     if key == " ":
         return replace(view, frozen=not view.frozen), None
     if key == "/":
@@ -130,7 +130,7 @@ def _act(view: View, key: str, picture: Picture) -> tuple[View, Wish | None]:
     if key == "r":
         if view.replaying:
             return replace(view, message="this is a replay already"), None
-        return view, Record()
+        return view, ToggleRecording()
     if key in _SEEKS and view.replaying:
         return replace(view, frozen=True), Seek(_SEEKS[key])
     if key in _VERBS:
@@ -138,13 +138,15 @@ def _act(view: View, key: str, picture: Picture) -> tuple[View, Wish | None]:
     return view, None
 
 
-def _wish(view: View, verb: Verb, picture: Picture) -> tuple[View, Wish | None]:
+def _wish(
+    view: ViewState, verb: ClusterVerb, picture: ClusterPicture
+) -> tuple[ViewState, Wish | None]:
     if view.replaying:
         return replace(view, message="the past cannot be changed"), None
     if view.read_only:
         return replace(view, message="--read-only: nothing is changed from here"), None
     leader = picture.leader
-    if verb is Verb.PROMOTE:
+    if verb is ClusterVerb.PROMOTE:
         node = dict(picture.rows()).get(view.selected)
         if node is None:
             return replace(view, message="select a node first: j and k, or the arrows"), None
@@ -152,10 +154,10 @@ def _wish(view: View, verb: Verb, picture: Picture) -> tuple[View, Wish | None]:
         return replace(view, message=f"nobody leads, so there is nothing to {verb}"), None
     else:
         node = leader.name
-    return replace(view, message=f"asking {node} what that would do ..."), Plan(verb, node)
+    return replace(view, message=f"asking {node} what that would do ..."), Preview(verb, node)
 
 
-def _answer(view: View, ask: Ask, key: str) -> tuple[View, Wish | None]:
+def _answer(view: ViewState, ask: NameConfirmation, key: str) -> tuple[ViewState, Wish | None]:
     if key in {"escape", "ctrl-c"}:
         return replace(view, ask=None, message=f"{ask.verb} {ask.node}: not done"), None
     if key == "enter":
@@ -169,7 +171,7 @@ def _answer(view: View, ask: Ask, key: str) -> tuple[View, Wish | None]:
     return replace(view, ask=replace(ask, typed=typed)), None
 
 
-def _type(view: View, key: str) -> View:
+def _type(view: ViewState, key: str) -> ViewState:
     if key == "escape":
         return replace(view, typing=False, filter="")
     if key in {"enter", "ctrl-c"}:
@@ -183,7 +185,7 @@ def _typed(text: str, key: str) -> str:
     return (text + key)[:FILTER_CHARACTERS_MAX] if len(key) == 1 else text
 
 
-def _move(view: View, by: int, picture: Picture) -> View:
+def _move(view: ViewState, by: int, picture: ClusterPicture) -> ViewState:
     ids = [id for id, _ in picture.rows()]
     if not ids:
         return view
@@ -193,7 +195,7 @@ def _move(view: View, by: int, picture: Picture) -> View:
     return replace(view, selected=ids[at])
 
 
-def _open(view: View, picture: Picture) -> View:
+def _open(view: ViewState, picture: ClusterPicture) -> ViewState:
     if view.page is Page.DETAIL:
         return replace(view, page=Page.EVENTS)
     first = next((id for id, _ in picture.rows()), 0)

@@ -16,9 +16,9 @@ import anyio.abc
 import anyio.lowlevel
 
 from qsync.client import calls, targets
-from qsync.client.asks import Ask
+from qsync.client.asks import PendingRequest
 from qsync.client.blocking import CONNECT_TIMEOUT_S, TIMEOUT_S
-from qsync.client.calls import Call
+from qsync.client.calls import ClientCall
 from qsync.client.core import Core
 from qsync.client.database import AsyncDatabase
 from qsync.client.effects import Close, Dial, Send
@@ -37,7 +37,7 @@ GOODBYE_S: Final = 0.5
 class AsyncClient(AsyncDatabase):
     """A connection to a cluster. Made by `async with qsync.connect_async(...) as db`."""
 
-    def __init__(self, shell: "Shell", *, timeout: float) -> None:
+    def __init__(self, shell: "AsyncShell", *, timeout: float) -> None:
         super().__init__()
         self.timeout = timeout
         self._shell = shell
@@ -62,7 +62,7 @@ class AsyncClient(AsyncDatabase):
         await self._shell.settle(ask)
         return calls.outcome(ask, calls.read_receipt)
 
-    async def run(self, call: Call[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word
+    async def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word
         """Ask and wait for the answer. Cancelling the wait does not take a write back."""
         ask = self._begin(call, timeout)
         await self._shell.settle(ask)
@@ -70,13 +70,13 @@ class AsyncClient(AsyncDatabase):
 
     async def run_many(
         self,
-        asked: Iterable[Call[T]],
+        asked: Iterable[ClientCall[T]],
         *,
         window: int = WINDOW,
         timeout: float | None = None,  # noqa: ASYNC109 - the caller's word
     ) -> list[T]:
         """Ask all of them, at most `window` at once; answers in order, or the first error."""
-        begun: list[tuple[Ask, Call[T]]] = []
+        begun: list[tuple[PendingRequest, ClientCall[T]]] = []
         waited = 0
         for call in asked:
             begun.append((self._begin(call, timeout), call))
@@ -89,7 +89,7 @@ class AsyncClient(AsyncDatabase):
             await self._shell.settle(ask)
         return [calls.outcome(ask, call.read) for ask, call in begun]
 
-    def _begin(self, call: Call[T], timeout: float | None) -> Ask:
+    def _begin(self, call: ClientCall[T], timeout: float | None) -> PendingRequest:
         now = time.monotonic()
         deadline = self._deadline(now, timeout)
         ask = self._shell.core.submit(
@@ -103,7 +103,7 @@ class AsyncClient(AsyncDatabase):
         return now + (self.timeout if timeout is None else timeout)
 
 
-class Line:
+class ConnectionOutbox:
     """One connection's outbox. `filled` wakes its writer."""
 
     __slots__ = ("filled", "out", "scope", "sending")
@@ -115,17 +115,17 @@ class Line:
         self.scope = anyio.CancelScope()
 
 
-class Shell:
+class AsyncShell:
     """Does what the core asks for, in the tasks of one group, and tells it what happened."""
 
     def __init__(self, core: Core, group: anyio.abc.TaskGroup) -> None:
         self.core = core
         self._group = group
-        self._lines: dict[int, Line] = {}
+        self._lines: dict[int, ConnectionOutbox] = {}
         self._sooner = anyio.Event()
         self._sleeping_until = FAR
 
-    async def settle(self, ask: Ask) -> None:
+    async def settle(self, ask: PendingRequest) -> None:
         """Send what is to be sent and wait until the ask is settled."""
         self.perform()
         if ask.settled:
@@ -143,7 +143,7 @@ class Shell:
         for effect in ready.effects:
             match effect:
                 case Dial(link, address):
-                    line = self._lines[link] = Line()
+                    line = self._lines[link] = ConnectionOutbox()
                     self._group.start_soon(self._connection, link, address, line)
                 case Send(link, data):
                     found = self._lines.get(link)
@@ -183,7 +183,7 @@ class Shell:
         self.core.close()
         return self.core.ready().effects
 
-    async def _connection(self, link: int, address: str, line: Line) -> None:
+    async def _connection(self, link: int, address: str, line: ConnectionOutbox) -> None:
         why = "it hung up"
         with line.scope:
             try:
@@ -209,7 +209,7 @@ class Shell:
             self.core.received(link, data, time.monotonic())
             self.perform()
 
-    async def _write(self, stream: anyio.abc.SocketStream, line: Line) -> None:
+    async def _write(self, stream: anyio.abc.SocketStream, line: ConnectionOutbox) -> None:
         while True:
             await line.filled.wait()
             line.filled = anyio.Event()
@@ -236,7 +236,7 @@ async def connect_async(
     core = Core(targets.parse(target), dice=random.SystemRandom(), direct=direct)
     failure: Exception | None = None
     async with anyio.create_task_group() as group:
-        shell = Shell(core, group)
+        shell = AsyncShell(core, group)
         client = AsyncClient(shell, timeout=timeout)
         group.start_soon(shell.keep_time)
         try:

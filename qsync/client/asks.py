@@ -4,13 +4,13 @@ from enum import Enum
 from typing import Final
 
 from qsync.errors import QsyncError
-from qsync.wire.verbs import Changes, Request, Watch
+from qsync.wire.verbs import ChangesRequest, Request, WatchRequest
 
 ANSWER_PATIENCE_S: Final = 1.0
 """How long a node may be silent before another one is asked (the same write, the same number)."""
 
 
-class Kind(Enum):
+class RetryKind(Enum):
     """How a question may be repeated."""
 
     READ = "read"
@@ -25,7 +25,7 @@ class Kind(Enum):
     """Our own: who is there, who leads? Not worth repeating."""
 
 
-class Ask:
+class PendingRequest:
     """`answer` or `error` is set once, together with `settled_at`.
 
     `doubted`: there is or may be an attempt of which nobody knows what became. `refusal`: the last
@@ -48,7 +48,7 @@ class Ask:
     )
 
     def __init__(
-        self, kind: Kind, request: Request, frame: bytes, *, now: float, deadline: float
+        self, kind: RetryKind, request: Request, frame: bytes, *, now: float, deadline: float
     ) -> None:
         self.kind = kind
         self.request = request
@@ -89,9 +89,9 @@ class Ask:
         return 0.0 if self.settled_at is None else self.settled_at - self.asked_at
 
 
-_LEADERS: Final = frozenset({Kind.READ, Kind.WRITE, Kind.OPEN})
+_LEADERS: Final = frozenset({RetryKind.READ, RetryKind.WRITE, RetryKind.OPEN})
 
 
 def _wait(request: Request) -> float:
     """How long the node was asked to wait for news."""
-    return request.wait if isinstance(request, Watch | Changes) else 0.0
+    return request.wait if isinstance(request, WatchRequest | ChangesRequest) else 0.0

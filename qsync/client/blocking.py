@@ -13,17 +13,17 @@ from types import TracebackType
 from typing import Final, Self, TypeVar, Unpack
 
 from qsync.client import calls, feed, targets, transaction
-from qsync.client.asks import Ask
-from qsync.client.calls import Call
+from qsync.client.asks import PendingRequest
+from qsync.client.calls import ClientCall
 from qsync.client.core import Core
 from qsync.client.feed import Feed, Values
-from qsync.client.node import Node
+from qsync.client.node import NodeCalls
 from qsync.client.numbering import parse_token
 from qsync.client.options import WriteOptions
 from qsync.client.pipeline import Pipeline
 from qsync.client.pump import Pump
 from qsync.client.rows import Key, Receipt
-from qsync.client.schema import Schema
+from qsync.client.schema import ClientSchema
 from qsync.client.space import WINDOW, Space
 from qsync.client.transaction import Transaction
 from qsync.errors import QsyncError
@@ -34,14 +34,14 @@ TIMEOUT_S: Final = 10.0
 CONNECT_TIMEOUT_S: Final = 2.0
 
 
-class Client(Node):
+class Client(NodeCalls):
     """A connection to a cluster. Made by `qsync.connect`; also a context manager."""
 
     def __init__(
         self, core: Core, *, timeout: float, again: "Callable[[], Client] | None" = None
     ) -> None:
         super().__init__(self)
-        self.schema = Schema(self)
+        self.schema = ClientSchema(self)
         self._again = again
         self.timeout = timeout
         self._pump = Pump(core)
@@ -136,7 +136,7 @@ class Client(Node):
             self._pump.until(lambda: ask.settled)
         return calls.outcome(ask, calls.read_receipt)
 
-    def run(self, call: Call[T], *, timeout: float | None = None) -> T:
+    def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:
         """Ask and wait for the answer."""
         with self._lock:
             ask = self._begin(call, timeout)
@@ -144,11 +144,11 @@ class Client(Node):
         return calls.outcome(ask, call.read)
 
     def run_many(
-        self, asked: Iterable[Call[T]], *, window: int = WINDOW, timeout: float | None = None
+        self, asked: Iterable[ClientCall[T]], *, window: int = WINDOW, timeout: float | None = None
     ) -> list[T]:
         """Ask all of them, at most `window` at once; answers in order, or the first error."""
-        begun: list[tuple[Ask, Call[T]]] = []
-        open_: deque[Ask] = deque()
+        begun: list[tuple[PendingRequest, ClientCall[T]]] = []
+        open_: deque[PendingRequest] = deque()
         with self._lock:
             for call in asked:
                 ask = self._begin(call, timeout)
@@ -159,17 +159,17 @@ class Client(Node):
             self._wait(open_, 0)
         return [calls.outcome(ask, call.read) for ask, call in begun]
 
-    def begin(self, call: Call[T], *, timeout: float | None = None) -> Ask:
+    def begin(self, call: ClientCall[T], *, timeout: float | None = None) -> PendingRequest:
         """Send without waiting; for pipelines."""
         with self._lock:
             return self._begin(call, timeout)
 
-    def settle(self, ask: Ask) -> None:
+    def settle(self, ask: PendingRequest) -> None:
         """Wait for one that was begun."""
         with self._lock:
             self._pump.until(lambda: ask.settled)
 
-    def _begin(self, call: Call[T], timeout: float | None) -> Ask:
+    def _begin(self, call: ClientCall[T], timeout: float | None) -> PendingRequest:
         now = time.monotonic()
         deadline = self._deadline(now, timeout)
         ask = self._pump.core.submit(
@@ -179,7 +179,7 @@ class Client(Node):
             call.begun(ask)
         return ask
 
-    def _wait(self, asks: deque[Ask], most: int) -> None:
+    def _wait(self, asks: deque[PendingRequest], most: int) -> None:
         def few() -> bool:
             while asks and asks[0].settled:
                 asks.popleft()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from election.messages import Index, Position
-from qsync.client.asks import Ask, Kind
+from qsync.client.asks import PendingRequest, RetryKind
 from qsync.client.numbering import Token, parse_token
 from qsync.client.rows import (
     Key,
@@ -20,26 +20,26 @@ from qsync.errors import ConfigError, ProtocolError
 from qsync.wire import limits, replies
 from qsync.wire.verbs import (
     LINEARIZABLE,
-    Clear,
-    Count,
-    Demote,
-    Digest,
-    DryRun,
-    Get,
-    Info,
-    Level,
-    Log,
+    ClearRequest,
+    CountRequest,
+    DemoteRequest,
+    DigestRequest,
+    DryRunRequest,
+    GetRequest,
+    InfoRequest,
+    LogRequest,
     Name,
     Operations,
-    Plain,
-    Promote,
-    ReplaceMember,
+    PlainRequest,
+    PromoteRequest,
+    ReadLevel,
+    ReplaceMemberRequest,
     Request,
-    Select,
-    TxGet,
+    SelectRequest,
+    TxGetRequest,
     Verb,
-    Write,
     WriteFlags,
+    WriteRequest,
 )
 
 T = TypeVar("T")
@@ -47,17 +47,17 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Generic[T_co]):
+class ClientCall(Generic[T_co]):
     """`make` builds the request for an id; `read` turns the answered ask into what is returned.
 
     `begun` is told of the ask, which may be given another number as long as it is under way.
     """
 
-    kind: Kind
+    kind: RetryKind
     make: Callable[[int], Request]
-    read: Callable[[Ask], T_co]
+    read: Callable[[PendingRequest], T_co]
     token: Token | None = None
-    begun: Callable[[Ask], None] | None = None
+    begun: Callable[[PendingRequest], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,39 +106,43 @@ _SYNCS: Final = {
 
 def write(
     ops: Operations, commit: Commit = AS_SPACES_SAY, basis: Basis = NO_BASIS
-) -> Call[Receipt]:
+) -> ClientCall[Receipt]:
     """One transaction."""
     flags, token = commit.flags, parse_token(commit.token) if commit.token else None
     kept = list(ops)
 
     def make(id: int) -> Request:
-        return Write(id, b"", 0, 0, flags, kept, None, basis.snapshot, list(basis.reads))
+        return WriteRequest(id, b"", 0, 0, flags, kept, None, basis.snapshot, list(basis.reads))
 
-    return Call(Kind.WRITE, make, read_receipt, token)
+    return ClientCall(RetryKind.WRITE, make, read_receipt, token)
 
 
-def get(space: Name, key: Key, level: Level = LINEARIZABLE, index: Name = 0) -> Call[Row | None]:
+def get(
+    space: Name, key: Key, level: ReadLevel = LINEARIZABLE, index: Name = 0
+) -> ClientCall[Row | None]:
     """One tuple by a unique index."""
     parts = key_of(key)
-    return Call(Kind.READ, lambda id: Get(id, space, index, parts, level), lambda a: _row(a)[0])
+    return ClientCall(
+        RetryKind.READ, lambda id: GetRequest(id, space, index, parts, level), lambda a: _row(a)[0]
+    )
 
 
 def get_at(
-    space: Name, key: Key, index: Name = 0, ops: Operations = (), level: Level = LINEARIZABLE
-) -> Call[tuple[Row | None, Position]]:
+    space: Name, key: Key, index: Name = 0, ops: Operations = (), level: ReadLevel = LINEARIZABLE
+) -> ClientCall[tuple[Row | None, Position]]:
     """The tuple, of a transaction as it is after `ops`, and how far the log was then."""
     parts = key_of(key)
 
     def make(id: int) -> Request:
         if ops:
-            return TxGet(id, list(ops), space, index, parts)
-        return Get(id, space, index, parts, level)
+            return TxGetRequest(id, list(ops), space, index, parts)
+        return GetRequest(id, space, index, parts, level)
 
-    return Call(Kind.READ, make, _row)
+    return ClientCall(RetryKind.READ, make, _row)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Range:
+class KeyRange:
     """Which tuples of an index, in which order. The iterator is `eq` with a key, `all` without."""
 
     key: list[object]
@@ -157,10 +161,10 @@ def range_of(
     limit: int | None = None,
     offset: int = 0,
     after: Values | None = None,
-) -> Range:
+) -> KeyRange:
     """A range as callers say it. `after` is the last tuple of the page before."""
     parts = key_of(key)
-    return Range(
+    return KeyRange(
         key=parts,
         index=index,
         iterator=(iterator or ("eq" if parts else "all")).lower(),
@@ -170,109 +174,117 @@ def range_of(
     )
 
 
-def select(space: Name, which: Range, level: Level = LINEARIZABLE) -> Call[list[Row]]:
+def select(space: Name, which: KeyRange, level: ReadLevel = LINEARIZABLE) -> ClientCall[list[Row]]:
     """Tuples in index order."""
     asked = _select(space, which, level, ())
-    return Call(Kind.READ, asked, lambda ask: _rows(ask)[0])
+    return ClientCall(RetryKind.READ, asked, lambda ask: _rows(ask)[0])
 
 
-def select_at(space: Name, which: Range, ops: Operations) -> Call[tuple[list[Row], Position]]:
+def select_at(
+    space: Name, which: KeyRange, ops: Operations
+) -> ClientCall[tuple[list[Row], Position]]:
     """For transactions: the tuples as they are after `ops`, and how far the log was."""
-    return Call(Kind.READ, _select(space, which, LINEARIZABLE, list(ops)), _rows)
+    return ClientCall(RetryKind.READ, _select(space, which, LINEARIZABLE, list(ops)), _rows)
 
 
-def count(space: Name, which: Range, level: Level = LINEARIZABLE) -> Call[int]:
+def count(space: Name, which: KeyRange, level: ReadLevel = LINEARIZABLE) -> ClientCall[int]:
     """How many tuples there are."""
 
     def make(id: int) -> Request:
-        return Count(id, space, which.index, which.iterator, which.key, level)
+        return CountRequest(id, space, which.index, which.iterator, which.key, level)
 
-    return Call(Kind.READ, make, lambda ask: replies.read_count(_values(ask))[0])
+    return ClientCall(RetryKind.READ, make, lambda ask: replies.read_count(_values(ask))[0])
 
 
-def status() -> Call[dict[str, object]]:
+def status() -> ClientCall[dict[str, object]]:
     """The node's status record."""
-    return Call(Kind.READ, lambda id: Plain(id, Verb.STATUS), _map)
+    return ClientCall(RetryKind.READ, lambda id: PlainRequest(id, Verb.STATUS), _map)
 
 
-def schema() -> Call[dict[str, object]]:
+def schema() -> ClientCall[dict[str, object]]:
     """All spaces by name."""
-    return Call(Kind.READ, lambda id: Plain(id, Verb.SCHEMA), _map)
+    return ClientCall(RetryKind.READ, lambda id: PlainRequest(id, Verb.SCHEMA), _map)
 
 
-def ping() -> Call[None]:
+def ping() -> ClientCall[None]:
     """Is somebody there?"""
-    return Call(Kind.READ, lambda id: Plain(id, Verb.PING), lambda _: None)
+    return ClientCall(RetryKind.READ, lambda id: PlainRequest(id, Verb.PING), lambda _: None)
 
 
-def info(path: str | None) -> Call[object]:
+def info(path: str | None) -> ClientCall[object]:
     """`box.info`, or a part of it."""
-    return Call(Kind.READ, lambda id: Info(id, path), _first)
+    return ClientCall(RetryKind.READ, lambda id: InfoRequest(id, path), _first)
 
 
-def lost() -> Call[object]:
+def lost() -> ClientCall[object]:
     """Asynchronous transactions that were answered "ok" and then cut."""
-    return Call(Kind.READ, lambda id: Plain(id, Verb.LOST), _first)
+    return ClientCall(RetryKind.READ, lambda id: PlainRequest(id, Verb.LOST), _first)
 
 
-def dry_run(what: str) -> Call[dict[str, object]]:
+def dry_run(what: str) -> ClientCall[dict[str, object]]:
     """What an operation would do, in numbers."""
-    return Call(Kind.READ, lambda id: DryRun(id, what), _map)
+    return ClientCall(RetryKind.READ, lambda id: DryRunRequest(id, what), _map)
 
 
-def digest(space: Name | None) -> Call[tuple[int, int, dict[str, object]]]:
+def digest(space: Name | None) -> ClientCall[tuple[int, int, dict[str, object]]]:
     """Visible index, folded index, and the hash of each space."""
 
-    def read(ask: Ask) -> tuple[int, int, dict[str, object]]:
+    def read(ask: PendingRequest) -> tuple[int, int, dict[str, object]]:
         visible, folded, found = _values(ask, 3)
         if isinstance(visible, int) and isinstance(folded, int):
             return visible, folded, replies.read_map([found])
         raise ProtocolError("not the answer to a digest")
 
-    return Call(Kind.READ, lambda id: Digest(id, space), read)
+    return ClientCall(RetryKind.READ, lambda id: DigestRequest(id, space), read)
 
 
-def log(first: int, count_max: int, bytes_max: int) -> Call[tuple[int, int, bytes]]:
+def log(first: int, count_max: int, bytes_max: int) -> ClientCall[tuple[int, int, bytes]]:
     """Entries as stored: first index, last index, and the batch."""
 
-    def read(ask: Ask) -> tuple[int, int, bytes]:
+    def read(ask: PendingRequest) -> tuple[int, int, bytes]:
         begin, end, batch = _values(ask, 3)
         if isinstance(begin, int) and isinstance(end, int) and isinstance(batch, bytes):
             return begin, end, batch
         raise ProtocolError("not the answer to a log")
 
-    return Call(Kind.READ, lambda id: Log(id, Index(first), count_max, bytes_max), read)
+    return ClientCall(
+        RetryKind.READ, lambda id: LogRequest(id, Index(first), count_max, bytes_max), read
+    )
 
 
-def promote(timeout: float) -> Call[None]:
+def promote(timeout: float) -> ClientCall[None]:
     """Make the node the leader."""
-    return Call(Kind.ONCE, lambda id: Promote(id, timeout), lambda _: None)
+    return ClientCall(RetryKind.ONCE, lambda id: PromoteRequest(id, timeout), lambda _: None)
 
 
-def demote(to: int, timeout: float) -> Call[None]:
+def demote(to: int, timeout: float) -> ClientCall[None]:
     """Make the node give up leadership."""
-    return Call(Kind.ONCE, lambda id: Demote(id, to, timeout), lambda _: None)
+    return ClientCall(RetryKind.ONCE, lambda id: DemoteRequest(id, to, timeout), lambda _: None)
 
 
-def clear(timeout: float) -> Call[None]:
+def clear(timeout: float) -> ClientCall[None]:
     """`clear_synchro_queue` on the node."""
-    return Call(Kind.ONCE, lambda id: Clear(id, timeout), lambda _: None)
+    return ClientCall(RetryKind.ONCE, lambda id: ClearRequest(id, timeout), lambda _: None)
 
 
-def replace_member(replica: int, timeout: float) -> Call[None]:
+def replace_member(replica: int, timeout: float) -> ClientCall[None]:
     """Have the leader give the place of a voter to its new directory."""
-    return Call(Kind.ONCE, lambda id: ReplaceMember(id, replica, timeout), lambda _: None)
+    return ClientCall(
+        RetryKind.ONCE, lambda id: ReplaceMemberRequest(id, replica, timeout), lambda _: None
+    )
 
 
-def rollback_queue() -> Call[None]:
+def rollback_queue() -> ClientCall[None]:
     """`rollback_synchro_queue` on the node."""
-    return Call(Kind.ONCE, lambda id: Plain(id, Verb.ROLLBACK_QUEUE), lambda _: None)
+    return ClientCall(
+        RetryKind.ONCE, lambda id: PlainRequest(id, Verb.ROLLBACK_QUEUE), lambda _: None
+    )
 
 
 # -- reading answers
 
 
-def outcome(ask: Ask, read: Callable[[Ask], T]) -> T:
+def outcome(ask: PendingRequest, read: Callable[[PendingRequest], T]) -> T:
     """What the caller gets of a settled ask: the answer, or its error raised."""
     assert ask.settled
     if ask.error is not None:
@@ -280,7 +292,7 @@ def outcome(ask: Ask, read: Callable[[Ask], T]) -> T:
     return read(ask)
 
 
-def read_receipt(ask: Ask) -> Receipt:
+def read_receipt(ask: PendingRequest) -> Receipt:
     """The answer to a write."""
     done = replies.read_committed(_values(ask))
     return Receipt(
@@ -294,37 +306,39 @@ def read_receipt(ask: Ask) -> Receipt:
     )
 
 
-def _select(space: Name, which: Range, level: Level, ops: Operations) -> Callable[[int], Request]:
+def _select(
+    space: Name, which: KeyRange, level: ReadLevel, ops: Operations
+) -> Callable[[int], Request]:
     w = which
 
     def make(id: int) -> Request:
         place = (w.limit, w.offset, w.after)
-        return Select(id, space, w.index, w.iterator, w.key, *place, level=level, ops=ops)
+        return SelectRequest(id, space, w.index, w.iterator, w.key, *place, level=level, ops=ops)
 
     return make
 
 
-def _values(ask: Ask, size: int | None = None) -> list[object]:
+def _values(ask: PendingRequest, size: int | None = None) -> list[object]:
     assert ask.answer is not None
     if size is None or len(ask.answer) == size:
         return ask.answer
     raise ProtocolError(f"an answer of {len(ask.answer)} fields, not {size}")
 
 
-def _row(ask: Ask) -> tuple[Row | None, Position]:
+def _row(ask: PendingRequest) -> tuple[Row | None, Position]:
     found, seen = replies.read_row(_values(ask))
     return (None if found is None else decode_row(found)), seen
 
 
-def _rows(ask: Ask) -> tuple[list[Row], Position]:
+def _rows(ask: PendingRequest) -> tuple[list[Row], Position]:
     found, seen = replies.read_rows(_values(ask))
     return [decode_row(one) for one in found], seen
 
 
-def _map(ask: Ask) -> dict[str, object]:
+def _map(ask: PendingRequest) -> dict[str, object]:
     return replies.read_map(_values(ask))
 
 
-def _first(ask: Ask) -> object:
+def _first(ask: PendingRequest) -> object:
     values = _values(ask)
     return values[0] if values else None

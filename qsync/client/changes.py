@@ -7,7 +7,7 @@ from qsync.client.rows import Row
 from qsync.wire.verbs import Name
 
 
-class What(StrEnum):
+class ChangeKind(StrEnum):
     """What happened; the last two happened to a whole space."""
 
     PUT = "put"
@@ -23,7 +23,7 @@ class Effect:
     `space` is its name, or its number when it is gone meanwhile.
     """
 
-    what: What
+    what: ChangeKind
     space: Name
     key: Row
     row: Row | None
@@ -45,7 +45,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class ChangeBatch:
     """An answer: changes, and the place up to which the log was read for them."""
 
     changes: tuple[Change, ...] = ()

@@ -14,13 +14,13 @@ from collections.abc import Callable
 from typing import Final
 
 from qsync.client import numbering, operations, patience, verdicts
-from qsync.client.asks import Ask, Kind
-from qsync.client.effects import Ready
-from qsync.client.link import Link, Phase
-from qsync.client.numbering import Numbering, Standing, Token
+from qsync.client.asks import PendingRequest, RetryKind
+from qsync.client.effects import ClientReady
+from qsync.client.link import ClientLink, ConnectionPhase
+from qsync.client.numbering import Numbering, SessionStanding, Token
 from qsync.client.patience import FAR
-from qsync.client.targets import Target
-from qsync.client.waiting import Waiting
+from qsync.client.targets import SeedAddresses
+from qsync.client.waiting import SendQueues
 from qsync.client.wires import Wires
 from qsync.errors import (
     AccessDenied,
@@ -31,7 +31,7 @@ from qsync.errors import (
     WrongVersion,
 )
 from qsync.wire import cbor, replies, requests
-from qsync.wire.verbs import Plain, Request, Verb, Write, WriteFlags
+from qsync.wire.verbs import PlainRequest, Request, Verb, WriteFlags, WriteRequest
 
 OWN_DEADLINE_S: Final = 10.0
 """Deadline of our own questions: open the session, status."""
@@ -49,43 +49,45 @@ class Core:
     `direct`: speak to the first address only, follow nobody, repeat nothing.
     """
 
-    def __init__(self, target: Target, *, dice: random.Random, direct: bool = False) -> None:
+    def __init__(self, target: SeedAddresses, *, dice: random.Random, direct: bool = False) -> None:
         self.wires = Wires(target, dice=dice, direct=direct)
         self.numbering = Numbering(dice)
-        self._asks: dict[int, Ask] = {}
-        self._waiting = Waiting()
-        self._settled: list[Ask] = []
+        self._asks: dict[int, PendingRequest] = {}
+        self._waiting = SendQueues()
+        self._settled: list[PendingRequest] = []
         self._number = 0
 
     # -- what callers ask
 
     def submit(
         self,
-        kind: Kind,
+        kind: RetryKind,
         make: Callable[[int], Request],
         *,
         now: float,
         deadline: float,
         token: Token | None = None,
-    ) -> Ask:
+    ) -> PendingRequest:
         """Ask. `make` builds the request for a given id. Raises what makes it unsendable."""
         if len(self._asks) >= ASKS_MAX:
             raise Overloaded(f"{ASKS_MAX} questions wait in this client already")
         self._number += 1
         request = make(self._number)
-        if isinstance(request, Write) and kind is Kind.WRITE:
+        if isinstance(request, WriteRequest) and kind is RetryKind.WRITE:
             request = self.numbering.assign(request, token)
         try:
             frame = _encode(request)
         except QsyncError:
-            if isinstance(request, Write) and token is None:
+            if isinstance(request, WriteRequest) and token is None:
                 self.numbering.settled(request.seq)
             raise
-        ask = Ask(kind, request, frame, now=now, deadline=deadline)
+        ask = PendingRequest(kind, request, frame, now=now, deadline=deadline)
         ask.doubted = token is not None  # a token says that an attempt exists somewhere
         return self._begin(ask)
 
-    def resolve(self, token: Token, *, now: float, deadline: float, again: bool = True) -> Ask:
+    def resolve(
+        self, token: Token, *, now: float, deadline: float, again: bool = True
+    ) -> PendingRequest:
         """Ask for the outcome of a write.
 
         `again`: do it again if it is kept here. Else, if nobody has done it, it is given up.
@@ -97,20 +99,25 @@ class Core:
             write = kept._replace(id=self._number, low=self.numbering.low)
         else:
             ops = [operations.give_up()]
-            write = Write(self._number, token.session, token.seq, 0, WriteFlags.NONE, ops)
-        ask = Ask(Kind.WRITE, write, _encode(write), now=now, deadline=deadline)
+            write = WriteRequest(self._number, token.session, token.seq, 0, WriteFlags.NONE, ops)
+        ask = PendingRequest(RetryKind.WRITE, write, _encode(write), now=now, deadline=deadline)
         ask.doubted = True
         return self._begin(ask)
 
     def close(self) -> None:
         """Say goodbye. Nothing may be called after this but `ready`."""
         own = self.numbering
-        writing = any(ask.kind is Kind.WRITE for ask in self._asks.values())
+        writing = any(ask.kind is RetryKind.WRITE for ask in self._asks.values())
         done = not own.unresolved and not writing
         home = self.wires.home
-        if home and home.phase is Phase.READY and own.standing is Standing.OPEN and done:
+        if (
+            home
+            and home.phase is ConnectionPhase.READY
+            and own.standing is SessionStanding.OPEN
+            and done
+        ):
             ops = [operations.expire_session(own.id)]
-            home.out.append(requests.encode(Write(0, b"", 0, 0, WriteFlags.SUBMIT, ops)))
+            home.out.append(requests.encode(WriteRequest(0, b"", 0, 0, WriteFlags.SUBMIT, ops)))
         self.wires.effects = self.wires.collect()
         for link in self.wires.links():
             self.wires.close(link)
@@ -126,10 +133,10 @@ class Core:
         link = self.wires.find(id)
         if link is None:
             return
-        shaking = link.phase is not Phase.READY
+        shaking = link.phase is not ConnectionPhase.READY
         try:
             payloads = link.received(data)
-            if shaking and link.phase is Phase.READY:
+            if shaking and link.phase is ConnectionPhase.READY:
                 self.wires.welcomed(link)
                 if link is self.wires.home:
                     self._probe(link, now)
@@ -141,7 +148,11 @@ class Core:
             link.word_by = patience.word_after(link, now)
         except QsyncError as error:
             self._broken(link, error, now)
-        if link is not self.wires.home and not link.inflight and link.phase is Phase.READY:
+        if (
+            link is not self.wires.home
+            and not link.inflight
+            and link.phase is ConnectionPhase.READY
+        ):
             self.wires.close(link)
         self._pump(now)
 
@@ -162,14 +173,14 @@ class Core:
         """When `tick` is needed at the latest; infinity when nothing is awaited."""
         return self.wires.check_at
 
-    def ready(self) -> Ready:
+    def ready(self) -> ClientReady:
         """What is to be done now; drained by the call."""
         settled, self._settled = self._settled, []
-        return Ready(self.wires.collect(), settled)
+        return ClientReady(self.wires.collect(), settled)
 
     # -- beginning and ending an ask
 
-    def _begin(self, ask: Ask, *, link: Link | None = None) -> Ask:
+    def _begin(self, ask: PendingRequest, *, link: ClientLink | None = None) -> PendingRequest:
         now = ask.asked_at
         self._asks[ask.id] = ask
         self.wires.soon(ask.deadline)
@@ -180,17 +191,17 @@ class Core:
             self.wires.send(link, ask, now)
         return ask
 
-    def _settle(self, ask: Ask, now: float, outcome: list[object] | QsyncError) -> None:
+    def _settle(self, ask: PendingRequest, now: float, outcome: list[object] | QsyncError) -> None:
         ask.settled_at = now
         self._asks.pop(ask.id, None)
         if isinstance(outcome, QsyncError):
             ask.error = verdicts.told(ask, outcome)
-            if ask.kind is Kind.OPEN:
-                self.numbering.standing = Standing.CLOSED
+            if ask.kind is RetryKind.OPEN:
+                self.numbering.standing = SessionStanding.CLOSED
         else:
             ask.answer = outcome
         write = ask.request
-        if isinstance(write, Write) and write.session == self.numbering.id:
+        if isinstance(write, WriteRequest) and write.session == self.numbering.id:
             if ask.error is not None and verdicts.unresolved(ask.error):
                 self.numbering.keep(write)
             else:
@@ -200,42 +211,44 @@ class Core:
     # -- answers
 
     def _answered(
-        self, link: Link, ask: Ask, answer: list[object] | QsyncError, now: float
+        self, link: ClientLink, ask: PendingRequest, answer: list[object] | QsyncError, now: float
     ) -> None:
         if isinstance(answer, QsyncError):
             self._refused(link, ask, answer, now)
             return
         self.wires.pace.succeeded()
-        if ask.kind is Kind.STATUS:
+        if ask.kind is RetryKind.STATUS:
             self.wires.informed(link, answer, now)
-        elif ask.kind is Kind.OPEN:
+        elif ask.kind is RetryKind.OPEN:
             self.numbering.opened(numbering.born(answer))
             for held in self._waiting.held:
                 _name(held, self.numbering.id)
             self._waiting.release()
         self._settle(ask, now, answer)
 
-    def _refused(self, link: Link, ask: Ask, error: QsyncError, now: float) -> None:
+    def _refused(
+        self, link: ClientLink, ask: PendingRequest, error: QsyncError, now: float
+    ) -> None:
         if isinstance(error, SessionExpired) and self._renumbered(ask):
             self._waiting.put(ask, self.numbering.id)
             return
         verdict = verdicts.judge(ask, error, direct=self.wires.direct)
         if verdict is None:
             ask.refusal = error
-            if ask.kind is Kind.OPEN:
+            if ask.kind is RetryKind.OPEN:
                 for held in self._waiting.held:  # they wait for the same, and were never sent
                     held.refusal = error
             self._waiting.put(ask, self.numbering.id)
             self.wires.steer(link, error, now)
             return
         self._settle(ask, now, verdict)
-        if ask.kind is Kind.OPEN:
+        if ask.kind is RetryKind.OPEN:
             for held in self._waiting.drop_held():
                 self._settle(held, now, verdict)
 
-    def _renumbered(self, ask: Ask) -> bool:
+    def _renumbered(self, ask: PendingRequest) -> bool:
         write = ask.request
-        if ask.kind is not Kind.WRITE or ask.doubted or not isinstance(write, Write):
+        if ask.kind is not RetryKind.WRITE or ask.doubted or not isinstance(write, WriteRequest):
             return False
         again = self.numbering.reassign(write)
         if again is None:
@@ -245,16 +258,18 @@ class Core:
 
     # -- connections
 
-    def _probe(self, link: Link, now: float) -> None:
+    def _probe(self, link: ClientLink, now: float) -> None:
         """Are you there, do you lead, who else is there?"""
         if self.wires.direct:
             return
         self._number += 1
-        status = Plain(self._number, Verb.STATUS)
+        status = PlainRequest(self._number, Verb.STATUS)
         frame, deadline = requests.encode(status), now + OWN_DEADLINE_S
-        self._begin(Ask(Kind.STATUS, status, frame, now=now, deadline=deadline), link=link)
+        self._begin(
+            PendingRequest(RetryKind.STATUS, status, frame, now=now, deadline=deadline), link=link
+        )
 
-    def _broken(self, link: Link, error: QsyncError, now: float) -> None:
+    def _broken(self, link: ClientLink, error: QsyncError, now: float) -> None:
         if isinstance(error, AccessDenied | WrongVersion):
             # No other node will say anything else.
             links = self.wires.links()
@@ -266,7 +281,7 @@ class Core:
             self.wires.route.forget(link.address)
         self._lose(link, str(error), now)
 
-    def _lose(self, link: Link, why: str, now: float) -> None:
+    def _lose(self, link: ClientLink, why: str, now: float) -> None:
         direct = self.wires.direct
         self.wires.failed(link, why, now)
         asks = [ask for ask in link.inflight.values() if not ask.settled]
@@ -299,16 +314,16 @@ class Core:
             wires.send(home, ask, now)
 
     def _open(self, now: float) -> None:
-        if self.numbering.standing is Standing.OPEN:
+        if self.numbering.standing is SessionStanding.OPEN:
             self._waiting.release()
-        elif self.numbering.standing is Standing.CLOSED:
-            self.numbering.standing = Standing.OPENING
+        elif self.numbering.standing is SessionStanding.CLOSED:
+            self.numbering.standing = SessionStanding.OPENING
             self._number += 1
             ops: list[list[object]] = [[_OPEN_SESSION, self.numbering.id]]
             # Its requests come behind it in the log, so there is nothing to wait for.
-            write = Write(self._number, b"", 0, 0, WriteFlags.SUBMIT, ops)
+            write = WriteRequest(self._number, b"", 0, 0, WriteFlags.SUBMIT, ops)
             frame, deadline = requests.encode(write), now + OWN_DEADLINE_S
-            self._begin(Ask(Kind.OPEN, write, frame, now=now, deadline=deadline))
+            self._begin(PendingRequest(RetryKind.OPEN, write, frame, now=now, deadline=deadline))
 
     # -- time
 
@@ -327,7 +342,7 @@ class Core:
         for ask in late:
             flown = [link.inflight.pop(ask.id, None) for link in wires.links()]
             inflight = any(each is not None for each in flown)
-            reached = any(link.phase is Phase.READY for link in wires.links())
+            reached = any(link.phase is ConnectionPhase.READY for link in wires.links())
             error = verdicts.overdue(ask, wires.told(), inflight=inflight, reached=reached)
             self._settle(ask, now, error)
         if late:
@@ -341,24 +356,24 @@ class Core:
         wires.soon(deadlines)
 
 
-def _flag(ask: Ask) -> None:
+def _flag(ask: PendingRequest) -> None:
     """A write in doubt says so, that its refusal may be recorded."""
     write = ask.request
-    if ask.doubted and isinstance(write, Write) and not write.flags & WriteFlags.DOUBTED:
+    if ask.doubted and isinstance(write, WriteRequest) and not write.flags & WriteFlags.DOUBTED:
         ask.request = write._replace(flags=write.flags | WriteFlags.DOUBTED)
         ask.frame = _encode(ask.request)
 
 
-def _name(ask: Ask, session: bytes) -> None:
+def _name(ask: PendingRequest, session: bytes) -> None:
     """A write that was held back learns the id of its session."""
-    assert isinstance(ask.request, Write)
+    assert isinstance(ask.request, WriteRequest)
     ask.request = ask.request._replace(session=session)
     ask.frame = _encode(ask.request)
 
 
 def _encode(request: Request) -> bytes:
     if (
-        isinstance(request, Write)
+        isinstance(request, WriteRequest)
         and len(request.ops) == 1
         and request.ops[0][0] in _ONE_PUT
         and request.timeout is None

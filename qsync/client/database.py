@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar, Unpack
 
 from qsync.client import feed, transaction
-from qsync.client.calls import Call
+from qsync.client.calls import ClientCall
 from qsync.client.feed import AsyncFeed, AsyncValues
 from qsync.client.node import AsyncNode
 from qsync.client.options import WriteOptions
@@ -27,13 +27,13 @@ class AsyncDatabase(AsyncNode, ABC):
         self.schema = AsyncSchema(self)
 
     @abstractmethod
-    async def run(self, call: Call[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word
+    async def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word
         """Ask and wait for the answer."""
 
     @abstractmethod
     async def run_many(
         self,
-        asked: Iterable[Call[T]],
+        asked: Iterable[ClientCall[T]],
         *,
         window: int = WINDOW,
         timeout: float | None = None,  # noqa: ASYNC109 - the caller's word

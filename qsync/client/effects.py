@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from qsync.client.asks import Ask
+from qsync.client.asks import PendingRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ Effect = Dial | Send | Close
 
 
 @dataclass(slots=True)
-class Ready:
+class ClientReady:
     """What the shell is to do, in order, and whom it is to wake."""
 
     effects: list[Effect] = field(default_factory=list)
-    settled: list[Ask] = field(default_factory=list)
+    settled: list[PendingRequest] = field(default_factory=list)

@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from qsync.client import questions
-from qsync.client.calls import Call
-from qsync.client.changes import Batch, Change, What
+from qsync.client.calls import ClientCall
+from qsync.client.changes import Change, ChangeBatch, ChangeKind
 from qsync.client.rows import Key, Receipt, key_of
 from qsync.wire.verbs import Name
 
@@ -40,11 +40,11 @@ class Cursor:
     ended: bool = False
     idle_s: float = 0.0
 
-    def call(self) -> Call[Batch]:
+    def call(self) -> ClientCall[ChangeBatch]:
         """The next question."""
         return questions.changes(self.upto, self.space, self.prefix, WAIT_S, term=self.term)
 
-    def took(self, batch: Batch) -> None:
+    def took(self, batch: ChangeBatch) -> None:
         """Its answer."""
         if batch.confirmed >= (self.upto or 0):
             self.term = 0  # what is confirmed there is what was asked for, and stays so
@@ -59,7 +59,7 @@ class Cursor:
         if not self.pending:
             return None
         change = self.pending.popleft()
-        if self.space is not None and change.effects[-1].what is What.DROP:
+        if self.space is not None and change.effects[-1].what is ChangeKind.DROP:
             self.pending.clear()
             self.ended = True
         return change

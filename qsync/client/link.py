@@ -2,13 +2,13 @@
 
 from enum import Enum
 
-from qsync.client.asks import Ask
+from qsync.client.asks import PendingRequest
 from qsync.wire import limits
 from qsync.wire.frames import Frames
-from qsync.wire.session import Dialer, Hello, State
+from qsync.wire.session import ConnectionState, Dialer, Hello
 
 
-class Phase(Enum):
+class ConnectionPhase(Enum):
     """How far a connection is."""
 
     DIALLING = "dialling"
@@ -17,7 +17,7 @@ class Phase(Enum):
     CLOSED = "closed"
 
 
-class Link:
+class ClientLink:
     """`inflight`: asks by id, in the order in which they were sent. `out`: bytes to be sent.
 
     `probed_at`: when the node was last asked whether it is there and leads. `vouched_at`: when it
@@ -29,9 +29,9 @@ class Link:
     def __init__(self, id: int, address: str, hello: Hello, *, until: float) -> None:
         self.id = id
         self.address = address
-        self.phase = Phase.DIALLING
+        self.phase = ConnectionPhase.DIALLING
         self.until = until
-        self.inflight: dict[int, Ask] = {}
+        self.inflight: dict[int, PendingRequest] = {}
         self.out: list[bytes] = []
         self.probed_at = self.vouched_at = 0.0
         self.deposed = False
@@ -60,14 +60,14 @@ class Link:
     def received(self, data: bytes) -> list[bytes]:
         """Take what came; give the payloads of replies. Raises errors of `qsync.errors`."""
         payloads = self._frames.feed(data)
-        if self.phase is Phase.READY:
+        if self.phase is ConnectionPhase.READY:
             return payloads
         for at, payload in enumerate(payloads, 1):
             answer = self._dialer.received(payload)
             if answer is not None:
                 self.out.append(answer)
-            if self._dialer.state is State.READY:
-                self.phase = Phase.READY
+            if self._dialer.state is ConnectionState.READY:
+                self.phase = ConnectionPhase.READY
                 self._frames.bytes_max = limits.CLIENT_FRAME_BYTES_MAX
                 return payloads[at:]
         return []

@@ -20,8 +20,8 @@ from qsync.core.inputs import Consistency
 from qsync.errors import Outcome, QsyncError, Unavailable
 from qsync.wire import cbor, replies, requests
 from qsync.wire.frames import Frames
-from qsync.wire.session import Dialer, Hello, Party, State
-from qsync.wire.verbs import Get, Level, Write
+from qsync.wire.session import ConnectionState, Dialer, Hello, Party
+from qsync.wire.verbs import GetRequest, ReadLevel, WriteRequest
 
 _RECEIVE_BYTES: Final = 256 * 1024
 _ID: Final = struct.Struct(">Q")
@@ -29,7 +29,7 @@ _ID_AT: Final = 2
 _STATUS_AT: Final = 10
 
 
-class Request(NamedTuple):
+class LoadRequest(NamedTuple):
     """What a workload is given to write a frame: an id, and the session and number to use."""
 
     id: int
@@ -38,7 +38,7 @@ class Request(NamedTuple):
     low: int
 
 
-Workload = Callable[[Request], bytes]
+Workload = Callable[[LoadRequest], bytes]
 """Makes the frame of one request."""
 
 
@@ -46,7 +46,7 @@ def put(space: str, row: Callable[[], bytes], *, flags: int = 0) -> Workload:
     """One replace; `row` gives the CBOR of a tuple."""
     name = cbor.text(space)
 
-    def frame(r: Request) -> bytes:
+    def frame(r: LoadRequest) -> bytes:
         return requests.encode_put(
             r.id,
             session=r.session,
@@ -64,9 +64,9 @@ def put(space: str, row: Callable[[], bytes], *, flags: int = 0) -> Workload:
 def transaction(space: str, row: Callable[[], bytes], *, size: int = 10) -> Workload:
     """One transaction of `size` replaces."""
 
-    def frame(r: Request) -> bytes:
+    def frame(r: LoadRequest) -> bytes:
         ops: list[list[object]] = [[2, space, row()] for _ in range(size)]
-        return requests.encode(Write(r.id, r.session, r.seq, r.low, 0, ops))
+        return requests.encode(WriteRequest(r.id, r.session, r.seq, r.low, 0, ops))
 
     return frame
 
@@ -78,16 +78,16 @@ def get(
     consistency: Consistency = Consistency.LINEARIZABLE,
 ) -> Workload:
     """One get by the primary key."""
-    level = Level(consistency)
+    level = ReadLevel(consistency)
 
-    def frame(r: Request) -> bytes:
-        return requests.encode(Get(r.id, space, 0, key(), level))
+    def frame(r: LoadRequest) -> bytes:
+        return requests.encode(GetRequest(r.id, space, 0, key(), level))
 
     return frame
 
 
 @dataclass(slots=True)
-class Tally:
+class LoadResult:
     """What came of it. `latencies`: seconds each, in an open loop from the *intended* start."""
 
     done: int = 0
@@ -110,7 +110,7 @@ class Tally:
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-class Load:
+class LoadGenerator:
     """`connections` x `outstanding` requests under way at one node, closed loop or at a rate.
 
     `session` makes the beginning of an id (at most 7 bytes) for each connection, so that writes
@@ -127,7 +127,7 @@ class Load:
         session: Callable[[], bytes] | None = None,
         timeout: float = 5.0,
     ) -> None:
-        self.tally = Tally()
+        self.tally = LoadResult()
         self._workload = workload
         self._outstanding = outstanding
         self._under_way = 0
@@ -142,7 +142,9 @@ class Load:
         for line in self._lines:
             line.socket.close()
 
-    def run(self, *, seconds: float, count: int | None = None, rate: float | None = None) -> Tally:
+    def run(
+        self, *, seconds: float, count: int | None = None, rate: float | None = None
+    ) -> LoadResult:
         """Until the time is over or `count` requests are answered, then wait for the rest.
 
         `rate`: requests a second of all connections together, begun on schedule as far as
@@ -271,11 +273,11 @@ class _Line:
         """The oldest number under way."""
         return next(iter(self.started), self._id + 1)
 
-    def request(self, start: float, low: int) -> Request:
+    def request(self, start: float, low: int) -> LoadRequest:
         """The next one."""
         self._id += 1
         self.started[self._id] = start
-        return Request(self._id, self._session, self._id, low)
+        return LoadRequest(self._id, self._session, self._id, low)
 
     def send(self, data: bytes) -> None:
         """Send; replies are small, so the node never waits for us to read."""
@@ -283,13 +285,13 @@ class _Line:
 
     def _shake_hands(self) -> None:
         dialer = Dialer(Hello(party=Party.CLIENT, name="load"))
-        while dialer.state is not State.READY:
+        while dialer.state is not ConnectionState.READY:
             answer = dialer.received(self._payload())
             if answer is not None:
                 self.socket.sendall(answer)
 
     def _open(self) -> None:
-        self.socket.sendall(requests.encode(Write(0, b"", 0, 0, 0, [[30, self._session]])))
+        self.socket.sendall(requests.encode(WriteRequest(0, b"", 0, 0, 0, [[30, self._session]])))
         _, answer = replies.decode(self._payload())
         if isinstance(answer, QsyncError):
             raise answer

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from qsync.client import calls, questions
-from qsync.client.options import AsyncRunner, Runner
+from qsync.client.options import AsyncRunner, BlockingRunner
 from qsync.wire.verbs import Name
 
 OPERATE_S = 10.0
@@ -12,10 +12,10 @@ GRACE_S = 1.0
 """How much longer the client waits than the node, so that the node's answer wins."""
 
 
-class Node:
+class NodeCalls:
     """Calls about a node: the leader, or the one node that a direct client speaks to."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: BlockingRunner) -> None:
         self._runner = runner
 
     def ping(self) -> None:

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from qsync.errors import ConfigError, ProtocolError
 from qsync.wire import cbor, replies
-from qsync.wire.verbs import Write
+from qsync.wire.verbs import WriteRequest
 
 SEED_BYTES: Final = 7
 """With the place of its opening an id has 23 bytes: the most that writes of one tuple pack fast."""
@@ -50,7 +50,7 @@ def born(answer: list[object]) -> bytes:
     raise ProtocolError("the node does not say which session it has opened")
 
 
-class Standing(Enum):
+class SessionStanding(Enum):
     """What the cluster knows of the session."""
 
     CLOSED = "closed"
@@ -64,23 +64,23 @@ class Numbering:
     def __init__(self, dice: random.Random) -> None:
         self.id = dice.randbytes(SEED_BYTES)
         """What the cluster named it; while it is not open, what that name will begin with."""
-        self.standing = Standing.CLOSED
-        self.unresolved: dict[int, Write] = {}
+        self.standing = SessionStanding.CLOSED
+        self.unresolved: dict[int, WriteRequest] = {}
         self._pending: set[int] = set()
         self._next = 1
         self._low = 1
         self._dice = dice
         self._former: set[bytes] = set()
 
-    def assign(self, write: Write, token: Token | None = None) -> Write:
+    def assign(self, write: WriteRequest, token: Token | None = None) -> WriteRequest:
         """The write with its session and number: the next of ours, or those of a token."""
         if token is not None:
             return write._replace(session=token.session, seq=token.seq, low=0)
         seq = self.take()
         id, _, _, _, flags, ops, timeout, snapshot, reads = write
-        return Write(id, self.id, seq, self.low, flags, ops, timeout, snapshot, reads)
+        return WriteRequest(id, self.id, seq, self.low, flags, ops, timeout, snapshot, reads)
 
-    def reassign(self, write: Write) -> Write | None:
+    def reassign(self, write: WriteRequest) -> WriteRequest | None:
         """The session was gone before the write began: another number, in a new session.
 
         None for a write with somebody else's token; it cannot be told from one that was done.
@@ -94,7 +94,7 @@ class Numbering:
     def opened(self, id: bytes) -> None:
         """The session is born: from now on its writes bear this id."""
         self.id = id
-        self.standing = Standing.OPEN
+        self.standing = SessionStanding.OPEN
 
     def take(self) -> int:
         """The next number; it is pending until settled."""
@@ -121,12 +121,12 @@ class Numbering:
         self._pending.discard(seq)
         self.unresolved.pop(seq, None)
 
-    def keep(self, write: Write) -> None:
+    def keep(self, write: WriteRequest) -> None:
         """Nobody knows yet what became of it: keep it for `resolve`."""
         self._pending.discard(write.seq)
         self.unresolved[write.seq] = write
 
-    def again(self, seq: int) -> Write | None:
+    def again(self, seq: int) -> WriteRequest | None:
         """An unresolved write, to be asked for once more."""
         write = self.unresolved.get(seq)
         if write is not None:
@@ -136,7 +136,7 @@ class Numbering:
     def _renew(self) -> None:
         self._former.add(self.id)
         self.id = self._dice.randbytes(SEED_BYTES)
-        self.standing = Standing.CLOSED
+        self.standing = SessionStanding.CLOSED
         self.unresolved.clear()
         self._pending.clear()
         self._next = self._low = 1

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Literal, Protocol, TypedDict, TypeVar
 
 from qsync.client import calls
-from qsync.client.calls import Call, Commit, Range, range_of
+from qsync.client.calls import ClientCall, Commit, KeyRange, range_of
 from qsync.client.rows import Key, ReadConsistency, Receipt, Values, level_of
-from qsync.wire.verbs import Level, Name, Operations
+from qsync.wire.verbs import Name, Operations, ReadLevel
 
 T = TypeVar("T")
 
@@ -48,26 +48,26 @@ class RangeOptions(ReadOptions, total=False):
     after: Values | None
 
 
-class Runner(Protocol):
+class BlockingRunner(Protocol):
     """What asks and waits, blocking."""
 
-    def run(self, call: Call[T], *, timeout: float | None = None) -> T:
+    def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:
         """Ask and wait for the answer."""
 
 
 class AsyncRunner(Protocol):
     """What asks and waits, with `await`."""
 
-    async def run(self, call: Call[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word
+    async def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word
         """Ask and wait for the answer."""
 
 
-def write(ops: Operations, options: WriteOptions) -> Call[Receipt]:
+def write(ops: Operations, options: WriteOptions) -> ClientCall[Receipt]:
     """One transaction with these options."""
     return calls.write(ops, commit_of(options)) if options else calls.write(ops)
 
 
-def change(operation: list[object], options: SchemaOptions) -> Call[Receipt]:
+def change(operation: list[object], options: SchemaOptions) -> ClientCall[Receipt]:
     """One change of the schema."""
     return calls.write([operation], Commit(token=options.get("token")))
 
@@ -81,12 +81,12 @@ def commit_of(options: WriteOptions) -> Commit:
     )
 
 
-def level(options: ReadOptions) -> Level:
+def level(options: ReadOptions) -> ReadLevel:
     """How fresh a read must be."""
     return level_of(options.get("consistency", "linearizable"), options.get("at_least"))
 
 
-def which(key: Key, options: RangeOptions) -> Range:
+def which(key: Key, options: RangeOptions) -> KeyRange:
     """Which tuples."""
     return range_of(
         key,

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
-from qsync.client.asks import Ask
-from qsync.client.link import Link, Phase
+from qsync.client.asks import PendingRequest
+from qsync.client.link import ClientLink, ConnectionPhase
 
 PROBE_S: Final = 0.5
 """So long before its patience ends, a client asks the node whether it is there and leads."""
@@ -15,7 +15,7 @@ SILENT: Final = "silent: it was asked, and said nothing at all"
 FAR: Final = float("inf")
 
 
-def patient_until(link: Link, *, alone: bool, direct: bool) -> float:
+def patient_until(link: ClientLink, *, alone: bool, direct: bool) -> float:
     """Not to leave a slow node: under load, everything would be sent once more elsewhere.
 
     `alone`: there is nobody else to ask. `direct`: whoever asks one node does not probe it, and
@@ -31,20 +31,20 @@ def patient_until(link: Link, *, alone: bool, direct: bool) -> float:
     return min(min(times, default=FAR), link.word_by)
 
 
-def word_by(asks: Iterable[Ask], now: float) -> float:
+def word_by(asks: Iterable[PendingRequest], now: float) -> float:
     """When silence proves that the connection is dead on which these are asked from now on."""
     return min((now + max(SILENCE_S, ask.patience) for ask in asks), default=FAR)
 
 
-def word_after(link: Link, now: float) -> float:
+def word_after(link: ClientLink, now: float) -> float:
     """It has said something: when silence proves that it is dead, after that."""
-    if link.phase is not Phase.READY:
+    if link.phase is not ConnectionPhase.READY:
         return now + SILENCE_S  # it owes us the rest of the handshake
     return word_by(link.inflight.values(), now)
 
 
-def probe_at(link: Link, until: float) -> float:
+def probe_at(link: ClientLink, until: float) -> float:
     """When to ask it, if our patience lasts `until`."""
-    if link.phase is not Phase.READY:
+    if link.phase is not ConnectionPhase.READY:
         return FAR
     return max(until, link.probed_at + 2 * PROBE_S) - PROBE_S

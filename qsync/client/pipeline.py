@@ -5,8 +5,8 @@ from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar, Unpack
 
 from qsync.client import calls, operations, options
-from qsync.client.asks import Ask
-from qsync.client.calls import Call
+from qsync.client.asks import PendingRequest
+from qsync.client.calls import ClientCall
 from qsync.client.options import Changes, ReadOptions, WriteOptions
 from qsync.client.rows import Key, Receipt, Row, Values
 from qsync.wire.verbs import Name
@@ -17,10 +17,10 @@ T = TypeVar("T")
 class Beginner(Protocol):
     """What can ask now and wait later."""
 
-    def begin(self, call: Call[T], *, timeout: float | None = None) -> Ask:
+    def begin(self, call: ClientCall[T], *, timeout: float | None = None) -> PendingRequest:
         """Ask."""
 
-    def settle(self, ask: Ask) -> None:
+    def settle(self, ask: PendingRequest) -> None:
         """Wait for one that was begun."""
 
 
@@ -29,7 +29,7 @@ class Pending(Generic[T]):
 
     __slots__ = ("_ask", "_beginner", "_call")
 
-    def __init__(self, beginner: Beginner, ask: Ask, call: Call[T]) -> None:
+    def __init__(self, beginner: Beginner, ask: PendingRequest, call: ClientCall[T]) -> None:
         self._beginner = beginner
         self._ask = ask
         self._call = call
@@ -52,7 +52,7 @@ class Pipeline:
     def __init__(self, beginner: Beginner, window: int) -> None:
         self._beginner = beginner
         self._window = window
-        self._open: deque[Ask] = deque()
+        self._open: deque[PendingRequest] = deque()
 
     def __enter__(self) -> Self:
         return self
@@ -67,7 +67,7 @@ class Pipeline:
         """A space whose calls return at once."""
         return PipelineSpace(self, name)
 
-    def add(self, call: Call[T], *, timeout: float | None = None) -> Pending[T]:
+    def add(self, call: ClientCall[T], *, timeout: float | None = None) -> Pending[T]:
         """Ask; when the window is full, wait until half of it is free."""
         if len(self._open) >= self._window:
             self.drain(self._window // 2)

@@ -12,7 +12,7 @@ from qsync.client.core import Core
 from qsync.client.effects import Close, Dial, Send
 from qsync.client.patience import FAR
 from qsync.client.reasons import reason
-from qsync.client.system import SYSTEM, Door, Socket, System
+from qsync.client.system import SYSTEM, ClientSocket, ClientSystem, Door
 
 _RECEIVE_BYTES: Final = 256 * 1024
 _UNDER_WAY: Final = (0, errno.EINPROGRESS)
@@ -22,11 +22,11 @@ _GONE: Final = select.POLLHUP | select.POLLERR | select.POLLNVAL
 class Pump:
     """Does what the core asks for, and tells it what happened."""
 
-    def __init__(self, core: Core, system: System = SYSTEM) -> None:
+    def __init__(self, core: Core, system: ClientSystem = SYSTEM) -> None:
         self.core = core
         self._system = system
         self._poll = system.poll()
-        self._sockets: dict[int, Socket] = {}
+        self._sockets: dict[int, ClientSocket] = {}
         self._links: dict[int, int] = {}
         self._unsent: dict[int, bytearray] = {}
         self._dialling: dict[int, list[Door]] = {}

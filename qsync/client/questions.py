@@ -3,67 +3,83 @@
 from collections.abc import Mapping
 
 from election.messages import Term
-from qsync.client.asks import Ask, Kind
-from qsync.client.calls import Call
-from qsync.client.changes import Batch, Change, Effect, What
+from qsync.client.asks import PendingRequest, RetryKind
+from qsync.client.calls import ClientCall
+from qsync.client.changes import Change, ChangeBatch, ChangeKind, Effect
 from qsync.client.rows import decode_row
 from qsync.errors import ProtocolError
 from qsync.wire import cbor
-from qsync.wire.verbs import Changes, Name, Options, Plain, Trace, Verb, Watch
+from qsync.wire.verbs import (
+    ChangesRequest,
+    Name,
+    OptionsRequest,
+    PlainRequest,
+    TraceRequest,
+    Verb,
+    WatchRequest,
+)
 
-_WHATS = frozenset(What)
+_WHATS = frozenset(ChangeKind)
 
 
-def watch(key: str, known: object, wait: float) -> Call[object]:
+def watch(key: str, known: object, wait: float) -> ClientCall[object]:
     """The value of a broadcast key: at once if it is not `known`, else after `wait` seconds."""
-    return Call(Kind.READ, lambda id: Watch(id, key, known, wait), lambda ask: _values(ask, 1)[0])
+    return ClientCall(
+        RetryKind.READ,
+        lambda id: WatchRequest(id, key, known, wait),
+        lambda ask: _values(ask, 1)[0],
+    )
 
 
 def changes(
     after: int | None, space: Name | None, prefix: list[object], wait: float, *, term: int = 0
-) -> Call[Batch]:
+) -> ClientCall[ChangeBatch]:
     """Confirmed transactions after an index; none when there were none for `wait` seconds.
 
     `term`: of the entry at that index, which must be the one that is confirmed there.
     """
-    return Call(Kind.READ, lambda id: Changes(id, after, space, prefix, wait, Term(term)), _batch)
+    return ClientCall(
+        RetryKind.READ,
+        lambda id: ChangesRequest(id, after, space, prefix, wait, Term(term)),
+        _batch,
+    )
 
 
-def options(given: Mapping[str, object]) -> Call[dict[str, object]]:
+def options(given: Mapping[str, object]) -> ClientCall[dict[str, object]]:
     """`box.cfg`: all options, after these were changed."""
-    kind = Kind.ONCE if given else Kind.READ
-    return Call(kind, lambda id: Options(id, dict(given)), _map)
+    kind = RetryKind.ONCE if given else RetryKind.READ
+    return ClientCall(kind, lambda id: OptionsRequest(id, dict(given)), _map)
 
 
-def snapshot() -> Call[int]:
+def snapshot() -> ClientCall[int]:
     """Store what is confirmed; the index up to which it is durable."""
 
-    def read(ask: Ask) -> int:
+    def read(ask: PendingRequest) -> int:
         return cbor.Fields(_values(ask, 1), "answer to a snapshot").uint()
 
-    return Call(Kind.READ, lambda id: Plain(id, Verb.SNAPSHOT), read)
+    return ClientCall(RetryKind.READ, lambda id: PlainRequest(id, Verb.SNAPSHOT), read)
 
 
-def trace(at: int, arm: float) -> Call[dict[str, object]]:
+def trace(at: int, arm: float) -> ClientCall[dict[str, object]]:
     """What happened to an entry on this node; goes on watching for `arm` seconds."""
-    return Call(Kind.READ, lambda id: Trace(id, at, arm), _map)
+    return ClientCall(RetryKind.READ, lambda id: TraceRequest(id, at, arm), _map)
 
 
-def _values(ask: Ask, size: int) -> list[object]:
+def _values(ask: PendingRequest, size: int) -> list[object]:
     assert ask.answer is not None
     if len(ask.answer) == size:
         return ask.answer
     raise ProtocolError(f"an answer of {len(ask.answer)} fields, not {size}")
 
 
-def _map(ask: Ask) -> dict[str, object]:
+def _map(ask: PendingRequest) -> dict[str, object]:
     return cbor.Fields(_values(ask, 1), "answer").table()
 
 
-def _batch(ask: Ask) -> Batch:
+def _batch(ask: PendingRequest) -> ChangeBatch:
     fields = cbor.Fields(_values(ask, 4), "answer to changes")
     found = [_change(each) for each in fields.array()]
-    return Batch(
+    return ChangeBatch(
         changes=tuple(found),
         upto=fields.uint(),
         confirmed=fields.uint(),
@@ -98,7 +114,7 @@ def _effect(value: object) -> Effect:
             what in _WHATS
         ):
             return Effect(
-                what=What(what),
+                what=ChangeKind(what),
                 space=space,
                 key=key,
                 row=None if row is None else decode_row(row),

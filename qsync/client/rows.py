@@ -11,7 +11,7 @@ from qsync.core.inputs import Consistency
 from qsync.errors import ConfigError, WrongKey, WrongTuple
 from qsync.record import Lsn
 from qsync.wire import cbor
-from qsync.wire.verbs import LINEARIZABLE, Level
+from qsync.wire.verbs import LINEARIZABLE, ReadLevel
 
 Row = list[object]
 """A tuple as it is read: the fields in order."""
@@ -74,10 +74,10 @@ def key_of(key: Key) -> list[object]:
     return [key]
 
 
-def level_of(consistency: str, at_least: Receipt | None) -> Level:
+def level_of(consistency: str, at_least: Receipt | None) -> ReadLevel:
     """How fresh a read must be. Raises ConfigError."""
     if at_least is not None:
-        return Level(Consistency.AT_LEAST, at_least.term, at_least.index)
+        return ReadLevel(Consistency.AT_LEAST, at_least.term, at_least.index)
     if consistency == Consistency.LINEARIZABLE:
         return LINEARIZABLE
     if consistency in _LEVELS:
@@ -97,7 +97,7 @@ def changes_of(changes: Iterable[Sequence[object]]) -> list[object]:
 
 
 _CHANGE_PARTS_MIN: Final = 2
-_LEVELS: Final[dict[str, Level]] = {
-    Consistency.LEASE: Level(Consistency.LEASE),
-    Consistency.LOCAL: Level(Consistency.LOCAL),
+_LEVELS: Final[dict[str, ReadLevel]] = {
+    Consistency.LEASE: ReadLevel(Consistency.LEASE),
+    Consistency.LOCAL: ReadLevel(Consistency.LOCAL),
 }

@@ -5,7 +5,7 @@ from typing import Unpack
 
 from qsync.client import calls, operations, options
 from qsync.client.operations import Operation, Parts
-from qsync.client.options import AsyncRunner, Runner, SchemaOptions
+from qsync.client.options import AsyncRunner, BlockingRunner, SchemaOptions
 from qsync.client.rows import Receipt
 from qsync.errors import ProtocolError
 
@@ -13,10 +13,10 @@ Format = Iterable[object]
 """Fields: `("name", "type")` each, or `{"name": ..., "type": ..., "is_nullable": ...}`."""
 
 
-class Schema:
+class ClientSchema:
     """`db.schema` of a blocking client."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: BlockingRunner) -> None:
         self._runner = runner
 
     def spaces(self, *, timeout: float | None = None) -> dict[str, object]:

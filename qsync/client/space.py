@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from typing import Protocol, TypeVar, Unpack
 
 from qsync.client import calls, operations, options
-from qsync.client.calls import Call
+from qsync.client.calls import ClientCall
 from qsync.client.options import (
     AsyncRunner,
+    BlockingRunner,
     Changes,
     RangeOptions,
     ReadOptions,
-    Runner,
     WriteOptions,
 )
 from qsync.client.rows import Key, Receipt, Row, Values
@@ -21,11 +21,11 @@ WINDOW = 256
 """How many writes `replace_many` has under way at once."""
 
 
-class ManyRunner(Runner, Protocol):
+class ManyRunner(BlockingRunner, Protocol):
     """A runner that can have many calls under way."""
 
     def run_many(
-        self, asked: Iterable[Call[T]], *, window: int = WINDOW, timeout: float | None = None
+        self, asked: Iterable[ClientCall[T]], *, window: int = WINDOW, timeout: float | None = None
     ) -> list[T]:
         """Ask all of them, at most `window` at once; answers in order."""
 
@@ -35,7 +35,7 @@ class AsyncManyRunner(AsyncRunner, Protocol):
 
     async def run_many(
         self,
-        asked: Iterable[Call[T]],
+        asked: Iterable[ClientCall[T]],
         *,
         window: int = WINDOW,
         timeout: float | None = None,  # noqa: ASYNC109 - the caller's word

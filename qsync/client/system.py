@@ -11,7 +11,7 @@ Door = tuple[int, Any]
 """Family and address of a socket."""
 
 
-class Socket(Protocol):
+class ClientSocket(Protocol):
     """What is used of `socket.socket`, which fulfils it as it is."""
 
     def fileno(self) -> int:
@@ -39,7 +39,7 @@ class Socket(Protocol):
         """Let it go."""
 
 
-class Poll(Protocol):
+class ClientPoll(Protocol):
     """What is used of `select.poll`, which fulfils it as it is."""
 
     def register(self, fd: int, eventmask: int, /) -> None:
@@ -55,16 +55,16 @@ class Poll(Protocol):
         """Which are ready for what, after so many milliseconds at most."""
 
 
-class System(Protocol):
+class ClientSystem(Protocol):
     """The system that a client runs on."""
 
     def now(self) -> float:
         """Monotonic seconds."""
 
-    def socket(self, family: int) -> Socket:
+    def socket(self, family: int) -> ClientSocket:
         """A stream socket. Raises OSError."""
 
-    def poll(self) -> Poll:
+    def poll(self) -> ClientPoll:
         """Watches sockets."""
 
     def resolved(self, address: str) -> list[Door]:
@@ -76,11 +76,11 @@ class _Sockets:
 
     now = staticmethod(time.monotonic)
 
-    def socket(self, family: int) -> Socket:
+    def socket(self, family: int) -> ClientSocket:
         """A stream socket."""
         return socket.socket(family, socket.SOCK_STREAM)
 
-    def poll(self) -> Poll:
+    def poll(self) -> ClientPoll:
         """A poll."""
         return select.poll()
 
@@ -91,4 +91,4 @@ class _Sockets:
         return [(family, where) for family, _, _, _, where in found]
 
 
-SYSTEM: Final[System] = _Sockets()
+SYSTEM: Final[ClientSystem] = _Sockets()

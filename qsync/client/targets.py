@@ -12,14 +12,14 @@ _PORT_MAX: Final = 65_535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class SeedAddresses:
     """The addresses to begin with; one is enough, the others are learnt from it."""
 
     addresses: tuple[str, ...]
     user: str | None = None
 
 
-def parse(target: str | Iterable[str]) -> Target:
+def parse(target: str | Iterable[str]) -> SeedAddresses:
     """Read a target. Raises ConfigError."""
     user: str | None = None
     if isinstance(target, str):
@@ -33,7 +33,7 @@ def parse(target: str | Iterable[str]) -> Target:
         parts = list(target)
     addresses = tuple(dict.fromkeys(normal(part) for part in parts if part.strip()))
     if addresses:
-        return Target(addresses=addresses, user=user)
+        return SeedAddresses(addresses=addresses, user=user)
     raise ConfigError("no address to connect to", hint="give host:port")
 
 

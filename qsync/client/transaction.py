@@ -10,17 +10,17 @@ from typing import Self, Unpack
 
 from election.messages import Position
 from qsync.client import calls, operations, options
-from qsync.client.asks import Ask
-from qsync.client.calls import Basis, Call, Range
+from qsync.client.asks import PendingRequest
+from qsync.client.calls import Basis, ClientCall, KeyRange
 from qsync.client.numbering import Token
 from qsync.client.operations import Operation
-from qsync.client.options import AsyncRunner, Changes, RangeOptions, Runner, WriteOptions
+from qsync.client.options import AsyncRunner, BlockingRunner, Changes, RangeOptions, WriteOptions
 from qsync.client.rows import Key, Receipt, Row, Values, key_of
 from qsync.errors import QsyncError, RolledBack
-from qsync.wire.verbs import Name, Write
+from qsync.wire.verbs import Name, WriteRequest
 
 
-class Draft:
+class TransactionDraft:
     """What a transaction has written and read so far."""
 
     def __init__(self, given: WriteOptions) -> None:
@@ -33,13 +33,13 @@ class Draft:
         self._reads: list[list[object]] = []
         self._seen: list[Position] = []
         self._looks = 0
-        self._ask: Ask | None = None
+        self._ask: PendingRequest | None = None
 
     @property
     def token(self) -> str | None:
         """Session and number of the commit; None before."""
         sent = None if self._ask is None else self._ask.request
-        return str(Token(sent.session, sent.seq)) if isinstance(sent, Write) else None
+        return str(Token(sent.session, sent.seq)) if isinstance(sent, WriteRequest) else None
 
     def write(self, operation: Operation) -> None:
         """Add an operation."""
@@ -59,7 +59,7 @@ class Draft:
         if seen not in self._seen:
             self._seen.append(seen)
 
-    def end(self, given: WriteOptions) -> Call[Receipt] | None:
+    def end(self, given: WriteOptions) -> ClientCall[Receipt] | None:
         """How to commit; None when there is nothing that could go wrong."""
         self.check()
         if given:
@@ -71,7 +71,7 @@ class Draft:
             return replace(calls.write(self.ops, self._commit, self._basis()), begun=self._begun)
         return None
 
-    def _begun(self, ask: Ask) -> None:
+    def _begun(self, ask: PendingRequest) -> None:
         self._ask = ask
 
     def _basis(self) -> Basis:
@@ -88,9 +88,9 @@ class Draft:
 class Transaction:
     """`with db.transaction() as tx:` commits at the end, or drops everything on an exception."""
 
-    def __init__(self, runner: Runner, given: WriteOptions) -> None:
+    def __init__(self, runner: BlockingRunner, given: WriteOptions) -> None:
         self._runner = runner
-        self._draft = Draft(given)
+        self._draft = TransactionDraft(given)
 
     def __enter__(self) -> Self:
         return self
@@ -134,10 +134,10 @@ class Transaction:
         return self._draft.token
 
 
-class Writes:
+class SpaceWrites:
     """Operations on a space inside of a transaction: kept until the commit."""
 
-    def __init__(self, draft: Draft, name: Name) -> None:
+    def __init__(self, draft: TransactionDraft, name: Name) -> None:
         self.name = name
         self._draft = draft
 
@@ -170,10 +170,10 @@ class Writes:
         self._draft.write(operations.require_exists(self.name, key, exists=exists, index=index))
 
 
-class TransactionSpace(Writes):
+class TransactionSpace(SpaceWrites):
     """A space inside of a blocking transaction."""
 
-    def __init__(self, runner: Runner, draft: Draft, name: Name) -> None:
+    def __init__(self, runner: BlockingRunner, draft: TransactionDraft, name: Name) -> None:
         super().__init__(draft, name)
         self._runner = runner
 
@@ -200,7 +200,7 @@ class AsyncTransaction:
 
     def __init__(self, runner: AsyncRunner, given: WriteOptions) -> None:
         self._runner = runner
-        self._draft = Draft(given)
+        self._draft = TransactionDraft(given)
 
     async def __aenter__(self) -> Self:
         return self
@@ -256,7 +256,7 @@ class AsyncTransaction:
         return self._draft.token
 
 
-async def tried(runner: AsyncRunner, draft: Draft, operation: Operation) -> None:
+async def tried(runner: AsyncRunner, draft: TransactionDraft, operation: Operation) -> None:
     """Add an operation, but only if the leader could do it now after those before it.
 
     Raises what the commit would raise; the transaction goes on without the operation.
@@ -274,10 +274,10 @@ _SPACES = "_space"
 """A space that is always there."""
 
 
-class AsyncTransactionSpace(Writes):
+class AsyncTransactionSpace(SpaceWrites):
     """A space inside of an async transaction: reads with `await`, writes without."""
 
-    def __init__(self, runner: AsyncRunner, draft: Draft, name: Name) -> None:
+    def __init__(self, runner: AsyncRunner, draft: TransactionDraft, name: Name) -> None:
         super().__init__(draft, name)
         self._runner = runner
 
@@ -299,7 +299,7 @@ class AsyncTransactionSpace(Writes):
         return rows
 
 
-def _range_read(space: Name, which: Range) -> list[object]:
+def _range_read(space: Name, which: KeyRange) -> list[object]:
     return ["r", space, which.index, which.iterator, which.key]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from qsync.client.asks import Ask, Kind
+from qsync.client.asks import PendingRequest, RetryKind
 from qsync.client.numbering import Token
 from qsync.core.conclusions import AttemptResult, Conclusion, conclude
 from qsync.errors import (
@@ -22,31 +22,31 @@ from qsync.errors import (
     Unanswered,
     Unavailable,
 )
-from qsync.wire.verbs import Write
+from qsync.wire.verbs import WriteRequest
 
 
-def judge(ask: Ask, error: QsyncError, *, direct: bool) -> QsyncError | None:
+def judge(ask: PendingRequest, error: QsyncError, *, direct: bool) -> QsyncError | None:
     """The error to end the ask with, or None to try again."""
     heard = _heard(error)
-    if ask.kind is Kind.WRITE and heard is AttemptResult.OPEN:
+    if ask.kind is RetryKind.WRITE and heard is AttemptResult.OPEN:
         ask.doubted = True
-    if ask.kind in (Kind.ONCE, Kind.STATUS) or direct:
+    if ask.kind in (RetryKind.ONCE, RetryKind.STATUS) or direct:
         return error
-    if ask.kind is Kind.WRITE:
+    if ask.kind is RetryKind.WRITE:
         again = conclude(heard, doubted=ask.doubted) is Conclusion.AGAIN
     else:
         again = heard is AttemptResult.NOT_NOW
-        again = again or (ask.kind is Kind.OPEN and error.outcome is Outcome.UNKNOWN)
+        again = again or (ask.kind is RetryKind.OPEN and error.outcome is Outcome.UNKNOWN)
     return None if again else error
 
 
-def told(ask: Ask, error: QsyncError) -> QsyncError:
+def told(ask: PendingRequest, error: QsyncError) -> QsyncError:
     """The error as the caller may hear it: about a write in doubt, only a fate is definite.
 
     That goes for what a node said as well as for what was found here: that nobody answered, that
     nobody leads, that the user may not come in. All of that is about the last attempt.
     """
-    if ask.kind is not Kind.WRITE or not ask.doubted or error.outcome is Outcome.UNKNOWN:
+    if ask.kind is not RetryKind.WRITE or not ask.doubted or error.outcome is Outcome.UNKNOWN:
         return error
     if conclude(_heard(error), doubted=True) is Conclusion.DEFINITE:
         return error
@@ -77,24 +77,26 @@ def stays(error: QsyncError) -> bool:
     return isinstance(error, OutcomeUnknown)
 
 
-def left_alone(ask: Ask, *, direct: bool) -> QsyncError | None:
+def left_alone(ask: PendingRequest, *, direct: bool) -> QsyncError | None:
     """The connection broke before the answer: the error to tell, or None to try again."""
     match ask.kind:
-        case Kind.WRITE:
+        case RetryKind.WRITE:
             ask.doubted = True
             return unknown(ask, "the connection broke before the answer") if direct else None
-        case Kind.ONCE:
+        case RetryKind.ONCE:
             return unknown(ask, "the connection broke before the answer")
-        case Kind.STATUS:
+        case RetryKind.STATUS:
             return Unavailable("the connection broke before the answer")
-        case Kind.READ | Kind.OPEN:
+        case RetryKind.READ | RetryKind.OPEN:
             return Unavailable("the connection broke before the answer") if direct else None
 
 
-def overdue(ask: Ask, met: Mapping[str, str], *, inflight: bool, reached: bool) -> QsyncError:
+def overdue(
+    ask: PendingRequest, met: Mapping[str, str], *, inflight: bool, reached: bool
+) -> QsyncError:
     """The deadline has passed. `reached`: a node is connected."""
     seconds = ask.deadline - ask.asked_at
-    if ask.kind in (Kind.WRITE, Kind.ONCE) and (inflight or ask.doubted):
+    if ask.kind in (RetryKind.WRITE, RetryKind.ONCE) and (inflight or ask.doubted):
         last = "" if ask.refusal is None else f"; the last attempt met {ask.refusal.code}"
         return unknown(ask, f"no definite answer within {seconds:g} s{last}")
     if ask.refusal is not None and _heard(ask.refusal) is AttemptResult.CUT:
@@ -116,10 +118,10 @@ def unavailable(
     )
 
 
-def unknown(ask: Ask, why: str) -> OutcomeUnknown:
+def unknown(ask: PendingRequest, why: str) -> OutcomeUnknown:
     """Nobody can say what became of it; the token of a write is kept in it."""
     request = ask.request
-    if isinstance(request, Write):
+    if isinstance(request, WriteRequest):
         token = str(Token(request.session, request.seq))
         return OutcomeUnknown(why, details={"token": token})
     return OutcomeUnknown(why, hint="ask for the status to see whether it was done")

@@ -3,24 +3,28 @@
 from collections import deque
 from collections.abc import Iterator
 
-from qsync.client.asks import Ask, Kind
-from qsync.wire.verbs import Write
+from qsync.client.asks import PendingRequest, RetryKind
+from qsync.wire.verbs import WriteRequest
 
 
-class Waiting:
+class SendQueues:
     """Two queues. `held`: writes of the own session while it is not open."""
 
     def __init__(self) -> None:
-        self.held: deque[Ask] = deque()
-        self._asks: deque[Ask] = deque()
+        self.held: deque[PendingRequest] = deque()
+        self._asks: deque[PendingRequest] = deque()
 
     def __bool__(self) -> bool:
         return bool(self._asks or self.held)
 
-    def put(self, ask: Ask, session: bytes, *, first: bool = False) -> None:
+    def put(self, ask: PendingRequest, session: bytes, *, first: bool = False) -> None:
         """Queue an ask; `session` is the own one. `first`: before all others."""
         request = ask.request
-        own = ask.kind is Kind.WRITE and isinstance(request, Write) and request.session == session
+        own = (
+            ask.kind is RetryKind.WRITE
+            and isinstance(request, WriteRequest)
+            and request.session == session
+        )
         queue = self.held if own else self._asks
         if first:
             queue.appendleft(ask)
@@ -32,7 +36,7 @@ class Waiting:
         self._asks.extend(self.held)
         self.held.clear()
 
-    def drop_held(self) -> list[Ask]:
+    def drop_held(self) -> list[PendingRequest]:
         """The session cannot be opened: hand back what waits for it."""
         held = [ask for ask in self.held if not ask.settled]
         self.held.clear()
@@ -43,7 +47,7 @@ class Waiting:
         self.held = deque(ask for ask in self.held if not ask.settled)
         self._asks = deque(ask for ask in self._asks if not ask.settled)
 
-    def take(self, room: int) -> Iterator[Ask]:
+    def take(self, room: int) -> Iterator[PendingRequest]:
         """At most `room` asks that can be sent now."""
         while self._asks and room > 0:
             ask = self._asks.popleft()

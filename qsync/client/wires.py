@@ -5,19 +5,19 @@ from collections.abc import Iterator
 from typing import Final
 
 from qsync.client import patience, verdicts
-from qsync.client.asks import ANSWER_PATIENCE_S, Ask
+from qsync.client.asks import ANSWER_PATIENCE_S, PendingRequest
 from qsync.client.effects import Close, Dial, Effect, Send
-from qsync.client.link import Link, Phase
+from qsync.client.link import ClientLink, ConnectionPhase
 from qsync.client.patience import FAR
 from qsync.client.route import STAGGER_S, Pace, Route
-from qsync.client.targets import Target
+from qsync.client.targets import SeedAddresses
 from qsync.errors import Overloaded, QsyncError
 from qsync.wire.session import Hello, Party
 
 _STANDINGS: Final = {
-    Phase.DIALLING: "silent: it has not accepted the connection",
-    Phase.SHAKING: "silent: it has accepted the connection and said nothing",
-    Phase.READY: "it is there, but it has not answered this",
+    ConnectionPhase.DIALLING: "silent: it has not accepted the connection",
+    ConnectionPhase.SHAKING: "silent: it has accepted the connection and said nothing",
+    ConnectionPhase.READY: "it is there, but it has not answered this",
 }
 
 
@@ -27,24 +27,24 @@ class Wires:
     `check_at`: when `Core.tick` has something to look at. `direct`: one address, no wandering.
     """
 
-    def __init__(self, target: Target, *, dice: random.Random, direct: bool) -> None:
+    def __init__(self, target: SeedAddresses, *, dice: random.Random, direct: bool) -> None:
         self.route = Route(target.addresses[:1] if direct else target.addresses)
-        self.home: Link | None = None
+        self.home: ClientLink | None = None
         self.direct = direct
         self.check_at = FAR
         self.effects: list[Effect] = []
         self._hello = Hello(party=Party.CLIENT, user=target.user)
         self._dice = dice
         self.pace = Pace(dice)
-        self._links: dict[int, Link] = {}
+        self._links: dict[int, ClientLink] = {}
         self._dialled = 0
         self._dial_at = 0.0
 
-    def find(self, id: int) -> Link | None:
+    def find(self, id: int) -> ClientLink | None:
         """The connection of that id, if it is not closed."""
         return self._links.get(id)
 
-    def links(self) -> list[Link]:
+    def links(self) -> list[ClientLink]:
         """All that are not closed."""
         return list(self._links.values())
 
@@ -54,7 +54,11 @@ class Wires:
         The first that welcomes us is it. If it does not lead it says so, and who does.
         """
         while self.home is None and now >= self._dial_at:
-            busy = {link.address for link in self._links.values() if link.phase is not Phase.READY}
+            busy = {
+                link.address
+                for link in self._links.values()
+                if link.phase is not ConnectionPhase.READY
+            }
             address = self.route.take(now, busy)
             if address is None:
                 self.soon(self.route.rested(busy))
@@ -64,7 +68,7 @@ class Wires:
                     self.home = link
                     return
             self._dialled += 1
-            link = Link(self._dialled, address, self._hello, until=FAR)
+            link = ClientLink(self._dialled, address, self._hello, until=FAR)
             self._links[link.id] = link
             self.effects.append(Dial(link.id, address))
             _limit(self, link, now)
@@ -76,10 +80,10 @@ class Wires:
         """The connection stands; the node will greet."""
         link = self._links.get(id)
         if link is not None:
-            link.phase = Phase.SHAKING
+            link.phase = ConnectionPhase.SHAKING
             _limit(self, link, now)
 
-    def welcomed(self, link: Link) -> None:
+    def welcomed(self, link: ClientLink) -> None:
         """The handshake is over: from now on we belong to that cluster."""
         self._hello = Hello(party=Party.CLIENT, user=self._hello.user, cluster=link.cluster)
         self.route.answered(link.address)
@@ -88,17 +92,17 @@ class Wires:
         if self.home is None:
             self.home = link
 
-    def failed(self, link: Link, why: str, now: float) -> None:
+    def failed(self, link: ClientLink, why: str, now: float) -> None:
         """A connection is lost. `close` is next."""
         self.route.met[link.address] = why
         if link is self.home:
             self._dial_at = now
             self.back_off(now)
-        elif link.phase is not Phase.READY:
+        elif link.phase is not ConnectionPhase.READY:
             self.route.failed(link.address, now, self._dice)
             self._dial_at = now
 
-    def send(self, link: Link, ask: Ask, now: float) -> None:
+    def send(self, link: ClientLink, ask: PendingRequest, now: float) -> None:
         """Send an ask."""
         ask.sent_at = now
         link.inflight[ask.id] = ask
@@ -107,7 +111,7 @@ class Wires:
         if len(link.inflight) == 1:
             self.soon(now + ask.patience - patience.PROBE_S)
 
-    def steer(self, link: Link, error: QsyncError, now: float) -> None:
+    def steer(self, link: ClientLink, error: QsyncError, now: float) -> None:
         """Home said "not now" or "not me": stay and wait, follow the hint, or try the next."""
         if link is not self.home:
             return
@@ -123,7 +127,7 @@ class Wires:
             self.route.met[link.address] = str(error)
             self._turn(link, hint, now)
 
-    def informed(self, link: Link, answer: list[object], now: float) -> None:
+    def informed(self, link: ClientLink, answer: list[object], now: float) -> None:
         """A STATUS arrived: learn who is there, and go where the leader is."""
         nodes, leader, address = verdicts.read_nodes(answer)
         for node in nodes:
@@ -135,7 +139,7 @@ class Wires:
         if link is self.home and leader and leader != link.replica and address:
             self._turn(link, address, now)
 
-    def _turn(self, link: Link, hint: str | None, now: float) -> None:
+    def _turn(self, link: ClientLink, hint: str | None, now: float) -> None:
         """Leave home for the hinted address, or else for the next one."""
         self.leave(link)
         self._dial_at = now
@@ -157,37 +161,37 @@ class Wires:
         if self.pace.resume_at > now:
             self.soon(self.pace.resume_at)
 
-    def leave(self, link: Link) -> None:
+    def leave(self, link: ClientLink) -> None:
         """Send nothing more there; close it when everything in flight is answered."""
         if self.home is link:
             self.home = None
         if not link.inflight:
             self.close(link)
 
-    def close(self, link: Link) -> None:
+    def close(self, link: ClientLink) -> None:
         """Close it now."""
-        if link.phase is not Phase.CLOSED:
-            link.phase = Phase.CLOSED
+        if link.phase is not ConnectionPhase.CLOSED:
+            link.phase = ConnectionPhase.CLOSED
             self._links.pop(link.id, None)
             self.effects.append(Close(link.id))
         if self.home is link:
             self.home = None
 
-    def overdue(self, now: float) -> Iterator[tuple[Link, str]]:
+    def overdue(self, now: float) -> Iterator[tuple[ClientLink, str]]:
         """Connections that took too long, and why."""
         for link in self.links():
-            if link.phase is not Phase.READY and now >= link.until:
+            if link.phase is not ConnectionPhase.READY and now >= link.until:
                 limit = self.route.patience(link.address)
                 yield link, f"silent: {link.phase.value} took more than {limit:g} s"
             elif now >= self._patient_until(link):
                 dead = now >= link.word_by
                 yield link, patience.SILENT if dead else f"no answer within {ANSWER_PATIENCE_S:g} s"
 
-    def _patient_until(self, link: Link) -> float:
+    def _patient_until(self, link: ClientLink) -> float:
         alone = not self.route.alternatives
         return patience.patient_until(link, alone=alone, direct=self.direct)
 
-    def doubted(self, now: float) -> list[Link]:
+    def doubted(self, now: float) -> list[ClientLink]:
         """Connections on which an answer takes long: is the node there, does it lead?"""
         found = [
             link
@@ -215,7 +219,7 @@ class Wires:
     def times(self, now: float) -> Iterator[float]:
         """When something of ours becomes due."""
         for link in self._links.values():
-            if link.phase is Phase.READY:
+            if link.phase is ConnectionPhase.READY:
                 until = self._patient_until(link)
                 yield until
                 yield patience.probe_at(link, until)
@@ -225,7 +229,7 @@ class Wires:
             yield self.pace.resume_at
 
 
-def _limit(wires: Wires, link: Link, now: float) -> None:
+def _limit(wires: Wires, link: ClientLink, now: float) -> None:
     """How long the next step may take. Who asks one node waits for as long as it was told to.
 
     But when that is over, a connection on which nobody said anything is not used any more.

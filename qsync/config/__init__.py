@@ -8,7 +8,7 @@ from qsync.config.sections import (
     LimitsSection,
     MetricsSection,
     NodeSection,
-    Peer,
+    PeerConfig,
     ReplicationSection,
     StoreSection,
 )
@@ -21,7 +21,7 @@ __all__ = [
     "MetricsSection",
     "NodeConfig",
     "NodeSection",
-    "Peer",
+    "PeerConfig",
     "ReplicationSection",
     "StoreSection",
 ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from election import quorum
 from qsync.config.kinds import Address
-from qsync.config.source import Place, Problem
+from qsync.config.source import Problem, SettingOrigin
 
 if TYPE_CHECKING:
     from qsync.config.node import NodeConfig
@@ -17,19 +17,22 @@ _PUBLIC = (
 )
 
 
-def inconsistencies(config: "NodeConfig", places: Mapping[str, Place]) -> list[Problem]:
+def inconsistencies(config: "NodeConfig", places: Mapping[str, SettingOrigin]) -> list[Problem]:
     """Everything that does not fit together, each at the place where it was written."""
     values = config.values()
     return [
         Problem(
-            place=places.get(key, Place("default")), key=key, value=values.get(key), reason=reason
+            place=places.get(key, SettingOrigin("default")),
+            key=key,
+            value=values.get(key),
+            reason=reason,
         )
         for check in (_network, _peers, _quorum, _limits, _time)
         for key, reason in check(config)
     ]
 
 
-def own_place(config: "NodeConfig") -> Place | None:
+def own_place(config: "NodeConfig") -> SettingOrigin | None:
     """Where this node's own address among the members is written; None when there is none."""
     return config.places.get(_own_key(config))
 

@@ -71,7 +71,7 @@ class Address(str):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind(Generic[T]):
+class ValueKind(Generic[T]):
     """One kind of value. `parse` raises ValueError whose text completes "the value ..."."""
 
     parse: Callable[[str], T]
@@ -80,19 +80,21 @@ class Kind(Generic[T]):
     schema: dict[str, object]
 
 
-class Described(NamedTuple):
+class OptionDescription(NamedTuple):
     """What is known of an option beside its value."""
 
-    kind: Kind[object]
+    kind: ValueKind[object]
     about: str
 
 
-def option(kind: Kind[T], default: str, about: str) -> T:
+def option(kind: ValueKind[T], default: str, about: str) -> T:
     """A dataclass field whose default is written as a user would write it."""
-    return field(default=kind.parse(default), metadata={"option": Described(_erase(kind), about)})
+    return field(
+        default=kind.parse(default), metadata={"option": OptionDescription(_erase(kind), about)}
+    )
 
 
-def integer(low: int, high: int) -> Kind[int]:
+def integer(low: int, high: int) -> ValueKind[int]:
     """A whole number within bounds, both allowed."""
 
     def parse(text: str) -> int:
@@ -102,10 +104,10 @@ def integer(low: int, high: int) -> Kind[int]:
             raise ValueError("is not a whole number") from None
         return _within(number, low, high, str)
 
-    return Kind(parse=parse, schema={"type": "integer", "minimum": low, "maximum": high})
+    return ValueKind(parse=parse, schema={"type": "integer", "minimum": low, "maximum": high})
 
 
-def duration(low: str, high: str) -> Kind[float]:
+def duration(low: str, high: str) -> ValueKind[float]:
     """Seconds, written with a unit, within bounds."""
     first, last = units.duration(low), units.duration(high)
 
@@ -113,12 +115,12 @@ def duration(low: str, high: str) -> Kind[float]:
         return _within(units.duration(text), first, last, units.show_duration)
 
     pattern = r"^[0-9]+(\.[0-9]+)?(us|ms|s|m|min|h|d)$"
-    return Kind(
+    return ValueKind(
         parse=parse, show=units.show_duration, schema={"type": "string", "pattern": pattern}
     )
 
 
-def size(low: str, high: str) -> Kind[int]:
+def size(low: str, high: str) -> ValueKind[int]:
     """Bytes, written with a unit, within bounds."""
     first, last = units.size(low), units.size(high)
 
@@ -126,10 +128,12 @@ def size(low: str, high: str) -> Kind[int]:
         return _within(units.size(text), first, last, units.show_size)
 
     pattern = r"^[0-9]+(\.[0-9]+)?(B|[KMGT]iB|[KMGT]B)$"
-    return Kind(parse=parse, show=units.show_size, schema={"type": "string", "pattern": pattern})
+    return ValueKind(
+        parse=parse, show=units.show_size, schema={"type": "string", "pattern": pattern}
+    )
 
 
-def choice(values: type[E]) -> Kind[E]:
+def choice(values: type[E]) -> ValueKind[E]:
     """One word of a list."""
     words = [value.value for value in values]
 
@@ -141,7 +145,7 @@ def choice(values: type[E]) -> Kind[E]:
     def suggest(text: str) -> str | None:
         return nearest(text, words)
 
-    return Kind(parse=parse, show=str, suggest=suggest, schema={"enum": list(words)})
+    return ValueKind(parse=parse, show=str, suggest=suggest, schema={"enum": list(words)})
 
 
 def nearest(word: str, known: list[str]) -> str | None:
@@ -183,25 +187,27 @@ def _path(text: str) -> Path:
 
 _ADDRESS_SCHEMA: dict[str, object] = {"type": "string", "pattern": r"^.+:[0-9]{1,5}$"}
 
-FLAG: Kind[bool] = Kind(
+FLAG: ValueKind[bool] = ValueKind(
     parse=_flag, show=lambda value: "true" if value else "false", schema={"type": "boolean"}
 )
-NAME: Kind[str] = Kind(parse=_name, schema={"type": "string", "pattern": f"^{_NAME.pattern}$"})
-LABEL: Kind[str] = Kind(parse=lambda text: text, schema={"type": "string"})
-CLUSTER_ID: Kind[str] = Kind(parse=_cluster_id, schema={"type": "string"})
-QUORUM: Kind[str] = Kind(parse=_expression, schema={"type": ["string", "integer"]})
-SECRET: Kind[Secret] = Kind(
+NAME: ValueKind[str] = ValueKind(
+    parse=_name, schema={"type": "string", "pattern": f"^{_NAME.pattern}$"}
+)
+LABEL: ValueKind[str] = ValueKind(parse=lambda text: text, schema={"type": "string"})
+CLUSTER_ID: ValueKind[str] = ValueKind(parse=_cluster_id, schema={"type": "string"})
+QUORUM: ValueKind[str] = ValueKind(parse=_expression, schema={"type": ["string", "integer"]})
+SECRET: ValueKind[Secret] = ValueKind(
     parse=secret.parse,
     schema={"type": "string", "minLength": secret.CHARS_MIN, "maxLength": secret.CHARS_MAX},
 )
-PATH_OR_NONE: Kind[Path | None] = Kind(
+PATH_OR_NONE: ValueKind[Path | None] = ValueKind(
     parse=lambda text: Path(text) if text else None,
     show=lambda path: "" if path is None else str(path),
     schema={"type": "string"},
 )
-PATH: Kind[Path] = Kind(parse=_path, schema={"type": "string"})
-ADDRESS: Kind[Address] = Kind(parse=Address.parse, schema=_ADDRESS_SCHEMA)
-ADDRESS_OR_NONE: Kind[Address | None] = Kind(
+PATH: ValueKind[Path] = ValueKind(parse=_path, schema={"type": "string"})
+ADDRESS: ValueKind[Address] = ValueKind(parse=Address.parse, schema=_ADDRESS_SCHEMA)
+ADDRESS_OR_NONE: ValueKind[Address | None] = ValueKind(
     parse=lambda text: Address.parse(text) if text else None,
     show=lambda address: "" if address is None else str(address),
     schema={"type": "string"},
@@ -217,11 +223,11 @@ def _within(number: N, low: N, high: N, show: Callable[[N], str]) -> N:
     return number
 
 
-def _erase(kind: Kind[T]) -> Kind[object]:
+def _erase(kind: ValueKind[T]) -> ValueKind[object]:
     """The same kind for code that goes over all options, whatever their types."""
 
     def show(value: object) -> str:
         typed: T = value  # type: ignore[assignment]  # a field holds what its own kind parsed
         return kind.show(typed)
 
-    return Kind(parse=kind.parse, show=show, suggest=kind.suggest, schema=kind.schema)
+    return ValueKind(parse=kind.parse, show=show, suggest=kind.suggest, schema=kind.schema)

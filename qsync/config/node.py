@@ -9,9 +9,9 @@ from typing import Self, TypeVar
 from qsync.config import secret, sections
 from qsync.config.aliases import ALIASES
 from qsync.config.checks import address_among_peers, inconsistencies, own_place
-from qsync.config.kinds import ADDRESS, ADDRESS_OR_NONE, FLAG, Address, Described, option
+from qsync.config.kinds import ADDRESS, ADDRESS_OR_NONE, FLAG, Address, OptionDescription, option
 from qsync.config.secret import NO_SECRET, Secret
-from qsync.config.source import Place, Problem, Reader, Setting, general, refusal
+from qsync.config.source import Problem, Setting, SettingOrigin, SettingsReader, general, refusal
 from qsync.config.text import render
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ class NodeConfig:
     advertise: Address | None = option(
         ADDRESS_OR_NONE, "", "where others reach it, when that is not where it listens"
     )
-    peers: tuple[sections.Peer, ...] = ()
+    peers: tuple[sections.PeerConfig, ...] = ()
     """All members of the replica set, this node included; it alone when none are given."""
     election: sections.ElectionSection = field(default_factory=sections.ElectionSection)
     replication: sections.ReplicationSection = field(default_factory=sections.ReplicationSection)
@@ -53,11 +53,11 @@ class NodeConfig:
     )
     secret: Secret = field(default=NO_SECRET, compare=False, repr=False)
     """The cluster's, wherever it was written."""
-    places: Mapping[str, Place] = field(default_factory=dict, compare=False, repr=False)
+    places: Mapping[str, SettingOrigin] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.peers:
-            alone = sections.Peer(id=self.node.id, name=self.node.name, address=self.address)
+            alone = sections.PeerConfig(id=self.node.id, name=self.node.name, address=self.address)
             object.__setattr__(self, "peers", (alone,))
         if self.cluster.secret:
             object.__setattr__(self, "secret", self.cluster.secret)
@@ -73,7 +73,7 @@ class NodeConfig:
 
         Raises ConfigError naming every problem by place, option, value and reason.
         """
-        reader = Reader(known=_OPTIONS)
+        reader = SettingsReader(known=_OPTIONS)
         if path is not None:
             reader.file(path)
         reader.environment(os.environ if env is None else env)
@@ -83,7 +83,7 @@ class NodeConfig:
     @classmethod
     def loads(cls, text: str, *, where: str = "text") -> Self:
         """Read YAML text alone."""
-        reader = Reader(known=_OPTIONS)
+        reader = SettingsReader(known=_OPTIONS)
         reader.text(text, where=where)
         return cls._build(reader, None)
 
@@ -103,7 +103,7 @@ class NodeConfig:
         return self.advertise or self.listen
 
     @property
-    def members(self) -> tuple[sections.Peer, ...]:
+    def members(self) -> tuple[sections.PeerConfig, ...]:
         """The peers, by id."""
         return tuple(sorted(self.peers, key=lambda peer: peer.id))
 
@@ -134,7 +134,7 @@ class NodeConfig:
         return render(values, live=set(self.places), about=about, heads=heads)
 
     @classmethod
-    def _build(cls, reader: Reader, path: Path | None) -> Self:
+    def _build(cls, reader: SettingsReader, path: Path | None) -> Self:
         parsed: dict[str, object] = {}
         for setting in reader.settings.values():
             described = _OPTIONS[general(setting.key)]
@@ -149,7 +149,7 @@ class NodeConfig:
         peer_places = [place for key, place in places.items() if key.startswith("peers.")]
         if peer_places:
             places["peers"] = peer_places[0]
-        if path is not None and places.get("node.dir", Place(str(path))).where == str(path):
+        if path is not None and places.get("node.dir", SettingOrigin(str(path))).where == str(path):
             # Relative to the file, so that a node's directory can be moved.
             written = parsed.get("node.dir", Path())
             assert isinstance(written, Path)
@@ -169,7 +169,7 @@ class NodeConfig:
 
 def _secret(
     parsed: Mapping[str, object],
-    places: Mapping[str, Place],
+    places: Mapping[str, SettingOrigin],
     problems: list[Problem],
     path: Path | None,
 ) -> Secret:
@@ -207,7 +207,7 @@ def _arguments(parsed: Mapping[str, object]) -> dict[str, object]:
         if key.startswith("peers."):
             _, number, item = key.split(".")
             members.setdefault(int(number), {})[item] = value
-    plain["peers"] = tuple(_make(sections.Peer, member) for member in members.values())
+    plain["peers"] = tuple(_make(sections.PeerConfig, member) for member in members.values())
     return plain
 
 
@@ -218,7 +218,7 @@ def _value(config: NodeConfig, key: str) -> object:
     return found
 
 
-def _complaint(setting: Setting, described: Described, reason: str) -> Problem:
+def _complaint(setting: Setting, described: OptionDescription, reason: str) -> Problem:
     return Problem(
         place=setting.place,
         key=setting.key,
@@ -233,26 +233,26 @@ def _incomplete(settings: Iterable[Setting]) -> Iterator[Problem]:
     given = {setting.key: setting.place for setting in settings if setting.key.startswith("peers.")}
     for number in dict.fromkeys(key.split(".")[1] for key in given):
         place = next(place for key, place in given.items() if key.split(".")[1] == number)
-        for item in fields(sections.Peer):
+        for item in fields(sections.PeerConfig):
             key = f"peers.{number}.{item.name}"
             if key not in given and item.default is not None:
                 yield Problem(place=place, key=key, value=None, reason="is missing")
 
 
-def _walk() -> Iterator[tuple[str, Described]]:
+def _walk() -> Iterator[tuple[str, OptionDescription]]:
     """Every option in the order of the file."""
     for item in fields(NodeConfig):
         if item.name in _SECTIONS:
             for inner in fields(_SECTIONS[item.name]):
                 yield f"{item.name}.{inner.name}", inner.metadata["option"]
         elif item.name == "peers":
-            for inner in fields(sections.Peer):
+            for inner in fields(sections.PeerConfig):
                 yield _PEER + inner.name, inner.metadata["option"]
         elif "option" in item.metadata:
             yield item.name, item.metadata["option"]
 
 
-_OPTIONS: dict[str, Described] = dict(_walk())
+_OPTIONS: dict[str, OptionDescription] = dict(_walk())
 
 
 def _schema() -> dict[str, object]:
@@ -260,7 +260,7 @@ def _schema() -> dict[str, object]:
     for name, section in _SECTIONS.items():
         own = {inner.name: _described(f"{name}.{inner.name}") for inner in fields(section)}
         properties[name] = _object(own | _aliases(name), about=section.__doc__ or "")
-    peer = {inner.name: _described(_PEER + inner.name) for inner in fields(sections.Peer)}
+    peer = {inner.name: _described(_PEER + inner.name) for inner in fields(sections.PeerConfig)}
     properties["peers"] = {"type": "array", "items": _object(peer, about="One member.")}
     for key in _OPTIONS:
         if "." not in key:

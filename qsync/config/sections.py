@@ -6,7 +6,7 @@ from pathlib import Path
 
 from election.fencing import Fencing
 from election.messages import Replica
-from election.roles import Mode
+from election.roles import ElectionMode
 from qsync.config.kinds import (
     ADDRESS,
     ADDRESS_OR_NONE,
@@ -19,7 +19,7 @@ from qsync.config.kinds import (
     QUORUM,
     SECRET,
     Address,
-    Kind,
+    ValueKind,
     choice,
     duration,
     integer,
@@ -31,7 +31,7 @@ from qsync.config.secret import Secret
 REPLICA_MAX = 31
 
 _replica = integer(1, REPLICA_MAX)
-REPLICA: Kind[Replica] = Kind(
+REPLICA: ValueKind[Replica] = ValueKind(
     parse=lambda text: Replica(_replica.parse(text)), schema=_replica.schema
 )
 
@@ -61,7 +61,7 @@ class WriterChoice(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Peer:
+class PeerConfig:
     """One member of the replica set, this node included."""
 
     id: Replica = option(REPLICA, "1", "its replica id")
@@ -114,8 +114,8 @@ class ClusterSection:
 class ElectionSection:
     """Who may lead, and how soon a silent leader is replaced."""
 
-    mode: Mode = option(
-        choice(Mode), "candidate", "may this node lead: off, voter, candidate, manual"
+    mode: ElectionMode = option(
+        choice(ElectionMode), "candidate", "may this node lead: off, voter, candidate, manual"
     )
     timeout: float = option(
         duration("10ms", "1h"), "5s", "silence after which a follower calls an election"

@@ -20,7 +20,7 @@ _SECRET = "secret"  # noqa: S105 - a part of names of options
 _NULL = "tag:yaml.org,2002:null"
 
 
-class Place(NamedTuple):
+class SettingOrigin(NamedTuple):
     """Where a setting was written. `line` and `column` count from 1; 0 means not in a file."""
 
     where: str
@@ -37,14 +37,14 @@ class Setting:
 
     key: str
     text: str
-    place: Place
+    place: SettingOrigin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """One thing that is wrong, in words that complete "KEY = VALUE ..."."""
 
-    place: Place
+    place: SettingOrigin
     key: str
     value: str | None
     reason: str
@@ -75,7 +75,7 @@ def refusal(problems: list[Problem]) -> ConfigError:
 
 
 @dataclass(slots=True, kw_only=True)
-class Reader:
+class SettingsReader:
     """Collects settings and problems. `known` are the options, `peers.*.id` for list members."""
 
     known: Collection[str]
@@ -117,14 +117,16 @@ class Reader:
             self._mapping(root, "", where)
 
     def _refuse_file(self, where: str, reason: str) -> None:
-        self.problems.append(Problem(place=Place(where), key="the file", value=None, reason=reason))
+        self.problems.append(
+            Problem(place=SettingOrigin(where), key="the file", value=None, reason=reason)
+        )
 
     def environment(self, env: Mapping[str, str]) -> None:
         """Read `QSYNC_SECTION__KEY` and `QSYNC_KEY`; other QSYNC_ variables are not ours."""
         settable = [*ALIASES, *self._settable()]
         names = {PREFIX + key.upper().replace(".", "__"): canonical(key) for key in settable}
         for name in sorted(env):
-            place = Place(f"environment variable {name}")
+            place = SettingOrigin(f"environment variable {name}")
             if name in names:
                 self._add(names[name], env[name], place)
             elif name.startswith(PREFIX) and "__" in name:
@@ -142,7 +144,7 @@ class Reader:
         """Read dotted keys given on the command line."""
         settable = self._settable()
         for name, text in flags.items():
-            key, place = canonical(name), Place(f"flag {name}")
+            key, place = canonical(name), SettingOrigin(f"flag {name}")
             if key in settable:
                 self._add(key, text, place)
             else:
@@ -151,7 +153,7 @@ class Reader:
     def _settable(self) -> list[str]:
         return [key for key in self.known if "*" not in key] + ["peers"]
 
-    def _add(self, key: str, text: str, place: Place) -> None:
+    def _add(self, key: str, text: str, place: SettingOrigin) -> None:
         """A later setting replaces an earlier one; a list of peers replaces the whole list."""
         if key != "peers":
             self._set(key, text, place)
@@ -171,7 +173,7 @@ class Reader:
             for part, value in (("id", id_), ("name", name), ("address", address)):
                 self._set(f"peers.{number}.{part}", value, place)
 
-    def _set(self, key: str, text: str, place: Place) -> None:
+    def _set(self, key: str, text: str, place: SettingOrigin) -> None:
         self.settings.pop(key, None)
         if _is_text(text):
             self.settings[key] = Setting(key=key, text=text, place=place)
@@ -179,14 +181,14 @@ class Reader:
             reason = "holds a character that is in no text"
             self.problems.append(Problem(place=place, key=key, value=None, reason=reason))
 
-    def _fit(self, members: int, place: Place) -> bool:
+    def _fit(self, members: int, place: SettingOrigin) -> bool:
         """Are these so few that it makes sense to read them?"""
         if members > REPLICA_MAX:
             reason = f"has {members} members; at most {REPLICA_MAX} are possible"
             self.problems.append(Problem(place=place, key="peers", value=None, reason=reason))
         return members <= REPLICA_MAX
 
-    def _unknown(self, key: str, value: str | None, place: Place) -> Problem:
+    def _unknown(self, key: str, value: str | None, place: SettingOrigin) -> Problem:
         plain = [known.replace("peers.*.", "") for known in self.known]
         last = key.rpartition(".")[2]
         elsewhere = [known for known in plain if known.rpartition(".")[2] == last]
@@ -268,8 +270,8 @@ def _is_text(text: str) -> bool:
     return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
-def _place(node: yaml.Node, where: str) -> Place:
-    return Place(where, node.start_mark.line + 1, node.start_mark.column + 1)
+def _place(node: yaml.Node, where: str) -> SettingOrigin:
+    return SettingOrigin(where, node.start_mark.line + 1, node.start_mark.column + 1)
 
 
 def _is_null(node: yaml.Node) -> bool:
@@ -288,6 +290,10 @@ def _items(node: yaml.SequenceNode) -> Iterator[yaml.Node]:
 
 def _not_yaml(error: yaml.YAMLError, where: str) -> Problem:
     mark = getattr(error, "problem_mark", None)
-    place = Place(where, mark.line + 1, mark.column + 1) if mark is not None else Place(where)
+    place = (
+        SettingOrigin(where, mark.line + 1, mark.column + 1)
+        if mark is not None
+        else SettingOrigin(where)
+    )
     reason = str(getattr(error, "problem", None) or error)
     return Problem(place=place, key="the file", value=None, reason=f"is not YAML: {reason}")

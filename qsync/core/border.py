@@ -28,7 +28,7 @@ from qsync.core.messages import (
     TransferLeadership,
 )
 from qsync.errors import Damaged, ProtocolError
-from qsync.record import CONFIG, Entry, Kind, RecordDamage, read_ref
+from qsync.record import CONFIG, Entry, EntryKind, RecordDamage, read_ref
 
 if TYPE_CHECKING:
     from qsync.core.logindex import LogIndex
@@ -37,9 +37,11 @@ if TYPE_CHECKING:
 ORIGIN_MAX: Final = 31
 """Highest replica id."""
 
-_TXN: Final = int(Kind.TXN)
-_KINDS: Final = frozenset(map(int, Kind))
-_REFERRING: Final = frozenset(map(int, (Kind.CONFIRM, Kind.ROLLBACK, Kind.PROMOTE, Kind.DEMOTE)))
+_TXN: Final = int(EntryKind.TXN)
+_KINDS: Final = frozenset(map(int, EntryKind))
+_REFERRING: Final = frozenset(
+    map(int, (EntryKind.CONFIRM, EntryKind.ROLLBACK, EntryKind.PROMOTE, EntryKind.DEMOTE))
+)
 
 
 def check(machine: "Machine", peer: Replica, message: Message) -> None:
@@ -138,7 +140,7 @@ def _check_references(log: "LogIndex", message: Append) -> None:
             owner, lsn = read_ref(entry)
         except RecordDamage as damage:
             raise ProtocolError(str(damage)) from damage
-        if entry.kind == Kind.ROLLBACK:
+        if entry.kind == EntryKind.ROLLBACK:
             named = log.index_of(owner, lsn)
             if not 0 < named <= message.prev_index and not _among(
                 message.entries, owner, lsn, below=entry

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from election.fencing import Fencing
 from election.messages import Replica
 from election.quorum import Quorum
-from election.roles import Mode
+from election.roles import ElectionMode
 from qsync.record import ONE_INSTANCE, Instance
 
 DISCONNECT_FACTOR = 4
@@ -29,7 +29,7 @@ class CoreConfig:
     synchro_quorum: Quorum
     instance: Instance = ONE_INSTANCE
     """Which directory this is."""
-    mode: Mode = Mode.CANDIDATE
+    mode: ElectionMode = ElectionMode.CANDIDATE
     fencing: Fencing = Fencing.SOFT
     read_only: bool = False
     election_timeout: float = 5.0

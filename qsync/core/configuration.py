@@ -6,7 +6,7 @@ from typing import Protocol
 
 from election.messages import Index, Replica
 from qsync.core.logindex import LogIndex
-from qsync.record import CONFIG, HEADER_SIZE, ONE_INSTANCE, Entry, Instance, Kind, read_ref
+from qsync.record import CONFIG, HEADER_SIZE, ONE_INSTANCE, Entry, EntryKind, Instance, read_ref
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Configurations:
         """The entry is in the log from now on; what it does to the configuration, once."""
         if entry.flags & CONFIG:
             self._appended(entry)
-        elif entry.kind == Kind.ROLLBACK:
+        elif entry.kind == EntryKind.ROLLBACK:
             ref = read_ref(entry)
             first = log.index_of(ref.owner, ref.lsn)
             if first:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from qsync.core.machine import Machine
 
 
-class Disk:
+class DiskState:
     """One Write at a time; a failed one is tried again after a while."""
 
     def __init__(self, ledger: Ledger, *, durable: Ballot, quarantined: str | None = None) -> None:

@@ -10,7 +10,7 @@ from qsync.record import Entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Split:
+class ConfirmedDiffers:
     """Confirmed data differs: corruption, or two clusters mixed. Never repaired silently."""
 
     index: Index
@@ -35,7 +35,7 @@ class Follower:
         self.matched = Index(0)
         self.leader_last = Index(0)
         """How long the leader said its log is; for people only."""
-        self.split: Split | None = None
+        self.split: ConfirmedDiffers | None = None
         self._epoch = 0
         self._acked = Index(0)
         self._ack_due = False
@@ -92,7 +92,7 @@ class Follower:
 
     def _split_at(self, index: Index, term: int, crc: int) -> None:
         log = self.ledger.log
-        self.split = Split(
+        self.split = ConfirmedDiffers(
             index=index, ours=(log.term_at(index), log.crc_at(index)), theirs=(term, crc)
         )
 

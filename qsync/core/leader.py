@@ -11,9 +11,9 @@ from qsync.core.progress import Progress, counted, is_current, quorumth
 from qsync.core.ready import LogAppended
 from qsync.core.rounds import HeartbeatRounds, Send
 from qsync.core.stopping import Stopping
-from qsync.record import CONFIG, WAIT_ACK, WAIT_SYNC, Entry, Kind, Ref, ref_body
+from qsync.record import CONFIG, WAIT_ACK, WAIT_SYNC, Entry, EntryKind, LimboRef, ref_body
 
-_TXN = int(Kind.TXN)
+_TXN = int(EntryKind.TXN)
 
 
 class Leader:
@@ -42,8 +42,8 @@ class Leader:
     def _promote(self, wall: float) -> Entry:
         # protocol.md section 6: the first entry of the term names the former owner and its lsn.
         owner = self.ledger.limbo.owner.owner
-        ref = Ref(owner, self.ledger.log.lsn_of(owner))
-        return self._append(Kind.PROMOTE, WAIT_ACK, ref_body(ref), wall)
+        ref = LimboRef(owner, self.ledger.log.lsn_of(owner))
+        return self._append(EntryKind.PROMOTE, WAIT_ACK, ref_body(ref), wall)
 
     def _append(self, kind: int, flags: int, body: bytes, wall: float) -> Entry:
         return self.ledger.propose(
@@ -82,8 +82,8 @@ class Leader:
         if not queue or not self.established:
             return None
         assert queue[0].term == self.term
-        ref = Ref(self.config.me, queue[0].lsn)
-        return self._append(Kind.ROLLBACK, 0, ref_body(ref), wall)
+        ref = LimboRef(self.config.me, queue[0].lsn)
+        return self._append(EntryKind.ROLLBACK, 0, ref_body(ref), wall)
 
     def configure(self, configuration: Configuration, wall: float) -> Entry:
         """Append a configuration; it is in force from here on (membership.md M1 b)."""
@@ -105,7 +105,7 @@ class Leader:
         assert self.established
         owner = self.config.me
         return self._append(
-            Kind.DEMOTE, 0, ref_body(Ref(owner, self.ledger.log.lsn_of(owner))), wall
+            EntryKind.DEMOTE, 0, ref_body(LimboRef(owner, self.ledger.log.lsn_of(owner))), wall
         )
 
     def record_confirm(self, wall: float) -> None:
@@ -113,7 +113,7 @@ class Leader:
         self.confirm_due = False
         index, owner, lsn = self.ledger.limbo.last_sync_confirmed
         if index:
-            self._append(Kind.CONFIRM, 0, ref_body(Ref(owner, lsn)), wall)
+            self._append(EntryKind.CONFIRM, 0, ref_body(LimboRef(owner, lsn)), wall)
 
     # -- acks
 

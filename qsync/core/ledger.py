@@ -16,7 +16,7 @@ from qsync.core.ready import (
     LogRolledBack,
     Note,
 )
-from qsync.record import CONFIG, HEADER_SIZE, Entry, Header, Kind, make, read_ref
+from qsync.record import CONFIG, HEADER_SIZE, Entry, EntryKind, Header, make, read_ref
 
 Tail = Callable[[Index, Index], list[Entry]]
 """Reads entries `first .. last` back from where they are durable."""
@@ -67,7 +67,7 @@ class Ledger:
     def _recall(self, index: Index) -> None:
         entry = self._tail(index, index)[0]
         self.configurations.took(entry, self.log)
-        if entry.kind == Kind.ROLLBACK:
+        if entry.kind == EntryKind.ROLLBACK:
             ref = read_ref(entry)
             first = self.log.index_of(ref.owner, ref.lsn)
             if first:
@@ -167,12 +167,12 @@ class Ledger:
         kind = entry.kind
         if kind == _TXN:
             self.limbo.transaction(entry, self.now)
-        elif kind == Kind.CONFIRM:
+        elif kind == EntryKind.CONFIRM:
             ref = read_ref(entry)
             named = self.log.index_of(ref.owner, ref.lsn)
             if named > self.limbo.confirmed:
                 self.confirm(named)
-        elif kind == Kind.ROLLBACK:
+        elif kind == EntryKind.ROLLBACK:
             ref = read_ref(entry)
             first = self.log.index_of(ref.owner, ref.lsn)
             assert first
@@ -181,7 +181,7 @@ class Ledger:
                 self.events.append(LogRolledBack(stretch.first, Index(entry.index - 1)))
         else:
             self.limbo.owned(entry)
-            if kind == Kind.PROMOTE:
+            if kind == EntryKind.PROMOTE:
                 self.limbo.transaction(entry, self.now)
 
     # -- fates
@@ -244,7 +244,7 @@ class Ledger:
         answered = min(self.limbo.visible(self.log.last), self.written)
         shown = self.entries(Index(above + 1), answered)
         stretch_at = self.limbo.stretch_at
-        return sum(1 for each in shown if each.kind == Kind.TXN and not stretch_at(each.index))
+        return sum(1 for each in shown if each.kind == EntryKind.TXN and not stretch_at(each.index))
 
     # -- the disk
 
@@ -264,5 +264,5 @@ class Ledger:
         self.recent.trim(Index(min(self.limbo.confirmed, self.written) + 1))
 
 
-_TXN = int(Kind.TXN)
-_RARE = frozenset({int(Kind.ROLLBACK), int(Kind.PROMOTE), int(Kind.DEMOTE)})
+_TXN = int(EntryKind.TXN)
+_RARE = frozenset({int(EntryKind.ROLLBACK), int(EntryKind.PROMOTE), int(EntryKind.DEMOTE)})

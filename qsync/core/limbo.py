@@ -11,7 +11,7 @@ from math import inf
 from typing import NamedTuple
 
 from election.messages import Index, Replica, Term
-from qsync.record import WAIT_ACK, Entry, Kind, Lsn
+from qsync.record import WAIT_ACK, Entry, EntryKind, Lsn
 
 
 class RolledBackRange(NamedTuple):
@@ -97,7 +97,7 @@ class Limbo:
 
     def owned(self, entry: Entry) -> None:
         """PROMOTE gives the limbo a new owner, DEMOTE none."""
-        owner = entry.origin if entry.kind == Kind.PROMOTE else Replica(0)
+        owner = entry.origin if entry.kind == EntryKind.PROMOTE else Replica(0)
         self._owners.append(Owner(entry.index, owner, entry.term))
 
     def rolled_back_from(self, first: Index, record: Index) -> RolledBackRange | None:

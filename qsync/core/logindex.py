@@ -9,7 +9,7 @@ from qsync.record import CHAIN_SEED, Crc, Entry, Lsn
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TermRun:
     """All entries of one term: they have one origin and consecutive lsns."""
 
     first: Index
@@ -22,7 +22,7 @@ class LogIndex:
     """12 bytes an entry and one Run a term, so that the core needs no disk to compare logs."""
 
     def __init__(self) -> None:
-        self._runs: list[Run] = []
+        self._runs: list[TermRun] = []
         self._firsts: list[int] = []
         self._crcs = array("I")
         self._ends = array("Q")  # size in bytes of everything up to and including an entry
@@ -64,7 +64,7 @@ class LogIndex:
 
     def _begin(self, index: int, term: int, origin: int, lsn: int) -> None:
         assert not self._runs or term > self._runs[-1].term
-        self._runs.append(Run(Index(index), Term(term), Replica(origin), Lsn(lsn)))
+        self._runs.append(TermRun(Index(index), Term(term), Replica(origin), Lsn(lsn)))
         self._firsts.append(index)
 
     def next_lsn(self, term: int, origin: Replica) -> int:
@@ -86,7 +86,7 @@ class LogIndex:
         self._bytes = self._ends[-1] if self._ends else 0
         self.last = above
 
-    def run_at(self, index: int) -> Run:
+    def run_at(self, index: int) -> TermRun:
         """The run that holds `index`."""
         assert 1 <= index <= self.last
         return self._runs[bisect_right(self._firsts, index) - 1]

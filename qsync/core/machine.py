@@ -9,14 +9,13 @@ from dataclasses import replace
 from typing import assert_never
 
 from election.messages import Ballot, Index, RequestVote, Term
-from election.raft import Raft
-from election.raft import Timing as ElectionTiming
+from election.raft import ElectionTiming, Raft
 from election.roles import Role
 from qsync.core import alarms, disk, membership, operate, peers, reading, replacing, writable
 from qsync.core import inputs as happened
 from qsync.core.config import CoreConfig
 from qsync.core.configuration import Codec, Configuration
-from qsync.core.disk import Disk
+from qsync.core.disk import DiskState
 from qsync.core.follower import Follower
 from qsync.core.leader import Leader
 from qsync.core.ledger import Ledger, Tail
@@ -66,7 +65,7 @@ class Machine:
             config = replace(config, voters=in_force.replicas)
         self.config = config
         ballot = _standing(ballot, alone=len(config.voters) == 1, quarantined=quarantined)
-        self.disk = Disk(self.ledger, durable=ballot, quarantined=quarantined)
+        self.disk = DiskState(self.ledger, durable=ballot, quarantined=quarantined)
         self.raft = _raft(config, ballot, self.ledger, named=is_named(config, in_force))
         self.waiters = Waiters()
         self.reads = ReplicaReads(life)

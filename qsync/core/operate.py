@@ -7,7 +7,7 @@ it: `promotion`, `handover` and `giveup` tell how each of them ends. A ROLLBACK 
 from typing import TYPE_CHECKING, assert_never
 
 from election.messages import Index, Replica, Term, TimeoutNow
-from election.roles import Mode
+from election.roles import ElectionMode
 from qsync.core import giveup, handover, promotion, replacing
 from qsync.core.inputs import (
     DemoteAsked,
@@ -111,7 +111,7 @@ def _nothing_to_demote(machine: "Machine", to: Replica | None) -> str | None:
 
 def successor(machine: "Machine", leader: Leader) -> Replica | None:
     """Whom a demoted leader hands over to; nobody where nobody is to lead by itself."""
-    alone = machine.config.mode is not Mode.CANDIDATE
+    alone = machine.config.mode is not ElectionMode.CANDIDATE
     return None if alone else handover.successor(machine, leader)
 
 

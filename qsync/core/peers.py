@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 from election.messages import RequestVote, RequestVoteResponse, Resigned, TimeoutNow
-from election.roles import Mode
+from election.roles import ElectionMode
 from qsync.core import membership, operate, reading
 from qsync.core.inputs import Connected, Disconnected, Received
 from qsync.core.messages import (
@@ -98,11 +98,11 @@ def _standing(machine: "Machine") -> MemberState:
     if machine.disk.error is not None:
         return MemberState.UNWELL
     match machine.config.mode:
-        case Mode.CANDIDATE:
+        case ElectionMode.CANDIDATE:
             return MemberState.CANDIDATE
-        case Mode.VOTER:
+        case ElectionMode.VOTER:
             return MemberState.VOTER
-        case Mode.OFF | Mode.MANUAL:
+        case ElectionMode.OFF | ElectionMode.MANUAL:
             return MemberState.WHEN_TOLD
         case _:
             assert_never(machine.config.mode)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from election.messages import Replica, Term
 from election.raft import Raft
-from election.roles import Mode
+from election.roles import ElectionMode
 from qsync.core.leader import Leader
 from qsync.core.messages import TransferLeadership
 from qsync.core.ready import Ticket, TimerKind
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from qsync.core.machine import Machine
 
 
-class Phase(StrEnum):
+class PromotionPhase(StrEnum):
     """What a promotion waits for."""
 
     ASKING = "asking"
@@ -43,7 +43,7 @@ class Promotion:
     """One at a time; `tickets` are all who asked for it. `term`: in which the leader was asked."""
 
     tickets: list[Ticket]
-    phase: Phase
+    phase: PromotionPhase
     term: Term
 
 
@@ -63,12 +63,12 @@ def promote(machine: "Machine", ticket: Ticket) -> None:
     if operations.promotion is not None:
         operations.promotion.tickets.append(ticket)
         return
-    phase = Phase.CAMPAIGNING if leader is None else Phase.OPENING
+    phase = PromotionPhase.CAMPAIGNING if leader is None else PromotionPhase.OPENING
     operations.promotion = Promotion(tickets=[ticket], phase=phase, term=machine.term)
     if leader is not None or raft.promoting:
         return
     if raft.leader is not None and raft.leader != machine.config.me:
-        operations.promotion.phase = Phase.ASKING
+        operations.promotion.phase = PromotionPhase.ASKING
         machine.out.send(
             raft.leader, TransferLeadership(term=machine.term, candidate=machine.config.me)
         )
@@ -79,7 +79,7 @@ def promote(machine: "Machine", ticket: Ticket) -> None:
 
 def may_lead(machine: "Machine") -> str | None:
     """Why this node may not be promoted; None if it may."""
-    if machine.config.mode is Mode.VOTER:
+    if machine.config.mode is ElectionMode.VOTER:
         return "election mode is voter: this node never leads"
     if not machine.raft.contact.named:
         return "this node is a stranger: the configuration does not name its directory"
@@ -96,11 +96,11 @@ def advance(machine: "Machine") -> None:
     if promotion is None:
         return
     if machine.leader is not None:
-        _enter(machine, promotion, Phase.OPENING)
+        _enter(machine, promotion, PromotionPhase.OPENING)
         if machine.leader.open:
             _over(machine, None)
-    elif promotion.phase is not Phase.ASKING or raft.promoting:
-        _enter(machine, promotion, Phase.CAMPAIGNING)
+    elif promotion.phase is not PromotionPhase.ASKING or raft.promoting:
+        _enter(machine, promotion, PromotionPhase.CAMPAIGNING)
         if not raft.promoting:
             _over(machine, may_lead(machine) or _lost(raft))
     elif (refused := may_lead(machine)) is not None:
@@ -117,7 +117,11 @@ def advance(machine: "Machine") -> None:
 def timer(machine: "Machine") -> None:
     """The leader that was asked did not do its part in time."""
     promotion = machine.operations.promotion
-    if promotion is not None and promotion.phase is Phase.ASKING and machine.leader is None:
+    if (
+        promotion is not None
+        and promotion.phase is PromotionPhase.ASKING
+        and machine.leader is None
+    ):
         machine.out.note("hand_over_refused", leader=machine.raft.leader)
         _campaign(machine, promotion)
 
@@ -125,7 +129,11 @@ def timer(machine: "Machine") -> None:
 def out_of_reach(machine: "Machine", peer: Replica) -> None:
     """Our connection to a peer is gone: if it is the leader that was asked, no word will come."""
     promotion = machine.operations.promotion
-    if promotion is not None and promotion.phase is Phase.ASKING and machine.raft.leader == peer:
+    if (
+        promotion is not None
+        and promotion.phase is PromotionPhase.ASKING
+        and machine.raft.leader == peer
+    ):
         timer(machine)
 
 
@@ -139,14 +147,14 @@ def deposed(machine: "Machine", leader: Leader) -> None:
     _over(machine, may_lead(machine) or why)
 
 
-def _enter(machine: "Machine", promotion: Promotion, phase: Phase) -> None:
-    if promotion.phase is Phase.ASKING:
+def _enter(machine: "Machine", promotion: Promotion, phase: PromotionPhase) -> None:
+    if promotion.phase is PromotionPhase.ASKING:
         machine.out.disarm(TimerKind.PROMOTION)
     promotion.phase = phase
 
 
 def _campaign(machine: "Machine", promotion: Promotion) -> None:
-    _enter(machine, promotion, Phase.CAMPAIGNING)
+    _enter(machine, promotion, PromotionPhase.CAMPAIGNING)
     machine.raft.set_last_position(machine.ledger.log.position)
     refused = machine.raft.promote()
     if refused is not None:
@@ -159,7 +167,7 @@ def _over(machine: "Machine", refused: str | None) -> None:
     if promotion is None:
         return
     machine.operations.promotion = None
-    if promotion.phase is Phase.ASKING:
+    if promotion.phase is PromotionPhase.ASKING:
         machine.out.disarm(TimerKind.PROMOTION)
     for ticket in promotion.tickets:
         machine.answer(ticket, refused)

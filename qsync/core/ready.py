@@ -57,7 +57,7 @@ class Write:
     confirmed: Index
 
 
-class Verdict(StrEnum):
+class TransactionFate(StrEnum):
     """What a ticket is answered with."""
 
     COMMITTED = "committed"
@@ -71,7 +71,7 @@ class Settled(NamedTuple):
     """The fate of the transaction that a ticket waits for is definite."""
 
     ticket: Ticket
-    verdict: Verdict
+    verdict: TransactionFate
     index: Index  # type: ignore[assignment]  # hides tuple.index, which nobody needs
     term: Term
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from election.raft import Timing
-from election.roles import Mode
+from election.raft import ElectionTiming
+from election.roles import ElectionMode
 from qsync.core import handover, membership
 from qsync.core.config import CoreConfig
 from qsync.core.ready import TimerKind
@@ -21,7 +21,7 @@ def reconfigure(machine: "Machine", config: CoreConfig) -> None:
         config = replace(config, voters=before.voters, instance=before.instance)
     membership.take(machine, config)
     raft = machine.raft
-    timing = Timing(
+    timing = ElectionTiming(
         election_timeout=config.election_timeout,
         disconnect_timeout=config.disconnect_timeout,
         promise=config.promise,
@@ -30,7 +30,7 @@ def reconfigure(machine: "Machine", config: CoreConfig) -> None:
         raft.set_fencing(config.fencing, timing=timing)
     if config.mode is not before.mode:
         raft.set_mode(config.mode)
-        if config.mode is Mode.OFF or config.mode is Mode.VOTER:
+        if config.mode is ElectionMode.OFF or config.mode is ElectionMode.VOTER:
             handover.leave(machine, f"mode_{config.mode}")
     if config.replication_timeout != before.replication_timeout:
         machine.out.arm(TimerKind.HEARTBEAT, config.replication_timeout)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from election.messages import Index, Position, Term
 from qsync.core.ledger import Ledger
-from qsync.core.ready import Settled, Ticket, Verdict
+from qsync.core.ready import Settled, Ticket, TransactionFate
 from qsync.record import WAIT_ACK, Entry
 
 NOTHING = Position(Term(0), Index(0))
@@ -77,7 +77,7 @@ class Waiters:
                 index, term, ticket, _ = own.popleft()
                 assert index <= confirmed or index <= ledger.written
                 if not forgotten or ticket not in forgotten:
-                    settled.append(Settled(ticket, Verdict.COMMITTED, index, term))
+                    settled.append(Settled(ticket, TransactionFate.COMMITTED, index, term))
         if self._others:
             at = (ledger.confirmed, ledger.log.last, ledger.cuts)
             if self._dirty or at != self._seen_at:
@@ -114,7 +114,7 @@ def behind_what(ledger: Ledger, entry: Entry) -> Position:
     return NOTHING
 
 
-def fate(ledger: Ledger, index: Index, term: Term, behind: Position) -> Verdict | None:
+def fate(ledger: Ledger, index: Index, term: Term, behind: Position) -> TransactionFate | None:
     """The definite fate of the transaction `(term, index)`, by the log; None while it is open."""
     log, confirmed = ledger.log, ledger.confirmed
     if index > log.last or log.term_at(index) != term:
@@ -123,8 +123,8 @@ def fate(ledger: Ledger, index: Index, term: Term, behind: Position) -> Verdict 
             return None
         # And one that has heard nothing since may have shown it, unless that needed a quorum.
         hidden = behind.index > log.last or log.term_at(behind.index) != behind.term
-        return Verdict.CUT if hidden else Verdict.LOST
+        return TransactionFate.CUT if hidden else TransactionFate.LOST
     stretch = ledger.limbo.stretch_at(index)
     if stretch is not None:
-        return Verdict.ROLLED_BACK if confirmed >= stretch.rollback else None
-    return Verdict.COMMITTED if confirmed >= index else None
+        return TransactionFate.ROLLED_BACK if confirmed >= stretch.rollback else None
+    return TransactionFate.COMMITTED if confirmed >= index else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 from qsync.core.stopping import GivingUp, LeadershipTransfer, Stopping
 
 if TYPE_CHECKING:
-    from qsync.core.disk import Disk
+    from qsync.core.disk import DiskState
     from qsync.core.machine import Machine
 
 
@@ -166,7 +166,7 @@ def _standing(machine: "Machine") -> Iterator[Reason]:
         yield quarantine(text=machine.disk.quarantined or "the log was damaged in a former life")
 
 
-def _of_the_disk(found: "Disk") -> Iterator[Reason]:
+def _of_the_disk(found: "DiskState") -> Iterator[Reason]:
     if found.error is not None:
         yield disk(error=found.error)
     if found.lost is not None:

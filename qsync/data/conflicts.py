@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from qsync.data.overlay import Overlay, View
+from qsync.data.overlay import Overlay, VersionView
 from qsync.data.reading import read_range
 from qsync.data.schema import Schema
 from qsync.errors import Conflict
@@ -58,7 +58,7 @@ def validate(
     shape: Schema,
     overlay: Overlay,
     footprints: Footprints,
-    view: View,
+    view: VersionView,
     upto: int | None = None,
 ) -> None:
     """Raise Conflict unless everything in the read set is as it was at the snapshot.

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from qsync.data import keys, schema, tuples
-from qsync.data.draft import Draft
-from qsync.data.keys import ENCODERS, FieldType, Part
-from qsync.data.schema import Space
+from qsync.data.draft import EffectDraft
+from qsync.data.keys import ENCODERS, FieldType, KeyPart
+from qsync.data.schema import SpaceDefinition
 from qsync.data.tuples import Field
 from qsync.errors import (
     NoSuchSpace,
@@ -29,7 +29,7 @@ _SEQUENCE_OPTIONS = frozenset({"start", "step", "min", "max", "cycle", "if_not_e
 _INTEGER_TOP = (1 << 63) - 1
 
 
-def create_space(draft: Draft, name: object, options: object) -> bytes | None:
+def create_space(draft: EffectDraft, name: object, options: object) -> bytes | None:
     """A new space; with the option `primary`, also its primary index."""
     label, given = _name(name), _options(options, _SPACE_OPTIONS)
     if draft.schema.find(label) is not None:
@@ -52,7 +52,7 @@ def create_space(draft: Draft, name: object, options: object) -> bytes | None:
     return row
 
 
-def alter_space(draft: Draft, ref: object, options: object) -> bytes | None:
+def alter_space(draft: EffectDraft, ref: object, options: object) -> bytes | None:
     """Another name, format or `is_sync`. All tuples must fit the new format."""
     old, given = _user_space(draft, ref), _options(options, _ALTER_OPTIONS)
     name = _name(given["name"]) if "name" in given else old.name
@@ -76,7 +76,7 @@ def alter_space(draft: Draft, ref: object, options: object) -> bytes | None:
     return _put(draft, schema.SPACE, schema.space_row(new))
 
 
-def drop_space(draft: Draft, ref: object) -> None:
+def drop_space(draft: EffectDraft, ref: object) -> None:
     """The space goes, with its indexes and tuples."""
     space = _user_space(draft, ref)
     for one in reversed(space.indexes):
@@ -86,7 +86,7 @@ def drop_space(draft: Draft, ref: object) -> None:
     _delete(draft, schema.SPACE, [space.id])
 
 
-def truncate(draft: Draft, space: Space) -> None:
+def truncate(draft: EffectDraft, space: SpaceDefinition) -> None:
     """All tuples of the space go, in one effect."""
     if space.system:
         raise WrongSchema(f'"{space.name}" cannot be truncated')
@@ -98,7 +98,7 @@ def truncate(draft: Draft, space: Space) -> None:
     draft.sync = was  # `_truncate` is only how it is said: what counts is the space
 
 
-def create_index(draft: Draft, ref: object, name: object, options: object) -> bytes | None:
+def create_index(draft: EffectDraft, ref: object, name: object, options: object) -> bytes | None:
     """A new index, filled from the tuples there are. The first one is the primary one."""
     space, label = _user_space(draft, ref), _name(name)
     given = _options(options, _INDEX_OPTIONS)
@@ -120,7 +120,7 @@ def create_index(draft: Draft, ref: object, name: object, options: object) -> by
     return _put(draft, schema.INDEX, schema.index_row(new))
 
 
-def drop_index(draft: Draft, ref: object, name: object) -> None:
+def drop_index(draft: EffectDraft, ref: object, name: object) -> None:
     """An index goes. The primary one goes last and takes the tuples with it."""
     space = _user_space(draft, ref)
     gone = space.index(name)
@@ -129,7 +129,7 @@ def drop_index(draft: Draft, ref: object, name: object) -> None:
     _delete(draft, schema.INDEX, [space.id, gone.id])
 
 
-def create_sequence(draft: Draft, name: object, options: object) -> bytes | None:
+def create_sequence(draft: EffectDraft, name: object, options: object) -> bytes | None:
     """A new sequence; its first value is `start`."""
     label, given = _name(name), _options(options, _SEQUENCE_OPTIONS)
     if _sequence(draft, label) is not None:
@@ -149,7 +149,7 @@ def create_sequence(draft: Draft, name: object, options: object) -> bytes | None
     return _put(draft, schema.SEQUENCE, [id_, 1, label, step, low, high, start, 0, cycle])
 
 
-def next_value(draft: Draft, name: object) -> bytes:
+def next_value(draft: EffectDraft, name: object) -> bytes:
     """Advance a sequence. The result is its row, `[id, value]`."""
     row = _sequence(draft, _name(name))
     if row is None:
@@ -168,18 +168,18 @@ def next_value(draft: Draft, name: object) -> bytes:
     return _put(draft, schema.SEQUENCE_DATA, [id_, value])
 
 
-def _sequence(draft: Draft, name: str) -> list[object] | None:
+def _sequence(draft: EffectDraft, name: str) -> list[object] | None:
     space = draft.schema.space(schema.SEQUENCE)
     key = draft.get(space.index("name").key([name]))
     row = None if key is None else draft.get(space.primary.prefix + key)
     return None if row is None else tuples.stored(row)
 
 
-def _get(draft: Draft, space_id: int, key: Sequence[object]) -> bytes | None:
+def _get(draft: EffectDraft, space_id: int, key: Sequence[object]) -> bytes | None:
     return draft.get(draft.schema.space(space_id).primary.key(key))
 
 
-def _put(draft: Draft, space_id: int, fields: list[object]) -> bytes:
+def _put(draft: EffectDraft, space_id: int, fields: list[object]) -> bytes:
     space = draft.schema.space(space_id)
     space.check(fields)
     key = space.primary.prefix + space.primary.extract(fields)
@@ -188,20 +188,20 @@ def _put(draft: Draft, space_id: int, fields: list[object]) -> bytes:
     return row
 
 
-def _delete(draft: Draft, space_id: int, values: Sequence[object]) -> None:
+def _delete(draft: EffectDraft, space_id: int, values: Sequence[object]) -> None:
     space = draft.schema.space(space_id)
     key = space.primary.key(values)
     draft.put(space, key, draft.get(key), None)
 
 
-def _user_space(draft: Draft, ref: object) -> Space:
+def _user_space(draft: EffectDraft, ref: object) -> SpaceDefinition:
     space = draft.schema.space(ref)
     if space.system:
         raise WrongSchema(f'"{space.name}" belongs to the system')
     return space
 
 
-def _new_id(draft: Draft, wanted: object) -> int:
+def _new_id(draft: EffectDraft, wanted: object) -> int:
     """Ids are never used twice, unless asked for by number."""
     held = _get(draft, schema.SCHEMA, [_MAX_ID])
     last = schema.USER_SPACE_MIN - 1
@@ -309,13 +309,13 @@ def _make_field(name: object, options: Mapping[str, object]) -> Field:
     return Field(name=_name(name), type=_type(word), nullable=nullable)
 
 
-def _first_part(space: Space) -> list[object]:
+def _first_part(space: SpaceDefinition) -> list[object]:
     if space.fields and space.fields[0].type in ENCODERS:
         return [[1, str(space.fields[0].type)]]
     return [[1, "unsigned"]]
 
 
-def _parts(fields: Sequence[Field], value: object) -> list[Part]:
+def _parts(fields: Sequence[Field], value: object) -> list[KeyPart]:
     """`[[field, type], ...]`, `[{field, type}, ...]`, `[field, type, ...]` or fields only."""
     if not isinstance(value, list | tuple) or not value:
         raise WrongSchema("parts of an index are an array: [[field, type], ...]")
@@ -331,14 +331,14 @@ def _parts(fields: Sequence[Field], value: object) -> list[Part]:
     return [_part(fields, one) for one in items]
 
 
-def _part(fields: Sequence[Field], value: object) -> Part:
+def _part(fields: Sequence[Field], value: object) -> KeyPart:
     ref, options = _part_words(value)
     at = _place(fields, ref)
     if at is None:
         raise WrongSchema(f"there is no field {ref!r}")
     field = fields[at] if at < len(fields) else Field(name=str(ref))
     type_ = options.get("type")
-    part = Part(
+    part = KeyPart(
         field=at,
         type=field.type if type_ is None else _type(type_),
         nullable=bool(options.get("is_nullable", field.nullable)),
@@ -380,7 +380,7 @@ _WIDER: Mapping[FieldType, frozenset[FieldType]] = {
 _BROAD = frozenset({FieldType.ANY, FieldType.SCALAR, FieldType.NUMBER, FieldType.INTEGER})
 
 
-def _check_part(fields: Sequence[Field], part: Part) -> None:
+def _check_part(fields: Sequence[Field], part: KeyPart) -> None:
     """A part may be wider than its field (integer over unsigned), never another type."""
     if part.type not in ENCODERS:
         raise WrongSchema(f"a field of type {part.type} cannot be part of an index")

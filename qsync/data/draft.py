@@ -8,7 +8,7 @@ from qsync.data import keys, schema, tuples
 from qsync.data.keys import Misfit
 from qsync.data.overlay import Row, merge
 from qsync.data.request import Effect, SessionChange, Write
-from qsync.data.schema import Index, Schema, Space
+from qsync.data.schema import Index, Schema, SpaceDefinition
 from qsync.errors import Damaged, DuplicateKey, TooLarge, WrongTuple
 
 
@@ -22,7 +22,7 @@ class Readable(Protocol):
         """Rows with `lo <= key < hi`."""
 
 
-class Draft:
+class EffectDraft:
     """Collects effects (what the log will say) and writes (what they do to physical keys).
 
     `put` serves execution and checks; `replay` serves effects that come from the log and trusts.
@@ -57,7 +57,7 @@ class Draft:
         upper = [(key, self._writes[key]) for key in own]
         return merge(upper, self._view.scan(lo, hi, reverse=reverse), reverse=reverse)
 
-    def put(self, space: Space, key: bytes, old: bytes | None, new: bytes | None) -> None:
+    def put(self, space: SpaceDefinition, key: bytes, old: bytes | None, new: bytes | None) -> None:
         """Make `new` the tuple at the physical primary key; `old` is there now. None deletes."""
         self.sync = self.sync or space.sync
         if len(key) > keys.KEY_BYTES_MAX:
@@ -106,7 +106,7 @@ class Draft:
         if space_id in schema.DDL_SPACES:
             self._change_schema(space_id, old, new, trusted=True)
 
-    def _build(self, space: Space, index: Index, *, trusted: bool) -> None:
+    def _build(self, space: SpaceDefinition, index: Index, *, trusted: bool) -> None:
         """Fill a new secondary index from the tuples of the space."""
         primary = space.primary
         for key, data in list(self.scan(primary.prefix, primary.end)):
@@ -120,7 +120,7 @@ class Draft:
 
     def _derive(
         self,
-        space: Space,
+        space: SpaceDefinition,
         primary_key: bytes,
         old: bytes | None,
         new: bytes | None,
@@ -142,7 +142,7 @@ class Draft:
                 self._writes[gone] = None
 
     def _locate(
-        self, space: Space, index: Index, fields: list[object], primary_key: bytes
+        self, space: SpaceDefinition, index: Index, fields: list[object], primary_key: bytes
     ) -> bytes:
         try:
             return index.locate(fields, primary_key)
@@ -150,7 +150,7 @@ class Draft:
             raise WrongTuple(f'space "{space.name}", index "{index.name}": {error}') from error
 
     def _enter(
-        self, space: Space, index: Index, key: bytes, primary_key: bytes, *, trusted: bool
+        self, space: SpaceDefinition, index: Index, key: bytes, primary_key: bytes, *, trusted: bool
     ) -> None:
         """Add an entry to a secondary index."""
         if not trusted:

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 
 from election.messages import Position
 from qsync.data import body, ddl, keys, operators, schema, sessions, settings, tuples
-from qsync.data.draft import Draft, Readable
+from qsync.data.draft import EffectDraft, Readable
 from qsync.data.keys import Misfit
-from qsync.data.request import Executed, Limits, Op, Request
-from qsync.data.schema import Index, Schema, Space
+from qsync.data.request import ExecutedTransaction, Limits, Op, Request
+from qsync.data.schema import Index, Schema, SpaceDefinition
 from qsync.errors import (
     ConfigError,
     Conflict,
@@ -56,7 +56,7 @@ def execute(
     limits: Limits,
     *,
     at: Position | None = None,
-) -> Executed:
+) -> ExecutedTransaction:
     """Turn a request into effects at a place of the log. Raises, and then nothing has happened."""
     session, seq, low = request.session, request.seq, request.low
     if session and seq:
@@ -70,8 +70,8 @@ def execute(
             space, key, row = done
             text = body.encode_one((session, seq, low), space.id_text, key[5:], row)
             sync = space.sync or request.sync is True
-            return Executed(text, sync, [row], [(key, row)], session, seq, low)
-    draft = Draft(view, shape, at=at)
+            return ExecutedTransaction(text, sync, [row], [(key, row)], session, seq, low)
+    draft = EffectDraft(view, shape, at=at)
     results = run(draft, ops, limits)
     opened = {change.session for change in draft.changes if change.opened}
     if opened and len(known.keys() | opened) > max(limits.sessions_max, len(known)):
@@ -79,7 +79,7 @@ def execute(
     text = body.encode((session, seq, low), draft.effects, results)
     if len(text) > limits.txn_bytes_max:
         raise TooLarge(f"a transaction has at most {limits.txn_bytes_max} bytes, not {len(text)}")
-    return Executed(
+    return ExecutedTransaction(
         text,
         draft.sync or request.sync is True,
         results,
@@ -92,7 +92,9 @@ def execute(
     )
 
 
-def refuse(request: Request, error: QsyncError, known: sessions.Table, limits: Limits) -> Executed:
+def refuse(
+    request: Request, error: QsyncError, known: sessions.Table, limits: Limits
+) -> ExecutedTransaction:
     """The entry that takes the number of a request for its refusal (protocol.md section 5).
 
     Synchronous whatever the request is: only what is on a quorum keeps another attempt from taking
@@ -106,10 +108,12 @@ def refuse(request: Request, error: QsyncError, known: sessions.Table, limits: L
         raise error
     _check_session(request, known, limits)
     text = body.encode_refusal((session, seq, low), error)
-    return Executed(text, sync=True, results=[], writes=[], session=session, seq=seq, low=low)
+    return ExecutedTransaction(
+        text, sync=True, results=[], writes=[], session=session, seq=seq, low=low
+    )
 
 
-def run(draft: Draft, ops: Sequence[Sequence[object]], limits: Limits) -> list[bytes | None]:
+def run(draft: EffectDraft, ops: Sequence[Sequence[object]], limits: Limits) -> list[bytes | None]:
     """Do the operations in order; the result of each."""
     if len(ops) > limits.ops_max:
         raise TooLarge(f"a transaction has at most {limits.ops_max} operations, not {len(ops)}")
@@ -142,7 +146,7 @@ def _check_session(request: Request, known: sessions.Table, limits: Limits) -> N
 
 def _one_put(
     op: Sequence[object], view: Readable, shape: Schema, limits: Limits
-) -> tuple[Space, bytes, bytes] | None:
+) -> tuple[SpaceDefinition, bytes, bytes] | None:
     """The hot path: one insert or replace into a space that has only a primary index."""
     if not isinstance(op, list) or len(op) != 3 or (op[0] != _REPLACE and op[0] != _INSERT):
         return None
@@ -164,7 +168,7 @@ def _one_put(
     return space, key, row
 
 
-def _primary_key(space: Space, fields: Sequence[object]) -> bytes:
+def _primary_key(space: SpaceDefinition, fields: Sequence[object]) -> bytes:
     primary = space.indexes[0] if space.indexes else space.primary
     try:
         return primary.prefix + primary.extract(fields)
@@ -176,27 +180,27 @@ def _too_large(row: bytes, limits: Limits) -> TooLarge:
     return TooLarge(f"a tuple has at most {limits.tuple_bytes_max} bytes, not {len(row)}")
 
 
-def _duplicate(space: Space) -> DuplicateKey:
+def _duplicate(space: SpaceDefinition) -> DuplicateKey:
     return DuplicateKey(
         f'space "{space.name}": there is a tuple with this key',
         details={"space": space.name, "index": space.primary.name},
     )
 
 
-def _writable(draft: Draft, ref: object) -> Space:
+def _writable(draft: EffectDraft, ref: object) -> SpaceDefinition:
     space = draft.schema.space(ref)
     if space.id in schema.OWN_VERBS:
         raise WrongSchema(f'"{space.name}" is changed by operations of its own')
     return _touched(draft, space)
 
 
-def _touched(draft: Draft, space: Space) -> Space:
+def _touched(draft: EffectDraft, space: SpaceDefinition) -> SpaceDefinition:
     """An answer about a synchronous space needs a quorum, be it only that nothing was there."""
     draft.sync = draft.sync or space.sync
     return space
 
 
-def _take(space: Space, row: object) -> tuple[list[object], bytes, bytes]:
+def _take(space: SpaceDefinition, row: object) -> tuple[list[object], bytes, bytes]:
     """A tuple from outside: fields, bytes and physical key."""
     fields = tuples.decode(row)
     assert isinstance(row, bytes)
@@ -205,7 +209,7 @@ def _take(space: Space, row: object) -> tuple[list[object], bytes, bytes]:
 
 
 def find(
-    reader: Readable, space: Space, index: Index, values: object
+    reader: Readable, space: SpaceDefinition, index: Index, values: object
 ) -> tuple[bytes, bytes] | None:
     """Physical primary key and tuple that a whole key of a unique index leads to."""
     key = index.key(values, whole=True)
@@ -223,7 +227,7 @@ def find(
     return None if row is None else (key, row)
 
 
-def _insert(draft: Draft, ref: object, row: object) -> bytes:
+def _insert(draft: EffectDraft, ref: object, row: object) -> bytes:
     space = _writable(draft, ref)
     _, data, key = _take(space, row)
     if draft.get(key) is not None:
@@ -232,20 +236,24 @@ def _insert(draft: Draft, ref: object, row: object) -> bytes:
     return data
 
 
-def _replace(draft: Draft, ref: object, row: object) -> bytes:
+def _replace(draft: EffectDraft, ref: object, row: object) -> bytes:
     space = _writable(draft, ref)
     _, data, key = _take(space, row)
     draft.put(space, key, draft.get(key) if space.secondary else None, data)
     return data
 
 
-def _update(draft: Draft, ref: object, index: object, key: object, ops: object) -> bytes | None:
+def _update(
+    draft: EffectDraft, ref: object, index: object, key: object, ops: object
+) -> bytes | None:
     space = _writable(draft, ref)
     found = find(draft, space, space.index(index), key)
     return None if found is None else _change(draft, space, *found, ops)
 
 
-def _change(draft: Draft, space: Space, key: bytes, old: bytes, ops: object) -> bytes:
+def _change(
+    draft: EffectDraft, space: SpaceDefinition, key: bytes, old: bytes, ops: object
+) -> bytes:
     fields = operators.update(space, tuples.stored(old), ops)
     space.check(fields)
     if _primary_key(space, fields) != key:
@@ -255,7 +263,7 @@ def _change(draft: Draft, space: Space, key: bytes, old: bytes, ops: object) -> 
     return new
 
 
-def _upsert(draft: Draft, ref: object, row: object, ops: object) -> None:
+def _upsert(draft: EffectDraft, ref: object, row: object, ops: object) -> None:
     space = _writable(draft, ref)
     _, data, key = _take(space, row)
     old = draft.get(key)
@@ -265,7 +273,7 @@ def _upsert(draft: Draft, ref: object, row: object, ops: object) -> None:
         _change(draft, space, key, old, ops)
 
 
-def _delete(draft: Draft, ref: object, index: object, key: object) -> bytes | None:
+def _delete(draft: EffectDraft, ref: object, index: object, key: object) -> bytes | None:
     space = _writable(draft, ref)
     found = find(draft, space, space.index(index), key)
     if found is None:
@@ -274,12 +282,14 @@ def _delete(draft: Draft, ref: object, index: object, key: object) -> bytes | No
     return found[1]
 
 
-def _truncate(draft: Draft, ref: object) -> None:
+def _truncate(draft: EffectDraft, ref: object) -> None:
     space = _writable(draft, ref)
     ddl.truncate(draft, space)
 
 
-def _require_equal(draft: Draft, ref: object, index: object, key: object, expected: object) -> None:
+def _require_equal(
+    draft: EffectDraft, ref: object, index: object, key: object, expected: object
+) -> None:
     space = _touched(draft, draft.schema.space(ref))
     found = find(draft, space, space.index(index), key)
     held = None if found is None else found[1]
@@ -298,7 +308,7 @@ def _alike(held: bytes, expected: object) -> bool:
 
 
 def _require_existence(
-    draft: Draft, ref: object, index: object, key: object, exists: object
+    draft: EffectDraft, ref: object, index: object, key: object, exists: object
 ) -> None:
     space = _touched(draft, draft.schema.space(ref))
     found = find(draft, space, space.index(index), key)
@@ -309,7 +319,7 @@ def _require_existence(
         )
 
 
-def _open_session(draft: Draft, seed: object) -> bytes:
+def _open_session(draft: EffectDraft, seed: object) -> bytes:
     if draft.at is None:
         raise ProtocolError("a session is opened by a transaction only")
     if not isinstance(seed, bytes) or not 0 < len(seed) <= sessions.SEED_BYTES_MAX:
@@ -321,12 +331,12 @@ def _open_session(draft: Draft, seed: object) -> bytes:
     return row
 
 
-def _expire_session(draft: Draft, session: object) -> None:
+def _expire_session(draft: EffectDraft, session: object) -> None:
     name = _session_name(session)
     draft.change_session(name, sessions.key_of(name), None)
 
 
-def _give_up(_draft: Draft) -> None:
+def _give_up(_draft: EffectDraft) -> None:
     """Whoever asks for this has a number, not the request: as a refusal it takes the number."""
     raise GivenUp("it was not done, and its number is taken: no attempt can do it any more")
 

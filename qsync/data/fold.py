@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from election.messages import Index
 from qsync.data import sessions
-from qsync.data.request import Txn
+from qsync.data.request import LoggedTransaction
 from qsync.data.sessions import Sessions, Table
 from qsync.errors import Damaged
 
@@ -27,7 +27,7 @@ class Fold:
 
 
 def plan(
-    txns: Iterable[Txn],
+    txns: Iterable[LoggedTransaction],
     *,
     upto: int,
     rows_max: int,
@@ -39,7 +39,7 @@ def plan(
     Raises Damaged when a confirmed transaction does not follow from what is before it.
     """
     last: dict[bytes, bytes | None] = {}
-    taken: list[Txn] = []
+    taken: list[LoggedTransaction] = []
     folded = upto
     for txn in txns:
         if txn.index > upto:

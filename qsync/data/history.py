@@ -7,16 +7,16 @@ from election.messages import Index
 from qsync.data import body, fold, schema, sessions
 from qsync.data.body import Body
 from qsync.data.conflicts import Footprints
-from qsync.data.draft import Draft
+from qsync.data.draft import EffectDraft
 from qsync.data.fold import Fold
-from qsync.data.overlay import Backing, Overlay, View
-from qsync.data.request import Executed, Seen, SessionChange, Txn, Write
+from qsync.data.overlay import Backing, Overlay, VersionView
+from qsync.data.request import ExecutedTransaction, LoggedTransaction, Seen, SessionChange, Write
 from qsync.data.schema import Schema
 from qsync.data.sessions import Sessions
 from qsync.errors import QsyncError, Rebuilding
-from qsync.record import HEADER_SIZE, Entry, Kind
+from qsync.record import HEADER_SIZE, Entry, EntryKind
 
-_TXN = int(Kind.TXN)
+_TXN = int(EntryKind.TXN)
 
 
 class Schemas:
@@ -39,7 +39,7 @@ class Schemas:
         while ahead and ahead[0][0] <= visible:
             self._shown_from, self.shown = ahead.popleft()
 
-    def rewind(self, first: int, view: View) -> None:
+    def rewind(self, first: int, view: VersionView) -> None:
         """Entries from `first` on were taken back; `view` is what is left."""
         if not self._ahead and self._shown_from < first:
             return
@@ -72,7 +72,7 @@ class Pins:
         return min(upto, min(self._counts, default=upto))
 
 
-class History:
+class UnfoldedHistory:
     """Everything about the log above the folded index that the spaces need.
 
     Reads see versions up to `visible`. A leader's `applied` and a follower's `apply` put the same
@@ -89,7 +89,7 @@ class History:
         self.schemas = Schemas(schema.load(backing.scan), folded)
         self.sessions = Sessions(row for _, row in backing.scan(*schema.keys_of(schema.SESSION)))
         self.footprints = Footprints(folded)
-        self._txns: deque[Txn] = deque()
+        self._txns: deque[LoggedTransaction] = deque()
         self._rolled: dict[int, None] = {}
 
     @property
@@ -102,10 +102,10 @@ class History:
         """Weight of the versions in memory: keys and tuples."""
         return self.overlay.bytes
 
-    def applied(self, index: int, term: int, executed: Executed) -> None:
+    def applied(self, index: int, term: int, executed: ExecutedTransaction) -> None:
         """The entry that was executed here was appended to the log."""
         text, _, _, writes, session, seq, low, changes, after = executed
-        self._add(Txn(index, term, session, seq, low, changes, text, writes, after))
+        self._add(LoggedTransaction(index, term, session, seq, low, changes, text, writes, after))
 
     def apply(self, entries: Sequence[Entry]) -> None:
         """Entries that were executed elsewhere (or before a restart) were appended to the log."""
@@ -180,11 +180,11 @@ class History:
         """Is that request in the log already (pending ones included)?"""
         return self.sessions.seen(session, seq, self._rolled)
 
-    def view(self, at: int | None) -> View:
+    def view(self, at: int | None) -> VersionView:
         """What is to be read at an index; the head state for None."""
-        return View(self.overlay, self.backing, at)
+        return VersionView(self.overlay, self.backing, at)
 
-    def _add(self, txn: Txn) -> None:
+    def _add(self, txn: LoggedTransaction) -> None:
         """The one place where the history grows."""
         index = txn.index
         assert index > self.head
@@ -195,7 +195,7 @@ class History:
         if txn.schema is not None:
             self.schemas.change(index, txn.schema)
 
-    def _read(self, index: int, term: int, text: bytes, parts: Body) -> Txn:
+    def _read(self, index: int, term: int, text: bytes, parts: Body) -> LoggedTransaction:
         """A transaction from its body: effects become writes to physical keys."""
         effects = parts[3]
         if len(effects) == 1:
@@ -203,14 +203,16 @@ class History:
             prefix = self.schemas.head.plain.get(space)
             if prefix is not None:
                 writes: list[Write] = [(prefix + key, row)]
-                return Txn(index, term, parts[0], parts[1], parts[2], (), text, writes, None)
+                return LoggedTransaction(
+                    index, term, parts[0], parts[1], parts[2], (), text, writes, None
+                )
         session, seq, low = parts[:3]
         changes = tuple(
             SessionChange(sessions.name_of(key), opened=row is not None)
             for space, key, row in effects
             if space == schema.SESSION
         )
-        draft = Draft(self.view(None), self.schemas.head)
+        draft = EffectDraft(self.view(None), self.schemas.head)
         try:
             for space, key, row in effects:
                 if space != schema.SESSION:
@@ -221,13 +223,15 @@ class History:
             # It was executed without an entry whose rollback we have not heard of yet, or after
             # one of no say: what is before it will change, or it will be cut.
             damage = f"entry {index}: {error.message}"
-            return Txn(index, term, session, seq, low, changes, text, (), None, damage)
+            return LoggedTransaction(
+                index, term, session, seq, low, changes, text, (), None, damage
+            )
         after = draft.schema if draft.schema_changed else None
-        return Txn(index, term, session, seq, low, changes, text, draft.writes, after)
+        return LoggedTransaction(index, term, session, seq, low, changes, text, draft.writes, after)
 
-    def _take_from(self, first: int) -> list[Txn]:
+    def _take_from(self, first: int) -> list[LoggedTransaction]:
         """Take back the versions of all entries from `first` on; these entries, oldest first."""
-        taken: list[Txn] = []
+        taken: list[LoggedTransaction] = []
         while self._txns and self._txns[-1].index >= first:
             txn = self._txns.pop()
             self.overlay.undo(txn.index, txn.writes)
@@ -237,7 +241,7 @@ class History:
         taken.reverse()
         return taken
 
-    def _put_again(self, taken: Sequence[Txn]) -> None:
+    def _put_again(self, taken: Sequence[LoggedTransaction]) -> None:
         """Derive the writes anew: what they follow has changed. Sessions are as they were."""
         for txn in taken:
             if txn.index in self._rolled:

@@ -65,7 +65,7 @@ class Misfit(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class KeyPart:
     """One part of an index: a field, counted from 0, and the type it must have."""
 
     field: int
@@ -83,7 +83,7 @@ def space_range(space: int) -> tuple[bytes, bytes]:
     return _PREFIX.pack(space, 0), _PREFIX.pack(space + 1, 0)
 
 
-def encode(parts: Sequence[Part], values: Sequence[object]) -> bytes:
+def encode(parts: Sequence[KeyPart], values: Sequence[object]) -> bytes:
     """A key, or its first parts when there are fewer values."""
     if len(values) > len(parts):
         raise Misfit(f"has {len(values)} parts, the index only {len(parts)}")
@@ -92,7 +92,7 @@ def encode(parts: Sequence[Part], values: Sequence[object]) -> bytes:
     )
 
 
-def extractor(parts: Sequence[Part]) -> Callable[[Sequence[object]], bytes]:
+def extractor(parts: Sequence[KeyPart]) -> Callable[[Sequence[object]], bytes]:
     """A function from the fields of a tuple to its key. Fields that are missing count as nil."""
     if len(parts) == 1:
         return _extract_one(parts[0].field, encoder(parts[0]))
@@ -105,7 +105,7 @@ def extractor(parts: Sequence[Part]) -> Callable[[Sequence[object]], bytes]:
     return extract
 
 
-def encoder(part: Part) -> Encoder:
+def encoder(part: KeyPart) -> Encoder:
     """The function that turns a value into the bytes of that part."""
     code = ENCODERS[part.type]
     if not part.nullable:

@@ -13,7 +13,7 @@ _SPACE = schema.Schema(schema.SYSTEM).space(schema.CLUSTER)
 _KEY_PREFIX = len(_SPACE.primary.prefix)
 
 
-class Rows:
+class MemberRows:
     """A configuration entry puts one row a voter, all of them, and deletes those that are out."""
 
     def encode(self, voters: Voters, *, before: Voters) -> bytes:
@@ -39,7 +39,7 @@ class Rows:
         return voters
 
 
-CODEC = Rows()
+CODEC = MemberRows()
 
 
 def _key(replica: Replica) -> bytes:

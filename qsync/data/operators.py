@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 
 from qsync.data import keys
-from qsync.data.schema import Space
+from qsync.data.schema import SpaceDefinition
 from qsync.errors import WrongOperation
 
 FIELDS_MAX = 1 << 16
 """A tuple cannot be made to have more fields than this."""
 
 
-def update(space: Space, fields: Sequence[object], ops: object) -> list[object]:
+def update(space: SpaceDefinition, fields: Sequence[object], ops: object) -> list[object]:
     """The fields after `ops`, each `[operator, field, argument...]`.
 
     A field is a number from 1 (from the end if negative) or a name.
@@ -36,7 +36,7 @@ def _is_operator(word: object) -> bool:
     return isinstance(word, str) and word in _OPERATORS
 
 
-def _place(space: Space, fields: Sequence[object], ref: object) -> int:
+def _place(space: SpaceDefinition, fields: Sequence[object], ref: object) -> int:
     """Where the operation works, from 0. It may be beyond the end: `_reach` decides."""
     if isinstance(ref, str):
         at = space.field_number(ref)

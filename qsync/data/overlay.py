@@ -130,7 +130,7 @@ def _index_of(version: Version) -> int:
     return version[0]
 
 
-class View:
+class VersionView:
     """What is to be read at an index; at the newest version of everything if `at` is None."""
 
     __slots__ = ("_at", "_backing", "_overlay", "_versions")

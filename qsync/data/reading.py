@@ -9,7 +9,7 @@ from qsync.data import tuples
 from qsync.data.draft import Readable
 from qsync.data.execute import find
 from qsync.data.keys import ABOVE, Misfit
-from qsync.data.schema import Index, Schema, Space
+from qsync.data.schema import Index, Schema, SpaceDefinition
 from qsync.errors import WrongKey, WrongTuple
 
 BACKWARD = frozenset({"req", "lt", "le"})
@@ -81,7 +81,7 @@ def bounds(index: Index, iterator: object, key: object) -> tuple[bytes, bytes]:
 
 def _run(
     reader: Readable, shape: Schema, query: Query
-) -> tuple[Space, Index, Iterator[tuple[bytes, bytes]]]:
+) -> tuple[SpaceDefinition, Index, Iterator[tuple[bytes, bytes]]]:
     space = shape.space(query.space)
     index = space.index(query.index)
     lo, hi = bounds(index, query.iterator, query.key)
@@ -97,7 +97,7 @@ def _run(
     return space, index, reader.scan(lo, hi, reverse=reverse)
 
 
-def _position(space: Space, index: Index, after: bytes) -> bytes:
+def _position(space: SpaceDefinition, index: Index, after: bytes) -> bytes:
     fields = tuples.decode(after)
     try:
         primary_key = space.primary.extract(fields)
@@ -117,7 +117,9 @@ def _page(run: Iterator[tuple[bytes, bytes]], query: Query) -> Iterator[tuple[by
     return islice(run, offset, None if limit is None else min(offset + limit, sys.maxsize))
 
 
-def read_range(shape: Schema, read: Sequence[object]) -> tuple[Space, Index, bytes, bytes]:
+def read_range(
+    shape: Schema, read: Sequence[object]
+) -> tuple[SpaceDefinition, Index, bytes, bytes]:
     """What a read covers: `["k", space, index, key]` or `["r", space, index, iterator, key]`."""
     match read:
         case ["k", space_ref, index_ref, key]:

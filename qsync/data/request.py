@@ -68,7 +68,7 @@ class SessionChange(NamedTuple):
     opened: bool
 
 
-class Executed(NamedTuple):
+class ExecutedTransaction(NamedTuple):
     """A transaction turned into effects, not yet in the log.
 
     `body` is what the log carries; `writes` is what it does to the store, derived entries of
@@ -87,7 +87,7 @@ class Executed(NamedTuple):
 
 
 @dataclass(slots=True)
-class Txn:
+class LoggedTransaction:
     """A transaction that is in the log above the folded index.
 
     `writes` is empty while it is rolled back. `damage` says why its effects do not follow from what
@@ -116,7 +116,7 @@ class Once(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownRequest:
     """The request is in the log at that place. `rolled_back` is its fate as far as known here."""
 
     index: int
@@ -124,7 +124,7 @@ class Known:
     rolled_back: bool
 
 
-Seen = Once | Known
+Seen = Once | KnownRequest
 NEW, STALE, EXPIRED = Once.NEW, Once.STALE, Once.EXPIRED
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from qsync.data import body, keys, tuples
-from qsync.data.keys import FieldType, Misfit, Part
+from qsync.data.keys import FieldType, KeyPart, Misfit
 from qsync.data.tuples import Check, Field
 from qsync.errors import NoSuchIndex, NoSuchSpace, ProtocolError, WrongKey
 
@@ -30,7 +30,7 @@ class Index:
     id: int
     name: str
     unique: bool
-    parts: tuple[Part, ...]
+    parts: tuple[KeyPart, ...]
     prefix: bytes
     end: bytes
     extract: Callable[[Sequence[object]], bytes]
@@ -67,7 +67,7 @@ class Index:
         return any(at >= count or fields[at] is None for at in self.nullable)
 
 
-def index(*, space: int, id: int, name: str, unique: bool, parts: Iterable[Part]) -> Index:
+def index(*, space: int, id: int, name: str, unique: bool, parts: Iterable[KeyPart]) -> Index:
     """Compile an index."""
     parts = tuple(parts)
     prefix = keys.prefix(space, id)
@@ -85,7 +85,7 @@ def index(*, space: int, id: int, name: str, unique: bool, parts: Iterable[Part]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Space:
+class SpaceDefinition:
     """A space: a format, a primary index and any number of secondary ones."""
 
     id: int
@@ -159,11 +159,11 @@ def space(
     fields: Iterable[Field] = (),
     indexes: Iterable[Index] = (),
     is_sync: bool = False,
-) -> Space:
+) -> SpaceDefinition:
     """Compile a space."""
     fields = tuple(fields)
     ordered = tuple(sorted(indexes, key=lambda one: one.id))
-    return Space(
+    return SpaceDefinition(
         id=id,
         name=name,
         fields=fields,
@@ -182,7 +182,7 @@ def format_row(field: Field) -> dict[str, object]:
     return row | {"is_nullable": True} if field.nullable else row
 
 
-def part_row(part: Part) -> dict[str, object]:
+def part_row(part: KeyPart) -> dict[str, object]:
     """A part as `_index` stores it; fields count from 0 there, as in Tarantool."""
     row: dict[str, object] = {"field": part.field, "type": str(part.type)}
     return row | {"is_nullable": True} if part.nullable else row
@@ -195,10 +195,12 @@ class Schema:
     the log, and are taken back with it.
     """
 
-    def __init__(self, spaces: Iterable[Space], settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, spaces: Iterable[SpaceDefinition], settings: Mapping[str, str] | None = None
+    ) -> None:
         self.settings: Mapping[str, str] = settings or {}
         self.spaces = tuple(sorted(spaces, key=lambda one: one.id))
-        self._by_ref: dict[object, Space] = {one.name: one for one in self.spaces}
+        self._by_ref: dict[object, SpaceDefinition] = {one.name: one for one in self.spaces}
         self._by_ref.update({one.id: one for one in self.spaces})
         # A row of these is one physical write and nothing else.
         self.plain: Mapping[int, bytes] = {
@@ -207,7 +209,7 @@ class Schema:
             if one.id not in OWN_VERBS and [index.id for index in one.indexes] == [0]
         }
 
-    def space(self, ref: object) -> Space:
+    def space(self, ref: object) -> SpaceDefinition:
         """The space of that name or id."""
         try:
             return self._by_ref[ref]
@@ -218,7 +220,7 @@ class Schema:
         except TypeError:
             raise ProtocolError(f"a space is named by text or number, not by {ref!r}") from None
 
-    def find(self, ref: object) -> Space | None:
+    def find(self, ref: object) -> SpaceDefinition | None:
         """The space of that name or id, if there is one."""
         return self._by_ref.get(ref)
 
@@ -241,13 +243,13 @@ def keys_of(space_id: int) -> tuple[bytes, bytes]:
 
 # The layouts of `_space`, `_index` and `_sequence` are Tarantool's, so that what people know of
 # them holds here.
-def space_row(one: Space) -> list[object]:
+def space_row(one: SpaceDefinition) -> list[object]:
     """A space as a row of `_space`."""
     flags: dict[str, object] = {"is_sync": True} if one.is_sync else {}
     return [one.id, 1, one.name, "lmdb", 0, flags, [format_row(field) for field in one.fields]]
 
 
-def read_space(row: Sequence[object], indexes: Mapping[int, Sequence[Index]]) -> Space:
+def read_space(row: Sequence[object], indexes: Mapping[int, Sequence[Index]]) -> SpaceDefinition:
     """The space that a row of `_space` describes."""
     match row:
         case [int(id_), _, str(name), _, _, dict(flags), list(fields), *_]:
@@ -278,7 +280,7 @@ def read_index(row: Sequence[object]) -> Index:
                 name=name,
                 unique=bool(options.get("unique", True)),
                 parts=[
-                    Part(
+                    KeyPart(
                         field=one["field"],
                         type=FieldType(one["type"]),
                         nullable=bool(one.get("is_nullable")),
@@ -304,7 +306,7 @@ def _alike(ref: object, names: Sequence[str]) -> str:
     return f'did you mean "{found[0]}"?' if found else ""
 
 
-def _system(id_: int, name: str, fields: str, /, **indexes: str) -> Space:
+def _system(id_: int, name: str, fields: str, /, **indexes: str) -> SpaceDefinition:
     """A system space in short hand: `id:unsigned name:string rest:any?`, `primary="id"`."""
     known = []
     for word in fields.split():
@@ -322,7 +324,7 @@ def _system(id_: int, name: str, fields: str, /, **indexes: str) -> Space:
                 id=2 if label == "name" else number,
                 name=label,
                 unique=True,
-                parts=[Part(field=at, type=known[at].type) for at in places],
+                parts=[KeyPart(field=at, type=known[at].type) for at in places],
             )
         )
     return space(id=id_, name=name, fields=known, indexes=made)

@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable, Mapping
 
 from election.messages import Position
 from qsync.data import body, keys, tuples
-from qsync.data.request import EXPIRED, NEW, STALE, Known, Seen, Txn, Write
+from qsync.data.request import EXPIRED, NEW, STALE, KnownRequest, LoggedTransaction, Seen, Write
 from qsync.data.schema import SESSION
 
 _PREFIX = keys.prefix(SESSION, 0)
@@ -99,10 +99,10 @@ class Sessions:
         outcome = known.outcomes.get(seq)
         if outcome is not None:
             index, term, gone = outcome
-            return Known(index, term, gone or index in rolled)
+            return KnownRequest(index, term, gone or index in rolled)
         return STALE if seq < known.low else NEW
 
-    def note(self, txn: Txn) -> None:
+    def note(self, txn: LoggedTransaction) -> None:
         """A transaction joined the log."""
         if txn.changes:
             _advance(self.head, txn, rolled_back=False)
@@ -112,13 +112,13 @@ class Sessions:
             if known is not None:
                 known.note(txn.seq, txn.low, (txn.index, txn.term, False))
 
-    def cut(self, txns: Iterable[Txn]) -> None:
+    def cut(self, txns: Iterable[LoggedTransaction]) -> None:
         """Entries left the log; `txns` are those above the folded index that stay."""
         self.head = {name: one.copy() for name, one in self.folded.items() if one is not None}
         for txn in txns:
             self.note(txn)
 
-    def plan(self, txns: Iterable[Txn], rolled: Container[int]) -> Table:
+    def plan(self, txns: Iterable[LoggedTransaction], rolled: Container[int]) -> Table:
         """The sessions that these transactions change, as they are after folding them."""
         after: Table = {}
         for txn in txns:
@@ -137,7 +137,7 @@ class Sessions:
             else:
                 self.folded[name] = session
 
-    def settle_rolled(self, txn: Txn) -> None:
+    def settle_rolled(self, txn: LoggedTransaction) -> None:
         """A rolled back transaction was folded: from now on the outcome itself says so."""
         known = self.head.get(txn.session)
         if known is not None and txn.seq in known.outcomes:
@@ -161,7 +161,7 @@ def write(name: bytes, session: Session | None) -> Write:
     return _PREFIX + key_of(name), None if session is None else _row(name, session)
 
 
-def _advance(table: Table, txn: Txn, *, rolled_back: bool) -> None:
+def _advance(table: Table, txn: LoggedTransaction, *, rolled_back: bool) -> None:
     for name, opened in txn.changes:
         if not opened:
             table[name] = None
@@ -172,7 +172,7 @@ def _advance(table: Table, txn: Txn, *, rolled_back: bool) -> None:
         known.note(txn.seq, txn.low, (txn.index, txn.term, rolled_back))
 
 
-def _sweep(table: Table, txn: Txn) -> None:
+def _sweep(table: Table, txn: LoggedTransaction) -> None:
     for name, _ in txn.changes:
         if table.get(name) is None:
             table.pop(name, None)  # one transaction may change a session more than once

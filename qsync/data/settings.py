@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from qsync import settings
 from qsync.data import schema, tuples
-from qsync.data.draft import Draft
+from qsync.data.draft import EffectDraft
 from qsync.errors import ConfigError, ProtocolError
 
 
-def change(draft: Draft, given: object) -> bytes | None:
+def change(draft: EffectDraft, given: object) -> bytes | None:
     """Set each key to its text; None takes it back, so that the nodes' files count again."""
     if not isinstance(given, Mapping):
         raise ProtocolError("settings are a map of names to texts")

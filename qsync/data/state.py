@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 from election.messages import Index, Position
 from qsync.data import body, conflicts, digest, execute, reading, schema
-from qsync.data.draft import Draft
-from qsync.data.history import History
-from qsync.data.overlay import Backing, View
+from qsync.data.draft import EffectDraft
+from qsync.data.history import UnfoldedHistory
+from qsync.data.overlay import Backing, VersionView
 from qsync.data.reading import Query
-from qsync.data.request import Executed, Limits, Request
-from qsync.data.schema import Schema, Space
+from qsync.data.request import ExecutedTransaction, Limits, Request
+from qsync.data.schema import Schema, SpaceDefinition
 from qsync.errors import Conflict, QsyncError
 
 
-class State(History):
+class DataState(UnfoldedHistory):
     """A history that can also execute requests against its head and answer reads.
 
     Reads see the visible state; `head=True` shows pending data too (for tests), and `at` a past
@@ -26,7 +26,7 @@ class State(History):
 
     def execute(
         self, request: Request, *, at: Position | None = None, visible: bool = False
-    ) -> Executed:
+    ) -> ExecutedTransaction:
         """Turn a request into the effects it has on the head state. Changes nothing here.
 
         `at`: the place that it will have in the log; what is born there is named after it.
@@ -34,7 +34,7 @@ class State(History):
         """
         upto = self.visible if visible else None
         shape = self.schemas.shown if visible else self.schemas.head
-        view = View(self.overlay, self.backing, upto)
+        view = VersionView(self.overlay, self.backing, upto)
         if request.reads:
             conflicts.validate(
                 request.reads,
@@ -47,7 +47,7 @@ class State(History):
             )
         return execute.execute(request, view, shape, self.sessions.head, self.limits, at=at)
 
-    def refuse(self, request: Request, error: QsyncError) -> Executed:
+    def refuse(self, request: Request, error: QsyncError) -> ExecutedTransaction:
         """The entry that records the refusal of a request under its number."""
         return execute.refuse(request, error, self.sessions.head, self.limits)
 
@@ -116,7 +116,7 @@ class State(History):
         reader, shape = self._drafted(ops) if ops else self._reader(at, head=head)
         return reading.count(reader, shape, Query(space, index, iterator, key))
 
-    def spaces(self) -> dict[str, Space]:
+    def spaces(self) -> dict[str, SpaceDefinition]:
         """All spaces that can be seen, by name."""
         return {space.name: space for space in self.schemas.shown.spaces}
 
@@ -131,16 +131,16 @@ class State(History):
         names = [space.name for space in self.schemas.shown.spaces if space.id != schema.SESSION]
         return {name: self.digest(name) for name in names}
 
-    def _drafted(self, ops: Sequence[Sequence[object]]) -> tuple[Draft, Schema]:
-        draft = Draft(self.view(self.visible), self.schemas.shown)
+    def _drafted(self, ops: Sequence[Sequence[object]]) -> tuple[EffectDraft, Schema]:
+        draft = EffectDraft(self.view(self.visible), self.schemas.shown)
         execute.run(draft, ops, self.limits)
         return draft, draft.schema
 
-    def _reader(self, at: int | None, *, head: bool) -> tuple[View, Schema]:
+    def _reader(self, at: int | None, *, head: bool) -> tuple[VersionView, Schema]:
         if head:
-            return View(self.overlay, self.backing, None), self.schemas.head
+            return VersionView(self.overlay, self.backing, None), self.schemas.head
         if at is None:
-            return View(self.overlay, self.backing, self.visible), self.schemas.shown
+            return VersionView(self.overlay, self.backing, self.visible), self.schemas.shown
         if not self.folded <= at <= self.visible:
             raise Conflict(f"index {at} cannot be read any more; {self.folded} is stored already")
-        return View(self.overlay, self.backing, at), self.schemas.shown
+        return VersionView(self.overlay, self.backing, at), self.schemas.shown

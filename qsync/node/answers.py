@@ -10,17 +10,23 @@ from qsync.wire import replies, verbs
 from qsync.wire.verbs import Verb
 
 if TYPE_CHECKING:
-    from qsync.node.desk import Desk
+    from qsync.node.desk import NodeQueries
     from qsync.replica import Replica
 
 PLACE_DIGITS_MAX = 9
 """Of a number in a path of INFO."""
 
-Question = verbs.Plain | verbs.Info | verbs.Log | verbs.Digest | verbs.DryRun
-Reading = verbs.Get | verbs.Select | verbs.Count | verbs.TxGet
+Question = (
+    verbs.PlainRequest
+    | verbs.InfoRequest
+    | verbs.LogRequest
+    | verbs.DigestRequest
+    | verbs.DryRunRequest
+)
+Reading = verbs.GetRequest | verbs.SelectRequest | verbs.CountRequest | verbs.TxGetRequest
 
 
-class Answers:
+class VisibleReads:
     """Reads what is visible at the moment it is called."""
 
     def __init__(
@@ -29,7 +35,7 @@ class Answers:
         *,
         status: Callable[[], dict[str, object]],
         parts: Mapping[str, Callable[[], object]],
-        desk: "Desk",
+        desk: "NodeQueries",
     ) -> None:
         self.desk = desk
         self._replica = replica
@@ -61,19 +67,21 @@ class Answers:
         state = self._replica.state
         seen = self._replica.machine.ledger.shown
         match request:
-            case verbs.Get(number, space, by, key, _):
+            case verbs.GetRequest(number, space, by, key, _):
                 return replies.row(number, state.get(space, by, key), read_from=seen)
-            case verbs.TxGet(number, ops, space, by, key, _):
+            case verbs.TxGetRequest(number, ops, space, by, key, _):
                 found = state.preview(ops, space, by, key)
                 return replies.row(number, found, read_from=seen)
-            case verbs.Select(number, space, by, iterator, key, limit, offset, after, _, ops):
+            case verbs.SelectRequest(
+                number, space, by, iterator, key, limit, offset, after, _, ops
+            ):
                 if after is not None and not isinstance(after, bytes):
                     raise WrongKey("`after` is the encoded tuple to go on from")
                 found_rows = state.select(
                     space, by, iterator, key, limit=limit, offset=offset, after=after, ops=ops
                 )
                 return replies.rows(number, found_rows, read_from=seen)
-            case verbs.Count(number, space, by, iterator, key, _, ops):
+            case verbs.CountRequest(number, space, by, iterator, key, _, ops):
                 total = state.count(space, by, iterator, key, ops=ops)
                 return replies.counted(number, total, read_from=seen)
             case _:
@@ -82,20 +90,20 @@ class Answers:
     def answer(self, request: Question) -> bytes:
         """The reply to anything but reads, writes and operations."""
         match request:
-            case verbs.Plain():
+            case verbs.PlainRequest():
                 return self.plain(request)
-            case verbs.Info():
+            case verbs.InfoRequest():
                 return self.info(request)
-            case verbs.Log():
+            case verbs.LogRequest():
                 return self.log(request)
-            case verbs.Digest():
+            case verbs.DigestRequest():
                 return self.digest(request)
-            case verbs.DryRun():
+            case verbs.DryRunRequest():
                 return self.dry_run(request)
             case _:
                 assert_never(request)
 
-    def plain(self, request: verbs.Plain) -> bytes:
+    def plain(self, request: verbs.PlainRequest) -> bytes:
         """PING, SCHEMA, STATUS, LOST."""
         if request.verb is Verb.PING:
             return replies.reply(request.id)
@@ -110,7 +118,7 @@ class Answers:
             return replies.reply(request.id, self._status()["lost"])
         raise ProtocolError(f"{request.verb.name} needs arguments")
 
-    def info(self, request: verbs.Info) -> bytes:
+    def info(self, request: verbs.InfoRequest) -> bytes:
         """The status record, or the part of it (or beside it) at a dotted path."""
         value: object
         first, *rest = (request.path or "").split(".")
@@ -134,7 +142,7 @@ class Answers:
                 raise WrongKey(f"there is no {part!r} in {request.path!r}", hint=hint)
         return replies.reply(request.id, value)
 
-    def log(self, request: verbs.Log) -> bytes:
+    def log(self, request: verbs.LogRequest) -> bytes:
         """Entries as stored, as many as the limits allow."""
         ledger = self._replica.machine.ledger
         first, last = request.first, ledger.log.last
@@ -146,7 +154,7 @@ class Answers:
         batch = record.encode(ledger.entries(first, upto))
         return replies.reply(request.id, int(first), int(upto), batch)
 
-    def digest(self, request: verbs.Digest) -> bytes:
+    def digest(self, request: verbs.DigestRequest) -> bytes:
         """Hashes over the visible rows."""
         state = self._replica.state
         visible = int(self._replica.machine.ledger.visible)
@@ -160,7 +168,7 @@ class Answers:
             raise
         return replies.reply(request.id, visible, int(state.folded), found)
 
-    def dry_run(self, request: verbs.DryRun) -> bytes:
+    def dry_run(self, request: verbs.DryRunRequest) -> bytes:
         """What an operation would do, in numbers."""
         return replies.reply(request.id, operate.dry_run(self._replica.machine, request.what))
 

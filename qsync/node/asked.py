@@ -18,12 +18,12 @@ def roll_back(ticket: Ticket) -> Input:
     return RollbackAsked(ticket=ticket)
 
 
-def demote(request: verbs.Demote) -> Callable[[Ticket], Input]:
+def demote(request: verbs.DemoteRequest) -> Callable[[Ticket], Input]:
     """Stop leading, in favour of somebody."""
     to = Peer(request.to) if request.to else None
     return lambda ticket: DemoteAsked(ticket=ticket, to=to)
 
 
-def replace(request: verbs.ReplaceMember) -> Callable[[Ticket], Input]:
+def replace(request: verbs.ReplaceMemberRequest) -> Callable[[Ticket], Input]:
     """The old pair out, the new pair in."""
     return lambda ticket: ReplaceAsked(ticket=ticket, replica=Peer(request.replica))

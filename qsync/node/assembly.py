@@ -7,7 +7,7 @@ from pathlib import Path
 from election.fencing import Fencing
 from election.messages import Index, Replica
 from election.quorum import parse
-from election.roles import Mode
+from election.roles import ElectionMode
 from qsync.config import NodeConfig
 from qsync.core.config import CoreConfig
 from qsync.core.configuration import Configuration
@@ -18,11 +18,11 @@ from qsync.store import faults
 from qsync.store.contract import (
     Identity,
     Log,
-    Place,
     PlacedLog,
     PlacedSpaces,
-    Recovered,
+    RecoveredLog,
     Spaces,
+    StoreDirectory,
 )
 from qsync.store.directory import Directory, is_formatted
 from qsync.store.eventfile import note_unsaid
@@ -32,13 +32,13 @@ from qsync.store.spaces import SpaceStore
 
 
 @dataclass(slots=True, kw_only=True)
-class Storage:
+class NodeStorage:
     """An open, locked directory with its log and spaces."""
 
-    directory: Place
+    directory: StoreDirectory
     log: PlacedLog
     spaces: PlacedSpaces
-    recovered: Recovered
+    recovered: RecoveredLog
     quarantined: str | None
     probe_s: float
     gone: str | None = None
@@ -87,7 +87,7 @@ def found_cluster(configs: Iterable[NodeConfig]) -> None:
     )
 
 
-def open_storage(config: NodeConfig) -> Storage:
+def open_storage(config: NodeConfig) -> NodeStorage:
     """Lock, open, verify.
 
     A damaged log is set aside, and the node counts again when it has caught up. With term and vote
@@ -121,7 +121,7 @@ def open_storage(config: NodeConfig) -> Storage:
     except BaseException:
         directory.close()
         raise
-    return Storage(
+    return NodeStorage(
         directory=directory,
         log=log,
         spaces=spaces,
@@ -131,7 +131,7 @@ def open_storage(config: NodeConfig) -> Storage:
     )
 
 
-def trusted(log: Log, recovered: Recovered) -> tuple[Recovered, str | None]:
+def trusted(log: Log, recovered: RecoveredLog) -> tuple[RecoveredLog, str | None]:
     """A damaged log is set aside; with the reason, unless the directory is a new one now."""
     why = recovered.quarantined
     if why is None:
@@ -140,7 +140,7 @@ def trusted(log: Log, recovered: Recovered) -> tuple[Recovered, str | None]:
     return log.recover(), None if recovered.untrusted else why
 
 
-def together(recovered: Recovered, spaces: Spaces) -> Recovered:
+def together(recovered: RecoveredLog, spaces: Spaces) -> RecoveredLog:
     """What log and spaces say together."""
     if spaces.folded > recovered.last:
         spaces.wipe()
@@ -173,7 +173,7 @@ def core_config(config: NodeConfig, *, instance: str = "") -> CoreConfig:
         instance=read_instance(instance),
         voters=tuple(Replica(peer.id) for peer in config.peers),
         synchro_quorum=parse(replication.synchro_quorum),
-        mode=Mode(election.mode),
+        mode=ElectionMode(election.mode),
         fencing=Fencing(election.fencing),
         election_timeout=election.timeout,
         replication_timeout=replication.timeout,

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from qsync.node.effects import Effects
 from qsync.node.timeline import Timeline
-from qsync.replaying import Lost
+from qsync.replaying import UntrustedRows
 from qsync.replica import Replica
 from qsync.store.contract import Spaces
 
@@ -38,7 +38,7 @@ class Care:
         self._interval = interval
         self._scrubbing = False
         self._due: float | None = None
-        self._told: Lost | None = None
+        self._told: UntrustedRows | None = None
 
     def suspect(self) -> None:
         """Somebody has a reason to look now."""

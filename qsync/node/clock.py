@@ -25,7 +25,7 @@ _LOOKS: Final = 3
 """How often a suspension is measured: a pause between two readings makes it look longer."""
 
 
-class Elapsed:
+class ElapsedTime:
     """Seconds of the clock of waiting, and those in which the machine was suspended.
 
     Promises and leases are judged by it (membership.md M11 j): a monotonic clock stands still while

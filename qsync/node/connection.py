@@ -15,7 +15,7 @@ UNSENT_BYTES_MAX: Final = 4 << 20
 """With so much waiting to be sent nothing more of that connection is read or answered."""
 
 
-class Turn:
+class ClientTurn:
     """Payloads of a client that wait, and until when they are taken in this pass.
 
     Of a peer: for how many periods nothing was heard, and what was under way to it at the last.
@@ -65,7 +65,7 @@ class Connection:
     ) -> None:
         self.sock = sock
         self.frames = Frames(frame_bytes_max)
-        self.turn = Turn(clock)
+        self.turn = ClientTurn(clock)
         self.out: list[bytes] = []
         self.unsent = 0
         """Bytes that wait to be sent."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from qsync.node.node import Node
 
 
-class Desk:
+class NodeQueries:
     """One per node. `turn` after every batch while `busy`, `tick` now and then while it `waits`."""
 
     def __init__(self, node: "Node", *, now: Callable[[], float]) -> None:
@@ -51,20 +51,20 @@ class Desk:
     def take(self, connection: Connection, request: verbs.Request) -> bool:
         """Answer, or keep the question until it can be. False: it is none of ours."""
         try:
-            if isinstance(request, verbs.Watch):
+            if isinstance(request, verbs.WatchRequest):
                 self.watching.key(connection, request)
-            elif isinstance(request, verbs.Changes):
+            elif isinstance(request, verbs.ChangesRequest):
                 self.watching.changes(connection, request)
-            elif isinstance(request, verbs.Options):
+            elif isinstance(request, verbs.OptionsRequest):
                 self._options(connection, request)
-            elif isinstance(request, verbs.Fault):
+            elif isinstance(request, verbs.FaultRequest):
                 self._fault(connection, request)
-            elif isinstance(request, verbs.Trace):
+            elif isinstance(request, verbs.TraceRequest):
                 self.tracing.arm(request.arm)
                 self._send(connection, replies.reply(request.id, self.tracing.tell(request.at)))
-            elif isinstance(request, verbs.Packed):
+            elif isinstance(request, verbs.PackedRequest):
                 self.exports.ask(connection, request)
-            elif isinstance(request, verbs.Plain) and request.verb is Verb.SNAPSHOT:
+            elif isinstance(request, verbs.PlainRequest) and request.verb is Verb.SNAPSHOT:
                 self._snapshot(connection, request.id)
             else:
                 return False
@@ -90,14 +90,14 @@ class Desk:
     def _send(self, connection: Connection, data: bytes) -> None:
         self._node.reactor.send(connection, data)
 
-    def _options(self, connection: Connection, request: verbs.Options) -> None:
+    def _options(self, connection: Connection, request: verbs.OptionsRequest) -> None:
         found = options.change(self._node, request.given)
         if request.given:
             # What was accepted is short and plain; what is refused may be anything.
             self._node.timeline.note("options", {"given": request.given})
         self._send(connection, replies.reply(request.id, found))
 
-    def _fault(self, connection: Connection, request: verbs.Fault) -> None:
+    def _fault(self, connection: Connection, request: verbs.FaultRequest) -> None:
         points = self.seams.points
         if request.arm:
             points.arm(

@@ -19,7 +19,7 @@ Spare = Callable[[], Closable | None]
 """A descriptor in reserve."""
 
 
-class Door:
+class Listener:
     """A listening socket. One descriptor is kept free, to turn somebody away with."""
 
     def __init__(self, sock: Socket, accept: Accept, spare: Spare) -> None:

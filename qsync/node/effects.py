@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from qsync.store.beside import Beside
+from qsync.store.beside import BackgroundWork
 
 
 class Socket(Protocol):
@@ -58,7 +58,7 @@ class Socket(Protocol):
         """Let it go."""
 
 
-class Poll(Protocol):
+class Epoll(Protocol):
     """What is used of `select.epoll`, which fulfils it as it is."""
 
     def register(self, fd: int, eventmask: int, /) -> None:
@@ -138,7 +138,7 @@ class Effects(Clocks, Protocol):
     def socket(self, family: int) -> Socket:
         """A stream socket that is not connected. Raises OSError."""
 
-    def poll(self) -> Poll:
+    def poll(self) -> Epoll:
         """Watches sockets."""
 
     def unacknowledged(self, sock: Socket) -> int:
@@ -170,7 +170,7 @@ class Effects(Clocks, Protocol):
     async def give_way(self) -> None:
         """Other tasks have their turn."""
 
-    async def readable(self, poll: Poll) -> None:
+    async def readable(self, poll: Epoll) -> None:
         """Until a socket that it watches is ready."""
 
     async def in_thread(self, call: Callable[[], int]) -> int:
@@ -178,7 +178,7 @@ class Effects(Clocks, Protocol):
 
     # -- beside the tasks
 
-    def beside(self) -> Beside:
+    def beside(self) -> BackgroundWork:
         """A thread for one piece of work after another."""
 
     def call_soon(self, call: Callable[[], None], /) -> None:

@@ -24,7 +24,7 @@ from election.messages import (
 )
 from qsync.core.inputs import Consistency, Forgotten, Input, ReadAsked, Received
 from qsync.core.messages import AppendResponse, HeartbeatResponse, Message
-from qsync.core.ready import Ready, Ticket, Verdict, Write
+from qsync.core.ready import Ready, Ticket, TransactionFate, Write
 from qsync.record import Instance, instance_text
 from qsync.store import faults
 from qsync.store.contract import Opened, PlacedLog
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from qsync.config import NodeConfig
     from qsync.core.configuration import Configuration
     from qsync.core.ledger import Ledger
-    from qsync.node.assembly import Storage
-    from qsync.node.clock import Elapsed
+    from qsync.node.assembly import NodeStorage
+    from qsync.node.clock import ElapsedTime
     from qsync.replica import Replica as Core
 
 _FRESH: Final = frozenset({Consistency.LINEARIZABLE, Consistency.LEASE})
@@ -48,7 +48,7 @@ _ENDS_PROMISES: Final = frozenset({RequestVote, TimeoutNow, Resigned, RequestVot
 RECORDS_MAX: Final = 512
 """So many wait for something to be sent; what nobody was told of nobody can ask for."""
 _NANOS: Final = 1_000_000_000
-_COMMITTED: Final = Verdict.COMMITTED
+_COMMITTED: Final = TransactionFate.COMMITTED
 _LEADS, _CONFIRMED, _WROTE = int(What.LEADS), int(What.CONFIRMED), int(What.WROTE)
 _ACK, _ANSWERED, _SERVED = int(What.ACK), int(What.ANSWERED), int(What.SERVED)
 
@@ -67,14 +67,14 @@ class _Last:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class EventPlace:
     """Where the node runs: its log on the disk, and the clock that judges promises."""
 
     log: PlacedLog
-    elapsed: "Elapsed"
+    elapsed: "ElapsedTime"
 
 
-class Events:
+class EventRecorder:
     """One life of one node. The loop calls it; `write` before anything is sent.
 
     `over` is told why when the file takes no more.
@@ -84,7 +84,7 @@ class Events:
         self,
         core: "Core",
         file: EventFile,
-        place: Place,
+        place: EventPlace,
         *,
         over: Callable[[str], None],
         now: Callable[[], int] = time.monotonic_ns,
@@ -279,12 +279,12 @@ class Events:
 
 def begin(
     config: "NodeConfig",
-    storage: "Storage",
+    storage: "NodeStorage",
     core: "Core",
     *,
-    elapsed: "Elapsed",
+    elapsed: "ElapsedTime",
     over: Callable[[str], None],
-) -> Events:
+) -> EventRecorder:
     """A new life of the node. Raises StoreError."""
     directory = storage.directory
     about: dict[str, object] = {
@@ -300,7 +300,7 @@ def begin(
         file = EventFile(directory.path, bytes_max=config.node.events_bytes_max)
     except OSError as error:
         raise faults.typed(error, directory.path) from error
-    events = Events(core, file, Place(storage.log, elapsed), over=over)
+    events = EventRecorder(core, file, EventPlace(storage.log, elapsed), over=over)
     events.started(storage.recovered.ballot, about)
     return events
 

@@ -22,7 +22,7 @@ ASKED_MAX: Final = 16
 Send = Callable[[Connection, bytes], None]
 
 
-class Read(Protocol):
+class LogReader(Protocol):
     """`Log.read`."""
 
     def __call__(self, first: Index, *, bytes_max: int) -> bytes:
@@ -36,7 +36,7 @@ class Exports:
     def __init__(
         self,
         ledger: Ledger,
-        read: Read,
+        read: LogReader,
         *,
         send: Send,
         flush: Callable[[], None],
@@ -53,7 +53,7 @@ class Exports:
     def __len__(self) -> int:
         return len(self._asked)
 
-    def ask(self, connection: Connection, request: verbs.Packed) -> None:
+    def ask(self, connection: Connection, request: verbs.PackedRequest) -> None:
         """Take a request. Raises Overloaded."""
         if len(self._asked) >= ASKED_MAX:
             raise Overloaded(
@@ -93,7 +93,9 @@ class Exports:
 class _Export:
     """One answer, as far as it is packed."""
 
-    def __init__(self, connection: Connection, request: verbs.Packed, ledger: Ledger) -> None:
+    def __init__(
+        self, connection: Connection, request: verbs.PackedRequest, ledger: Ledger
+    ) -> None:
         self.connection = connection
         self.id = request.id
         self._first = max(1, int(request.first))
@@ -103,11 +105,11 @@ class _Export:
 
     def _begin(self, ledger: Ledger) -> None:
         self._cuts = ledger.cuts
-        self._parts: list[packed.Rows] = []
+        self._parts: list[packed.PackedRows] = []
         self._next = self._first
         self._raw, self._at = b"", 0
 
-    def step(self, ledger: Ledger, read: Read) -> bool:
+    def step(self, ledger: Ledger, read: LogReader) -> bool:
         """Pack some more; true when there is no more to pack. Raises Damaged, StoreError."""
         if self._cuts != ledger.cuts:
             self._begin(ledger)  # what was packed may not be in the log any more
@@ -132,7 +134,7 @@ class _Export:
         self._at = found.stop
         return self._next > upto
 
-    def _fetch(self, read: Read) -> tuple[bytes, int]:
+    def _fetch(self, read: LogReader) -> tuple[bytes, int]:
         """Records that hold the next entry, and where in them it is."""
         raw = read(Index(self._next), bytes_max=STEP_BYTES)
         first = packed.first_index(raw)
@@ -140,10 +142,10 @@ class _Export:
             raise RecordDamage(f"the log begins at {first}", index=self._next - 1)
         return raw, packed.skip(raw, self._next - first)
 
-    def answer(self, ledger: Ledger) -> packed.Answer:
+    def answer(self, ledger: Ledger) -> packed.PackedAnswer:
         """All of it."""
         first, log = self._first, ledger.log
-        return packed.Answer(
+        return packed.PackedAnswer(
             first=first,
             reached=self._next - 1,
             durable=int(ledger.written),

@@ -14,7 +14,7 @@ from qsync.data import body, keys, schema
 from qsync.data.keys import Misfit
 from qsync.data.schema import Schema
 from qsync.errors import Compacted, LostWrite, NoSuchSpace, WrongKey
-from qsync.record import Entry, Kind
+from qsync.record import Entry, EntryKind
 from qsync.wire.verbs import Name
 
 SCAN_ENTRIES_MAX: Final = 4096
@@ -23,7 +23,7 @@ SCAN_BYTES_MAX: Final = 1 << 20
 
 Effect = list[object]
 """`[what, space, key, tuple or None]`, what is `put`, `delete`, `truncate` or `drop`."""
-_TXN: Final = int(Kind.TXN)
+_TXN: Final = int(EntryKind.TXN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FeedBatch:
     """Transactions above the asked place, and the place to ask from next."""
 
     transactions: tuple[list[object], ...]
@@ -70,7 +70,7 @@ def filter_of(shape: Schema, space: Name | None, prefix: Sequence[object]) -> Fi
     return Filter(space=known.id, prefix=start)
 
 
-def read(ledger: Ledger, shape: Schema, after: int, wanted: Filter, *, term: int = 0) -> Found:
+def read(ledger: Ledger, shape: Schema, after: int, wanted: Filter, *, term: int = 0) -> FeedBatch:
     """What is confirmed above `after`, as far as one question may read. Raises Compacted.
 
     With a term `after` is a place, that of somebody's write: LostWrite if another entry is
@@ -80,7 +80,7 @@ def read(ledger: Ledger, shape: Schema, after: int, wanted: Filter, *, term: int
     if term and after <= confirmed:
         _check(ledger, after, term)
     if after >= confirmed:
-        return Found(transactions=(), upto=after)
+        return FeedBatch(transactions=(), upto=after)
     first = Index(after + 1)
     last = ledger.log.fit(first, entries_max=SCAN_ENTRIES_MAX, bytes_max=SCAN_BYTES_MAX)
     last = min(last, confirmed)
@@ -97,7 +97,7 @@ def read(ledger: Ledger, shape: Schema, after: int, wanted: Filter, *, term: int
         for entry in entries
         if entry.kind == _TXN and ledger.limbo.stretch_at(entry.index) is None
     ]
-    return Found(transactions=tuple(_transactions(kept, shape, wanted)), upto=int(last))
+    return FeedBatch(transactions=tuple(_transactions(kept, shape, wanted)), upto=int(last))
 
 
 def _check(ledger: Ledger, after: int, term: int) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from election.messages import Replica
-from qsync.config import Peer
+from qsync.config import PeerConfig
 from qsync.core.inputs import Connected, Disconnected, Input
 from qsync.errors import QsyncError
 from qsync.node import alive
@@ -20,8 +20,8 @@ from qsync.node.effects import Socket
 from qsync.node.reactor import Reactor
 from qsync.record import read_instance
 from qsync.wire import limits
-from qsync.wire.frames import Sealed
-from qsync.wire.session import Dialer, Greeting, Hello, State
+from qsync.wire.frames import SealedFrames
+from qsync.wire.session import ConnectionState, Dialer, Greeting, Hello
 
 REDIAL_EARLIEST, REDIAL_LATEST = 0.02, 0.05
 """Seconds between attempts at first; each failure doubles them."""
@@ -40,10 +40,10 @@ class LinkStatus(StrEnum):
 
 
 @dataclass(slots=True)
-class Link:
+class PeerLink:
     """One directed connection, or the next attempt at it."""
 
-    peer: Peer
+    peer: PeerConfig
     status: LinkStatus = LinkStatus.DOWN
     epoch: int = 0
     failures: int = 0
@@ -60,7 +60,7 @@ class Links:
 
     def __init__(
         self,
-        peers: list[Peer],
+        peers: list[PeerConfig],
         *,
         reactor: Reactor,
         hello: Callable[[int], Hello],
@@ -68,7 +68,7 @@ class Links:
         check: Callable[[Greeting], None],
         secret: bytes,
     ) -> None:
-        self.links = {Replica(peer.id): Link(peer) for peer in peers}
+        self.links = {Replica(peer.id): PeerLink(peer) for peer in peers}
         self._reactor = reactor
         self._hello = hello
         self._step = step
@@ -111,7 +111,7 @@ class Links:
             else:
                 self._reactor.send(connection, alive.ping(period))
 
-    def _abandon(self, link: Link, why: str) -> None:
+    def _abandon(self, link: PeerLink, why: str) -> None:
         if link.connection is not None:
             self._reactor.close(link.connection, why)
         elif link.pending is not None:
@@ -119,7 +119,7 @@ class Links:
             link.pending.close()
             self._failed(link, why, refused=False)
 
-    def _dial(self, link: Link) -> None:
+    def _dial(self, link: PeerLink) -> None:
         host, port = link.peer.dialled.host, link.peer.dialled.port
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         link.begun, sock = self._now(), None
@@ -138,7 +138,7 @@ class Links:
             sock.close()
             self._failed(link, _words(code), refused=code == errno.ECONNREFUSED)
 
-    def _dialled(self, link: Link, sock: Socket) -> None:
+    def _dialled(self, link: PeerLink, sock: Socket) -> None:
         link.pending = None
         code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
@@ -160,11 +160,11 @@ class Links:
         link.connection = connection
         self._reactor.add(connection)
 
-    def _shake(self, link: Link, dialer: Dialer, payloads: list[bytes]) -> int:
+    def _shake(self, link: PeerLink, dialer: Dialer, payloads: list[bytes]) -> int:
         connection = link.connection
         assert connection is not None
         for payload in payloads:
-            if dialer.state is State.READY:
+            if dialer.state is ConnectionState.READY:
                 break  # nothing but the handshake and pongs come back over our own connection
             try:
                 answer = dialer.received(payload)
@@ -175,9 +175,9 @@ class Links:
                 return len(payloads)
             if answer is not None:
                 self._reactor.send(connection, answer)
-        if dialer.state is State.READY and link.status is LinkStatus.GREETING:
+        if dialer.state is ConnectionState.READY and link.status is LinkStatus.GREETING:
             assert dialer.greeting is not None
-            connection.frames = Sealed(limits.HANDSHAKE_BYTES_MAX)
+            connection.frames = SealedFrames(limits.HANDSHAKE_BYTES_MAX)
             alive.watched(connection.sock)
             link.status, link.failures, link.message = LinkStatus.UP, 0, ""
             link.refused = False
@@ -190,12 +190,12 @@ class Links:
             )
         return len(payloads)
 
-    def _lost(self, link: Link, dialer: Dialer, why: str) -> None:
+    def _lost(self, link: PeerLink, dialer: Dialer, why: str) -> None:
         link.connection = None
         # Closed before it greeted: whatever accepts there (a proxy) has nobody behind it.
         self._failed(link, why, refused=dialer.greeting is None and "closed" in why)
 
-    def _failed(self, link: Link, why: str, *, refused: bool) -> None:
+    def _failed(self, link: PeerLink, why: str, *, refused: bool) -> None:
         was_up = link.status is LinkStatus.UP
         link.status, link.message = LinkStatus.DOWN, why
         news = refused and not link.refused

@@ -14,11 +14,11 @@ from qsync.core.inputs import Input, LogUnreadable, TimerFired, WriteFailed, Wri
 from qsync.core.messages import Append, Heartbeat, Message
 from qsync.core.ready import Ready, Write
 from qsync.errors import QsyncError, StoreError
-from qsync.node.requests import Requests
+from qsync.node.requests import ClientRequests
 from qsync.node.timeline import Timeline
 from qsync.node.timers import Timers
 from qsync.replica import Replica as ReplicaMachine
-from qsync.store.writer import Writer
+from qsync.store.writer import LogWriter
 from qsync.wire import peer_messages
 
 EXPIRY: Final = "expiry"
@@ -29,7 +29,7 @@ Loses = Callable[[Message], bool]
 """Says of a message to a peer that it does not leave."""
 
 
-class Onlooker(Protocol):
+class LoopObserver(Protocol):
     """Who is told what happens inside of a node, each thing before anybody else can know of it."""
 
     def begin(self) -> None:
@@ -59,21 +59,21 @@ class Loop:
 
     loses: Loses | None = None
     """Put here by an armed fault point."""
-    events: Onlooker | None = None
+    events: LoopObserver | None = None
     """Put here on nodes that write down what happens inside of them."""
 
     def __init__(
         self,
         replica: ReplicaMachine,
         *,
-        writer: Writer,
+        writer: LogWriter,
         timers: Timers,
         timeline: Timeline,
         deliver: Deliver,
         flush: Callable[[], None],
     ) -> None:
         self.replica = replica
-        self.requests: Requests | None = None
+        self.requests: ClientRequests | None = None
         self.turns = 0
         self.writer = writer
         self.timers = timers

@@ -13,11 +13,11 @@ from qsync.core.inputs import Input
 from qsync.errors import ConfigError, Rebuilding, StoreError
 from qsync.node import handshake, info, mishaps, view
 from qsync.node.alive import PERIOD_EARLIEST
-from qsync.node.answers import Answers
-from qsync.node.assembly import Storage, core_config, data_limits, founding, open_storage
+from qsync.node.answers import VisibleReads
+from qsync.node.assembly import NodeStorage, core_config, data_limits, founding, open_storage
 from qsync.node.care import Care
 from qsync.node.comparing import Comparing
-from qsync.node.desk import Desk
+from qsync.node.desk import NodeQueries
 from qsync.node.effects import Effects
 from qsync.node.expiry import Expiry
 from qsync.node.folding import Folding
@@ -25,14 +25,14 @@ from qsync.node.leaving import leave
 from qsync.node.links import Links
 from qsync.node.loop import EXPIRY, Loop
 from qsync.node.reactor import Reactor
-from qsync.node.requests import Requests
+from qsync.node.requests import ClientRequests
 from qsync.node.server import Admission, Server
-from qsync.node.system import System
+from qsync.node.system import NodeSystem
 from qsync.node.timeline import Timeline
 from qsync.node.timers import Timers
 from qsync.replica import Replica
 from qsync.store.contract import Identity, Tail
-from qsync.store.writer import Choice, Mode, Writer
+from qsync.store.writer import Choice, LogWriter, WriterMode
 
 LINKS, SWEEP, ALIVE = "links", "sweep", "alive"
 """Timers of the shell, beside `EXPIRY`; the machine's own kinds are in `TimerKind`."""
@@ -42,7 +42,7 @@ SWEEP_INTERVAL = 1.0
 class Node:
     """Everything of one node. Use `open_node`; nothing here runs before `start` and `tasks`."""
 
-    def __init__(self, config: NodeConfig, storage: Storage, effects: Effects) -> None:
+    def __init__(self, config: NodeConfig, storage: NodeStorage, effects: Effects) -> None:
         self.config: NodeConfig = config
         self.storage = storage
         self.address: str = str(config.address)
@@ -73,10 +73,10 @@ class Node:
         self.server.hear_sums = self.folding.comparing.heard
 
     def _loop(self, effects: Effects) -> Loop:
-        mode = Mode(self.config.store.writer)
+        mode = WriterMode(self.config.store.writer)
         loop = Loop(
             self.replica,
-            writer=Writer(
+            writer=LogWriter(
                 self.storage.log,
                 choice=Choice(mode, probe_s=self.storage.probe_s),
                 call_soon=effects.call_soon,
@@ -101,9 +101,9 @@ class Node:
             self.reactor.leaving = recorder.write
         return loop
 
-    def _requests(self) -> Requests:
+    def _requests(self) -> ClientRequests:
         events = self.loop.events
-        return Requests(
+        return ClientRequests(
             self.replica,
             self._answers(),
             step=self._step if events is None else events.asking(self._step),
@@ -134,12 +134,12 @@ class Node:
             now=effects.now,
         )
 
-    def _answers(self) -> Answers:
-        return Answers(
+    def _answers(self) -> VisibleReads:
+        return VisibleReads(
             self.replica,
             status=lambda: view.status(self),
             parts={**view.parts(self), **info.parts(self)},
-            desk=Desk(self, now=self.reactor.effects.now),
+            desk=NodeQueries(self, now=self.reactor.effects.now),
         )
 
     @property
@@ -317,7 +317,7 @@ def _folding(node: Node) -> Folding:
     )
 
 
-def _replica(config: NodeConfig, storage: Storage, effects: Effects) -> Replica:
+def _replica(config: NodeConfig, storage: NodeStorage, effects: Effects) -> Replica:
     """From what is stored. Rows that cannot be read are made anew from the log."""
     life = int.from_bytes(effects.secret(4)) >> 1
 
@@ -367,7 +367,7 @@ async def open_node(config: NodeConfig) -> AsyncIterator[Node]:
     """
     storage = open_storage(config)
     try:
-        node = Node(config, storage, System(trio.lowlevel.current_trio_token()))
+        node = Node(config, storage, NodeSystem(trio.lowlevel.current_trio_token()))
     except BaseException:
         storage.close()
         raise

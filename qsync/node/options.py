@@ -13,7 +13,7 @@ from qsync import units
 from qsync.config import NodeConfig
 from qsync.config.aliases import ALIASES
 from qsync.config.checks import inconsistencies
-from qsync.config.kinds import FLAG, Kind, nearest
+from qsync.config.kinds import FLAG, ValueKind, nearest
 from qsync.errors import ConfigError
 from qsync.node.assembly import core_config
 from qsync.node.clusterwide import effective
@@ -107,14 +107,14 @@ def change(node: "Node", given: Mapping[str, object]) -> dict[str, object]:
 def _changed(config: NodeConfig, key: str, value: object) -> NodeConfig:
     section, _, name = key.partition(".")
     old = getattr(config, section)
-    kind: Kind[object] = next(
+    kind: ValueKind[object] = next(
         each.metadata["option"].kind for each in fields(old) if each.name == name
     )
     parsed = kind.parse(_with_unit(kind, value))
     return replace(config, **{section: replace(old, **{name: parsed})})
 
 
-def _with_unit(kind: Kind[object], value: object) -> str:
+def _with_unit(kind: ValueKind[object], value: object) -> str:
     """A bare number has Tarantool's unit."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         if value < 0:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from qsync.errors import QsyncError
 from qsync.node.connection import READABLE, WRITABLE, Connection, Take
-from qsync.node.doors import Accept, Door
+from qsync.node.doors import Accept, Listener
 from qsync.node.due import Due
 from qsync.node.effects import Effects, Socket
 from qsync.node.system import SYSTEM
@@ -77,7 +77,7 @@ class Reactor:
         self._calls = _Calls(begin, turn, survive)
         self._connections: dict[int, Connection] = {}
         self._connecting: dict[int, tuple[Socket, Callable[[], None]]] = {}
-        self._doors: dict[int, Door] = {}
+        self._doors: dict[int, Listener] = {}
         self._dirty: list[Connection] = []
         self._waiting: deque[Connection] = deque()
 
@@ -92,7 +92,7 @@ class Reactor:
 
     def listen(self, sock: Socket, accept: Accept) -> None:
         """Watch a listening socket."""
-        self._doors[sock.fileno()] = Door(sock, accept, self.effects.spare)
+        self._doors[sock.fileno()] = Listener(sock, accept, self.effects.spare)
         self._poll.register(sock.fileno(), READABLE)
 
     def connecting(self, sock: Socket, done: Callable[[], None]) -> None:

@@ -1,7 +1,7 @@
 """What a node says about writes that it does not do, or of which it cannot say what became."""
 
 from qsync import errors
-from qsync.core.ready import Settled, Verdict
+from qsync.core.ready import Settled, TransactionFate
 
 
 def token_of(token: tuple[bytes, int]) -> dict[str, object]:
@@ -37,9 +37,9 @@ def undone(settled: Settled, token: tuple[bytes, int], late: float | None) -> er
     """The entry did not stay. `late`: it waited so long that it was rolled back for that."""
     index, term = settled.index, settled.term
     details: dict[str, object] = {"term": term, "index": index}
-    if settled.verdict is Verdict.LOST:
+    if settled.verdict is TransactionFate.LOST:
         return lost(token, details)
-    if settled.verdict is Verdict.CUT:
+    if settled.verdict is TransactionFate.CUT:
         gone = f"entry {index} of term {term} was cut off and cannot come back"
         return cut(gone, token, details)
     if late is not None:

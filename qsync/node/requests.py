@@ -7,12 +7,12 @@ from typing import Final
 
 from qsync import errors, refusing
 from qsync.core.inputs import Consistency, Forgotten, Input, ReadAsked
-from qsync.core.ready import ReadSettled, Settled, Ticket, Verdict
+from qsync.core.ready import ReadSettled, Settled, Ticket, TransactionFate
 from qsync.data.request import Request as Transaction
 from qsync.node import asked, refusals
-from qsync.node.answers import Answers
+from qsync.node.answers import VisibleReads
 from qsync.node.connection import Connection
-from qsync.node.desk import Desk
+from qsync.node.desk import NodeQueries
 from qsync.node.due import Due
 from qsync.node.expiry import Expiry
 from qsync.node.tickets import AskTicket, Tickets, WriteTicket
@@ -29,20 +29,19 @@ GRACE = 1.0
 # Plain integers: arithmetic on flag enums costs more than the rest of the request.
 _SYNC = int(WriteFlags.SYNC)
 _FORCED = int(WriteFlags.SYNC | WriteFlags.ASYNC)
-_FOR_DESK = verbs.Watch | verbs.Changes | verbs.Options | verbs.Trace | verbs.Fault | verbs.Packed
 EXPIRY_INTERVAL: Final = 0.05
 """Seconds between two looks at those who wait for what no deadline tells of."""
 _AT_ONCE = int(WriteFlags.SUBMIT | WriteFlags.NO_WAIT)
 _DOUBTED = int(WriteFlags.DOUBTED)
 
 
-class Requests:
+class ClientRequests:
     """One per node. `take` gets what a client sent; answers leave when their fate is known."""
 
     def __init__(
         self,
         replica: Replica,
-        answers: Answers,
+        answers: VisibleReads,
         *,
         step: Callable[[Input], None],
         send: Callable[[Connection, bytes], None],
@@ -62,11 +61,11 @@ class Requests:
         self._now = now
         self._inflight_max = inflight_max
         self.expiry = expiry
-        self._parked: deque[tuple[Connection, verbs.Write, float]] = deque()
+        self._parked: deque[tuple[Connection, verbs.WriteRequest, float]] = deque()
         self._timeout = replica.machine.config.synchro_timeout + GRACE
 
     @property
-    def desk(self) -> Desk:
+    def desk(self) -> NodeQueries:
         """Who answers what is not about data."""
         return self._answers.desk
 
@@ -95,7 +94,7 @@ class Requests:
             except errors.TooLarge as error:
                 self._fail(connection, int(str(error.details["id"])), error)
                 continue
-            if type(request) is verbs.Write:
+            if type(request) is verbs.WriteRequest:
                 if room:
                     self._submit(connection, request)
                 else:
@@ -114,7 +113,7 @@ class Requests:
             entries_max=config.queue_entries_max, bytes_max=config.queue_bytes_max
         )
 
-    def _park(self, connection: Connection, request: verbs.Write) -> None:
+    def _park(self, connection: Connection, request: verbs.WriteRequest) -> None:
         """The limbo is full: wait for room, unless the client would not."""
         if request.flags & WriteFlags.NO_WAIT:
             limit = self._replica.machine.config.queue_entries_max
@@ -124,7 +123,7 @@ class Requests:
         else:
             self._parked.append((connection, request, self._due(request)))
 
-    def _due(self, request: verbs.Write) -> float:
+    def _due(self, request: verbs.WriteRequest) -> float:
         """When its time is over."""
         return self._now() + (self._timeout if request.timeout is None else request.timeout)
 
@@ -137,7 +136,7 @@ class Requests:
                 self._submit(connection, request)
 
     def _submit(
-        self, connection: Connection, request: verbs.Write, deadline: float | None = None
+        self, connection: Connection, request: verbs.WriteRequest, deadline: float | None = None
     ) -> None:
         flags = request.flags
         sync = None if not flags & _FORCED else bool(flags & _SYNC)
@@ -188,7 +187,7 @@ class Requests:
     def _refused(
         self,
         connection: Connection,
-        request: verbs.Write,
+        request: verbs.WriteRequest,
         transaction: Transaction,
         error: errors.QsyncError,
         deadline: float | None,
@@ -237,7 +236,7 @@ class Requests:
             if ticket is None:
                 continue
             assert type(ticket) is WriteTicket
-            if each.verdict is Verdict.COMMITTED and ticket.refusal is None:
+            if each.verdict is TransactionFate.COMMITTED and ticket.refusal is None:
                 frame = replies.committed(
                     ticket.request,
                     term=each.term,
@@ -252,7 +251,7 @@ class Requests:
             send(ticket.connection, frame)
 
     def _undone(self, ticket: WriteTicket, settled: Settled) -> errors.QsyncError:
-        if settled.verdict is Verdict.COMMITTED:
+        if settled.verdict is TransactionFate.COMMITTED:
             assert ticket.refusal is not None
             return ticket.refusal
         self.counters["rolled_back"] += 1
@@ -263,18 +262,18 @@ class Requests:
     # -- reads and operations
 
     def _other(self, connection: Connection, request: verbs.Request) -> None:
-        if isinstance(request, verbs.Get | verbs.Select | verbs.Count | verbs.TxGet):
+        if isinstance(request, verbs.RowsRequest):
             self._read(connection, request)
-        elif isinstance(request, verbs.Promote | verbs.Clear):
+        elif isinstance(request, verbs.PromoteRequest | verbs.ClearRequest):
             self._ask(connection, request.id, asked.promote, request.timeout)
-        elif isinstance(request, verbs.Demote):
+        elif isinstance(request, verbs.DemoteRequest):
             self._ask(connection, request.id, asked.demote(request), request.timeout)
-        elif isinstance(request, verbs.ReplaceMember):
+        elif isinstance(request, verbs.ReplaceMemberRequest):
             self._ask(connection, request.id, asked.replace(request), request.timeout)
-        elif isinstance(request, verbs.Plain) and request.verb is Verb.ROLLBACK_QUEUE:
+        elif isinstance(request, verbs.PlainRequest) and request.verb is Verb.ROLLBACK_QUEUE:
             self._ask(connection, request.id, asked.roll_back, READ_TIMEOUT)
         elif not self.desk.take(connection, request):
-            assert not isinstance(request, verbs.Write | _FOR_DESK)
+            assert not isinstance(request, verbs.WriteRequest | verbs.NodeRequest)
             self._reply(connection, request.id, lambda: self._answers.answer(request))
 
     def _reply(self, connection: Connection, number: int, answer: Callable[[], bytes]) -> None:
@@ -288,7 +287,7 @@ class Requests:
     def _read(
         self,
         connection: Connection,
-        request: verbs.Get | verbs.Select | verbs.Count | verbs.TxGet,
+        request: verbs.RowsRequest,
     ) -> None:
         self.counters["reads"] += 1
         answers, level = self._answers, request.level

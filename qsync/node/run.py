@@ -12,7 +12,7 @@ from qsync.config import NodeConfig
 from qsync.node.node import Node, open_node
 
 
-class Beside(Protocol):
+class Companion(Protocol):
     """Something that runs as long as a node does and tells about it, such as its metrics."""
 
     @property
@@ -23,7 +23,7 @@ class Beside(Protocol):
         """Run until cancelled."""
 
 
-OpenBeside = Callable[[NodeConfig], AbstractAsyncContextManager[Beside | None]]
+OpenBeside = Callable[[NodeConfig], AbstractAsyncContextManager[Companion | None]]
 
 
 def run(config: NodeConfig, open_beside: OpenBeside) -> int:
@@ -50,7 +50,7 @@ async def _serve(config: NodeConfig, open_beside: OpenBeside) -> None:
         nursery.cancel_scope.cancel()
 
 
-def announce(node: Node, beside: Beside | None) -> None:
+def announce(node: Node, beside: Companion | None) -> None:
     """One line on stdout: who and where, for whoever started this process."""
     identity = node.identity
     more = "" if beside is None else f", {beside.words}"

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 from qsync.core.messages import Append, Heartbeat, Message
 from qsync.faultpoints import FaultPoints, Point
-from qsync.record import Kind
+from qsync.record import EntryKind
 
 if TYPE_CHECKING:
     from election.messages import Index
     from qsync.node.node import Node
 
-_ROLLBACK: Final = int(Kind.ROLLBACK)
+_ROLLBACK: Final = int(EntryKind.ROLLBACK)
 
 
 class Seams:

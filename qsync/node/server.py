@@ -14,10 +14,10 @@ from qsync.node.connection import Connection
 from qsync.node.doors import STRANGERS_MAX
 from qsync.node.effects import Socket
 from qsync.node.reactor import Reactor
-from qsync.node.requests import Requests
+from qsync.node.requests import ClientRequests
 from qsync.record import Instance, read_instance
 from qsync.wire import limits, peer_messages, peer_sums
-from qsync.wire.frames import Sealed
+from qsync.wire.frames import SealedFrames
 from qsync.wire.peer_sums import PeerSums
 from qsync.wire.session import Acceptor, Greeting, Hello, Party
 
@@ -55,7 +55,7 @@ class Server:
         admission: Admission,
         step: Callable[[Input], None],
         check: Callable[[Replica, Message], None],
-        requests: Requests,
+        requests: ClientRequests,
         now: Callable[[], float],
     ) -> None:
         self._check_message = check
@@ -162,7 +162,7 @@ class Server:
 
     def _welcome_peer(self, connection: Connection, hello: Hello) -> None:
         replica, instance = Replica(hello.replica), read_instance(hello.instance or "")
-        connection.frames = Sealed(self._admission.peer_frame_bytes_max)
+        connection.frames = SealedFrames(self._admission.peer_frame_bytes_max)
         former = self._inbound.get(replica)
         if former is not None:
             self._reactor.close(former, "the peer connected anew")

@@ -19,13 +19,13 @@ from typing import Final
 import trio
 
 from qsync.node.doors import connections_allowed
-from qsync.node.effects import Effects, Event, Poll, Socket, Usage
+from qsync.node.effects import Effects, Epoll, Event, Socket, Usage
 from qsync.store.beside import Thread
 
 _KIBI: Final = 1024
 
 
-class System:
+class NodeSystem:
     """See `Effects`. `call_soon` works on one that was made inside of a Trio program."""
 
     now = staticmethod(trio.current_time)
@@ -57,7 +57,7 @@ class System:
         """A stream socket."""
         return socket.socket(family, socket.SOCK_STREAM)
 
-    def poll(self) -> Poll:
+    def poll(self) -> Epoll:
         """An epoll."""
         return select.epoll()
 
@@ -101,7 +101,7 @@ class System:
         with trio.move_on_at(deadline):
             await event.wait()
 
-    async def readable(self, poll: Poll) -> None:
+    async def readable(self, poll: Epoll) -> None:
         """Until something waits on it."""
         await trio.lowlevel.wait_readable(poll.fileno())
 
@@ -120,5 +120,5 @@ class System:
             self._token.run_sync_soon(call)
 
 
-SYSTEM: Final[Effects] = System()
+SYSTEM: Final[Effects] = NodeSystem()
 """For what calls nobody soon: everything but a whole node."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from qsync.core.ready import Timer
-from qsync.node.clock import Elapsed, WallClock
+from qsync.node.clock import ElapsedTime, WallClock
 from qsync.node.effects import Effects
 
 FAR: Final = float("inf")
@@ -15,7 +15,7 @@ class Timers:
 
     def __init__(self, fire: Callable[[list[str]], None], effects: Effects) -> None:
         self.wall = WallClock(effects)
-        self.elapsed = Elapsed(effects=effects)
+        self.elapsed = ElapsedTime(effects=effects)
         """What the machine takes the time for; deadlines of the shell are of `Effects.now`."""
         self._effects = effects
         self._fire = fire

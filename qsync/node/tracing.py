@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from election.messages import Index
-from qsync.record import Kind
+from qsync.record import EntryKind
 
 if TYPE_CHECKING:
     from qsync.core.machine import Machine
@@ -20,7 +20,7 @@ Stage = tuple[str, int]
 """What is reached, and by whom (0: this node)."""
 
 
-class Mark(NamedTuple):
+class TraceMark(NamedTuple):
     """The log reached `upto` in the sense of `what`; `who` for an ack."""
 
     what: str
@@ -39,7 +39,7 @@ class Tracing:
         self._now = now
         self._wall = wall
         self._until = 0.0
-        self._marks: deque[Mark] = deque(maxlen=MARKS_MAX)
+        self._marks: deque[TraceMark] = deque(maxlen=MARKS_MAX)
         self._reached: dict[Stage, int] = {}
         self._base: dict[Stage, int] = {}
 
@@ -68,9 +68,9 @@ class Tracing:
         for stage, upto in self._stages():
             if reached.get(stage) != upto:
                 reached[stage] = upto
-                self._note(Mark(*stage, upto, wall))
+                self._note(TraceMark(*stage, upto, wall))
 
-    def _note(self, mark: Mark) -> None:
+    def _note(self, mark: TraceMark) -> None:
         if len(self._marks) == MARKS_MAX:
             oldest = self._marks[0]
             self._base[oldest.what, oldest.who] = oldest.upto
@@ -101,7 +101,7 @@ class Tracing:
                 "term": int(one.term),
                 "origin": int(one.origin),
                 "lsn": int(one.lsn),
-                "kind": Kind(one.kind).name,
+                "kind": EntryKind(one.kind).name,
                 "bytes": len(one.raw),
                 "crc": int(one.crc),
                 "made": one.time,
@@ -122,9 +122,9 @@ class Tracing:
             return "rolled_back"
         return "confirmed" if ledger.confirmed >= index else "pending"
 
-    def _first(self, index: int) -> list[Mark]:
+    def _first(self, index: int) -> list[TraceMark]:
         """Of every stage the first mark that reached the entry, unless it was before."""
-        first: dict[Stage, Mark] = {}
+        first: dict[Stage, TraceMark] = {}
         for mark in self._marks:
             if mark.upto >= index > self._base.get((mark.what, mark.who), 0):
                 first.setdefault((mark.what, mark.who), mark)

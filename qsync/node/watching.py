@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from qsync.errors import Overloaded, QsyncError, WrongKey
 from qsync.node import feed
 from qsync.node.connection import Connection
-from qsync.node.feed import Filter, Found
+from qsync.node.feed import FeedBatch, Filter
 from qsync.wire import replies, verbs
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Watching:
 
     # -- questions
 
-    def key(self, connection: Connection, request: verbs.Watch) -> None:
+    def key(self, connection: Connection, request: verbs.WatchRequest) -> None:
         """Answer when the value is another one. Raises WrongKey or Overloaded."""
         find = self._values.get(request.key)
         if find is None:
@@ -97,13 +97,13 @@ class Watching:
             )
         )
 
-    def changes(self, connection: Connection, request: verbs.Changes) -> None:
+    def changes(self, connection: Connection, request: verbs.ChangesRequest) -> None:
         """Answer when there are some. Raises NoSuchSpace, WrongKey, LostWrite, Compacted."""
         shape = self._replica.state.schemas.shown
         wanted = feed.filter_of(shape, request.space, request.prefix)
         ledger = self._replica.machine.ledger
         if request.after is None:
-            found = Found(transactions=(), upto=int(ledger.confirmed))
+            found = FeedBatch(transactions=(), upto=int(ledger.confirmed))
             self._tell(connection, request.id, found, wanted)
             return
         found = feed.read(ledger, shape, request.after, wanted, term=request.term)
@@ -130,7 +130,7 @@ class Watching:
                 details={"retry_after": 1.0},
             )
 
-    def _tell(self, connection: Connection, number: int, found: Found, wanted: Filter) -> None:
+    def _tell(self, connection: Connection, number: int, found: FeedBatch, wanted: Filter) -> None:
         confirmed = int(self._replica.machine.ledger.confirmed)
         answer = replies.reply(
             number, list(found.transactions), found.upto, confirmed, wanted.space
@@ -186,6 +186,6 @@ class Watching:
             return True
         if now < parked.until:
             return False
-        nothing = Found(transactions=(), upto=parked.after)
+        nothing = FeedBatch(transactions=(), upto=parked.after)
         self._tell(parked.connection, parked.id, nothing, parked.wanted)
         return True

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from qsync.core.ready import Timer
-from qsync.sim.clockwork import Clockwork
-from qsync.sim.dice import Dice
+from qsync.sim.clockwork import VirtualClock
+from qsync.sim.dice import RandomStream
 
 _HASTE = 0.02
 """The part of a timer's range that is used when everybody is in a hurry."""
@@ -14,13 +14,13 @@ Rings = Callable[[str, int], None]
 """Takes the kind of the timer, and the token it was armed with."""
 
 
-class Clocks:
+class DriftingClocks:
     """A little too fast or slow, and sometimes somebody sets them.
 
     `when` says where in its range a timer fires: `uniform`, or always about the `earliest`.
     """
 
-    def __init__(self, dice: Dice) -> None:
+    def __init__(self, dice: RandomStream) -> None:
         self.dice = dice
         self.when = "uniform"
         self.rate = 1.0
@@ -39,7 +39,7 @@ class Clocks:
 class Alarms:
     """At most one timer of a kind. They come as ranges: the shell throws the dice."""
 
-    def __init__(self, clockwork: Clockwork, clocks: Clocks, rings: Rings) -> None:
+    def __init__(self, clockwork: VirtualClock, clocks: DriftingClocks, rings: Rings) -> None:
         self._clockwork = clockwork
         self._clocks = clocks
         self._rings = rings

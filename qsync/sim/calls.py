@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from election.messages import Index, Position, Replica, Term
 from qsync.core.inputs import Consistency
-from qsync.core.ready import Verdict
+from qsync.core.ready import TransactionFate
 from qsync.data.request import Request
-from qsync.data.state import State
+from qsync.data.state import DataState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class ReadCall:
     client: int
     attempt: int
     consistency: Consistency
-    read: Callable[[State], object]
+    read: Callable[[DataState], object]
     keys: tuple[tuple[int, int], ...]
     floor: Position
     term: Term = Term(0)
@@ -34,17 +34,17 @@ class ReadCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class WriteDone:
     """The fate of a write, definite."""
 
     node: Replica
-    verdict: Verdict
+    verdict: TransactionFate
     index: Index
     term: Term
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class ReadResult:
     """What a read saw, and the place that names all of it."""
 
     node: Replica
@@ -54,7 +54,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
+class CallRefused:
     """An error. `unknown`: it says nothing about what became of the write.
 
     `recorded`: it is committed in the log under the number of the write.
@@ -69,6 +69,6 @@ class Refused:
 
 
 Call = WriteCall | ReadCall
-Reply = Done | Seen | Refused
+Reply = WriteDone | ReadResult | CallRefused
 Answer = Callable[[int, Reply], None]
 """Takes the attempt that is answered, and the reply."""

@@ -12,15 +12,15 @@ from qsync.core.ledger import Ledger
 from qsync.core.logindex import LogIndex
 from qsync.data import body, keys
 from qsync.data.schema import SPACE, TRUNCATE
-from qsync.record import WAIT_ACK, Entry, Kind, read_ref
+from qsync.record import WAIT_ACK, Entry, EntryKind, read_ref
 
-_ID = (keys.Part(field=0, type=keys.FieldType.UNSIGNED),)
+_ID = (keys.KeyPart(field=0, type=keys.FieldType.UNSIGNED),)
 
 Key = tuple[int, bytes]
 """Space id and primary key bytes."""
 
 
-class Violation(Exception):
+class PropertyViolation(Exception):
     """A property of protocol.md section 9 does not hold."""
 
     def __init__(self, number: int, text: str) -> None:
@@ -49,7 +49,7 @@ clients see could have happened in some order (12), and that operators are answe
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class KnownEntry:
     """An entry, as anybody ever had it. At one `(index, term)` there is only one."""
 
     crc: int
@@ -66,11 +66,11 @@ class Place:
     """It takes the number of the request for its refusal."""
 
 
-class Books:
+class ReferenceRecords:
     """All entries that any replica ever had, by place, and the writes in them by key."""
 
     def __init__(self) -> None:
-        self.places: dict[tuple[int, int], Place] = {}
+        self.places: dict[tuple[int, int], KnownEntry] = {}
         self.writes: dict[Key, list[tuple[int, int, bytes | None]]] = {}
         self._begins: dict[int, tuple[int, int]] = {}
         """Of each term the index of its first entry, and the term of the entry before that."""
@@ -81,14 +81,16 @@ class Books:
         known = self.places.get((index, term))
         if known is not None:
             if known.crc != crc:
-                raise Violation(1, f"node {me} has another entry at index {index} term {term}")
+                raise PropertyViolation(
+                    1, f"node {me} has another entry at index {index} term {term}"
+                )
             return
         if (index - 1, term) not in self.places:
             self._begins.setdefault(term, (index, log.term_at(Index(index - 1))))
         request, names = (b"", 0), (0, 0)
         keys: tuple[Key, ...] = ()
         refused = False
-        if kind == Kind.TXN:
+        if kind == EntryKind.TXN:
             parts = body.decode(entry.body)
             request = (parts[0], parts[1])
             refused = body.refusal(entry.body) is not None
@@ -98,9 +100,9 @@ class Books:
         else:
             ref = read_ref(entry)
             names = (int(ref.owner), int(ref.lsn))
-        sync = kind == Kind.PROMOTE or (kind == Kind.TXN and bool(flags & WAIT_ACK))
-        pending = kind == Kind.PROMOTE or (kind == Kind.TXN and flags != 0)
-        self.places[index, term] = Place(
+        sync = kind == EntryKind.PROMOTE or (kind == EntryKind.TXN and bool(flags & WAIT_ACK))
+        pending = kind == EntryKind.PROMOTE or (kind == EntryKind.TXN and flags != 0)
+        self.places[index, term] = KnownEntry(
             crc, kind, origin, lsn, sync, pending, request, keys, names, refused
         )
 
@@ -125,10 +127,10 @@ class Books:
         return None
 
 
-class Canon:
+class ReferenceLog:
     """Terms and fates of the confirmed prefix, longest seen. Lists are by index, from 1."""
 
-    def __init__(self, books: Books) -> None:
+    def __init__(self, books: ReferenceRecords) -> None:
         self.terms: list[int] = [0]
         self.rolled_back: list[bool] = [False]
         self._books = books
@@ -167,9 +169,9 @@ class Canon:
             self._index_of[place.origin, place.lsn] = index
             if place.pending:
                 queue.append(index)
-            elif place.kind == Kind.CONFIRM:
+            elif place.kind == EntryKind.CONFIRM:
                 queue = self._confirm(place, index, queue)
-            elif place.kind == Kind.ROLLBACK:
+            elif place.kind == EntryKind.ROLLBACK:
                 kept = self._roll_back(place, index, first, queue)
                 gone += queue[len(kept) :]
                 queue = kept
@@ -179,24 +181,26 @@ class Canon:
             self._once(index)
         return gone
 
-    def _confirm(self, place: Place, index: int, queue: list[int]) -> list[int]:
+    def _confirm(self, place: KnownEntry, index: int, queue: list[int]) -> list[int]:
         named = self._index_of.get(place.names)
         if named is None:
-            raise Violation(2, f"the CONFIRM at {index} names {place.names}, which is not there")
+            raise PropertyViolation(
+                2, f"the CONFIRM at {index} names {place.names}, which is not there"
+            )
         left = [each for each in queue if each > named]
         while left and not self._books.places[left[0], self.terms[left[0]]].sync:
             left.pop(0)
         return left
 
-    def _roll_back(self, place: Place, index: int, first: int, queue: list[int]) -> list[int]:
+    def _roll_back(self, place: KnownEntry, index: int, first: int, queue: list[int]) -> list[int]:
         named = self._index_of.get(place.names)
         if named is None or named < first:
-            raise Violation(
+            raise PropertyViolation(
                 2, f"the ROLLBACK at {index} is confirmed, but its first victim {named} was before"
             )
         for each in queue:
             if each >= named and self.terms[each] != self.terms[index]:
-                raise Violation(
+                raise PropertyViolation(
                     2, f"the ROLLBACK at {index} takes {each} of term {self.terms[each]}"
                 )
         return [each for each in queue if each < named]
@@ -208,7 +212,7 @@ class Canon:
             return
         before = self._requests.setdefault(request, index)
         if before != index:
-            raise Violation(
+            raise PropertyViolation(
                 9, f"request {request[1]} of {request[0].hex()} took effect at {before} and {index}"
             )
 

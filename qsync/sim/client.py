@@ -5,25 +5,31 @@ from typing_extensions import override
 from election.messages import Position
 from qsync.data.sessions import born
 from qsync.sim import repertoire, transactions
-from qsync.sim.calls import Done
+from qsync.sim.calls import WriteDone
 from qsync.sim.courier import Courier, Streets
-from qsync.sim.history import History
-from qsync.sim.operations import Ask, Operation, Steps, Told
-from qsync.sim.repertoire import Mind
-from qsync.sim.scripted import Scripted
-from qsync.sim.session import Session
+from qsync.sim.history import SimHistory
+from qsync.sim.operations import Ask, OperationRecord, OperationResult, Steps
+from qsync.sim.repertoire import OperationGenerator
+from qsync.sim.scripted import ScriptedClient
+from qsync.sim.session import SharedSession
 
 _PROCESSES = 1000
 """A process of a history ends with an unknown outcome; the client goes on under this much more."""
 
 
-class Client(Scripted):
+class SimulatedClient(ScriptedClient):
     """One client. `counts` has its operations by name and how they ended, or that they began.
 
     It shares its session with others, as the threads of one program do.
     """
 
-    def __init__(self, mind: Mind, session: Session, streets: Streets, history: History) -> None:
+    def __init__(
+        self,
+        mind: OperationGenerator,
+        session: SharedSession,
+        streets: Streets,
+        history: SimHistory,
+    ) -> None:
         super().__init__(mind)
         self._courier = Courier(mind.number, session, streets, mind.dice)
         self._clockwork = streets.clockwork
@@ -53,15 +59,15 @@ class Client(Scripted):
         if not self.stopping:
             self._begin(*transactions.draw(self._mind))
 
-    def _begin(self, operation: Operation, steps: Steps, *, scripted: bool = False) -> None:
+    def _begin(self, operation: OperationRecord, steps: Steps, *, scripted: bool = False) -> None:
         self._now = operation
         self._scripted = scripted
         self._history.invoke(self._process, operation)
         self.counts[f"{operation.name} asked"] += 1
         self._ask(operation, steps, next(steps))
 
-    def _ask(self, operation: Operation, steps: Steps, ask: Ask) -> None:
-        def told(told: Told) -> None:
+    def _ask(self, operation: OperationRecord, steps: Steps, ask: Ask) -> None:
+        def told(told: OperationResult) -> None:
             self._noted(ask, told)
             try:
                 then = steps.send(told)
@@ -72,12 +78,12 @@ class Client(Scripted):
 
         self._courier.go(ask, told)
 
-    def _resolve(self, operation: Operation, told: Told) -> None:
+    def _resolve(self, operation: OperationRecord, told: OperationResult) -> None:
         self._now = None
         self._history.complete(self._process, operation, told)
         self.counts[f"{operation.name} {told.type}"] += 1
         mine = self._mind.sessions.get(self._mind.number, b"")
-        if operation.name == "open" and isinstance(told.reply, Done):
+        if operation.name == "open" and isinstance(told.reply, WriteDone):
             place = Position(told.reply.term, told.reply.index)
             self._courier.session.opened(born(self._seed, place))
         elif operation.name == "leave" or getattr(told.reply, "code", "") == "SESSION_EXPIRED":

@@ -3,26 +3,26 @@
 import heapq
 from collections.abc import Callable
 
-from qsync.sim.dice import Dice
+from qsync.sim.dice import RandomStream
 
 Todo = Callable[..., None]
 
 
-class Clockwork:
+class VirtualClock:
     """A heap of things to do. All dice come from the seed; nothing else in a run is random."""
 
     def __init__(self, seed: int) -> None:
         self.now = 0.0
         self._seed = seed
-        self._dice: dict[str, Dice] = {}
+        self._dice: dict[str, RandomStream] = {}
         self._heap: list[tuple[float, int, Todo, tuple[object, ...]]] = []
         self._count = 0
 
-    def dice(self, name: str) -> Dice:
+    def dice(self, name: str) -> RandomStream:
         """The dice of that concern, the same ones every time they are asked for."""
         found = self._dice.get(name)
         if found is None:
-            found = self._dice[name] = Dice(f"{self._seed} {name}")
+            found = self._dice[name] = RandomStream(f"{self._seed} {name}")
         return found
 
     def after(self, delay: float, todo: Todo, *args: object) -> None:

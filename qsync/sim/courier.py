@@ -8,16 +8,16 @@ import cbor2
 from election.messages import Replica
 from qsync.core.conclusions import AttemptResult, Conclusion, conclude
 from qsync.core.inputs import Consistency
-from qsync.core.ready import Verdict
+from qsync.core.ready import TransactionFate
 from qsync.data.request import Request
-from qsync.data.state import State
-from qsync.sim.calls import Call, Done, ReadCall, Refused, Reply, Seen, WriteCall
-from qsync.sim.clockwork import Clockwork
-from qsync.sim.dice import Dice
-from qsync.sim.node import Node
-from qsync.sim.operations import NOWHERE, Ask, Place, Read, Told, Write
-from qsync.sim.promises import Promises
-from qsync.sim.session import Session
+from qsync.data.state import DataState
+from qsync.sim.calls import Call, CallRefused, ReadCall, ReadResult, Reply, WriteCall, WriteDone
+from qsync.sim.clockwork import VirtualClock
+from qsync.sim.dice import RandomStream
+from qsync.sim.node import SimulatedNode
+from qsync.sim.operations import NOWHERE, Ask, OperationResult, Place, ReadOperation, WriteOperation
+from qsync.sim.promises import ClientPromises
+from qsync.sim.session import SharedSession
 from qsync.sim.swarm import Swarm
 
 RETRYABLE = frozenset({"NOT_LEADER", "READONLY", "OVERLOADED", "SYNC_QUEUE_FULL"})
@@ -25,19 +25,19 @@ RETRYABLE = frozenset({"NOT_LEADER", "READONLY", "OVERLOADED", "SYNC_QUEUE_FULL"
 READ_ATTEMPTS_MAX = 4
 _PRIMARY = 0
 
-Answered = Callable[[Told], None]
+Answered = Callable[[OperationResult], None]
 
 
 class Streets(NamedTuple):
     """What all couriers of a run share."""
 
-    clockwork: Clockwork
+    clockwork: VirtualClock
     swarm: Swarm
-    nodes: Sequence[Node]
-    promises: Promises
+    nodes: Sequence[SimulatedNode]
+    promises: ClientPromises
 
 
-class Errand:
+class PendingQuestion:
     """One question under way. `open`: attempts that were not answered."""
 
     __slots__ = ("answered", "ask", "first", "floor", "open", "seq", "session")
@@ -54,50 +54,52 @@ class Errand:
     @property
     def elsewhere(self) -> bool:
         """It was begun by somebody else: a token says that there may be another attempt."""
-        return isinstance(self.ask, Write) and self.ask.token is not None
+        return isinstance(self.ask, WriteOperation) and self.ask.token is not None
 
     @property
     def reads(self) -> bool:
         """It changes nothing."""
-        return isinstance(self.ask, Read)
+        return isinstance(self.ask, ReadOperation)
 
 
 class Courier:
     """One client's. It has one errand at a time; others may share its session."""
 
-    def __init__(self, number: int, session: Session, streets: Streets, dice: Dice) -> None:
+    def __init__(
+        self, number: int, session: SharedSession, streets: Streets, dice: RandomStream
+    ) -> None:
         self.number = number
         self.session = session
         self._streets = streets
         self._dice = dice
-        self._errand: Errand | None = None
+        self._errand: PendingQuestion | None = None
         self._attempts = 0
         self._leader: Replica | None = None
 
     def go(self, ask: Ask, answered: Answered) -> None:
         """Ask, and tell what came of it."""
         assert self._errand is None
-        errand = self._errand = Errand(ask, self.session.id, answered, self._attempts + 1)
+        errand = self._errand = PendingQuestion(ask, self.session.id, answered, self._attempts + 1)
         errand.floor = self._streets.promises.floor
-        if isinstance(ask, Write) and ask.token is not None:
+        if isinstance(ask, WriteOperation) and ask.token is not None:
             errand.session, errand.seq = ask.token
-        elif isinstance(ask, Write) and ask.numbered:
+        elif isinstance(ask, WriteOperation) and ask.numbered:
             errand.seq = self.session.number()
         self._attempt(errand)
 
-    def _end(self, errand: Errand, type_: str, reply: Reply | None) -> None:
+    def _end(self, errand: PendingQuestion, type_: str, reply: Reply | None) -> None:
         self._errand = None
         if not errand.elsewhere and not self._may_ask_on(type_):
             self.session.settled(errand.session, errand.seq)
-        ask, told = errand.ask, Told(type=type_, reply=reply)
-        if isinstance(ask, Write):
+        ask, told = errand.ask, OperationResult(type=type_, reply=reply)
+        if isinstance(ask, WriteOperation):
             session = errand.session if ask.numbered else b""
-            told = Told(type=type_, reply=reply, session=session, seq=errand.seq)
-        elif isinstance(reply, Seen):
+            told = OperationResult(type=type_, reply=reply, session=session, seq=errand.seq)
+        elif isinstance(reply, ReadResult):
             assert isinstance(reply.value, list)
             rows = [None if row is None else cbor2.loads(row) for row in reply.value]
             claimed = ask.consistency is Consistency.AT_LEAST
-            told = Told(
+            told = OperationResult(
                 type=type_,
                 reply=reply,
                 rows=rows,
@@ -113,7 +115,7 @@ class Courier:
 
     # -- attempts
 
-    def _attempt(self, errand: Errand) -> None:
+    def _attempt(self, errand: PendingQuestion) -> None:
         streets, dice = self._streets, self._dice
         self._attempts += 1
         attempt = self._attempts
@@ -129,9 +131,9 @@ class Courier:
             streets.clockwork.after(late, self._send, dice.choice(streets.nodes), call)
         streets.clockwork.after(streets.swarm.load.timeout, self._timeout, attempt)
 
-    def _call(self, errand: Errand, attempt: int) -> Call:
+    def _call(self, errand: PendingQuestion, attempt: int) -> Call:
         ask = errand.ask
-        if isinstance(ask, Read):
+        if isinstance(ask, ReadOperation):
             return ReadCall(
                 client=self.number,
                 attempt=attempt,
@@ -151,13 +153,13 @@ class Courier:
             request = request._replace(doubted=errand.elsewhere or bool(errand.open - {attempt}))
         return WriteCall(client=self.number, attempt=attempt, request=request)
 
-    def _target(self, errand: Errand) -> Node:
+    def _target(self, errand: PendingQuestion) -> SimulatedNode:
         nodes = self._streets.nodes
         if self._leader is not None and not errand.reads:
             return nodes[self._leader - 1]
         return self._dice.choice(nodes)
 
-    def _send(self, node: Node, call: Call) -> None:
+    def _send(self, node: SimulatedNode, call: Call) -> None:
         self._streets.clockwork.after(self._way(), node.call, call, self._replied)
 
     def _replied(self, attempt: int, reply: Reply) -> None:
@@ -175,8 +177,8 @@ class Courier:
         self._leader = None
         self._again(errand)
 
-    def _again(self, errand: Errand) -> None:
-        if isinstance(errand.ask, Read) and not errand.ask.insists:
+    def _again(self, errand: PendingQuestion) -> None:
+        if isinstance(errand.ask, ReadOperation) and not errand.ask.insists:
             tries = self._attempts - errand.first + 1
             if tries >= READ_ATTEMPTS_MAX:
                 self._end(errand, "fail", None)
@@ -194,19 +196,21 @@ class Courier:
         if errand is None or attempt < errand.first:
             return
         match reply:
-            case Done(verdict=Verdict.COMMITTED):
+            case WriteDone(verdict=TransactionFate.COMMITTED):
                 self._end(errand, "ok", reply)
-            case Seen():
+            case ReadResult():
                 self._end(errand, "ok", reply)
-            case Refused() if errand.reads:
+            case CallRefused() if errand.reads:
                 self._leader = reply.leader if reply.code in RETRYABLE else None
                 self._back_off(attempt)
-            case Done() | Refused():
+            case WriteDone() | CallRefused():
                 errand.open.discard(attempt)
                 self._undone(errand, attempt, reply)
 
-    def _undone(self, errand: Errand, attempt: int, reply: Done | Refused) -> None:
-        if isinstance(reply, Refused):
+    def _undone(
+        self, errand: PendingQuestion, attempt: int, reply: WriteDone | CallRefused
+    ) -> None:
+        if isinstance(reply, CallRefused):
             self._leader = reply.leader if reply.code in RETRYABLE else None
         match conclude(_heard(reply), doubted=errand.elsewhere or bool(errand.open)):
             case Conclusion.AGAIN:
@@ -222,10 +226,12 @@ class Courier:
             self._streets.clockwork.after(pause, self._later, attempt)
 
 
-def _heard(reply: Done | Refused) -> AttemptResult:
-    if isinstance(reply, Done):
+def _heard(reply: WriteDone | CallRefused) -> AttemptResult:
+    if isinstance(reply, WriteDone):
         return (
-            AttemptResult.ROLLED_BACK if reply.verdict is Verdict.ROLLED_BACK else AttemptResult.CUT
+            AttemptResult.ROLLED_BACK
+            if reply.verdict is TransactionFate.ROLLED_BACK
+            else AttemptResult.CUT
         )
     if reply.recorded:
         return AttemptResult.RECORDED
@@ -234,6 +240,6 @@ def _heard(reply: Done | Refused) -> AttemptResult:
     return AttemptResult.FORGOTTEN if reply.unknown else AttemptResult.REFUSED
 
 
-def _look(places: Sequence[Place]) -> Callable[[State], list[bytes | None]]:
+def _look(places: Sequence[Place]) -> Callable[[DataState], list[bytes | None]]:
     """The rows there, in one snapshot."""
     return lambda state: [state.get(space, _PRIMARY, [key]) for space, key in places]

@@ -5,13 +5,13 @@ from typing import Protocol
 from election.messages import Replica
 from qsync import refusing
 from qsync.core.inputs import ReadAsked
-from qsync.core.ready import Ready, Settled, Verdict
+from qsync.core.ready import Ready, Settled, TransactionFate
 from qsync.errors import RECORDED, NotLeader, Outcome, QsyncError
 from qsync.replica import Replica as Core
-from qsync.sim.calls import Answer, Call, Done, ReadCall, Refused, Seen, WriteCall
+from qsync.sim.calls import Answer, Call, CallRefused, ReadCall, ReadResult, WriteCall, WriteDone
 
 
-class Witness(Protocol):
+class ClientObserver(Protocol):
     """Who hears what clients are told, before they are."""
 
     def settled(self, me: Replica, core: Core, call: WriteCall, settled: Settled) -> None:
@@ -21,14 +21,14 @@ class Witness(Protocol):
         """A read saw this."""
 
 
-class Desk:
+class TicketDesk:
     """Tickets of one node. `forget` when the process dies: nobody is answered then."""
 
-    def __init__(self, me: Replica, witness: Witness) -> None:
+    def __init__(self, me: Replica, witness: ClientObserver) -> None:
         self._me = me
         self._witness = witness
         self._calls: dict[int, tuple[Call, Answer]] = {}
-        self._waiting: dict[int, refusing.Waiting] = {}
+        self._waiting: dict[int, refusing.PendingRefusal] = {}
         """Of writes that are refused, and not told so yet."""
         self._recorded: dict[int, QsyncError] = {}
         """Refusals in the log, not told before they are committed."""
@@ -103,10 +103,12 @@ class Desk:
         assert isinstance(call, WriteCall)
         self._witness.settled(self._me, core, call, settled)
         refusal = self._recorded.pop(settled.ticket, None)
-        if refusal is not None and settled.verdict is Verdict.COMMITTED:
+        if refusal is not None and settled.verdict is TransactionFate.COMMITTED:
             answer(call.attempt, self._refusal(core, refusal))
             return
-        done = Done(node=self._me, verdict=settled.verdict, index=settled.index, term=settled.term)
+        done = WriteDone(
+            node=self._me, verdict=settled.verdict, index=settled.index, term=settled.term
+        )
         answer(call.attempt, done)
 
     def _serve(self, core: Core, ticket: int, refused: str | None) -> None:
@@ -119,7 +121,7 @@ class Desk:
         del self._calls[ticket]
         if refused is not None:
             leader = core.machine.raft.leader
-            answer(call.attempt, Refused(node=self._me, code="READ_REFUSED", leader=leader))
+            answer(call.attempt, CallRefused(node=self._me, code="READ_REFUSED", leader=leader))
             return
         try:
             value = call.read(core.state)
@@ -128,11 +130,11 @@ class Desk:
             return
         self._witness.served(self._me, core, call, value)
         shown = core.machine.ledger.shown
-        seen = Seen(node=self._me, value=value, index=shown.index, term=shown.term)
+        seen = ReadResult(node=self._me, value=value, index=shown.index, term=shown.term)
         answer(call.attempt, seen)
 
-    def _refusal(self, core: Core, error: QsyncError) -> Refused:
-        return Refused(
+    def _refusal(self, core: Core, error: QsyncError) -> CallRefused:
+        return CallRefused(
             node=self._me,
             code=error.code,
             unknown=error.outcome is Outcome.UNKNOWN,

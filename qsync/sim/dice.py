@@ -3,7 +3,7 @@
 from random import Random
 
 
-class Dice(Random):
+class RandomStream(Random):
     """Random numbers from text, equal everywhere and under any hash seed."""
 
     def __init__(self, name: str) -> None:

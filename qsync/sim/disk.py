@@ -11,19 +11,19 @@ from qsync.data.fold import Fold
 from qsync.errors import StoreError
 from qsync.record import ONE_INSTANCE
 from qsync.replica import Replica as Core
-from qsync.sim.clockwork import Clockwork
-from qsync.sim.dice import Dice
-from qsync.sim.swarm import Platter
+from qsync.sim.clockwork import VirtualClock
+from qsync.sim.dice import RandomStream
+from qsync.sim.swarm import DiskFlaws
 from qsync.store.memory import MemoryLog, MemorySpaces
 
 Told = Callable[..., None]
 Seal = Callable[[Write], Write]
 
 
-class Disk:
+class SimulatedDisk:
     """One node's directory. It outlives the process; `looks_on` sees what becomes durable."""
 
-    def __init__(self, clockwork: Clockwork, dice: Dice, platter: Platter) -> None:
+    def __init__(self, clockwork: VirtualClock, dice: RandomStream, platter: DiskFlaws) -> None:
         self.log = MemoryLog()
         self.spaces = MemorySpaces()
         self.broken = False
@@ -38,9 +38,9 @@ class Disk:
         self._flights = 0
         self._told: tuple[Told, tuple[object, ...]] = (_nobody, ())
 
-    def another(self) -> "Disk":
+    def another(self) -> "SimulatedDisk":
         """An empty one of the same make, as weak as this one."""
-        twin = Disk(self._clockwork, self._dice, self._platter)
+        twin = SimulatedDisk(self._clockwork, self._dice, self._platter)
         twin.seal = self.seal
         return twin
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from qsync.sim.swarm import NAMES
-from qsync.sim.troubles import TROUBLES, Scene, Undo
+from qsync.sim.troubles import TROUBLES, NemesisContext, Undo
 
 SOON = 0.25
 """The first strike comes after this part of the usual pause."""
@@ -13,7 +13,9 @@ class Faults:
     """The nemesis. `heal` ends it and repairs everything."""
 
     def __init__(
-        self, scene: Scene, troubles: Mapping[str, Callable[[Scene], Undo | None]] = TROUBLES
+        self,
+        scene: NemesisContext,
+        troubles: Mapping[str, Callable[[NemesisContext], Undo | None]] = TROUBLES,
     ) -> None:
         self._scene = scene
         self._troubles = troubles

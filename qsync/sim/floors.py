@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from election.messages import Position
-from qsync.sim.calls import Done, Seen
-from qsync.sim.clockwork import Clockwork
-from qsync.sim.dice import Dice
-from qsync.sim.operations import NOWHERE, Ask, Told, Write
+from qsync.sim.calls import ReadResult, WriteDone
+from qsync.sim.clockwork import VirtualClock
+from qsync.sim.dice import RandomStream
+from qsync.sim.operations import NOWHERE, Ask, OperationResult, WriteOperation
 from qsync.sim.swarm import Swarm
 
 TOKENS_MAX = 12
@@ -21,11 +21,16 @@ class Tokens:
     """Writes that were answered, or of which nobody knows what became: whose, and what for."""
 
     def __init__(self) -> None:
-        self.known: deque[Write] = deque(maxlen=TOKENS_MAX)
+        self.known: deque[WriteOperation] = deque(maxlen=TOKENS_MAX)
 
-    def told(self, ask: Ask, told: Told) -> None:
+    def told(self, ask: Ask, told: OperationResult) -> None:
         """A question came to its end. What was refused for certain is nobody's business again."""
-        if isinstance(ask, Write) and told.seq and ask.token is None and told.type != "fail":
+        if (
+            isinstance(ask, WriteOperation)
+            and told.seq
+            and ask.token is None
+            and told.type != "fail"
+        ):
             self.known.append(replace(ask, token=(told.session, told.seq)))
 
 
@@ -36,19 +41,19 @@ class Floors:
     it on (causality).
     """
 
-    def __init__(self, number: int, wall: Wall, dice: Dice | None) -> None:
+    def __init__(self, number: int, wall: Wall, dice: RandomStream | None) -> None:
         self._number = number
         self._wall = wall
         self._dice = dice
         self._written = self._shown = NOWHERE
 
-    def told(self, told: Told) -> None:
+    def told(self, told: OperationResult) -> None:
         """A question was answered."""
         reply = told.reply
-        if not told.ok or not isinstance(reply, Done | Seen):
+        if not told.ok or not isinstance(reply, WriteDone | ReadResult):
             return
         place = Position(reply.term, reply.index)
-        if isinstance(reply, Done):
+        if isinstance(reply, WriteDone):
             self._written = place
         else:
             self._shown = place
@@ -63,7 +68,7 @@ class Floors:
         return self._dice.choice((self._written, self._shown, somebody))
 
 
-def floors_of(clockwork: Clockwork, swarm: Swarm, number: int, wall: Wall) -> Floors:
+def floors_of(clockwork: VirtualClock, swarm: Swarm, number: int, wall: Wall) -> Floors:
     """Of the client of that number, as the run draws them."""
     wide = "floors" in swarm.variety.habits
     return Floors(number, wall, clockwork.dice(f"floors {number}") if wide else None)

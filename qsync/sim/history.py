@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from qsync.sim.calls import Done, Refused, Reply, Seen
-from qsync.sim.clockwork import Clockwork
-from qsync.sim.operations import Operation, Told
+from qsync.sim.calls import CallRefused, ReadResult, Reply, WriteDone
+from qsync.sim.clockwork import VirtualClock
+from qsync.sim.operations import OperationRecord, OperationResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class RecordedLine:
     """One line of a history in Jepsen's vocabulary. `time` is in nanoseconds of virtual time.
 
     `name` is what the client had in mind, `f` what a checker takes it for.
@@ -37,25 +37,27 @@ class Line:
     floor_term: int = 0
 
 
-class History:
+class SimHistory:
     """All lines of all clients."""
 
-    def __init__(self, clockwork: Clockwork) -> None:
-        self.lines: list[Line] = []
+    def __init__(self, clockwork: VirtualClock) -> None:
+        self.lines: list[RecordedLine] = []
         self._clockwork = clockwork
 
-    def invoke(self, process: int, operation: Operation) -> None:
+    def invoke(self, process: int, operation: OperationRecord) -> None:
         """A client is about to ask."""
-        self._add(process, "invoke", operation, Told(type="invoke"))
+        self._add(process, "invoke", operation, OperationResult(type="invoke"))
 
-    def complete(self, process: int, operation: Operation, told: Told) -> None:
+    def complete(self, process: int, operation: OperationRecord, told: OperationResult) -> None:
         """It knows what became of it, or gave up."""
         self._add(process, told.type, operation, told)
 
-    def _add(self, process: int, type_: str, operation: Operation, told: Told) -> None:
+    def _add(
+        self, process: int, type_: str, operation: OperationRecord, told: OperationResult
+    ) -> None:
         reply = told.reply
         self.lines.append(
-            Line(
+            RecordedLine(
                 index=len(self.lines),
                 time=int(self._clockwork.now * 1e9),
                 process=process,
@@ -66,7 +68,7 @@ class History:
                 key=operation.key,
                 value=operation.value,
                 node=reply.node if reply is not None else None,
-                error=reply.code if isinstance(reply, Refused) else None,
+                error=reply.code if isinstance(reply, CallRefused) else None,
                 session=told.session.hex(),
                 seq=told.seq,
                 consistency=told.consistency,
@@ -78,4 +80,6 @@ class History:
 
 
 def _place(reply: Reply | None) -> dict[str, int]:
-    return {"term": reply.term, "at": reply.index} if isinstance(reply, Done | Seen) else {}
+    return (
+        {"term": reply.term, "at": reply.index} if isinstance(reply, WriteDone | ReadResult) else {}
+    )

@@ -13,9 +13,9 @@ from qsync.record import Instance
 from qsync.replica import Replica as Core
 from qsync.sim import properties
 from qsync.sim.calls import ReadCall, WriteCall
-from qsync.sim.canon import Books, Canon, Violation
-from qsync.sim.parts import Disk, Node
-from qsync.sim.promises import Promises
+from qsync.sim.canon import PropertyViolation, ReferenceLog, ReferenceRecords
+from qsync.sim.parts import Disk, NodePart
+from qsync.sim.promises import ClientPromises
 from qsync.store.contract import NO_BALLOT
 from qsync.store.memory import MemoryLog
 
@@ -27,7 +27,7 @@ _PRIMARY = 0
 class Durable:
     """What one disk holds: checksums by index, from 1, and the ballot."""
 
-    def __init__(self, me: Replica, canon: Canon) -> None:
+    def __init__(self, me: Replica, canon: ReferenceLog) -> None:
         self.me = me
         self._canon = canon
         self.crcs: list[int] = [0]
@@ -46,7 +46,9 @@ class Durable:
         # What this node confirmed meanwhile may be another entry, which the same write brings.
         known = first < len(self.crcs) and first <= self.confirmed_max
         if known and self.crcs[first] == self._canon.crc_at(first):
-            raise Violation(6, f"disk {self.me} cut {first}, {self.confirmed_max} was confirmed")
+            raise PropertyViolation(
+                6, f"disk {self.me} cut {first}, {self.confirmed_max} was confirmed"
+            )
         del self.crcs[first:]
 
     def reopened(self, log: MemoryLog) -> None:
@@ -58,7 +60,7 @@ class Durable:
         return index < len(self.crcs) and self.crcs[index] == crc
 
 
-class Mark:
+class NodeCursor:
     """How far a node has been looked at in this life."""
 
     __slots__ = ("confirmed", "cuts", "last", "led", "promoted", "term", "visible")
@@ -77,21 +79,21 @@ class Invariants:
     """Looks on at every event; raises Violation at the first that breaks a property."""
 
     def __init__(self, *, lease_checked: bool) -> None:
-        self.books = Books()
-        self.canon = Canon(self.books)
-        self.promises = Promises(self.books, self.canon, lease_checked=lease_checked)
-        self.nodes: list[Node] = []
+        self.books = ReferenceRecords()
+        self.canon = ReferenceLog(self.books)
+        self.promises = ClientPromises(self.books, self.canon, lease_checked=lease_checked)
+        self.nodes: list[NodePart] = []
         self.durable: dict[Replica, Durable] = {}
         """Of the directory that a node has now."""
         self._directories: dict[tuple[Replica, Instance], Durable] = {}
         self.leaders: dict[int, Replica] = {}
         self._votes: dict[tuple[int, Replica, Instance], Replica] = {}
-        self._marks: dict[Replica, Mark] = {}
+        self._marks: dict[Replica, NodeCursor] = {}
         self._sessions: dict[int, str] = {}
         self._decided_in = [0]
         self._folds = 0
 
-    def join(self, node: Node) -> None:
+    def join(self, node: NodePart) -> None:
         """A node that will take part."""
         self.nodes.append(node)
         self.opened(node.me, node.instance, node.disk)
@@ -109,7 +111,7 @@ class Invariants:
     def started(self, me: Replica, core: Core) -> None:
         """A new life: what is volatile may have gone back to what is durable."""
         self.durable[me].reopened(self.nodes[me - 1].disk.log)
-        self._marks[me] = Mark(core.machine.ledger)
+        self._marks[me] = NodeCursor(core.machine.ledger)
 
     def said(self, me: Replica, core: Core, peer: Replica, message: Message) -> None:
         """Properties 5 and 7: votes are durable and stand, acks are of what is durable."""
@@ -148,7 +150,7 @@ class Invariants:
             self._visible(me, core, ledger, mark)
         mark.led = raft.term if raft.role is Role.LEADER else 0
 
-    def _cut(self, me: Replica, ledger: Ledger, mark: Mark) -> None:
+    def _cut(self, me: Replica, ledger: Ledger, mark: NodeCursor) -> None:
         mark.cuts = ledger.cuts
         properties.cut_spares_confirmed(me, ledger.log.last, mark.confirmed)
         mark.last = mark.visible = mark.confirmed
@@ -159,7 +161,7 @@ class Invariants:
         if leader is not None and leader.term == term and leader.established:
             self.promises.leads(me, term, leader.promoted_at, core.machine.ledger)
 
-    def _confirmed(self, me: Replica, core: Core, ledger: Ledger, mark: Mark) -> None:
+    def _confirmed(self, me: Replica, core: Core, ledger: Ledger, mark: NodeCursor) -> None:
         """Properties 2, 6 and 7."""
         before, now = mark.confirmed, ledger.confirmed
         properties.confirmed_stands(me, before, now)
@@ -194,7 +196,7 @@ class Invariants:
         ]
         properties.on_quorum(me, index, have, majority(len(voters)))
 
-    def _visible(self, me: Replica, core: Core, ledger: Ledger, mark: Mark) -> None:
+    def _visible(self, me: Replica, core: Core, ledger: Ledger, mark: NodeCursor) -> None:
         """Properties 4 and 8."""
         now, log, limbo = ledger.visible, ledger.log, ledger.limbo
         properties.visible_stands(me, mark.visible, now)
@@ -230,11 +232,11 @@ class Invariants:
         self._folds += 1
         node = self.nodes[me - 1]
         if node.disk.spaces.folded > core.machine.ledger.confirmed:
-            raise Violation(10, f"node {me} folded above its confirmed index")
+            raise PropertyViolation(10, f"node {me} folded above its confirmed index")
         if self._folds % FOLDS_SKIPPED == 0:
             self.check_fold(node)
 
-    def check_fold(self, node: Node) -> None:
+    def check_fold(self, node: NodePart) -> None:
         """The rows on disk are the replay of the log up to the folded index."""
         spaces = node.disk.spaces
         upto = spaces.folded
@@ -245,10 +247,12 @@ class Invariants:
             wanted = self.canon.replay(space, upto)
             if found != wanted:
                 text = f"space {space} of node {node.me} at {upto} is not the replay of the log"
-                raise Violation(10, f"{text}: {_difference(found, wanted)}")
+                raise PropertyViolation(10, f"{text}: {_difference(found, wanted)}")
         sessions = spaces.digest(*keys.space_range(SESSION_SPACE))
         if self._sessions.setdefault(upto, sessions) != sessions:
-            raise Violation(10, f"the sessions of node {node.me} at {upto} are not those of others")
+            raise PropertyViolation(
+                10, f"the sessions of node {node.me} at {upto} are not those of others"
+            )
 
     def at_rest(self) -> str | None:
         """After healing: what is not yet equal everywhere; None when all is."""
@@ -261,7 +265,9 @@ class Invariants:
         digests = {each.me: each.core.state.digests() for each in self.nodes}
         first = next(iter(digests.values()))
         if any(each != first for each in digests.values()):
-            raise Violation(2, f"replicas at index {next(iter(views.values()))} differ: {digests}")
+            raise PropertyViolation(
+                2, f"replicas at index {next(iter(views.values()))} differ: {digests}"
+            )
         return None
 
 

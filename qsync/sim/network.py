@@ -6,8 +6,8 @@ from typing import Protocol
 from election.messages import Replica
 from qsync.core.messages import Message
 from qsync.record import Instance
-from qsync.sim.clockwork import Clockwork
-from qsync.sim.dice import Dice
+from qsync.sim.clockwork import VirtualClock
+from qsync.sim.dice import RandomStream
 from qsync.sim.swarm import Weather
 
 Pair = tuple[int, int]
@@ -19,7 +19,7 @@ GONE_SPREAD_MAX = 3
 """And at the latest after so many times that: nodes close links on which nothing comes."""
 
 
-class End(Protocol):
+class Endpoint(Protocol):
     """What the network needs to know of a process. `life` 0 means that it is down."""
 
     @property
@@ -44,7 +44,7 @@ class End(Protocol):
         """Its connection to a peer is gone."""
 
 
-class Link:
+class SimulatedLink:
     """One directed connection between two lives of two processes."""
 
     __slots__ = (
@@ -59,7 +59,9 @@ class Link:
         "up",
     )
 
-    def __init__(self, ends: Pair, epoch: int, lives: Pair, dice: Dice, instance: Instance) -> None:
+    def __init__(
+        self, ends: Pair, epoch: int, lives: Pair, dice: RandomStream, instance: Instance
+    ) -> None:
         self.src, self.dst = ends
         self.instance = instance
         """Of who dialled."""
@@ -70,14 +72,14 @@ class Link:
         self.arrival = 0.0
 
 
-class Network:
+class SimulatedNetwork:
     """All links. `blocked` holds the directed pairs over which nothing passes now.
 
     `held_up`: pairs whose messages are later, each by what is asked then. `loses`: nodes that do
     not send all that they want to.
     """
 
-    def __init__(self, clockwork: Clockwork, weather: Weather) -> None:
+    def __init__(self, clockwork: VirtualClock, weather: Weather) -> None:
         self.weather = weather
         self.blocked: dict[Pair, int] = {}
         self.held_up: dict[Pair, Callable[[], float]] = {}
@@ -87,11 +89,11 @@ class Network:
         self.calm = False
         self.lost = 0
         self._clockwork = clockwork
-        self._ends: dict[int, End] = {}
-        self._links: dict[Pair, Link] = {}
+        self._ends: dict[int, Endpoint] = {}
+        self._links: dict[Pair, SimulatedLink] = {}
         self._epochs: dict[Pair, int] = {}
 
-    def join(self, number: int, end: End) -> None:
+    def join(self, number: int, end: Endpoint) -> None:
         """A process that will take part."""
         self._ends[number] = end
 
@@ -184,7 +186,7 @@ class Network:
         loses = self.loses.get(src)
         return loses is not None and loses(message)
 
-    def _arrive(self, link: Link, message: Message) -> None:
+    def _arrive(self, link: SimulatedLink, message: Message) -> None:
         end = self._ends[link.dst]
         if end.life == link.dst_life:
             end.receive(Replica(link.src), message, link.instance)
@@ -195,7 +197,7 @@ class Network:
     def _dial_delay(self) -> float:
         return self.weather.dial_delay
 
-    def _silence(self, link: Link) -> float:
+    def _silence(self, link: SimulatedLink) -> float:
         patience = self._dial_delay * GONE_AFTER_BEATS
         return min(link.dice.about(patience), GONE_SPREAD_MAX * patience)
 
@@ -214,18 +216,18 @@ class Network:
             return
         epoch = self._epochs[src, dst] = self._epochs[src, dst] + 1
         lives, dice = (life, there.life), self._dice(src, dst)
-        self._links[src, dst] = Link((src, dst), epoch, lives, dice, here.instance)
+        self._links[src, dst] = SimulatedLink((src, dst), epoch, lives, dice, here.instance)
         here.connected(Replica(dst), epoch, there.instance)
 
-    def _dice(self, src: int, dst: int) -> Dice:
+    def _dice(self, src: int, dst: int) -> RandomStream:
         return self._clockwork.dice(f"link {src}-{dst}")
 
-    def _break(self, link: Link, delay: float, *, refused: bool) -> None:
+    def _break(self, link: SimulatedLink, delay: float, *, refused: bool) -> None:
         if link.up:
             link.up = False
             self._clockwork.after(delay, self._broken, link, refused)
 
-    def _broken(self, link: Link, refused: bool) -> None:  # noqa: FBT001 - called by the clockwork
+    def _broken(self, link: SimulatedLink, refused: bool) -> None:  # noqa: FBT001 - called by the clockwork
         if self._links.get((link.src, link.dst)) is not link:
             return
         del self._links[link.src, link.dst]

@@ -10,10 +10,10 @@ from qsync.core.inputs import Connected, Disconnected, Input, Received
 from qsync.core.messages import Message
 from qsync.record import Instance
 from qsync.replica import Replica as Core
-from qsync.sim.alarms import Clocks
+from qsync.sim.alarms import DriftingClocks
 from qsync.sim.calls import Answer, Call, WriteCall
-from qsync.sim.disk import Disk
-from qsync.sim.process import Around, Process, brief
+from qsync.sim.disk import SimulatedDisk
+from qsync.sim.process import NodeEnvironment, SimulatedProcess, brief
 
 
 class Member:
@@ -22,7 +22,7 @@ class Member:
     def __init__(self, config: CoreConfig) -> None:
         self.config = config
         self.life = 0
-        self._process: Process | None = None
+        self._process: SimulatedProcess | None = None
 
     @property
     def me(self) -> Replica:
@@ -30,7 +30,7 @@ class Member:
         return self.config.me
 
     @property
-    def process(self) -> Process:
+    def process(self) -> SimulatedProcess:
         """The process of the present life."""
         assert self._process is not None
         return self._process
@@ -70,17 +70,17 @@ class Member:
         return list(self.process.desk.operators.values()) if self.up else []
 
 
-class Node(Member):
+class SimulatedNode(Member):
     """Its directory and clocks stay, its process comes and goes."""
 
-    def __init__(self, config: CoreConfig, disk: Disk, around: Around) -> None:
+    def __init__(self, config: CoreConfig, disk: SimulatedDisk, around: NodeEnvironment) -> None:
         super().__init__(config)
         self.disk = disk
-        self.clocks = Clocks(around.clockwork.dice(f"timers {config.me}"))
+        self.clocks = DriftingClocks(around.clockwork.dice(f"timers {config.me}"))
         self.remodel: Callable[[Core], None] = _as_built
         self._around = around
         self._lives = 0
-        self._shelf: dict[Instance, Disk] = {config.instance: disk}
+        self._shelf: dict[Instance, SimulatedDisk] = {config.instance: disk}
         around.network.join(config.me, self)
 
     # -- life and death of the process
@@ -92,7 +92,7 @@ class Node(Member):
         self.life = self._lives
         core = self.disk.recover(self.config, self.life)
         self.remodel(core)
-        self._process = Process(core, self.clocks, self.disk, self._around)
+        self._process = SimulatedProcess(core, self.clocks, self.disk, self._around)
         self._around.network.started(self.me)
         self._process.start()
 

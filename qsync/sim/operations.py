@@ -17,7 +17,7 @@ NOWHERE: Final = Position(Term(0), Index(0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
+class ReadOperation:
     """Rows at some keys, in one snapshot. `insists`: asked for until it is answered.
 
     `floor`: of a read at least some place, that place.
@@ -30,7 +30,7 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Write:
+class WriteOperation:
     """A transaction. `numbered` within the session, so that a retry of it is known as one.
 
     `reads` and `snapshot` say what it was computed from; it is refused when that has changed.
@@ -45,11 +45,11 @@ class Write:
     token: Token | None = None
 
 
-Ask = Read | Write
+Ask = ReadOperation | WriteOperation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class OperationResult:
     """What came of a question: `ok`, `fail` (surely nothing was done), or `info` (nobody knows)."""
 
     type: str
@@ -76,12 +76,12 @@ class Told:
         return getattr(self.reply, "term", 0)
 
 
-Steps = Generator[Ask, Told, None]
+Steps = Generator[Ask, OperationResult, None]
 """Asks until it has what it wants; the last answer is the fate of the whole."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Operation:
+class OperationRecord:
     """What the history says of it: `name` as drawn, `f` as checkers call it, `space` and `key`.
 
     `value` is what was asked for; the steps put there what was answered.

@@ -13,17 +13,17 @@ from qsync.core.inputs import Input
 from qsync.core.ready import Write
 from qsync.record import Instance
 from qsync.replica import Replica as Core
-from qsync.sim.dice import Dice
+from qsync.sim.dice import RandomStream
 from qsync.store.memory import MemoryLog, MemorySpaces
 
 Pair = tuple[int, int]
 """From a node to another."""
 
 
-class Clocks(Protocol):
+class ClocksPart(Protocol):
     """Those of a node's machine; see `qsync.sim.alarms.Clocks`."""
 
-    dice: Dice
+    dice: RandomStream
     when: str
     rate: float
     ahead: float
@@ -50,7 +50,7 @@ class Disk(Protocol):
         """From now on it is a good disk."""
 
 
-class Node(Protocol):
+class NodePart(Protocol):
     """A member: its directory and clocks stay, its process comes and goes."""
 
     @property
@@ -70,7 +70,7 @@ class Node(Protocol):
         """Its directory."""
 
     @property
-    def clocks(self) -> Clocks:
+    def clocks(self) -> ClocksPart:
         """Its machine's."""
 
     @property

@@ -9,23 +9,23 @@ from qsync.core.messages import Append, Message
 from qsync.core.ready import Ready, Write
 from qsync.record import Instance
 from qsync.replica import Replica as Core
-from qsync.sim.alarms import Alarms, Clocks
+from qsync.sim.alarms import Alarms, DriftingClocks
 from qsync.sim.calls import Answer, Call
-from qsync.sim.clockwork import Clockwork
-from qsync.sim.desk import Desk, Witness
-from qsync.sim.disk import Disk
-from qsync.sim.network import Network
-from qsync.sim.trace import Sight, Trace
+from qsync.sim.clockwork import VirtualClock
+from qsync.sim.desk import ClientObserver, TicketDesk
+from qsync.sim.disk import SimulatedDisk
+from qsync.sim.network import SimulatedNetwork
+from qsync.sim.trace import Trace, TraceColumns
 
 FOLD_ROWS_MAX = 50
 
 Work = tuple[Callable[..., None], tuple[object, ...]]
 
 
-class Watch(Witness, Protocol):
+class ProcessObserver(ClientObserver, Protocol):
     """Who looks on: the invariants."""
 
-    def opened(self, me: Replica, instance: Instance, disk: Disk) -> None:
+    def opened(self, me: Replica, instance: Instance, disk: SimulatedDisk) -> None:
         """A node has that directory from now on."""
 
     def started(self, me: Replica, core: Core) -> None:
@@ -41,22 +41,24 @@ class Watch(Witness, Protocol):
         """Rows went to its disk."""
 
 
-class Around(NamedTuple):
+class NodeEnvironment(NamedTuple):
     """What all nodes of a world share."""
 
-    clockwork: Clockwork
-    network: Network
-    watch: Watch
+    clockwork: VirtualClock
+    network: SimulatedNetwork
+    watch: ProcessObserver
     trace: Trace
     fold_interval: float
 
 
-class Process:
+class SimulatedProcess:
     """From its start to its death. While `paused`, what happens to it queues."""
 
-    def __init__(self, core: Core, clocks: Clocks, disk: Disk, around: Around) -> None:
+    def __init__(
+        self, core: Core, clocks: DriftingClocks, disk: SimulatedDisk, around: NodeEnvironment
+    ) -> None:
         self.core = core
-        self.desk = Desk(core.machine.config.me, around.watch)
+        self.desk = TicketDesk(core.machine.config.me, around.watch)
         self.paused = False
         self.dead = False
         self._around = around
@@ -193,10 +195,10 @@ class Process:
         """A line of the trace."""
         self._around.trace.note(self._around.clockwork.now, self.sight(), what)
 
-    def sight(self) -> Sight:
+    def sight(self) -> TraceColumns:
         """What a line of the trace shows of it."""
         raft, ledger = self.core.machine.raft, self.core.machine.ledger
-        return Sight(
+        return TraceColumns(
             self.me,
             "." if self.dead else "Z" if self.paused else raft.role.value[0].upper(),
             raft.term,

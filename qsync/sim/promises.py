@@ -7,23 +7,25 @@ import cbor2
 from election.messages import Index, Position, Replica, Term
 from qsync.core.inputs import Consistency
 from qsync.core.ledger import Ledger
-from qsync.core.ready import Settled, Verdict
+from qsync.core.ready import Settled, TransactionFate
 from qsync.data import keys
-from qsync.data.keys import FieldType, Part
+from qsync.data.keys import FieldType, KeyPart
 from qsync.sim import properties
 from qsync.sim.calls import ReadCall, WriteCall
-from qsync.sim.canon import Books, Canon, Key, Violation
+from qsync.sim.canon import Key, PropertyViolation, ReferenceLog, ReferenceRecords
 
 Where = tuple[Replica, Ledger]
 """A node and its ledger."""
 
-_KEY = (Part(field=0, type=FieldType.UNSIGNED),)
+_KEY = (KeyPart(field=0, type=FieldType.UNSIGNED),)
 
 
-class Promises:
+class ClientPromises:
     """Properties 3, 4, 8 and 9 as clients see them, and that reads are as fresh as they claim."""
 
-    def __init__(self, books: Books, canon: Canon, *, lease_checked: bool) -> None:
+    def __init__(
+        self, books: ReferenceRecords, canon: ReferenceLog, *, lease_checked: bool
+    ) -> None:
         self.floor = Position(Term(0), Index(0))
         """The newest entry that was answered to anybody as committed."""
         self.rolled_back: dict[tuple[int, int], str] = {}
@@ -42,18 +44,18 @@ class Promises:
     ) -> None:
         """A definite fate is about to be told."""
         index, term = settled.index, settled.term
-        if settled.verdict is Verdict.COMMITTED:
+        if settled.verdict is TransactionFate.COMMITTED:
             self._committed(where, call, index, term)
             return
         me = where[0]
         canon = self._canon
         known = index <= canon.last
-        if settled.verdict is Verdict.ROLLED_BACK:
+        if settled.verdict is TransactionFate.ROLLED_BACK:
             decided = known and canon.terms[index] == term and canon.rolled_back[index]
         else:
             decided = known and canon.terms[index] != term
         properties.gone_for_good(me, (index, term), settled.verdict.value, decided=decided)
-        if settled.verdict is Verdict.LOST:
+        if settled.verdict is TransactionFate.LOST:
             return  # who is cut off may have shown it, and shows it still
         self.rolled_back[index, term] = settled.verdict.value
         for each, ledger in all_.items():
@@ -69,7 +71,7 @@ class Promises:
     def _not_shown(self, where: Where, index: int, term: int) -> None:
         me, ledger = where
         if properties.shows(ledger, index, term):
-            raise Violation(
+            raise PropertyViolation(
                 4, f"a client is told {index} of term {term} is gone; node {me} shows it"
             )
 
@@ -77,14 +79,14 @@ class Promises:
         me, ledger = where
         place = self._books.places.get((index, term))
         if place is None:
-            raise Violation(3, f"node {me} committed {index} of term {term}, unheard of")
+            raise PropertyViolation(3, f"node {me} committed {index} of term {term}, unheard of")
         session, seq = call.request.session, call.request.seq
         if seq and place.request != (session, seq):
-            raise Violation(
+            raise PropertyViolation(
                 9, f"request {seq} is told that {index}, of another request, is its own"
             )
         if (index, term) in self.rolled_back:
-            raise Violation(
+            raise PropertyViolation(
                 4, f"{index} of term {term} is committed after it was {self.rolled_back}"
             )
         properties.committed_is_shown(me, (index, term), ledger)
@@ -100,7 +102,7 @@ class Promises:
         properties.committed_is_confirmed(me, (index, term), confirmed=confirmed)
         for later, promoted_at in self._established.items():
             if later > term and promoted_at <= index:
-                raise Violation(
+                raise PropertyViolation(
                     3, f"{index} of term {term} is committed beyond the PROMOTE of {later}"
                 )
         self._rise(Position(term, index))
@@ -114,7 +116,9 @@ class Promises:
         before = self._receipts.get(request)
         if before is not None and before != receipt:
             if self._books.places[before].sync:
-                raise Violation(9, f"request {request[1]} has receipts {before} and {receipt}")
+                raise PropertyViolation(
+                    9, f"request {request[1]} has receipts {before} and {receipt}"
+                )
             self.lost += 1
         self._receipts[request] = receipt
 
@@ -124,7 +128,9 @@ class Promises:
         if self._acked_in_term.get(term, 0) >= index and self._books.places[index, term].sync:
             request = self._books.places[index, term].request
             if self._receipts.get(request) == (index, term):
-                raise Violation(3, f"{index} of term {term} was committed, and is rolled back")
+                raise PropertyViolation(
+                    3, f"{index} of term {term} was committed, and is rolled back"
+                )
 
     def shown(self, me: Replica, index: int, term: int) -> None:
         """Property 4: what was told to be gone may never be shown."""
@@ -156,14 +162,14 @@ class Promises:
             wanted = self._books.expected(ledger, key, visible)
             if row != wanted:
                 text = f"node {me} at {visible} shows {_show(row)} at {space}/{number}"
-                raise Violation(8, f"{text}, not {_show(wanted)}")
+                raise PropertyViolation(8, f"{text}, not {_show(wanted)}")
 
     def _fresh(self, where: Where, call: ReadCall, visible: Index) -> None:
         me, ledger = where
         if call.consistency is Consistency.AT_LEAST:
             if call.index and not properties.shows(ledger, call.index, call.term):
                 place = f"{call.index} of term {call.term}"
-                raise Violation(3, f"node {me} at {visible} serves a read at least {place}")
+                raise PropertyViolation(3, f"node {me} at {visible} serves a read at least {place}")
         elif call.consistency is Consistency.LINEARIZABLE or (
             call.consistency is Consistency.LEASE and self._lease_checked
         ):
@@ -174,7 +180,9 @@ class Promises:
         """A client was shown the log up to there, and `floor` was answered before it asked."""
         if not self._books.has(seen, floor):
             text = f"a {consistency} read shows {_at(seen)}"
-            raise Violation(3, f"{text}, though {_at(floor)} was answered before it was asked")
+            raise PropertyViolation(
+                3, f"{text}, though {_at(floor)} was answered before it was asked"
+            )
         canon = self._canon
         index = Index(min(seen.index, canon.last))
         confirmed = Position(Term(canon.terms[index]), index)
@@ -187,7 +195,7 @@ class Promises:
         gone = floor.index <= canon.last and canon.rolled_back[floor.index]
         gone = gone and canon.terms[floor.index] == floor.term
         if gone or not self._books.has(seen, floor):
-            raise Violation(3, f"a read at least {_at(floor)} shows {_at(seen)}")
+            raise PropertyViolation(3, f"a read at least {_at(floor)} shows {_at(seen)}")
 
     def _rise(self, place: Position) -> None:
         if place.index > self.floor.index:

@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping
 
 from election.messages import Ballot, Position
 from qsync.core.ledger import Ledger
-from qsync.record import Kind
-from qsync.sim.canon import Violation
+from qsync.record import EntryKind
+from qsync.sim.canon import PropertyViolation
 
-DECIDED = frozenset({int(Kind.TXN), int(Kind.PROMOTE)})
+DECIDED = frozenset({int(EntryKind.TXN), int(EntryKind.PROMOTE)})
 """Kinds of entries that have a fate."""
 Requests = Mapping[tuple[bytes, int], tuple[int, int]]
 """Index and term by session and number."""
@@ -22,20 +22,20 @@ Requests = Mapping[tuple[bytes, int], tuple[int, int]]
 def one_entry(me: int, index: int, term: int, *, same: bool) -> None:
     """Property 1: equal `(index, term)` means equal entry and, by the chain, equal prefix."""
     if not same:
-        raise Violation(1, f"node {me} has another entry at index {index} term {term}")
+        raise PropertyViolation(1, f"node {me} has another entry at index {index} term {term}")
 
 
 def one_order(me: int, index: int, *, term: int, elsewhere: int) -> None:
     """Property 2: what is confirmed is the same entry everywhere."""
     if term != elsewhere:
-        raise Violation(2, f"node {me} confirmed {index} of term {term}, not {elsewhere}")
+        raise PropertyViolation(2, f"node {me} confirmed {index} of term {term}, not {elsewhere}")
 
 
 def one_fate(me: int, index: int, *, gone: bool, elsewhere: bool) -> None:
     """Property 2: and has the same fate."""
     if gone != elsewhere:
         fate = "rolled back" if gone else "confirmed"
-        raise Violation(2, f"{index} is {fate} on node {me}, not elsewhere")
+        raise PropertyViolation(2, f"{index} is {fate} on node {me}, not elsewhere")
 
 
 # -- leaders and votes
@@ -44,45 +44,47 @@ def one_fate(me: int, index: int, *, gone: bool, elsewhere: bool) -> None:
 def one_leader(term: int, first: int, second: int) -> None:
     """Property 5."""
     if first != second:
-        raise Violation(5, f"nodes {first} and {second} both lead term {term}")
+        raise PropertyViolation(5, f"nodes {first} and {second} both lead term {term}")
 
 
 def vote_stands(me: int, term: int, first: int, second: int) -> None:
     """Property 5: a vote that was told is not given again to another."""
     if first != second:
-        raise Violation(5, f"node {me} voted for {first} and {second} in term {term}")
+        raise PropertyViolation(5, f"node {me} voted for {first} and {second} in term {term}")
 
 
 def vote_is_durable(me: int, term: int, candidate: int, disk: Ballot) -> None:
     """Property 5: a vote is on the disk before it is told."""
     if disk.term < term or (disk.term == term and disk.vote != candidate):
-        raise Violation(5, f"node {me} votes for {candidate} in term {term}; its disk has {disk}")
+        raise PropertyViolation(
+            5, f"node {me} votes for {candidate} in term {term}; its disk has {disk}"
+        )
 
 
 def term_stands(me: int, before: int, now: int) -> None:
     """Property 5: within one life the term does not go back."""
     if now < before:
-        raise Violation(5, f"node {me} went from term {before} to {now}")
+        raise PropertyViolation(5, f"node {me} went from term {before} to {now}")
 
 
 def ballot_stands(me: int, before: Ballot, now: Ballot) -> None:
     """Property 5: nor do term and vote on a disk."""
     if now.term < before.term:
-        raise Violation(5, f"term on disk {me} went from {before.term} to {now.term}")
+        raise PropertyViolation(5, f"term on disk {me} went from {before.term} to {now.term}")
     if now.term == before.term and before.vote is not None and now.vote != before.vote:
-        raise Violation(5, f"vote on disk {me} changed in term {now.term}")
+        raise PropertyViolation(5, f"vote on disk {me} changed in term {now.term}")
 
 
 def leader_complete(me: int, *, term: int, has: bool, index: int, of: int) -> None:
     """Property 3: a leader whose PROMOTE is confirmed has what was answered in earlier terms."""
     if not has:
-        raise Violation(3, f"leader {me} of term {term} lacks {index} of term {of}")
+        raise PropertyViolation(3, f"leader {me} of term {term} lacks {index} of term {of}")
 
 
 def lease_is_alone(me: int, term: int, other: int, left_s: float) -> None:
     """Property 3: while a lease runs nobody else leads, or reads by it are not fresh."""
     if left_s > 0:
-        raise Violation(
+        raise PropertyViolation(
             3, f"node {me} leads term {term}; the lease of node {other} runs {left_s:.3f} s more"
         )
 
@@ -90,7 +92,7 @@ def lease_is_alone(me: int, term: int, other: int, left_s: float) -> None:
 def promise_outlasts_lease(me: int, to: int, short_s: float) -> None:
     """Property 3: a promise lasts as long as the lease that may rest on it."""
     if short_s > 0:
-        raise Violation(
+        raise PropertyViolation(
             3, f"node {me} promises node {to} less than its lease lasts, by {short_s:.3f} s"
         )
 
@@ -101,32 +103,34 @@ def promise_outlasts_lease(me: int, to: int, short_s: float) -> None:
 def confirmed_stands(me: int, before: int, now: int) -> None:
     """Property 6: within one life the confirmed index does not go back."""
     if now < before:
-        raise Violation(6, f"confirmed of node {me} went from {before} to {now}")
+        raise PropertyViolation(6, f"confirmed of node {me} went from {before} to {now}")
 
 
 def cut_spares_confirmed(me: int, last: int, confirmed: int) -> None:
     """Property 6: no cut reaches what is confirmed."""
     if last < confirmed:
-        raise Violation(6, f"node {me} cut above {last}: confirmed {confirmed}")
+        raise PropertyViolation(6, f"node {me} cut above {last}: confirmed {confirmed}")
 
 
 def acked_is_durable(me: int, index: int, *, durable: bool) -> None:
     """Property 7: an ack is of what is on the disk."""
     if not durable:
-        raise Violation(7, f"node {me} acked {index}, which is not on its disk")
+        raise PropertyViolation(7, f"node {me} acked {index}, which is not on its disk")
 
 
 def on_quorum(me: int, index: int, have: Collection[int], quorum: int) -> None:
     """Property 7: everything at or below a confirmed index is durable on a quorum."""
     if len(have) < quorum:
         disks = sorted(int(each) for each in have)
-        raise Violation(7, f"node {me} confirmed {index}, which is on the disks of {disks} only")
+        raise PropertyViolation(
+            7, f"node {me} confirmed {index}, which is on the disks of {disks} only"
+        )
 
 
 def own_term(me: int, *, term: int, index: int, of: int) -> None:
     """Property 7: a leader confirms by an entry of its own term."""
     if of != term:
-        raise Violation(7, f"leader {me} of term {term} confirmed {index} of an older term")
+        raise PropertyViolation(7, f"leader {me} of term {term} confirmed {index} of an older term")
 
 
 # -- what can be seen
@@ -134,31 +138,31 @@ def own_term(me: int, *, term: int, index: int, of: int) -> None:
 
 def refused_by_what_is_shown(me: int, request: str, visible: int) -> None:
     """Property 8, called of a refusal that nothing visible is a reason for."""
-    raise Violation(8, f"node {me} at {visible} refuses {request} for what is pending")
+    raise PropertyViolation(8, f"node {me} at {visible} refuses {request} for what is pending")
 
 
 def visible_stands(me: int, before: int, now: int) -> None:
     """Property 8: within one life, and without a cut, what is visible stays so."""
     if now < before:
-        raise Violation(8, f"visible of node {me} went from {before} to {now}")
+        raise PropertyViolation(8, f"visible of node {me} went from {before} to {now}")
 
 
 def not_pending(me: int, index: int, *, confirmed: int, sync: bool) -> None:
     """Property 8: a synchronous transaction is shown when it is confirmed."""
     if sync and index > confirmed:
-        raise Violation(8, f"node {me} shows {index}, which is pending")
+        raise PropertyViolation(8, f"node {me} shows {index}, which is pending")
 
 
 def shown_is_durable(me: int, index: int, *, durable: bool) -> None:
     """Property 8: an asynchronous one when it is on this disk."""
     if not durable:
-        raise Violation(8, f"node {me} shows {index}, which is not on its disk")
+        raise PropertyViolation(8, f"node {me} shows {index}, which is not on its disk")
 
 
 def shown_is_leaders(me: int, index: int, term: int, *, elsewhere: int) -> None:
     """Property 4: who knows of the term in which a place was decided shows nothing else there."""
     if term != elsewhere:
-        raise Violation(
+        raise PropertyViolation(
             4, f"node {me} shows {index} of term {term}, where {elsewhere} is confirmed"
         )
 
@@ -178,45 +182,51 @@ def shows(ledger: Ledger, index: int, term: int) -> bool:
 def gone_for_good(me: int, place: tuple[int, int], why: str, *, decided: bool) -> None:
     """Property 4: "rolled back" or "cut" is said when the confirmed log says so."""
     if not decided:
-        raise Violation(4, f"node {me} says {place[0]} of term {place[1]} is {why} for good")
+        raise PropertyViolation(
+            4, f"node {me} says {place[0]} of term {place[1]} is {why} for good"
+        )
 
 
 def told_gone(request: tuple[bytes, int], place: tuple[int, int], *, gone: bool) -> None:
     """Property 4: a client hears "rolled back" of a write when no attempt of it can come to be."""
     if not gone:
         text = f"request {request[1]} is told to be rolled back, and {place[0]} of term {place[1]}"
-        raise Violation(4, f"{text} may come to be")
+        raise PropertyViolation(4, f"{text} may come to be")
 
 
 def gone_is_hidden(me: int, place: tuple[int, int], why: str) -> None:
     """Property 4, called where `place` is shown: what was told to be gone may never be."""
-    raise Violation(4, f"node {me} shows {place[0]} of term {place[1]}, which was {why} for good")
+    raise PropertyViolation(
+        4, f"node {me} shows {place[0]} of term {place[1]}, which was {why} for good"
+    )
 
 
 def committed_is_shown(me: int, place: tuple[int, int], ledger: Ledger) -> None:
     """Property 3: what a client is told is committed can be read there."""
     index, term = place
     if index > ledger.visible or ledger.log.term_at(index) != term:
-        raise Violation(3, f"node {me} committed {index} of term {term}, which it hides")
+        raise PropertyViolation(3, f"node {me} committed {index} of term {term}, which it hides")
 
 
 def committed_is_confirmed(me: int, place: tuple[int, int], *, confirmed: bool) -> None:
     """Property 3: and is confirmed, if it is synchronous."""
     if not confirmed:
-        raise Violation(3, f"node {me} committed {place[0]} of term {place[1]}, not confirmed")
+        raise PropertyViolation(
+            3, f"node {me} committed {place[0]} of term {place[1]}, not confirmed"
+        )
 
 
 def own_request(asked: tuple[bytes, int], found: tuple[bytes, int]) -> None:
     """Property 9: a client is told of its own request."""
     if asked != found:
-        raise Violation(9, f"request {asked} is told of the place of request {found}")
+        raise PropertyViolation(9, f"request {asked} is told of the place of request {found}")
 
 
 def requests_known(me: int, known: Requests, wanted: Requests) -> None:
     """Property 9: of numbered requests a node knows what its log says, no more and no less."""
     for request in known.keys() | wanted.keys():
         if known.get(request) != wanted.get(request):
-            raise Violation(
+            raise PropertyViolation(
                 9,
                 f"node {me} takes request {request[1]} for {known.get(request, 'never asked')}; "
                 f"in its log it is {wanted.get(request, 'nowhere')}",
@@ -225,35 +235,37 @@ def requests_known(me: int, known: Requests, wanted: Requests) -> None:
 
 def refused_has_no_effect(request: tuple[bytes, int]) -> None:
     """Called of a refused request that took effect: a definite no must be one."""
-    raise Violation(12, f"request {request[1]} of {request[0]!r} was refused, and took effect")
+    raise PropertyViolation(
+        12, f"request {request[1]} of {request[0]!r} was refused, and took effect"
+    )
 
 
 def one_outcome(request: tuple[bytes, int], first: object, second: object) -> None:
     """Property 9: a request has one outcome, whoever is asked for it."""
     if first != second:
-        raise Violation(9, f"request {request[1]} has outcomes {first} and {second}")
+        raise PropertyViolation(9, f"request {request[1]} has outcomes {first} and {second}")
 
 
 def operators_answered(waiting: Collection[str], timeouts: int) -> None:
     """Property 13: whoever asked for an operation is answered, once nothing breaks any more."""
     if waiting:
         text = ", ".join(waiting)
-        raise Violation(13, f"not answered after {timeouts} election timeouts: {text}")
+        raise PropertyViolation(13, f"not answered after {timeouts} election timeouts: {text}")
 
 
 def lease_over(me: int, term: int, other: int, elected: int) -> None:
     """Property 3: what a leader answers alone is fresh, since nobody else can have been elected."""
     if not term:
-        raise Violation(3, f"node {me} has a lease before its PROMOTE is confirmed")
+        raise PropertyViolation(3, f"node {me} has a lease before its PROMOTE is confirmed")
     if elected > term:
         text = f"node {me} still has a lease of term {term}"
-        raise Violation(3, f"{text}, and node {other} was elected in {elected}")
+        raise PropertyViolation(3, f"{text}, and node {other} was elected in {elected}")
 
 
 def clock_read_since(me: int, *, looked: float, received: float) -> None:
     """Property 3: a promise is made, a lease is judged, by a clock read after what was received."""
     if looked < received:
-        raise Violation(
+        raise PropertyViolation(
             3,
             f"node {me} judges a message by a clock that it read {received - looked:.6f} s before",
         )
@@ -264,4 +276,6 @@ def fresh(me: int, consistency: str, ledger: Ledger, floor: Position) -> None:
     shown = ledger.shown
     if floor.index > shown.index or ledger.log.term_at(floor.index) != floor.term:
         text = f"node {me} serves a {consistency} read at {shown.index} of term {shown.term}"
-        raise Violation(3, f"{text}, though {floor.index} of {floor.term} was answered before")
+        raise PropertyViolation(
+            3, f"{text}, though {floor.index} of {floor.term} was answered before"
+        )

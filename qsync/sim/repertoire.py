@@ -6,11 +6,19 @@ from dataclasses import dataclass, field
 from qsync.core.inputs import Consistency
 from qsync.data.request import Op
 from qsync.sim import spaces
-from qsync.sim.dice import Dice
+from qsync.sim.dice import RandomStream
 from qsync.sim.floors import Floors, Tokens
-from qsync.sim.operations import NOWHERE, Operation, Place, Read, Steps, Told, Write
+from qsync.sim.operations import (
+    NOWHERE,
+    OperationRecord,
+    OperationResult,
+    Place,
+    ReadOperation,
+    Steps,
+    WriteOperation,
+)
 from qsync.sim.spaces import BANK, COUNTERS, LISTS, NAMES, NOTES, REGISTERS
-from qsync.sim.swarm import Load
+from qsync.sim.swarm import ClientLoad
 
 _UNIQUE = 1_000_000
 NAP_S = 2.5
@@ -18,17 +26,17 @@ NAP_S = 2.5
 GIVE_UP: list[list[object]] = [[Op.GIVE_UP]]
 _LOOKS = (REGISTERS, REGISTERS, REGISTERS, LISTS, LISTS, COUNTERS, NOTES)
 
-Begun = tuple[Operation, Steps]
-Drawer = Callable[["Mind"], Begun]
+Begun = tuple[OperationRecord, Steps]
+Drawer = Callable[["OperationGenerator"], Begun]
 
 
 @dataclass(slots=True, kw_only=True)
-class Mind:
+class OperationGenerator:
     """What a client has in mind when it decides what to do next. `known`: registers it has read."""
 
     number: int
-    dice: Dice
-    load: Load
+    dice: RandomStream
+    load: ClientLoad
     sessions: dict[int, bytes]
     """Everybody's, by client."""
     tunings: Sequence[tuple[str, str | None]]
@@ -60,7 +68,7 @@ class Mind:
         return (there, self.key()), (back, self.key()), self.dice.randint(1, 9)
 
 
-def once(ask: Read | Write) -> Steps:
+def once(ask: ReadOperation | WriteOperation) -> Steps:
     """A single question; what was asked for is all there is to say."""
     yield ask
 
@@ -70,7 +78,7 @@ def once(ask: Read | Write) -> Steps:
 
 def create_spaces(keys: int) -> Begun:
     """The spaces, the accounts and the counters."""
-    return Operation(name="create", f="create"), once(Write(ops=spaces.create(keys)))
+    return OperationRecord(name="create", f="create"), once(WriteOperation(ops=spaces.create(keys)))
 
 
 def open_session(seed: bytes, *, lazy: bool) -> Begun:
@@ -79,123 +87,128 @@ def open_session(seed: bytes, *, lazy: bool) -> Begun:
     `lazy`: it waits for no quorum.
     """
     sync = None if lazy else True
-    ask = Write(ops=[[Op.OPEN_SESSION, seed]], numbered=False, sync=sync)
-    return Operation(name="open", f="open"), once(ask)
+    ask = WriteOperation(ops=[[Op.OPEN_SESSION, seed]], numbered=False, sync=sync)
+    return OperationRecord(name="open", f="open"), once(ask)
 
 
 def last_look(space: int, key: int) -> Begun:
     """At the end: one row, however long it takes."""
-    return _look(space, key, Read(places=((space, key),), insists=True))
+    return _look(space, key, ReadOperation(places=((space, key),), insists=True))
 
 
 def last_audit(keys: int) -> Begun:
     """At the end: the whole bank."""
-    return _sums(Read(places=spaces.accounts(keys), insists=True))
+    return _sums(ReadOperation(places=spaces.accounts(keys), insists=True))
 
 
 # -- writing
 
 
-def _write(mind: Mind) -> Begun:
+def _write(mind: OperationGenerator) -> Begun:
     key, value = mind.key(), mind.unique()
-    ask = Write(ops=[spaces.put(REGISTERS, key, value)])
+    ask = WriteOperation(ops=[spaces.put(REGISTERS, key, value)])
     return _register("write", key, value), once(ask)
 
 
-def _conditional(mind: Mind) -> Begun:
+def _conditional(mind: OperationGenerator) -> Begun:
     key, value = mind.key(), mind.unique()
     condition = spaces.require_existence(REGISTERS, key, exists=mind.dice.random() < 0.7)
-    ask = Write(ops=[condition, spaces.put(REGISTERS, key, value)])
+    ask = WriteOperation(ops=[condition, spaces.put(REGISTERS, key, value)])
     return _register("write", key, value, name="conditional"), once(ask)
 
 
-def _cas(mind: Mind) -> Begun:
+def _cas(mind: OperationGenerator) -> Begun:
     key, value = mind.key(), mind.unique()
     known = mind.known.get(key)
     condition = spaces.require(REGISTERS, key, known)
-    ask = Write(ops=[condition, spaces.put(REGISTERS, key, value)])
+    ask = WriteOperation(ops=[condition, spaces.put(REGISTERS, key, value)])
     old = spaces.shown(REGISTERS, known)
     return _register("cas", key, [old, value]), once(ask)
 
 
-def _append(mind: Mind) -> Begun:
+def _append(mind: OperationGenerator) -> Begun:
     key, value = mind.key(), mind.unique()
-    operation = Operation(name="append", f="append", space="lists", key=key, value=value)
-    return operation, once(Write(ops=[spaces.append(key, value)]))
+    operation = OperationRecord(name="append", f="append", space="lists", key=key, value=value)
+    return operation, once(WriteOperation(ops=[spaces.append(key, value)]))
 
 
-def _transfer(mind: Mind) -> Begun:
+def _transfer(mind: OperationGenerator) -> Begun:
     source, target, amount = mind.transfer()
     value = [spaces.account(*source), spaces.account(*target), amount]
-    operation = Operation(name="transfer", f="transfer", space="bank", value=value)
+    operation = OperationRecord(name="transfer", f="transfer", space="bank", value=value)
     ops = [spaces.increase(*source, -amount), spaces.increase(*target, amount)]
-    return operation, once(Write(ops=ops))
+    return operation, once(WriteOperation(ops=ops))
 
 
-def _add(mind: Mind) -> Begun:
+def _add(mind: OperationGenerator) -> Begun:
     key, amount = mind.key(), mind.dice.randint(-5, 9)
-    operation = Operation(name="add", f="add", space="counters", key=key, value=amount)
-    return operation, once(Write(ops=[spaces.increase(COUNTERS, key, amount)]))
+    operation = OperationRecord(name="add", f="add", space="counters", key=key, value=amount)
+    return operation, once(WriteOperation(ops=[spaces.increase(COUNTERS, key, amount)]))
 
 
-def _note(mind: Mind) -> Begun:
+def _note(mind: OperationGenerator) -> Begun:
     """Into the asynchronous space; now and then with a commit that waits for the quorum."""
     key, value = mind.key(), mind.unique()
-    operation = Operation(name="note", f="write", space="notes", key=key, value=value)
+    operation = OperationRecord(name="note", f="write", space="notes", key=key, value=value)
     sync = mind.dice.choice((None, None, True))
-    return operation, once(Write(ops=[spaces.put(NOTES, key, value)], sync=sync))
+    return operation, once(WriteOperation(ops=[spaces.put(NOTES, key, value)], sync=sync))
 
 
-def _mixed(mind: Mind) -> Begun:
+def _mixed(mind: OperationGenerator) -> Begun:
     """Into an asynchronous and a synchronous space in one transaction: it is synchronous."""
     key, value = mind.key(), mind.unique()
     ops = [spaces.put(NOTES, key, value), spaces.put(REGISTERS, key, value)]
-    return _register("write", key, value, name="mixed"), once(Write(ops=ops))
+    return _register("write", key, value, name="mixed"), once(WriteOperation(ops=ops))
 
 
-def _schema(mind: Mind) -> Begun:
+def _schema(mind: OperationGenerator) -> Begun:
     """A write whose transaction also changes the schema, in a way that matters to nobody."""
     key, value = mind.key(), mind.unique()
     changes = mind.dice.choice(spaces.CHANGES)(key, value)
-    ask = Write(ops=[*changes, spaces.put(REGISTERS, key, value)])
+    ask = WriteOperation(ops=[*changes, spaces.put(REGISTERS, key, value)])
     return _register("write", key, value, name="schema"), once(ask)
 
 
-def _stranger(mind: Mind) -> Begun:
+def _stranger(mind: OperationGenerator) -> Begun:
     """Somebody's write once more; or only its outcome, and then it never takes effect any more."""
     if not mind.tokens.known:
         return _read(mind)
     ask = mind.dice.choice(list(mind.tokens.known))
     if mind.dice.random() < 0.5:
-        ask = Write(ops=GIVE_UP, token=ask.token)
-    return Operation(name="stranger", f="resolve"), once(ask)
+        ask = WriteOperation(ops=GIVE_UP, token=ask.token)
+    return OperationRecord(name="stranger", f="resolve"), once(ask)
 
 
-def _register(f: str, key: int, value: object, *, name: str = "") -> Operation:
-    return Operation(name=name or f, f=f, space="registers", key=key, value=value)
+def _register(f: str, key: int, value: object, *, name: str = "") -> OperationRecord:
+    return OperationRecord(name=name or f, f=f, space="registers", key=key, value=value)
 
 
 # -- reading
 
 
-def _read(mind: Mind) -> Begun:
+def _read(mind: OperationGenerator) -> Begun:
     space, key = mind.dice.choice(_LOOKS), mind.key()
     consistency = mind.dice.choice(tuple(Consistency))
     known = mind.known if space == REGISTERS and consistency is not Consistency.LOCAL else None
     return _look(space, key, _asked(mind, ((space, key),), consistency), known)
 
 
-def _asked(mind: Mind, places: tuple[Place, ...], consistency: Consistency) -> Read:
+def _asked(
+    mind: OperationGenerator, places: tuple[Place, ...], consistency: Consistency
+) -> ReadOperation:
     """With a place that it must show, if it is to show one."""
     claims = consistency is Consistency.AT_LEAST
     floor = mind.floors.choose() if claims else NOWHERE
-    return Read(places=places, consistency=consistency, floor=floor)
+    return ReadOperation(places=places, consistency=consistency, floor=floor)
 
 
 def _look(
-    space: int, key: int, ask: Read, known: dict[int, Sequence[object] | None] | None = None
+    space: int,
+    key: int,
+    ask: ReadOperation,
+    known: dict[int, Sequence[object] | None] | None = None,
 ) -> Begun:
-    operation = Operation(name="read", f="read", space=NAMES[space], key=key)
+    operation = OperationRecord(name="read", f="read", space=NAMES[space], key=key)
 
     def steps() -> Steps:
         told = yield ask
@@ -208,21 +221,21 @@ def _look(
     return operation, steps()
 
 
-def _audit(mind: Mind) -> Begun:
+def _audit(mind: OperationGenerator) -> Begun:
     consistency = mind.dice.choice(tuple(Consistency))
     places = spaces.accounts(mind.load.keys)
     return _sums(_asked(mind, places, consistency))
 
 
-def _sums(ask: Read) -> Begun:
-    operation = Operation(name="audit", f="read", space="bank")
+def _sums(ask: ReadOperation) -> Begun:
+    operation = OperationRecord(name="audit", f="read", space="bank")
 
     def steps() -> Steps:
         told = yield ask
         if told.ok:
             operation.value = balances(told)
 
-    def balances(told: Told) -> dict[str, object]:
+    def balances(told: OperationResult) -> dict[str, object]:
         return {
             spaces.account(*place): spaces.shown(place[0], row)
             for place, row in zip(ask.places, told.rows, strict=True)
@@ -234,27 +247,27 @@ def _sums(ask: Read) -> Begun:
 # -- sessions and settings
 
 
-def _leave(mind: Mind) -> Begun:
+def _leave(mind: OperationGenerator) -> Begun:
     """Say goodbye: the session ends. The client opens another one before its next write."""
     return _expire("leave", mind.sessions[mind.number], lazy=mind.load.lazy)
 
 
-def _reap(mind: Mind) -> Begun:
+def _reap(mind: OperationGenerator) -> Begun:
     """Somebody's session is taken for idle."""
     return _expire("reap", mind.dice.choice(list(mind.sessions.values())), lazy=mind.load.lazy)
 
 
-def _tune(mind: Mind) -> Begun:
+def _tune(mind: OperationGenerator) -> Begun:
     """An operator changes what the cluster shares."""
     key, value = mind.dice.choice(mind.tunings)
-    operation = Operation(name="tune", f="tune", value=[key, value])
-    return operation, once(Write(ops=[[Op.CHANGE_SETTINGS, {key: value}]]))
+    operation = OperationRecord(name="tune", f="tune", value=[key, value])
+    return operation, once(WriteOperation(ops=[[Op.CHANGE_SETTINGS, {key: value}]]))
 
 
 def _expire(name: str, session: bytes, *, lazy: bool) -> Begun:
     sync = None if lazy else True
-    ask = Write(ops=[[Op.EXPIRE_SESSION, session]], numbered=False, sync=sync)
-    return Operation(name=name, f="expire"), once(ask)
+    ask = WriteOperation(ops=[[Op.EXPIRE_SESSION, session]], numbered=False, sync=sync)
+    return OperationRecord(name=name, f="expire"), once(ask)
 
 
 QUESTIONS: dict[str, Drawer] = {

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from qsync.sim.canon import Violation
-from qsync.sim.history import Line
+from qsync.sim.canon import PropertyViolation
+from qsync.sim.history import RecordedLine
 from qsync.sim.invariants import Invariants
 from qsync.sim.kernel import names
 from qsync.sim.mutants.catalogue import CATALOGUE
-from qsync.sim.parts import Node
+from qsync.sim.parts import NodePart
 from qsync.sim.plan import EVENTS, Plan
 from qsync.sim.properties import operators_answered
 from qsync.sim.stage import Stage
@@ -31,7 +31,7 @@ _NOT_WORK = frozenset({"open", "create", "expire", "tune", "resolve"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Broken:
+class SeedFailure:
     """What broke: a property (0: an error of our own), where, and the last lines of the trace."""
 
     number: int
@@ -40,7 +40,7 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class SeedReport:
     """One run. `digest` of the trace: equal runs have equal digests.
 
     `acked`: writes of clients that were answered with a receipt. `strikes`: what the nemesis did,
@@ -55,7 +55,7 @@ class Report:
     virtual_seconds: float
     seconds: float
     digest: str
-    broken: Broken | None
+    broken: SeedFailure | None
     acked: int
     strikes: dict[int, str]
     flaws: tuple[str, ...]
@@ -98,9 +98,9 @@ class Run:
     `leases_hold`: no clock jumped, so reads by lease are as good as others.
     """
 
-    report: Report
+    report: SeedReport
     trace: Trace
-    history: list[Line]
+    history: list[RecordedLine]
     applied: dict[tuple[str, int], int]
     decided: bool
     leases_hold: bool
@@ -121,7 +121,7 @@ def world_of(plan: Plan, *, watched_by: type[Invariants] = Invariants) -> Stage:
     return World(plan, watched_by=watched_by)
 
 
-def told(world: Stage, report: Report) -> Run:
+def told(world: Stage, report: SeedReport) -> Run:
     """What there is to say of a world that has come to its end."""
     return Run(
         report=report,
@@ -135,7 +135,7 @@ def told(world: Stage, report: Report) -> Run:
 
 def run_seed(
     seed: int, *, nodes: int | None = None, mutant: str | None = None, events: int = EVENTS
-) -> Report:
+) -> SeedReport:
     """Run one seed and say whether every property held."""
     return play(World(Plan(seed=seed, nodes=nodes, mutant=mutant, events=events)))
 
@@ -147,7 +147,7 @@ def mutant_names(*, kernel: bool = False) -> list[str]:
     return list(CATALOGUE)
 
 
-def play(world: Stage) -> Report:
+def play(world: Stage) -> SeedReport:
     """Let a world that nobody has touched yet live to its end."""
     usual = gc.get_threshold()
     gc.set_threshold(GARBAGE_OBJECTS, *usual[1:])
@@ -157,7 +157,7 @@ def play(world: Stage) -> Report:
         gc.set_threshold(*usual)
 
 
-def _played(world: Stage) -> Report:
+def _played(world: Stage) -> SeedReport:
     began = time.perf_counter()
     broken = None
     try:
@@ -169,14 +169,14 @@ def _played(world: Stage) -> Report:
         _absence(world)
         for node in world.nodes:
             world.invariants.check_fold(node)
-    except Violation as violation:
+    except PropertyViolation as violation:
         broken = _broken(world, violation.number, str(violation))
     except Exception as error:  # noqa: BLE001 - whatever our code raises is a finding
         where = traceback.extract_tb(error.__traceback__)[-1]
         text = f"{type(error).__name__}: {error} at {where.filename}:{where.lineno} {where.line}"
         broken = _broken(world, 0, text, traceback.format_exc().splitlines())
     load = world.swarm.load
-    return Report(
+    return SeedReport(
         plan=world.plan,
         nodes=world.swarm.nodes,
         clients=load.clients,
@@ -209,7 +209,7 @@ def _liveness(world: Stage) -> None:
         if why is None:
             return
     operators_answered(world.waiting(), BUDGET_TIMEOUTS)
-    raise Violation(11, f"not at rest after {BUDGET_TIMEOUTS} election timeouts: {why}")
+    raise PropertyViolation(11, f"not at rest after {BUDGET_TIMEOUTS} election timeouts: {why}")
 
 
 def _turns(world: Stage) -> None:
@@ -230,13 +230,13 @@ def _absence(world: Stage) -> None:
     _liveness(world)
 
 
-def _broken(world: Stage, number: int, text: str, more: Iterable[str] = ()) -> Broken:
-    return Broken(
+def _broken(world: Stage, number: int, text: str, more: Iterable[str] = ()) -> SeedFailure:
+    return SeedFailure(
         number=number, text=text, evidence=(*more, HEADING, *world.trace.lines(EVIDENCE_LINES))
     )
 
 
-def _is_replaced(node: Node) -> bool:
+def _is_replaced(node: NodePart) -> bool:
     """It votes with another directory than its first."""
     if not node.up or not node.instance:
         return False

@@ -6,26 +6,26 @@ from functools import partial
 from typing import Final
 
 from qsync.sim import repertoire
-from qsync.sim.operations import Ask, Operation, Told
-from qsync.sim.repertoire import Begun, Mind
+from qsync.sim.operations import Ask, OperationRecord, OperationResult
+from qsync.sim.repertoire import Begun, OperationGenerator
 from qsync.sim.spaces import COUNTERS, LISTS, NOTES, REGISTERS
 
 LAST_LOOKS: Final = (REGISTERS, LISTS, COUNTERS, NOTES)
 
 
-class Scripted:
+class ScriptedClient:
     """One thing after another. `counts`: its operations by name, begun and how they ended.
 
     `done` is called once when the script is at its end.
     """
 
-    def __init__(self, mind: Mind) -> None:
+    def __init__(self, mind: OperationGenerator) -> None:
         self.counts = Counter[str]()
         self.stopping = False
         self.script: list[Callable[[], Begun]] = []
         self.done: Callable[[], None] | None = None
         self._mind = mind
-        self._now: Operation | None = None
+        self._now: OperationRecord | None = None
 
     @property
     def idle(self) -> bool:
@@ -55,7 +55,7 @@ class Scripted:
         self.script += looks[self._mind.number - 1 :: load.clients]
         self._go_on()
 
-    def _noted(self, ask: Ask, told: Told) -> None:
+    def _noted(self, ask: Ask, told: OperationResult) -> None:
         """Where something is, and whose it was: it may be asked for later."""
         self._mind.floors.told(told)
         self._mind.tokens.told(ask, told)

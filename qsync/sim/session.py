@@ -1,14 +1,14 @@
 """A client session: numbers for requests, and which of them somebody may still ask for again."""
 
-from qsync.sim.dice import Dice
+from qsync.sim.dice import RandomStream
 
 SEED_BYTES = 8
 
 
-class Session:
+class SharedSession:
     """Shared by all couriers of one client program, which have requests under way side by side."""
 
-    def __init__(self, dice: Dice) -> None:
+    def __init__(self, dice: RandomStream) -> None:
         self.id = dice.randbytes(SEED_BYTES)
         """While it is not open what its id will begin with; no node knows a session of that id."""
         self.open = False

@@ -5,13 +5,13 @@ from functools import partial
 from typing import Protocol
 
 from qsync.sim import repertoire
-from qsync.sim.clockwork import Clockwork
+from qsync.sim.clockwork import VirtualClock
 from qsync.sim.faults import Faults
-from qsync.sim.history import History
+from qsync.sim.history import SimHistory
 from qsync.sim.invariants import Invariants
-from qsync.sim.parts import Network, Node
+from qsync.sim.parts import Network, NodePart
 from qsync.sim.plan import Plan
-from qsync.sim.scripted import Scripted
+from qsync.sim.scripted import ScriptedClient
 from qsync.sim.swarm import Swarm
 from qsync.sim.trace import Trace
 from qsync.sim.turns import Turns
@@ -26,10 +26,10 @@ class Parts(Protocol):
     invariants: Invariants
     faults: Faults
     turns: Turns
-    history: History
+    history: SimHistory
 
     @property
-    def clockwork(self) -> Clockwork:
+    def clockwork(self) -> VirtualClock:
         """Virtual time."""
 
     @property
@@ -37,11 +37,11 @@ class Parts(Protocol):
         """What is between the nodes."""
 
     @property
-    def nodes(self) -> Sequence[Node]:
+    def nodes(self) -> Sequence[NodePart]:
         """All of them."""
 
     @property
-    def clients(self) -> Sequence[Scripted]:
+    def clients(self) -> Sequence[ScriptedClient]:
         """All of them."""
 
 

@@ -7,7 +7,7 @@ from election.fencing import Fencing
 from election.messages import Replica
 from election.quorum import Quorum
 from qsync.core.config import CoreConfig
-from qsync.sim.dice import Dice
+from qsync.sim.dice import RandomStream
 from qsync.sim.plan import Plan
 from qsync.sim.variety import HABITS, LOSSES, RESETTLE, VARIETY, Variety
 from qsync.sim.variety import draw as draw_variety
@@ -16,7 +16,7 @@ QUORUM = "N / 2 + 1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
+class SwarmTiming:
     """Time limits of every node, in seconds."""
 
     election_timeout: float
@@ -44,7 +44,7 @@ class Weather:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Platter:
+class DiskFlaws:
     """What disks do to writes. `linger` is the chance that a crash keeps a write it interrupted."""
 
     write_delay: float
@@ -75,7 +75,7 @@ class Nemesis:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
+class ClientLoad:
     """What clients do. `think` is the mean pause between two operations, in seconds.
 
     `hands`: so many clients share a session. `lazy`: a session is opened without a quorum, as the
@@ -100,11 +100,11 @@ class Swarm:
     """One run's parameters: the seed says what kind of bad day it will be."""
 
     nodes: int
-    timing: Timing
+    timing: SwarmTiming
     weather: Weather
-    platter: Platter
+    platter: DiskFlaws
     nemesis: Nemesis
-    load: Load
+    load: ClientLoad
     variety: Variety
     policy: str
     strict: bool
@@ -233,7 +233,7 @@ _BY_HABIT, _HABITUAL = ("schema", "stranger"), 2
 _STRAGGLERS, _NAPS = 0.2, 0.02
 
 
-def draw(plan: Plan, dice: Dice, more: Dice) -> Swarm:
+def draw(plan: Plan, dice: RandomStream, more: RandomStream) -> Swarm:
     """The parameters of a run: by the dice, except for what the plan says."""
     drawn = dice.choice((3, 3, 3, 5))
     variety = draw_variety(plan, more, nodes=plan.nodes or drawn)
@@ -241,7 +241,7 @@ def draw(plan: Plan, dice: Dice, more: Dice) -> Swarm:
     without = frozenset(plan.without)
     return Swarm(
         nodes=plan.nodes or variety.nodes or drawn,
-        timing=Timing(
+        timing=SwarmTiming(
             election_timeout=beat * dice.choice((2, 4, 6, 10)),
             replication_timeout=beat,
             synchro_timeout=beat * dice.choice((2, 5, 20)),
@@ -268,7 +268,7 @@ def _text(seconds: float) -> str:
     return f"{max(10, round(seconds * 1000))}ms"
 
 
-def _weather(dice: Dice, beat: float, without: frozenset[str]) -> Weather:
+def _weather(dice: RandomStream, beat: float, without: frozenset[str]) -> Weather:
     drawn = Weather(
         delay_min=beat / 100,
         delay_mean=beat * dice.choice((0.01, 0.05, 0.3)),
@@ -287,8 +287,8 @@ def _weather(dice: Dice, beat: float, without: frozenset[str]) -> Weather:
     )
 
 
-def _platter(dice: Dice, beat: float, without: frozenset[str]) -> Platter:
-    drawn = Platter(
+def _platter(dice: RandomStream, beat: float, without: frozenset[str]) -> DiskFlaws:
+    drawn = DiskFlaws(
         write_delay=beat * dice.choice((0.005, 0.05, 0.3)),
         failure=dice.choice((0.0, 0.0, 0.01)),
         linger=dice.choice((0.0, 0.5, 1.0)),
@@ -302,7 +302,7 @@ def _platter(dice: Dice, beat: float, without: frozenset[str]) -> Platter:
     )
 
 
-def _nemesis(dice: Dice, beat: float, plan: Plan, variety: Variety) -> Nemesis:
+def _nemesis(dice: RandomStream, beat: float, plan: Plan, variety: Variety) -> Nemesis:
     count = dice.randint(3, len(KINDS))
     drift = dice.choice((0.0, 0.005))
     return Nemesis(
@@ -325,7 +325,7 @@ def _kinds(drawn: Sequence[str], plan: Plan) -> tuple[str, ...]:
     return tuple(sorted(drawn))
 
 
-def _load(dice: Dice, beat: float, plan: Plan, variety: Variety) -> Load:
+def _load(dice: RandomStream, beat: float, plan: Plan, variety: Variety) -> ClientLoad:
     clients, keys, hands = dice.randint(2, 6), dice.randint(1, 4), dice.choice((1, 1, 2, 3))
     think = beat * dice.choice((0.05, 0.3, 1.0))
     timeout = beat * dice.choice((5, 15))
@@ -338,7 +338,7 @@ def _load(dice: Dice, beat: float, plan: Plan, variety: Variety) -> Load:
     if "own_settings" in variety.habits:
         weights["tune"] = 1
     left = {name: weight for name, weight in weights.items() if name not in plan.without}
-    return Load(
+    return ClientLoad(
         clients=plan.clients or clients,
         hands=hands,
         keys=plan.keys or keys,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 
-class Sight(NamedTuple):
+class TraceColumns(NamedTuple):
     """What a line shows of a node. `role`: Leader, Candidate, Follower, `.` down, Z asleep."""
 
     node: int
@@ -17,7 +17,7 @@ class Sight(NamedTuple):
     visible: int
 
 
-NOWHERE = Sight(0, " ", 0, 0, 0, 0, 0)
+NOWHERE = TraceColumns(0, " ", 0, 0, 0, 0, 0)
 HEADING = "  event        time  node    term  last wrtn conf visi  what"
 
 
@@ -25,15 +25,15 @@ class Trace:
     """Lines are kept whole: a run is some thousand of them."""
 
     def __init__(self) -> None:
-        self._lines: list[tuple[float, Sight, str]] = []
+        self._lines: list[tuple[float, TraceColumns, str]] = []
 
     def __len__(self) -> int:
         return len(self._lines)
 
-    def __iter__(self) -> Iterator[tuple[float, Sight, str]]:
+    def __iter__(self) -> Iterator[tuple[float, TraceColumns, str]]:
         return iter(self._lines)
 
-    def note(self, now: float, sight: Sight, what: str) -> None:
+    def note(self, now: float, sight: TraceColumns, what: str) -> None:
         """An event has been dealt with."""
         self._lines.append((now, sight, what))
 
@@ -51,7 +51,7 @@ class Trace:
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def describe(number: int, now: float, sight: Sight, what: str) -> str:
+def describe(number: int, now: float, sight: TraceColumns, what: str) -> str:
     """One line."""
     node, role, term, last, written, confirmed, visible = sight
     if node == 0:

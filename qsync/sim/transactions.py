@@ -1,8 +1,15 @@
 """Transactions that read, think, and write: refused when what they read has changed meanwhile."""
 
 from qsync.sim import spaces
-from qsync.sim.operations import Operation, Place, Read, Steps, Told, Write
-from qsync.sim.repertoire import QUESTIONS, Begun, Drawer, Mind
+from qsync.sim.operations import (
+    OperationRecord,
+    OperationResult,
+    Place,
+    ReadOperation,
+    Steps,
+    WriteOperation,
+)
+from qsync.sim.repertoire import QUESTIONS, Begun, Drawer, OperationGenerator
 from qsync.sim.spaces import LISTS, REGISTERS
 
 STEPS_MAX = 4
@@ -17,7 +24,7 @@ class ReadSet:
         self.snapshot = 0
         self.looks = 0
 
-    def saw(self, place: Place, told: Told) -> None:
+    def saw(self, place: Place, told: OperationResult) -> None:
         """The oldest index is what all is checked against."""
         read = spaces.was_read(*place)
         if read not in self.reads:
@@ -28,19 +35,19 @@ class ReadSet:
             self.places.append(where)
         self.snapshot = min(self.snapshot or told.at, told.at)
 
-    def commit(self, ops: list[list[object]]) -> Write:
+    def commit(self, ops: list[list[object]]) -> WriteOperation:
         """Do it, if nothing of what was read has changed."""
-        return Write(ops=ops, reads=[*self.places, *self.reads], snapshot=self.snapshot)
+        return WriteOperation(ops=ops, reads=[*self.places, *self.reads], snapshot=self.snapshot)
 
 
-def draw(mind: Mind) -> Begun:
+def draw(mind: OperationGenerator) -> Begun:
     """Some operation, by the weights of the run."""
     names = [name for name, _ in mind.load.weights]
     weights = [weight for _, weight in mind.load.weights]
     return DRAWERS[mind.dice.choices(names, weights)[0]](mind)
 
 
-def _txn(mind: Mind) -> Begun:
+def _txn(mind: OperationGenerator) -> Begun:
     """Reads of lists and appends to them, in any order."""
     asked: list[list[object]] = []
     for _ in range(mind.dice.randint(1, STEPS_MAX)):
@@ -49,16 +56,16 @@ def _txn(mind: Mind) -> Begun:
             asked.append(["r", key, None])
         else:
             asked.append(["append", key, mind.unique()])
-    operation = Operation(name="txn", f="txn", space="lists", value=asked)
+    operation = OperationRecord(name="txn", f="txn", space="lists", value=asked)
     return operation, _txn_steps(operation, asked)
 
 
-def _txn_steps(operation: Operation, asked: list[list[object]]) -> Steps:
+def _txn_steps(operation: OperationRecord, asked: list[list[object]]) -> Steps:
     seen = ReadSet()
     own: dict[int, list[int]] = {}
     ops: list[list[object]] = []
     done: list[list[object]] = []
-    told = Told(type="ok")
+    told = OperationResult(type="ok")
     for f, key, value in asked:
         assert isinstance(key, int)
         if f == "append":
@@ -67,7 +74,7 @@ def _txn_steps(operation: Operation, asked: list[list[object]]) -> Steps:
             ops.append(spaces.append(key, value))
             done.append([f, key, value])
             continue
-        told = yield Read(places=((LISTS, key),))
+        told = yield ReadOperation(places=((LISTS, key),))
         if not told.ok:
             return
         seen.saw((LISTS, key), told)
@@ -80,13 +87,15 @@ def _txn_steps(operation: Operation, asked: list[list[object]]) -> Steps:
         operation.value = done
 
 
-def _swap(mind: Mind) -> Begun:
+def _swap(mind: OperationGenerator) -> Begun:
     """A compare-and-set that reads first and is validated by the leader."""
     key, value = mind.key(), mind.unique()
-    operation = Operation(name="swap", f="cas", space="registers", key=key, value=[None, value])
+    operation = OperationRecord(
+        name="swap", f="cas", space="registers", key=key, value=[None, value]
+    )
 
     def steps() -> Steps:
-        told = yield Read(places=((REGISTERS, key),))
+        told = yield ReadOperation(places=((REGISTERS, key),))
         if told.ok:
             seen = ReadSet()
             seen.saw((REGISTERS, key), told)
@@ -96,17 +105,17 @@ def _swap(mind: Mind) -> Begun:
     return operation, steps()
 
 
-def _move(mind: Mind) -> Begun:
+def _move(mind: OperationGenerator) -> Begun:
     """A transfer that reads both balances and writes the new ones."""
     source, target, amount = mind.transfer()
     value = [spaces.account(*source), spaces.account(*target), amount]
-    operation = Operation(name="move", f="transfer", space="bank", value=value)
+    operation = OperationRecord(name="move", f="transfer", space="bank", value=value)
     changes = ((source, -amount), (target, amount))
 
     def steps() -> Steps:
         seen, ops = ReadSet(), []
         for place, change in changes:
-            told = yield Read(places=(place,))
+            told = yield ReadOperation(places=(place,))
             if not told.ok:
                 return
             seen.saw(place, told)
@@ -118,15 +127,15 @@ def _move(mind: Mind) -> Begun:
     return operation, steps()
 
 
-def _count(mind: Mind) -> Begun:
+def _count(mind: OperationGenerator) -> Begun:
     """All balances one by one, in a transaction that writes nothing."""
-    operation = Operation(name="count", f="read", space="bank")
+    operation = OperationRecord(name="count", f="read", space="bank")
     keys = mind.load.keys
 
     def steps() -> Steps:
         seen, found = ReadSet(), dict[str, object]()
         for place in spaces.accounts(keys):
-            told = yield Read(places=(place,))
+            told = yield ReadOperation(places=(place,))
             if not told.ok:
                 return
             seen.saw(place, told)

@@ -8,9 +8,9 @@ from election.fencing import Fencing
 from election.messages import Replica
 from election.roles import Role
 from qsync.core.inputs import DemoteAsked, Input, PromoteAsked, RollbackAsked
-from qsync.sim.clockwork import Clockwork
-from qsync.sim.dice import Dice
-from qsync.sim.parts import Network, Node, Pair
+from qsync.sim.clockwork import VirtualClock
+from qsync.sim.dice import RandomStream
+from qsync.sim.parts import Network, NodePart, Pair
 from qsync.sim.swarm import Swarm
 from qsync.sim.trace import NOWHERE, Trace
 
@@ -26,18 +26,18 @@ FALL = 0.1
 
 
 @dataclass(slots=True, kw_only=True)
-class Scene:
+class NemesisContext:
     """Where troubles happen. Once it is `over`, nothing is undone or begun any more.
 
     `dice` are those of the present strike: leaving one strike out changes no other.
     """
 
-    clockwork: Clockwork
+    clockwork: VirtualClock
     network: Network
-    nodes: Sequence[Node]
+    nodes: Sequence[NodePart]
     swarm: Swarm
     trace: Trace
-    dice: Dice
+    dice: RandomStream
     over: bool = False
     losses: int = 0
     """So many directories were lost, or taken away."""
@@ -48,7 +48,7 @@ class Scene:
         """A line of the trace."""
         self.trace.note(self.clockwork.now, NOWHERE, what)
 
-    def victim(self) -> Node:
+    def victim(self) -> NodePart:
         """A leader half of the time: that is where it hurts."""
         dice = self.dice
         leaders = [node for node in self.nodes if node.leads]
@@ -60,7 +60,7 @@ class Scene:
             undo()
 
 
-def _crash(scene: Scene, *, power: bool = False) -> Undo | None:
+def _crash(scene: NemesisContext, *, power: bool = False) -> Undo | None:
     node = scene.victim()
     if not node.up:
         return None
@@ -68,11 +68,11 @@ def _crash(scene: Scene, *, power: bool = False) -> Undo | None:
     return partial(_raise, node)
 
 
-def _power(scene: Scene) -> Undo | None:
+def _power(scene: NemesisContext) -> Undo | None:
     return _crash(scene, power=True)
 
 
-def _shaky(scene: Scene) -> Undo:
+def _shaky(scene: NemesisContext) -> Undo:
     """The process tends to die just after it has acted on a write, and is back soon."""
     node = scene.victim()
     scene.note(f"node {node.me} is shaky")
@@ -80,7 +80,7 @@ def _shaky(scene: Scene) -> Undo:
     return partial(setattr, node.disk, "told", _nothing)
 
 
-def _coup(scene: Scene) -> Undo | None:
+def _coup(scene: NemesisContext) -> Undo | None:
     """One node misses an election; the winner is cut off at once and its voters are restarted."""
     dice = scene.dice
     leader = next((node for node in scene.nodes if node.leads and not node.paused), None)
@@ -116,23 +116,23 @@ def _coup(scene: Scene) -> Undo | None:
     return _nothing
 
 
-def _has_won(node: Node, since: int) -> bool:
+def _has_won(node: NodePart, since: int) -> bool:
     raft = node.core.machine.raft
     return raft.role is Role.LEADER and raft.term > since
 
 
-def _may_fall(scene: Scene, node: Node, dice: Dice) -> None:
+def _may_fall(scene: NemesisContext, node: NodePart, dice: RandomStream) -> None:
     if node.reachable and dice.chance(FALL):
         _fall(scene, node, dice)
 
 
-def _fall(scene: Scene, node: Node, dice: Dice) -> None:
+def _fall(scene: NemesisContext, node: NodePart, dice: RandomStream) -> None:
     node.stop(power=False)
     soon = dice.about(scene.swarm.weather.delay_mean)
     scene.clockwork.after(soon, scene.unless_over, partial(_raise, node))
 
 
-def _resettle(scene: Scene) -> Undo | None:
+def _resettle(scene: NemesisContext) -> Undo | None:
     """It is restarted, and its own file says something else of elections than before."""
     node, dice, timing = scene.victim(), scene.dice, scene.swarm.timing
     if not node.up:
@@ -148,7 +148,7 @@ def _resettle(scene: Scene) -> Undo | None:
 # -- directories
 
 
-def _wipe(scene: Scene) -> Undo | None:
+def _wipe(scene: NemesisContext) -> Undo | None:
     """Its disk is lost; it comes back on a new one."""
     node = scene.victim()
     if not node.up or not _is_whole(scene):
@@ -158,7 +158,7 @@ def _wipe(scene: Scene) -> Undo | None:
     return partial(_raise, node)
 
 
-def _swap(scene: Scene) -> Undo | None:
+def _swap(scene: NemesisContext) -> Undo | None:
     """It runs on a new directory, until somebody finds the old one and puts it back."""
     node = scene.victim()
     if not node.up or not _is_whole(scene):
@@ -180,14 +180,14 @@ def _swap(scene: Scene) -> Undo | None:
     return undo
 
 
-def _lose(scene: Scene, node: Node) -> int:
+def _lose(scene: NemesisContext, node: NodePart) -> int:
     node.stop(power=scene.dice.random() < 0.5)
     node.exchange()
     scene.losses += 1
     return scene.losses
 
 
-def _is_whole(scene: Scene) -> bool:
+def _is_whole(scene: NemesisContext) -> bool:
     """Nobody misses a disk: what is lost now is the only one (membership.md M5, its limit).
 
     Everybody knows as confirmed that all directories there are vote, so no vote and no ack of a
@@ -206,7 +206,7 @@ def _is_whole(scene: Scene) -> bool:
     return True
 
 
-def _pause(scene: Scene) -> Undo | None:
+def _pause(scene: NemesisContext) -> Undo | None:
     node = scene.victim()
     if not node.reachable:
         return None
@@ -223,16 +223,16 @@ def _pause(scene: Scene) -> Undo | None:
 # -- links
 
 
-def _isolate(scene: Scene) -> Undo:
+def _isolate(scene: NemesisContext) -> Undo:
     return _isolate_node(scene, scene.victim(), "is isolated")
 
 
-def _isolate_node(scene: Scene, alone: Node, why: str) -> Undo:
+def _isolate_node(scene: NemesisContext, alone: NodePart, why: str) -> Undo:
     pairs = [pair for pair in _pairs(scene) if alone.me in pair]
     return _block(scene, f"node {alone.me} {why}", pairs)
 
 
-def _oneway(scene: Scene) -> Undo | None:
+def _oneway(scene: NemesisContext) -> Undo | None:
     if len(scene.nodes) == 1:
         return None
     mute, dice = scene.victim().me, scene.dice
@@ -244,7 +244,7 @@ def _oneway(scene: Scene) -> Undo | None:
     return _block(scene, f"one-way cut {pairs}", pairs)
 
 
-def _ring(scene: Scene) -> Undo | None:
+def _ring(scene: NemesisContext) -> Undo | None:
     """Everybody sees a majority, no two the same; of three nodes two do not see each other."""
     order = [int(node.me) for node in scene.nodes]
     if len(order) < 3:
@@ -263,7 +263,7 @@ def _ring(scene: Scene) -> Undo | None:
     return _block(scene, f"ring {order}", cut)
 
 
-def _halves(scene: Scene) -> Undo | None:
+def _halves(scene: NemesisContext) -> Undo | None:
     dice = scene.dice
     size = len(scene.nodes)
     if size == 1:
@@ -273,12 +273,12 @@ def _halves(scene: Scene) -> Undo | None:
     return _block(scene, f"{minority} cut off", pairs)
 
 
-def _pairs(scene: Scene) -> list[Pair]:
+def _pairs(scene: NemesisContext) -> list[Pair]:
     ids = [int(node.me) for node in scene.nodes]
     return [(here, there) for here in ids for there in ids if here != there]
 
 
-def _refuse(scene: Scene) -> Undo:
+def _refuse(scene: NemesisContext) -> Undo:
     """A node lives and nobody gets through to it, as when its table of connections is full."""
     node = scene.victim()
     scene.note(f"node {node.me} refuses connections")
@@ -286,7 +286,7 @@ def _refuse(scene: Scene) -> Undo:
     return partial(scene.network.refusing.discard, int(node.me))
 
 
-def _block(scene: Scene, what: str, pairs: list[Pair]) -> Undo:
+def _block(scene: NemesisContext, what: str, pairs: list[Pair]) -> Undo:
     tear = scene.dice.random() < 0.5
     scene.note(f"{what}{', connections break' if tear else ''}")
     scene.network.block(pairs, tear=tear)
@@ -301,28 +301,28 @@ def _block(scene: Scene, what: str, pairs: list[Pair]) -> Undo:
 # -- disks and clocks
 
 
-def _slow_disk(scene: Scene) -> Undo:
+def _slow_disk(scene: NemesisContext) -> Undo:
     node = scene.victim()
     node.disk.slowness = 1.0 + scene.dice.random() * SLOWNESS_MAX
     scene.note(f"disk {node.me} is {node.disk.slowness:.0f} times slower")
     return partial(setattr, node.disk, "slowness", 1.0)
 
 
-def _broken_disk(scene: Scene) -> Undo:
+def _broken_disk(scene: NemesisContext) -> Undo:
     node = scene.victim()
     node.disk.broken = True
     scene.note(f"disk {node.me} fails")
     return partial(setattr, node.disk, "broken", False)  # noqa: FBT003 - setattr's order
 
 
-def _wall_jump(scene: Scene) -> Undo:
+def _wall_jump(scene: NemesisContext) -> Undo:
     node = scene.victim()
     node.clocks.wall_ahead += WALL_JUMP_MAX * (2 * scene.dice.random() - 1)
     scene.note(f"wall clock of node {node.me} was set")
     return _nothing
 
 
-def _clock_jump(scene: Scene) -> Undo:
+def _clock_jump(scene: NemesisContext) -> Undo:
     node = scene.victim()
     node.clocks.ahead += scene.dice.random() * 4 * scene.swarm.timing.election_timeout
     scene.note(f"monotonic clock of node {node.me} jumped ahead")
@@ -332,31 +332,31 @@ def _clock_jump(scene: Scene) -> Undo:
 # -- operators
 
 
-def _promote(scene: Scene) -> Undo | None:
+def _promote(scene: NemesisContext) -> Undo | None:
     node = scene.dice.choice(scene.nodes)
     return _ask(node, "promote", lambda ticket: PromoteAsked(ticket=ticket))
 
 
-def _demote(scene: Scene) -> Undo | None:
+def _demote(scene: NemesisContext) -> Undo | None:
     node, dice = scene.victim(), scene.dice
     others = [each.me for each in scene.nodes if each is not node]
     to: Replica | None = dice.choice([None, *others])
     return _ask(node, f"demote to {to}", lambda ticket: DemoteAsked(ticket=ticket, to=to))
 
 
-def _rollback_queue(scene: Scene) -> Undo | None:
+def _rollback_queue(scene: NemesisContext) -> Undo | None:
     node = scene.victim()
     return _ask(node, "rollback queue", lambda ticket: RollbackAsked(ticket=ticket))
 
 
-def _ask(node: Node, what: str, make: Callable[[int], Input]) -> Undo | None:
+def _ask(node: NodePart, what: str, make: Callable[[int], Input]) -> Undo | None:
     if not node.up:
         return None
     node.operate(f"operator: {what}", make)
     return _nothing
 
 
-def _raise(node: Node) -> None:
+def _raise(node: NodePart) -> None:
     if not node.up:
         node.start()
 
@@ -365,7 +365,7 @@ def _nothing() -> None:
     """There is nothing to undo."""
 
 
-TROUBLES: dict[str, Callable[[Scene], Undo | None]] = {
+TROUBLES: dict[str, Callable[[NemesisContext], Undo | None]] = {
     "broken_disk": _broken_disk,
     "clock_jump": _clock_jump,
     "coup": _coup,

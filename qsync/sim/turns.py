@@ -4,8 +4,8 @@ from functools import partial
 
 from election.messages import Replica
 from qsync.core.inputs import DemoteAsked, LeaveAsked, PromoteAsked, RollbackAsked
-from qsync.sim.parts import Node
-from qsync.sim.troubles import Scene
+from qsync.sim.parts import NodePart
+from qsync.sim.troubles import NemesisContext
 
 RUNS = 0.35
 """The share of runs in which operators do so while things break; in all of them they do after."""
@@ -21,10 +21,10 @@ WISHES = ("promote", "promote", "promote", "demote", "demote", "leave", "rollbac
 class Turns:
     """Their dice are their own, so runs without them are as they would be."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: NemesisContext) -> None:
         self._scene = scene
         self._dice = scene.clockwork.dice("operators")
-        self._away: Node | None = None
+        self._away: NodePart | None = None
         self.orders = 0
         """So many were given."""
 
@@ -80,7 +80,7 @@ class Turns:
             self._away = None
 
 
-def _order(node: Node, wish: str, to: Replica | None) -> None:
+def _order(node: NodePart, wish: str, to: Replica | None) -> None:
     if not node.up:
         return
     match wish:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from election.messages import Replica
-from election.roles import Mode
-from qsync.sim.dice import Dice
+from election.roles import ElectionMode
+from qsync.sim.dice import RandomStream
 from qsync.sim.plan import Plan
 
 VARIETY = ("sizes", "modes", "unfenced", "paces", "fast_clocks")
@@ -29,7 +29,7 @@ COMMON = (*VARIETY, *LOSSES, *HABITS)
 
 _SHARE = 0.5
 _SIZES = (1, 2, 4, 7)
-_LAZY = (Mode.VOTER, Mode.OFF, Mode.MANUAL)
+_LAZY = (ElectionMode.VOTER, ElectionMode.OFF, ElectionMode.MANUAL)
 _PACES = (1.0, 1.0, 1.5, 3.0)
 _DRIFT = 0.05
 """Within what a lease allows for (CLOCK_DRIFT_MAX), so leases are as good as ever."""
@@ -48,7 +48,7 @@ class Variety:
     """
 
     nodes: int = 0
-    modes: tuple[Mode, ...] = (Mode.CANDIDATE,)
+    modes: tuple[ElectionMode, ...] = (ElectionMode.CANDIDATE,)
     unfenced: bool = False
     paces: tuple[float, ...] = (1.0,)
     drift: float = 0.0
@@ -72,7 +72,7 @@ class Variety:
         """Now and then a directory is not there any more."""
         return bool({"swap", "wipe"} & set(self.kinds))
 
-    def mode(self, me: Replica) -> Mode:
+    def mode(self, me: Replica) -> ElectionMode:
         """How a node takes part in elections."""
         return self.modes[(me - 1) % len(self.modes)]
 
@@ -81,7 +81,7 @@ class Variety:
         return self.paces[(me - 1) % len(self.paces)]
 
 
-def draw(plan: Plan, dice: Dice, *, nodes: int) -> Variety:
+def draw(plan: Plan, dice: RandomStream, *, nodes: int) -> Variety:
     """By the dice, except for what the plan says. `nodes`: as many as there are otherwise."""
     common = dice.random() >= _SHARE
     size = dice.choice((0, 0, *_SIZES))
@@ -97,7 +97,7 @@ def draw(plan: Plan, dice: Dice, *, nodes: int) -> Variety:
     lazy = "modes" in has and len(modes) == count
     return Variety(
         nodes=size if "sizes" in has and not plan.nodes else 0,
-        modes=modes if lazy else (Mode.CANDIDATE,),
+        modes=modes if lazy else (ElectionMode.CANDIDATE,),
         unfenced="unfenced" in has and unfenced,
         paces=paces if "paces" in has else (1.0,),
         drift=drift if "fast_clocks" in has else 0.0,
@@ -106,7 +106,7 @@ def draw(plan: Plan, dice: Dice, *, nodes: int) -> Variety:
     )
 
 
-def _habits(plan: Plan, dice: Dice) -> tuple[str, ...]:
+def _habits(plan: Plan, dice: RandomStream) -> tuple[str, ...]:
     plain = dice.random() >= _SHARE
     drawn = [name for name in HABITS if dice.random() < _SHARE]
     found = {name for name in drawn if not plain and name not in plan.without}
@@ -117,12 +117,12 @@ def _habits(plan: Plan, dice: Dice) -> tuple[str, ...]:
     return tuple(name for name in HABITS if name in found)
 
 
-def _modes(dice: Dice, nodes: int) -> tuple[Mode, ...]:
+def _modes(dice: RandomStream, nodes: int) -> tuple[ElectionMode, ...]:
     """A minority that does not campaign by itself: the others can always elect one of them."""
-    modes = [Mode.CANDIDATE] * nodes
+    modes = [ElectionMode.CANDIDATE] * nodes
     for at in dice.sample(range(nodes), dice.randint(0, (nodes - 1) // 2)):
         modes[at] = dice.choice(_LAZY)
-    return tuple(modes) if any(each is not Mode.CANDIDATE for each in modes) else ()
+    return tuple(modes) if any(each is not ElectionMode.CANDIDATE for each in modes) else ()
 
 
 def _possible(losses: tuple[str, ...], nodes: int, *, lazy: bool) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ Work = Callable[[], bool]
 """Says whether more may come."""
 
 
-class Beside(Protocol):
+class BackgroundWork(Protocol):
     """Where work that may take long is done, in order."""
 
     def put(self, work: Work) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from election.messages import Index, Term
 from qsync import record
 from qsync.record import CHAIN_SEED, HEADER, HEADER_SIZE, Crc, Entry
-from qsync.store.contract import Batch
+from qsync.store.contract import EntryBatch
 
 NO_INDEX, NO_TERM = Index(0), Term(0)
 _CRC_SIZE = 4
@@ -18,7 +18,7 @@ Row = tuple[int, bytes]
 
 
 @dataclass(slots=True)
-class Verified:
+class ChainVerification:
     """How far the chain holds. `fault` says what stopped it; `at` and `offset` say where."""
 
     last: Index = NO_INDEX
@@ -29,9 +29,9 @@ class Verified:
     offset: int = 0
 
 
-def verify(rows: Iterable[Row]) -> Verified:
+def verify(rows: Iterable[Row]) -> ChainVerification:
     """Check every entry: whole, dense from 1, sealed by the checksum of the one before it."""
-    state = Verified()
+    state = ChainVerification()
     for first, batch in rows:
         state.at, state.offset = first, 0
         if first != state.last + 1:
@@ -43,7 +43,7 @@ def verify(rows: Iterable[Row]) -> Verified:
     return state
 
 
-def _walk(batch: bytes, state: Verified) -> None:
+def _walk(batch: bytes, state: ChainVerification) -> None:
     """Advance `state` over one batch; on a fault it stays after the last whole entry."""
     unpack, crc32, view = HEADER.unpack_from, zlib.crc32, memoryview(batch)
     at, end, index, crc = 0, len(batch), int(state.last), int(state.crc)
@@ -91,18 +91,20 @@ def entries(rows: Iterable[Row], *, first: Index, last: Index) -> list[Entry]:
     return found[first - found[0].index : last - found[0].index + 1] if found else []
 
 
-def batches(rows: Iterable[Row], *, first: Index, last: Index, bytes_max: int) -> Iterator[Batch]:
+def batches(
+    rows: Iterable[Row], *, first: Index, last: Index, bytes_max: int
+) -> Iterator[EntryBatch]:
     """`first..last` of rows that begin at or before `first`, in batches of at most `bytes_max`."""
     parts: list[bytes] = []
     size, begun, reached = 0, first, Index(first - 1)
     for raw, index in _pieces(rows, first=first, last=last):
         if parts and size + len(raw) > bytes_max:
-            yield Batch(first=begun, last=reached, raw=b"".join(parts))
+            yield EntryBatch(first=begun, last=reached, raw=b"".join(parts))
             parts, size, begun = [], 0, index
         parts.append(raw)
         size, reached = size + len(raw), index
     if parts:
-        yield Batch(first=begun, last=reached, raw=b"".join(parts))
+        yield EntryBatch(first=begun, last=reached, raw=b"".join(parts))
 
 
 def _pieces(rows: Iterable[Row], *, first: Index, last: Index) -> Iterator[tuple[bytes, Index]]:

@@ -31,7 +31,7 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recovered:
+class RecoveredLog:
     """What a log holds when it is opened.
 
     `quarantined` says what is damaged at or below the durable mark; such a log can be read up to
@@ -50,7 +50,7 @@ class Recovered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class EntryBatch:
     """Entries `first..last` back to back, as stored and sent."""
 
     first: Index
@@ -80,7 +80,7 @@ class Log(Protocol):
     def last(self) -> Index:
         """The last durable index."""
 
-    def recover(self) -> Recovered:
+    def recover(self) -> RecoveredLog:
         """Verify everything and drop a torn tail that was never acked. Call once, first."""
 
     def write(self, write: Write) -> None:
@@ -92,7 +92,7 @@ class Log(Protocol):
     def entries(self, first: Index, last: Index) -> list[Entry]:
         """The entries `first..last`; none when `last` is below `first`."""
 
-    def batches(self, first: Index, last: Index, *, bytes_max: int) -> Iterator[Batch]:
+    def batches(self, first: Index, last: Index, *, bytes_max: int) -> Iterator[EntryBatch]:
         """`first..last` in batches of at most `bytes_max`, or of one entry that is larger."""
 
     def read(self, first: Index, *, bytes_max: int) -> bytes:
@@ -115,7 +115,7 @@ class Log(Protocol):
         """Release everything. What was written stays written."""
 
 
-class Fold(Protocol):
+class FoldedRows(Protocol):
     """Rows for the folded spaces, and the index at which they hold (see qsync.data)."""
 
     @property
@@ -148,10 +148,10 @@ class Spaces(Protocol):
     def scan(self, lo: bytes, hi: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
         """The rows with `lo <= key < hi`, in order."""
 
-    def fold(self, fold: Fold) -> None:
+    def fold(self, fold: FoldedRows) -> None:
         """Take the rows and the index in one transaction, lazily durable."""
 
-    def folding(self, fold: Fold, rows_max: int) -> Generator[None, None, None]:
+    def folding(self, fold: FoldedRows, rows_max: int) -> Generator[None, None, None]:
         """The same in steps of so many rows. Reads between steps see none of it.
 
         Left half-way, nothing was done. Only one at a time, and nothing else is written meanwhile.
@@ -180,7 +180,7 @@ class Spaces(Protocol):
         """Make durable and release."""
 
 
-class Place(Protocol):
+class StoreDirectory(Protocol):
     """Where a node keeps what it has: locked as long as it is open."""
 
     identity: Identity

@@ -15,7 +15,7 @@ from qsync.core.ready import Write
 from qsync.errors import Damaged, DirectoryGone
 from qsync.record import CHAIN_SEED, Crc, Entry, Header
 from qsync.store import archive, chain, faults, meta, recovery
-from qsync.store.contract import NO_BALLOT, Batch, Identity, Opened, Recovered, Tail
+from qsync.store.contract import NO_BALLOT, EntryBatch, Identity, Opened, RecoveredLog, Tail
 from qsync.store.environment import (
     MAP_SIZE,
     MAP_SIZE_MAX,
@@ -101,10 +101,10 @@ class LmdbLog:
             self._unreadable = error.message
             self._env = self._open()
 
-    def recover(self) -> Recovered:
+    def recover(self) -> RecoveredLog:
         """Verify every entry; see `contract.Recovered` for what becomes of damage."""
         stored: bytes | None = None
-        checked = chain.Verified()
+        checked = chain.ChainVerification()
         # After damage that was set aside, what is in the log now was made later.
         if self._unreadable is None:
             try:
@@ -171,7 +171,7 @@ class LmdbLog:
         assert last <= self.last, (last, self.last)
         return chain.entries(self._rows(first), first=first, last=last)
 
-    def batches(self, first: Index, last: Index, *, bytes_max: int) -> Iterator[Batch]:
+    def batches(self, first: Index, last: Index, *, bytes_max: int) -> Iterator[EntryBatch]:
         """`first..last` in batches of at most `bytes_max`, or of one entry that is larger."""
         assert last <= self.last, (last, self.last)
         return chain.batches(self._rows(first), first=first, last=last, bytes_max=bytes_max)
@@ -300,7 +300,7 @@ class LmdbLog:
         )
         txn.put(archive.KEY.pack(number), archive.pack(tail), db=tails)
 
-    def _drop(self, checked: chain.Verified) -> int:
+    def _drop(self, checked: chain.ChainVerification) -> int:
         """Drop what follows the last whole entry; the number of bytes."""
 
         def commit(txn: "Transaction[bytes]") -> int:

@@ -12,7 +12,7 @@ from qsync.store import faults, seals
 from qsync.store.environment import FILE, sync_directory
 from qsync.store.head import HEAD_KEY, META, ROWS, SUM_KEY, Head
 from qsync.store.pages import Pages
-from qsync.store.seals import Changes, Sums
+from qsync.store.seals import SealChanges, Sums
 
 CLEAN, DIRTY, DAMAGED = "clean", "dirty", "damaged"
 MARK: Final = "mark"
@@ -124,7 +124,7 @@ def _damage(file: Path) -> str | None:
             return None
         if Head.unpack(kept.get(HEAD_KEY, b"")) is None:
             return f"{file} was stored by another release, or its index is damaged"
-        sums, found = Sums(), Changes()
+        sums, found = Sums(), SealChanges()
         for key, stored in pages.rows(tables[ROWS]):
             if seals.opened(key, stored) is None:
                 return f"{file}: the checksum of a row does not hold"

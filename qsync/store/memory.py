@@ -11,9 +11,9 @@ from qsync.core.ready import Write
 from qsync.errors import Damaged, Rebuilding, StoreError
 from qsync.record import CHAIN_SEED, Entry, Header
 from qsync.store import chain, longkeys, meta, recovery, seals
-from qsync.store.contract import NO_BALLOT, Batch, Fold, Identity, Recovered, Tail
+from qsync.store.contract import NO_BALLOT, EntryBatch, FoldedRows, Identity, RecoveredLog, Tail
 from qsync.store.digest import digest
-from qsync.store.seals import Changes, Sums
+from qsync.store.seals import SealChanges, Sums
 
 NOBODY = Identity(cluster="memory", instance="memory", replica=Replica(1), name="memory")
 _MORE = b"\xff"  # sorts after every batch: the first byte of an index is never that high
@@ -41,7 +41,7 @@ class MemoryLog:
         self._tails: list[Tail] = []
         self._flight: Write | None = None
 
-    def recover(self) -> Recovered:
+    def recover(self) -> RecoveredLog:
         """Verify every entry; see `contract.Recovered` for what becomes of damage."""
         assert self._flight is None
         checked = chain.verify(self._rows)
@@ -88,7 +88,7 @@ class MemoryLog:
         assert last <= self.last, (last, self.last)
         return chain.entries(self._from(first), first=first, last=last)
 
-    def batches(self, first: Index, last: Index, *, bytes_max: int) -> Iterator[Batch]:
+    def batches(self, first: Index, last: Index, *, bytes_max: int) -> Iterator[EntryBatch]:
         """`first..last` in batches of at most `bytes_max`, or of one entry that is larger."""
         assert last <= self.last, (last, self.last)
         return chain.batches(self._from(first), first=first, last=last, bytes_max=bytes_max)
@@ -188,7 +188,7 @@ class MemoryLog:
         here = self._rows[self._at(above)][1] if above else b""
         self._crc = chain.crc_at(here, above) if above else CHAIN_SEED
 
-    def _drop(self, checked: chain.Verified) -> int:
+    def _drop(self, checked: chain.ChainVerification) -> int:
         at = bisect_left(self._rows, (checked.at, b""))
         dropped = sum(len(batch) for _, batch in self._rows[at:]) - checked.offset
         kept = self._rows[at][1][: checked.offset]
@@ -227,7 +227,7 @@ class MemorySpaces:
         self._check(*keys)
         return iter([(key, self._rows[key]) for key in keys])
 
-    def fold(self, fold: Fold) -> None:
+    def fold(self, fold: FoldedRows) -> None:
         """Take the rows and the index at once."""
         assert fold.folded >= self.folded
         for key in fold.deletes:
@@ -236,7 +236,7 @@ class MemorySpaces:
         self._rotten -= {*fold.deletes, *(key for key, _ in fold.puts)}
         self.folded = fold.folded
 
-    def folding(self, fold: Fold, rows_max: int) -> Generator[None, None, None]:
+    def folding(self, fold: FoldedRows, rows_max: int) -> Generator[None, None, None]:
         """The same after as many steps as the rows need; nothing is done before the end."""
         for _ in range(0, len(fold.puts) + len(fold.deletes), max(1, rows_max)):
             yield
@@ -256,7 +256,7 @@ class MemorySpaces:
     @property
     def sums(self) -> Sums:
         """What each group of rows adds up to."""
-        found, changes = Sums(), Changes()
+        found, changes = Sums(), SealChanges()
         for key, value in self._rows.items():
             name = longkeys.stored_key(key)
             changes.put(name, seals.seal(name, longkeys.stored_value(key, value)))

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from election.messages import Ballot, Index
 from qsync.core.ready import Write
 from qsync.store import meta
-from qsync.store.chain import Verified
-from qsync.store.contract import NO_BALLOT, Identity, Recovered
+from qsync.store.chain import ChainVerification
+from qsync.store.contract import NO_BALLOT, Identity, RecoveredLog
 from qsync.store.meta import Meta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class RecoveredTail:
     """`torn`: what follows `checked.last` was never acked and is to be dropped.
 
     `untrusted`: term and vote are lost.
@@ -22,9 +22,11 @@ class Judged:
     torn: bool
     untrusted: bool = False
 
-    def recovered(self, checked: Verified, *, identity: Identity, dropped: int) -> Recovered:
+    def recovered(
+        self, checked: ChainVerification, *, identity: Identity, dropped: int
+    ) -> RecoveredLog:
         """As told to whoever opens the log."""
-        return Recovered(
+        return RecoveredLog(
             ballot=self.numbers.ballot,
             confirmed=Index(min(self.numbers.confirmed, checked.last)),
             last=checked.last,
@@ -35,23 +37,25 @@ class Judged:
         )
 
 
-def judge(stored: bytes | None, checked: Verified) -> Judged:
+def judge(stored: bytes | None, checked: ChainVerification) -> RecoveredTail:
     """Compare what verifies with the durable mark. Only what is above the mark may be dropped."""
     numbers = meta.unpack(stored) if stored is not None else meta.EMPTY
     if numbers is None or (stored is None and (checked.last or checked.fault)):
         # Without the mark anything may have been acked, and without the ballot anything voted.
         missing = "is missing" if stored is None else "does not verify"
-        return Judged(
+        return RecoveredTail(
             numbers=meta.EMPTY,
             quarantined=f"the ballot with the durable mark {missing}",
             torn=False,
             untrusted=True,
         )
     why = _damage(numbers, checked)
-    return Judged(numbers=numbers, quarantined=why, torn=why is None and checked.fault is not None)
+    return RecoveredTail(
+        numbers=numbers, quarantined=why, torn=why is None and checked.fault is not None
+    )
 
 
-def _damage(numbers: Meta, checked: Verified) -> str | None:
+def _damage(numbers: Meta, checked: ChainVerification) -> str | None:
     """What is wrong at or below the durable mark."""
     mark = numbers.durable
     if checked.last < mark:

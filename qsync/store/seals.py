@@ -61,7 +61,7 @@ class Sums:
 
     __hash__ = None  # type: ignore[assignment]  # they change
 
-    def add(self, changes: "Changes") -> None:
+    def add(self, changes: "SealChanges") -> None:
         """Take over what a fold has changed."""
         for group, found in changes.upon(self):
             if found.rows:
@@ -75,7 +75,7 @@ class Sums:
         return sorted(each for each in names if self.groups.get(each) != other.groups.get(each))
 
 
-class Changes:
+class SealChanges:
     """What rows that come and go change of the sums."""
 
     def __init__(self) -> None:

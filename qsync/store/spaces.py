@@ -10,12 +10,12 @@ import lmdb
 from election.messages import Index
 from qsync.errors import Damaged, DirectoryGone, Rebuilding, StoreError, WrongFormat
 from qsync.store import longkeys, mark, seals
-from qsync.store.contract import Fold
+from qsync.store.contract import FoldedRows
 from qsync.store.digest import digest
 from qsync.store.environment import FILE, MAP_SIZE, MAP_SIZE_MAX, Environment, identity_of
 from qsync.store.head import HEAD_KEY, META, ROWS, SUM_KEY, Head
 from qsync.store.mark import MARK, Marking
-from qsync.store.seals import PACK, RESIDUE, SEAL_SIZE, Changes, Sums
+from qsync.store.seals import PACK, RESIDUE, SEAL_SIZE, SealChanges, Sums
 
 if TYPE_CHECKING:
     from lmdb import Transaction, _Database
@@ -115,12 +115,12 @@ class SpaceStore:
             return rows
         return (row for row in rows if lo <= row[0] < hi)
 
-    def fold(self, fold: Fold) -> None:
+    def fold(self, fold: FoldedRows) -> None:
         """Take the rows and the index in one transaction. Raises StoreError, nothing half done."""
         for _ in self.folding(fold, len(fold.puts) + len(fold.deletes)):
             pass
 
-    def folding(self, fold: Fold, rows_max: int) -> Generator[None, None, None]:
+    def folding(self, fold: FoldedRows, rows_max: int) -> Generator[None, None, None]:
         """The same in steps of so many rows, in one transaction: nothing is done before the end.
 
         In key order: neighbours share a page, and a page is written once.
@@ -173,7 +173,7 @@ class SpaceStore:
         """
         scrub = self._scrub = self._scrub or _Scrub()
         rows = self._opened(self._forward(scrub.at, _END, rows_max, scrub.at))
-        seen = Changes()
+        seen = SealChanges()
         for key, value in rows:
             seen.put(key, seals.seal(key, value))
         scrub.found.add(seen)
@@ -304,20 +304,20 @@ def _numbers(path: Path, kept: dict[bytes, bytes]) -> tuple[Head, Sums]:
 class _Change:
     """A fold on its way into a transaction, and what it changes of the sums."""
 
-    def __init__(self, fold: Fold, *, rows_max: int, sums: Sums, passed: bytes) -> None:
+    def __init__(self, fold: FoldedRows, *, rows_max: int, sums: Sums, passed: bytes) -> None:
         """`passed`: how far a scrub has come; what changes up to there it has counted already."""
         self._puts, self._deletes = sorted(fold.puts), sorted(fold.deletes)
         self._folded = fold.folded
         self._rows_max = rows_max
         self._sums = sums
         self._passed = passed
-        self.all, self.behind = Changes(), Changes()
+        self.all, self.behind = SealChanges(), SealChanges()
 
     def commit(
         self, txn: "Transaction[bytes]", rows: "_Database", numbers: "_Database"
     ) -> Iterator[None]:
         """In steps. It may be run again, from the start."""
-        self.all, self.behind = Changes(), Changes()
+        self.all, self.behind = SealChanges(), SealChanges()
         yield from self._delete(txn, rows)
         yield from self._put(txn, rows)
         for group, each in self.all.upon(self._sums):

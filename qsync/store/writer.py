@@ -11,7 +11,7 @@ from typing import NoReturn
 from qsync.core.ready import Write
 from qsync.errors import StoreError
 from qsync.histogram import Histogram
-from qsync.store.beside import Beside, Thread
+from qsync.store.beside import BackgroundWork, Thread
 from qsync.store.contract import Log
 
 Done = Callable[[StoreError | None], None]
@@ -29,7 +29,7 @@ STALL_S = 0.05
 SAMPLES = 32
 
 
-class Mode(StrEnum):
+class WriterMode(StrEnum):
     """Where writes run. `AUTO` starts by a probe of the disk and follows its manners."""
 
     AUTO = "auto"
@@ -37,21 +37,21 @@ class Mode(StrEnum):
     THREAD = "thread"
 
 
-def choose(probe_s: float) -> Mode:
+def choose(probe_s: float) -> WriterMode:
     """Where to write on a disk that takes `probe_s` to make a page durable."""
-    return Mode.INLINE if probe_s < INLINE_S_MAX else Mode.THREAD
+    return WriterMode.INLINE if probe_s < INLINE_S_MAX else WriterMode.THREAD
 
 
 class Choice:
     """Chooses again when the disk changes its manners."""
 
-    def __init__(self, mode: Mode, *, probe_s: float = 0.0) -> None:
+    def __init__(self, mode: WriterMode, *, probe_s: float = 0.0) -> None:
         """`probe_s` counts only for `Mode.AUTO`."""
-        self.mode = choose(probe_s) if mode is Mode.AUTO else mode
-        self.fixed = mode is not Mode.AUTO
+        self.mode = choose(probe_s) if mode is WriterMode.AUTO else mode
+        self.fixed = mode is not WriterMode.AUTO
         self._times: deque[float] = deque(maxlen=SAMPLES)
 
-    def took(self, seconds: float) -> Mode:
+    def took(self, seconds: float) -> WriterMode:
         """A write took that long; where the next one is to run."""
         self._times.append(seconds)
         if not self.fixed:
@@ -61,15 +61,15 @@ class Choice:
                 self._times.clear()
         return self.mode
 
-    def _wanted(self, seconds: float) -> Mode:
-        if self.mode is Mode.INLINE and seconds >= STALL_S:
-            return Mode.THREAD
+    def _wanted(self, seconds: float) -> WriterMode:
+        if self.mode is WriterMode.INLINE and seconds >= STALL_S:
+            return WriterMode.THREAD
         if len(self._times) < SAMPLES:
             return self.mode
         median = self.median_s
-        if self.mode is Mode.INLINE:
-            return Mode.INLINE if median < INLINE_S_MAX else Mode.THREAD
-        return Mode.INLINE if median < THREAD_S_MIN else Mode.THREAD
+        if self.mode is WriterMode.INLINE:
+            return WriterMode.INLINE if median < INLINE_S_MAX else WriterMode.THREAD
+        return WriterMode.INLINE if median < THREAD_S_MIN else WriterMode.THREAD
 
     @property
     def median_s(self) -> float:
@@ -82,7 +82,7 @@ class Choice:
         return max(self._times, default=0.0)
 
 
-class Writer:
+class LogWriter:
     """One write at a time. `busy_since` is the monotonic time at which the present one began."""
 
     def __init__(
@@ -91,7 +91,7 @@ class Writer:
         *,
         choice: Choice,
         call_soon: CallSoon,
-        beside: Beside | None = None,
+        beside: BackgroundWork | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`call_soon` brings the answer of what is done `beside` home: in a thread, if not said."""
@@ -100,12 +100,12 @@ class Writer:
         self.busy_since: float | None = None
         self._log = log
         self._call_soon = call_soon
-        self._beside: Beside = Thread() if beside is None else beside
+        self._beside: BackgroundWork = Thread() if beside is None else beside
         self._clock = clock
         self._closed = False
 
     @property
-    def mode(self) -> Mode:
+    def mode(self) -> WriterMode:
         """Where the next write will run."""
         return self.choice.mode
 
@@ -122,7 +122,7 @@ class Writer:
         assert not self._closed
         assert self.busy_since is None
         self.busy_since = self._clock()
-        if self.choice.mode is Mode.INLINE:
+        if self.choice.mode is WriterMode.INLINE:
             self._finish(done, *self._run(write))
         else:
             self._beside.put(partial(self._work, write, done))
@@ -150,7 +150,7 @@ class Writer:
             return
         self.busy_since = None
         self.times.add(seconds)
-        if self.choice.took(seconds) is Mode.INLINE:
+        if self.choice.took(seconds) is WriterMode.INLINE:
             self._beside.end()
         done(error)
 

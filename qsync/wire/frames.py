@@ -74,7 +74,7 @@ class Frames:
         return payloads
 
 
-class Sealed(Frames):
+class SealedFrames(Frames):
     """Frames between members: nothing is handed back whose checksums do not hold."""
 
     __slots__ = ()

@@ -29,7 +29,7 @@ _LENGTH = struct.Struct(">I")
 _LENGTH_AT: Final = 30
 
 
-class Rows(NamedTuple):
+class PackedRows(NamedTuple):
     """Entries back to back. `width`: of a row of `slab`; `crcs`: of the bodies, little-endian."""
 
     width: int
@@ -42,14 +42,14 @@ class Rows(NamedTuple):
         return len(self.crcs) // _CRC_SIZE
 
 
-class Packed(NamedTuple):
+class PackedEntries(NamedTuple):
     """What was packed, and the byte of the batch at which to go on."""
 
     stop: int
-    rows: Rows
+    rows: PackedRows
 
 
-class Answer(NamedTuple):
+class PackedAnswer(NamedTuple):
     """Entries `first .. reached`; none when `reached` is `first - 1`.
 
     `durable`: how far the log is on this node's disk. `before`: the checksum of entry `first - 1`;
@@ -60,7 +60,7 @@ class Answer(NamedTuple):
     reached: int
     durable: int
     before: int
-    rows: Rows
+    rows: PackedRows
 
 
 def fitting(asked: int, opening: int) -> int:
@@ -75,7 +75,7 @@ def first_index(batch: bytes) -> int:
     return int(_INDEX.unpack_from(batch)[0])
 
 
-def last_crc(rows: Rows) -> int:
+def last_crc(rows: PackedRows) -> int:
     """The chain checksum of the last of some rows."""
     at = len(rows.slab) - rows.width + HEADER_SIZE - _CRC_SIZE
     return int(_LENGTH.unpack_from(rows.slab, at)[0])
@@ -103,7 +103,7 @@ def pack(
     at: int = 0,
     entries_max: int | None = None,
     bytes_max: int | None = None,
-) -> Packed:
+) -> PackedEntries:
     """Pack entries of a batch from the byte `at` on: all, or what limits allow, but at least one.
 
     Raises RecordDamage where it is torn.
@@ -128,34 +128,34 @@ def pack(
     slab = b"".join([batch[a : a + width] for a in starts])
     if len(slab) < width * len(starts):  # the last rows want bytes beyond the end
         slab = b"".join([batch[a : a + width].ljust(width, b"\0") for a in starts])
-    return Packed(at, Rows(width, slab, crcs.tobytes()))
+    return PackedEntries(at, PackedRows(width, slab, crcs.tobytes()))
 
 
-def none(opening: int) -> Rows:
+def none(opening: int) -> PackedRows:
     """No rows."""
-    return Rows(HEADER_SIZE + opening, b"", b"")
+    return PackedRows(HEADER_SIZE + opening, b"", b"")
 
 
-def join(parts: list[Rows]) -> Rows:
+def join(parts: list[PackedRows]) -> PackedRows:
     """Rows of one width, one after the other."""
     (width,) = {each.width for each in parts}
     if len(parts) == 1:
         return parts[0]
-    return Rows(
+    return PackedRows(
         width, b"".join([each.slab for each in parts]), b"".join([each.crcs for each in parts])
     )
 
 
-def cut(rows: Rows, start: int, stop: int) -> Rows:
+def cut(rows: PackedRows, start: int, stop: int) -> PackedRows:
     """Some of them."""
     width, slab, crcs = rows
     if stop - start == rows.entries:
         return rows
     size = _CRC_SIZE
-    return Rows(width, slab[start * width : stop * width], crcs[start * size : stop * size])
+    return PackedRows(width, slab[start * width : stop * width], crcs[start * size : stop * size])
 
 
-def reply(id: int, answer: Answer) -> bytes:
+def reply(id: int, answer: PackedAnswer) -> bytes:
     """The framed reply. A general encoder takes longer for it than packing the rows took."""
     from qsync.wire import cbor  # noqa: PLC0415 - see `read`
     from qsync.wire.frames import frame  # noqa: PLC0415 - the same
@@ -169,14 +169,14 @@ def reply(id: int, answer: Answer) -> bytes:
     return frame(b"".join(parts))
 
 
-def read(reply: list[object]) -> Answer:
+def read(reply: list[object]) -> PackedAnswer:
     """The answer in a reply. Raises ProtocolError when its parts do not fit together."""
     # Whoever only packs or opens rows need not have cbor2: Spark's executors do just that.
     from qsync.wire import cbor  # noqa: PLC0415
 
     fields = cbor.Fields(reply, "reply to packed")
     first, reached, durable, before = (fields.uint() for _ in range(4))
-    rows = Rows(fields.uint(), fields.raw(), fields.raw())
+    rows = PackedRows(fields.uint(), fields.raw(), fields.raw())
     count = rows.entries
     if (
         rows.width < HEADER_SIZE
@@ -185,7 +185,7 @@ def read(reply: list[object]) -> Answer:
         or reached - first + 1 != count
     ):
         raise ProtocolError("reply to packed: its rows are not as many as it says")
-    return Answer(first, reached, durable, before, rows)
+    return PackedAnswer(first, reached, durable, before, rows)
 
 
 def _after(batch: bytes, at: int) -> int:

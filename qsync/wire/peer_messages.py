@@ -1,8 +1,8 @@
 """What replicas say to each other, as bytes and back.
 
-`encode` and `encode_append` give whole sealed frames, `decode` takes a payload. Append,
-AppendResponse, Heartbeat and HeartbeatResponse are most of the traffic: they are packed by hand with fixed-width CBOR heads
-and read back the same way; any other valid CBOR of the same shape is understood too.
+`encode` and `encode_append` give whole sealed frames, `decode` takes a payload. Append, Heartbeat
+and the responses to them are most of the traffic: they are packed by hand with fixed-width CBOR
+heads and read back the same way; any other valid CBOR of the same shape is understood too.
 """
 
 import struct

@@ -29,7 +29,7 @@ _ONE_NIL: Final = b"\x81\xf6"
 _READ_REST: Final = _READ.size - LENGTH_SIZE + _FROM.size
 
 
-class Committed(NamedTuple):
+class CommittedReply(NamedTuple):
     """The answer to a write. `results`: per operation the tuple it left or took, or None.
 
     `duplicate`: an earlier attempt with the same session and number had already done it.
@@ -117,7 +117,7 @@ def decode(payload: bytes) -> tuple[int, list[object] | QsyncError]:
     raise ProtocolError("a reply without an id or a number")
 
 
-def read_committed(values: list[object]) -> Committed:
+def read_committed(values: list[object]) -> CommittedReply:
     """What `committed` said. Raises ProtocolError."""
     if len(values) == _COMMITTED_SIZE:
         term, at, lsn, acks, results, duplicate = values
@@ -128,11 +128,11 @@ def read_committed(values: list[object]) -> Committed:
             and min(term, at, lsn, acks) >= 0
             and (len(results) == 1 and (results[0] is None or type(results[0]) is bytes))
         ):
-            return Committed(Term(term), Index(at), Lsn(lsn), acks, results, duplicate)
+            return CommittedReply(Term(term), Index(at), Lsn(lsn), acks, results, duplicate)
     fields = cbor.Fields(values, "reply to a write")
     term, at, lsn = fields.term(), fields.index(), Lsn(fields.uint())
     acks, results, duplicate = fields.uint(), fields.array(limits.OPS_MAX), fields.flag()
-    return Committed(term, at, lsn, acks, _raw_or_none(results), duplicate)
+    return CommittedReply(term, at, lsn, acks, _raw_or_none(results), duplicate)
 
 
 def read_row(values: list[object]) -> tuple[bytes | None, Position]:

@@ -16,61 +16,61 @@ from qsync.errors import ProtocolError, TooLarge, WrongTuple
 from qsync.wire import cbor, limits, packed
 from qsync.wire.frames import LENGTH_SIZE, frame
 from qsync.wire.verbs import (
-    Changes,
-    Clear,
-    Count,
-    Demote,
-    Digest,
-    DryRun,
-    Fault,
-    Get,
-    Info,
-    Level,
-    Log,
+    ChangesRequest,
+    ClearRequest,
+    CountRequest,
+    DemoteRequest,
+    DigestRequest,
+    DryRunRequest,
+    FaultRequest,
+    GetRequest,
+    InfoRequest,
+    LogRequest,
     Name,
     Operations,
-    Options,
-    Packed,
-    Plain,
-    Promote,
-    ReplaceMember,
+    OptionsRequest,
+    PackedRequest,
+    PlainRequest,
+    PromoteRequest,
+    ReadLevel,
+    ReplaceMemberRequest,
     Request,
-    Select,
-    Trace,
-    TxGet,
+    SelectRequest,
+    TraceRequest,
+    TxGetRequest,
     Verb,
-    Watch,
-    Write,
+    WatchRequest,
     WriteFlags,
+    WriteRequest,
 )
 
 __all__ = [
-    "Changes",
-    "Clear",
-    "Count",
-    "Demote",
-    "Digest",
-    "DryRun",
-    "Fault",
-    "Get",
-    "Info",
-    "Level",
-    "Log",
+    "ChangesRequest",
+    "ClearRequest",
+    "CountRequest",
+    "DemoteRequest",
+    "DigestRequest",
+    "DryRunRequest",
+    "FaultRequest",
+    "GetRequest",
+    "InfoRequest",
+    "LogRequest",
     "Name",
     "Operations",
-    "Options",
-    "Packed",
-    "Plain",
-    "Promote",
-    "ReplaceMember",
+    "OptionsRequest",
+    "PackedRequest",
+    "PlainRequest",
+    "PromoteRequest",
+    "ReadLevel",
+    "ReplaceMemberRequest",
     "Request",
-    "Select",
-    "Trace",
-    "TxGet",
+    "SelectRequest",
+    "TraceRequest",
+    "TxGetRequest",
     "Verb",
-    "Watch",
-    "Write",
+    "WatchRequest",
     "WriteFlags",
+    "WriteRequest",
     "decode",
     "encode",
     "encode_put",
@@ -155,27 +155,27 @@ def decode(payload: bytes) -> Request:
 
 def _fields_of(request: Request) -> list[object]:
     match request:
-        case Plain(id, verb):
+        case PlainRequest(id, verb):
             return [id, int(verb)]
-        case Get(id, space, by, key, level):
+        case GetRequest(id, space, by, key, level):
             return [id, 4, space, by, key, *_level(level)]
-        case Select(id, space, by, iterator, key, limit, offset, after, level, ops):
+        case SelectRequest(id, space, by, iterator, key, limit, offset, after, level, ops):
             return [
                 *(id, 5, space, by, iterator, key, limit, offset, after),
                 *_level(level),
                 *([ops] if ops else []),
             ]
-        case Count(id, space, by, iterator, key, level, ops):
+        case CountRequest(id, space, by, iterator, key, level, ops):
             return [id, 6, space, by, iterator, key, *_level(level), *([ops] if ops else [])]
-        case TxGet(id, ops, space, by, key, level):
+        case TxGetRequest(id, ops, space, by, key, level):
             return [id, 17, ops, space, by, key, *_level(level)]
-        case Fault(id, point, arm, seconds, times, lasts):
+        case FaultRequest(id, point, arm, seconds, times, lasts):
             return [id, int(Verb.FAULT), point, arm, seconds < 0, abs(seconds), times, lasts]
         case _:
             return [request[0], int(_VERBS[type(request)]), *request[1:]]
 
 
-def _level(level: Level) -> tuple[int, int, int]:
+def _level(level: ReadLevel) -> tuple[int, int, int]:
     return (_CODES[level.consistency], level.term, level.at)
 
 
@@ -185,7 +185,7 @@ def _read(id: int, verb: object, values: list[object]) -> Request:
     raise ProtocolError("a request with a verb that is not known here")
 
 
-def _read_write(id: int, values: list[object]) -> Write:
+def _read_write(id: int, values: list[object]) -> WriteRequest:
     if len(values) != _WRITE_SIZE:
         raise ProtocolError(f"a write of {len(values)} fields, not {_WRITE_SIZE}")
     _, _, session, seq, low, flags, ops, timeout, snapshot, reads = values
@@ -199,7 +199,7 @@ def _read_write(id: int, values: list[object]) -> Write:
         and 0 <= snapshot <= limits.U64_MAX
     ):
         ops, reads = _operations(ops), _reads(reads)
-        return Write(id, session, seq, low, flags, ops, _timeout(timeout), snapshot, reads)
+        return WriteRequest(id, session, seq, low, flags, ops, _timeout(timeout), snapshot, reads)
     raise ProtocolError("a write with a field of the wrong kind")
 
 
@@ -247,9 +247,9 @@ def _key(fields: cbor.Fields) -> list[object]:
     return fields.array(limits.KEY_PARTS_MAX)
 
 
-def _read_level(fields: cbor.Fields) -> Level:
+def _read_level(fields: cbor.Fields) -> ReadLevel:
     code = fields.uint(len(_CONSISTENCIES) - 1)
-    return Level(_CONSISTENCIES[code], fields.term(), fields.index())
+    return ReadLevel(_CONSISTENCIES[code], fields.term(), fields.index())
 
 
 def _ops(fields: cbor.Fields) -> list[list[object]]:
@@ -271,61 +271,61 @@ def _read_get(id: int, values: list[object]) -> Request:
             and term == at == 0
             and 0 <= code < len(_LEVELS)
         ):
-            return Get(id, space, by, key, _LEVELS[code])
+            return GetRequest(id, space, by, key, _LEVELS[code])
     return _read(id, _GET, values)
 
 
-def _get(id: int, fields: cbor.Fields) -> Get:
-    return Get(id, _name(fields), _name(fields), _key(fields), _read_level(fields))
+def _get(id: int, fields: cbor.Fields) -> GetRequest:
+    return GetRequest(id, _name(fields), _name(fields), _key(fields), _read_level(fields))
 
 
-def _select(id: int, fields: cbor.Fields) -> Select:
+def _select(id: int, fields: cbor.Fields) -> SelectRequest:
     space, by, iterator, key = _name(fields), _name(fields), fields.text(8), _key(fields)
     limit, offset, after = fields.uint(), fields.uint(), fields.any()
     level = _read_level(fields)
-    return Select(id, space, by, iterator, key, limit, offset, after, level, _ops(fields))
+    return SelectRequest(id, space, by, iterator, key, limit, offset, after, level, _ops(fields))
 
 
-def _count(id: int, fields: cbor.Fields) -> Count:
+def _count(id: int, fields: cbor.Fields) -> CountRequest:
     space, by, iterator, key = _name(fields), _name(fields), fields.text(8), _key(fields)
-    return Count(id, space, by, iterator, key, _read_level(fields), _ops(fields))
+    return CountRequest(id, space, by, iterator, key, _read_level(fields), _ops(fields))
 
 
-def _tx_get(id: int, fields: cbor.Fields) -> TxGet:
+def _tx_get(id: int, fields: cbor.Fields) -> TxGetRequest:
     ops = _operations(fields.any())
-    return TxGet(id, ops, _name(fields), _name(fields), _key(fields), _read_level(fields))
+    return TxGetRequest(id, ops, _name(fields), _name(fields), _key(fields), _read_level(fields))
 
 
-def _demote(id: int, fields: cbor.Fields) -> Demote:
-    return Demote(id, fields.uint(limits.REPLICA_MAX), fields.seconds())
+def _demote(id: int, fields: cbor.Fields) -> DemoteRequest:
+    return DemoteRequest(id, fields.uint(limits.REPLICA_MAX), fields.seconds())
 
 
-def _replace_member(id: int, fields: cbor.Fields) -> ReplaceMember:
-    return ReplaceMember(id, fields.uint(limits.REPLICA_MAX), fields.seconds())
+def _replace_member(id: int, fields: cbor.Fields) -> ReplaceMemberRequest:
+    return ReplaceMemberRequest(id, fields.uint(limits.REPLICA_MAX), fields.seconds())
 
 
-def _watch(id: int, fields: cbor.Fields) -> Watch:
-    return Watch(id, fields.text(limits.NAME_CHARS_MAX), fields.any(), fields.seconds())
+def _watch(id: int, fields: cbor.Fields) -> WatchRequest:
+    return WatchRequest(id, fields.text(limits.NAME_CHARS_MAX), fields.any(), fields.seconds())
 
 
-def _changes(id: int, fields: cbor.Fields) -> Changes:
+def _changes(id: int, fields: cbor.Fields) -> ChangesRequest:
     after, space = fields.uint_or_none(), _name_or_none(fields)
-    return Changes(id, after, space, _key(fields), fields.seconds(), Term(fields.uint()))
+    return ChangesRequest(id, after, space, _key(fields), fields.seconds(), Term(fields.uint()))
 
 
-def _fault(id: int, fields: cbor.Fields) -> Fault:
+def _fault(id: int, fields: cbor.Fields) -> FaultRequest:
     point, arm = fields.text(limits.NAME_CHARS_MAX), fields.flag()
     back = fields.flag()
     seconds, times = fields.seconds(), fields.uint(limits.U32_MAX)
-    return Fault(id, point, arm, -seconds if back else seconds, times, fields.seconds())
+    return FaultRequest(id, point, arm, -seconds if back else seconds, times, fields.seconds())
 
 
-def _log(id: int, fields: cbor.Fields) -> Log:
-    return Log(id, fields.index(), fields.uint(), fields.uint())
+def _log(id: int, fields: cbor.Fields) -> LogRequest:
+    return LogRequest(id, fields.index(), fields.uint(), fields.uint())
 
 
-def _packed(id: int, fields: cbor.Fields) -> Packed:
-    return Packed(id, fields.index(), fields.uint(), fields.uint(packed.OPENING_BYTES_MAX))
+def _packed(id: int, fields: cbor.Fields) -> PackedRequest:
+    return PackedRequest(id, fields.index(), fields.uint(), fields.uint(packed.OPENING_BYTES_MAX))
 
 
 _WRITE: Final = int(Verb.WRITE)
@@ -339,48 +339,48 @@ _CONSISTENCIES: Final = (
     Consistency.AT_LEAST,
     Consistency.LOCAL,
 )
-_LEVELS: Final = tuple(Level(consistency) for consistency in _CONSISTENCIES)
+_LEVELS: Final = tuple(ReadLevel(consistency) for consistency in _CONSISTENCIES)
 _CODES: Final = {consistency: code for code, consistency in enumerate(_CONSISTENCIES)}
 _VERBS: Final[dict[type, Verb]] = {
-    Write: Verb.WRITE,
-    Info: Verb.INFO,
-    Promote: Verb.PROMOTE,
-    Demote: Verb.DEMOTE,
-    Clear: Verb.CLEAR,
-    ReplaceMember: Verb.REPLACE_MEMBER,
-    Log: Verb.LOG,
-    Digest: Verb.DIGEST,
-    DryRun: Verb.DRY_RUN,
-    Watch: Verb.WATCH,
-    Changes: Verb.CHANGES,
-    Options: Verb.OPTIONS,
-    Trace: Verb.TRACE,
-    Packed: Verb.PACKED,
-    Fault: Verb.FAULT,
+    WriteRequest: Verb.WRITE,
+    InfoRequest: Verb.INFO,
+    PromoteRequest: Verb.PROMOTE,
+    DemoteRequest: Verb.DEMOTE,
+    ClearRequest: Verb.CLEAR,
+    ReplaceMemberRequest: Verb.REPLACE_MEMBER,
+    LogRequest: Verb.LOG,
+    DigestRequest: Verb.DIGEST,
+    DryRunRequest: Verb.DRY_RUN,
+    WatchRequest: Verb.WATCH,
+    ChangesRequest: Verb.CHANGES,
+    OptionsRequest: Verb.OPTIONS,
+    TraceRequest: Verb.TRACE,
+    PackedRequest: Verb.PACKED,
+    FaultRequest: Verb.FAULT,
 }
 _READERS: Final[dict[int, Callable[[int, cbor.Fields], Request]]] = {
-    Verb.PING: lambda id, _: Plain(id, Verb.PING),
-    Verb.SCHEMA: lambda id, _: Plain(id, Verb.SCHEMA),
+    Verb.PING: lambda id, _: PlainRequest(id, Verb.PING),
+    Verb.SCHEMA: lambda id, _: PlainRequest(id, Verb.SCHEMA),
     Verb.GET: _get,
     Verb.SELECT: _select,
     Verb.COUNT: _count,
-    Verb.STATUS: lambda id, _: Plain(id, Verb.STATUS),
-    Verb.INFO: lambda id, fields: Info(id, fields.text_or_none()),
-    Verb.PROMOTE: lambda id, fields: Promote(id, fields.seconds()),
+    Verb.STATUS: lambda id, _: PlainRequest(id, Verb.STATUS),
+    Verb.INFO: lambda id, fields: InfoRequest(id, fields.text_or_none()),
+    Verb.PROMOTE: lambda id, fields: PromoteRequest(id, fields.seconds()),
     Verb.DEMOTE: _demote,
-    Verb.CLEAR: lambda id, fields: Clear(id, fields.seconds()),
+    Verb.CLEAR: lambda id, fields: ClearRequest(id, fields.seconds()),
     Verb.REPLACE_MEMBER: _replace_member,
-    Verb.ROLLBACK_QUEUE: lambda id, _: Plain(id, Verb.ROLLBACK_QUEUE),
+    Verb.ROLLBACK_QUEUE: lambda id, _: PlainRequest(id, Verb.ROLLBACK_QUEUE),
     Verb.LOG: _log,
     Verb.PACKED: _packed,
-    Verb.DIGEST: lambda id, fields: Digest(id, _name_or_none(fields)),
-    Verb.LOST: lambda id, _: Plain(id, Verb.LOST),
-    Verb.DRY_RUN: lambda id, fields: DryRun(id, fields.text(limits.NAME_CHARS_MAX)),
+    Verb.DIGEST: lambda id, fields: DigestRequest(id, _name_or_none(fields)),
+    Verb.LOST: lambda id, _: PlainRequest(id, Verb.LOST),
+    Verb.DRY_RUN: lambda id, fields: DryRunRequest(id, fields.text(limits.NAME_CHARS_MAX)),
     Verb.TX_GET: _tx_get,
     Verb.WATCH: _watch,
     Verb.CHANGES: _changes,
-    Verb.OPTIONS: lambda id, fields: Options(id, fields.table()),
-    Verb.SNAPSHOT: lambda id, _: Plain(id, Verb.SNAPSHOT),
-    Verb.TRACE: lambda id, fields: Trace(id, fields.uint(), fields.seconds()),
+    Verb.OPTIONS: lambda id, fields: OptionsRequest(id, fields.table()),
+    Verb.SNAPSHOT: lambda id, _: PlainRequest(id, Verb.SNAPSHOT),
+    Verb.TRACE: lambda id, fields: TraceRequest(id, fields.uint(), fields.seconds()),
     Verb.FAULT: _fault,
 }

@@ -26,7 +26,7 @@ from qsync.wire.frames import LENGTH_SIZE, frame
 MAGIC: Final = "qsync"
 
 
-class State(StrEnum):
+class ConnectionState(StrEnum):
     """Where a connection stands."""
 
     GREETING = "greeting"
@@ -35,7 +35,7 @@ class State(StrEnum):
     CLOSED = "closed"
 
 
-class Said(StrEnum):
+class SessionInput(StrEnum):
     """What moves a connection on."""
 
     GREETING = "greeting"
@@ -45,11 +45,11 @@ class Said(StrEnum):
 
 
 TABLE: Final = {
-    (State.GREETING, Said.GREETING): State.HELLO,
-    (State.HELLO, Said.HELLO): State.HELLO,
-    (State.HELLO, Said.OK): State.READY,
-    (State.HELLO, Said.NO): State.CLOSED,
-    (State.GREETING, Said.NO): State.CLOSED,
+    (ConnectionState.GREETING, SessionInput.GREETING): ConnectionState.HELLO,
+    (ConnectionState.HELLO, SessionInput.HELLO): ConnectionState.HELLO,
+    (ConnectionState.HELLO, SessionInput.OK): ConnectionState.READY,
+    (ConnectionState.HELLO, SessionInput.NO): ConnectionState.CLOSED,
+    (ConnectionState.GREETING, SessionInput.NO): ConnectionState.CLOSED,
 }
 """Anything that is not here is a ProtocolError."""
 
@@ -105,13 +105,13 @@ class Acceptor:
     def __init__(self, greeting: Greeting, *, secret: bytes = b"") -> None:
         self.greeting = greeting
         self.hello: Hello | None = None
-        self.state = State.GREETING
+        self.state = ConnectionState.GREETING
         self._secret = secret
         self._greeted = self._heard = b""
 
     def greet(self) -> bytes:
         """The first frame to send."""
-        self.state = _after(self.state, Said.GREETING)
+        self.state = _after(self.state, SessionInput.GREETING)
         framed = encode_greeting(self.greeting)
         self._greeted = framed[LENGTH_SIZE:]
         return framed
@@ -120,7 +120,7 @@ class Acceptor:
         """The dialer's hello, checked. On an error send `refuse(error)` and close."""
         if self.hello is not None:
             raise ProtocolError("a second hello")
-        self.state = _after(self.state, Said.HELLO)
+        self.state = _after(self.state, SessionInput.HELLO)
         hello = decode_hello(payload)
         check_hello(self.greeting, hello)
         if hello.party is Party.PEER:
@@ -132,15 +132,15 @@ class Acceptor:
     def accept(self) -> bytes:
         """The frame that ends the handshake."""
         assert self.hello is not None
-        self.state = _after(self.state, Said.OK)
+        self.state = _after(self.state, SessionInput.OK)
         if self.hello.party is Party.CLIENT:
             return _OK
         proof = proofs.agreed(self._greeted, self._heard, self._secret)
-        return frame(cbor2.dumps([Said.OK.value, proof]))
+        return frame(cbor2.dumps([SessionInput.OK.value, proof]))
 
     def refuse(self, error: QsyncError) -> bytes:
         """The last frame before closing; it tells the dialer why."""
-        self.state = State.CLOSED
+        self.state = ConnectionState.CLOSED
         return frame(cbor2.dumps(["no", error.number, error.message[: limits.TEXT_CHARS_MAX]]))
 
 
@@ -157,7 +157,7 @@ class Dialer:
         self._heard = self._said = b""
         self.hello = hello
         self.greeting: Greeting | None = None
-        self.state = State.GREETING
+        self.state = ConnectionState.GREETING
         self._expected = replica
 
     def received(self, payload: bytes) -> bytes | None:
@@ -170,11 +170,11 @@ class Dialer:
     def _greeted(self, payload: bytes) -> bytes:
         fields = cbor.Fields(cbor.loads_array(payload), "greeting")
         word = fields.text()
-        if word == Said.NO:
+        if word == SessionInput.NO:
             self._refused(fields)
         greeting = _read_greeting(word, fields)
         check_greeting(self.hello, greeting, replica=self._expected)
-        self.state = _after(self.state, Said.GREETING)
+        self.state = _after(self.state, SessionInput.GREETING)
         self.greeting = greeting
         framed = encode_hello(self.hello, greeted=payload, secret=self._secret)
         self._heard, self._said = payload, framed[LENGTH_SIZE:]
@@ -183,12 +183,12 @@ class Dialer:
     def _answered(self, payload: bytes) -> None:
         fields = cbor.Fields(cbor.loads_array(payload), "answer to hello")
         match fields.text():
-            case Said.OK:
-                after = _after(self.state, Said.OK)
+            case SessionInput.OK:
+                after = _after(self.state, SessionInput.OK)
                 if self.hello.party is Party.PEER:
                     self._check_proof(fields.raw(proofs.PROOF_BYTES))
                 self.state = after
-            case Said.NO:
+            case SessionInput.NO:
                 self._refused(fields)
             case word:
                 raise ProtocolError(f"{word!r} is no answer to hello")
@@ -200,7 +200,7 @@ class Dialer:
         proofs.check_ok(self._heard, self._said, proof, self._secret, has=has, who=who)
 
     def _refused(self, fields: cbor.Fields) -> None:
-        self.state = _after(self.state, Said.NO)
+        self.state = _after(self.state, SessionInput.NO)
         raise error_of(fields.uint(), fields.text())
 
 
@@ -280,7 +280,7 @@ def encode_hello(hello: Hello, *, greeted: bytes = b"", secret: bytes = b"") -> 
 def decode_hello(payload: bytes) -> Hello:
     """The hello in a payload. Raises ProtocolError; WrongVersion before it reads on."""
     fields = cbor.Fields(cbor.loads_array(payload), "hello")
-    if fields.text() != Said.HELLO:
+    if fields.text() != SessionInput.HELLO:
         raise fields.refused("'hello'")
     version = fields.uint()
     if version not in limits.VERSIONS:
@@ -355,7 +355,7 @@ def _party(fields: cbor.Fields) -> Party:
     raise fields.refused("'peer' or 'client'")
 
 
-def _after(state: State, said: Said) -> State:
+def _after(state: ConnectionState, said: SessionInput) -> ConnectionState:
     after = TABLE.get((state, said))
     if after is None:
         raise ProtocolError(f"{said.value} does not fit the state {state.value}")

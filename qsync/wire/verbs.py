@@ -59,7 +59,7 @@ class WriteFlags(IntFlag):
     DOUBTED = 16
 
 
-class Write(NamedTuple):
+class WriteRequest(NamedTuple):
     """One transaction. `session` is empty when the client does not ask for "exactly once".
 
     `timeout`: how long the node may keep the client waiting, in seconds. `reads` are validated
@@ -79,7 +79,7 @@ class Write(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class ReadLevel:
     """How fresh a read must be. `term` and `at` (an index) are for AT_LEAST."""
 
     consistency: Consistency = Consistency.LINEARIZABLE
@@ -87,21 +87,21 @@ class Level:
     at: Index = Index(0)
 
 
-LINEARIZABLE = Level()
+LINEARIZABLE = ReadLevel()
 """The default of every read."""
 
 
-class Get(NamedTuple):
+class GetRequest(NamedTuple):
     """One tuple by a unique index."""
 
     id: int
     space: Name
     by: Name
     key: list[object]
-    level: Level = LINEARIZABLE
+    level: ReadLevel = LINEARIZABLE
 
 
-class Select(NamedTuple):
+class SelectRequest(NamedTuple):
     """Tuples in index order. `ops`: what the asking transaction would write, seen by this read."""
 
     id: int
@@ -112,11 +112,11 @@ class Select(NamedTuple):
     limit: int
     offset: int = 0
     after: object = None
-    level: Level = LINEARIZABLE
+    level: ReadLevel = LINEARIZABLE
     ops: Operations = ()
 
 
-class Count(NamedTuple):
+class CountRequest(NamedTuple):
     """How many tuples a select without limit would give."""
 
     id: int
@@ -124,11 +124,11 @@ class Count(NamedTuple):
     by: Name
     iterator: str
     key: list[object]
-    level: Level = LINEARIZABLE
+    level: ReadLevel = LINEARIZABLE
     ops: Operations = ()
 
 
-class TxGet(NamedTuple):
+class TxGetRequest(NamedTuple):
     """A get that sees what the asking transaction would write."""
 
     id: int
@@ -136,17 +136,17 @@ class TxGet(NamedTuple):
     space: Name
     by: Name
     key: list[object]
-    level: Level = LINEARIZABLE
+    level: ReadLevel = LINEARIZABLE
 
 
-class Plain(NamedTuple):
+class PlainRequest(NamedTuple):
     """A question without arguments: PING, SCHEMA, STATUS, ROLLBACK_QUEUE, LOST, SNAPSHOT."""
 
     id: int
     verb: Verb
 
 
-class Watch(NamedTuple):
+class WatchRequest(NamedTuple):
     """A broadcast key. Answered when its value is not `known`, or after `wait` seconds."""
 
     id: int
@@ -155,7 +155,7 @@ class Watch(NamedTuple):
     wait: float
 
 
-class Changes(NamedTuple):
+class ChangesRequest(NamedTuple):
     """Confirmed transactions above `after` that touch `space` (below `prefix` of its keys).
 
     Answered when there are some, or after `wait` seconds. `after` nil: from now on. `term`: of the
@@ -170,14 +170,14 @@ class Changes(NamedTuple):
     term: Term = Term(0)
 
 
-class Options(NamedTuple):
+class OptionsRequest(NamedTuple):
     """`box.cfg`: the options by Tarantool's names, after `given` ones were changed."""
 
     id: int
     given: dict[str, object]
 
 
-class Trace(NamedTuple):
+class TraceRequest(NamedTuple):
     """Watch the log's stages for `arm` seconds more; answer what is known of entry `at`."""
 
     id: int
@@ -185,7 +185,7 @@ class Trace(NamedTuple):
     arm: float
 
 
-class Fault(NamedTuple):
+class FaultRequest(NamedTuple):
     """Arm a fault point, or disarm it (all, without a name); see `qsync.faultpoints`."""
 
     id: int
@@ -196,21 +196,21 @@ class Fault(NamedTuple):
     lasts: float = LASTS_S
 
 
-class Info(NamedTuple):
+class InfoRequest(NamedTuple):
     """`box.info`, or the part of it at `path`."""
 
     id: int
     path: str | None = None
 
 
-class Promote(NamedTuple):
+class PromoteRequest(NamedTuple):
     """Make this node the leader; answered when its PROMOTE is confirmed."""
 
     id: int
     timeout: float
 
 
-class Demote(NamedTuple):
+class DemoteRequest(NamedTuple):
     """Give up leadership, to `to` when it is not 0."""
 
     id: int
@@ -218,14 +218,14 @@ class Demote(NamedTuple):
     timeout: float
 
 
-class Clear(NamedTuple):
+class ClearRequest(NamedTuple):
     """`box.ctl.clear_synchro_queue()`."""
 
     id: int
     timeout: float
 
 
-class ReplaceMember(NamedTuple):
+class ReplaceMemberRequest(NamedTuple):
     """Give the place of a voter to the directory that runs under its id now."""
 
     id: int
@@ -233,7 +233,7 @@ class ReplaceMember(NamedTuple):
     timeout: float
 
 
-class Log(NamedTuple):
+class LogRequest(NamedTuple):
     """Entries from `first`, as they are stored."""
 
     id: int
@@ -242,7 +242,7 @@ class Log(NamedTuple):
     bytes_max: int
 
 
-class Packed(NamedTuple):
+class PackedRequest(NamedTuple):
     """Durable entries from `first`, as rows of one width (see qsync.wire.packed).
 
     `opening`: how many bytes of every body.
@@ -254,39 +254,39 @@ class Packed(NamedTuple):
     opening: int
 
 
-class Digest(NamedTuple):
+class DigestRequest(NamedTuple):
     """Hashes of what is visible, of one space or of all."""
 
     id: int
     space: Name | None = None
 
 
-class DryRun(NamedTuple):
+class DryRunRequest(NamedTuple):
     """What would `what` do? In numbers."""
 
     id: int
     what: str
 
 
+RowsRequest = GetRequest | SelectRequest | CountRequest | TxGetRequest
+"""What asks for rows."""
+
+NodeRequest = (
+    WatchRequest | ChangesRequest | OptionsRequest | TraceRequest | FaultRequest | PackedRequest
+)
+"""What asks about the node rather than its data, or waits for its news."""
+
 Request = (
-    Write
-    | Get
-    | Select
-    | Count
-    | TxGet
-    | Plain
-    | Info
-    | Promote
-    | Demote
-    | Clear
-    | ReplaceMember
-    | Log
-    | Digest
-    | DryRun
-    | Watch
-    | Changes
-    | Options
-    | Trace
-    | Fault
-    | Packed
+    WriteRequest
+    | RowsRequest
+    | NodeRequest
+    | PlainRequest
+    | InfoRequest
+    | PromoteRequest
+    | DemoteRequest
+    | ClearRequest
+    | ReplaceMemberRequest
+    | LogRequest
+    | DigestRequest
+    | DryRunRequest
 )

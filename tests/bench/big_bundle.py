@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from admin.checker.spark.arrays import Numbers
-from admin.checker.spark.crc import Sealed, checksums
+from admin.checker.spark.crc import ChecksumColumns, checksums
 from admin.evidence.arrow import schema
 from admin.evidence.bundle import PARQUET, log_part
 from admin.evidence.manifest import PART_ENTRIES, Manifest, NodeFacts
@@ -92,7 +92,7 @@ def _table(
         kind = np.where(index % PART_ENTRIES == ROLLBACK_AT, ROLLBACK, kind)
     length = dice.integers(80, 240, len(index))
     time = 1.8e9 + index / 20_000
-    sealed = Sealed(
+    sealed = ChecksumColumns(
         index=index,
         term=term,
         origin=origin,

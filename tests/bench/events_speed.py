@@ -11,15 +11,15 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from admin import bench, cluster, lab
-from admin.bench import Plan
+from admin.bench import BenchPlan
 from admin.lab import Lab
 from qsync.store.eventfile import FOLDER
 
 SECONDS = 3.0
 PLANS = {
-    "put, 64 clients": Plan(clients=64, seconds=SECONDS),
-    "put, 1 client": Plan(clients=1, seconds=SECONDS),
-    "get, 64 clients": Plan(workload="get", clients=64, seconds=SECONDS),
+    "put, 64 clients": BenchPlan(clients=64, seconds=SECONDS),
+    "put, 1 client": BenchPlan(clients=1, seconds=SECONDS),
+    "get, 64 clients": BenchPlan(workload="get", clients=64, seconds=SECONDS),
 }
 
 
@@ -41,7 +41,7 @@ def _lab(directory: Path, told: str, running: ExitStack) -> Lab:
     return made
 
 
-def _compare(name: str, plan: Plan, labs: dict[str, Lab], pairs: int) -> None:
+def _compare(name: str, plan: BenchPlan, labs: dict[str, Lab], pairs: int) -> None:
     off: list[float] = []
     on: list[float] = []
     size, operations = _size(labs["true"]), 0
@@ -58,7 +58,7 @@ def _compare(name: str, plan: Plan, labs: dict[str, Lab], pairs: int) -> None:
     )
 
 
-def _spent(plan: Plan, where: Lab) -> tuple[float, int]:
+def _spent(plan: BenchPlan, where: Lab) -> tuple[float, int]:
     found = bench.run(plan, where.addresses, timeout=30)
     assert not found.errors, found.first_error
     return found.cpu_us_per_op["leader"] + found.cpu_us_per_op["followers"], found.operations

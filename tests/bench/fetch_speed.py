@@ -17,7 +17,7 @@ from pathlib import Path
 
 import qsync
 from admin import cluster, lab
-from admin.ask import Line
+from admin.ask import NodeConnection
 from admin.evidence import arrow
 from admin.evidence.columns import columns
 from admin.evidence.parts import SHORT
@@ -42,7 +42,7 @@ def fill(addresses: Sequence[str], entries: int) -> None:
 def fetch(address: str) -> int:
     """All of a node's log, as Arrow; how many rows."""
     rows = 0
-    with Line(address, timeout=60) as line:
+    with NodeConnection(address, timeout=60) as line:
         for stretch in Running(line).stretches(1, None, SHORT):
             opened = columns(stretch.rows)
             assert opened.whole

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from admin.soak.judge import judge
 from qsync.sim.explore.scopes import SCOPES, SETS
-from qsync.sim.explore.search import Search
+from qsync.sim.explore.search import StateSearch
 from qsync.sim.mutants.catalogue import CATALOGUE
 from qsync.sim.mutants.mutant import Mutant
 from qsync.sim.mutants.rules import RULES, UNBROKEN, by_rule
@@ -166,7 +166,7 @@ def first_seed(mutant: str) -> int:
 
 def noticed_by_scope(mutant: str, scope: str) -> bool:
     """A property breaks, or what the scope is about does not happen any more."""
-    explored = Search(SCOPES[scope], mutant).run(states_max=STATES_MAX)
+    explored = StateSearch(SCOPES[scope], mutant).run(states_max=STATES_MAX)
     if explored.broken is not None:
         return True
     return explored.exhausted and not SCOPES[scope].reaches <= set(explored.happened)

@@ -13,7 +13,7 @@ from pathlib import Path
 from election.fencing import Fencing
 from qsync.sim.explore.scope import EVERYBODY, EVERYTHING_HEARD, Scope
 from qsync.sim.explore.scopes import SCOPES, SETS
-from qsync.sim.explore.search import Search
+from qsync.sim.explore.search import StateSearch
 
 PAGE = Path(__file__).parents[2] / "docs/reference/explore.md"
 _BEGIN, _END = "<!-- scopes -->", "\n<!-- end of scopes -->"
@@ -82,7 +82,7 @@ def _and(who: frozenset[int]) -> str:
 def measured(name: str) -> Figures:
     """Of a whole exploration."""
     began = time.process_time()
-    explored = Search(SCOPES[name]).run()
+    explored = StateSearch(SCOPES[name]).run()
     assert explored.exhausted, explored.broken
     spent = time.process_time() - began
     print(f"{name}: {explored.states:,} states, {spent:.1f} CPU s", flush=True)

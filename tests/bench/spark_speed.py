@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow.parquet as pq
 
-from admin.checker.spark.clients.histories import Decided
+from admin.checker.spark.clients.histories import ResolvedRequests
 from admin.checker.spark.clients.jobs import judge_histories, outlines
 from admin.checker.spark.clients.keys import Terms
-from admin.checker.spark.columns import Body, Ref, Request, Slice, slices
+from admin.checker.spark.columns import Body, ReferenceColumns, RequestColumns, Slice, slices
 from admin.checker.spark.compared import compare
-from admin.checker.spark.found import BREACH, DDL, Found
+from admin.checker.spark.found import BREACH, DDL, FindingRow
 from admin.checker.spark.judge import judge
 from admin.checker.spark.scan import look
-from admin.checker.spark.scanning import Batches, Given, batch
+from admin.checker.spark.scanning import Batches, ScanContext, batch
 from admin.checker.spark.session import open_session
 from admin.checker.spark.shapes import outline, shape
 from admin.checker.spark.units import Unit, plan, tables
@@ -69,7 +69,7 @@ class Bench:
         rates = f"{amount / wall:12,.0f} {unit}/s {amount / cpu:12,.0f} a CPU second"
         print(f"  {what:46} {rates} {wall:7.2f} s  load {load:.1f}", flush=True)
 
-    def run(self, units: Sequence[Unit], task: Callable[[Unit], Iterator[Found]]) -> list[str]:
+    def run(self, units: Sequence[Unit], task: Callable[[Unit], Iterator[FindingRow]]) -> list[str]:
         """A task over all units; returns what is broken."""
 
         def look_at(batches: Batches) -> Batches:
@@ -123,12 +123,12 @@ def logs(bench: Bench, folder: Path, rows: int) -> None:
         make(path, rows)
     units = plan([path])
     run = units[0].run_id
-    given = Given({(run, node, 1): FOREVER for node in (1, 2, 3)}, {}, {})
+    given = ScanContext({(run, node, 1): FOREVER for node in (1, 2, 3)}, {}, {})
     print(
         f"{rows:,} rows of the logs of 3 nodes, {len(units)} tasks, {_size(path):,} MB of Parquet"
     )
 
-    def everything(unit: Unit) -> Iterator[Found]:
+    def everything(unit: Unit) -> Iterator[FindingRow]:
         yield from look(unit.run_id, tables(unit), given)
 
     for what, task in (
@@ -172,7 +172,7 @@ def clients(bench: Bench, folder: Path, operations: int) -> None:
 
     def work() -> None:
         known = outlines(bench.session, [path])
-        fates = {run: Decided(frozenset(), frozenset(), False) for run in known}
+        fates = {run: ResolvedRequests(frozenset(), frozenset(), False) for run in known}
         (told,) = judge_histories(bench.session, [path], known, fates, Terms()).values()
         assert told.verdicts[0].result is Result.PASS, told
         assert told.verdicts[0].facts == operations, told
@@ -181,7 +181,7 @@ def clients(bench: Bench, folder: Path, operations: int) -> None:
     print(f"  {bench.memory()}")
 
 
-def _matching(unit: Unit, *, given: Given) -> Iterator[Found]:
+def _matching(unit: Unit, *, given: ScanContext) -> Iterator[FindingRow]:
     none = np.empty(0, dtype=np.int64)
     flags = np.empty(0, dtype=np.bool_)
     found = []
@@ -199,14 +199,14 @@ def _matching(unit: Unit, *, given: Given) -> Iterator[Found]:
                 lsn=none,
                 flags=none,
                 body=Body(none.astype(np.float64), none, none, flags),
-                ref=Ref(none, none, flags),
-                request=Request(none, none, ()),
+                ref=ReferenceColumns(none, none, flags),
+                request=RequestColumns(none, none, ()),
             )
         )
     yield from compare(found, given)
 
 
-def _contiguity(unit: Unit) -> Iterator[Found]:
+def _contiguity(unit: Unit) -> Iterator[FindingRow]:
     for each in slices(unit.run_id, tables(unit)):
         yield from shape(each)
         outline(each).text()

@@ -8,7 +8,7 @@ import mmap
 from collections.abc import Iterator
 from pathlib import Path
 
-from qsync.store.writer import Mode
+from qsync.store.writer import WriterMode
 from tests.disk.life import Life
 from tests.disk.power import SECTOR, Flushed, Made, Operation, Renamed, Said, Wrote
 from tests.disk.writer import Store
@@ -21,7 +21,7 @@ LOG, DATA, MARK = "n/log/data.mdb", "n/data/data.mdb", "n/data/mark"
 def operations(root: Path, *, seed: int, steps: int) -> Iterator[Operation]:
     """Live at `root`/n, and tell. Everything that is there when the store is opened is flushed."""
     life = Life(seed)
-    store = Store(root / "n", mode=Mode.INLINE)
+    store = Store(root / "n", mode=WriterMode.INLINE)
     yield from _everything(root)
     yield Said("opened")
     for number in range(steps):

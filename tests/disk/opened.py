@@ -6,7 +6,7 @@ from pathlib import Path
 from election.messages import Index
 from qsync.store.digest import digest
 from qsync.store.spaces import SpaceStore
-from qsync.store.writer import Mode
+from qsync.store.writer import WriterMode
 from tests.disk.life import Held, fold, replay
 from tests.disk.writer import Store
 
@@ -18,7 +18,7 @@ def look(path: Path, *, boot: str | None = None) -> Held:
 
     `boot` names another run of the operating system than the one that wrote.
     """
-    store = Store(path, mode=Mode.INLINE, boot=boot)
+    store = Store(path, mode=WriterMode.INLINE, boot=boot)
     try:
         found, log = store.found, store.log
         assert found.quarantined is None

@@ -14,7 +14,7 @@ from qsync.errors import StoreError
 from qsync.store.directory import Directory
 from qsync.store.log import LmdbLog
 from qsync.store.spaces import SpaceStore
-from qsync.store.writer import Choice, Mode, Writer
+from qsync.store.writer import Choice, LogWriter, WriterMode
 from tests.disk.life import Flush, Fold, Life, Reopen, Step
 from tests.unit.logs import ME
 
@@ -27,7 +27,7 @@ MAP_SIZE = 64 * 1024
 class Store:
     """The directory of a node, opened as a node opens it."""
 
-    def __init__(self, path: Path, *, mode: Mode, boot: str | None = None) -> None:
+    def __init__(self, path: Path, *, mode: WriterMode, boot: str | None = None) -> None:
         self._place = (path, mode, boot)
         self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._open()
@@ -38,7 +38,7 @@ class Store:
         self.log = LmdbLog(self.directory.log, identity=ME, map_size=MAP_SIZE)
         self.found = self.log.recover()
         self.spaces = SpaceStore(self.directory.data, boot=boot, map_size=MAP_SIZE)
-        self._writer = Writer(self.log, choice=Choice(mode), call_soon=self._calls.put)
+        self._writer = LogWriter(self.log, choice=Choice(mode), call_soon=self._calls.put)
 
     def close(self) -> None:
         """As a node that is stopped."""
@@ -77,7 +77,7 @@ def live(path: Path, *, seed: int, begin: int, end: int | None = None, retries: 
     while number < begin:
         life.step()
         number += 1
-    store = Store(path, mode=Mode.THREAD if seed % 2 else Mode.INLINE)
+    store = Store(path, mode=WriterMode.THREAD if seed % 2 else WriterMode.INLINE)
     os.write(1, b"opened\n")
     failed = 0
     while number != end:

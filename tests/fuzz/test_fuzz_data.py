@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from qsync.data import keys, operators, schema, tuples
-from qsync.data.keys import FieldType, Misfit, Part
+from qsync.data.keys import FieldType, KeyPart, Misfit
 from qsync.data.tags import BIGNUM_BYTES_MAX
 from qsync.data.tuples import Field
 from qsync.errors import WrongOperation, WrongTuple
@@ -97,7 +97,7 @@ SURROGATES = st.text(alphabet=st.characters(categories=["Cs", "Ll"]), min_size=1
 def test_any_value_has_a_key_or_is_a_misfit_that_can_be_told(
     type_: FieldType, value: object
 ) -> None:
-    part = Part(field=0, type=type_, nullable=True)
+    part = KeyPart(field=0, type=type_, nullable=True)
     try:
         key = keys.encode([part], [value])
     except Misfit as error:
@@ -108,7 +108,7 @@ def test_any_value_has_a_key_or_is_a_misfit_that_can_be_told(
 
 @pytest.mark.parametrize("type_", list(FITTING))
 def test_a_list_sorted_by_its_keys_is_sorted(type_: FieldType) -> None:
-    encode = keys.encoder(Part(field=0, type=type_, nullable=True))
+    encode = keys.encoder(KeyPart(field=0, type=type_, nullable=True))
 
     @given(st.lists(st.one_of(st.none(), FITTING[type_]), max_size=30))
     def check(values: list[object]) -> None:
@@ -131,7 +131,7 @@ NEIGHBOURS = [
 
 @pytest.mark.parametrize("values", NEIGHBOURS, ids=range(len(NEIGHBOURS)))
 def test_values_that_lie_close_together_stay_apart(values: list[object]) -> None:
-    encode = keys.encoder(Part(field=0, type=FieldType.SCALAR, nullable=True))
+    encode = keys.encoder(KeyPart(field=0, type=FieldType.SCALAR, nullable=True))
     made = [encode(value) for value in values]
     assert made == sorted(set(made))
     assert encode(-0.0) == encode(0) == encode(0.0)
@@ -143,7 +143,7 @@ PARTS = st.lists(st.sampled_from(list(FITTING)), min_size=1, max_size=3)
 @given(st.data())
 def test_a_key_is_read_back_as_its_values(data: st.DataObject) -> None:
     types = data.draw(PARTS)
-    parts = [Part(field=at, type=type_) for at, type_ in enumerate(types)]
+    parts = [KeyPart(field=at, type=type_) for at, type_ in enumerate(types)]
     values = [data.draw(FITTING[type_]) for type_ in types]
     key = keys.encode(parts, values)
     found = keys.decode(key)
@@ -155,7 +155,7 @@ def test_a_key_is_read_back_as_its_values(data: st.DataObject) -> None:
 
 
 @given(st.one_of(st.binary(max_size=30), bent(st.builds(keys.encode, st.just(
-    [Part(field=0, type=FieldType.STRING), Part(field=1, type=FieldType.NUMBER)]
+    [KeyPart(field=0, type=FieldType.STRING), KeyPart(field=1, type=FieldType.NUMBER)]
 ), st.tuples(st.text(), st.floats(allow_nan=False))))))  # fmt: skip
 @example(b"\x07a")
 @example(b"\x07\xff\x00")

@@ -32,7 +32,7 @@ from qsync.core.messages import (
 from qsync.data.members import CODEC
 from qsync.node import mishaps
 from qsync.node.node import open_node
-from qsync.record import CHAIN_SEED, Crc, Instance, Kind, Ref, ref_body
+from qsync.record import CHAIN_SEED, Crc, EntryKind, Instance, LimboRef, ref_body
 from qsync.wire import peer_messages
 from qsync.wire.frames import SEAL_SIZE
 from tests.fuzz.hostile import BOMBS, bent, dumps
@@ -50,8 +50,8 @@ TXNS = st.one_of(
     st.just(b"\x84\x40\x00\x00\x80"), VOTERS.map(lambda voters: CODEC.encode(voters, before=()))
 )
 BODIES = st.one_of(
-    st.builds(Ref, IDS, NUMBERS.map(record.Lsn)).map(ref_body),
-    st.just(ref_body(Ref(Replica(0), record.Lsn(0)))),
+    st.builds(LimboRef, IDS, NUMBERS.map(record.Lsn)).map(ref_body),
+    st.just(ref_body(LimboRef(Replica(0), record.Lsn(0)))),
 )
 
 
@@ -65,7 +65,7 @@ def appends(draw: st.DrawFn) -> Append:
         entry = record.make(
             index=index, term=draw(SMALL), origin=draw(SMALL), lsn=draw(SMALL),
             kind=kind, flags=draw(st.integers(0, 7)), time=1.0, previous=crc,
-            body=draw(TXNS) if kind == Kind.TXN else draw(BODIES),
+            body=draw(TXNS) if kind == EntryKind.TXN else draw(BODIES),
         )  # fmt: skip
         made.append(entry)
         crc = entry.crc
@@ -78,13 +78,13 @@ def appends(draw: st.DrawFn) -> Append:
 
 def first_entry() -> Append:
     """The first entry of a log, as a leader writes it."""
-    body = ref_body(Ref(Replica(0), record.Lsn(0)))
+    body = ref_body(LimboRef(Replica(0), record.Lsn(0)))
     entry = record.make(
         index=1,
         term=1,
         origin=2,
         lsn=1,
-        kind=Kind.PROMOTE,
+        kind=EntryKind.PROMOTE,
         flags=1,
         time=1.0,
         previous=0,
@@ -100,7 +100,13 @@ PLACES = st.builds(Position, TERMS, INDEXES)
 SAID: st.SearchStrategy[Message] = st.one_of(
     st.builds(RequestVote, term=TERMS, candidate=IDS, position=PLACES, pre=FLAGS, transfer=FLAGS),
     st.builds(
-        RequestVoteResponse, term=TERMS, asked_term=TERMS, voter=IDS, pre=FLAGS, granted=FLAGS, reason=st.none()
+        RequestVoteResponse,
+        term=TERMS,
+        asked_term=TERMS,
+        voter=IDS,
+        pre=FLAGS,
+        granted=FLAGS,
+        reason=st.none(),
     ),
     st.builds(TimeoutNow, term=TERMS, leader=IDS),
     appends(),
@@ -172,7 +178,9 @@ async def test_a_message_of_somebody_else_ends_its_connection_only(
         RequestVote(
             term=one, candidate=Replica(3), position=Position(one, many), pre=True, transfer=False
         ),
-        RequestVoteResponse(term=one, asked_term=one, voter=Replica(3), pre=False, granted=True, reason=None),
+        RequestVoteResponse(
+            term=one, asked_term=one, voter=Replica(3), pre=False, granted=True, reason=None
+        ),
         TimeoutNow(term=one, leader=Replica(3)),
         Append(
             term=one, leader=Replica(3), epoch=1, prev_index=Index(0), prev_term=Term(0),
@@ -185,7 +193,9 @@ async def test_a_message_of_somebody_else_ends_its_connection_only(
         Heartbeat(
             term=one, leader=Replica(3), epoch=1, round=1, matched=Index(0), confirmed=Index(0)
         ),
-        HeartbeatResponse(term=one, follower=Replica(10), epoch=1, round=1, recruit=False, loyal_us=1),
+        HeartbeatResponse(
+            term=one, follower=Replica(10), epoch=1, round=1, recruit=False, loyal_us=1
+        ),
         ReadIndex(term=one, follower=Replica(9), ask=1),
         TransferLeadership(term=one, candidate=Replica(9)),
     ]  # fmt: skip

@@ -17,7 +17,7 @@ from qsync.config import NodeConfig
 from qsync.config.kinds import Address
 from qsync.errors import ConfigError, QsyncError
 from qsync.wire import requests
-from qsync.wire.verbs import Write
+from qsync.wire.verbs import WriteRequest
 
 SECONDS_MAX = 6.0
 """Of the processor, however busy it is: what takes longer, hangs. The worst example takes one."""
@@ -227,7 +227,7 @@ def test_an_argument_is_a_value_that_can_be_sent_or_is_refused(text: str) -> Non
     for kind in (Json(), JsonList("[1]")):
         with soon(), contextlib.suppress(click.UsageError, QsyncError):
             value = kind.convert(text, None, None)
-            requests.encode(Write(1, b"", 0, 0, 0, [[5, "space", 0, [value]]]))
+            requests.encode(WriteRequest(1, b"", 0, 0, 0, [[5, "space", 0, [value]]]))
 
 
 @given(st.text(max_size=20))

@@ -13,16 +13,16 @@ from election.messages import Replica
 from qsync.core.messages import Append
 from qsync.errors import ProtocolError, QsyncError, TooLarge
 from qsync.wire import cbor, peer_messages, replies, requests
-from qsync.wire.frames import SEAL_SIZE, Frames, Sealed, seal
+from qsync.wire.frames import SEAL_SIZE, Frames, SealedFrames, seal
 from qsync.wire.session import (
     TABLE,
     Acceptor,
+    ConnectionState,
     Dialer,
     Greeting,
     Hello,
     Party,
-    Said,
-    State,
+    SessionInput,
     encode_greeting,
     encode_hello,
 )
@@ -101,7 +101,7 @@ def test_a_bit_flipped_anywhere_between_members_is_found_and_all_before_it_holds
     while end + SEAL_SIZE + len(payloads[whole]) <= at // 8:
         end += SEAL_SIZE + len(payloads[whole])
         whole += 1
-    frames, found, place, waits_from = Sealed(FRAME_BYTES_MAX), list[bytes](), 0, 0
+    frames, found, place, waits_from = SealedFrames(FRAME_BYTES_MAX), list[bytes](), 0, 0
     try:
         while place < len(stream):
             size = sizes[len(found) % len(sizes)]
@@ -146,13 +146,15 @@ def test_an_acceptor_is_ready_only_after_a_hello_that_it_agreed_to(said: list[by
         try:
             hello = acceptor.received(payload)
         except QsyncError as error:
-            assert acceptor.state is (State.HELLO if acceptor.hello is None else State.READY)
+            assert acceptor.state is (
+                ConnectionState.HELLO if acceptor.hello is None else ConnectionState.READY
+            )
             acceptor.refuse(error)
             return
         assert acceptor.hello == hello
         assert hello.party is Party.CLIENT or (hello.cluster, hello.replica != 1) == ("c-1", True)
         acceptor.accept()
-        assert acceptor.state is State.READY
+        assert acceptor.state is ConnectionState.READY
 
 
 @given(st.lists(PAYLOADS_OF_SESSIONS, max_size=4))
@@ -163,10 +165,10 @@ def test_a_dialer_is_ready_only_after_a_greeting_and_an_ok(said: list[bytes]) ->
         try:
             dialer.received(payload)
         except QsyncError:
-            assert dialer.state in {before, State.CLOSED}
+            assert dialer.state in {before, ConnectionState.CLOSED}
         else:
-            assert dialer.state in {TABLE.get((before, word)) for word in Said} | {before}
-        if dialer.state is State.READY:
+            assert dialer.state in {TABLE.get((before, word)) for word in SessionInput} | {before}
+        if dialer.state is ConnectionState.READY:
             assert dialer.greeting is not None
             assert dialer.greeting.cluster == "c-1"
             return

@@ -33,7 +33,7 @@ def running(directory: Path, *, nodes: int, **options: str) -> Iterator[lab.Lab]
 
 def healthy(found: lab.Lab) -> bool:
     """All nodes are in touch with a leader that takes writes."""
-    return cluster.judge(cluster.survey(found.addresses)).health is cluster.Health.HEALTHY
+    return cluster.judge(cluster.survey(found.addresses)).health is cluster.ClusterHealth.HEALTHY
 
 
 def caught_up(found: lab.Lab) -> bool:

@@ -13,7 +13,7 @@ import pytest
 from admin import ask, cluster, lab, ports, processes
 from qsync.client.blocking import connect
 from qsync.client.numbering import born
-from qsync.wire.verbs import Write
+from qsync.wire.verbs import WriteRequest
 
 pytestmark = pytest.mark.slow
 
@@ -108,7 +108,7 @@ def test_a_token_makes_a_repeated_write_happen_once(home: Path, accounts: str) -
     at = ("--target", home)
     leader = cluster.leader_address(cluster.survey(lab.load(home).addresses))
     assert leader is not None
-    session = born(ask.value(leader, Write(1, b"", 0, 0, 0, [[30, b"seed"]])))
+    session = born(ask.value(leader, WriteRequest(1, b"", 0, 0, 0, [[30, b"seed"]])))
     token = f"{session.hex()}:1"
     for _ in range(2):
         qsync("update", accounts, "1", '[["+", "balance", 1]]', "--token", token, *at)

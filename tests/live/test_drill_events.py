@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from admin.checker.rules import catalogue
-from admin.checker.rules.run import Run, build
+from admin.checker.rules.run import RunTables, build
 from admin.checker.verdict import Result
 from admin.evidence.bundle import Bundle
 from admin.evidence.tables import EVENT_NAMES, SNAPSHOT, TABLES, Row
@@ -85,7 +85,7 @@ def number(row: Row, name: str) -> int:
     return found
 
 
-def judged(bundle: Bundle, tables: Tables) -> Run:
+def judged(bundle: Bundle, tables: Tables) -> RunTables:
     return build(bundle.manifest, tables)
 
 

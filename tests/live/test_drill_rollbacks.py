@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from admin.checker.rules import catalogue
-from admin.checker.rules.run import Run, build
+from admin.checker.rules.run import RunTables, build
 from admin.checker.verdict import Result
 from admin.evidence.bundle import Bundle
 from admin.evidence.tables import TABLES
@@ -26,7 +26,7 @@ JUDGED = (
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunTables:
     where = tmp_path_factory.mktemp("rollbacks") / "run"
     words = ["-m", "qsync", "drill", "run", "sync-timeout-rollback", "--out", str(where)]
     done = subprocess.run(
@@ -43,7 +43,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.mark.parametrize("name", JUDGED)
-def test_what_timed_out_is_rolled_back_and_never_seen(run: Run, name: str) -> None:
+def test_what_timed_out_is_rolled_back_and_never_seen(run: RunTables, name: str) -> None:
     """It passes by facts: a rule that has nothing to look at is skipped, not passed."""
     rule = catalogue.BY_ID[name]
     verdict = catalogue.verdict_of(rule, rule.find(run))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from admin import cluster, lab
-from admin.drills.journal import Journal
+from admin.drills.journal import UndoLog
 from admin.evidence.manifest import Manifest
 from tests.live import real
 
@@ -147,7 +147,7 @@ def test_a_cluster_that_a_dead_runner_left_broken_is_brought_back(
     assert not real.healthy(home)
     drill("heal", home.dir)
     assert real.healthy(home)
-    assert Journal.read(home.dir) is None
+    assert UndoLog.read(home.dir) is None
     assert all(each.rule.whole for each in home.control.show())
     assert not any(each.faults for each in cluster.survey(home.addresses).samples)
     assert not any(_is_limited(node) for node in home.nodes)
@@ -180,7 +180,7 @@ def test_a_fault_point_is_armed_by_hand_seen_in_status_and_disarmed(home: lab.La
 
 
 def _debts(home: lab.Lab) -> int:
-    found = Journal.read(home.dir)
+    found = UndoLog.read(home.dir)
     return 0 if found is None else len(found.debts)
 
 

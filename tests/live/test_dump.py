@@ -14,20 +14,20 @@ from pathlib import Path
 import pytest
 
 from admin import ask, cluster, lab
-from admin.ask import Line
-from admin.checker.quick import Checked
+from admin.ask import NodeConnection
+from admin.checker.quick import CheckedInvariant
 from admin.checker.rules.catalogue import judge, load
 from admin.checker.verdict import Result
 from admin.evidence import witnesses
 from admin.evidence.bundle import Bundle
-from admin.evidence.collect import Dump, Kept
+from admin.evidence.collect import Dump, PartFormat
 from admin.evidence.generations import Generations
 from admin.evidence.sampling import sample
 from election.messages import Index
 from qsync.data import schema
 from qsync.store.spaces import SpaceStore
 from qsync.wire import packed
-from qsync.wire.verbs import Packed
+from qsync.wire.verbs import PackedRequest
 from tests.live.real import Writer, put, running, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -179,9 +179,9 @@ def test_nodes_say_that_they_pack_and_an_older_one_is_asked_for_entries(three: l
         put(three, [number, "x"])
     known = partial(cluster.survey, three.addresses)
     until(lambda: min(each.written for each in known().samples) >= 9, "all have as much")
-    with Line(three.addresses[0], timeout=20) as line:
+    with NodeConnection(three.addresses[0], timeout=20) as line:
         assert packed.FEATURE in line.greeting.features
-        answer = packed.read(line.ask(Packed(1, Index(1), 3, 64)))
+        answer = packed.read(line.ask(PackedRequest(1, Index(1), 3, 64)))
         assert (answer.first, answer.reached, answer.before) == (1, 3, 0)
         new = list(witnesses.Running(line).stretches(2, 9, 64))
         line.greeting = type(line.greeting)(
@@ -193,11 +193,11 @@ def test_nodes_say_that_they_pack_and_an_older_one_is_asked_for_entries(three: l
     assert packed.join([each.rows for each in old]).crcs == rows.crcs
 
 
-@pytest.mark.parametrize("kept", Kept)
+@pytest.mark.parametrize("kept", PartFormat)
 def test_of_what_nodes_wrote_down_under_load_nothing_is_without_its_cause(
-    tmp_path: Path, kept: Kept
+    tmp_path: Path, kept: PartFormat
 ) -> None:
-    if kept is Kept.PARQUET:
+    if kept is PartFormat.PARQUET:
         pytest.importorskip("pyarrow", reason="needs the [spark] extra")
     counts: list[int] = []
     with running(tmp_path / "lab", nodes=3, node__events="true") as found:
@@ -247,7 +247,7 @@ class Lost:
     puts: tuple[tuple[bytes, bytes], ...] = ()
 
 
-def _stored(directory: Path, out: Path) -> Checked:
+def _stored(directory: Path, out: Path) -> CheckedInvariant:
     with witnesses.witnesses([str(directory)]) as found:
         Dump(out).collect(found, source="directories")
     return next(e for e in judge(load(out)) if e.verdict.invariant == "stored-replayed")

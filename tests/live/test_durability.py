@@ -18,11 +18,11 @@ import qsync
 from admin import ask, cluster, lab
 from election.messages import Term
 from qsync.config import NodeConfig
-from qsync.node.assembly import Storage, core_config, founding, open_storage
+from qsync.node.assembly import NodeStorage, core_config, founding, open_storage
 from qsync.replica import Replica
 from qsync.store.contract import Spaces
 from qsync.store.memory import MemorySpaces
-from qsync.wire.verbs import Digest
+from qsync.wire.verbs import DigestRequest
 from tests.disk import traced
 from tests.live.real import Writer, running, until
 
@@ -99,7 +99,7 @@ def examined(node: lab.LabNode, *, least: Term) -> Term:
         storage.close()
 
 
-def replica(config: NodeConfig, storage: Storage, spaces: Spaces) -> Replica:
+def replica(config: NodeConfig, storage: NodeStorage, spaces: Spaces) -> Replica:
     return Replica(
         core_config(config, instance=storage.directory.identity.instance),
         ballot=storage.recovered.ballot,
@@ -113,7 +113,7 @@ def replica(config: NodeConfig, storage: Storage, spaces: Spaces) -> Replica:
 
 
 def identical(found: lab.Lab) -> bool:
-    answers = [ask.value(node.address, Digest(1)) for node in found.nodes]
+    answers = [ask.value(node.address, DigestRequest(1)) for node in found.nodes]
     return all(answer[0] == answers[0][0] and answer[2] == answers[0][2] for answer in answers)
 
 

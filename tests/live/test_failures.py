@@ -14,7 +14,7 @@ import qsync
 from admin import ask, cluster, lab
 from admin.sample import NodeSample
 from qsync.errors import QsyncError
-from qsync.wire.verbs import Digest
+from qsync.wire.verbs import DigestRequest
 from tests.live.real import Writer, put, running, until
 
 pytestmark = pytest.mark.slow
@@ -151,5 +151,5 @@ def test_a_tail_that_was_cut_is_archived_and_the_replicas_end_up_identical(tmp_p
 
 
 def identical(found: lab.Lab) -> bool:
-    answers = [ask.value(node.address, Digest(1)) for node in found.nodes]
+    answers = [ask.value(node.address, DigestRequest(1)) for node in found.nodes]
     return all(answer[0] == answers[0][0] and answer[2] == answers[0][2] for answer in answers)

@@ -9,7 +9,7 @@ import pytest
 
 from admin import ask, cluster, faulting, lab
 from qsync.faultpoints import Point
-from qsync.wire.verbs import Options
+from qsync.wire.verbs import OptionsRequest
 from tests.live.real import put, running, until
 
 pytestmark = pytest.mark.slow
@@ -31,7 +31,7 @@ def stopped(found: lab.Lab, leader: lab.LabNode) -> None:
 
 
 def votes_only(_found: lab.Lab, leader: lab.LabNode) -> None:
-    ask.value(leader.address, Options(1, {"election_mode": "voter"}))
+    ask.value(leader.address, OptionsRequest(1, {"election_mode": "voter"}))
 
 
 def cannot_write(_found: lab.Lab, leader: lab.LabNode) -> None:

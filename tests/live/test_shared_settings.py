@@ -11,7 +11,7 @@ import pytest
 
 import qsync
 from admin import ask, cluster, lab
-from qsync.wire.verbs import Info, Options
+from qsync.wire.verbs import InfoRequest, OptionsRequest
 from tests.live.real import ROOT, running, until
 
 pytestmark = pytest.mark.slow
@@ -82,8 +82,8 @@ def test_what_is_shared_cannot_be_set_on_one_node(three: lab.Lab) -> None:
     config("set", f"{QUORUM}=3", f"{TIMEOUT}=33s", "--target", three.dir)
     until(lambda: followed(node) == (3, 33.0), "it follows")
     with pytest.raises(qsync.ConfigError, match="set for the whole cluster"):
-        ask.value(node.address, Options(1, {"replication_synchro_timeout": 1}))
-    (told,) = ask.value(node.address, Info(1, "settings.shared"))
+        ask.value(node.address, OptionsRequest(1, {"replication_synchro_timeout": 1}))
+    (told,) = ask.value(node.address, InfoRequest(1, "settings.shared"))
     assert told == {QUORUM: "3", TIMEOUT: "33s"}
 
 

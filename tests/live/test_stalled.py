@@ -10,12 +10,12 @@ import pytest
 
 from admin import cluster, faulting, lab, why
 from admin.ask import value
-from admin.box.info import Info as Told
+from admin.box.info import BoxInfo as Told
 from admin.doctor import checks
 from admin.doctor.facts import gather
 from qsync.faultpoints import Point
 from qsync.wire.replies import read_map
-from qsync.wire.verbs import Info
+from qsync.wire.verbs import InfoRequest
 from tests.live.real import put, running, until
 
 pytestmark = pytest.mark.slow
@@ -30,7 +30,7 @@ TIMING = {
 }
 
 
-def verdict(found: lab.Lab) -> cluster.Verdict:
+def verdict(found: lab.Lab) -> cluster.ClusterVerdict:
     return cluster.judge(cluster.survey(found.addresses))
 
 
@@ -58,7 +58,7 @@ def test_a_cluster_whose_disks_hang_says_that_nothing_is_confirmed_and_why(tmp_p
             until(lambda: not verdict(found).can_commit, "it says that it cannot commit")
             survey = cluster.survey(found.addresses)
             said = cluster.judge(survey)
-            assert said.health is cluster.Health.DEGRADED
+            assert said.health is cluster.ClusterHealth.DEGRADED
             assert said.leader == leader.name
             assert "nothing has been confirmed for" in said.sentence
             assert all(
@@ -66,7 +66,7 @@ def test_a_cluster_whose_disks_hang_says_that_nothing_is_confirmed_and_why(tmp_p
             )
             (moves,) = checks.run(gather(found.addresses), checks.chosen(["limbo-moves"]))
             assert [each.severity for each in moves.findings] == ["critical"]
-            told = read_map(value(leader.address, Info(1, ""), timeout=10))
+            told = read_map(value(leader.address, InfoRequest(1, ""), timeout=10))
             answer = why.waiting(Told.read(told), survey)
             assert any("a write of its log has not ended" in fact for fact in answer.facts)
             code, reason = ready(found.node(leader.name))
@@ -76,4 +76,4 @@ def test_a_cluster_whose_disks_hang_says_that_nothing_is_confirmed_and_why(tmp_p
             for each in others:
                 faulting.disarm(each.address)
             writing.join()
-        until(lambda: verdict(found).health is cluster.Health.HEALTHY, "it commits again")
+        until(lambda: verdict(found).health is cluster.ClusterHealth.HEALTHY, "it commits again")

@@ -6,10 +6,10 @@ import pytest
 
 from admin import proof, workload
 from admin.checker.verdict import Result
-from admin.history import History, Line, Type
+from admin.history import History, HistoryLine, OutcomeType
 from admin.lab import Lab
-from admin.loads import Kind
-from admin.tally import Unresolved
+from admin.loads import LoadKind
+from admin.tally import UnresolvedWrite
 from admin.workload import Workload
 from admin.workloads import JOURNAL
 from qsync.client.blocking import connect
@@ -27,8 +27,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield made
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_what_the_clients_of_a_kind_were_told_is_there(home: Lab, kind: Kind) -> None:
+@pytest.mark.parametrize("kind", LoadKind)
+def test_what_the_clients_of_a_kind_were_told_is_there(home: Lab, kind: LoadKind) -> None:
     history = History()
     load = Workload(home.addresses, history=history, clients=3, seed=1, think=0.001, kind=kind)
     with connect(home.addresses, timeout=30) as client:
@@ -54,24 +54,24 @@ def test_what_the_clients_of_a_kind_were_told_is_there(home: Lab, kind: Kind) ->
     assert found.holds
     assert found.linearity.result is Result.PASS
     assert found.linearity.facts >= ACKED
-    assert bool(load.tally.spontaneous) == (kind is Kind.QUEUE)
+    assert bool(load.tally.spontaneous) == (kind is LoadKind.QUEUE)
     changes = [each for each in history.lines if each.f != "read" and each.process < last]
-    ended = [each for each in changes if each.type is not Type.INVOKE]
+    ended = [each for each in changes if each.type is not OutcomeType.INVOKE]
     sent = [(each.session, each.seq) for each in ended if each.seq]
     assert len(set(sent)) == len(sent), "no two operations have one number"
-    assert all(each.seq for each in ended if each.type is Type.OK)
+    assert all(each.seq for each in ended if each.type is OutcomeType.OK)
     assert {(each.session, each.seq) for each in changes if each.seq} == set(sent)
     looks = [each for each in history.lines if each.f == "read" and each.process < last]
     assert all(each.seq is None for each in looks)
-    assert bool(places(looks)) or kind is not Kind.REGISTER
-    assert bool(balances) == (kind in {Kind.MIXED, Kind.BANK})
+    assert bool(places(looks)) or kind is not LoadKind.REGISTER
+    assert bool(balances) == (kind in {LoadKind.MIXED, LoadKind.BANK})
 
 
-def places(looks: list[Line]) -> list[Line]:
+def places(looks: list[HistoryLine]) -> list[HistoryLine]:
     """Reads that were given a place, which they had to show; the others name their session."""
     given = [each for each in looks if each.floor is not None]
     assert all(each.session for each in looks if each not in given)
-    shown = [each for each in given if each.type is Type.OK]
+    shown = [each for each in given if each.type is OutcomeType.OK]
     assert all(each.floor_term and each.log_index and each.term for each in shown)
     return shown
 
@@ -87,13 +87,13 @@ def test_what_is_unknown_at_the_end_is_settled_for_good(home: Lab) -> None:
         for number, token in enumerate(tokens, start=1):
             process = history.new_process()
             history.invoke(process, "write", key="register 0", value=number)
-            load.tally.unknown[number] = Unresolved(
+            load.tally.unknown[number] = UnresolvedWrite(
                 process=process, number=number, token=token, client=writer
             )
         assert load.settle(client) == 2
         assert [(each.value, each.type) for each in history.lines[2:]] == [
-            (1, Type.OK),
-            (2, Type.FAIL),
+            (1, OutcomeType.OK),
+            (2, OutcomeType.FAIL),
         ]
         assert (load.tally.unknown, load.tally.undone) == ({}, {2})
         with pytest.raises(SessionExpired):  # as would a late copy of it

@@ -20,7 +20,7 @@ from qsync.record import read_instance
 from qsync.wire import limits, peer_messages
 from qsync.wire.frames import Frames, seal
 from qsync.wire.proofs import NONCE_BYTES
-from qsync.wire.session import Dialer, Hello, Party, State
+from qsync.wire.session import ConnectionState, Dialer, Hello, Party
 
 CLUSTER = "8c2f6b1e-0c5a-4f62-9d0e-3a7d1b9c4e55"
 PEER = Replica(2)
@@ -79,7 +79,7 @@ class Caller:
         node.server.accept(accepted)
         node.reactor.flush()
         dialer, self.frames = Dialer(hello), Frames(limits.HANDSHAKE_BYTES_MAX)
-        while dialer.state is not State.READY:
+        while dialer.state is not ConnectionState.READY:
             for payload in self.frames.feed(self.line.recv(65536)):
                 answer = dialer.received(payload)
                 if answer is not None:

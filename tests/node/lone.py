@@ -13,7 +13,7 @@ from qsync.data.request import Request
 from qsync.node.connection import Connection
 from qsync.record import Entry
 from qsync.replica import Replica as WholeReplica
-from qsync.replica import Submitted
+from qsync.replica import SubmittedTransaction
 from qsync.store.contract import NO_BALLOT
 from qsync.store.memory import MemoryLog, MemorySpaces
 from qsync.wire import replies
@@ -61,7 +61,7 @@ class Lone:
                 self.log.write(ready.write)
                 self.replica.step(Written(id=ready.write.id))
 
-    def submit(self, *ops: list[object]) -> Submitted:
+    def submit(self, *ops: list[object]) -> SubmittedTransaction:
         """A transaction; it is pending until `settle`."""
         return self.replica.submit(None, Request(ops=ops))
 

@@ -29,8 +29,18 @@ from qsync.errors import (
 )
 from qsync.wire import replies, requests
 from qsync.wire.frames import Frames
-from qsync.wire.session import Acceptor, Greeting, State
-from qsync.wire.verbs import Count, Get, Plain, Promote, Request, Select, TxGet, Verb, Write
+from qsync.wire.session import Acceptor, ConnectionState, Greeting
+from qsync.wire.verbs import (
+    CountRequest,
+    GetRequest,
+    PlainRequest,
+    PromoteRequest,
+    Request,
+    SelectRequest,
+    TxGetRequest,
+    Verb,
+    WriteRequest,
+)
 
 
 class Store:
@@ -43,10 +53,10 @@ class Store:
         self.sessions: list[bytes] = []
         self.given_up: set[tuple[bytes, int]] = set()
         self.times_applied = 0
-        self.late: list[Write] | None = None
+        self.late: list[WriteRequest] | None = None
         """A list: numbered writes are on their way for as long as one likes, and go there."""
 
-    def write(self, write: Write) -> tuple[int, list[bytes | None], bool]:
+    def write(self, write: WriteRequest) -> tuple[int, list[bytes | None], bool]:
         if (write.session, write.seq) in self.given_up:
             raise GivenUp("it was not done", details={RECORDED: True})
         known = self.done.get((write.session, write.seq)) if write.session else None
@@ -152,13 +162,17 @@ class Server:
             return
         out = []
         for payload in talk.frames.feed(data):
-            if talk.acceptor.state is not State.READY:
+            if talk.acceptor.state is not ConnectionState.READY:
                 talk.acceptor.received(payload)
                 out.append(talk.acceptor.accept())
                 continue
             request = requests.decode(payload)
             self.heard.append(request)
-            if self.store.late is not None and isinstance(request, Write) and request.session:
+            if (
+                self.store.late is not None
+                and isinstance(request, WriteRequest)
+                and request.session
+            ):
                 self.store.late.append(request)
                 continue
             answer = self._answer(request)
@@ -182,9 +196,9 @@ class Server:
         rows = self.store.rows
         seen = Position(Term(1), Index(self.store.index))
         match request:
-            case Write() if self.leader:
+            case WriteRequest() if self.leader:
                 raise NotLeader("another node leads", leader=self.leader)
-            case Write():
+            case WriteRequest():
                 index, results, again = self.store.write(request)
                 if self.swallow_writes and request.session:
                     self.swallow_writes -= 1
@@ -198,19 +212,19 @@ class Server:
                     results=results,
                     duplicate=again,
                 )
-            case Get(id, _, _, [key], _) | TxGet(id, _, _, _, [key], _):
+            case GetRequest(id, _, _, [key], _) | TxGetRequest(id, _, _, _, [key], _):
                 return replies.row(id, rows.get(key), read_from=seen)
-            case Select():
+            case SelectRequest():
                 found = [rows[key] for key in sorted(rows, key=str)][: request.limit]
                 return replies.rows(request.id, found, read_from=seen)
-            case Count():
+            case CountRequest():
                 return replies.counted(request.id, len(rows), read_from=seen)
-            case Plain(id, Verb.STATUS):
+            case PlainRequest(id, Verb.STATUS):
                 nodes = [[self.replica, "n", self.address]]
                 return replies.reply(id, {"nodes": nodes, "leader": None, "name": "n"})
-            case Plain(id, Verb.SCHEMA):
+            case PlainRequest(id, Verb.SCHEMA):
                 return replies.reply(id, {"s": {"id": 512}})
-            case Promote(id, _):
+            case PromoteRequest(id, _):
                 return replies.reply(id)
             case _:
                 return replies.reply(request.id)
@@ -389,7 +403,7 @@ def test_a_transaction_commits_on_exit_and_drops_everything_on_an_exception() ->
             tx.space("s").insert([2, 2])
             assert tx.space("s").get(1) is None
         assert tx.receipt is not None
-        (write,) = [r for r in server.heard if isinstance(r, Write) and len(r.ops) == 2]
+        (write,) = [r for r in server.heard if isinstance(r, WriteRequest) and len(r.ops) == 2]
         assert write.flags == 1
         assert write.reads == [["p", 0, 1], ["k", "s", 0, [1]]]
         with pytest.raises(KeyError), db.transaction() as tx:  # noqa: PT012 - the block is the point
@@ -606,7 +620,7 @@ async def test_the_session_of_an_async_client_is_expired_at_the_end() -> None:
 def test_load_counts_what_was_answered(session: Callable[[], bytes] | None) -> None:
     numbers = iter(range(100_000))
     with serving() as (server,):
-        made = load.Load(
+        made = load.LoadGenerator(
             server.address,
             load.put("s", lambda: cbor2.dumps([next(numbers), "x"])),
             connections=2,
@@ -623,7 +637,7 @@ def test_load_counts_what_was_answered(session: Callable[[], bytes] | None) -> N
 
 def test_load_counts_errors_and_keeps_the_first() -> None:
     with serving() as (server,):
-        made = load.Load(server.address, load.put("nowhere", lambda: cbor2.dumps([1])))
+        made = load.LoadGenerator(server.address, load.put("nowhere", lambda: cbor2.dumps([1])))
         tally = made.run(seconds=5.0, count=5)
         made.close()
     assert (tally.done, tally.errors) == (0, 5)
@@ -632,7 +646,9 @@ def test_load_counts_errors_and_keeps_the_first() -> None:
 
 def test_load_at_a_rate_keeps_the_schedule() -> None:
     with serving() as (server,):
-        made = load.Load(server.address, load.get("s", lambda: [1]), connections=2, outstanding=4)
+        made = load.LoadGenerator(
+            server.address, load.get("s", lambda: [1]), connections=2, outstanding=4
+        )
         tally = made.run(seconds=5.0, count=50, rate=1000)
         made.close()
     assert tally.done == 50
@@ -641,7 +657,9 @@ def test_load_at_a_rate_keeps_the_schedule() -> None:
 
 def test_load_does_transactions_of_many() -> None:
     with serving() as (server,):
-        made = load.Load(server.address, load.transaction("s", lambda: cbor2.dumps([1]), size=10))
+        made = load.LoadGenerator(
+            server.address, load.transaction("s", lambda: cbor2.dumps([1]), size=10)
+        )
         assert made.run(seconds=5.0, count=3).done == 3
         made.close()
-        assert all(len(r.ops) == 10 for r in server.heard if isinstance(r, Write))
+        assert all(len(r.ops) == 10 for r in server.heard if isinstance(r, WriteRequest))

@@ -11,7 +11,7 @@ from election.messages import Replica
 from qsync.core.inputs import Consistency, ReadAsked, Received
 from qsync.core.messages import Heartbeat
 from qsync.core.ready import ReadSettled
-from qsync.node.clock import SUSPENDED_MIN_S, Elapsed
+from qsync.node.clock import SUSPENDED_MIN_S, ElapsedTime
 from qsync.node.connection import Connection
 from qsync.node.reactor import Reactor
 from qsync.wire.frames import frame
@@ -104,7 +104,7 @@ def elapsed(asleep: Callable[[], float], *asked: float) -> list[float]:
     clock = MockClock()
 
     async def main() -> list[float]:
-        begun, told = trio.current_time(), Elapsed(asleep)
+        begun, told = trio.current_time(), ElapsedTime(asleep)
         found = []
         for at in asked:
             clock.jump(begun + at - trio.current_time())

@@ -10,7 +10,7 @@ import trio
 
 import qsync
 from admin.checker.rules import catalogue
-from admin.checker.rules.run import Run, build
+from admin.checker.rules.run import RunTables, build
 from admin.checker.verdict import Result
 from admin.evidence.inside import Inside, gather
 from admin.evidence.manifest import Manifest
@@ -24,7 +24,7 @@ from qsync.core.outbox import Outbox
 from qsync.core.ready import Ready
 from qsync.node.assembly import found_cluster
 from qsync.node.node import open_node
-from qsync.node.system import System
+from qsync.node.system import NodeSystem
 
 COUNT = 30
 JUDGED = {
@@ -88,7 +88,7 @@ def lived(path: Path, meanwhile: Callable[[], None] = lambda: None) -> dict[str,
 MANIFEST = Manifest(run_id="r", source="directories", quorum=2, voters=3)
 
 
-def judged(run: Run) -> dict[str, Result]:
+def judged(run: RunTables) -> dict[str, Result]:
     """By the invariants that look at what nodes wrote down."""
     return {
         rule.id: catalogue.verdict_of(rule, rule.find(run)).result
@@ -144,7 +144,7 @@ def test_a_promise_that_ended_while_the_machine_was_suspended_is_kept(
 ) -> None:
     """Followers elect another leader at once; by the clock of events the promise still runs."""
     slept = [5.0]
-    monkeypatch.setattr(System, "asleep", lambda _: slept[0])
+    monkeypatch.setattr(NodeSystem, "asleep", lambda _: slept[0])
 
     def suspend() -> None:
         slept[0] += 3600

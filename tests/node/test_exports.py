@@ -12,7 +12,7 @@ from qsync.node.connection import Connection
 from qsync.node.exports import Exports
 from qsync.record import HEADER
 from qsync.wire import packed
-from qsync.wire.verbs import Packed
+from qsync.wire.verbs import PackedRequest
 from tests.node.lone import Lone, row
 
 WRITES = 40
@@ -49,13 +49,13 @@ def work(room: Exports) -> int:
     return steps
 
 
-def answer(lone: Lone) -> packed.Answer:
+def answer(lone: Lone) -> packed.PackedAnswer:
     (found,) = lone.answers()
     assert isinstance(found, list)
     return packed.read(found)
 
 
-def indexes(found: packed.Answer) -> list[int]:
+def indexes(found: packed.PackedAnswer) -> list[int]:
     rows = found.rows
     return [
         int(HEADER.unpack_from(rows.slab, at)[0]) for at in range(0, len(rows.slab), rows.width)
@@ -67,7 +67,7 @@ def test_an_answer_has_the_asked_entries_whatever_the_records_are(
 ) -> None:
     last = int(lone.replica.machine.ledger.log.last)
     for first, count in ((1, 1000), (7, 5), (last, 10), (last + 1, 10), (3, 0)):
-        room.ask(asker, Packed(1, Index(first), count, 16))
+        room.ask(asker, PackedRequest(1, Index(first), count, 16))
         work(room)
         found = answer(lone)
         upto = min(last, first + count - 1)
@@ -81,8 +81,8 @@ def test_a_step_is_small_and_everybody_gets_one_in_turn(
 ) -> None:
     monkeypatch.setattr(exports, "STEP_ENTRIES", 10)
     last = int(lone.replica.machine.ledger.log.last)
-    room.ask(asker, Packed(1, Index(1), last, 0))
-    room.ask(asker, Packed(2, Index(1), 10, 0))
+    room.ask(asker, PackedRequest(1, Index(1), last, 0))
+    room.ask(asker, PackedRequest(2, Index(1), 10, 0))
     room.step()
     assert not lone.said
     room.step()
@@ -93,13 +93,13 @@ def test_a_step_is_small_and_everybody_gets_one_in_turn(
 
 def test_only_so_many_may_ask_at_once(room: Exports, asker: Connection) -> None:
     for number in range(exports.ASKED_MAX):
-        room.ask(asker, Packed(number, Index(1), 10, 0))
+        room.ask(asker, PackedRequest(number, Index(1), 10, 0))
     with pytest.raises(Overloaded):
-        room.ask(asker, Packed(99, Index(1), 10, 0))
+        room.ask(asker, PackedRequest(99, Index(1), 10, 0))
 
 
 def test_who_hung_up_costs_nothing_more(lone: Lone, room: Exports, asker: Connection) -> None:
-    room.ask(asker, Packed(1, Index(1), 10, 0))
+    room.ask(asker, PackedRequest(1, Index(1), 10, 0))
     asker.closed = True
     assert work(room) == 1
     assert not lone.said
@@ -111,7 +111,7 @@ def test_what_is_not_durable_is_not_in_an_answer(
     last = int(lone.replica.machine.ledger.log.last)
     done = lone.submit([2, "things", row(99, "pending")])
     assert done.index > last
-    room.ask(asker, Packed(1, Index(last), 10, 0))
+    room.ask(asker, PackedRequest(1, Index(last), 10, 0))
     work(room)
     assert indexes(answer(lone)) == [last]
 
@@ -121,7 +121,7 @@ def test_an_answer_begins_anew_when_the_log_was_cut_meanwhile(
 ) -> None:
     monkeypatch.setattr(exports, "STEP_ENTRIES", 10)
     ledger = lone.replica.machine.ledger
-    room.ask(asker, Packed(1, Index(1), 30, 0))
+    room.ask(asker, PackedRequest(1, Index(1), 30, 0))
     room.step()
     ledger.cuts += 1
     ledger.flight.written = Index(15)
@@ -136,7 +136,7 @@ def test_a_log_that_does_not_hold_the_asked_is_told_as_damage(
         return lone.log.read(Index(first + 5), bytes_max=bytes_max)
 
     room = Exports(lone.replica.machine.ledger, beyond, send=lone.send, flush=lambda: None)
-    room.ask(asker, Packed(1, Index(1), 10, 0))
+    room.ask(asker, PackedRequest(1, Index(1), 10, 0))
     work(room)
     (error,) = lone.answers()
     assert isinstance(error, Damaged)

@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 import pytest
 
-from qsync.node.effects import Poll, Socket
+from qsync.node.effects import Epoll, Socket
 from qsync.sim import swarm
-from qsync.sim.dice import Dice
+from qsync.sim.dice import RandomStream
 from qsync.sim.kernel.calls import Calls
-from qsync.sim.kernel.disk import Disk
+from qsync.sim.kernel.disk import KernelDisk
 from qsync.sim.kernel.machine import Computer
-from qsync.sim.kernel.process import Process
-from qsync.sim.kernel.room import Room, Time
+from qsync.sim.kernel.process import KernelProcess
+from qsync.sim.kernel.room import SimulatedKernel, Time
 from qsync.sim.plan import Plan
 from qsync.sim.trace import Trace
 
@@ -36,7 +36,7 @@ class Real:
         made.settimeout(0)
         return made
 
-    def poll(self, _who: int) -> Poll:
+    def poll(self, _who: int) -> Epoll:
         return select.epoll()
 
     def door(self) -> Socket:
@@ -61,19 +61,21 @@ class Simulated:
     def __init__(self) -> None:
         clockwork = Time(1)
         drawn = swarm.draw(
-            Plan(seed=1, without=tuple(swarm.FLAWS)), Dice("sockets"), Dice("variety")
+            Plan(seed=1, without=tuple(swarm.FLAWS)),
+            RandomStream("sockets"),
+            RandomStream("variety"),
         )
         trace = Trace()
-        self.room = Room(clockwork, drawn, trace, window=50_000, leases_hold=True)
-        disk = Disk(clockwork, Dice("disk"), drawn.platter)
-        self.processes = [Process(Computer(number, self.room, disk), 1) for number in (1, 2)]
+        self.room = SimulatedKernel(clockwork, drawn, trace, window=50_000, leases_hold=True)
+        disk = KernelDisk(clockwork, RandomStream("disk"), drawn.platter)
+        self.processes = [KernelProcess(Computer(number, self.room, disk), 1) for number in (1, 2)]
         self.calls = [Calls(each) for each in self.processes]
         self.port = 5001
 
     def socket(self, who: int) -> Socket:
         return self.calls[who].socket(socket.AF_INET)
 
-    def poll(self, who: int) -> Poll:
+    def poll(self, who: int) -> Epoll:
         return self.calls[who].poll()
 
     def door(self) -> Socket:
@@ -101,7 +103,7 @@ def system(request: pytest.FixtureRequest) -> System:
     return made
 
 
-def ready(poll: Poll, sock: Socket) -> int:
+def ready(poll: Epoll, sock: Socket) -> int:
     return dict(poll.poll(0.0, 10)).get(sock.fileno(), 0)
 
 

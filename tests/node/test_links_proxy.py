@@ -8,24 +8,24 @@ import pytest
 import trio
 
 from admin.links.control import Control, spoiled
-from admin.links.proxy import Proxy, Road
-from admin.links.rules import WHOLE, Link, Rule
+from admin.links.proxy import ProxiedConnection, Proxy
+from admin.links.rules import WHOLE, DirectedLink, LinkRule
 from admin.ports import LOOPBACK, free_ports
 from qsync.errors import ConfigError, Unavailable
 
-LINK = Link("a", "b")
+LINK = DirectedLink("a", "b")
 PATIENCE = 10.0
 
 
 @asynccontextmanager
-async def proxied() -> AsyncIterator[tuple[Road, int, int]]:
+async def proxied() -> AsyncIterator[tuple[ProxiedConnection, int, int]]:
     """A road to a server that echoes; the port to dial, and the one to tell the proxy."""
     entry, control = free_ports(2)
     with trio.fail_after(PATIENCE * 3):
         async with trio.open_nursery() as nursery:
             listeners = await nursery.start(partial(trio.serve_tcp, _echo, 0, host=LOOPBACK))
             target = listeners[0].socket.getsockname()
-            road = Road(link=LINK, target=target)
+            road = ProxiedConnection(link=LINK, target=target)
             proxy = Proxy({LINK: road}, seed=1)
             await nursery.start(proxy.serve, {LINK: entry}, control)
             yield road, entry, control
@@ -70,7 +70,7 @@ async def test_a_cut_link_holds_back_in_silence_and_delivers_when_it_is_healed()
         await trio.open_tcp_stream(LOOPBACK, entry) as stream,
     ):
         assert await asked(stream, b"before") == b"before"
-        road.set(Rule(cut=True))
+        road.set(LinkRule(cut=True))
         await stream.send_all(b"meanwhile")
         with trio.move_on_after(0.3) as waited:
             await stream.receive_some()
@@ -85,7 +85,7 @@ async def test_a_slow_link_takes_at_least_its_delay() -> None:
         await trio.open_tcp_stream(LOOPBACK, entry) as stream,
     ):
         await asked(stream, b"warm")
-        road.set(Rule(delay=0.1))
+        road.set(LinkRule(delay=0.1))
         begun = trio.current_time()
         assert await asked(stream, b"slow") == b"slow"
         assert trio.current_time() - begun >= 0.2  # there and back
@@ -95,7 +95,7 @@ async def test_a_refusing_link_resets_connections_and_takes_no_new_ones() -> Non
     async with proxied() as (road, entry, _):
         async with await trio.open_tcp_stream(LOOPBACK, entry) as stream:
             await asked(stream, b"before")
-            road.set(Rule(refuse=True))
+            road.set(LinkRule(refuse=True))
             with pytest.raises(trio.BrokenResourceError):
                 await asked(stream, b"after")
         with pytest.raises((trio.BrokenResourceError, AssertionError)):
@@ -111,7 +111,7 @@ async def test_a_half_open_link_swallows_what_comes_over_old_connections_and_car
         await trio.open_tcp_stream(LOOPBACK, entry) as stream,
     ):
         assert await asked(stream, b"before") == b"before"
-        road.set(Rule(half_open=True))
+        road.set(LinkRule(half_open=True))
         await stream.send_all(b"into the void")
         async with await trio.open_tcp_stream(LOOPBACK, entry) as newer:
             assert await asked(newer, b"new") == b"new"
@@ -126,7 +126,7 @@ async def test_a_flipping_link_changes_one_bit_of_a_piece() -> None:
         proxied() as (road, entry, _),
         await trio.open_tcp_stream(LOOPBACK, entry) as stream,
     ):
-        road.set(Rule(flip=1.0))
+        road.set(LinkRule(flip=1.0))
         spoiled = await asked(stream, bytes(64))
         assert sum(each.bit_count() for each in spoiled) in {0, 2}  # there and back
 
@@ -138,7 +138,7 @@ async def test_a_flapping_link_lets_through_in_its_turn() -> None:
     ):
         await asked(stream, b"warm")
         begun = trio.current_time()
-        road.set(Rule(flap=0.2))
+        road.set(LinkRule(flap=0.2))
         assert await asked(stream, b"x") == b"x"
         assert trio.current_time() - begun >= 0.2
 
@@ -157,10 +157,10 @@ async def test_the_proxy_is_told_from_outside_and_says_how_the_links_are() -> No
 
         def told() -> None:
             assert spoiled(control.show()) == []
-            (spoilt,) = spoiled(control.set([LINK], Rule(delay=0.5)))
-            assert (spoilt.link, spoilt.rule) == (LINK, Rule(delay=0.5))
+            (spoilt,) = spoiled(control.set([LINK], LinkRule(delay=0.5)))
+            assert (spoilt.link, spoilt.rule) == (LINK, LinkRule(delay=0.5))
             with pytest.raises(ConfigError):
-                control.set([Link("a", "nowhere")], WHOLE)
+                control.set([DirectedLink("a", "nowhere")], WHOLE)
             assert spoiled(control.heal()) == []
             control.reset([LINK])
 
@@ -175,7 +175,7 @@ def test_a_proxy_that_does_not_run_is_said_so() -> None:
 
 async def test_who_dials_a_node_that_is_gone_is_refused_until_it_is_back() -> None:
     entry, control, port = free_ports(3)
-    road = Road(link=LINK, target=(LOOPBACK, port))
+    road = ProxiedConnection(link=LINK, target=(LOOPBACK, port))
     with trio.fail_after(PATIENCE * 3):
         async with trio.open_nursery() as nursery:
             await nursery.start(Proxy({LINK: road}, seed=1).serve, {LINK: entry}, control)

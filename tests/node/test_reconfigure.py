@@ -5,7 +5,7 @@ from dataclasses import replace
 from election.fencing import Fencing
 from election.messages import Replica
 from election.quorum import parse
-from election.roles import Mode
+from election.roles import ElectionMode
 from qsync.core.ready import TimerKind
 from qsync.core.reconfigure import reconfigure
 from qsync.core.writable import ReadOnlyReason
@@ -20,7 +20,7 @@ def test_every_part_of_a_running_core_follows_the_new_configuration() -> None:
         election_timeout=9.0,
         replication_timeout=2.0,
         fencing=Fencing.STRICT,
-        mode=Mode.MANUAL,
+        mode=ElectionMode.MANUAL,
         synchro_quorum=parse("N"),
         queue_entries_max=3,
     )
@@ -30,7 +30,7 @@ def test_every_part_of_a_running_core_follows_the_new_configuration() -> None:
     assert machine.raft.timing.election_timeout == 9.0
     assert machine.raft.timing.disconnect_timeout == 8.0
     assert machine.raft.contact.timeout == 4.0  # strict: half of it
-    assert machine.raft.mode is Mode.MANUAL
+    assert machine.raft.mode is ElectionMode.MANUAL
     timers = {each.kind: each.earliest for each in lone.replica.ready().timers}
     assert timers[TimerKind.HEARTBEAT] == 2.0
 
@@ -58,6 +58,6 @@ def test_read_only_keeps_the_leader_from_writing_and_is_lifted_again() -> None:
 
 def test_a_voter_stops_leading_at_once() -> None:
     lone = Lone()
-    reconfigure(lone.replica.machine, replace(CONFIG, mode=Mode.VOTER))
+    reconfigure(lone.replica.machine, replace(CONFIG, mode=ElectionMode.VOTER))
     assert lone.replica.machine.leader is None
     assert lone.replica.machine.raft.leader != Replica(1)

@@ -22,7 +22,7 @@ from qsync.node.assembly import found_cluster
 from qsync.node.node import Node, open_node
 from qsync.record import Crc
 from qsync.store.directory import is_formatted
-from qsync.wire.verbs import Fault, Info
+from qsync.wire.verbs import FaultRequest, InfoRequest
 from tests.live import real
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ async def aside(call: Callable[[], T]) -> T:
 async def fault(
     node: Node, point: str, *, arm: bool = True, seconds: float = 0.0, times: int = 0
 ) -> None:
-    request = Fault(1, point, arm, seconds, times)
+    request = FaultRequest(1, point, arm, seconds, times)
     await aside(lambda: ask.value(node.address, request, timeout=10))
 
 
@@ -85,7 +85,7 @@ async def test_a_slow_fsync_delays_writes_is_visible_and_ends_when_it_is_disarme
         (seen,) = (await sample(node)).faults
         assert (seen.point, seen.seconds) == ("slow_fsync", 0.3)
         assert seen.struck > 0
-        told = await aside(lambda: ask.only(ask.value(node.address, Info(1, "faults"))))
+        told = await aside(lambda: ask.only(ask.value(node.address, InfoRequest(1, "faults"))))
         assert isinstance(told, list)
         assert told[0]["point"] == "slow_fsync"
         await fault(node, "", arm=False)
@@ -95,7 +95,7 @@ async def test_a_slow_fsync_delays_writes_is_visible_and_ends_when_it_is_disarme
 
 async def test_a_point_that_is_forgotten_is_disarmed_by_the_node_itself(tmp_path: Path) -> None:
     async with running(tmp_path) as node:
-        request = Fault(1, "slow_fsync", True, 0.001, 0, 0.2)
+        request = FaultRequest(1, "slow_fsync", True, 0.001, 0, 0.2)
         await aside(lambda: ask.value(node.address, request, timeout=10))
         assert node.storage.log.before_commit is not None
 

@@ -9,8 +9,8 @@ import pytest
 import trio
 
 import qsync
-from admin.links.proxy import Proxy, Road
-from admin.links.rules import WHOLE, Link, Rule
+from admin.links.proxy import ProxiedConnection, Proxy
+from admin.links.rules import WHOLE, DirectedLink, LinkRule
 from admin.ports import free_ports
 from election.messages import Replica
 from qsync.config import NodeConfig
@@ -24,17 +24,21 @@ from tests.node.knocking import calling, config, pump
 from tests.node.three import configs, leaders, link, running, until
 
 WAYS = [(a, b) for a in (1, 2, 3) for b in (1, 2, 3) if a != b]
-HALF_OPEN = Rule(half_open=True)
+HALF_OPEN = LinkRule(half_open=True)
 
 
 @asynccontextmanager
-async def roads(path: Path) -> AsyncIterator[tuple[list[Node], dict[tuple[int, int], Road]]]:
+async def roads(
+    path: Path,
+) -> AsyncIterator[tuple[list[Node], dict[tuple[int, int], ProxiedConnection]]]:
     """Three nodes in touch, and the road of each link between them."""
     *ports, control = free_ports(len(WAYS) + 1)
     by_way = dict(zip(WAYS, ports, strict=True))
     found = configs(path, via=by_way)
     made = {
-        (a, b): Road(link=Link(f"n{a}", f"n{b}"), target=("127.0.0.1", found[b - 1].address.port))
+        (a, b): ProxiedConnection(
+            link=DirectedLink(f"n{a}", f"n{b}"), target=("127.0.0.1", found[b - 1].address.port)
+        )
         for a, b in WAYS
     }
     async with running(found) as nodes, trio.open_nursery() as nursery:

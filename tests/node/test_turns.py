@@ -19,13 +19,20 @@ from qsync.core.inputs import Connected, Consistency
 from qsync.core.messages import AppendResponse
 from qsync.errors import TooLarge
 from qsync.node.connection import UNSENT_BYTES_MAX
-from qsync.node.doors import Door, connections_allowed, share
+from qsync.node.doors import Listener, connections_allowed, share
 from qsync.node.effects import Socket
 from qsync.node.node import Node, open_node
 from qsync.node.system import SYSTEM
 from qsync.wire import peer_messages, replies, requests
 from qsync.wire.limits import OPS_MAX
-from qsync.wire.verbs import Count, Level, Plain, Select, Verb, Write
+from qsync.wire.verbs import (
+    CountRequest,
+    PlainRequest,
+    ReadLevel,
+    SelectRequest,
+    Verb,
+    WriteRequest,
+)
 from tests.node.knocking import (
     ARRIVAL_SECONDS_MAX,
     CLIENT,
@@ -49,24 +56,24 @@ def op(what: int, *rest: object) -> list[object]:
 def filled(node: Node, client: Caller, rows: int, text: bytes = b"") -> None:
     """A space called `t` with so many rows."""
     fields = {"primary": [[1, "unsigned"]], "format": [["id", "unsigned"], ["text", "varbinary?"]]}
-    client.ask(requests.encode(Write(1, b"", 0, 0, 0, [op(10, "t", fields)])))
+    client.ask(requests.encode(WriteRequest(1, b"", 0, 0, 0, [op(10, "t", fields)])))
     for start in range(0, rows, 1000):
         puts = [op(2, "t", cbor2.dumps([n, text])) for n in range(start, min(rows, start + 1000))]
-        client.ask(requests.encode(Write(2, b"", 0, 0, 0, puts)))
+        client.ask(requests.encode(WriteRequest(2, b"", 0, 0, 0, puts)))
     answers = [replies.decode(each)[1] for each in client.heard()]
     assert answers
     assert not any(isinstance(each, Exception) for each in answers), answers
 
 
-def counts(level: Level, many: int = MANY, first: int = 100) -> bytes:
+def counts(level: ReadLevel, many: int = MANY, first: int = 100) -> bytes:
     """So many expensive questions at once."""
     return b"".join(
-        requests.encode(Count(first + n, "t", 0, "all", [], level, [])) for n in range(many)
+        requests.encode(CountRequest(first + n, "t", 0, "all", [], level, [])) for n in range(many)
     )
 
 
-LOCAL = Level(Consistency.LOCAL, Term(0), Index(0))
-LINEARIZABLE = Level(Consistency.LINEARIZABLE, Term(0), Index(0))
+LOCAL = ReadLevel(Consistency.LOCAL, Term(0), Index(0))
+LINEARIZABLE = ReadLevel(Consistency.LINEARIZABLE, Term(0), Index(0))
 
 
 async def alone(node: Node) -> None:
@@ -96,14 +103,14 @@ async def test_a_peer_is_answered_before_what_one_client_asked_is_done(tmp_path:
 
 @pytest.mark.parametrize("level", [LOCAL, LINEARIZABLE], ids=["local", "linearizable"])
 async def test_what_one_client_asks_at_once_is_answered_in_turns(
-    tmp_path: Path, level: Level
+    tmp_path: Path, level: ReadLevel
 ) -> None:
     async with open_node(config(tmp_path, alone=True)) as node:
         await alone(node)
         with calling(node, CLIENT) as greedy, calling(node, CLIENT) as modest:
             filled(node, greedy, ROWS)
             greedy.line.sendall(counts(level))
-            modest.line.sendall(requests.encode(Plain(7, Verb.PING)))
+            modest.line.sendall(requests.encode(PlainRequest(7, Verb.PING)))
             answered, served_at = 0, None
             while answered < MANY:
                 node.reactor._pass(0.0)
@@ -124,7 +131,7 @@ async def test_answers_that_nobody_reads_take_a_bounded_room_and_all_come_in_the
             filled(node, client, 20, PLENTY)
             wanted = 40
             for n in range(wanted):
-                ask = Select(100 + n, "t", 0, "all", [], 100, 0, None, LOCAL, [])
+                ask = SelectRequest(100 + n, "t", 0, "all", [], 100, 0, None, LOCAL, [])
                 client.line.sendall(requests.encode(ask))
             most = 0
             for _ in range(200):
@@ -152,14 +159,14 @@ async def test_of_all_together_the_worst_reader_is_disconnected(tmp_path: Path) 
             filled(node, other, 20, PLENTY)
             for client in (first, second):
                 for n in range(8):
-                    ask = Select(100 + n, "t", 0, "all", [], 100, 0, None, LOCAL, [])
+                    ask = SelectRequest(100 + n, "t", 0, "all", [], 100, 0, None, LOCAL, [])
                     client.line.sendall(requests.encode(ask))
             before = node.server.clients
             for _ in range(100):
                 node.reactor._pass(0.0)
                 assert node.reactor.unsent <= 6 << 20
             assert node.server.clients == before - 1
-            other.ask(requests.encode(Plain(7, Verb.PING)))
+            other.ask(requests.encode(PlainRequest(7, Verb.PING)))
             assert [replies.decode(each)[0] for each in other.heard()] == [7]
 
 
@@ -169,8 +176,8 @@ async def test_too_many_operations_are_refused_by_name_and_the_connection_stays(
     async with open_node(config(tmp_path, alone=True)) as node:
         await alone(node)
         with calling(node, CLIENT) as client:
-            write = Write(1, b"", 0, 0, 0, [op(2, "t", b"\x80")] * (OPS_MAX + 1))
-            client.ask(requests.encode(write) + requests.encode(Plain(2, Verb.PING)))
+            write = WriteRequest(1, b"", 0, 0, 0, [op(2, "t", b"\x80")] * (OPS_MAX + 1))
+            client.ask(requests.encode(write) + requests.encode(PlainRequest(2, Verb.PING)))
             answers: dict[int, object] = {}
             until = perf_counter() + 10 * ARRIVAL_SECONDS_MAX
             while 2 not in answers and perf_counter() < until:
@@ -208,7 +215,7 @@ def no_descriptors() -> Iterator[None]:
 def test_who_knocks_when_no_descriptor_is_left_is_turned_away_and_does_not_knock_for_ever() -> None:
     came: list[Socket] = []
     with socket.create_server(("127.0.0.1", 0)) as sock:
-        door = Door(sock, came.append, SYSTEM.spare)
+        door = Listener(sock, came.append, SYSTEM.spare)
         knocking = [socket.create_connection(sock.getsockname()) for _ in range(3)]
         with no_descriptors():
             door.take_all()

@@ -10,7 +10,7 @@ from qsync.errors import Compacted, LostWrite, NoSuchSpace, Overloaded, WrongKey
 from qsync.node import watching
 from qsync.node.connection import Connection
 from qsync.node.watching import Watching
-from qsync.wire.verbs import Changes, Watch
+from qsync.wire.verbs import ChangesRequest, WatchRequest
 from tests.node.lone import Lone, row
 
 
@@ -37,8 +37,8 @@ def room(lone: Lone) -> Watching:
 
 def changes(
     after: int | None, space: str | int | None = None, *prefix: object, wait: float = 1.0
-) -> Changes:
-    return Changes(7, after, space, list(prefix), wait)
+) -> ChangesRequest:
+    return ChangesRequest(7, after, space, list(prefix), wait)
 
 
 def effects(answer: object) -> list[object]:
@@ -192,7 +192,7 @@ def test_a_question_without_news_is_answered_when_its_time_is_over(
 def test_a_reader_that_is_gone_is_forgotten(lone: Lone, room: Watching, reader: Connection) -> None:
     confirmed = int(lone.replica.machine.ledger.confirmed)
     room.changes(reader, changes(confirmed))
-    room.key(reader, Watch(8, "box.status", {"confirmed": confirmed}, 1.0))
+    room.key(reader, WatchRequest(8, "box.status", {"confirmed": confirmed}, 1.0))
     assert len(room) == 2
     reader.closed = True
     room.tick()
@@ -206,7 +206,7 @@ def test_no_more_watchers_than_the_limit_are_parked(
     monkeypatch.setattr("qsync.node.watching.PARKED_MAX", 2)
     confirmed = int(lone.replica.machine.ledger.confirmed)
     room.changes(reader, changes(confirmed))
-    room.key(reader, Watch(8, "box.status", {"confirmed": confirmed}, 1.0))
+    room.key(reader, WatchRequest(8, "box.status", {"confirmed": confirmed}, 1.0))
     with pytest.raises(Overloaded, match="the limit is 2"):
         room.changes(reader, changes(confirmed))
 
@@ -214,10 +214,10 @@ def test_no_more_watchers_than_the_limit_are_parked(
 def test_a_key_tells_its_value_at_once_and_then_only_another_one(
     lone: Lone, room: Watching, reader: Connection
 ) -> None:
-    room.key(reader, Watch(8, "box.status", None, 1.0))
+    room.key(reader, WatchRequest(8, "box.status", None, 1.0))
     (first,) = lone.answers()
     assert isinstance(first, list)
-    room.key(reader, Watch(8, "box.status", first[0], 1.0))
+    room.key(reader, WatchRequest(8, "box.status", first[0], 1.0))
     room.tick()
     assert lone.answers() == []
     lone.write([2, "things", row(1)])
@@ -227,7 +227,7 @@ def test_a_key_tells_its_value_at_once_and_then_only_another_one(
 
 def test_what_cannot_be_watched_is_refused(lone: Lone, room: Watching, reader: Connection) -> None:
     with pytest.raises(WrongKey, match=r"box\.nothing"):
-        room.key(reader, Watch(8, "box.nothing", None, 1.0))
+        room.key(reader, WatchRequest(8, "box.nothing", None, 1.0))
     with pytest.raises(NoSuchSpace):
         room.changes(reader, changes(0, "nowhere"))
     with pytest.raises(WrongKey, match="needs the space"):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from election.fencing import Fencing
 from election.messages import Replica
 from election.quorum import parse
-from election.roles import Mode
+from election.roles import ElectionMode
 from qsync.core.config import CoreConfig
 from qsync.core.inputs import DemoteAsked, PromoteAsked, RollbackAsked
 from qsync.data.request import Request
@@ -20,7 +20,7 @@ OPTIONS: dict[str, Callable[[CoreConfig, str], CoreConfig]] = {
     "timeout": lambda config, word: replace(config, synchro_timeout=float(word)),
     "election_timeout": lambda config, word: replace(config, election_timeout=float(word)),
     "replication_timeout": lambda config, word: replace(config, replication_timeout=float(word)),
-    "mode": lambda config, word: replace(config, mode=Mode(word)),
+    "mode": lambda config, word: replace(config, mode=ElectionMode(word)),
     "fencing": lambda config, word: replace(config, fencing=Fencing(word)),
     "read_only": lambda config, word: replace(config, read_only=word == "true"),
     "batch": lambda config, word: replace(config, append_entries_max=int(word)),

@@ -7,7 +7,7 @@ from qsync.core.inputs import Consistency
 from qsync.data import tuples
 from qsync.data.request import Op
 from qsync.wire import replies
-from qsync.wire.verbs import Get, Level, Write, WriteFlags
+from qsync.wire.verbs import GetRequest, ReadLevel, WriteFlags, WriteRequest
 from tests.scenarios import words as said
 from tests.scenarios.actor import Actor
 from tests.scenarios.acts import act
@@ -93,7 +93,7 @@ def transact(
     given = dict(each.partition("=")[::2] for each in options if each not in FLAGS)
     flags = sum(FLAGS[each] for each in options if each in FLAGS)
     name, _, number = given.get("session", "/0").partition("/")
-    request = Write(
+    request = WriteRequest(
         id=actor.desk.number(),
         session=session_id(stage, name),
         seq=int(number),
@@ -109,7 +109,7 @@ def transact(
     actor.settle()
 
 
-def _computed(request: Write, read: str) -> Write:
+def _computed(request: WriteRequest, read: str) -> WriteRequest:
     """What a client library says of the one tuple that it read before."""
     where, term, index = read.split("/")
     key, _, space = where.partition("@")
@@ -139,17 +139,17 @@ def get(stage: Stage, words: list[str]) -> None:
     actor = stage.actor(words[0])
     by = next((each[3:] for each in options if each.startswith("by=")), "")
     level = _level([each for each in options if not each.startswith("by=")])
-    request = Get(actor.desk.number(), where or said.SYNC, 0, [key], level)
+    request = GetRequest(actor.desk.number(), where or said.SYNC, 0, [key], level)
     actor.desk.ask(by, request, Asked(f"get {asked[0]}", _found))
     actor.settle()
 
 
-def _level(options: list[str]) -> Level:
+def _level(options: list[str]) -> ReadLevel:
     if not options:
-        return Level()
+        return ReadLevel()
     name, _, receipt = options[0].partition("=")
     term, _, index = (receipt or "0/0").partition("/")
-    return Level(Consistency(name), Term(int(term)), Index(int(index)))
+    return ReadLevel(Consistency(name), Term(int(term)), Index(int(index)))
 
 
 def _found(values: list[object]) -> str:

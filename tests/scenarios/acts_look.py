@@ -2,7 +2,7 @@
 
 from election.messages import Index
 from qsync.node import view
-from qsync.record import Entry, Kind, decode
+from qsync.record import Entry, EntryKind, decode
 from qsync.vclock import describe, signature
 from tests.scenarios import words as said
 from tests.scenarios.actor import Actor
@@ -23,7 +23,7 @@ def log(stage: Stage, words: list[str]) -> None:
 def _marked(actor: Actor, entry: Entry) -> str:
     ledger = actor.machine.ledger
     text = said.describe(entry, actor.core.state.schemas.head)
-    if entry.kind not in (Kind.TXN, Kind.PROMOTE):
+    if entry.kind not in (EntryKind.TXN, EntryKind.PROMOTE):
         return text
     if ledger.limbo.stretch_at(entry.index):
         return "-" + text

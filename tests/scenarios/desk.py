@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from qsync.errors import RECORDED, QsyncError
-from qsync.node.answers import Answers
-from qsync.node.connection import Connection, Turn
+from qsync.node.answers import VisibleReads
+from qsync.node.connection import ClientTurn, Connection
 from qsync.node.due import Due
 from qsync.node.expiry import Expiry
-from qsync.node.requests import Requests
+from qsync.node.requests import ClientRequests
 from qsync.replica import Replica
 from qsync.wire import replies, requests, verbs
 from qsync.wire.frames import LENGTH_SIZE
@@ -40,11 +40,11 @@ class Caller(Connection):
         # Nothing is ever read from it or written to it, so there is nothing else to set up.
         self.name = name
         self.closed = False
-        self.unsent, self.turn = 0, Turn()
+        self.unsent, self.turn = 0, ClientTurn()
         self.asked: dict[int, Asked] = {}
 
 
-class Reading(Answers):
+class Reading(VisibleReads):
     """Rows and acks: what can be answered without the rest of a node."""
 
     def __init__(self, core: Replica) -> None:
@@ -60,7 +60,7 @@ class Desk:
         self._numbers = 0
         stage, core = actor.stage, actor.core
         self.expiry = Expiry(core, ttl=SESSION_TTL)
-        self.requests = Requests(
+        self.requests = ClientRequests(
             core,
             Reading(core),
             step=core.step,

@@ -9,8 +9,8 @@ from qsync.data import body, keys, schema, sessions, tuples
 from qsync.data.members import CODEC
 from qsync.data.request import Op, Request
 from qsync.data.schema import Schema
-from qsync.data.state import State
-from qsync.record import CONFIG, WAIT_ACK, Entry, Kind, read_ref
+from qsync.data.state import DataState
+from qsync.record import CONFIG, WAIT_ACK, Entry, EntryKind, read_ref
 from qsync.store.memory import MemorySpaces
 
 QUIET = {"elected", "follows", "votes", "campaign", "pre_vote", "stepped_down", "promote", "member"}
@@ -47,7 +47,7 @@ class Furnished(MemorySpaces):
 @cache
 def furniture() -> dict[bytes, bytes]:
     """Rows of the schema that is there when a transcript begins."""
-    state = State(MemorySpaces(), folded=Index(0))
+    state = DataState(MemorySpaces(), folded=Index(0))
     ops = [create(name, is_sync=name == SYNC) for name in FURNISHED.values()]
     return {key: row for key, row in state.execute(Request(ops=ops)).writes if row is not None}
 
@@ -126,11 +126,11 @@ def shown(row: bytes) -> str:
 
 def describe(entry: Entry, known: Schema | None = None) -> str:
     """An entry in short. `known` has the names of spaces that were made meanwhile."""
-    kind = Kind(entry.kind)
+    kind = EntryKind(entry.kind)
     if entry.flags & CONFIG:
         voters = [f"{r}" if not i else f"{r}'{i}" for r, i in CODEC.decode(entry.body)]
         return f"CONFIG {{{' '.join(voters)}}}"
-    if kind is Kind.TXN:
+    if kind is EntryKind.TXN:
         session, number, _, found, *_ = body.decode(entry.body)
         refusal = body.refusal(entry.body)
         if refusal is not None:
@@ -138,7 +138,7 @@ def describe(entry: Entry, known: Schema | None = None) -> str:
         effects = [_effect(known, *effect) for effect in found if effect[0] != schema.SCHEMA]
         text = effects[0] if len(effects) == 1 else f"({' '.join(effects)})"
         return text if entry.flags & WAIT_ACK else f"{text} async"
-    if kind is Kind.DEMOTE:
+    if kind is EntryKind.DEMOTE:
         return "DEMOTE"
     ref = read_ref(entry)
     return f"{kind.name} {ref.owner}/{ref.lsn}"
@@ -160,7 +160,7 @@ def _effect(known: Schema | None, number: int, key: bytes, row: bytes | None) ->
 def sessions_opened(entries: Iterable[Entry]) -> Iterator[bytes]:
     """Their ids, in the order of the log."""
     for entry in entries:
-        if entry.kind == Kind.TXN:
+        if entry.kind == EntryKind.TXN:
             for number, key, row in body.decode(entry.body)[3]:
                 if number == schema.SESSION and row is not None:
                     yield sessions.name_of(key)

@@ -8,18 +8,18 @@ import pytest
 
 from cli.main import run as command
 from qsync.sim.explore import fingerprint
-from qsync.sim.explore.acts import Act, Delivery
+from qsync.sim.explore.acts import Delivery, ExplorerAct
 from qsync.sim.explore.alike import Alike
-from qsync.sim.explore.cast import Broken, Cast, Turn
+from qsync.sim.explore.cast import ActResult, BrokenProperty, StateTable
 from qsync.sim.explore.clone import clone
-from qsync.sim.explore.host import Host
+from qsync.sim.explore.host import ExploredNode
 from qsync.sim.explore.ids import Renaming, renamings
 from qsync.sim.explore.minutes import HEADING, minutes
 from qsync.sim.explore.roll import Letter, last_term
 from qsync.sim.explore.scope import Scope
 from qsync.sim.explore.scopes import SCOPES, SETS
-from qsync.sim.explore.search import Explored, Search
-from qsync.sim.explore.world import World
+from qsync.sim.explore.search import SearchResult, StateSearch
+from qsync.sim.explore.world import ExploredWorld
 from qsync.sim.mutants.catalogue import CATALOGUE
 
 PAGE = Path(__file__).parents[2] / "docs/reference/explore.md"
@@ -67,14 +67,14 @@ SMALL = Scope(
 )
 
 
-def complaint(search: Search, explored: Explored) -> str:
+def complaint(search: StateSearch, explored: SearchResult) -> str:
     assert explored.broken is not None
     return "\n".join([explored.broken.text, *minutes(search, explored.trace)])
 
 
 def exhaust(name: str) -> None:
     scope = SCOPES[name]
-    search = Search(scope)
+    search = StateSearch(scope)
     explored = search.run()
     assert explored.broken is None, complaint(search, explored)
     assert explored.exhausted
@@ -139,7 +139,7 @@ def test_every_scope_kills_a_mutant() -> None:
     ],
 )
 def test_a_scope_notices_each_broken_rule_that_it_names(name: str, mutant: str) -> None:
-    search = Search(SCOPES[name], mutant)
+    search = StateSearch(SCOPES[name], mutant)
     explored = search.run(states_max=300_000)
     if explored.broken is None:
         assert explored.exhausted, f"{mutant} breaks nothing in {explored.states} states"
@@ -157,8 +157,8 @@ def test_a_scope_notices_each_broken_rule_that_it_names(name: str, mutant: str) 
 def test_no_trace_is_shorter_than_the_one_that_is_found(mutant: str) -> None:
     """The plain search, without symmetry and without partial orders, needs as many steps."""
     scope = next(each for each in SCOPES.values() if mutant in each.kills)
-    found = Search(scope, mutant).run()
-    plain = Search(without_symmetry(scope), mutant, reduce=False).run()
+    found = StateSearch(scope, mutant).run()
+    plain = StateSearch(without_symmetry(scope), mutant, reduce=False).run()
     assert len(found.trace) == len(plain.trace)
 
 
@@ -170,21 +170,21 @@ def without_symmetry(scope: Scope) -> Scope:
     return Scope(**(known | {"alike": ()}))
 
 
-class Recorder(Search):
+class Recorder(StateSearch):
     """Keeps every world."""
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
-        self.seen: list[World] = []
+        self.seen: list[ExploredWorld] = []
 
-    def _check(self, way: int, world: World) -> None:
+    def _check(self, way: int, world: ExploredWorld) -> None:
         super()._check(way, world)
         self.seen.append(world)
 
 
 def test_orders_that_are_left_out_lead_to_no_other_state() -> None:
-    reduced = Search(SMALL).run()
-    plain = Search(SMALL, reduce=False).run()
+    reduced = StateSearch(SMALL).run()
+    plain = StateSearch(SMALL, reduce=False).run()
     assert reduced.exhausted
     assert reduced.states == plain.states
     assert reduced.transitions < plain.transitions
@@ -192,12 +192,12 @@ def test_orders_that_are_left_out_lead_to_no_other_state() -> None:
 
 
 def test_every_state_is_alike_to_one_that_was_explored() -> None:
-    reduced = Search(SMALL).run()
+    reduced = StateSearch(SMALL).run()
     plain = Recorder(without_symmetry(SMALL))
     explored = plain.run()
     assert explored.exhausted
     assert 5 * reduced.states < explored.states < 6 * reduced.states
-    cast = Cast(renamings(SMALL.nodes, SMALL.alike))
+    cast = StateTable(renamings(SMALL.nodes, SMALL.alike))
     states = {number: cast.state(host) for number, host in plain.cast.hosts.items()}
     letters = {number: cast.letter(letter) for number, letter in plain.cast.letters.items()}
     alike = Alike(cast, ordered=SMALL.ordered)
@@ -207,23 +207,25 @@ def test_every_state_is_alike_to_one_that_was_explored() -> None:
     )
 
 
-def translated(world: World, states: dict[int, int], letters: dict[int, int]) -> World:
+def translated(
+    world: ExploredWorld, states: dict[int, int], letters: dict[int, int]
+) -> ExploredWorld:
     hosts = tuple(states[each] for each in world.hosts)
-    return World(hosts, world.left, tuple(letters[each] for each in world.net))
+    return ExploredWorld(hosts, world.left, tuple(letters[each] for each in world.net))
 
 
-class Audited(Cast):
+class Audited(StateTable):
     """Keeps some of the hosts that were taken for another one, and lets both do the same."""
 
     def __init__(self, known: list[Renaming]) -> None:
         super().__init__(known)
         self.compared = 0
         self.differences: list[str] = []
-        self._twins: dict[int, list[Host]] = {}
-        self._done: dict[int, list[tuple[int, Turn | Broken]]] = {}
+        self._twins: dict[int, list[ExploredNode]] = {}
+        self._done: dict[int, list[tuple[int, ActResult | BrokenProperty]]] = {}
         self._comparing = False
 
-    def _met(self, number: int, host: Host) -> None:
+    def _met(self, number: int, host: ExploredNode) -> None:
         if number not in self.hosts or self._comparing:
             super()._met(number, host)
         elif len(self._twins.setdefault(number, [])) < 2:
@@ -232,7 +234,7 @@ class Audited(Cast):
             for act, known in self._done.get(number, []):
                 self._compare(twin, act, known)
 
-    def turn(self, state: int, act: int) -> Turn | Broken:
+    def turn(self, state: int, act: int) -> ActResult | BrokenProperty:
         before = self.turns
         known = super().turn(state, act)
         if self.turns > before:
@@ -241,7 +243,7 @@ class Audited(Cast):
                 self._compare(twin, act, known)
         return known
 
-    def _compare(self, twin: Host, act: int, known: Turn | Broken) -> None:
+    def _compare(self, twin: ExploredNode, act: int, known: ActResult | BrokenProperty) -> None:
         self._comparing = True
         again = self.perform(clone(twin), act)
         self._comparing = False
@@ -258,7 +260,7 @@ AUDITED = ["election-crash", "rollback-confirm", "session-retry", "lost-disk", "
 def test_states_that_are_taken_for_one_behave_alike(name: str) -> None:
     scope = SCOPES[name]
     cast = Audited(renamings(scope.nodes, scope.alike))
-    Search(scope, cast=cast).run(states_max=2500)
+    StateSearch(scope, cast=cast).run(states_max=2500)
     assert cast.compared > 100
     assert not cast.differences
 
@@ -268,13 +270,13 @@ def test_the_audit_notices_a_field_that_was_left_out(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(fingerprint, "LEFT_OUT", missing)
     scope = SCOPES["rollback-confirm"]
     cast = Audited(renamings(scope.nodes, scope.alike))
-    Search(scope, cast=cast).run(states_max=2500)
+    StateSearch(scope, cast=cast).run(states_max=2500)
     assert cast.differences
 
 
 def test_what_is_left_out_is_there() -> None:
     """A field that was renamed since would silently count again."""
-    search = Search(SCOPES["session-retry"])
+    search = StateSearch(SCOPES["session-retry"])
     search.run(states_max=300)
     found: set[tuple[str, str]] = set()
     for host in search.cast.hosts.values():
@@ -306,7 +308,7 @@ def fields_below(thing: object, seen: set[int]) -> Iterator[tuple[str, str]]:
 
 def test_letters_that_are_dropped_would_have_done_nothing() -> None:
     scope = SCOPES["stale-promote"]
-    search = Search(scope)
+    search = StateSearch(scope)
     search.run(states_max=3000)
     cast, tried = search.cast, 0
     states = list(cast.hosts.items())
@@ -314,18 +316,18 @@ def test_letters_that_are_dropped_would_have_done_nothing() -> None:
         last = last_term(letter.message, scope.unheard)
         for number, host in states:
             if host.me == letter.receiver and 0 < last < host.platter.ballot.term and tried < 2000:
-                assert turned(cast, number, letter) == Turn(number, (), ())
+                assert turned(cast, number, letter) == ActResult(number, (), ())
                 tried += 1
     assert tried > 500
 
 
-def turned(cast: Cast, state: int, letter: Letter) -> Turn | Broken:
+def turned(cast: StateTable, state: int, letter: Letter) -> ActResult | BrokenProperty:
     delivery = Delivery(letter.sender, letter.message, late=False)
-    return cast.turn(state, cast.act(Act(letter.receiver, "deliver", delivery)))
+    return cast.turn(state, cast.act(ExplorerAct(letter.receiver, "deliver", delivery)))
 
 
 def test_no_turn_changes_the_state_that_it_began_with() -> None:
-    search = Search(SCOPES["session-retry"])
+    search = StateSearch(SCOPES["session-retry"])
     search.run(states_max=1500)
     for number, host in list(search.cast.hosts.items()):
         assert search.cast.state(host) == number
@@ -335,7 +337,7 @@ def test_no_turn_changes_the_state_that_it_began_with() -> None:
 
 
 def test_the_limit_of_states_stops_the_search(capsys: pytest.CaptureFixture[str]) -> None:
-    assert not Search(SMALL).run(states_max=50).exhausted
+    assert not StateSearch(SMALL).run(states_max=50).exhausted
     assert command(["sim", "--explore", "figure-8", "--states-max", "50"]) == 7
     assert "more than 50 states" in capsys.readouterr().err
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from admin.soak import code
-from admin.soak.judge import Conclusion, judge
+from admin.soak.judge import SeedConclusion, judge
 from admin.soak.pool import judged
 from qsync.sim.plan import Plan
 
@@ -41,7 +41,7 @@ def test_promises_are_kept_for_seeds_of_this_commit_alone() -> None:
     name, first = base()
     sys.stdout.write(f"seeds {first} to {first + COUNT + KERNEL_COUNT - 1}, of {name}\n")
     found = list(judged(plans(first), judge, jobs=2))
-    broken = [each for each in found if each.conclusion is Conclusion.BROKEN]
+    broken = [each for each in found if each.conclusion is SeedConclusion.BROKEN]
     said = [f"{each.describe()}\n  again: {each.report.plan.command()}" for each in broken]
     assert not broken, "\n".join(said)
     assert sum(each.report.acked for each in found) > 0

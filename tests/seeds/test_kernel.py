@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from admin.soak.judge import Conclusion, judge
+from admin.soak.judge import SeedConclusion, judge
 from qsync.core.inputs import Consistency, PromoteAsked
 from qsync.sim.kernel import names, process
-from qsync.sim.kernel.machine import Machine
-from qsync.sim.kernel.process import Process
+from qsync.sim.kernel.machine import MemberMachine
+from qsync.sim.kernel.process import KernelProcess
 from qsync.sim.kernel.world import KernelWorld
 from qsync.sim.plan import Plan
 from qsync.sim.run import play, run
 from qsync.sim.spaces import REGISTERS
-from qsync.wire.verbs import Get, Level
+from qsync.wire.verbs import GetRequest, ReadLevel
 
 SHORT_EVENTS = 1200
 BLOCK = 4
@@ -55,7 +55,7 @@ def plan(seed: int, events: int = SHORT_EVENTS) -> Plan:
 @pytest.mark.parametrize("first", range(1, 21, BLOCK))
 def test_shipped_nodes_and_clients_keep_their_promises_under_every_strike(first: int) -> None:
     found = [judge(plan(seed)) for seed in range(first, first + BLOCK)]
-    broken = [each.describe() for each in found if each.conclusion is Conclusion.BROKEN]
+    broken = [each.describe() for each in found if each.conclusion is SeedConclusion.BROKEN]
     assert not broken, "\n".join(broken)
     assert sum(each.report.acked for each in found) > 0
 
@@ -72,7 +72,7 @@ def test_the_same_seed_gives_the_same_run() -> None:
     assert once.history == again.history
 
 
-def led(world: KernelWorld) -> Machine:
+def led(world: KernelWorld) -> MemberMachine:
     """Somebody leads and has taken writes."""
     while True:
         world.step()
@@ -88,7 +88,7 @@ def test_a_leader_may_die_between_any_two_calls_into_its_kernel() -> None:
         world.start()
         machine = led(world)
 
-        def kill(process: Process, machine: Machine = machine) -> None:
+        def kill(process: KernelProcess, machine: MemberMachine = machine) -> None:
             died[process.calls] += 1
             machine.stop(power=False)
 
@@ -116,8 +116,8 @@ def elections_in_a_crowd(mutant: str | None, monkeypatch: pytest.MonkeyPatch) ->
         world.step()
     before, patience = len(world.invariants.leaders), world.swarm.timing.election_timeout
     monkeypatch.setattr(process, "CALL_S", patience / CALLS_IN_A_TIMEOUT)
-    nothing = Level(Consistency.LOCAL)
-    world.programs[0].crowd(CROWD, lambda id: Get(id, REGISTERS, 0, [1], nothing))
+    nothing = ReadLevel(Consistency.LOCAL)
+    world.programs[0].crowd(CROWD, lambda id: GetRequest(id, REGISTERS, 0, [1], nothing))
     end = world.clockwork.now + 4 * patience
     while world.clockwork.now < end:
         world.step()
@@ -168,4 +168,4 @@ def test_what_shipped_code_does_is_told_as_of_any_other_run() -> None:
 def test_a_broken_rule_of_node_or_client_is_noticed(mutant: str) -> None:
     seeds = range(1, BUDGETS[mutant] + 1)
     found = (judge(replace(plan(seed), mutant=mutant)) for seed in seeds)
-    assert any(each.conclusion is Conclusion.BROKEN for each in found)
+    assert any(each.conclusion is SeedConclusion.BROKEN for each in found)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from admin.soak.judge import Conclusion, judge
+from admin.soak.judge import SeedConclusion, judge
 from qsync.sim.kernel.names import STRIKES
 from qsync.sim.plan import Plan
 from qsync.sim.swarm import NAMES
@@ -20,7 +20,7 @@ def test_one_kind_of_trouble_breaks_no_promise(kind: str) -> None:
         Plan(seed=seed, nodes=nodes, events=EVENTS, kernel=True, only=(kind,)) for seed in SEEDS
     ]
     found = [judge(plan) for plan in plans]
-    broken = [each.describe() for each in found if each.conclusion is Conclusion.BROKEN]
+    broken = [each.describe() for each in found if each.conclusion is SeedConclusion.BROKEN]
     assert not broken, "\n".join(broken)
     assert {name for each in found for name in each.report.strikes.values()} == {kind}
     assert sum(each.report.acked for each in found) > 0

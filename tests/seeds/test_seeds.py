@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from admin.soak.judge import Conclusion, Judged, judge
+from admin.soak.judge import JudgedSeed, SeedConclusion, judge
 from admin.soak.pool import judged
 from qsync.sim import run
 from qsync.sim.plan import EVENTS, Plan
@@ -86,7 +86,7 @@ def plans(seeds: Iterable[int], *, events: int = EVENTS, mutant: str | None = No
     return [Plan(seed=seed, events=events, mutant=mutant) for seed in seeds]
 
 
-def complaint(found: Judged) -> str:
+def complaint(found: JudgedSeed) -> str:
     assert found.finding is not None
     again = f"again: {found.report.plan.command()}"
     return "\n".join([found.describe(), *found.finding.evidence, again])
@@ -98,7 +98,7 @@ def test_every_property_holds_for_fixed_seeds(first: int) -> None:
     for found in map(judge, plans(range(first, first + BLOCK), events=SHORT_EVENTS)):
         assert found.finding is None, complaint(found)
         conclusions.append(found.conclusion)
-    assert conclusions.count(Conclusion.HELD) >= BLOCK * 3 // 4
+    assert conclusions.count(SeedConclusion.HELD) >= BLOCK * 3 // 4
 
 
 @pytest.mark.parametrize(("seed", "nodes", "events"), regressions())

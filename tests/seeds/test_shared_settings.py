@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from admin.soak.judge import Conclusion, judge
+from admin.soak.judge import SeedConclusion, judge
 from qsync.data.request import Op
 from qsync.sim import swarm, transactions
-from qsync.sim.operations import Operation, Write
+from qsync.sim.operations import OperationRecord, WriteOperation
 from qsync.sim.plan import Plan
-from qsync.sim.repertoire import Begun, Mind, once
+from qsync.sim.repertoire import Begun, OperationGenerator, once
 from qsync.sim.run import play
 from qsync.sim.world import World
 
@@ -25,11 +25,11 @@ CHOICES = (
 """Some do not fit into some clusters: those must be refused and change nothing."""
 
 
-def settings(mind: Mind) -> Begun:
+def settings(mind: OperationGenerator) -> Begun:
     chosen = mind.dice.sample(CHOICES, mind.dice.randint(1, 3))
     given = {key: mind.dice.choice(texts) for key, texts in chosen}
-    operation = Operation(name="settings", f="settings")
-    return operation, once(Write(ops=[[int(Op.CHANGE_SETTINGS), given]]))
+    operation = OperationRecord(name="settings", f="settings")
+    return operation, once(WriteOperation(ops=[[int(Op.CHANGE_SETTINGS), given]]))
 
 
 @pytest.fixture(autouse=True)
@@ -60,4 +60,4 @@ def test_every_property_holds_while_settings_change(first: int) -> None:
 
 def test_what_clients_saw_is_explained_while_settings_change() -> None:
     for seed in range(101, 106):
-        assert judge(Plan(seed=seed, events=EVENTS)).conclusion is not Conclusion.BROKEN
+        assert judge(Plan(seed=seed, events=EVENTS)).conclusion is not SeedConclusion.BROKEN

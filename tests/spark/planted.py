@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from admin.checker.bundles import history_of
-from admin.checker.elle import Level
+from admin.checker.elle import IsolationLevel
 from admin.checker.kinds import Hints
 from admin.checker.linear import STEPS_MAX
 from admin.checker.quick import TITLES, check_operations
 from admin.checker.rules.catalogue import RULES
 from admin.checker.rules.catalogue import judge as judge_run
-from admin.checker.rules.run import Run, build
+from admin.checker.rules.run import RunTables, build
 from admin.checker.verdict import Verdict
 from admin.evidence.bundle import Bundle, write
 from admin.evidence.simulated import record
@@ -62,7 +62,7 @@ def clean_runs() -> tuple[Case, ...]:
     return tuple(found)
 
 
-def built(case: Case) -> Run:
+def built(case: Case) -> RunTables:
     """As if read from a bundle."""
     blank = {name: dict.fromkeys(table.columns) for name, table in TABLES.items()}
     run_id = {"run_id": case.manifest.run_id}
@@ -72,12 +72,12 @@ def built(case: Case) -> Run:
     return build(case.manifest, tables)
 
 
-def verdicts(run: Run) -> list[Verdict]:
+def verdicts(run: RunTables) -> list[Verdict]:
     """All of them, of logs and of clients."""
     found = [each.verdict for each in judge_run(run)]
     operations = history_of(run)
     if operations:
-        level = Level.STRICT_SERIALIZABLE
+        level = IsolationLevel.STRICT_SERIALIZABLE
         _, checked = check_operations(operations, Hints(), level, STEPS_MAX)
         found += [each.verdict for each in checked]
     return found

@@ -4,8 +4,8 @@ import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from admin.checker.rules.queue import Queue
-from admin.checker.rules.run import Log
+from admin.checker.rules.queue import LimboReplay
+from admin.checker.rules.run import LogTable
 from admin.evidence.manifest import Manifest
 from admin.evidence.tables import Row
 
@@ -70,12 +70,12 @@ class Case:
             and row.get("seq")
         ]
 
-    def queue(self) -> Queue:
+    def queue(self) -> LimboReplay:
         """The limbo at the end of the log, as its records tell it."""
-        log = Log(1, 1)
+        log = LogTable(1, 1)
         for row in self.log(1):
             log.add(row)
-        queue = Queue(log)
+        queue = LimboReplay(log)
         for place in range(len(log.index)):
             queue.take(place)
         return queue

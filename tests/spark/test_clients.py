@@ -8,13 +8,13 @@ import pytest
 
 from admin.checker import labels
 from admin.checker.bundles import history_of
-from admin.checker.elle import Level
+from admin.checker.elle import IsolationLevel
 from admin.checker.kinds import Hints
 from admin.checker.linear import STEPS_MAX
 from admin.checker.parquet import to_parquet
 from admin.checker.quick import check_operations
 from admin.checker.rules.catalogue import load
-from admin.checker.spark.clients.histories import Decided
+from admin.checker.spark.clients.histories import ResolvedRequests
 from admin.checker.spark.clients.jobs import judge_histories, outlines
 from admin.checker.spark.clients.keys import Terms
 from admin.checker.spark.clients.published import compare_all
@@ -37,14 +37,17 @@ def test_histories_of_many_bundles_get_the_verdicts_of_one_process(
     paths = [bundle.path for bundle in bundles]
     known = outlines(session, paths)
     fates = {
-        run: Decided(frozenset(each.unknown), frozenset(), False) for run, each in known.items()
+        run: ResolvedRequests(frozenset(each.unknown), frozenset(), False)
+        for run, each in known.items()
     }
     told = judge_histories(session, paths, known, fates, Terms())
     for path in paths:
         run = load(path)
         run.logs.clear()
         history = history_of(replace(run, manifest=replace(run.manifest, whole=False)))
-        kinds, checked = check_operations(history, Hints(), Level.STRICT_SERIALIZABLE, STEPS_MAX)
+        kinds, checked = check_operations(
+            history, Hints(), IsolationLevel.STRICT_SERIALIZABLE, STEPS_MAX
+        )
         found = told[run.manifest.run_id]
         here = [each.verdict for each in checked]
         results = {each.invariant: (each.result, each.facts, each.note) for each in here}

@@ -15,8 +15,8 @@ import pytest
 from admin import ask, lab
 from admin.checker import verdict
 from admin.checker.follow import Follow
-from admin.checker.follow_events import Note, What
-from admin.checker.spark.follow import Wanted, follow
+from admin.checker.follow_events import FollowEventKind, FollowNote
+from admin.checker.spark.follow import FollowOptions, follow
 from admin.checker.spark.source import QsyncSource
 from cli.main import run
 from qsync.errors import Unavailable
@@ -41,11 +41,11 @@ class Following(threading.Thread):
 
     def __init__(self, session: "SparkSession", addresses: Sequence[str]) -> None:
         super().__init__(name="following")
-        self.notes: list[Note] = []
+        self.notes: list[FollowNote] = []
         self.state: Follow | None = None
         self.error: BaseException | None = None
         self._session = session
-        self._wanted = Wanted(addresses=addresses)
+        self._wanted = FollowOptions(addresses=addresses)
         self._stopping = threading.Event()
 
     def run(self) -> None:
@@ -56,7 +56,7 @@ class Following(threading.Thread):
         except BaseException as error:  # noqa: BLE001 - shown by the test that joins us
             self.error = error
 
-    def wait_for(self, what: str, fact: Callable[[Note], bool]) -> Note:
+    def wait_for(self, what: str, fact: Callable[[FollowNote], bool]) -> FollowNote:
         """The first note that is so."""
         try:
             until(lambda: self.error or any(map(fact, list(self.notes))), what, timeout=PATIENCE_S)
@@ -85,12 +85,12 @@ def following(session: "SparkSession", addresses: Sequence[str]) -> Iterator[Fol
         found.join()
 
 
-def says(*words: str) -> Callable[[Note], bool]:
+def says(*words: str) -> Callable[[FollowNote], bool]:
     return lambda note: all(word in note.message for word in words)
 
 
-def is_alarm(note: Note) -> bool:
-    return note.what is What.VIOLATION
+def is_alarm(note: FollowNote) -> bool:
+    return note.what is FollowEventKind.VIOLATION
 
 
 @contextmanager
@@ -191,7 +191,7 @@ def test_a_divergence_of_a_growing_log_is_raised_within_seconds(
 def test_nobody_to_follow_is_said_at_once(session: "SparkSession", nodes: list[Pretender]) -> None:
     for each in nodes:
         each.close()
-    wanted = Wanted(addresses=[nodes[0].address])
+    wanted = FollowOptions(addresses=[nodes[0].address])
     with pytest.raises(Unavailable, match="none of"):
         follow(session, wanted, told=lambda _: None, stop=threading.Event())
 
@@ -222,7 +222,7 @@ def test_an_interrupt_ends_the_command_with_what_was_found(
         each.log = entries(20, salt=f"{each.node}")
     interrupted = threading.Event()
 
-    def told(note: Note) -> str:
+    def told(note: FollowNote) -> str:
         if is_alarm(note) and not interrupted.is_set():
             interrupted.set()
             os.kill(os.getpid(), signal.SIGINT)

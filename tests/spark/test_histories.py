@@ -14,26 +14,26 @@ pytest.importorskip("pyspark", reason="needs the [spark] extra")
 import pyarrow as pa
 
 from admin.checker.bundles import history_of
-from admin.checker.elle import Level
+from admin.checker.elle import IsolationLevel
 from admin.checker.facts import FAILURES
 from admin.checker.kinds import Hints
 from admin.checker.linear import STEPS_MAX, zones
-from admin.checker.operation import Kind, Operation, happened
+from admin.checker.operation import CompletionType, Operation, happened
 from admin.checker.parquet import to_parquet
 from admin.checker.quick import check_operations
 from admin.checker.rules.catalogue import load
 from admin.checker.spark.clients.histories import Outline, outline, spread
 from admin.checker.spark.clients.jobs import decide, sessions, together
-from admin.checker.spark.clients.keys import Terms, Told
+from admin.checker.spark.clients.keys import KeyVerdicts, Terms
 from admin.checker.spark.clients.pairing import SCHEMA
 from admin.checker.spark.clients.partitions import judge_partition
 from admin.checker.spark.clients.zones import decided
 from admin.checker.spark.columns import Whose
 from admin.checker.spark.concluding import whose
 from admin.checker.spark.found import SLICE
-from admin.checker.spark.joining import Joined
+from admin.checker.spark.joining import JoinedLog
 from admin.checker.spark.scan import look
-from admin.checker.spark.scanning import Given, by_session
+from admin.checker.spark.scanning import ScanContext, by_session
 from admin.checker.spark.summary import Summary
 from admin.checker.spark.units import plan, tables
 from admin.checker.verdict import Result
@@ -100,7 +100,9 @@ def test_histories_spread_by_key_get_the_verdicts_of_one_process(bundles: list[B
     for bundle in bundles:
         run = load(bundle.path)
         operations = history_of(run)
-        _, checked = check_operations(operations, Hints(), Level.STRICT_SERIALIZABLE, STEPS_MAX)
+        _, checked = check_operations(
+            operations, Hints(), IsolationLevel.STRICT_SERIALIZABLE, STEPS_MAX
+        )
         wanted = {each.verdict.invariant: each.verdict.result for each in checked}
         told = _spread(bundle)
         assert {each.invariant: each.result for each in told.verdicts} == wanted
@@ -134,7 +136,10 @@ def test_the_log_settles_what_nobody_heard_of(bundles: list[Bundle], tmp_path: P
         found = decide({name: bundle.manifest}, {name: known}, _logs(bundle, known))[name]
         settled = {(str(e.session), e.seq): e.kind for e in history_of(load(bundle.path))}
         for request in found.unknown:
-            assert (settled[request] is Kind.OK) == (request in found.applied), (name, request)
+            assert (settled[request] is CompletionType.OK) == (request in found.applied), (
+                name,
+                request,
+            )
         unknown += len(found.unknown)
         applied += len(found.applied & found.unknown)
     assert 0 < applied < unknown
@@ -171,7 +176,7 @@ def _unheard(bundle: Bundle, folder: Path) -> Bundle:
     return write(folder / name, manifest, {"wal": wal, "ops": rows})
 
 
-def _spread(bundle: Bundle) -> Told:
+def _spread(bundle: Bundle) -> KeyVerdicts:
     """What the jobs do, in this process."""
     name, known = bundle.manifest.run_id, outline(bundle.path)
     logs = _logs(bundle, known)
@@ -183,13 +188,13 @@ def _spread(bundle: Bundle) -> Told:
     judged = judge_partition(Terms(), sessioned, fs)(iter(rows))
     told = sessions(judged) if sessioned else judged
     packed = [each for batch in told for each in batch.column("said").to_pylist()]
-    return together([Told.unpacked(each) for each in packed])
+    return together([KeyVerdicts.unpacked(each) for each in packed])
 
 
-def _logs(bundle: Bundle, known: Outline) -> dict[Whose, Joined]:
+def _logs(bundle: Bundle, known: Outline) -> dict[Whose, JoinedLog]:
     run = load(bundle.path)
     name = run.manifest.run_id
-    given = Given(
+    given = ScanContext(
         {(name, *log): upto for log, upto in run.confirmed.items()},
         failed={},
         quorum={},
@@ -200,7 +205,7 @@ def _logs(bundle: Bundle, known: Outline) -> dict[Whose, Joined]:
         for row in look(name, tables(unit), given):
             if row.what == SLICE:
                 slices.setdefault(whose(row), []).append(Summary.parse(row.message))
-    return {log: Joined(log, found, given) for log, found in slices.items()}
+    return {log: JoinedLog(log, found, given) for log, found in slices.items()}
 
 
 def _bare(row: Row) -> Row:

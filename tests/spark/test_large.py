@@ -22,12 +22,12 @@ from admin.checker.rules import stretches as stretch_rule
 from admin.checker.rules import times as time_rule
 from admin.checker.rules.catalogue import RULES, load, verdict_of
 from admin.checker.rules.fates import replay
-from admin.checker.rules.rule import Finding, Rule
-from admin.checker.rules.run import Run
+from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.run import RunTables
 from admin.checker.spark.answered import ACKED, FAILED, told
 from admin.checker.spark.arrays import numbers
 from admin.checker.spark.disks import QUORUM, ROWS
-from admin.checker.spark.found import BREACH, DOUBT, FACTS, Found
+from admin.checker.spark.found import BREACH, DOUBT, FACTS, FindingRow
 from admin.checker.spark.invariants import owned
 from admin.checker.spark.invariants.acks import followed
 from admin.checker.spark.invariants.feeds import SPAN, longest
@@ -50,7 +50,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 SEEDS = range(150)
 SEEN_MIN = 7
 """Runs that break an invariant, and that do not: dice that never show it prove nothing."""
-Runs = list[tuple[int, Path, Run]]
+Runs = list[tuple[int, Path, RunTables]]
 Where = tuple[str, int, int, int]
 
 
@@ -90,7 +90,7 @@ def test_hidden_values_are_found_as_row_by_row(runs: Runs) -> None:
 
         def ask(
             table: str, look: Look, asked: Collection[str], path: Path = path
-        ) -> Iterator[Found]:
+        ) -> Iterator[FindingRow]:
             for chunk in chunks(path, table, "index") if dice.RUN in asked else ():
                 yield from look(chunk)
 
@@ -154,10 +154,10 @@ def test_what_clients_were_told_is_counted_as_line_by_line(runs: Runs) -> None:
     for seed, path, run in runs:
 
         def ask(
-            look: Callable[[Chunk], Iterator[Found]],
+            look: Callable[[Chunk], Iterator[FindingRow]],
             asked: Collection[str] | None,
             path: Path = path,
-        ) -> Iterator[Found]:
+        ) -> Iterator[FindingRow]:
             for chunk in chunks(path, "ops", "index"):
                 yield from look(chunk)
 
@@ -211,7 +211,7 @@ def test_the_large_bundle_of_the_bench_is_clean(tmp_path: Path) -> None:
     }
 
 
-def _of(found: Iterable[Found]) -> tuple[int, set[Where]]:
+def _of(found: Iterable[FindingRow]) -> tuple[int, set[Where]]:
     """Facts and places of breaches, as `conclude` counts them."""
     facts, places = 0, set[Where]()
     for each in found:
@@ -221,11 +221,11 @@ def _of(found: Iterable[Found]) -> tuple[int, set[Where]]:
     return facts, places
 
 
-def _whole(finding: Finding) -> tuple[int, set[Where]]:
+def _whole(finding: RuleFinding) -> tuple[int, set[Where]]:
     return finding.facts, {each.where for each in finding.breaches}
 
 
-def _known(run: Run) -> list[dict[str, object]]:
+def _known(run: RunTables) -> list[dict[str, object]]:
     confirmed = run.confirmed
     return [
         {
@@ -240,7 +240,7 @@ def _known(run: Run) -> list[dict[str, object]]:
     ]
 
 
-def _rolled(run: Run) -> list[dict[str, object]]:
+def _rolled(run: RunTables) -> list[dict[str, object]]:
     confirmed = run.confirmed
     return [
         {

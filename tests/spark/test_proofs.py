@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from admin.checker.rules.catalogue import BY_ID, load
-from admin.checker.rules.rule import Finding
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.spark import proofs
 from admin.checker.spark.judge import judge
 from tests.spark.planted import planted, save
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FEEDS = ("feed_skips", "feed_repeats", "feed_out_of_order", "feed_gives_what_was_rolled_back")
 NAMES = ("voted_twice", "row_missing", *FEEDS)
-Judged = dict[str, dict[str, Finding]]
+Judged = dict[str, dict[str, RuleFinding]]
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from tests.live import real
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from admin.checker.quick import Report
+    from admin.checker.quick import HistoryReport
 
 EXAMINED = (
     "once",
@@ -71,11 +71,11 @@ def spoiled(demo: Bundle, folder: Path, spoil: Callable[[Row, Lines], None]) -> 
     return write(folder / name, replace(demo.manifest, run_id=name), dict(tables)).path
 
 
-def broken(report: "Report") -> set[str]:
+def broken(report: "HistoryReport") -> set[str]:
     return {each.verdict.invariant for each in report.checked if each.verdict.count}
 
 
-def places(report: "Report") -> set[tuple[str, int, int]]:
+def places(report: "HistoryReport") -> set[tuple[str, int, int]]:
     """Of what is broken."""
     return {
         (found.invariant, found.node, found.index)

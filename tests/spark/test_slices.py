@@ -18,15 +18,15 @@ import pyarrow.parquet as pq
 
 from admin.checker.parquet import to_parquet
 from admin.checker.rules.catalogue import RULES, load
-from admin.checker.rules.run import Run, build
+from admin.checker.rules.run import RunTables, build
 from admin.checker.rules.sealing import checksum
 from admin.checker.spark.columns import Whose
-from admin.checker.spark.concluding import Brought, conclude, whose
-from admin.checker.spark.crc import Sealed, checksums
+from admin.checker.spark.concluding import JobOutputs, conclude, whose
+from admin.checker.spark.crc import ChecksumColumns, checksums
 from admin.checker.spark.found import SLICE
-from admin.checker.spark.joining import Joined
+from admin.checker.spark.joining import JoinedLog
 from admin.checker.spark.scan import answers, look
-from admin.checker.spark.scanning import Given, by_session
+from admin.checker.spark.scanning import ScanContext, by_session
 from admin.checker.spark.summary import Summary
 from admin.checker.spark.units import known_columns, plan
 from admin.checker.spark.units import tables as tables_of
@@ -145,7 +145,7 @@ def test_one_large_file_does_not_make_all_ranges_as_wide(
 def test_checksums_of_columns_are_those_of_entries() -> None:
     dice = np.random.default_rng(7)
     size = 2000
-    sealed = Sealed(
+    sealed = ChecksumColumns(
         index=np.arange(size) + 5_000_000_000,
         term=dice.integers(1, 1 << 40, size),
         origin=dice.integers(1, 1 << 31, size),
@@ -158,34 +158,35 @@ def test_checksums_of_columns_are_those_of_entries() -> None:
         previous=dice.integers(0, 1 << 32, size),
     )
     rows = zip(
-        *(getattr(sealed, name).tolist() for name in Sealed.__dataclass_fields__), strict=True
+        *(getattr(sealed, name).tolist() for name in ChecksumColumns.__dataclass_fields__),
+        strict=True,
     )
     wanted = [checksum(row[:6], (row[6], row[7], row[8]), row[9]) for row in rows]
     assert checksums(sealed).tolist() == wanted
 
 
-def _whole(run: Run) -> set[tuple[str, int, int, int]]:
+def _whole(run: RunTables) -> set[tuple[str, int, int, int]]:
     return {each.where for rule in RULES if rule.id in OF_LOGS for each in rule.find(run).breaches}
 
 
 def _in_slices(
-    tables: list[pa.Table], run: Run, span: int
+    tables: list[pa.Table], run: RunTables, span: int
 ) -> tuple[set[tuple[str, int, int, int]], dict[str, int]]:
     given, name = _given(run), run.manifest.run_id
     ranges = list(_cut(tables, span))
-    brought = Brought()
+    brought = JobOutputs()
     slices: dict[Whose, dict[int, Summary]] = defaultdict(dict)
     for each in ranges:
         brought.take(look(name, each, given))
     for row in brought.rows.pop(SLICE):
         slices[whose(row)][row.index] = Summary.parse(row.message)
-    logs = {log: Joined(log, list(found.values()), given) for log, found in slices.items()}
+    logs = {log: JoinedLog(log, list(found.values()), given) for log, found in slices.items()}
     asked = {log: each.open for log, each in logs.items() if each.open.anything}
     for each in ranges:
         for row in answers(name, each, given, asked):
             slices[whose(row)][row.index] = Summary.parse(row.message)
     for log in asked:
-        logs[log] = Joined(log, list(slices[log].values()), given)
+        logs[log] = JoinedLog(log, list(slices[log].values()), given)
         assert logs[log].open.points == set()
     for joined in logs.values():
         brought.take(joined.out)
@@ -207,7 +208,7 @@ def _cut(tables: list[pa.Table], span: int) -> Iterator[list[pa.Table]]:
         yield [table for table in inside if table.num_rows]
 
 
-def _nonsense(dice: Random) -> tuple[Run, list[Row]]:
+def _nonsense(dice: Random) -> tuple[RunTables, list[Row]]:
     """Two logs that share a beginning, of controls that name whatever they like."""
     size = dice.randrange(10, 60)
     one = _log(dice, size)
@@ -264,14 +265,14 @@ def _log(dice: Random, size: int) -> list[Row]:
     return log
 
 
-def _given(run: Run) -> Given:
+def _given(run: RunTables) -> ScanContext:
     name = run.manifest.run_id
     told: dict[tuple[str, int], set[str]] = defaultdict(set)
     for row in run.ops:
         if row.get("session") is not None and row.get("seq") is not None:
             told[str(row["session"]), int(str(row["seq"]))].add(str(row["type"]))
     failed = {request for request, types in told.items() if types - {"invoke", "info"} == {"fail"}}
-    return Given(
+    return ScanContext(
         confirmed={(name, *log): upto for log, upto in run.confirmed.items()},
         failed={name: frozenset(failed)},
         quorum={name: run.manifest.quorum},

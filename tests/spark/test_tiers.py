@@ -8,12 +8,12 @@ import pytest
 from admin.checker.parquet import to_parquet
 from admin.checker.rules.catalogue import BY_ID, RULES, load, verdict_of
 from admin.checker.rules.catalogue import judge as in_process
-from admin.checker.rules.rule import Finding
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.spark import proofs
 from admin.checker.spark.bounds import Bounds
 from admin.checker.spark.judge import judge, verdicts
 from admin.checker.verdict import Result
-from admin.evidence.bundle import Bundle, Part
+from admin.evidence.bundle import Bundle, BundlePart
 from tests.spark.planted import cases
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Bundle,
 @pytest.fixture(scope="module")
 def judged(
     session: "SparkSession", planted: dict[str, tuple[Bundle, frozenset[str]]]
-) -> dict[str, dict[str, Finding]]:
+) -> dict[str, dict[str, RuleFinding]]:
     paths = [bundle.path for bundle, _ in planted.values()]
     found = judge(session, paths)
     proofs.prove(session, paths, found)
@@ -42,7 +42,7 @@ def judged(
 
 
 def test_spark_raises_exactly_what_was_planted(
-    judged: dict[str, dict[str, Finding]], planted: dict[str, tuple[Bundle, frozenset[str]]]
+    judged: dict[str, dict[str, RuleFinding]], planted: dict[str, tuple[Bundle, frozenset[str]]]
 ) -> None:
     raised = {
         run: {each.invariant for each in verdicts(found) if each.result is Result.FAIL}
@@ -52,7 +52,7 @@ def test_spark_raises_exactly_what_was_planted(
 
 
 def test_both_tiers_find_the_same_breaches_at_the_same_places(
-    judged: dict[str, dict[str, Finding]], planted: dict[str, tuple[Bundle, frozenset[str]]]
+    judged: dict[str, dict[str, RuleFinding]], planted: dict[str, tuple[Bundle, frozenset[str]]]
 ) -> None:
     for name, (bundle, _) in planted.items():
         run = load(bundle.path)
@@ -67,7 +67,7 @@ def test_both_tiers_find_the_same_breaches_at_the_same_places(
 
 
 def test_both_tiers_examine_as_many_facts_and_say_the_same_of_what_is_broken(
-    judged: dict[str, dict[str, Finding]], planted: dict[str, tuple[Bundle, frozenset[str]]]
+    judged: dict[str, dict[str, RuleFinding]], planted: dict[str, tuple[Bundle, frozenset[str]]]
 ) -> None:
     facts: dict[tuple[str, str], tuple[int, int]] = {}
     for name, (bundle, _) in planted.items():
@@ -82,7 +82,7 @@ def test_both_tiers_examine_as_many_facts_and_say_the_same_of_what_is_broken(
 
 
 def test_both_tiers_say_the_same_of_what_was_not_examined(
-    judged: dict[str, dict[str, Finding]], planted: dict[str, tuple[Bundle, frozenset[str]]]
+    judged: dict[str, dict[str, RuleFinding]], planted: dict[str, tuple[Bundle, frozenset[str]]]
 ) -> None:
     for name, (bundle, _) in planted.items():
         here = {each.verdict.invariant: each.verdict for each in in_process(load(bundle.path))}
@@ -93,7 +93,7 @@ def test_both_tiers_say_the_same_of_what_was_not_examined(
 
 def test_pushed_filters_leave_whole_files_out(tmp_path: Path) -> None:
     bounds = Bounds(node=2, first=100)
-    part = Part("wal", tmp_path, node=2, generation=1, first=1, last=99)
+    part = BundlePart("wal", tmp_path, node=2, generation=1, first=1, last=99)
     assert not bounds.admit("r", part)
-    assert bounds.admit("r", Part("wal", tmp_path, 2, 1, 100, 199))
-    assert not bounds.admit("r", Part("wal", tmp_path, 1, 1, 100, 199))
+    assert bounds.admit("r", BundlePart("wal", tmp_path, 2, 1, 100, 199))
+    assert not bounds.admit("r", BundlePart("wal", tmp_path, 1, 1, 100, 199))

@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from admin.checker.rules import replayed
 from admin.checker.rules.catalogue import BY_ID, load
-from admin.checker.rules.run import DEMOTE, PROMOTE, Log, Run, build
+from admin.checker.rules.run import DEMOTE, PROMOTE, LogTable, RunTables, build
 from admin.checker.spark.columns import Whose, slices
-from admin.checker.spark.found import BREACH, FACTS, Found
+from admin.checker.spark.found import BREACH, FACTS, FindingRow
 from admin.checker.spark.units import known_columns, plan
-from admin.checker.spark.walk.log import Log as Walked
+from admin.checker.spark.walk.log import LogWalk as Walked
 from admin.checker.spark.walk.says import Says, samples
 from admin.checker.spark.walk.trails import follow, trails
 from admin.evidence.arrow import batch
@@ -48,7 +48,7 @@ def test_followed_bundles_break_what_one_process_finds(tmp_path: Path) -> None:
             walked = trails({bundle.manifest.run_id: bundle.path}, plan([bundle.path], span))
             numbers = pa.RecordBatch.from_arrays([pa.array(range(len(walked)))], ["id"])
             rows = [row for each in follow(walked)(iter([numbers])) for row in each.to_pylist()]
-            assert _sorted(Found(**row) for row in rows) == whole, (name, span)
+            assert _sorted(FindingRow(**row) for row in rows) == whole, (name, span)
 
 
 def test_logs_of_any_nonsense_are_followed_as_one_process_judges_them() -> None:
@@ -66,7 +66,7 @@ def test_logs_of_any_nonsense_are_followed_as_one_process_judges_them() -> None:
     assert wanted <= seen.keys(), "dice that never show it prove nothing"
 
 
-def _whole(run: Run) -> Judged:
+def _whole(run: RunTables) -> Judged:
     found = {name: BY_ID[name].find(run) for name in WALKED}
     return {
         name: (each.facts, {breach.where for breach in each.breaches})
@@ -74,7 +74,7 @@ def _whole(run: Run) -> Judged:
     }
 
 
-def _sorted(found: Iterable[Found]) -> Judged:
+def _sorted(found: Iterable[FindingRow]) -> Judged:
     facts = Counter[str]()
     places = defaultdict[str, set[tuple[str, int, int, int]]](set)
     for each in found:
@@ -86,7 +86,7 @@ def _sorted(found: Iterable[Found]) -> Judged:
     return {name: (facts[name], places[name]) for name in WALKED}
 
 
-def _walked(run: Run, rows: list[Row], span: int) -> Judged:
+def _walked(run: RunTables, rows: list[Row], span: int) -> Judged:
     says = defaultdict[tuple[int, int], list[Says]](list)
     for each in sorted(run.status, key=lambda each: each.last or 0):
         told = (each.visible, each.written, each.limbo_owner, each.limbo_term, each.limbo_len or 0)
@@ -105,7 +105,7 @@ def _walked(run: Run, rows: list[Row], span: int) -> Judged:
     return _sorted(each for log in logs.values() for each in log.end())
 
 
-def _nonsense(dice: Random, *, sane: bool) -> tuple[Run, list[Row]]:
+def _nonsense(dice: Random, *, sane: bool) -> tuple[RunTables, list[Row]]:
     """Two logs, holes and doubles in them unless they are sane, and what nodes say of them."""
     size = dice.randrange(10, 80)
     rows = [row | {"node": node} for node in (1, 2) for row in _log(dice, size, sane=sane)]
@@ -150,7 +150,7 @@ def _log(dice: Random, size: int, *, sane: bool) -> list[Row]:
     return log
 
 
-def _sample(dice: Random, log: Log, number: int) -> Row:
+def _sample(dice: Random, log: LogTable, number: int) -> Row:
     """Now and then a wrong one."""
     place = dice.randrange(len(log.index))
     last = log.index[place]

@@ -15,7 +15,7 @@ import pyte
 import pytest
 
 from admin.checker.report.violations import FILE
-from admin.checker.spark.progress import Moment
+from admin.checker.spark.progress import SparkStage
 from admin.checker.spark.reports import check_bundles
 from admin.checker.verdict import Result
 from admin.evidence.bundle import Bundle, write
@@ -140,7 +140,7 @@ def test_a_terminal_shows_progress_and_the_verdict_and_nothing_of_spark(
 def test_a_program_is_judged_in_the_session_that_it_has(
     session: "SparkSession", bundle: Bundle
 ) -> None:
-    moments: list[Moment] = []
+    moments: list[SparkStage] = []
     (report,) = check_bundles([bundle.path], tell=moments.append)
     assert report.result is Result.FAIL
     assert session.range(3).count() == 3, "it is not stopped"

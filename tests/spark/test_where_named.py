@@ -14,38 +14,38 @@ import pytest
 
 from admin.checker.spark import java, place, session, shipping, surroundings
 from admin.checker.spark.failures import NoSpark
-from admin.checker.spark.place import Place, Way
-from admin.checker.spark.progress import Moment, Seen
+from admin.checker.spark.place import SessionMode, SparkUrl
+from admin.checker.spark.progress import SeenStages, SparkStage
 from admin.checker.spark.session import open_session
 
 
 def test_a_url_says_how_to_get_there() -> None:
     ways = {
-        "local[2]": Way.LOCAL,
-        "local-cluster[2,1,1024]": Way.CLUSTER,
-        "spark://a:7077": Way.CLUSTER,
-        "yarn": Way.CLUSTER,
-        "k8s://https://a:6443": Way.CLUSTER,
-        "sc://a:15002": Way.CONNECT,
+        "local[2]": SessionMode.LOCAL,
+        "local-cluster[2,1,1024]": SessionMode.CLUSTER,
+        "spark://a:7077": SessionMode.CLUSTER,
+        "yarn": SessionMode.CLUSTER,
+        "k8s://https://a:6443": SessionMode.CLUSTER,
+        "sc://a:15002": SessionMode.CONNECT,
     }
-    assert {url: Place.of(url).way for url in ways} == ways
+    assert {url: SparkUrl.of(url).way for url in ways} == ways
 
 
 def test_without_a_url_it_is_this_machine_or_what_submitted_us(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv(place.SUBMITTED, raising=False)
-    assert Place.of(None) == Place(Way.LOCAL, "local[*]")
+    assert SparkUrl.of(None) == SparkUrl(SessionMode.LOCAL, "local[*]")
     monkeypatch.setenv(place.SUBMITTED, "4711")
-    assert Place.of(None) == Place(Way.SUBMITTED)
+    assert SparkUrl.of(None) == SparkUrl(SessionMode.SUBMITTED)
 
 
 def test_a_cluster_elsewhere_is_not_told_to_call_back_on_loopback() -> None:
-    assert Place.of("local[2]").listens_on_loopback
-    assert Place.of("local-cluster[2,1,1024]").listens_on_loopback
-    assert Place.of("spark://127.0.0.1:7077,localhost:7078").listens_on_loopback
+    assert SparkUrl.of("local[2]").listens_on_loopback
+    assert SparkUrl.of("local-cluster[2,1,1024]").listens_on_loopback
+    assert SparkUrl.of("spark://127.0.0.1:7077,localhost:7078").listens_on_loopback
     for url in ("spark://10.1.2.3:7077", "spark://127.0.0.1:1,10.1.2.3:2", "yarn"):
-        assert not Place.of(url).listens_on_loopback, url
+        assert not SparkUrl.of(url).listens_on_loopback, url
 
 
 def test_executors_run_the_interpreter_that_is_named_else_one_that_is_there(
@@ -68,7 +68,7 @@ def test_executors_run_the_interpreter_that_is_named_else_one_that_is_there(
             patched.delenv("PYSPARK_PYTHON")
             if before is not None:
                 patched.setenv("PYSPARK_PYTHON", before)
-            session._environment(Place.of(url), python=named)
+            session._environment(SparkUrl.of(url), python=named)
             assert os.environ.get("PYSPARK_PYTHON") == after, url
 
 
@@ -84,7 +84,7 @@ def test_where_nobody_listens_is_told_at_once(scheme: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("url", ["spark://", "sc://:15002", "spark://a:port"])
 def test_what_is_no_address_is_told_so(url: str) -> None:
     with pytest.raises(NoSpark, match="is no address of Spark"):
-        Place.of(url).reach()
+        SparkUrl.of(url).reach()
 
 
 def test_what_is_logged_meanwhile_goes_to_the_file(tmp_path: Path) -> None:
@@ -94,11 +94,11 @@ def test_what_is_logged_meanwhile_goes_to_the_file(tmp_path: Path) -> None:
 
 
 def test_progress_only_grows() -> None:
-    seen = Seen("judging")
+    seen = SeenStages("judging")
     rounds = [{1: (0, 4)}, {1: (3, 4)}, {2: (1, 2)}, {}]
     told = [seen.now(each) for each in rounds]
     assert [(each.done, each.tasks) for each in told] == [(0, 4), (3, 4), (5, 6), (6, 6)]
-    assert Seen("planning").now({}) == Moment("planning")
+    assert SeenStages("planning").now({}) == SparkStage("planning")
 
 
 def test_the_packages_are_the_same_zip_every_time(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_arguments_for_another_start_of_spark_are_named(monkeypatch: pytest.Monk
 def test_of_what_spark_said_the_reason_is_told(tmp_path: Path) -> None:
     said = "WARNING: an incubator\nError: Missing application resource.\n\nUsage: a\n  --b\n  --c\n"
     (tmp_path / session.NOISE).write_text(said)
-    failed = session._failed(Place.of("local[1]"), tmp_path, OSError("no more"))
+    failed = session._failed(SparkUrl.of("local[1]"), tmp_path, OSError("no more"))
     assert failed.message.endswith(": Error: Missing application resource.")
     assert "--b" not in failed.message
 

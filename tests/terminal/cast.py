@@ -8,9 +8,9 @@ from pathlib import Path
 import pyte
 from rich.console import Console
 
-from admin.cluster import Silence
+from admin.cluster import UnreachableNode
 from admin.moment import Moment
-from cli.top.picture import Model, Picture
+from cli.top.picture import ClusterPicture, PictureModel
 from qsync.histogram import Histogram
 
 SCREENS = Path(__file__).parent / "screens"
@@ -154,7 +154,7 @@ def degraded() -> Moment:
         4: node(4, last=88543, written=88543),
         5: node(5, peers=[{"id": 1, "name": "n1", "status": "down", "message": "ETIMEDOUT"}]),
     }
-    gone = Silence(id=3, name="n3", address="127.0.0.1:3303", why="Connection refused")
+    gone = UnreachableNode(id=3, name="n3", address="127.0.0.1:3303", why="Connection refused")
     return moment(answers, gone)
 
 
@@ -166,7 +166,7 @@ def leaderless() -> Moment:
     down = [{"id": other, "name": NAMES[other], "status": "down"} for other in (1, 3, 5)]
     answers = {id: node(id) | lost | {"peers": down} for id in (2, 4)}
     gone = [
-        Silence(id=id, name=NAMES[id], address=f"127.0.0.1:330{id}", why=why)
+        UnreachableNode(id=id, name=NAMES[id], address=f"127.0.0.1:330{id}", why=why)
         for id, why in ((1, "no answer in time"), (3, "Connection refused"), (5, "it hung up"))
     ]
     return moment(answers, *gone)
@@ -175,7 +175,7 @@ def leaderless() -> Moment:
 CLUSTERS = {"healthy": healthy, "degraded": degraded, "leaderless": leaderless}
 
 
-def moment(answers: Mapping[int, dict[str, object]], *silent: Silence) -> Moment:
+def moment(answers: Mapping[int, dict[str, object]], *silent: UnreachableNode) -> Moment:
     return Moment(
         time=NOON,
         answers=answers,
@@ -193,10 +193,10 @@ def before(later: Moment, seconds: float) -> Moment:
     return Moment(time=later.time - seconds, answers=answers, silent=later.silent)
 
 
-def picture(name: str) -> Picture:
+def picture(name: str) -> ClusterPicture:
     """As the screen would have it after a little while."""
     now = CLUSTERS[name]()
-    model = Model()
+    model = PictureModel()
     for seconds in (4.0, 3.0, 2.0):
         model.show(before(now, seconds))
     return model.show(now)

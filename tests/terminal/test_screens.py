@@ -14,8 +14,8 @@ from cli.render.status import status
 from cli.top.app import App
 from cli.top.draw import ASCII
 from cli.top.layout import KEYS, KEYS_READ_ONLY, KEYS_REPLAY, Screen, lines, screen
-from cli.top.picture import Model, Picture
-from cli.top.view import Ask, Page, Verb, View
+from cli.top.picture import ClusterPicture, PictureModel
+from cli.top.view import ClusterVerb, NameConfirmation, Page, ViewState
 from tests.terminal import cast
 
 
@@ -25,10 +25,10 @@ class Still:
     words = "4/s"
     over = True
 
-    def __init__(self, shown: Picture) -> None:
+    def __init__(self, shown: ClusterPicture) -> None:
         self._shown = shown
 
-    def picture(self, now: float) -> Picture:
+    def picture(self, now: float) -> ClusterPicture:
         return self._shown
 
     def seek(self, by: int) -> None:
@@ -42,7 +42,7 @@ async def test_the_dashboard_looks_as_it_was_approved(
 ) -> None:
     width, height = size
     console = cast.console(width, height)
-    app = App(console, Still(cast.picture(name)), View(selected=2), fps=4)
+    app = App(console, Still(cast.picture(name)), ViewState(selected=2), fps=4)
     await app.run(keys_from=None, seconds=1.1)  # several frames, each over the former one
     out = console.file
     assert isinstance(out, io.StringIO)
@@ -65,7 +65,7 @@ def test_the_status_looks_as_it_was_approved(
     cast.compare(f"status-{name}-{width}x{height}", text.rstrip("\n") + "\n", rewrite=rewrite)
 
 
-def plain(picture: Picture, view: View, width: int, height: int) -> list[str]:
+def plain(picture: ClusterPicture, view: ViewState, width: int, height: int) -> list[str]:
     return [line.plain for line in lines(picture, view, Screen(width=width, height=height))]
 
 
@@ -78,15 +78,15 @@ def test_every_page_fits_exactly_into_any_screen(
     name: str, page: Page, size: tuple[int, int]
 ) -> None:
     nobody = Moment(time=cast.NOON)
-    picture = cast.picture(name) if name != "nobody" else Model().show(nobody)
-    found = plain(picture, View(page=page, selected=3), *size)
+    picture = cast.picture(name) if name != "nobody" else PictureModel().show(nobody)
+    found = plain(picture, ViewState(page=page, selected=3), *size)
     assert len(found) == size[1]
     assert {len(line) for line in found} == {size[0]}
 
 
 def test_what_matters_most_is_never_left_out() -> None:
     for width, height in ((60, 12), (80, 24), (200, 50)):
-        text = "\n".join(plain(cast.picture("degraded"), View(), width, height))
+        text = "\n".join(plain(cast.picture("degraded"), ViewState(), width, height))
         assert "! DEGRADED" in text
         assert "Degraded: n3 does not answer" in text
         assert "LEADER  * n1" in text
@@ -96,21 +96,21 @@ def test_what_matters_most_is_never_left_out() -> None:
 
 def test_the_first_line_says_how_it_is_on_narrow_screens_too() -> None:
     for width in (40, 50, 60, 80):
-        first = plain(cast.picture("leaderless"), View(), width, 20)[0]
+        first = plain(cast.picture("leaderless"), ViewState(), width, 20)[0]
         assert "x DOWN" in first
         assert "12:00:00" in first
 
 
 def test_when_nobody_answers_it_says_what_to_look_at() -> None:
-    found = Model().show(Moment(time=cast.NOON))
-    text = "\n".join(plain(found, View(), 80, 24))
+    found = PictureModel().show(Moment(time=cast.NOON))
+    text = "\n".join(plain(found, ViewState(), 80, 24))
     assert "no node answers" in text
     assert "-> see that the nodes run" in text
 
 
 def test_it_can_be_read_without_colour() -> None:
     """Signs and words say what colours say."""
-    text = "\n".join(plain(cast.picture("degraded"), View(selected=1), 200, 50))
+    text = "\n".join(plain(cast.picture("degraded"), ViewState(selected=1), 200, 50))
     for sign in ("* n1", "*>n1", "x n3", "! n2", "x n3: 127.0.0.1:3303 does not", "-> start it"):
         assert sign in text, sign
 
@@ -118,31 +118,34 @@ def test_it_can_be_read_without_colour() -> None:
 def test_plain_signs_need_no_more_than_ascii() -> None:
     for width, height in cast.SIZES:
         on = Screen(width=width, height=height, signs=ASCII)
-        text = "".join(line.plain for line in lines(cast.picture("healthy"), View(), on))
+        text = "".join(line.plain for line in lines(cast.picture("healthy"), ViewState(), on))
         # The ellipsis of what is cut is rich's own.
         assert text.replace("…", "").isascii()
 
 
 def test_the_keys_fit_into_80_columns_and_a_question_shows_what_is_typed() -> None:
     for view, keys in (
-        (View(), KEYS),
-        (View(read_only=True), KEYS_READ_ONLY),
-        (View(replaying=True), KEYS_REPLAY),
+        (ViewState(), KEYS),
+        (ViewState(read_only=True), KEYS_READ_ONLY),
+        (ViewState(replaying=True), KEYS_REPLAY),
     ):
         assert plain(cast.picture("healthy"), view, 80, 24)[-1].rstrip() == keys
-    ask = Ask(verb=Verb.PROMOTE, node="n2", consequence="term 7 -> 8, 4 pending", typed="n")
-    asked = plain(cast.picture("healthy"), View(ask=ask), 80, 24)
+    ask = NameConfirmation(
+        verb=ClusterVerb.PROMOTE, node="n2", consequence="term 7 -> 8, 4 pending", typed="n"
+    )
+    asked = plain(cast.picture("healthy"), ViewState(ask=ask), 80, 24)
     assert len(asked) == 24
     assert asked[-2].rstrip() == "promote n2: term 7 -> 8, 4 pending"
     assert asked[-1].rstrip() == "promote n2? type its name: n_"
-    assert plain(cast.picture("healthy"), View(message="done"), 80, 24)[-1].rstrip() == "done"
+    assert plain(cast.picture("healthy"), ViewState(message="done"), 80, 24)[-1].rstrip() == "done"
     assert (
-        plain(cast.picture("healthy"), View(typing=True, filter="ro"), 80, 24)[-1].strip() == "/ro_"
+        plain(cast.picture("healthy"), ViewState(typing=True, filter="ro"), 80, 24)[-1].strip()
+        == "/ro_"
     )
 
 
 def test_a_filter_leaves_only_events_that_have_the_word() -> None:
-    found = plain(cast.picture("healthy"), View(filter="rollback"), 80, 24)
+    found = plain(cast.picture("healthy"), ViewState(filter="rollback"), 80, 24)
     events = found[found.index(next(line for line in found if "events with" in line)) + 1 : -1]
     assert [line for line in events if line.strip()] == [
         line for line in events if "rollback" in line
@@ -153,7 +156,7 @@ def test_more_nodes_than_lines_show_those_in_trouble_first() -> None:
     many = {id: cast.node(1) | {"id": id, "name": f"m{id}"} for id in range(2, 32)}
     many[30] |= {"status": "split_brain"}
     crowd = cast.moment({1: cast.node(1, leads=True), **many})
-    found = plain(Model().show(crowd), View(), 80, 24)
+    found = plain(PictureModel().show(crowd), ViewState(), 80, 24)
     assert any(line.startswith("! m30") for line in found)
     assert any("more, fine or less urgent" in line for line in found)
 
@@ -161,11 +164,11 @@ def test_more_nodes_than_lines_show_those_in_trouble_first() -> None:
 def test_a_frame_of_five_nodes_costs_under_six_percent_of_a_core_at_four_a_second() -> None:
     """Reading the answers, judging and drawing; measured in CPU time, so others do not count."""
     width, height = cast.SIZES[-1]
-    console, model = cast.console(width, height), Model()
+    console, model = cast.console(width, height), PictureModel()
     costs: list[float] = []
     for step in range(24):
         began = time.process_time()
         now = replace(cast.degraded(), time=cast.NOON + step / 4)
-        console.print(screen(model.show(now), View(), Screen(width=width, height=height)))
+        console.print(screen(model.show(now), ViewState(), Screen(width=width, height=height)))
         costs.append(time.process_time() - began)
     assert statistics.median(costs) * 4 < 0.06

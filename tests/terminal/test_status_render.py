@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from admin.cluster import Health, Silence, Survey, judge
+from admin.cluster import ClusterHealth, ClusterSurvey, UnreachableNode, judge
 from admin.sample import NodeSample
 from cli.render.status import seconds, status
 
@@ -37,25 +37,29 @@ def sample(id: int, *, leads: bool = False, **more: object) -> NodeSample:
     return NodeSample.read(answer | more)
 
 
-HEALTHY = Survey(samples=(sample(1, leads=True), sample(2), sample(3, written=5, confirmed=5)))
+HEALTHY = ClusterSurvey(
+    samples=(sample(1, leads=True), sample(2), sample(3, written=5, confirmed=5))
+)
 PEERS = [
     {"id": 2, "name": "n2", "status": "up", "idle": 0.02, "lag": 0, "acked": 7},
     {"id": 3, "name": "n3", "status": "down", "message": "ECONNREFUSED"},
 ]
-DEGRADED = Survey(
+DEGRADED = ClusterSurvey(
     samples=(sample(1, leads=True, peers=PEERS), sample(2)),
-    silent=(Silence(id=3, name="n3", address="127.0.0.1:3303", why="x: Connection refused"),),
+    silent=(
+        UnreachableNode(id=3, name="n3", address="127.0.0.1:3303", why="x: Connection refused"),
+    ),
 )
-ALONE = Survey(
+ALONE = ClusterSurvey(
     samples=(sample(2, leader=None, leader_name=None),),
     silent=(
-        Silence(id=1, name="n1", address="127.0.0.1:3301", why="x: no answer in time"),
-        Silence(id=3, name="n3", address="127.0.0.1:3303", why="x: Connection refused"),
+        UnreachableNode(id=1, name="n1", address="127.0.0.1:3301", why="x: no answer in time"),
+        UnreachableNode(id=3, name="n3", address="127.0.0.1:3303", why="x: Connection refused"),
     ),
 )
 
 
-def screen(found: Survey, width: int) -> str:
+def screen(found: ClusterSurvey, width: int) -> str:
     console = Console(width=width, no_color=True, record=True, file=None, quiet=True)
     with console.capture() as said:
         console.quiet = False
@@ -96,7 +100,7 @@ def test_below_60_columns_a_node_is_one_line() -> None:
 
 def test_a_minority_says_whom_to_bring_back() -> None:
     verdict = judge(ALONE)
-    assert verdict.health is Health.DOWN
+    assert verdict.health is ClusterHealth.DOWN
     assert not verdict.can_commit
     assert verdict.margin == -1
     assert "no majority: 1 of 3 voters answer; bring back 1 of n1 or n3" in verdict.sentence
@@ -104,28 +108,28 @@ def test_a_minority_says_whom_to_bring_back() -> None:
 
 def test_a_leader_that_cannot_write_is_down() -> None:
     stuck = sample(1, leads=True, ro=True, ro_reason="synchro")
-    verdict = judge(Survey(samples=(stuck, sample(2), sample(3))))
-    assert verdict.health is Health.DOWN
+    verdict = judge(ClusterSurvey(samples=(stuck, sample(2), sample(3))))
+    assert verdict.health is ClusterHealth.DOWN
     assert "n1 leads term 3 but is read-only: synchro" in verdict.sentence
 
 
 def test_a_voter_that_catches_up_counts_in_no_quorum() -> None:
     peers = [PEERS[0], PEERS[0] | {"id": 3, "name": "n3", "recruit": True}]
     leader = sample(1, leads=True, peers=peers)
-    verdict = judge(Survey(samples=(leader, sample(2), sample(3))))
-    assert (verdict.health, verdict.margin, leader.margin) == (Health.DEGRADED, 0, 0)
+    verdict = judge(ClusterSurvey(samples=(leader, sample(2), sample(3))))
+    assert (verdict.health, verdict.margin, leader.margin) == (ClusterHealth.DEGRADED, 0, 0)
     assert "n3 is catching up" in verdict.sentence
 
 
 def test_a_quorum_below_a_majority_is_always_said() -> None:
     unsafe = sample(1, leads=True, synchro={"quorum": 1, "unsafe": True})
-    verdict = judge(Survey(samples=(unsafe, sample(2), sample(3))))
+    verdict = judge(ClusterSurvey(samples=(unsafe, sample(2), sample(3))))
     assert "below a majority, so confirmed writes can be lost" in verdict.sentence
 
 
 def test_the_oldest_pending_transaction_names_who_is_missing() -> None:
     waiting = {"quorum": 2, "len": 4, "waiting": {"index": 8, "acks_from": [1], "missing": [2, 3]}}
-    found = Survey(samples=(sample(1, leads=True, synchro=waiting), sample(2), sample(3)))
+    found = ClusterSurvey(samples=(sample(1, leads=True, synchro=waiting), sample(2), sample(3)))
     assert "the oldest pending transaction, index 8, waits for n2, n3" in screen(found, 80)
 
 
@@ -144,8 +148,12 @@ def stalled(seconds: float) -> NodeSample:
 
 def test_a_leader_in_touch_with_all_that_confirms_nothing_cannot_commit() -> None:
     hangs = sample(2, disk={"busy_s": 12.5})
-    verdict = judge(Survey(samples=(stalled(12.0), hangs, sample(3))))
-    assert (verdict.health, verdict.can_commit, verdict.margin) == (Health.DEGRADED, False, 1)
+    verdict = judge(ClusterSurvey(samples=(stalled(12.0), hangs, sample(3))))
+    assert (verdict.health, verdict.can_commit, verdict.margin) == (
+        ClusterHealth.DEGRADED,
+        False,
+        1,
+    )
     assert verdict.sentence == (
         "Degraded: nothing has been confirmed for 12 s: waits for n2 (a write of its log has not "
         "ended for 12 s), n3; n1 leads term 3 with 3 of 3 voters (quorum 2)."
@@ -153,8 +161,8 @@ def test_a_leader_in_touch_with_all_that_confirms_nothing_cannot_commit() -> Non
 
 
 def test_a_queue_that_moves_is_no_stall_however_old_its_oldest_is() -> None:
-    verdict = judge(Survey(samples=(stalled(0.2), sample(2), sample(3))))
-    assert (verdict.health, verdict.can_commit) == (Health.HEALTHY, True)
+    verdict = judge(ClusterSurvey(samples=(stalled(0.2), sample(2), sample(3))))
+    assert (verdict.health, verdict.can_commit) == (ClusterHealth.HEALTHY, True)
 
 
 def test_durations_are_short() -> None:
@@ -172,10 +180,14 @@ def test_members_without_their_data_make_no_majority_and_it_says_so() -> None:
     def lost(id: int, *, recruit: bool) -> NodeSample:
         return sample(id, leader=None, leader_name=None, recruit=recruit, last=0 if recruit else 7)
 
-    found = Survey(samples=(lost(1, recruit=True), lost(2, recruit=True), lost(3, recruit=False)))
+    found = ClusterSurvey(
+        samples=(lost(1, recruit=True), lost(2, recruit=True), lost(3, recruit=False))
+    )
     verdict = judge(found)
-    assert verdict.health is Health.DOWN
+    assert verdict.health is ClusterHealth.DOWN
     assert "3 of 3 voters answer, but the data of n1, n2 is gone" in verdict.sentence
     assert "an election is due" not in verdict.sentence
-    one = Survey(samples=(lost(1, recruit=True), lost(2, recruit=False), lost(3, recruit=False)))
+    one = ClusterSurvey(
+        samples=(lost(1, recruit=True), lost(2, recruit=False), lost(3, recruit=False))
+    )
     assert "an election is due" in judge(one).sentence

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from cli.top.keys import decode
 from cli.top.view import (
     FILTER_CHARACTERS_MAX,
-    Ask,
+    ClusterVerb,
     Do,
+    NameConfirmation,
     Page,
-    Plan,
-    Record,
+    Preview,
     Save,
     Seek,
-    Verb,
-    View,
+    ToggleRecording,
+    ViewState,
     Wish,
     press,
 )
@@ -27,7 +27,7 @@ HEALTHY = cast.picture("healthy")
 LEADERLESS = cast.picture("leaderless")
 
 
-def after(view: View, *keys: str) -> tuple[View, list[Wish]]:
+def after(view: ViewState, *keys: str) -> tuple[ViewState, list[Wish]]:
     wishes: list[Wish] = []
     for key in keys:
         view, wish = press(view, key, HEALTHY)
@@ -82,12 +82,12 @@ def test_no_bytes_break_it_and_none_are_kept_for_ever(data: bytes) -> None:
 
 
 def test_selection_moves_over_all_nodes_and_stops_at_the_ends() -> None:
-    assert after(View(), "j")[0].selected == 1
-    assert after(View(), "k")[0].selected == 5
-    assert after(View(), "j", "down", "j")[0].selected == 3
-    assert after(View(selected=5), "j", "j")[0].selected == 5
-    assert after(View(selected=2), "up", "up", "up")[0].selected == 1
-    assert after(View(selected=77), "j")[0].selected == 1
+    assert after(ViewState(), "j")[0].selected == 1
+    assert after(ViewState(), "k")[0].selected == 5
+    assert after(ViewState(), "j", "down", "j")[0].selected == 3
+    assert after(ViewState(selected=5), "j", "j")[0].selected == 5
+    assert after(ViewState(selected=2), "up", "up", "up")[0].selected == 1
+    assert after(ViewState(selected=77), "j")[0].selected == 1
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_selection_moves_over_all_nodes_and_stops_at_the_ends() -> None:
     ],
 )
 def test_a_page_opens_and_closes_with_its_key(key: str, page: Page) -> None:
-    view, _ = after(View(), key)
+    view, _ = after(ViewState(), key)
     assert view.page is page
     assert after(view, key)[0].page is Page.EVENTS
     assert after(view, "escape")[0].page is Page.EVENTS
@@ -110,24 +110,24 @@ def test_a_page_opens_and_closes_with_its_key(key: str, page: Page) -> None:
 
 
 def test_enter_without_a_selection_opens_the_first_node() -> None:
-    assert after(View(), "enter")[0].selected == 1
+    assert after(ViewState(), "enter")[0].selected == 1
 
 
 def test_the_filter_is_typed_and_kept_until_escape() -> None:
-    view, _ = after(View(), "/", "q", "x", "backspace", "u")
+    view, _ = after(ViewState(), "/", "q", "x", "backspace", "u")
     assert (view.typing, view.filter, view.quitting) == (True, "qu", False)
     view, _ = after(view, "enter")
     assert (view.typing, view.filter) == (False, "qu")
     assert after(view, "escape")[0].filter == ""
-    assert after(View(), "/", *"x" * 99)[0].filter == "x" * FILTER_CHARACTERS_MAX
+    assert after(ViewState(), "/", *"x" * 99)[0].filter == "x" * FILTER_CHARACTERS_MAX
 
 
 def test_other_keys_ask_for_their_effect() -> None:
-    assert after(View(), "s", "r")[1] == [Save(), Record()]
-    assert after(View(), "q")[0].quitting
-    assert after(View(), " ")[0].frozen
-    assert not after(View(), " ", " ")[0].frozen
-    assert after(View(), "left", "z")[1] == []
+    assert after(ViewState(), "s", "r")[1] == [Save(), ToggleRecording()]
+    assert after(ViewState(), "q")[0].quitting
+    assert after(ViewState(), " ")[0].frozen
+    assert not after(ViewState(), " ", " ")[0].frozen
+    assert after(ViewState(), "left", "z")[1] == []
 
 
 # ------------------------------------------------------------------------ what changes the cluster
@@ -142,26 +142,26 @@ def test_nothing_is_done_on_a_single_key() -> None:
         "backspace",
     ]
     for key in every:
-        _, wish = press(View(selected=2), key, HEALTHY)
+        _, wish = press(ViewState(selected=2), key, HEALTHY)
         assert not isinstance(wish, Do), key
 
 
 def test_promote_asks_about_the_selected_node_and_the_others_about_the_leader() -> None:
-    assert after(View(selected=2), "p")[1] == [Plan(Verb.PROMOTE, "n2")]
-    assert after(View(selected=2), "d")[1] == [Plan(Verb.DEMOTE, "n1")]
-    assert after(View(selected=2), "c")[1] == [Plan(Verb.CLEAR, "n1")]
-    view, wishes = after(View(), "p")
+    assert after(ViewState(selected=2), "p")[1] == [Preview(ClusterVerb.PROMOTE, "n2")]
+    assert after(ViewState(selected=2), "d")[1] == [Preview(ClusterVerb.DEMOTE, "n1")]
+    assert after(ViewState(selected=2), "c")[1] == [Preview(ClusterVerb.CLEAR, "n1")]
+    view, wishes = after(ViewState(), "p")
     assert (wishes, view.message) == ([], "select a node first: j and k, or the arrows")
-    view, wish = press(View(selected=2), "d", LEADERLESS)
+    view, wish = press(ViewState(selected=2), "d", LEADERLESS)
     assert (wish, view.message) == (None, "nobody leads, so there is nothing to demote")
 
 
-ASK = Ask(verb=Verb.PROMOTE, node="n2", consequence="term 7 -> 8")
+ASK = NameConfirmation(verb=ClusterVerb.PROMOTE, node="n2", consequence="term 7 -> 8")
 
 
 def test_only_the_typed_name_confirms() -> None:
-    view, wishes = after(View(ask=ASK), "n", "2", "enter")
-    assert wishes == [Do(Verb.PROMOTE, "n2")]
+    view, wishes = after(ViewState(ask=ASK), "n", "2", "enter")
+    assert wishes == [Do(ClusterVerb.PROMOTE, "n2")]
     assert view.ask is None
 
 
@@ -169,21 +169,21 @@ def test_only_the_typed_name_confirms() -> None:
     "keys", [["enter"], ["y", "enter"], ["n", "1", "enter"], ["n", "2", "escape"]]
 )
 def test_anything_else_does_nothing_and_says_so(keys: list[str]) -> None:
-    view, wishes = after(View(ask=ASK), *keys)
+    view, wishes = after(ViewState(ask=ASK), *keys)
     assert wishes == []
     assert view.ask is None
     assert "not done" in view.message
 
 
 def test_while_asked_every_key_is_part_of_the_name() -> None:
-    view, wishes = after(View(ask=ASK), "q", "p", "backspace", "d")
+    view, wishes = after(ViewState(ask=ASK), "q", "p", "backspace", "d")
     assert wishes == []
     assert view.ask is not None
     assert (view.ask.typed, view.quitting) == ("qd", False)
 
 
 def test_read_only_and_replays_change_nothing() -> None:
-    for view in (View(selected=2, read_only=True), View(selected=2, replaying=True)):
+    for view in (ViewState(selected=2, read_only=True), ViewState(selected=2, replaying=True)):
         for key in ("p", "d", "c"):
             after_, wishes = after(view, key)
             assert wishes == []
@@ -191,9 +191,9 @@ def test_read_only_and_replays_change_nothing() -> None:
 
 
 def test_a_replay_is_scrubbed_with_the_arrows() -> None:
-    view = View(replaying=True)
+    view = ViewState(replaying=True)
     view, wishes = after(view, "right", "left", "pagedown")
     assert wishes == [Seek(1), Seek(-1), Seek(20)]
     assert view.frozen
     assert after(replace(view, frozen=True), " ")[0].frozen is False
-    assert after(View(replaying=True), "r")[0].message == "this is a replay already"
+    assert after(ViewState(replaying=True), "r")[0].message == "this is a replay already"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from admin.moment import SCHEMA, Moment, Writer, read
+from admin.moment import SCHEMA, Moment, MomentWriter, read
 from cli.render.status import seconds
 from cli.top import draw, plain
 from cli.top.past import leaderships, merged
-from cli.top.picture import Model
+from cli.top.picture import PictureModel
 from cli.top.sources import Tape
 from qsync.errors import ConfigError
 from tests.terminal import cast
@@ -31,7 +31,7 @@ def test_a_recording_reads_back_as_it_was(tmp_path: Path, name: str) -> None:
     moments = [
         replace(make(), time=cast.NOON + at) for at, make in enumerate(cast.CLUSTERS.values())
     ]
-    writer = Writer(tmp_path / name)
+    writer = MomentWriter(tmp_path / name)
     for moment in moments:
         writer.write(moment)
     writer.close()
@@ -44,7 +44,7 @@ def test_a_recording_reads_back_as_it_was(tmp_path: Path, name: str) -> None:
 
 
 def test_events_are_written_only_when_there_are_new_ones(tmp_path: Path) -> None:
-    writer = Writer(tmp_path / "run")
+    writer = MomentWriter(tmp_path / "run")
     for _ in range(3):
         writer.write(cast.healthy())
     writer.close()
@@ -55,7 +55,7 @@ def test_events_are_written_only_when_there_are_new_ones(tmp_path: Path) -> None
 
 def test_a_torn_last_line_is_left_out_and_another_one_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run"
-    writer = Writer(path)
+    writer = MomentWriter(path)
     for _ in range(2):
         writer.write(cast.healthy())
     writer.close()
@@ -74,9 +74,9 @@ def test_a_recording_is_never_written_over_another_file(tmp_path: Path) -> None:
     path = tmp_path / "run"
     path.write_text("mine")
     with pytest.raises(ConfigError, match="exists already"):
-        Writer(path)
+        MomentWriter(path)
     with pytest.raises(ConfigError, match="No such file"):
-        Writer(tmp_path / "nowhere" / "run")
+        MomentWriter(tmp_path / "nowhere" / "run")
     path.write_text("")
     with pytest.raises(ConfigError, match="holds no moment"):
         read(path)
@@ -87,7 +87,7 @@ def test_a_recording_is_never_written_over_another_file(tmp_path: Path) -> None:
 
 def test_a_replay_goes_at_its_own_pace_and_jumps(tmp_path: Path) -> None:
     path = tmp_path / "run"
-    writer = Writer(path)
+    writer = MomentWriter(path)
     for second in range(10):
         writer.write(counted(float(second), writes=100 * second))
     writer.close()
@@ -112,7 +112,7 @@ def test_a_replay_goes_at_its_own_pace_and_jumps(tmp_path: Path) -> None:
 
 
 def test_rates_are_per_second_over_the_last_two() -> None:
-    model = Model()
+    model = PictureModel()
     model.show(counted(0.0, writes=0, reads=10))
     model.show(counted(1.0, writes=100, reads=10))
     shown = model.show(counted(3.0, writes=700, reads=30, unknown=2, lost_async=1))
@@ -122,7 +122,7 @@ def test_rates_are_per_second_over_the_last_two() -> None:
 
 
 def test_a_node_that_comes_back_makes_no_peak() -> None:
-    model = Model()
+    model = PictureModel()
     model.show(counted(0.0, writes=1000))
     assert model.show(replace(cast.moment({}), time=cast.NOON + 2)).rates.writes == 0
     assert model.show(counted(4.0, writes=1100)).rates.writes == 0
@@ -135,7 +135,7 @@ def test_latency_is_of_the_last_minute_only() -> None:
         answers = {1: cast.node(1, leads=True) | {"latency": latency}}
         return replace(cast.moment(answers), time=cast.NOON + second)
 
-    model = Model()
+    model = PictureModel()
     model.show(at(0.0, cast.times()))
     slow = model.show(at(10.0, cast.times(us900000=5)))
     assert (slow.commit.count, seconds(slow.commit.quantile(1.0) or 0)) == (5, "900ms")
@@ -149,7 +149,7 @@ def test_latency_is_of_the_last_minute_only() -> None:
 
 
 def test_sparks_are_one_a_second_whatever_the_frame_rate() -> None:
-    model = Model()
+    model = PictureModel()
     shown = [model.show(counted(step / 4, writes=step * 25)) for step in range(40)]
     assert len(shown[-1].sparks) == 10
 

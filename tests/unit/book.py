@@ -6,10 +6,10 @@ import cbor2
 
 from election.messages import Index, Position, Term
 from qsync import record
-from qsync.data.request import Executed, Request
+from qsync.data.request import ExecutedTransaction, Request
 from qsync.data.sessions import born
-from qsync.data.state import State
-from qsync.record import CHAIN_SEED, Entry, Kind
+from qsync.data.state import DataState
+from qsync.record import CHAIN_SEED, Entry, EntryKind
 from qsync.store.memory import MemorySpaces
 
 Row = list[object]
@@ -38,7 +38,7 @@ class Book:
     def __init__(self) -> None:
         self.store = MemorySpaces()
         self.log: list[Entry] = []
-        self.state = State(self.store, folded=Index(0))
+        self.state = DataState(self.store, folded=Index(0))
         self.session = b""
         """The session that was opened first."""
 
@@ -47,7 +47,7 @@ class Book:
         """Index of the last entry."""
         return Index(len(self.log))
 
-    def append(self, request: Request) -> Executed:
+    def append(self, request: Request) -> ExecutedTransaction:
         """Execute and append; nothing becomes visible."""
         done = self.state.execute(request, at=Position(Term(1), Index(len(self.log) + 1)))
         entry = self.entry(done.body)
@@ -66,7 +66,7 @@ class Book:
                 term=1,
                 origin=1,
                 lsn=index,
-                kind=Kind.TXN,
+                kind=EntryKind.TXN,
                 flags=0,
                 time=0.0,
                 body=body,
@@ -102,10 +102,10 @@ class Book:
         self.state.folded_to(fold)
         return fold.folded
 
-    def follower(self, store: MemorySpaces | None = None) -> State:
+    def follower(self, store: MemorySpaces | None = None) -> DataState:
         """A node that has the same log, and what `store` has folded of it."""
         store = store or MemorySpaces()
-        state = State(store, folded=store.folded)
+        state = DataState(store, folded=store.folded)
         state.apply(self.log[store.folded :])
         state.see(self.last)
         return state

@@ -15,12 +15,12 @@ from election.messages import (
     RequestVoteResponse,
     Term,
 )
-from election.raft import Raft, Timing
-from election.ready import NOTHING, ElectionReady, ElectionTimer, Timer
-from election.roles import Mode, Role
+from election.raft import ElectionTiming, Raft
+from election.ready import NOTHING, ElectionReady, ElectionTimer, TimerRequest
+from election.roles import ElectionMode, Role
 
 A, B, C = Replica(1), Replica(2), Replica(3)
-TIMING = Timing(election_timeout=1.0, disconnect_timeout=0.8, promise=0.4)
+TIMING = ElectionTiming(election_timeout=1.0, disconnect_timeout=0.8, promise=0.4)
 MEMBER = Ballot(term=Term(0), vote=None, member=True)
 RECRUIT = Ballot(term=Term(0), vote=None, member=False)
 
@@ -33,7 +33,7 @@ def make(
     me: Replica,
     *,
     voters: tuple[Replica, ...] = (A, B, C),
-    mode: Mode = Mode.CANDIDATE,
+    mode: ElectionMode = ElectionMode.CANDIDATE,
     fencing: Fencing = Fencing.SOFT,
     ballot: Ballot = MEMBER,
     position: Position = at(0, 0),  # noqa: B008 - a frozen value
@@ -59,7 +59,7 @@ class Room:
     nodes: dict[Replica, Raft]
     away: set[Replica] = field(default_factory=set)
     minutes: list[str] = field(default_factory=list)
-    timers: dict[tuple[Replica, str], Timer] = field(default_factory=dict)
+    timers: dict[tuple[Replica, str], TimerRequest] = field(default_factory=dict)
     now: float = 0.0
 
     def pump(self) -> None:
@@ -109,7 +109,7 @@ class Room:
         return [me for me, raft in self.nodes.items() if raft.role is Role.LEADER]
 
 
-def room(*, mode: Mode = Mode.CANDIDATE, fencing: Fencing = Fencing.SOFT) -> Room:
+def room(*, mode: ElectionMode = ElectionMode.CANDIDATE, fencing: Fencing = Fencing.SOFT) -> Room:
     return Room({me: make(me, mode=mode, fencing=fencing) for me in (A, B, C)})
 
 
@@ -158,7 +158,7 @@ def drain(raft: Raft) -> ElectionReady:
     return ready
 
 
-def armed(ready: ElectionReady, kind: ElectionTimer) -> Timer:
+def armed(ready: ElectionReady, kind: ElectionTimer) -> TimerRequest:
     return next(timer for timer in ready.timers if timer.kind == kind)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from admin.checker.operation import Kind, Operation
+from admin.checker.operation import CompletionType, Operation
 
 Apply = Callable[[Random, int], tuple[str, object]]
 """From dice and the number of the operation: what is asked, and the value that is recorded.
@@ -38,10 +38,10 @@ def lived(random: Random, size: int, apply: Apply, clients: Clients) -> list[Ope
         now = moment
         f, value = apply(random, len(built))
         ended: int | None = moment + random.randrange(1, clients.spread)
-        kind = Kind.OK
+        kind = CompletionType.OK
         free[process] = moment + clients.spread
         if random.random() < clients.unknown and clients.keep_lost(f):
-            ended, kind = None, Kind.INFO
+            ended, kind = None, CompletionType.INFO
             waiting.remove(process)
             waiting.append(fresh)
             free[fresh] = moment + 1

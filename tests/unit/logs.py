@@ -14,7 +14,7 @@ from election.messages import Ballot, Index, Replica, Term
 from qsync import record
 from qsync.core.ready import Write
 from qsync.record import Entry
-from qsync.store.contract import Identity, Log, Recovered
+from qsync.store.contract import Identity, Log, RecoveredLog
 from qsync.store.log import LmdbLog
 from qsync.store.memory import NOBODY, MemoryLog
 
@@ -35,7 +35,7 @@ def chain(bodies: Sequence[bytes], *, after: Entry | None = None, term: int = 1)
                 term=term,
                 origin=1,
                 lsn=index,
-                kind=record.Kind.TXN,
+                kind=record.EntryKind.TXN,
                 flags=0,
                 time=0.0,
                 body=body,
@@ -129,7 +129,7 @@ def lmdb_log(path: Path) -> LmdbLog:
 
 
 @contextmanager
-def recovered(path: Path) -> Iterator[tuple[LmdbLog, Recovered]]:
+def recovered(path: Path) -> Iterator[tuple[LmdbLog, RecoveredLog]]:
     log = lmdb_log(path)
     try:
         yield log, log.recover()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from admin.box.inline import drive
-from cli.shell.runtime import Answers, Runtime
+from cli.shell.runtime import LuaRuntime, MultipleValues
 
 Answer = Callable[..., object]
 
@@ -18,12 +18,12 @@ class Bench:
     said: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.runtime = Runtime(self._ask, self.said.append)
+        self.runtime = LuaRuntime(self._ask, self.said.append)
 
     async def _ask(self, conn: int, verb: str, args: list[object]) -> object:
         self.asked.append((conn, verb, args))
         answer = self.answers.get(verb)
-        return Answers() if answer is None else answer(*args)
+        return MultipleValues() if answer is None else answer(*args)
 
     def run(self, source: str, arguments: Sequence[object] = ()) -> list[object]:
         """What a chunk returns."""

@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 
 from hypothesis import strategies as st
 
-from admin.checker.operation import Kind, Operation
+from admin.checker.operation import CompletionType, Operation
 
 
 def op(
     number: int, f: str, value: object, begun: int, ended: int | None, *, process: int = 0
 ) -> Operation:
-    kind = Kind.INFO if ended is None else Kind.OK
+    kind = CompletionType.INFO if ended is None else CompletionType.OK
     return Operation(
         number=number, process=process, f=f, value=value, begun=begun, ended=ended, kind=kind
     )

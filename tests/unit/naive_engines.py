@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from random import Random
 
-from admin.checker.operation import Kind, Operation
+from admin.checker.operation import CompletionType, Operation
 
 ENGINES = ("serial", "snapshot", "last-writer", "committed", "uncommitted", "stale")
 """How transactions see one another; a serial one is never wrong, a stale one forgets the newest."""
@@ -28,7 +28,7 @@ class _Run:
     steps: list[list[object]] = field(default_factory=list)
     own: Lists = field(default_factory=dict)
     begun: int = -1
-    kind: Kind = Kind.OK
+    kind: CompletionType = CompletionType.OK
     ended: int | None = None
     free: int = 0
 
@@ -95,17 +95,17 @@ def _end(random: Random, run: _Run, place: int, lists: Lists, engine: str) -> No
     """Commit or not, and tell the client or not."""
     chance = random.random()
     lost = engine == "snapshot" and any(lists[key] != run.seen[key] for key in run.own)
-    run.kind = Kind.FAIL if lost or chance < FAILED else Kind.OK
-    if engine != "uncommitted" and run.kind is Kind.OK:
+    run.kind = CompletionType.FAIL if lost or chance < FAILED else CompletionType.OK
+    if engine != "uncommitted" and run.kind is CompletionType.OK:
         for key, values in run.own.items():
             lists[key] += values
-    elif engine == "uncommitted" and run.kind is Kind.FAIL:
+    elif engine == "uncommitted" and run.kind is CompletionType.FAIL:
         for key, values in run.own.items():
             lists[key] = [each for each in lists[key] if each not in values]
     run.ended = run.free = place
     if chance > 1 - GIVEN_UP:
         # The client gave up at some time before, and may have gone on to something else.
-        run.kind, run.ended = Kind.INFO, None
+        run.kind, run.ended = CompletionType.INFO, None
         run.free = random.randint(run.begun, place)
 
 

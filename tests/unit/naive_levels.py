@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from admin.checker.elle import Level
-from admin.checker.operation import Kind, Operation
+from admin.checker.elle import IsolationLevel
+from admin.checker.operation import CompletionType, Operation
 
 Lists = dict[str, tuple[int, ...]]
 Before = Callable[["Txn", "Txn"], bool]
@@ -75,7 +75,7 @@ class Txn:
     def after(self, lists: Mapping[str, tuple[int, ...]]) -> Lists | None:
         """The lists when it has run on these alone, if it reads what it said it did."""
         now = dict(lists)
-        answered = self.operation.kind is Kind.OK
+        answered = self.operation.kind is CompletionType.OK
         for f, key, value in self.steps:
             if f == "append":
                 assert isinstance(value, int)
@@ -85,34 +85,36 @@ class Txn:
         return now
 
 
-def allowed(operations: Sequence[Operation], level: Level) -> bool:
+def allowed(operations: Sequence[Operation], level: IsolationLevel) -> bool:
     """Whether a database of a level can have given these answers."""
-    txns = [Txn(at, each) for at, each in enumerate(operations) if each.kind is not Kind.FAIL]
-    failed = [Txn(-1, each) for each in operations if each.kind is Kind.FAIL]
+    txns = [
+        Txn(at, each) for at, each in enumerate(operations) if each.kind is not CompletionType.FAIL
+    ]
+    failed = [Txn(-1, each) for each in operations if each.kind is CompletionType.FAIL]
     match level:
-        case Level.READ_UNCOMMITTED:
-            unknown = [each for each in txns if each.operation.kind is Kind.INFO]
-            sure = [each for each in txns if each.operation.kind is Kind.OK]
+        case IsolationLevel.READ_UNCOMMITTED:
+            unknown = [each for each in txns if each.operation.kind is CompletionType.INFO]
+            sure = [each for each in txns if each.operation.kind is CompletionType.OK]
             return _uncommitted(sure, [*failed, *unknown])
-        case Level.READ_COMMITTED:
+        case IsolationLevel.READ_COMMITTED:
             return any(_committed(some) for some in _choices(txns))
-        case Level.SNAPSHOT_ISOLATION:
+        case IsolationLevel.SNAPSHOT_ISOLATION:
             return _snapshots(txns, _never)
-        case Level.STRONG_SESSION_SNAPSHOT_ISOLATION:
+        case IsolationLevel.STRONG_SESSION_SNAPSHOT_ISOLATION:
             return _snapshots(txns, _session)
-        case Level.STRONG_SNAPSHOT_ISOLATION:
+        case IsolationLevel.STRONG_SNAPSHOT_ISOLATION:
             return _snapshots(txns, _time)
-        case Level.SERIALIZABLE:
+        case IsolationLevel.SERIALIZABLE:
             return _serial(txns, _never)
-        case Level.STRONG_SESSION_SERIALIZABLE:
+        case IsolationLevel.STRONG_SESSION_SERIALIZABLE:
             return _serial(txns, _session)
-        case Level.STRICT_SERIALIZABLE:
+        case IsolationLevel.STRICT_SERIALIZABLE:
             return _serial(txns, _time)
 
 
 def all_read(operations: Sequence[Operation]) -> bool:
     """Whether everything that was appended for certain was read: then nothing is hidden."""
-    txns = [Txn(at, each) for at, each in enumerate(operations) if each.kind is Kind.OK]
+    txns = [Txn(at, each) for at, each in enumerate(operations) if each.kind is CompletionType.OK]
     seen = {(r.key, value) for each in txns for r in each.reads() for value in r.values}
     return all(
         (key, value) in seen for t in txns for key, values in t.appends.items() for value in values
@@ -134,17 +136,17 @@ def _session(earlier: Txn, later: Txn) -> bool:
 
 def _choices(txns: Sequence[Txn]) -> Iterator[list[Txn]]:
     """Those that were answered, with any of those that nobody heard of again."""
-    unknown = [each for each in txns if each.operation.kind is Kind.INFO]
+    unknown = [each for each in txns if each.operation.kind is CompletionType.INFO]
     for size in range(len(unknown) + 1):
         for some in itertools.combinations(unknown, size):
-            yield [e for e in txns if e.operation.kind is Kind.OK or e in some]
+            yield [e for e in txns if e.operation.kind is CompletionType.OK or e in some]
 
 
 def _serial(txns: Sequence[Txn], before: Before) -> bool:
     """Some order of transactions, one after another, explains every answer."""
 
     def goes_on(left: list[Txn], lists: Lists) -> bool:
-        if all(each.operation.kind is Kind.INFO for each in left):
+        if all(each.operation.kind is CompletionType.INFO for each in left):
             return True
         for each in left:
             if any(before(other, each) for other in left):
@@ -162,7 +164,7 @@ def _snapshots(txns: Sequence[Txn], before: Before) -> bool:
     tried: set[tuple[object, ...]] = set()
 
     def goes_on(left: list[Txn], running: dict[int, Lists], lists: Lists) -> bool:
-        if all(each.operation.kind is Kind.INFO for each in left):
+        if all(each.operation.kind is CompletionType.INFO for each in left):
             return True
         place = (
             tuple(e.at for e in left),
@@ -212,7 +214,7 @@ def _uncommitted(txns: Sequence[Txn], gone: Sequence[Txn]) -> bool:
 
 def _committed(txns: Sequence[Txn]) -> bool:
     """PL-2: and reads are of what these committed, in the end; nor do cycles go through reads."""
-    reads = [r for e in txns if e.operation.kind is Kind.OK for r in e.reads()]
+    reads = [r for e in txns if e.operation.kind is CompletionType.OK for r in e.reads()]
     writer = {(key, v): e for e in txns for key, values in e.appends.items() for v in values}
     arrows: set[tuple[int, int]] = set()
     for read in reads:

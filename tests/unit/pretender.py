@@ -10,11 +10,11 @@ from qsync import record
 from qsync.data import body
 from qsync.errors import QsyncError
 from qsync.node.server import HANDSHAKE_TIMEOUT
-from qsync.record import Entry, Kind, Ref, ref_body
+from qsync.record import Entry, EntryKind, LimboRef, ref_body
 from qsync.wire import packed, replies, requests
 from qsync.wire.frames import Frames
 from qsync.wire.session import Acceptor, Greeting
-from qsync.wire.verbs import Digest, Info, Packed, Plain, Verb
+from qsync.wire.verbs import DigestRequest, InfoRequest, PackedRequest, PlainRequest, Verb
 
 
 def entries(
@@ -26,7 +26,7 @@ def entries(
         index = len(made) + 1
         begins = not made or made[-1].term != term
         content = (
-            ref_body(Ref(Replica(0), record.Lsn(0)))
+            ref_body(LimboRef(Replica(0), record.Lsn(0)))
             if begins
             else body.encode((b"s" * 16, index, 1), [[512, b"key %d" % index, salt.encode()]], [])
         )
@@ -36,7 +36,7 @@ def entries(
                 term=term,
                 origin=term,
                 lsn=1 + sum(each.origin == term for each in made),
-                kind=Kind.PROMOTE if begins else Kind.TXN,
+                kind=EntryKind.PROMOTE if begins else EntryKind.TXN,
                 flags=1,
                 time=1.0,
                 body=content,
@@ -130,18 +130,18 @@ class Pretender:
     def _answer(self, payload: bytes) -> bytes:
         request = requests.decode(payload)
         match request:
-            case Plain(number, Verb.STATUS):
+            case PlainRequest(number, Verb.STATUS):
                 return replies.reply(number, self.status())
-            case Info(number, _):
+            case InfoRequest(number, _):
                 return replies.reply(number, {})
-            case Digest(number, _):
+            case DigestRequest(number, _):
                 return replies.reply(number, len(self.log), 0, {"things": "same"})
-            case Packed(number, first, most, opening):
+            case PackedRequest(number, first, most, opening):
                 log = self.log
                 some = log[first - 1 : first - 1 + packed.fitting(most, opening)]
                 rows = packed.pack(record.encode(some), opening=opening).rows
                 before = log[first - 2].crc if 1 < first <= len(log) + 1 else 0
-                answer = packed.Answer(first, first + len(some) - 1, len(log), before, rows)
+                answer = packed.PackedAnswer(first, first + len(some) - 1, len(log), before, rows)
                 return packed.reply(number, answer)
             case _:
                 raise AssertionError(request)

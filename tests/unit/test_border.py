@@ -15,13 +15,13 @@ from election.messages import (
     RequestVote,
     Term,
 )
-from election.raft import ElectionTimer, Mode, Raft, Timing
+from election.raft import ElectionMode, ElectionTimer, ElectionTiming, Raft
 from election.roles import Role
 from qsync.core import border
 from qsync.core.logindex import LogIndex
 from qsync.core.messages import Append, ReadIndexResponse
 from qsync.errors import ProtocolError
-from qsync.record import CHAIN_SEED, Entry, Kind, Lsn, Ref, make, ref_body
+from qsync.record import CHAIN_SEED, Entry, EntryKind, LimboRef, Lsn, make, ref_body
 
 ME, PEER, OTHER = Replica(1), Replica(2), Replica(3)
 
@@ -42,9 +42,9 @@ def seat(term: Term) -> Raft:
     raft = Raft(
         me=ME,
         voters=(ME, PEER, OTHER),
-        mode=Mode.CANDIDATE,
+        mode=ElectionMode.CANDIDATE,
         quorum=2,
-        timing=Timing(election_timeout=1.0, disconnect_timeout=4.0, promise=0.5),
+        timing=ElectionTiming(election_timeout=1.0, disconnect_timeout=4.0, promise=0.5),
         fencing=Fencing.SOFT,
         ballot=Ballot(term=term, vote=None, member=True),
         position=Position(Term(1), Index(1)),
@@ -71,7 +71,9 @@ def test_the_one_answer_without_a_sender_is_taken_from_whoever_was_asked() -> No
     assert border.sender(ReadIndexResponse(term=Term(1), ask=1, place=None)) is None
 
 
-def entry(index: int, term: int, lsn: int, kind: int = Kind.TXN, *, body: bytes = b"") -> Entry:
+def entry(
+    index: int, term: int, lsn: int, kind: int = EntryKind.TXN, *, body: bytes = b""
+) -> Entry:
     return make(
         index=index, term=term, origin=2, lsn=lsn, kind=kind, flags=1, time=1.0, body=body,
         previous=CHAIN_SEED,
@@ -93,7 +95,7 @@ def batch(*entries: Entry, term: int = 3) -> Append:
 
 
 def referring(index: int, kind: int, lsn: int) -> Entry:
-    return entry(index, 1, index, kind, body=ref_body(Ref(PEER, Lsn(lsn))))
+    return entry(index, 1, index, kind, body=ref_body(LimboRef(PEER, Lsn(lsn))))
 
 
 @pytest.mark.parametrize(
@@ -104,8 +106,8 @@ def referring(index: int, kind: int, lsn: int) -> Entry:
         ((entry(1, 1, 1, 9),), "does not continue"),
         ((entry(1, 0, 1),), "does not continue"),
         ((entry(1, 1, 1), entry(2, 4, 2)), "an entry of term 4"),
-        ((entry(1, 1, 1, Kind.CONFIRM),), "has no reference"),
-        ((referring(1, Kind.ROLLBACK, 7),), "rolls back what is not in the log"),
+        ((entry(1, 1, 1, EntryKind.CONFIRM),), "has no reference"),
+        ((referring(1, EntryKind.ROLLBACK, 7),), "rolls back what is not in the log"),
     ],
 )
 def test_entries_that_no_leader_can_have_written_are_refused(
@@ -117,7 +119,7 @@ def test_entries_that_no_leader_can_have_written_are_refused(
 
 def test_entries_that_continue_the_log_pass() -> None:
     log = LogIndex()
-    whole = (entry(1, 1, 1), referring(2, Kind.ROLLBACK, 1), entry(3, 2, 3))
+    whole = (entry(1, 1, 1), referring(2, EntryKind.ROLLBACK, 1), entry(3, 2, 3))
     border.check_entries(log, batch(*whole))
     log.push(whole[0])
     rest = replace(batch(*whole[1:]), prev_index=Index(1), prev_term=Term(1), prev_crc=whole[0].crc)

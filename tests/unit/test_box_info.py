@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from admin.box.info import Info
+from admin.box.info import BoxInfo
 
 WHOLE: dict[str, object] = {
     "id": 1,
@@ -75,7 +75,7 @@ WHOLE: dict[str, object] = {
 
 
 def test_everything_that_a_node_tells_is_in_the_record() -> None:
-    info = Info.read(WHOLE)
+    info = BoxInfo.read(WHOLE)
     assert info.errors == {}
     assert info.vclock == {1: 7, 2: 2}
     assert info.cluster.tag == "production"
@@ -91,7 +91,7 @@ def test_everything_that_a_node_tells_is_in_the_record() -> None:
 
 
 def test_a_part_that_failed_on_the_node_hides_no_other() -> None:
-    info = Info.read({**WHOLE, "synchro": {"error": "KeyError: 3"}, "memory": "much"})
+    info = BoxInfo.read({**WHOLE, "synchro": {"error": "KeyError: 3"}, "memory": "much"})
     assert info.errors["synchro"] == "KeyError: 3"
     assert "memory" in info.errors
     assert info.synchro.quorum == 0
@@ -99,7 +99,7 @@ def test_a_part_that_failed_on_the_node_hides_no_other() -> None:
 
 
 def test_what_an_older_node_does_not_tell_is_said_to_be_missing() -> None:
-    info = Info.read({"id": 3, "name": "n3"})
+    info = BoxInfo.read({"id": 3, "name": "n3"})
     assert (info.id, info.name, info.ro) == (3, "n3", True)
     assert "does not tell" in info.errors["synchro"]
 
@@ -113,5 +113,5 @@ anything = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(sorted(WHOLE)), anything))
 def test_reading_never_fails(answer: dict[str, object]) -> None:
-    info = Info.read(answer)
+    info = BoxInfo.read(answer)
     assert set(info.errors) >= set(WHOLE) - set(answer)

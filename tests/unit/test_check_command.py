@@ -11,14 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from admin.checker.elle import Level
-from admin.checker.kinds import Kind
-from admin.checker.quick import TITLES, Checked
-from admin.checker.readers import Format
+from admin.checker.elle import IsolationLevel
+from admin.checker.kinds import ObjectKind
+from admin.checker.quick import TITLES, CheckedInvariant
+from admin.checker.readers import HistoryFormat
 from admin.checker.report.violations import SCHEMA
-from admin.checker.spark.progress import Moment
+from admin.checker.spark.progress import SparkStage
 from admin.checker.verdict import conclude
-from admin.history import History, Type, save
+from admin.history import History, OutcomeType, save
 from cli.commands import check as command
 from cli.main import run
 from cli.render.check import table
@@ -102,9 +102,9 @@ def test_a_folder_of_evidence_is_checked_by_its_history(
 ) -> None:
     history = History()
     history.invoke(0, "write", key="k", value=1)
-    history.complete(0, Type.OK)
+    history.complete(0, OutcomeType.OK)
     history.invoke(0, "read", key="k")
-    history.complete(0, Type.OK, value=1)
+    history.complete(0, OutcomeType.OK, value=1)
     save(history.lines, tmp_path / "history.jsonl")
     assert run(["check", "--quick", str(tmp_path)]) == 0
     assert "(history, register, 2 operations" in capsys.readouterr().out
@@ -155,9 +155,13 @@ def test_a_format_and_a_model_may_be_named(
 
 def test_the_choices_of_the_command_are_all_that_there_are() -> None:
     options = {each.name: each.type for each in command.check.params}
-    for name, wanted in (("format_", Format), ("model", Kind), ("level", Level)):
+    for name, wanted in (
+        ("format_", HistoryFormat),
+        ("model", ObjectKind),
+        ("level", IsolationLevel),
+    ):
         assert list(getattr(options[name], "choices", ())) == [each.value for each in wanted]
-    assert all(level.value in TITLES for level in Level)
+    assert all(level.value in TITLES for level in IsolationLevel)
 
 
 def test_the_help_fits_a_screen_and_breaks_no_choice(
@@ -168,7 +172,9 @@ def test_the_help_fits_a_screen_and_breaks_no_choice(
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     words = {word.strip(",") for line in lines for word in line.split()}
-    assert {each.value for kind in (Format, Kind, Level) for each in kind} <= words
+    assert {
+        each.value for kind in (HistoryFormat, ObjectKind, IsolationLevel) for each in kind
+    } <= words
 
 
 def test_what_is_nothing_to_check_is_said_with_what_would_be(
@@ -319,7 +325,9 @@ def test_what_is_missing_of_ourselves_is_no_matter_of_installing(
 
 def test_a_narrow_screen_has_a_narrow_table() -> None:
     verdict = conclude("log-dense", facts=1234, violations=[])
-    checked = [Checked(verdict=verdict, seconds=0.5, says="the index of a log has no holes")]
+    checked = [
+        CheckedInvariant(verdict=verdict, seconds=0.5, says="the index of a log has no holes")
+    ]
     for width, says in ((40, False), (120, True)):
         screen = Console(width=width, record=True, file=io.StringIO())
         screen.print(table(checked, width=width, plain=True))
@@ -329,5 +337,5 @@ def test_a_narrow_screen_has_a_narrow_table() -> None:
 
 
 def test_progress_is_told_in_words() -> None:
-    assert describe(Moment("judging", 12, 40)) == "judging: 12 of 40 tasks"
-    assert describe(Moment("starting Spark")) == "starting Spark ..."
+    assert describe(SparkStage("judging", 12, 40)) == "judging: 12 of 40 tasks"
+    assert describe(SparkStage("starting Spark")) == "starting Spark ..."

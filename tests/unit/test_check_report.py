@@ -13,13 +13,13 @@ from typing_extensions import override
 
 from admin.checker.bundles import check_bundle
 from admin.checker.operation import Operation
-from admin.checker.quick import Checked, Report, check_file
+from admin.checker.quick import CheckedInvariant, HistoryReport, check_file
 from admin.checker.report import page, story, witness
 from admin.checker.report.page import Circumstances, render
 from admin.checker.report.places import placed, proven
 from admin.checker.report.sentence import sentence, summed
 from admin.checker.report.story import tell
-from admin.checker.report.thin import Counted, Thinned
+from admin.checker.report.thin import CountSeries, ThinnedSeries
 from admin.checker.rules.rule import KEYS
 from admin.checker.verdict import EXAMPLES_MAX, KEPT_MAX, Result, Verdict, Violation, conclude
 from admin.evidence.bundle import Bundle, write
@@ -112,7 +112,7 @@ def two_reigns(folder: Path) -> Bundle:
     return bundle(folder, status=status, nemesis=[kill, start], ops=lines, wal=logs)
 
 
-def broken(folder: Path) -> Report:
+def broken(folder: Path) -> HistoryReport:
     """The same, with another entry at 2 on one of the nodes."""
     found = two_reigns(folder)
     logs = [entry(node, index) for node in (1, 2) for index in (1, 2, 3)]
@@ -151,7 +151,7 @@ def test_a_dump_is_told_by_the_times_in_its_logs(tmp_path: Path) -> None:
 
 
 def test_a_long_series_keeps_its_shape_in_few_points() -> None:
-    curve, answers = Thinned(points_max=50), Counted(points_max=50)
+    curve, answers = ThinnedSeries(points_max=50), CountSeries(points_max=50)
     for number in range(100_000):
         curve.add(number / 100, number)
         answers.add(number / 100)
@@ -232,7 +232,7 @@ def test_a_violation_is_marked_at_the_row_that_it_is_numbered_by(
         invariant, facts=1, violations=[Violation(invariant=invariant, message="", index=index)]
     )
     report = check_bundle(found.path)
-    report = dataclasses.replace(report, checked=(Checked(verdict=verdict, seconds=0.0),))
+    report = dataclasses.replace(report, checked=(CheckedInvariant(verdict=verdict, seconds=0.0),))
     (mark,) = placed(found, tell(found), report)
     assert mark.at == at
     assert mark.violation.rows[0].table == table
@@ -330,7 +330,7 @@ def test_words_in_a_drawing_end_where_the_next_operation_begins(tmp_path: Path) 
             assert left + len(said) * 6 < right
 
 
-def renamed(report: Report, number: int) -> Report:
+def renamed(report: HistoryReport, number: int) -> HistoryReport:
     return dataclasses.replace(report, file=f"{report.file}-{number}")
 
 

@@ -13,11 +13,11 @@ import pytest
 from admin.checker.bundles import check_bundle
 from admin.checker.verdict import Result
 from admin.evidence.bundle import Bundle, write
-from admin.evidence.collect import Dump, Kept
+from admin.evidence.collect import Dump, PartFormat
 from admin.evidence.manifest import MANIFEST, Manifest, NoEvidence
 from admin.evidence.simulated import record
 from admin.evidence.tables import TABLES
-from admin.evidence.witnesses import Stretch
+from admin.evidence.witnesses import LogChunk
 from cli.main import run
 from qsync.sim.plan import Plan
 from tests.unit.pretender import entries
@@ -62,7 +62,7 @@ def flip_a_bit(path: Path, place: int) -> None:
     path.write_bytes(content)
 
 
-def dumped(folder: Path, node: Scripted, kept: Kept = Kept.JSONL) -> Bundle:
+def dumped(folder: Path, node: Scripted, kept: PartFormat = PartFormat.JSONL) -> Bundle:
     return Dump(folder, part_entries=10, kept=kept).collect([node], source="nodes")
 
 
@@ -185,11 +185,11 @@ def test_a_table_that_was_added_later_is_judged_too(bundle: Bundle) -> None:
     assert check_bundle(bundle.path).result is Result.PASS
 
 
-@pytest.mark.parametrize("kept", Kept)
+@pytest.mark.parametrize("kept", PartFormat)
 def test_a_later_dump_reads_anew_what_is_damaged_and_what_is_behind_it(
-    kept: Kept, tmp_path: Path
+    kept: PartFormat, tmp_path: Path
 ) -> None:
-    if kept is Kept.PARQUET:
+    if kept is PartFormat.PARQUET:
         pytest.importorskip("pyarrow", reason="needs the [spark] extra")
     log = entries(52)
     dumped(tmp_path, Scripted(log[:40], confirmed=40), kept)
@@ -205,7 +205,7 @@ def test_a_later_dump_reads_anew_what_is_damaged_and_what_is_behind_it(
 
 def test_an_interrupted_dump_remembers_what_the_parts_that_it_keeps_must_be(tmp_path: Path) -> None:
     class Unplugged(Scripted):
-        def stretches(self, first: int, last: int | None, opening: int) -> Iterator[Stretch]:
+        def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
             raise OSError("unplugged")
 
     log = entries(40)

@@ -8,8 +8,8 @@ import pytest
 
 from election.messages import Index, Position, Replica, Term
 from qsync.client import calls, operations, questions, targets
-from qsync.client.asks import Ask, Kind
-from qsync.client.calls import Call
+from qsync.client.asks import PendingRequest, RetryKind
+from qsync.client.calls import ClientCall
 from qsync.client.core import INFLIGHT_MAX, Core
 from qsync.client.effects import Close, Dial, Send
 from qsync.client.numbering import UNRESOLVED_SPAN_MAX, Numbering, Token, parse_token
@@ -36,7 +36,7 @@ from qsync.errors import (
 from qsync.wire import replies, requests
 from qsync.wire.frames import Frames
 from qsync.wire.session import Acceptor, Greeting
-from qsync.wire.verbs import Get, Plain, Request, Verb, Write
+from qsync.wire.verbs import GetRequest, PlainRequest, Request, Verb, WriteRequest
 
 CLUSTER = "c-1"
 
@@ -45,7 +45,8 @@ class Stage:
     """A core and the nodes it meets. Time stands still unless `pass_time` is called."""
 
     def __init__(self, *addresses: str, direct: bool = False) -> None:
-        self.core = Core(targets.Target(addresses=addresses), dice=random.Random(7), direct=direct)
+        seeds = targets.SeedAddresses(addresses=addresses)
+        self.core = Core(seeds, dice=random.Random(7), direct=direct)
         self.births = 0
         self.now = 100.0
         self.dialled: list[str] = []
@@ -57,16 +58,16 @@ class Stage:
 
     # -- what the caller does
 
-    def ask(self, call: Call[object], *, timeout: float = 10.0) -> Ask:
+    def ask(self, call: ClientCall[object], *, timeout: float = 10.0) -> PendingRequest:
         return self.core.submit(
             call.kind, call.make, now=self.now, deadline=self.now + timeout, token=call.token
         )
 
-    def put(self, *, timeout: float = 10.0, token: str | None = None) -> Ask:
+    def put(self, *, timeout: float = 10.0, token: str | None = None) -> PendingRequest:
         commit = calls.Commit(token=token)
         return self.ask(calls.write([operations.replace("s", [1, "x"])], commit), timeout=timeout)
 
-    def get(self, *, timeout: float = 10.0) -> Ask:
+    def get(self, *, timeout: float = 10.0) -> PendingRequest:
         return self.ask(calls.get("s", 1), timeout=timeout)
 
     # -- what the nodes do
@@ -119,7 +120,7 @@ class Stage:
             self.play()
         else:
             request = requests.decode(payload)
-            if isinstance(request, Plain) and request.verb is Verb.STATUS:
+            if isinstance(request, PlainRequest) and request.verb is Verb.STATUS:
                 self._asked_status[link] = request.id
             else:
                 self._heard[link].append(request)
@@ -146,7 +147,7 @@ class Stage:
     def commit(self, link: int, request: Request, *, duplicate: bool = False) -> None:
         results: list[bytes | None] = [None]
         match request:
-            case Write(ops=[[30, bytes(seed)]]):
+            case WriteRequest(ops=[[30, bytes(seed)]]):
                 self.births += 1
                 results = [cbor2.dumps([seed + self.births.to_bytes(16, "big")])]
             case _:
@@ -188,13 +189,13 @@ class Stage:
         return link
 
 
-def write_of(found: list[Request]) -> Write:
+def write_of(found: list[Request]) -> WriteRequest:
     (request,) = found
-    assert isinstance(request, Write)
+    assert isinstance(request, WriteRequest)
     return request
 
 
-def error_of(ask: Ask) -> QsyncError:
+def error_of(ask: PendingRequest) -> QsyncError:
     assert ask.settled
     assert ask.error is not None
     return ask.error
@@ -205,7 +206,7 @@ def test_a_read_dials_the_seed_and_is_sent_after_the_handshake() -> None:
     ask = stage.get()
     link = stage.accept("a:1")
     (request,) = stage.heard(link)
-    assert isinstance(request, Get)
+    assert isinstance(request, GetRequest)
     stage.reply(
         link, replies.row(request.id, cbor2.dumps([1, "x"]), read_from=Position(Term(1), Index(3)))
     )
@@ -221,8 +222,8 @@ def test_the_first_write_opens_the_session_and_writes_follow_in_order() -> None:
     assert stage.heard(link) == []
     stage.commit(link, opening)
     first, second = stage.heard(link)
-    assert isinstance(first, Write)
-    assert isinstance(second, Write)
+    assert isinstance(first, WriteRequest)
+    assert isinstance(second, WriteRequest)
     assert (first.session, first.seq, first.low) == (stage.core.numbering.id, 1, 1)
     assert second.seq == 2
     stage.commit(link, second)
@@ -576,7 +577,7 @@ def test_resolve_sends_the_very_same_write_again() -> None:
 
 def test_low_waits_for_an_unresolved_write_but_not_for_ever() -> None:
     numbering = Numbering(random.Random(1))
-    write = numbering.assign(Write(1, b"", 0, 0, 0, [[6, "s"]]))
+    write = numbering.assign(WriteRequest(1, b"", 0, 0, 0, [[6, "s"]]))
     numbering.keep(write)
     numbering.settled(numbering.take())
     assert numbering.low == 1
@@ -928,7 +929,7 @@ def test_a_command_that_was_sent_is_never_repeated() -> None:
 def test_a_tuple_that_cannot_be_sent_is_refused_before_it_gets_a_number() -> None:
     stage = Stage("a:1")
     stage.opened()
-    bad = Call(Kind.WRITE, lambda id: Write(id, b"", 0, 0, 0, [[5, "s", 0, [object()]]]), str)
+    bad = ClientCall(RetryKind.WRITE, lambda id: WriteRequest(id, b"", 0, 0, 0, [[object()]]), str)
     with pytest.raises(WrongTuple):
         stage.ask(bad)
     assert stage.core.numbering.low == 3
@@ -965,7 +966,7 @@ def test_goodbye_expires_the_session_unless_something_is_unresolved() -> None:
 def test_targets_are_read_in_every_form() -> None:
     assert targets.parse("h").addresses == ("h:3301",)
     assert targets.parse("h:1, i:2,h:1").addresses == ("h:1", "i:2")
-    assert targets.parse("qsync://ann@h,i:2/?x=1") == targets.Target(
+    assert targets.parse("qsync://ann@h,i:2/?x=1") == targets.SeedAddresses(
         addresses=("h:3301", "i:2"), user="ann"
     )
     assert targets.parse(["[::1]:5", "::2"]).addresses == ("[::1]:5", "[::2]:3301")

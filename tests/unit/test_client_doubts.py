@@ -4,7 +4,7 @@ import pytest
 
 from qsync.client.numbering import parse_token
 from qsync.errors import RECORDED, Conflict, DuplicateKey, GivenUp, Outcome, SessionExpired
-from qsync.wire.verbs import Write, WriteFlags
+from qsync.wire.verbs import WriteFlags, WriteRequest
 from tests.unit.test_client_core import TOKEN, Stage, error_of, write_of
 
 
@@ -45,7 +45,7 @@ def test_without_the_operation_a_token_is_given_up_in_doubt(own: bool) -> None:
     ask = stage.core.resolve(token, now=stage.now, deadline=stage.now + 10, again=False)
     stage.pass_time(0.2)
     sent = write_of(stage.heard(link))
-    assert sent == Write(sent.id, *token, 0, WriteFlags.DOUBTED, [[32]], None, 0, [])
+    assert sent == WriteRequest(sent.id, *token, 0, WriteFlags.DOUBTED, [[32]], None, 0, [])
     assert own == (token == (first.session, first.seq))
     stage.refuse(link, sent, GivenUp("not done", details={RECORDED: True}))
     assert isinstance(error_of(ask), GivenUp)

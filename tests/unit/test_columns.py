@@ -9,7 +9,7 @@ from admin.evidence import arrow, columns, opening, rows
 from admin.evidence.tables import TABLES
 from qsync import record
 from qsync.data import body
-from qsync.record import Entry, Kind, Ref, ref_body
+from qsync.record import Entry, EntryKind, LimboRef, ref_body
 from qsync.wire import packed
 
 numbers = st.integers(0, 30) | st.integers(0, 2**64 - 1)
@@ -37,9 +37,9 @@ damaged = st.builds(
     st.integers(0, 100),
     st.integers(0, 255),
 )
-refs = st.builds(lambda owner, lsn: ref_body(Ref(owner, lsn)), numbers, numbers)
+refs = st.builds(lambda owner, lsn: ref_body(LimboRef(owner, lsn)), numbers, numbers)
 bodies = transactions | damaged | refs | st.binary(max_size=40)
-logs = st.lists(st.tuples(st.sampled_from([*Kind, 99]), bodies), min_size=1, max_size=20)
+logs = st.lists(st.tuples(st.sampled_from([*EntryKind, 99]), bodies), min_size=1, max_size=20)
 
 
 def log(found: list[tuple[int, bytes]]) -> list[Entry]:
@@ -86,7 +86,7 @@ def test_a_short_opening_is_either_enough_or_says_so(
 ) -> None:
     entries = log(found)
     opened = columns.columns(packed.pack(record.encode(entries), opening=size).rows)
-    controls = any(kind != Kind.TXN for kind, _ in found)
+    controls = any(kind != EntryKind.TXN for kind, _ in found)
     if opened.whole and not (controls and size < 19):
         batch = arrow.wal(opened, run_id="r", node=7, generation=1)
         assert batch.to_pylist() == one_by_one(entries)

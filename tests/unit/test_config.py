@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from election.fencing import Fencing
-from election.roles import Mode
+from election.roles import ElectionMode
 from qsync import units
 from qsync.config import NodeConfig
 from qsync.config.aliases import ALIASES
@@ -40,7 +40,7 @@ def test_nothing_given_is_a_node_on_its_own_that_only_this_machine_reaches() -> 
     config = load({})
     assert config.listen == "127.0.0.1:3301"
     assert config.listen.loopback
-    assert config.election.mode is Mode.CANDIDATE
+    assert config.election.mode is ElectionMode.CANDIDATE
     assert config.election.timeout == 5.0
     assert config.replication.timeout == 1.0
     assert [peer.address for peer in config.peers] == ["127.0.0.1:3301"]
@@ -68,7 +68,7 @@ peers:
 """
     )
     config = NodeConfig.load(path, {}, {})
-    assert config.election.mode is Mode.OFF
+    assert config.election.mode is ElectionMode.OFF
     assert config.election.fencing is Fencing.STRICT
     assert config.election.timeout == 0.25
     assert config.limits.tuple_bytes_max == 65536
@@ -395,10 +395,10 @@ awkward = st.text(st.characters(exclude_categories=["C", "Z"]) | st.just(" "), m
     tag=awkward,
     timeout=st.floats(2.0, 3600.0),
     queue=st.integers(1024, 1 << 36),
-    mode=st.sampled_from(list(Mode)),
+    mode=st.sampled_from(list(ElectionMode)),
 )
 def test_whatever_is_set_survives_being_written_and_read(
-    tag: str, timeout: float, queue: int, mode: Mode
+    tag: str, timeout: float, queue: int, mode: ElectionMode
 ) -> None:
     config = load(
         {

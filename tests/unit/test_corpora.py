@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from admin.checker.labels import Compared, Labelled, compare, load
+from admin.checker.labels import LabelComparison, LabelLine, compare, load
 
 CORPORA = Path(__file__).parents[3] / "shared" / "corpora"
 LIST = CORPORA / "labels.csv"
@@ -15,10 +15,10 @@ LIST = CORPORA / "labels.csv"
 corpora = pytest.mark.skipif(not LIST.exists(), reason="the labelled histories are not here")
 
 
-def compared(folder: Path, label: str, text: str, format: str = "") -> Compared:
+def compared(folder: Path, label: str, text: str, format: str = "") -> LabelComparison:
     path = folder / "some history"
     path.write_text(text, encoding="utf-8")
-    return compare(Labelled(file=path, format=format, label=label))
+    return compare(LabelLine(file=path, format=format, label=label))
 
 
 @corpora
@@ -35,7 +35,7 @@ def test_the_opposite_of_a_published_verdict_is_not_agreed_to() -> None:
     counts: Counter[str] = Counter()
     for each in load(LIST):
         if each.label in opposite:
-            wrong = Labelled(file=each.file, format=each.format, label=opposite[each.label])
+            wrong = LabelLine(file=each.file, format=each.format, label=opposite[each.label])
             assert not compare(wrong).agrees, each
             counts[each.label] += 1
     assert min(counts.values()) > 10
@@ -46,7 +46,7 @@ def test_neither_names_nor_the_words_of_the_list_decide(tmp_path: Path) -> None:
     for number, each in enumerate(load(LIST)):
         copy = tmp_path / str(number)
         shutil.copyfile(each.file, copy)
-        assert compare(Labelled(file=copy, format="", label=each.label)).agrees, each
+        assert compare(LabelLine(file=copy, format="", label=each.label)).agrees, each
 
 
 # ------------------------------------------------------------------------------------ labels
@@ -108,7 +108,7 @@ def test_a_label_is_taken_at_its_word(
 
 def test_a_file_that_cannot_be_read_agrees_with_nothing(tmp_path: Path) -> None:
     assert compared(tmp_path, "not-linearizable", "hello").found == "unreadable"
-    missing = Labelled(file=tmp_path / "missing", format="", label="not-linearizable")
+    missing = LabelLine(file=tmp_path / "missing", format="", label="not-linearizable")
     assert not compare(missing).agrees
 
 

@@ -7,20 +7,20 @@ import pytest
 
 from admin.soak import corpus
 from admin.soak.corpus import Corpus
-from admin.soak.coverage import Stage
-from admin.soak.judge import Judged
+from admin.soak.coverage import TracedNodes
+from admin.soak.judge import JudgedSeed
 from qsync.errors import ConfigError
 from qsync.sim.plan import Plan
-from qsync.sim.trace import Sight
+from qsync.sim.trace import TraceColumns
 from tests.unit.test_soak import run_of
 
 
-def judged(seed: int, *states: str) -> Judged:
+def judged(seed: int, *states: str) -> JudgedSeed:
     return replace(run_of(Plan(seed=seed)), reached=frozenset(states))
 
 
-def sight(node: int, role: str, term: int, *, last: int = 5, written: int = 5) -> Sight:
-    return Sight(node, role, term, last, written, 5, 5)
+def sight(node: int, role: str, term: int, *, last: int = 5, written: int = 5) -> TraceColumns:
+    return TraceColumns(node, role, term, last, written, 5, 5)
 
 
 def test_the_seeds_that_are_kept_reach_everything_that_is_rare(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_a_run_reaches_the_same_every_time_and_says_it_in_words() -> None:
 
 
 def test_roles_are_counted_and_a_leader_of_a_term_that_is_over_is_none_of_them() -> None:
-    stage = Stage()
+    stage = TracedNodes()
     assert stage.leading == "nobody leads"
     for each in (sight(1, "L", 2), sight(2, "F", 2), sight(3, ".", 1)):
         stage.saw(each)

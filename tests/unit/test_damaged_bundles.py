@@ -10,16 +10,16 @@ import pytest
 from admin.checker.bundles import check_bundle
 from admin.checker.verdict import Result
 from admin.evidence.bundle import Bundle, write
-from admin.evidence.collect import Dump, Kept
+from admin.evidence.collect import Dump, PartFormat
 from admin.evidence.manifest import Manifest, NoEvidence
 from admin.evidence.tables import Row
-from admin.evidence.witnesses import Stretch
+from admin.evidence.witnesses import LogChunk
 from cli.main import run
 from tests.unit.pretender import entries
 from tests.unit.test_evidence import Scripted
 
 
-def dumped(folder: Path, kept: Kept = Kept.JSONL) -> Path:
+def dumped(folder: Path, kept: PartFormat = PartFormat.JSONL) -> Path:
     """The log of a node, in parts of ten entries."""
     Dump(folder, part_entries=10, kept=kept).collect(
         [Scripted(entries(25), confirmed=25)], source="nodes"
@@ -138,7 +138,7 @@ def test_damaged_parquet_is_named_by_all_who_read_it(tmp_path: Path) -> None:
         at = table.column_names.index("index")
         pq.write_table(table.set_column(at, "index", table["index"].cast(pa.string())), path)
 
-    bundle = unsealed(dumped(tmp_path, Kept.PARQUET))
+    bundle = unsealed(dumped(tmp_path, PartFormat.PARQUET))
     assert check_bundle(bundle).result is Result.PASS
     whole = part(bundle).read_bytes()
     readers: list[Callable[[Path], object]] = [
@@ -164,7 +164,7 @@ def test_damaged_parquet_is_named_by_all_who_read_it(tmp_path: Path) -> None:
 
 def test_an_interrupted_dump_is_not_judged_until_it_was_gone_on_with(tmp_path: Path) -> None:
     class Unplugged(Scripted):
-        def stretches(self, first: int, last: int | None, opening: int) -> Iterator[Stretch]:
+        def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
             for each in super().stretches(first, last, opening):
                 if each.first > 10:
                     raise OSError("unplugged")
@@ -209,7 +209,7 @@ def test_rows_of_another_node_are_refused_by_all_who_read_them(tmp_path: Path) -
     from admin.checker.report.scan import scan  # noqa: PLC0415 - the same
     from admin.checker.spark.units import plan, tables  # noqa: PLC0415 - the same
 
-    bundle = unsealed(dumped(tmp_path, Kept.PARQUET))
+    bundle = unsealed(dumped(tmp_path, PartFormat.PARQUET))
     column(part(bundle), "node", [3] * 10)
     readers: list[Callable[[Path], object]] = [
         check_bundle,

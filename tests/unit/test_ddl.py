@@ -5,7 +5,7 @@ import pytest
 from election.messages import Index
 from qsync.data import keys
 from qsync.data.keys import FieldType
-from qsync.data.state import State
+from qsync.data.state import DataState
 from qsync.errors import (
     DuplicateKey,
     NoSuchIndex,
@@ -31,7 +31,7 @@ def fill(book: Book, count: int = 5) -> None:
         book.write([1, "t", pack(number, f"tag{number % 3}", -number)])
 
 
-def both(book: Book) -> tuple[State, State]:
+def both(book: Book) -> tuple[DataState, DataState]:
     """The leader, and a follower that has only the log."""
     return book.state, book.follower()
 
@@ -207,7 +207,7 @@ def test_an_index_is_built_from_what_is_there(book: Book) -> None:
         assert rows(state.select("t", "tag", "all")) == expected
     book.write([5, "t", 0, [1]], [3, "t", 0, [2], [["=", 2, "tag0"]]])
     book.fold()
-    again = State(book.store, folded=book.store.folded)
+    again = DataState(book.store, folded=book.store.folded)
     for state in (*both(book), again):
         assert rows(state.select("t", "tag", "all")) == [
             [2, "tag0", -2],

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from admin.cluster import Silence, Survey
+from admin.cluster import ClusterSurvey, UnreachableNode
 from admin.doctor import checks
-from admin.doctor.facts import Facts, Settings
+from admin.doctor.facts import Facts, NodeSettings
 from admin.doctor.finding import Severity
 from admin.sample import NodeSample
 from cli.main import run
@@ -51,7 +51,7 @@ def answer(id: int) -> dict[str, object]:
     }
 
 
-def settings(**changes: str) -> Settings:
+def settings(**changes: str) -> NodeSettings:
     flags = {key.replace("__", "."): value for key, value in changes.items()}
     sections: dict[str, dict[str, object]] = {}
     plain: dict[str, object] = {}
@@ -61,7 +61,7 @@ def settings(**changes: str) -> Settings:
             sections.setdefault(section, {})[option] = value
         else:
             plain[key] = value
-    return Settings(plain | sections)
+    return NodeSettings(plain | sections)
 
 
 def facts(changes: Mapping[int, Mapping[str, object]] | None = None, *gone: int) -> Facts:
@@ -69,10 +69,10 @@ def facts(changes: Mapping[int, Mapping[str, object]] | None = None, *gone: int)
     changed = changes or {}
     there = [id for id in (1, 2, 3) if id not in gone]
     return Facts(
-        survey=Survey(
+        survey=ClusterSurvey(
             samples=tuple(NodeSample.read(answer(id) | dict(changed.get(id, {}))) for id in there),
             silent=tuple(
-                Silence(id=id, name=f"n{id}", address=f"127.0.0.1:330{id}", why="refused")
+                UnreachableNode(id=id, name=f"n{id}", address=f"127.0.0.1:330{id}", why="refused")
                 for id in gone
             ),
         ),
@@ -275,7 +275,7 @@ def test_a_check_finds_the_trouble_it_is_for(
 ) -> None:
     found = trouble()
     if words == "one node":
-        found = replace(found, survey=Survey(samples=found.nodes))
+        found = replace(found, survey=ClusterSurvey(samples=found.nodes))
     (result,) = checks.run(found, checks.chosen([name]))
     (finding,) = result.findings
     assert (finding.severity, finding.subject) == (severity, subject)
@@ -287,7 +287,7 @@ def test_a_check_finds_the_trouble_it_is_for(
 def test_quorums_are_compared_by_what_they_ask_and_not_by_their_text(text: str) -> None:
     same = {"replication": {"synchro_quorum": text}}
     calm = facts()
-    found = replace(calm, settings={**calm.settings, 2: Settings(same)})
+    found = replace(calm, settings={**calm.settings, 2: NodeSettings(same)})
     (result,) = checks.run(found, checks.chosen(["settings-agree"]))
     assert result.findings == ()
 
@@ -338,7 +338,7 @@ def test_missing_facts_are_no_trouble() -> None:
     bare = NodeSample.read(
         {"id": 1, "name": "n1", "role": "leader", "ro": False, "status": "running"}
     )
-    results = checks.run(Facts(survey=Survey(samples=(bare,))))
+    results = checks.run(Facts(survey=ClusterSurvey(samples=(bare,))))
     assert checks.wrong(results) == []
 
 

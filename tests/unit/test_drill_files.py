@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from admin import lab
-from admin.cluster import Survey
+from admin.cluster import ClusterSurvey
 from admin.drills import planning, reader, targets
 from admin.drills.failures import DrillStopped
-from admin.drills.model import Condition, Drill, Pick, Role, Step, Target
+from admin.drills.model import Condition, Drill, DrillTarget, Pick, Step, TargetRole
 from admin.drills.schema import schema
 from admin.drills.words import VERBS
 from qsync.config import NodeConfig
@@ -45,7 +45,7 @@ def test_a_file_becomes_the_objects_that_python_would_make() -> None:
         name="mine",
         title="Mine",
         hypothesis="It holds.",
-        targets={"victim": Target(role=Role.LEADER)},
+        targets={"victim": DrillTarget(role=TargetRole.LEADER)},
         method=(
             Step(verb="wait", options={"for": 1.0}),
             Step(verb="kill", on=("victim",), options={"signal": "TERM"}, label="fault"),
@@ -125,9 +125,9 @@ def test_no_node_is_in_two_targets_and_the_leader_is_given_away_first() -> None:
         hypothesis="h",
         method=(),
         targets={
-            "rest": Target(role=Role.ANY, pick=Pick.ALL),
-            "one": Target(role=Role.FOLLOWER),
-            "head": Target(role=Role.LEADER),
+            "rest": DrillTarget(role=TargetRole.ANY, pick=Pick.ALL),
+            "one": DrillTarget(role=TargetRole.FOLLOWER),
+            "head": DrillTarget(role=TargetRole.LEADER),
         },
     )
     found = targets.resolve(drill, ["n1", "n2", "n3", "n4"], "n3")
@@ -217,9 +217,9 @@ def test_nodes_that_may_not_be_broken_at_their_fault_points_are_left_alone(tmp_p
     assert "fault points" in planning.needs(drill)
     names = targets.resolve(drill, ["n1", "n2", "n3"], "n1")
     with pytest.raises(DrillStopped, match="does not let its fault points be armed"):
-        planning.allow(drill, forbidden, names, Survey(samples=()))
+        planning.allow(drill, forbidden, names, ClusterSurvey(samples=()))
     with pytest.raises(DrillStopped, match="healthy"):
-        planning.allow(drill, tagged, names, Survey(samples=()))
+        planning.allow(drill, tagged, names, ClusterSurvey(samples=()))
 
 
 def test_steps_are_limited_in_number() -> None:

@@ -10,7 +10,7 @@ import pytest
 from admin.drills import planning, reader, simulating
 from admin.drills.model import Drill, Step
 from admin.drills.mutants import BY_THE_LOAD, CAUGHT, SEEDS_MAX
-from admin.drills.record import End
+from admin.drills.record import RunEnd
 from qsync.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]
@@ -42,7 +42,7 @@ def test_what_is_caught_by_the_load_is_caught_where_nothing_is_broken(mutant: st
 def fails(drill: Drill, mutant: str) -> bool:
     """It ends with a broken property; nothing else may end it."""
     run = simulating.simulate(drill, nodes=3, mutant=mutant)
-    if run.end is End.PASSED:
+    if run.end is RunEnd.PASSED:
         return False
     assert run.why is not None
     assert run.why.startswith("property "), run.why

@@ -2,21 +2,21 @@
 
 import pytest
 
-from admin.cluster import Survey
+from admin.cluster import ClusterSurvey
 from admin.drills.model import Condition
 from admin.drills.probing import Probes
-from admin.drills.watch import Watch
+from admin.drills.watch import SamplingThread
 from admin.sample import NodeSample, PeerSample
-from admin.tally import Tally
+from admin.tally import WriteTally
 
 BEFORE, AFTER = 1, 1 << 62
 NAMES = {"first": ("n2",), "second": ("n1",), "all": ("n1", "n2")}
 
 
 def probes(*samples: NodeSample) -> Probes:
-    watch = Watch(())
-    watch.survey = Survey(samples=samples)
-    found = Probes(watch=watch, tally=Tally(), names=NAMES, clients=1)
+    watch = SamplingThread(())
+    watch.survey = ClusterSurvey(samples=samples)
+    found = Probes(watch=watch, tally=WriteTally(), names=NAMES, clients=1)
     found.begin()
     return found
 

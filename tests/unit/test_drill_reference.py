@@ -7,7 +7,7 @@ import pytest
 
 from admin.drills import reader, reference, report
 from admin.drills.mutants import BY_THE_LOAD, CAUGHT
-from admin.drills.reference import Measured
+from admin.drills.reference import MeasuredDrill
 
 ROOT = Path(__file__).parents[2]
 AGAIN = "run `python -m admin.drills.reference`"
@@ -52,7 +52,7 @@ def test_runs_and_series_of_runs_become_one_row_for_each_number_of_nodes(tmp_pat
     run(tmp_path / "a-3" / "003", nodes=3, verdict="failed", rto=None, began="2026-01-01T00:00")
     run(tmp_path / "a-5", nodes=5, verdict="passed", rto=0.3, began="2026-01-01T00:00")
     three, five = reference.collect(tmp_path)
-    assert three == Measured(
+    assert three == MeasuredDrill(
         drill="leader-kill",
         nodes=3,
         date="2026-01-03",

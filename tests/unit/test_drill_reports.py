@@ -12,15 +12,15 @@ from admin import processes
 from admin.checker.verdict import Result, Verdict
 from admin.drills import comparing, judging, links, report
 from admin.drills.failures import DrillRuns
-from admin.drills.journal import Debt, Journal
+from admin.drills.journal import UndoLog, UndoStep
 from admin.drills.junit import render
 from admin.drills.measure import measures
 from admin.drills.model import Drill, Expectations, Step
-from admin.drills.record import End, Event, Mark, Recorded
-from admin.drills.watch import Sight, Thinned
+from admin.drills.record import RunEnd, RunRecord, StepRecord, TimelineEvent
+from admin.drills.watch import NodeObservation, ThinnedSamples
 from admin.drills.words import Undo
-from admin.history import Line, Type
-from admin.links.rules import Link
+from admin.history import HistoryLine, OutcomeType
+from admin.links.rules import DirectedLink
 from admin.proof import Proof
 from admin.sample import NodeSample
 from qsync.errors import ConfigError
@@ -44,13 +44,13 @@ GOOD = Proof(
 )
 
 
-def history(*acked: float) -> tuple[Line, ...]:
+def history(*acked: float) -> tuple[HistoryLine, ...]:
     """Writes that took 10 ms each, by the second of their acknowledgement."""
-    lines: list[Line] = []
+    lines: list[HistoryLine] = []
     for number, at in enumerate(acked):
-        for kind, time in ((Type.INVOKE, at - 0.01), (Type.OK, at)):
+        for kind, time in ((OutcomeType.INVOKE, at - 0.01), (OutcomeType.OK, at)):
             lines.append(
-                Line(
+                HistoryLine(
                     index=len(lines),
                     time=int(time * NS),
                     process=number,
@@ -63,9 +63,9 @@ def history(*acked: float) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def recorded() -> Recorded:
+def recorded() -> RunRecord:
     """Killed at 102, stood for election at 102.5, won at 102.6, writable at 102.7, acked at 103."""
-    return Recorded(
+    return RunRecord(
         drill=DRILL,
         cluster="c",
         version="0",
@@ -75,21 +75,21 @@ def recorded() -> Recorded:
         ended=105.0,
         began_at="2026-01-01T00:00:00+00:00",
         marks=(
-            Mark(text="wait", verb="wait", begun=100.0, ended=102.0),
-            Mark(text="kill leader", verb="kill", begun=102.0, ended=102.1, nodes=("n1",)),
-            Mark(text="until", verb="until", begun=102.1, ended=103.2, label="back"),
-            Mark(text="heal", verb="heal", begun=104.0, ended=104.5),
+            StepRecord(text="wait", verb="wait", begun=100.0, ended=102.0),
+            StepRecord(text="kill leader", verb="kill", begun=102.0, ended=102.1, nodes=("n1",)),
+            StepRecord(text="until", verb="until", begun=102.1, ended=103.2, label="back"),
+            StepRecord(text="heal", verb="heal", begun=104.0, ended=104.5),
         ),
         lines=history(101.5, 101.95, 102.02, 103.0, 103.05, 104.4, 104.8),
         sights=(
-            Sight(time=102.0, node="n1", up=True, role="leader", term=1, ro=False),
-            Sight(time=102.2, node="n1", up=False),
-            Sight(time=102.65, node="n2", up=True, role="leader", term=2, ro=True),
-            Sight(time=102.7, node="n2", up=True, role="leader", term=2, ro=False),
+            NodeObservation(time=102.0, node="n1", up=True, role="leader", term=1, ro=False),
+            NodeObservation(time=102.2, node="n1", up=False),
+            NodeObservation(time=102.65, node="n2", up=True, role="leader", term=2, ro=True),
+            NodeObservation(time=102.7, node="n2", up=True, role="leader", term=2, ro=False),
         ),
         events=(
-            Event(time=102.5, node="n2", name="campaign"),
-            Event(time=102.6, node="n2", name="elected"),
+            TimelineEvent(time=102.5, node="n2", name="campaign"),
+            TimelineEvent(time=102.6, node="n2", name="elected"),
         ),
         terms={1: ("n1",), 2: ("n2",)},
         proof=GOOD,
@@ -108,7 +108,7 @@ def test_the_time_without_writes_is_measured_from_the_fault_and_split() -> None:
 
 
 def test_of_what_nodes_say_little_is_kept_and_every_change_of_role() -> None:
-    thinned = Thinned()
+    thinned = ThinnedSamples()
     one = NodeSample(id=1, name="n1", uuid="u", address="a:1", role="follower", whole={"x": 1})
     two = replace(one, id=2)
     leads, again = replace(one, role="leader"), replace(one, role="leader", pid=8)
@@ -136,11 +136,11 @@ def test_a_gap_up_to_the_end_counts_though_no_write_ends_it() -> None:
 
 def test_a_run_passes_only_when_every_expectation_is_met() -> None:
     slow = judging.judge(recorded())
-    assert slow.end is End.PASSED
+    assert slow.end is RunEnd.PASSED
     assert "writes were back after 1.3" in slow.sentence
     strict = replace(DRILL, expect=Expectations(limits={"rto": 0.5}))
     missed = judging.judge(replace(recorded(), drill=strict))
-    assert missed.end is End.FAILED
+    assert missed.end is RunEnd.FAILED
     assert [each.name for each in missed.findings if not each.met] == ["rto"]
     assert "rto is 1.3" in missed.sentence
 
@@ -167,7 +167,7 @@ def test_writes_that_went_on_are_not_said_to_be_back_after_nothing() -> None:
 )
 def test_each_broken_promise_is_found(broken: Proof, name: str) -> None:
     judged = judging.judge(replace(recorded(), proof=broken))
-    assert judged.end is End.FAILED
+    assert judged.end is RunEnd.FAILED
     assert name in [each.name for each in judged.findings if not each.met]
 
 
@@ -180,7 +180,7 @@ def test_two_leaders_in_one_term_are_found() -> None:
 
 def test_a_run_that_was_never_checked_does_not_pass() -> None:
     judged = judging.judge(replace(recorded(), proof=None))
-    assert judged.end is End.FAILED
+    assert judged.end is RunEnd.FAILED
 
 
 def test_the_three_reports_say_the_same(tmp_path: Path) -> None:
@@ -231,47 +231,47 @@ def test_a_regression_is_what_grew_beyond_the_threshold(tmp_path: Path) -> None:
 
 
 def test_what_is_owed_is_on_disk_before_it_is_done_and_until_it_is_undone(tmp_path: Path) -> None:
-    journal = Journal.begin(tmp_path, "kill")
-    journal.owe(Debt(undo=Undo.START, node="n1"))
-    journal.owe(Debt(undo=Undo.MEND))
-    journal.settle(Debt(undo=Undo.START, node="n1"))
-    found = Journal.read(tmp_path)
+    journal = UndoLog.begin(tmp_path, "kill")
+    journal.owe(UndoStep(undo=Undo.START, node="n1"))
+    journal.owe(UndoStep(undo=Undo.MEND))
+    journal.settle(UndoStep(undo=Undo.START, node="n1"))
+    found = UndoLog.read(tmp_path)
     assert found is not None
-    assert found.debts == [Debt(undo=Undo.MEND)]
+    assert found.debts == [UndoStep(undo=Undo.MEND)]
     assert found.drill == "kill"
     with pytest.raises(DrillRuns, match="left 1 things broken"):
-        Journal.begin(tmp_path, "again")
-    journal.settle(Debt(undo=Undo.MEND))
+        UndoLog.begin(tmp_path, "again")
+    journal.settle(UndoStep(undo=Undo.MEND))
     journal.close()
-    assert Journal.read(tmp_path) is None
+    assert UndoLog.read(tmp_path) is None
 
 
 def test_a_torn_last_line_of_a_journal_is_what_was_not_done_yet(tmp_path: Path) -> None:
-    journal = Journal.begin(tmp_path, "kill")
-    journal.owe(Debt(undo=Undo.RESUME, node="n1"))
+    journal = UndoLog.begin(tmp_path, "kill")
+    journal.owe(UndoStep(undo=Undo.RESUME, node="n1"))
     with journal.path.open("a") as file:
         file.write('{"owe": "sta')
-    found = Journal.read(tmp_path)
+    found = UndoLog.read(tmp_path)
     assert found is not None
-    assert found.debts == [Debt(undo=Undo.RESUME, node="n1")]
+    assert found.debts == [UndoStep(undo=Undo.RESUME, node="n1")]
 
 
 @pytest.mark.parametrize("line", ["nonsense", '{"owe": "eat", "node": "n1"}', '{"paid": 1}'])
 def test_what_is_no_journal_is_refused(tmp_path: Path, line: str) -> None:
-    Journal(tmp_path).path.write_text(line + "\n")
+    UndoLog(tmp_path).path.write_text(line + "\n")
     with pytest.raises(ConfigError, match="is no journal"):
-        Journal.read(tmp_path)
+        UndoLog.read(tmp_path)
 
 
 def test_a_runner_that_lives_keeps_others_from_healing(tmp_path: Path) -> None:
-    Journal.begin(tmp_path, "kill")
-    found = Journal.read(tmp_path)
+    UndoLog.begin(tmp_path, "kill")
+    found = UndoLog.read(tmp_path)
     assert found is not None
     assert not found.runs  # it is this very process
     parent = processes.identify(os.getppid())
     line = {"drill": "kill", "pid": parent.pid, "started": parent.started}
     found.path.write_text(json.dumps(line) + "\n")
-    other = Journal.read(tmp_path)
+    other = UndoLog.read(tmp_path)
     assert other is not None
     assert other.runs
 
@@ -284,16 +284,16 @@ FIVE = ["n1", "n2", "n3", "n4", "n5"]
 def test_a_group_is_cut_from_the_others_and_not_in_itself() -> None:
     cut = links.across(FIVE, ["n1", "n2"], (), "both")
     assert len(cut) == len(set(cut)) == 12
-    assert Link("n1", "n2") not in cut
-    assert links.across(FIVE, ["n1"], ["n2"], "out") == [Link("n1", "n2")]
-    assert links.across(FIVE, ["n1"], ["n2"], "in") == [Link("n2", "n1")]
+    assert DirectedLink("n1", "n2") not in cut
+    assert links.across(FIVE, ["n1"], ["n2"], "out") == [DirectedLink("n1", "n2")]
+    assert links.across(FIVE, ["n1"], ["n2"], "in") == [DirectedLink("n2", "n1")]
     assert len(links.across(FIVE, FIVE, FIVE, "both")) == 20
 
 
 def test_in_a_ring_everybody_keeps_two_neighbours_and_over_a_bridge_one_sees_all() -> None:
     cut = links.ring(FIVE)
-    assert all(sum(Link(one, two) in cut for two in FIVE) == 2 for one in FIVE)
-    assert set(links.ring(FIVE[:3])) == {Link("n1", "n2"), Link("n2", "n1")}
+    assert all(sum(DirectedLink(one, two) in cut for two in FIVE) == 2 for one in FIVE)
+    assert set(links.ring(FIVE[:3])) == {DirectedLink("n1", "n2"), DirectedLink("n2", "n1")}
     bridged = links.bridge(FIVE, "n3")
     assert not any("n3" in link for link in bridged)
     assert len(bridged) == 8

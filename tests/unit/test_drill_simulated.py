@@ -6,7 +6,7 @@ import pytest
 
 from admin.drills import playing, reader, simulated_acts, simulating
 from admin.drills.model import Condition, Drill, Step
-from admin.drills.record import End
+from admin.drills.record import RunEnd
 from admin.drills.words import PROBES, VERBS
 from qsync.errors import ConfigError
 
@@ -29,7 +29,7 @@ def test_the_words_say_what_the_simulator_has() -> None:
 def test_a_simulated_drill_is_the_same_again_from_the_same_seed(nodes: int) -> None:
     drill = reader.load(reader.find("leader-kill"))
     first, again = (simulating.simulate(drill, nodes=nodes) for _ in range(2))
-    assert first.end is End.PASSED, first.why
+    assert first.end is RunEnd.PASSED, first.why
     assert first.acked > 0
     assert (first.digest, first.labels) == (again.digest, again.labels)
     assert simulating.simulate(replace(drill, seed=2), nodes=nodes).digest != first.digest
@@ -38,7 +38,7 @@ def test_a_simulated_drill_is_the_same_again_from_the_same_seed(nodes: int) -> N
 @pytest.mark.parametrize("name", reader.own_names())
 def test_drills_of_the_catalogue_pass_in_the_simulator(name: str) -> None:
     run = simulating.simulate(reader.load(reader.find(name)), nodes=3)
-    assert run.end is End.PASSED, run.why
+    assert run.end is RunEnd.PASSED, run.why
 
 
 def test_what_does_not_come_in_virtual_time_fails_a_simulated_drill() -> None:
@@ -48,7 +48,7 @@ def test_what_does_not_come_in_virtual_time_fails_a_simulated_drill() -> None:
     )
     kill = next(step for step in drill.method if step.verb == "kill")
     run = simulating.simulate(replace(drill, method=(kill, until)), nodes=3)
-    assert run.end is End.FAILED
+    assert run.end is RunEnd.FAILED
     assert run.why == "not within 3 virtual s: healthy"
 
 
@@ -56,7 +56,7 @@ def test_a_step_that_took_too_long_fails_a_simulated_drill() -> None:
     drill = reader.load(reader.find("leader-kill"))
     strict = replace(drill, expect=replace(drill.expect, limits={"writable": 0.0001}))
     run = simulating.simulate(strict, nodes=3)
-    assert run.end is End.FAILED
+    assert run.end is RunEnd.FAILED
     assert run.why is not None
     assert run.why.startswith("writable took")
 
@@ -73,7 +73,7 @@ def without_fault(name: str, verb: str) -> Drill:
 )
 def test_a_fault_point_strikes_in_the_simulator_because_it_is_armed(name: str, verb: str) -> None:
     run = simulating.simulate(without_fault(name, verb), nodes=3)
-    assert run.end is End.FAILED
+    assert run.end is RunEnd.FAILED
     assert run.why is not None
     assert "struck of" in run.why
 
@@ -85,6 +85,6 @@ def test_slow_links_make_simulated_writes_late() -> None:
         wait = Step(verb="wait", options={"for": 10.0})
         drill = reader.load(reader.find("slow-link"))
         run = simulating.simulate(replace(drill, method=(*method, wait)), nodes=3)
-        assert run.end is End.PASSED, run.why
+        assert run.end is RunEnd.PASSED, run.why
         acked.append(run.acked)
     assert acked[1] < acked[0] * 0.7

@@ -16,12 +16,12 @@ from election.messages import (
     RequestVoteResponse,
     Term,
 )
-from election.raft import Raft, Timing
+from election.raft import ElectionTiming, Raft
 from election.ready import Letter
-from election.roles import Mode, Role
+from election.roles import ElectionMode, Role
 
-TIMING = Timing(election_timeout=1.0, disconnect_timeout=0.8, promise=0.8)
-TIMINGS = (TIMING, Timing(election_timeout=0.2, disconnect_timeout=0.8, promise=0.1))
+TIMING = ElectionTiming(election_timeout=1.0, disconnect_timeout=0.8, promise=0.8)
+TIMINGS = (TIMING, ElectionTiming(election_timeout=0.2, disconnect_timeout=0.8, promise=0.1))
 STEPS = 500
 CALM_STEPS = 3000
 WHATS = ("deliver", "write", "tick", "beat", "crash", "order", "cut", "timer")
@@ -99,7 +99,7 @@ class World:
         raft = self.flaw(
             me=me,
             voters=self.voters,
-            mode=Mode.CANDIDATE,
+            mode=ElectionMode.CANDIDATE,
             quorum=len(self.voters) // 2 + 1,
             timing=TIMING,
             fencing=self.fencing,

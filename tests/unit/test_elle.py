@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from admin.checker.elle import Level, anomalies, check_appends
+from admin.checker.elle import IsolationLevel, anomalies, check_appends
 from admin.checker.elle.graph import FREE, Edge, Graph, add_time
-from admin.checker.operation import Kind, Operation
+from admin.checker.operation import CompletionType, Operation
 from admin.checker.verdict import Result
 
-KINDS = {"ok": Kind.OK, "fail": Kind.FAIL, "info": Kind.INFO}
+KINDS = {"ok": CompletionType.OK, "fail": CompletionType.FAIL, "info": CompletionType.INFO}
 
 
 def history(*described: str, together: bool = True) -> list[Operation]:
@@ -94,16 +94,18 @@ def test_what_time_alone_forbids_breaks_only_the_strict_level() -> None:
     late = history("ok ax1", "ok rx", together=False)
     assert set(anomalies(late)) == {"G-single-realtime"}
     assert check_appends(late).result is Result.FAIL
-    assert check_appends(late, level=Level.STRONG_SNAPSHOT_ISOLATION).result is Result.FAIL
-    assert check_appends(late, level=Level.SERIALIZABLE).result is Result.PASS
+    assert check_appends(late, level=IsolationLevel.STRONG_SNAPSHOT_ISOLATION).result is Result.FAIL
+    assert check_appends(late, level=IsolationLevel.SERIALIZABLE).result is Result.PASS
 
 
 def test_a_session_that_forgets_breaks_the_session_level() -> None:
     first, second = history("ok ax1", "ok rx", together=False)
     same = [first, Operation(**{n: getattr(second, n) for n in NAMES} | {"process": 0})]
     assert "G-single-process" in anomalies(same)
-    assert check_appends(same, level=Level.STRONG_SESSION_SERIALIZABLE).result is Result.FAIL
-    assert check_appends(same, level=Level.SERIALIZABLE).result is Result.PASS
+    assert (
+        check_appends(same, level=IsolationLevel.STRONG_SESSION_SERIALIZABLE).result is Result.FAIL
+    )
+    assert check_appends(same, level=IsolationLevel.SERIALIZABLE).result is Result.PASS
 
 
 NAMES = list(Operation.__dataclass_fields__)
@@ -217,7 +219,10 @@ def runs(draw: st.DrawFn) -> list[Operation]:
 @settings(max_examples=500)
 @given(runs())
 def test_histories_are_judged_as_a_naive_checker_does(operations: list[Operation]) -> None:
-    for level, strict in ((Level.SERIALIZABLE, False), (Level.STRICT_SERIALIZABLE, True)):
+    for level, strict in (
+        (IsolationLevel.SERIALIZABLE, False),
+        (IsolationLevel.STRICT_SERIALIZABLE, True),
+    ):
         verdict = check_appends(operations, level=level)
         assert (verdict.result is Result.PASS) == has_order(operations, strict=strict), [
             each.message for each in verdict.violations

@@ -10,15 +10,15 @@ import pytest
 
 from admin.evidence import rows
 from admin.evidence.bundle import Bundle, is_bundle, write
-from admin.evidence.collect import Dump, Kept
+from admin.evidence.collect import Dump, PartFormat
 from admin.evidence.manifest import Manifest, NodeFacts, NoEvidence
 from admin.evidence.simulated import Wipe, record
 from admin.evidence.tables import TABLES, Row
-from admin.evidence.witnesses import Account, Copied, LogCut, Stretch, witnesses
+from admin.evidence.witnesses import Account, CopiedLog, LogChunk, LogWasCut, witnesses
 from qsync import record as records
 from qsync.data import body
 from qsync.errors import Unavailable
-from qsync.record import Entry, Kind, Ref, ref_body
+from qsync.record import Entry, EntryKind, LimboRef, ref_body
 from qsync.sim.plan import Plan
 from qsync.store.log import LmdbLog
 from qsync.store.memory import NOBODY
@@ -36,10 +36,10 @@ def log(count: int, *, term: int = 1) -> list[Entry]:
             term=term,
             origin=1,
             lsn=index,
-            kind=Kind.CONFIRM,
+            kind=EntryKind.CONFIRM,
             flags=0,
             time=0.0,
-            body=ref_body(Ref(owner=1, lsn=index - 1)),  # type: ignore[arg-type]  # plain numbers
+            body=ref_body(LimboRef(owner=1, lsn=index - 1)),  # type: ignore[arg-type]  # plain numbers
             previous=crc,
         )
         crc = entry.crc
@@ -58,12 +58,12 @@ class Scripted:
     def account(self) -> Account:
         return Account(facts=self.facts, cluster_uuid="c")
 
-    def stretches(self, first: int, last: int | None, opening: int) -> Iterator[Stretch]:
+    def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
         self.asked.append(first)
         wanted = self.entries[first - 1 : last]
         for at in range(0, len(wanted), 7):
             raw = records.encode(wanted[at : at + 7])
-            yield Stretch(first + at, packed.pack(raw, opening=opening).rows)
+            yield LogChunk(first + at, packed.pack(raw, opening=opening).rows)
 
     def digests(self, node: int) -> list[Row]:
         return rows.digest_rows(node, 1, {"s": "d"})
@@ -141,7 +141,7 @@ def test_a_wiped_node_is_of_the_next_generation(tmp_path: Path) -> None:
 
 def test_an_interrupted_dump_goes_on_where_it_stopped(tmp_path: Path) -> None:
     class Unplugged(Scripted):
-        def stretches(self, first: int, last: int | None, opening: int) -> Iterator[Stretch]:
+        def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
             for each in super().stretches(first, last, opening):
                 if each.first > 30:
                     raise OSError("unplugged")
@@ -157,12 +157,12 @@ def test_an_interrupted_dump_goes_on_where_it_stopped(tmp_path: Path) -> None:
 
 def test_a_log_that_is_cut_while_it_is_read_is_read_again(tmp_path: Path) -> None:
     class Cut(Scripted):
-        def stretches(self, first: int, last: int | None, opening: int) -> Iterator[Stretch]:
+        def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
             begun = len(self.asked)
             for each in super().stretches(first, last, opening):
                 if each.first > 30 and not begun:
                     self.entries = self.entries[:20] + log(40, term=2)[20:]
-                    raise LogCut
+                    raise LogWasCut
                 yield each
 
     node = Cut(log(52), confirmed=20)
@@ -173,9 +173,9 @@ def test_a_log_that_is_cut_while_it_is_read_is_read_again(tmp_path: Path) -> Non
 
 def test_a_log_that_is_always_being_cut_is_given_up(tmp_path: Path) -> None:
     class Restless(Scripted):
-        def stretches(self, first: int, last: int | None, opening: int) -> Iterator[Stretch]:
+        def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
             yield from super().stretches(first, 5, opening)
-            raise LogCut
+            raise LogWasCut
 
     with pytest.raises(NoEvidence, match="again and again"):
         Dump(tmp_path).collect([Restless(log(9), confirmed=0)], source="nodes")
@@ -187,7 +187,7 @@ def test_parquet_holds_what_lines_hold(tmp_path: Path) -> None:
 
     entries = log(25)
     lines = Dump(tmp_path / "a", run_id="r", part_entries=10)
-    columns = Dump(tmp_path / "b", run_id="r", part_entries=10, kept=Kept.PARQUET)
+    columns = Dump(tmp_path / "b", run_id="r", part_entries=10, kept=PartFormat.PARQUET)
     found = list(lines.collect([Scripted(entries, confirmed=25)], source="nodes").rows("wal"))
     bundle = columns.collect([Scripted(entries, confirmed=25)], source="nodes")
     parts = bundle.parts("wal")
@@ -204,11 +204,11 @@ def test_openings_that_are_too_short_are_asked_for_again(tmp_path: Path) -> None
     openings: list[int] = []
 
     class Long(Scripted):
-        def stretches(self, first: int, last: int | None, opening: int) -> Iterator[Stretch]:
+        def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
             openings.append(opening)
             return super().stretches(first, last, opening)
 
-    dump = Dump(tmp_path, kept=Kept.PARQUET)
+    dump = Dump(tmp_path, kept=PartFormat.PARQUET)
     bundle = dump.collect([Long([entry], confirmed=1)], source="nodes")
     assert openings == [64, 384]
     assert bundle.manifest.rows["wal"] == 1
@@ -226,12 +226,12 @@ def test_a_copy_of_a_log_is_evidence_and_stays_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(NoEvidence, match="is the log of some node"), witnesses([str(copy)]):
         pass
     with witnesses([f"3={copy}"]) as found:
-        assert found == [Copied(copy, 3)]
+        assert found == [CopiedLog(copy, 3)]
         bundle = Dump(tmp_path / "out", part_entries=5).collect(found, source="directories")
     (node,) = bundle.manifest.nodes
     assert (node.node, node.confirmed, node.last) == (3, 7, 9)
     assert [row["crc"] for row in bundle.rows("wal")] == [each.crc for each in made]
-    again = [each.rows.entries for each in Copied(copy, 3).stretches(6, None, 8)]
+    again = [each.rows.entries for each in CopiedLog(copy, 3).stretches(6, None, 8)]
     assert sum(again) == 4
     assert (copy / "data.mdb").read_bytes() == before
 
@@ -247,7 +247,7 @@ def test_damage_is_told_with_its_place(tmp_path: Path) -> None:
     at = raw.rindex(some(9)[8].raw) + 30
     file.write_bytes(raw[:at] + bytes((127,)) + raw[at + 1 :])
     with pytest.raises(NoEvidence, match="log is damaged: torn entry"):
-        list(Copied(tmp_path / "log", 1).stretches(1, None, 8))
+        list(CopiedLog(tmp_path / "log", 1).stretches(1, None, 8))
 
 
 def test_who_does_not_answer_is_named_with_what_to_do() -> None:
@@ -261,7 +261,7 @@ def test_who_does_not_answer_is_named_with_what_to_do() -> None:
 def test_what_is_no_log_is_refused(tmp_path: Path) -> None:
     (tmp_path / "data.mdb").write_bytes(b"nonsense" * 4096)
     with pytest.raises(NoEvidence, match="cannot be opened"):
-        Copied(tmp_path, 1).account()
+        CopiedLog(tmp_path, 1).account()
 
 
 def test_nodes_of_two_clusters_are_no_evidence_of_one(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from election.messages import Index, Position, Term
 from qsync.data import body
 from qsync.data.request import Limits, Op, Request
-from qsync.data.state import State
+from qsync.data.state import DataState
 from qsync.errors import (
     Conflict,
     DuplicateKey,
@@ -225,7 +225,7 @@ def test_what_a_client_gets_wrong_is_refused(book: Book, op: list[object], error
         book.write([2, "t", pack(50, "fine")], op)
 
 
-def limited(**limits: int) -> State:
+def limited(**limits: int) -> DataState:
     book = Book()
     book.space()
     state = book.follower()
@@ -348,7 +348,7 @@ class TestOptimisticReads:
 
     def test_a_snapshot_too_old_to_tell_conflicts(self, book: Book) -> None:
         book.fold()
-        state = State(book.store, folded=book.store.folded)
+        state = DataState(book.store, folded=book.store.folded)
         request = self.request(book.store.folded - 1, self.KEY)
         with pytest.raises(Conflict, match="remembered"):
             state.execute(request)

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from cli import main as command
-from cli.exits import CheckFailed, Exit, NotHealed, Stopped, exit_of
+from cli.exits import CheckFailed, Exit, NotHealed, StoppedByGuard, exit_of
 from cli.output import Style, complain
 from qsync import errors
 
@@ -33,7 +33,7 @@ from qsync import errors
         (errors.OutcomeUnknown("x"), 5),
         (errors.SessionExpired("x"), 5),
         (CheckFailed("x"), 6),
-        (Stopped("x"), 7),
+        (StoppedByGuard("x"), 7),
         (NotHealed("x"), 8),
     ],
 )

@@ -2,7 +2,7 @@
 
 from admin.checker.rules.across import matching
 from admin.checker.rules.inside import quorums
-from admin.checker.rules.run import Run, build
+from admin.checker.rules.run import RunTables, build
 from admin.checker.rules.texts import stretches
 from admin.evidence.manifest import Manifest
 from admin.evidence.tables import Row
@@ -10,7 +10,7 @@ from admin.evidence.tables import Row
 MANIFEST = Manifest(run_id="r", source="test", quorum=2, voters=3)
 
 
-def logs(*parted: range) -> Run:
+def logs(*parted: range) -> RunTables:
     """Two logs of forty entries, with other checksums at some places of the second one."""
     rows: list[Row] = [
         {

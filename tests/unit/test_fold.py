@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from election.messages import Index
 from qsync.data.fold import TXNS_PER_ROW_MAX
-from qsync.data.state import State
+from qsync.data.state import DataState
 from qsync.errors import Damaged
 from qsync.store.memory import MemorySpaces
 from tests.unit.book import OPEN, Book, pack, rows
@@ -68,7 +68,7 @@ def test_fold_then_reopen_equals_replay(
         pass
     assert list(book.store.scan(*EVERYTHING)) == list(once.scan(*EVERYTHING))
     assert book.state.overlay_rows == book.state.overlay_bytes == 0
-    assert State(once, folded=once.folded).digests() == whole.digests()
+    assert DataState(once, folded=once.folded).digests() == whole.digests()
 
 
 def test_of_each_key_only_the_last_value_is_written() -> None:
@@ -119,7 +119,7 @@ def test_rolled_back_transactions_are_not_folded() -> None:
     book.state.see(book.last)
     book.fold()
     assert book.all() == [[1, "a"]]
-    assert State(book.store, folded=book.store.folded).digests() == book.state.digests()
+    assert DataState(book.store, folded=book.store.folded).digests() == book.state.digests()
 
 
 def test_pending_transactions_stay_above_the_fold() -> None:

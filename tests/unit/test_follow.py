@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from admin.checker.follow import Follow, Log
-from admin.checker.follow_events import Note, What
+from admin.checker.follow_events import FollowEventKind, FollowNote
 from admin.checker.follow_window import Entries, Window
 from admin.checker.verdict import Result
 from admin.evidence.tables import TABLES, Row
@@ -63,12 +63,12 @@ def logs(first: int, last: int, *, nodes: tuple[int, ...] = (1, 2, 3)) -> Log:
     return log(*(entry(at, node=node) for node in nodes for at in range(first, last + 1)))
 
 
-def alarms(notes: list[Note]) -> list[tuple[str, int, int]]:
-    return [(n.invariant, n.node, n.index) for n in notes if n.what is What.VIOLATION]
+def alarms(notes: list[FollowNote]) -> list[tuple[str, int, int]]:
+    return [(n.invariant, n.node, n.index) for n in notes if n.what is FollowEventKind.VIOLATION]
 
 
-def events(notes: list[Note]) -> list[str]:
-    return [n.message for n in notes if n.what is What.EVENT]
+def events(notes: list[FollowNote]) -> list[str]:
+    return [n.message for n in notes if n.what is FollowEventKind.EVENT]
 
 
 NOTHING = log()
@@ -130,7 +130,7 @@ def test_two_promotes_of_a_term_are_two_leaders() -> None:
 def test_a_divergence_is_told_once_where_it_begins_however_the_batches_fall() -> None:
     for size in (1, 3, 20):
         follow = Follow()
-        found: list[Note] = []
+        found: list[FollowNote] = []
         for first in range(1, 21, size):
             rows = [
                 entry(at, node=node, crc=at * 7 + (at >= 8 and node == 3))
@@ -138,7 +138,7 @@ def test_a_divergence_is_told_once_where_it_begins_however_the_batches_fall() ->
                 for node in (1, 2, 3)
             ]
             found += follow.take([], log(*rows))
-        told = [each for each in found if each.what is What.VIOLATION]
+        told = [each for each in found if each.what is FollowEventKind.VIOLATION]
         assert {(each.invariant, each.index) for each in told} == {("log-matching", 8)}
         assert follow.result is Result.FAIL
 

@@ -25,24 +25,26 @@ from cli.main import run
 from tests.unit.test_follow import logs, said, three
 
 if TYPE_CHECKING:
-    from admin.checker.spark.follow import Told, Wanted
+    from admin.checker.spark.follow import FollowOptions, Told
 
 Play = Callable[[Follow, "Told", threading.Event], None]
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list["Wanted"]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list["FollowOptions"]:
     """What the command wanted to follow."""
-    found: list[Wanted] = []
+    found: list[FollowOptions] = []
     play(monkeypatch, lambda *_: None, found)
     return found
 
 
-def play(monkeypatch: pytest.MonkeyPatch, act: Play, asked: "list[Wanted] | None" = None) -> None:
+def play(
+    monkeypatch: pytest.MonkeyPatch, act: Play, asked: "list[FollowOptions] | None" = None
+) -> None:
     """Instead of a cluster."""
 
     def follow(
-        _session: object, wanted: "Wanted", *, told: "Told", stop: threading.Event
+        _session: object, wanted: "FollowOptions", *, told: "Told", stop: threading.Event
     ) -> Follow:
         if asked is not None:
             asked.append(wanted)
@@ -128,7 +130,7 @@ def test_a_second_ctrl_c_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(["check", "--follow", "127.0.0.1:1"]) == 130
 
 
-def test_what_is_followed_and_for_how_long_is_passed_on(asked: "list[Wanted]") -> None:
+def test_what_is_followed_and_for_how_long_is_passed_on(asked: "list[FollowOptions]") -> None:
     run(["check", "--follow", "127.0.0.1:1", "qsync://127.0.0.1:2,127.0.0.1:3/", "--for", "10s"])
     assert list(asked[0].addresses) == ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"]
     assert asked[0].seconds == 10
@@ -144,7 +146,7 @@ def test_what_is_followed_and_for_how_long_is_passed_on(asked: "list[Wanted]") -
     ],
 )
 def test_what_does_not_go_together_is_refused(
-    asked: "list[Wanted]", arguments: list[str], capsys: pytest.CaptureFixture[str]
+    asked: "list[FollowOptions]", arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["check", *arguments]) == 2
     assert "--follow" in capsys.readouterr().err
@@ -170,7 +172,7 @@ class Gone:
 def gone(monkeypatch: pytest.MonkeyPatch, stop: threading.Event) -> Follow:
     monkeypatch.setattr(spark_follow, "_beginning", lambda _: (["127.0.0.1:1"], 0))
     monkeypatch.setattr(spark_follow, "_stream", lambda *_: Gone())
-    wanted = spark_follow.Wanted(addresses=["127.0.0.1:1"])
+    wanted = spark_follow.FollowOptions(addresses=["127.0.0.1:1"])
     return spark_follow.follow(Gone(), wanted, told=lambda _: None, stop=stop)  # type: ignore[arg-type]  # stands in
 
 

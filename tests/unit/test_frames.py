@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from qsync.errors import ProtocolError, TooLarge
 from qsync.wire import limits
-from qsync.wire.frames import SEAL_SIZE, Frames, Sealed, frame, seal
+from qsync.wire.frames import SEAL_SIZE, Frames, SealedFrames, frame, seal
 
 payloads = st.lists(st.binary(min_size=1, max_size=200), max_size=20)
 
@@ -71,7 +71,7 @@ def test_sealed_frames_come_out_whole_however_the_stream_is_cut(
 ) -> None:
     stream = b"".join(seal(payload[:3], payload[3:]) for payload in wanted)
     places = sorted({min(cut, len(stream)) for cut in cuts} | {0, len(stream)})
-    frames = Sealed()
+    frames = SealedFrames()
     got: list[bytes] = []
     for first, last in itertools.pairwise(places):
         got += frames.feed(stream[first:last])
@@ -82,7 +82,7 @@ def test_sealed_frames_come_out_whole_however_the_stream_is_cut(
 def test_a_length_is_not_believed_before_its_own_checksum_holds() -> None:
     whole = bytearray(seal(b"x" * 20))
     whole[0] ^= 0x02  # 32 MiB more
-    frames = Sealed(limits.FRAME_BYTES_MAX)
+    frames = SealedFrames(limits.FRAME_BYTES_MAX)
     with pytest.raises(ProtocolError, match="length does not hold"):
         frames.feed(bytes(whole[:SEAL_SIZE]))
 
@@ -91,4 +91,4 @@ def test_a_sealed_payload_that_was_changed_is_never_handed_back() -> None:
     whole = bytearray(seal(b"x" * 20))
     whole[-1] ^= 1
     with pytest.raises(ProtocolError, match="20 bytes does not hold"):
-        Sealed().feed(bytes(whole))
+        SealedFrames().feed(bytes(whole))

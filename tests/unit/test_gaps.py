@@ -7,7 +7,7 @@ import pytest
 
 from admin.checker.rules import catalogue
 from admin.checker.rules.gaps import weigh
-from admin.checker.rules.rule import Finding
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import build
 from admin.checker.verdict import Result
 from admin.evidence.manifest import Manifest
@@ -32,7 +32,7 @@ def manifest(**rows: int) -> Manifest:
 @pytest.mark.parametrize("name", EVENTS)
 def test_a_pass_by_a_table_that_ends_early_is_unknown_and_a_violation_stays_one(name: str) -> None:
     rule = catalogue.BY_ID[name]
-    found = weigh(rule, Finding(facts=3), manifest(events=9))
+    found = weigh(rule, RuleFinding(facts=3), manifest(events=9))
     verdict = catalogue.verdict_of(rule, found)
     assert (verdict.result, verdict.note) == (Result.UNKNOWN, WHY)
     found.broken(name, "it is wrong", ())
@@ -42,13 +42,13 @@ def test_a_pass_by_a_table_that_ends_early_is_unknown_and_a_violation_stays_one(
 def test_what_is_judged_by_other_tables_still_passes() -> None:
     for name in ("log-chain", "lives-forward", "feed-complete"):
         rule = catalogue.BY_ID[name]
-        found = weigh(rule, Finding(facts=3), manifest(events=9))
+        found = weigh(rule, RuleFinding(facts=3), manifest(events=9))
         assert catalogue.verdict_of(rule, found).result is Result.PASS
 
 
 def test_without_any_events_a_quorum_is_looked_for_in_the_logs() -> None:
     rule = catalogue.BY_ID["quorum-before-confirm"]
-    found = weigh(rule, Finding(facts=1), manifest())
+    found = weigh(rule, RuleFinding(facts=1), manifest())
     assert catalogue.verdict_of(rule, found).result is Result.PASS
 
 
@@ -64,7 +64,7 @@ def test_what_is_skipped_says_why_there_is_no_table() -> None:
 def test_what_is_skipped_says_in_words_what_did_not_happen() -> None:
     whole = Manifest(run_id="r", source="drill", whole=True, rows={"wal": 9, "ops": 9})
     for rule in catalogue.RULES:
-        verdict = catalogue.verdict_of(rule, weigh(rule, Finding(), whole))
+        verdict = catalogue.verdict_of(rule, weigh(rule, RuleFinding(), whole))
         assert verdict.result is Result.SKIPPED
         absent = [name for name in rule.needs if name not in {"wal", "ops"}]
         excuse = rule.excuse(whole)
@@ -85,19 +85,19 @@ def test_what_is_skipped_says_in_words_what_did_not_happen() -> None:
 )
 def test_a_run_that_is_not_to_be_examined_says_why(name: str, known: Manifest, words: str) -> None:
     rule = catalogue.BY_ID[name]
-    assert words in catalogue.verdict_of(rule, weigh(rule, Finding(), known)).note
+    assert words in catalogue.verdict_of(rule, weigh(rule, RuleFinding(), known)).note
 
 
 def test_the_other_tier_weighs_it_the_same(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="needs the [spark] extra")
-    from admin.checker.spark.concluding import Brought, conclude  # noqa: PLC0415 - needs it
-    from admin.checker.spark.found import FACTS, Found  # noqa: PLC0415 - the same
-    from admin.checker.spark.scanning import Given  # noqa: PLC0415 - the same
+    from admin.checker.spark.concluding import JobOutputs, conclude  # noqa: PLC0415 - needs it
+    from admin.checker.spark.found import FACTS, FindingRow  # noqa: PLC0415 - the same
+    from admin.checker.spark.scanning import ScanContext  # noqa: PLC0415 - the same
 
-    own = Brought()
-    own.take(Found("r", FACTS, name, amount=3) for name in (*EVENTS, "log-chain"))
-    own.take([Found("r", "events", "durable", amount=3)])
-    given = Given(confirmed={}, failed={}, quorum={"r": 2}, wanted={}, requests={})
+    own = JobOutputs()
+    own.take(FindingRow("r", FACTS, name, amount=3) for name in (*EVENTS, "log-chain"))
+    own.take([FindingRow("r", "events", "durable", amount=3)])
+    given = ScanContext(confirmed={}, failed={}, quorum={"r": 2}, wanted={}, requests={})
     found = conclude(manifest(events=9), own, given, {})
     assert {name for name in EVENTS if found[name].doubt == WHY} == set(EVENTS)
     assert found["log-chain"].doubt == ""

@@ -4,22 +4,22 @@ from pathlib import Path
 
 import pytest
 
-from admin.checker.operation import FOREVER, Kind, Operation, describe, operations, until
-from admin.history import History, Line, Told, Type, load, parse, save
+from admin.checker.operation import FOREVER, CompletionType, Operation, describe, operations, until
+from admin.history import AnsweredBy, History, HistoryLine, OutcomeType, load, parse, save
 
 
-def lines(*described: str) -> list[Line]:
+def lines(*described: str) -> list[HistoryLine]:
     """Lines from words such as `0 invoke write k 1`."""
-    built: list[Line] = []
+    built: list[HistoryLine] = []
     for index, each in enumerate(described):
         process, kind, f, key, *value = each.split()
         known = int(value[0]) if value else None
         built.append(
-            Line(
+            HistoryLine(
                 index=index,
                 time=index,
                 process=int(process),
-                type=Type(kind),
+                type=OutcomeType(kind),
                 f=f,
                 key=key,
                 value=known,
@@ -46,8 +46,8 @@ def test_an_operation_has_the_number_of_its_request_at_both_ends() -> None:
     history.invoke(1, "read", key="k", session="5e")
     history.invoke(2, "write", key="k", value=2)
     history.numbered(0, "5e", 7)
-    history.complete(1, Type.OK, value=None)
-    history.complete(0, Type.FAIL, told=Told(error="CONFLICT"))
+    history.complete(1, OutcomeType.OK, value=None)
+    history.complete(0, OutcomeType.FAIL, told=AnsweredBy(error="CONFLICT"))
     history.give_up("the run ended")
     write, read, other = operations(history.lines)
     assert (write.session, write.seq) == ("5e", 7)
@@ -69,13 +69,15 @@ def test_an_operation_has_the_number_of_its_request_at_both_ends() -> None:
 def test_a_number_is_of_what_is_under_way() -> None:
     history = History()
     history.invoke(0, "write", key="k", value=1)
-    history.complete(0, Type.OK)
+    history.complete(0, OutcomeType.OK)
     with pytest.raises(KeyError):
         history.numbered(0, "5e", 7)
 
 
 def test_what_a_line_seldom_has_survives_a_file_too() -> None:
-    line = Line(index=0, time=0, process=0, type=Type.OK, f="read", floor=7, log_index=9, session=3)
+    line = HistoryLine(
+        index=0, time=0, process=0, type=OutcomeType.OK, f="read", floor=7, log_index=9, session=3
+    )
     assert list(parse([line.as_json()])) == [line]
 
 
@@ -92,7 +94,7 @@ def test_what_nobody_ended_is_unknown_like_what_ended_with_info() -> None:
         lines("0 invoke write k 1", "0 info write k 1", "1 invoke write k 2")
     )
     for each in (first, second):
-        assert (each.kind, each.ended) == (Kind.INFO, None)
+        assert (each.kind, each.ended) == (CompletionType.INFO, None)
 
 
 def test_a_process_does_one_thing_at_a_time() -> None:
@@ -106,7 +108,7 @@ def test_a_receipt_is_a_place_in_the_log() -> None:
     history = History(clock=iter(range(100)).__next__)
     for term, lsn in ((1, 900), (2, 5)):
         history.invoke(0, "write", key="k", value=lsn)
-        history.complete(0, Type.OK, told=Told(term=term, lsn=lsn))
+        history.complete(0, OutcomeType.OK, told=AnsweredBy(term=term, lsn=lsn))
     first, second = operations(history.lines)
     assert first.index is not None
     assert second.index is not None
@@ -119,8 +121,8 @@ def test_a_history_cut_short_does_not_know_how_the_rest_ended() -> None:
 
     kept = until([made(0, "write", 3), made(1, "write", 9), made(2, "read", 8)], 5)
     assert [(each.number, each.ended, each.kind) for each in kept] == [
-        (0, 3, Kind.OK),
-        (1, None, Kind.INFO),
+        (0, 3, CompletionType.OK),
+        (1, None, CompletionType.INFO),
     ]
 
 

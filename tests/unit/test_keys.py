@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qsync.data import keys
-from qsync.data.keys import FieldType, Misfit, Part
+from qsync.data.keys import FieldType, KeyPart, Misfit
 
 UNSIGNED = st.integers(0, keys.INTEGER_MAX)
 INTEGERS = st.integers(keys.INTEGER_MIN, keys.INTEGER_MAX)
@@ -68,7 +68,7 @@ def byte_order(one: bytes, two: bytes) -> int:
 
 @pytest.mark.parametrize("type_", list(VALUES))
 def test_bytes_are_ordered_as_the_values_of_a_type(type_: FieldType) -> None:
-    encode = keys.encoder(Part(field=0, type=type_, nullable=True))
+    encode = keys.encoder(KeyPart(field=0, type=type_, nullable=True))
     values = st.one_of(st.none(), VALUES[type_])
 
     @given(values, values)
@@ -81,7 +81,7 @@ def test_bytes_are_ordered_as_the_values_of_a_type(type_: FieldType) -> None:
 @given(st.data())
 def test_keys_of_several_parts_are_ordered_part_by_part(data: st.DataObject) -> None:
     types = data.draw(st.lists(st.sampled_from(list(VALUES)), min_size=1, max_size=3))
-    parts = [Part(field=at, type=type_) for at, type_ in enumerate(types)]
+    parts = [KeyPart(field=at, type=type_) for at, type_ in enumerate(types)]
     one, two = (data.draw(st.tuples(*(VALUES[type_] for type_ in types))) for _ in range(2))
     expected = next((o for a, b in zip(one, two, strict=True) if (o := order(a, b))), 0)
     assert byte_order(keys.encode(parts, one), keys.encode(parts, two)) == expected
@@ -90,7 +90,7 @@ def test_keys_of_several_parts_are_ordered_part_by_part(data: st.DataObject) -> 
 @given(st.data())
 def test_a_key_can_be_read_back_without_its_index(data: st.DataObject) -> None:
     types = data.draw(st.lists(st.sampled_from(list(VALUES)), min_size=0, max_size=3))
-    parts = [Part(field=at, type=type_, nullable=True) for at, type_ in enumerate(types)]
+    parts = [KeyPart(field=at, type=type_, nullable=True) for at, type_ in enumerate(types)]
     values = data.draw(st.tuples(*(st.none() | VALUES[type_] for type_ in types)))
     raw = keys.encode(parts, values)
     plain = [keys.uuid_bytes(value) if isinstance(value, UUID) else value for value in values]
@@ -104,7 +104,7 @@ def test_a_key_can_be_read_back_without_its_index(data: st.DataObject) -> None:
 def test_a_partial_key_covers_exactly_the_keys_that_begin_with_its_values(
     pair: list[object], second: str
 ) -> None:
-    parts = [Part(field=0, type=FieldType.SCALAR), Part(field=1, type=FieldType.STRING)]
+    parts = [KeyPart(field=0, type=FieldType.SCALAR), KeyPart(field=1, type=FieldType.STRING)]
     wanted, other = pair
     first = keys.encode(parts, [wanted])
     whole = keys.encode(parts, [other, second])
@@ -114,8 +114,8 @@ def test_a_partial_key_covers_exactly_the_keys_that_begin_with_its_values(
 @given(st.tuples(STRINGS, st.none() | INTEGERS))
 def test_the_key_of_a_tuple_is_the_key_of_its_fields(fields: tuple[str, int | None]) -> None:
     parts = [
-        Part(field=1, type=FieldType.INTEGER, nullable=True),
-        Part(field=0, type=FieldType.STRING),
+        KeyPart(field=1, type=FieldType.INTEGER, nullable=True),
+        KeyPart(field=0, type=FieldType.STRING),
     ]
     text, number = fields
     assert keys.extractor(parts)([text, number]) == keys.encode(parts, [number, text])
@@ -123,7 +123,7 @@ def test_the_key_of_a_tuple_is_the_key_of_its_fields(fields: tuple[str, int | No
 
 
 def test_fields_that_are_missing_count_as_nil() -> None:
-    parts = [Part(field=3, type=FieldType.INTEGER, nullable=True)]
+    parts = [KeyPart(field=3, type=FieldType.INTEGER, nullable=True)]
     assert keys.extractor(parts)(["a"]) == keys.encode(parts, [None])
 
 
@@ -141,7 +141,7 @@ def test_what_is_not_of_the_type_is_a_misfit(type_: FieldType, value: object) ->
         FieldType.UUID: lambda v: isinstance(v, UUID) or (isinstance(v, bytes) and len(v) == 16),
         FieldType.SCALAR: lambda v: v is not None and not isinstance(v, list | dict) and v == v,  # noqa: PLR0124  # not NaN
     }
-    encode = keys.encoder(Part(field=0, type=type_))
+    encode = keys.encoder(KeyPart(field=0, type=type_))
     if fits[type_](value) or (type_ is FieldType.UUID and isinstance(value, str)):
         return
     with pytest.raises(Misfit):
@@ -151,17 +151,17 @@ def test_what_is_not_of_the_type_is_a_misfit(type_: FieldType, value: object) ->
 def test_integers_beyond_64_bits_are_a_misfit() -> None:
     for type_ in (FieldType.UNSIGNED, FieldType.INTEGER, FieldType.NUMBER):
         with pytest.raises(Misfit):
-            keys.encoder(Part(field=0, type=type_))(2**64)
+            keys.encoder(KeyPart(field=0, type=type_))(2**64)
 
 
 @given(st.uuids())
 def test_a_uuid_has_one_key_however_it_is_written(value: UUID) -> None:
-    encode = keys.encoder(Part(field=0, type=FieldType.UUID))
+    encode = keys.encoder(KeyPart(field=0, type=FieldType.UUID))
     assert encode(value) == encode(str(value)) == encode(value.bytes)
 
 
 def test_one_and_one_point_zero_are_one_key() -> None:
-    encode = keys.encoder(Part(field=0, type=FieldType.NUMBER))
+    encode = keys.encoder(KeyPart(field=0, type=FieldType.NUMBER))
     assert encode(1) == encode(1.0)
     assert encode(0.0) == encode(-0.0)
 
@@ -174,4 +174,4 @@ def test_indexes_of_a_space_lie_side_by_side() -> None:
 
 def test_a_key_has_at_most_the_parts_of_its_index() -> None:
     with pytest.raises(Misfit):
-        keys.encode([Part(field=0, type=FieldType.STRING)], ["a", "b"])
+        keys.encode([KeyPart(field=0, type=FieldType.STRING)], ["a", "b"])

@@ -11,13 +11,13 @@ import pytest
 import yaml
 
 from admin import lab, ports, processes
-from admin.processes import Process
+from admin.processes import OsProcess
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError
 from tests.live import real
 
 
-def idle(tmp_path: Path) -> Process:
+def idle(tmp_path: Path) -> OsProcess:
     """A process that waits for a signal."""
     program = "import signal\nsignal.pause()"
     log = tmp_path / "idle.log"

@@ -3,7 +3,7 @@
 import pytest
 
 from admin import leading
-from admin.cluster import Silence, Survey
+from admin.cluster import ClusterSurvey, UnreachableNode
 from admin.sample import NodeSample
 
 PLAN: dict[str, object] = {
@@ -23,9 +23,9 @@ def sample(id: int, **more: object) -> NodeSample:
     return NodeSample.read({"id": id, "name": f"n{id}", "nodes": nodes, **more})
 
 
-FOUND = Survey(
+FOUND = ClusterSurvey(
     samples=(sample(1), sample(2), sample(3), sample(4, mode="voter")),
-    silent=(Silence(id=5, name="n5", address="h:5", why="gone"),),
+    silent=(UnreachableNode(id=5, name="n5", address="h:5", why="gone"),),
 )
 
 

@@ -6,7 +6,7 @@ from random import Random, SystemRandom
 
 import pytest
 
-from admin.checker.elle import Level, check_appends, dependencies, understood
+from admin.checker.elle import IsolationLevel, check_appends, dependencies, understood
 from admin.checker.elle.cycles import cycles
 from admin.checker.elle.levels import PROHIBITED
 from admin.checker.operation import FOREVER, Operation
@@ -16,24 +16,24 @@ from tests.unit.naive_levels import all_read, allowed
 from tests.unit.test_elle import CASES, history
 
 SERIAL = {
-    Level.SERIALIZABLE,
-    Level.STRONG_SESSION_SERIALIZABLE,
-    Level.STRICT_SERIALIZABLE,
+    IsolationLevel.SERIALIZABLE,
+    IsolationLevel.STRONG_SESSION_SERIALIZABLE,
+    IsolationLevel.STRICT_SERIALIZABLE,
 }
-UNCOMMITTED = {Level.READ_UNCOMMITTED}
-COMMITTED = {Level.READ_UNCOMMITTED, Level.READ_COMMITTED}
+UNCOMMITTED = {IsolationLevel.READ_UNCOMMITTED}
+COMMITTED = {IsolationLevel.READ_UNCOMMITTED, IsolationLevel.READ_COMMITTED}
 
 
-def passed(operations: Iterable[Operation]) -> set[Level]:
+def passed(operations: Iterable[Operation]) -> set[IsolationLevel]:
     known = list(operations)
-    results = {level: check_appends(known, level=level).result for level in Level}
+    results = {level: check_appends(known, level=level).result for level in IsolationLevel}
     assert set(results.values()) <= {Result.PASS, Result.FAIL}
     return {level for level, result in results.items() if result is Result.PASS}
 
 
 def test_own_appends_out_of_their_order_break_every_level() -> None:
     assert passed(history("ok ax1 ax2", "ok ax3", "ok rx213")) == set()
-    assert passed(history("ok ax1 ax2", "ok ax3", "ok rx123")) == set(Level)
+    assert passed(history("ok ax1 ax2", "ok ax3", "ok rx123")) == set(IsolationLevel)
 
 
 def test_an_append_is_not_missing_where_a_later_one_of_the_same_was_read() -> None:
@@ -69,15 +69,15 @@ def test_what_failed_has_no_place_in_the_order_of_a_list() -> None:
 def test_who_gave_up_may_go_on_before_it_takes_effect(ended: int | None) -> None:
     first, second, third = history("info ax6", "ok rx", "ok rx6", together=False)
     first, second = replace(first, ended=ended), replace(second, process=0)
-    assert passed([first, second, third]) == set(Level)
+    assert passed([first, second, third]) == set(IsolationLevel)
 
 
 def test_a_process_keeps_its_order_around_what_it_gave_up() -> None:
     one, lost, other = history("ok ax1", "info ay2", "ok rx", together=False)
     same = [replace(each, process=0, session="s") for each in (one, lost, other)]
     found = passed(same)
-    assert Level.SNAPSHOT_ISOLATION in found
-    assert Level.STRONG_SESSION_SNAPSHOT_ISOLATION not in found
+    assert IsolationLevel.SNAPSHOT_ISOLATION in found
+    assert IsolationLevel.STRONG_SESSION_SNAPSHOT_ISOLATION not in found
 
 
 def together(*parts: list[Operation]) -> list[Operation]:
@@ -112,7 +112,7 @@ READ_SKEW = ("ok rx ry1", "ok ax1 ay1", "ok rx1 ry1")
 def test_a_read_skew_is_found_beside_any_number_of_write_skews(count: int, first: bool) -> None:
     skews = [of_keys(at, *WRITE_SKEW) for at in range(1, count + 1)]
     if count:
-        assert passed(together(*skews)) == set(Level) - SERIAL
+        assert passed(together(*skews)) == set(IsolationLevel) - SERIAL
     wrong = of_keys(0 if first else count + 1, *READ_SKEW)
     assert passed(together(*([wrong, *skews] if first else [*skews, wrong]))) == COMMITTED
 
@@ -135,7 +135,7 @@ def test_a_read_skew_is_found_behind_thousands_of_edges_of_allowed_cycles() -> N
         Operation(number=at, process=at, f="txn", value=each, begun=at, ended=10_000 + at)
         for at, each in enumerate(steps)
     ]
-    level = Level.SNAPSHOT_ISOLATION
+    level = IsolationLevel.SNAPSHOT_ISOLATION
     assert check_appends(busy, level=level).result is Result.PASS
     wrong = [
         replace(each, number=5000 + at, process=5000 + at, begun=5000 + at, ended=20_000)
@@ -147,7 +147,7 @@ def test_a_read_skew_is_found_behind_thousands_of_edges_of_allowed_cycles() -> N
 @pytest.mark.parametrize("name", CASES)
 def test_without_time_to_search_there_is_a_cycle_for_every_level(name: str) -> None:
     graph = dependencies(understood(history(*CASES[name][0])))
-    for level in Level:
+    for level in IsolationLevel:
         long = any(each.name in PROHIBITED[level] for each in cycles(graph))
         short = any(each.name in PROHIBITED[level] for each in cycles(graph, visits_max=0))
         assert short == long, level
@@ -169,7 +169,7 @@ def judged_alike(seed: int) -> None:
         for at in range(parts)
     ]
     operations, exact = together(*each_), all(map(all_read, each_))
-    for level in Level:
+    for level in IsolationLevel:
         wanted = all(allowed(part, level) for part in each_)
         verdict = check_appends(operations, level=level)
         said = [each.message for each in verdict.violations]

@@ -12,10 +12,10 @@ from admin.checker.linear import (
     Bank,
     CasRegister,
     Counter,
-    Found,
     GrowingSet,
     Model,
     Register,
+    SearchConclusion,
     Text,
     check,
     check_bank,
@@ -30,7 +30,7 @@ from admin.checker.linear import (
     zones,
 )
 from admin.checker.linear.coding import Coding
-from admin.checker.operation import FOREVER, Kind, Operation
+from admin.checker.operation import FOREVER, CompletionType, Operation
 from admin.checker.verdict import Result
 from tests.unit import histories
 from tests.unit.naive import (
@@ -52,7 +52,7 @@ from tests.unit.naive import (
 )
 
 
-def found(*operations: Operation, model: Model | None = None) -> Found:
+def found(*operations: Operation, model: Model | None = None) -> SearchConclusion:
     return search(operations, model or Register()).found
 
 
@@ -60,54 +60,57 @@ def found(*operations: Operation, model: Model | None = None) -> Found:
 
 
 def test_a_read_after_a_write_sees_it() -> None:
-    assert found(op(0, "write", 1, 0, 1), op(1, "read", 1, 2, 3)) is Found.ORDER
-    assert found(op(0, "write", 1, 0, 1), op(1, "read", None, 2, 3)) is Found.NO_ORDER
+    assert found(op(0, "write", 1, 0, 1), op(1, "read", 1, 2, 3)) is SearchConclusion.ORDER
+    assert found(op(0, "write", 1, 0, 1), op(1, "read", None, 2, 3)) is SearchConclusion.NO_ORDER
 
 
 def test_a_read_beside_a_write_may_see_either() -> None:
     for value in (None, 1):
-        assert found(op(0, "write", 1, 0, 3), op(1, "read", value, 1, 2)) is Found.ORDER
+        assert found(op(0, "write", 1, 0, 3), op(1, "read", value, 1, 2)) is SearchConclusion.ORDER
 
 
 def test_two_reads_beside_a_write_may_not_go_back() -> None:
     write = op(0, "write", 1, 0, 9)
     new, old = op(1, "read", 1, 1, 2), op(2, "read", None, 3, 4)
-    assert found(write, new, old) is Found.NO_ORDER
+    assert found(write, new, old) is SearchConclusion.NO_ORDER
 
 
 def test_an_unknown_write_may_take_effect_late_or_never() -> None:
     unknown = op(0, "write", 1, 0, None)
     second = op(1, "write", 2, 1, 2)
-    assert found(unknown, second, op(2, "read", 2, 3, 4), op(3, "read", 1, 5, 6)) is Found.ORDER
-    assert found(unknown, second, op(2, "read", 2, 3, 4)) is Found.ORDER
+    assert (
+        found(unknown, second, op(2, "read", 2, 3, 4), op(3, "read", 1, 5, 6))
+        is SearchConclusion.ORDER
+    )
+    assert found(unknown, second, op(2, "read", 2, 3, 4)) is SearchConclusion.ORDER
     back = op(4, "read", 2, 7, 8)
     assert (
         found(unknown, second, op(2, "read", 2, 3, 4), op(3, "read", 1, 5, 6), back)
-        is Found.NO_ORDER
+        is SearchConclusion.NO_ORDER
     )
 
 
 def test_a_write_that_happened_unheard_must_have_its_place() -> None:
     late = op(0, "add", 1, 0, FOREVER)
     seen, after = op(1, "read", 0, 2, 3), op(2, "read", 1, 4, 5)
-    assert found(late, seen, after, model=Counter()) is Found.ORDER
-    assert found(late, op(3, "add", 1, 0, 1), seen, model=Counter()) is Found.NO_ORDER
+    assert found(late, seen, after, model=Counter()) is SearchConclusion.ORDER
+    assert found(late, op(3, "add", 1, 0, 1), seen, model=Counter()) is SearchConclusion.NO_ORDER
 
 
 def test_a_write_of_what_is_there_already_may_still_wait_for_its_turn() -> None:
     same = op(2, "write", 4, 5, 12)
     assert (
         found(op(0, "write", 4, 0, 1), op(1, "write", 0, 4, 8), same, op(3, "read", 4, 10, 11))
-        is Found.ORDER
+        is SearchConclusion.ORDER
     )
 
 
 def test_a_cas_needs_what_it_compares_with() -> None:
     model = CasRegister()
     write, cas = op(0, "write", 1, 0, 1), op(1, "cas", [1, 2], 2, 3)
-    assert found(write, cas, op(2, "read", 2, 4, 5), model=model) is Found.ORDER
-    assert found(write, op(1, "cas", [3, 2], 2, 3), model=model) is Found.NO_ORDER
-    assert found(write, cas, op(2, "cas", [1, 2], 2, 3), model=model) is Found.NO_ORDER
+    assert found(write, cas, op(2, "read", 2, 4, 5), model=model) is SearchConclusion.ORDER
+    assert found(write, op(1, "cas", [3, 2], 2, 3), model=model) is SearchConclusion.NO_ORDER
+    assert found(write, cas, op(2, "cas", [1, 2], 2, 3), model=model) is SearchConclusion.NO_ORDER
 
 
 @pytest.mark.parametrize("f", ["read", "cas"])
@@ -124,21 +127,23 @@ def test_a_value_of_nobody_is_told_by_the_one_operation_that_saw_it(f: str) -> N
 
 def test_a_cas_that_compared_unequal_saw_something_else() -> None:
     write, unequal = op(0, "write", 1, 0, 1), op(1, "cas-unequal", [1, 2], 2, 3)
-    assert found(write, unequal) is Found.NO_ORDER
-    assert found(write, op(2, "write", 7, 0, None), unequal) is Found.ORDER
+    assert found(write, unequal) is SearchConclusion.NO_ORDER
+    assert found(write, op(2, "write", 7, 0, None), unequal) is SearchConclusion.ORDER
 
 
 def test_true_is_not_one() -> None:
-    assert found(op(0, "write", True, 0, 1), op(1, "read", 1, 2, 3)) is Found.NO_ORDER
-    assert found(op(0, "write", True, 0, 1), op(1, "read", True, 2, 3)) is Found.ORDER
+    assert found(op(0, "write", True, 0, 1), op(1, "read", 1, 2, 3)) is SearchConclusion.NO_ORDER
+    assert found(op(0, "write", True, 0, 1), op(1, "read", True, 2, 3)) is SearchConclusion.ORDER
 
 
 def test_a_bank_read_sees_one_moment() -> None:
     bank = Bank.of({"a": 5, "b": 5})
     move = op(0, "transfer", ["a", "b", 3], 0, 3)
-    assert found(move, op(1, "read", {"a": 2, "b": 8}, 1, 2), model=bank) is Found.ORDER
-    assert found(move, op(1, "read", {"a": 2, "b": 5}, 1, 2), model=bank) is Found.NO_ORDER
-    assert found(op(0, "transfer", ["a", "b", 6], 0, 3), model=bank) is Found.NO_ORDER
+    assert found(move, op(1, "read", {"a": 2, "b": 8}, 1, 2), model=bank) is SearchConclusion.ORDER
+    assert (
+        found(move, op(1, "read", {"a": 2, "b": 5}, 1, 2), model=bank) is SearchConclusion.NO_ORDER
+    )
+    assert found(op(0, "transfer", ["a", "b", 6], 0, 3), model=bank) is SearchConclusion.NO_ORDER
 
 
 def test_a_bank_without_opening_balances_learns_them_from_the_first_read() -> None:
@@ -175,7 +180,7 @@ def test_a_search_that_reaches_its_limit_does_not_know() -> None:
     operations = histories.lived(
         Random(3), 40, histories.register(values=3, cas=False), histories.Clients()
     )
-    assert search(operations, Register(), steps_max=5).found is Found.GAVE_UP
+    assert search(operations, Register(), steps_max=5).found is SearchConclusion.GAVE_UP
     verdict = check_register(operations, steps_max=5)
     assert verdict.result is Result.UNKNOWN
     assert "after" in verdict.note
@@ -194,7 +199,14 @@ def test_each_key_is_judged_alone_and_nothing_is_not_a_pass() -> None:
 
 def test_a_definite_failure_did_not_happen_and_an_open_write_may_have() -> None:
     failed = Operation(
-        number=0, process=0, f="write", value=1, begun=0, ended=1, kind=Kind.FAIL, key=None
+        number=0,
+        process=0,
+        f="write",
+        value=1,
+        begun=0,
+        ended=1,
+        kind=CompletionType.FAIL,
+        key=None,
     )
     opened = op(1, "write", 2, 2, None)
     assert check([failed, opened, op(2, "read", 2, 3, 4)]).result is Result.PASS
@@ -205,10 +217,12 @@ def test_a_definite_failure_did_not_happen_and_an_open_write_may_have() -> None:
 
 
 def agrees(operations: list[Operation], model: Model, start: object, step: Naive) -> None:
-    wanted = Found.ORDER if has_order(operations, start, step) else Found.NO_ORDER
+    wanted = (
+        SearchConclusion.ORDER if has_order(operations, start, step) else SearchConclusion.NO_ORDER
+    )
     assert search(operations, model).found is wanted
     verdict = check(operations, lambda _: model)
-    assert (verdict.result is Result.PASS) == (wanted is Found.ORDER)
+    assert (verdict.result is Result.PASS) == (wanted is SearchConclusion.ORDER)
     for each in verdict.violations:
         if not each.opening:
             assert not has_order(each.witness, start, step), "an explanation must fail by itself"
@@ -320,7 +334,7 @@ def test_an_answer_that_went_back_is_rejected_and_explained_in_a_few_lines(name:
         for violation in verdict.violations:
             assert len(violation.witness) <= 20, violation.describe()
             if not violation.opening:
-                assert found(*violation.witness, model=model) is Found.NO_ORDER
+                assert found(*violation.witness, model=model) is SearchConclusion.NO_ORDER
     assert rejected >= 6
 
 

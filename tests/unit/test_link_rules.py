@@ -3,15 +3,15 @@
 import pytest
 
 from admin.links.plan import LinkPlan, lay_out, ports_needed
-from admin.links.rules import WHOLE, Link, Rule, links_between, rule_from
+from admin.links.rules import WHOLE, DirectedLink, LinkRule, links_between, rule_from
 from qsync.errors import ConfigError
 
 NODES = ["n1", "n2", "n3"]
 
 
 def test_a_pair_is_spoiled_both_ways_unless_told_otherwise() -> None:
-    assert links_between(NODES, "n1", "n2") == [Link("n1", "n2"), Link("n2", "n1")]
-    assert links_between(NODES, "n1", "n2", one_way=True) == [Link("n1", "n2")]
+    assert links_between(NODES, "n1", "n2") == [DirectedLink("n1", "n2"), DirectedLink("n2", "n1")]
+    assert links_between(NODES, "n1", "n2", one_way=True) == [DirectedLink("n1", "n2")]
 
 
 def test_one_node_alone_means_its_links_with_all_others() -> None:
@@ -30,13 +30,13 @@ def test_a_link_that_is_none_is_refused(one: str, other: str | None) -> None:
     "rule",
     [
         WHOLE,
-        Rule(cut=True),
-        Rule(delay=0.2, jitter=0.1, stall=0.5, rate=4096),
-        Rule(flap=2),
-        Rule(half_open=True, flip=0.5),
+        LinkRule(cut=True),
+        LinkRule(delay=0.2, jitter=0.1, stall=0.5, rate=4096),
+        LinkRule(flap=2),
+        LinkRule(half_open=True, flip=0.5),
     ],
 )
-def test_a_rule_is_the_same_after_a_journey_as_json(rule: Rule) -> None:
+def test_a_rule_is_the_same_after_a_journey_as_json(rule: LinkRule) -> None:
     assert rule_from(rule.as_json()) == rule
 
 
@@ -59,7 +59,7 @@ def test_a_wrong_rule_is_refused_with_its_name(wrong: dict[str, object]) -> None
 
 
 def test_a_flapping_link_is_cut_first_and_then_whole_in_turn() -> None:
-    rule = Rule(flap=2.0)
+    rule = LinkRule(flap=2.0)
     assert [rule.cut_at(at) for at in (0.0, 1.9, 2.0, 3.9, 4.0)] == [True, True, False, False, True]
 
 

@@ -2,7 +2,7 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from admin.metrics.families import FAMILIES, Kind
+from admin.metrics.families import FAMILIES, MetricType
 from admin.metrics.text import expose
 from admin.sample import NodeSample
 from qsync.histogram import Histogram
@@ -61,7 +61,7 @@ def test_every_family_is_announced_once_and_with_its_kind() -> None:
     assert [each.type for each in found] == [each.kind.value for each in FAMILIES]
     assert all(each.documentation for each in found)
     assert all(
-        family.name.endswith("_total") == (family.kind is Kind.COUNTER) for family in FAMILIES
+        family.name.endswith("_total") == (family.kind is MetricType.COUNTER) for family in FAMILIES
     )
 
 

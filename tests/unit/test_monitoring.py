@@ -8,7 +8,7 @@ import promql_parser as promql
 import pytest
 import yaml
 
-from admin.metrics.families import FAMILIES, Kind
+from admin.metrics.families import FAMILIES, MetricType
 from admin.metrics.text import expose
 from admin.sample import NodeSample
 from qsync.histogram import Histogram
@@ -29,7 +29,7 @@ def names() -> set[str]:
     """Every series name that a node can show."""
     found: set[str] = set()
     for family in FAMILIES:
-        parts = ("_bucket", "_sum", "_count") if family.kind is Kind.HISTOGRAM else ("",)
+        parts = ("_bucket", "_sum", "_count") if family.kind is MetricType.HISTOGRAM else ("",)
         found |= {family.name + part for part in parts}
     return found
 

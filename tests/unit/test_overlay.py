@@ -9,8 +9,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from election.messages import Index
 from qsync.data.fold import Fold
 from qsync.data.overlay import Overlay, merge
-from qsync.data.request import EXPIRED, NEW, Known, Request
-from qsync.data.state import State
+from qsync.data.request import EXPIRED, NEW, KnownRequest, Request
+from qsync.data.state import DataState
 from qsync.store.memory import MemorySpaces
 from tests.unit.book import OPEN, Book, pack, rows
 
@@ -65,7 +65,7 @@ class Histories(RuleBasedStateMachine):
         self.stale_from = 10**9
 
     @property
-    def states(self) -> tuple[State, State]:
+    def states(self) -> tuple[DataState, DataState]:
         return self.book.state, self.follower
 
     @initialize()
@@ -180,7 +180,7 @@ class Histories(RuleBasedStateMachine):
     @rule()
     def open_again(self) -> None:
         store = self.follower_store
-        state = State(store, folded=store.folded)
+        state = DataState(store, folded=store.folded)
         state.apply(self.book.log[store.folded :])
         for index in sorted(self.rolled):
             if index > store.folded:
@@ -240,7 +240,7 @@ class Histories(RuleBasedStateMachine):
             numbers = {txn.seq: txn.index for txn in state._txns}
             for seq, index in numbers.items():
                 if seq:
-                    assert state.seen(self.book.session, seq) == Known(
+                    assert state.seen(self.book.session, seq) == KnownRequest(
                         index, 1, index in self.rolled
                     )
 

@@ -12,7 +12,7 @@ from qsync.errors import ProtocolError
 from qsync.record import HEADER, HEADER_SIZE, Entry, RecordDamage
 from qsync.wire import packed, replies
 from qsync.wire.frames import Frames
-from qsync.wire.packed import Answer, Rows
+from qsync.wire.packed import PackedAnswer, PackedRows
 
 bodies = st.lists(st.binary(max_size=80), max_size=12)
 openings = st.integers(0, 100)
@@ -37,7 +37,7 @@ def log(found: list[bytes]) -> list[Entry]:
     return entries
 
 
-def unpacked(rows: Rows) -> list[tuple[tuple[int, ...], bytes, int]]:
+def unpacked(rows: PackedRows) -> list[tuple[tuple[int, ...], bytes, int]]:
     """Header, opening of the body, and checksum of the whole body, of every row."""
     crcs = struct.unpack(f"<{rows.entries}I", rows.crcs)
     found = []
@@ -54,7 +54,7 @@ def test_rows_hold_every_header_and_the_beginning_of_every_body(
 ) -> None:
     entries = log(found)
     batch, at = record.encode(entries), 0
-    parts: list[Rows] = []
+    parts: list[PackedRows] = []
     while at < len(batch):
         some = packed.pack(
             batch, opening=opening, at=at, entries_max=entries_max, bytes_max=bytes_max
@@ -72,7 +72,7 @@ def test_rows_hold_every_header_and_the_beginning_of_every_body(
 @given(bodies.filter(bool), openings)
 def test_an_answer_comes_back_as_it_was(found: list[bytes], opening: int) -> None:
     rows = packed.pack(record.encode(log(found)), opening=opening).rows
-    answer = Answer(first=5, reached=4 + rows.entries, durable=1 << 40, before=7, rows=rows)
+    answer = PackedAnswer(first=5, reached=4 + rows.entries, durable=1 << 40, before=7, rows=rows)
     (payload,) = Frames().feed(packed.reply(3, answer))
     number, found_again = replies.decode(payload)
     assert number == 3

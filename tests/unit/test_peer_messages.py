@@ -34,7 +34,7 @@ from qsync.core.messages import (
 from qsync.errors import ProtocolError
 from qsync.record import Crc, Entry
 from qsync.wire import cbor
-from qsync.wire.frames import Sealed
+from qsync.wire.frames import SealedFrames
 from qsync.wire.peer_messages import decode, encode, encode_append
 
 u64 = st.integers(0, 2**64 - 1)
@@ -104,7 +104,7 @@ answers: st.SearchStrategy[Message] = st.one_of(
 
 
 def payload(framed: bytes) -> bytes:
-    (only,) = Sealed().feed(framed)
+    (only,) = SealedFrames().feed(framed)
     return only
 
 

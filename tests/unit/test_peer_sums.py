@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from election.messages import Index, Term
 from qsync.errors import ProtocolError
 from qsync.wire import peer_messages, peer_sums
-from qsync.wire.frames import Sealed
+from qsync.wire.frames import SealedFrames
 from qsync.wire.peer_sums import GROUPS_MAX, SUMS, PeerSums
 
 NUMBERS = st.integers(0, (1 << 64) - 1)
@@ -16,7 +16,7 @@ GROUPS = st.dictionaries(st.binary(max_size=4), st.tuples(NUMBERS, NUMBERS, NUMB
 
 
 def payload_of(message: PeerSums) -> bytes:
-    (payload,) = Sealed().feed(peer_sums.encode(message))
+    (payload,) = SealedFrames().feed(peer_sums.encode(message))
     return payload
 
 

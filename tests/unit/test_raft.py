@@ -4,8 +4,8 @@ import pytest
 
 from election import describe
 from election.messages import Ballot, Position, RejectReason, Replica, RequestVoteResponse, Term
-from election.ready import NOTHING, ElectionTimer, Timer
-from election.roles import Mode, Role
+from election.ready import NOTHING, ElectionTimer, TimerRequest
+from election.roles import ElectionMode, Role
 from tests.unit.electing import (
     RECRUIT,
     A,
@@ -91,7 +91,7 @@ def test_a_lone_leader_has_nobody_to_miss() -> None:
 
 def test_a_candidate_waits_one_full_timeout_after_the_start() -> None:
     timer = armed(make(A).ready(), ElectionTimer.ELECTION)
-    assert timer == Timer(kind="election", earliest=1.0, latest=2.0)
+    assert timer == TimerRequest(kind="election", earliest=1.0, latest=2.0)
 
 
 # --------------------------------------------------------------------------------- durability
@@ -126,7 +126,7 @@ def test_with_the_ballot_durable_answers_leave_at_once() -> None:
 
 
 def test_a_candidate_asks_only_when_its_own_vote_is_durable() -> None:
-    raft = make(A, mode=Mode.MANUAL)
+    raft = make(A, mode=ElectionMode.MANUAL)
     assert raft.promote() is None
     ready = raft.ready()
     assert ready.ballot == Ballot(term=Term(1), vote=A, member=True)
@@ -135,7 +135,7 @@ def test_a_candidate_asks_only_when_its_own_vote_is_durable() -> None:
 
 
 def test_its_own_vote_counts_only_when_it_is_durable() -> None:
-    raft = make(A, mode=Mode.MANUAL)
+    raft = make(A, mode=ElectionMode.MANUAL)
     raft.promote()
     ballot = raft.ready().ballot
     assert ballot is not None
@@ -146,7 +146,7 @@ def test_its_own_vote_counts_only_when_it_is_durable() -> None:
 
 
 def test_an_older_ballot_becoming_durable_does_not_count_for_a_newer_campaign() -> None:
-    raft = make(A, mode=Mode.MANUAL)
+    raft = make(A, mode=ElectionMode.MANUAL)
     raft.promote()
     first = raft.ready().ballot
     assert first is not None
@@ -266,7 +266,7 @@ def test_another_directory_under_the_id_of_a_voter_does_not_campaign() -> None:
 
 
 def test_the_vote_of_a_stranger_is_not_counted() -> None:
-    raft = make(A, mode=Mode.MANUAL)
+    raft = make(A, mode=ElectionMode.MANUAL)
     raft.promote()
     drain(raft)
     raft.received(vote(1, voter=Replica(7)))
@@ -274,7 +274,7 @@ def test_the_vote_of_a_stranger_is_not_counted() -> None:
 
 
 def test_a_vote_that_contradicts_itself_is_not_counted() -> None:
-    raft = make(A, mode=Mode.MANUAL)
+    raft = make(A, mode=ElectionMode.MANUAL)
     raft.promote()
     drain(raft)
     raft.received(
@@ -309,7 +309,7 @@ def test_every_reason_is_kept_on_both_sides() -> None:
         "term=4 candidate=2 1:voted_for_other",
         "term=5 candidate=2 1:leader_alive pre",
     ]
-    asker = make(B, mode=Mode.MANUAL)
+    asker = make(B, mode=ElectionMode.MANUAL)
     asker.promote()
     drain(asker)
     asker.received(vote(1, voter=A, nay=RejectReason.LOG_BEHIND))
@@ -319,7 +319,7 @@ def test_every_reason_is_kept_on_both_sides() -> None:
 
 
 def test_an_answer_that_comes_after_the_election_is_kept_too() -> None:
-    raft = make(A, mode=Mode.MANUAL)
+    raft = make(A, mode=ElectionMode.MANUAL)
     raft.promote()
     drain(raft)
     raft.received(vote(1, voter=B))

@@ -4,8 +4,8 @@ import pytest
 
 from election.fencing import Fencing
 from election.messages import Ballot, RejectReason, Replica, RequestVote, RequestVoteResponse, Term
-from election.ready import NOTHING, ElectionTimer, Timer
-from election.roles import GONE_LATEST_S, Mode, Role
+from election.ready import NOTHING, ElectionTimer, TimerRequest
+from election.roles import GONE_LATEST_S, ElectionMode, Role
 from tests.unit.electing import MEMBER, A, B, C, answer, armed, ask, drain, leads, make, room, vote
 
 # ---------------------------------------------------------------------- pre-vote and stickiness
@@ -99,7 +99,7 @@ def test_a_timer_that_comes_while_the_leader_is_heard_is_armed_for_the_rest() ->
     raft.observe(Term(1), C)
     raft.clock(1.75)
     raft.timer("election")
-    assert armed(raft.ready(), ElectionTimer.ELECTION) == Timer(
+    assert armed(raft.ready(), ElectionTimer.ELECTION) == TimerRequest(
         kind="election", earliest=0.75, latest=1.75
     )
     raft.clock(2.5)
@@ -124,7 +124,7 @@ def test_a_second_leader_of_one_term_is_not_followed() -> None:
 
 
 def test_a_candidate_follows_the_leader_of_its_term() -> None:
-    raft = make(A, mode=Mode.MANUAL)
+    raft = make(A, mode=ElectionMode.MANUAL)
     raft.promote()
     assert raft.observe(Term(1), B)
     assert (raft.role, raft.leader) == (Role.FOLLOWER, B)
@@ -150,13 +150,13 @@ def test_a_dead_leader_is_replaced_after_a_moment() -> None:
 
 
 def test_a_split_vote_ends_early() -> None:
-    raft = make(A, mode=Mode.MANUAL)
+    raft = make(A, mode=ElectionMode.MANUAL)
     raft.promote()
     drain(raft)
     raft.received(vote(1, voter=B, nay=RejectReason.VOTED_FOR_OTHER))
     assert raft.ready() is NOTHING
     raft.received(vote(1, voter=C, nay=RejectReason.VOTED_FOR_OTHER))
-    assert armed(raft.ready(), ElectionTimer.ELECTION) == Timer(
+    assert armed(raft.ready(), ElectionTimer.ELECTION) == TimerRequest(
         kind="election", earliest=0.0, latest=0.1
     )
 
@@ -175,7 +175,7 @@ def test_after_a_split_vote_the_next_term_elects() -> None:
 
 
 def test_a_log_that_is_behind_does_not_hurry() -> None:
-    raft = make(A, mode=Mode.MANUAL)
+    raft = make(A, mode=ElectionMode.MANUAL)
     raft.promote()
     drain(raft)
     for voter in (B, C):
@@ -184,7 +184,7 @@ def test_a_log_that_is_behind_does_not_hurry() -> None:
 
 
 def test_a_refusal_that_comes_late_does_not_take_a_vote_back() -> None:
-    raft = make(A, voters=(A, B, C, Replica(4), Replica(5)), mode=Mode.MANUAL)
+    raft = make(A, voters=(A, B, C, Replica(4), Replica(5)), mode=ElectionMode.MANUAL)
     raft.promote()
     drain(raft)
     raft.received(vote(1, voter=B))
@@ -194,7 +194,7 @@ def test_a_refusal_that_comes_late_does_not_take_a_vote_back() -> None:
 
 
 def test_votes_of_an_older_term_and_pre_votes_elect_nobody() -> None:
-    raft = make(A, mode=Mode.MANUAL)
+    raft = make(A, mode=ElectionMode.MANUAL)
     raft.promote()
     drain(raft)
     raft.observe(Term(1), None)

@@ -5,7 +5,7 @@ import pytest
 from election import describe
 from election.messages import Replica, Resigned, Term, TimeoutNow
 from election.ready import NOTHING, ElectionTimer
-from election.roles import GONE_LATEST_S, Mode, Role
+from election.roles import GONE_LATEST_S, ElectionMode, Role
 from tests.unit.electing import (
     RECRUIT,
     A,
@@ -25,8 +25,8 @@ from tests.unit.electing import (
 # ------------------------------------------------------------------------------- modes, promote
 
 
-@pytest.mark.parametrize("mode", [Mode.OFF, Mode.VOTER, Mode.MANUAL])
-def test_only_a_candidate_campaigns_by_itself_but_all_vote(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", [ElectionMode.OFF, ElectionMode.VOTER, ElectionMode.MANUAL])
+def test_only_a_candidate_campaigns_by_itself_but_all_vote(mode: ElectionMode) -> None:
     raft = make(A, mode=mode)
     raft.clock(9.0)
     raft.timer("election")
@@ -34,8 +34,8 @@ def test_only_a_candidate_campaigns_by_itself_but_all_vote(mode: Mode) -> None:
     assert answer(raft, ask(1)).granted
 
 
-@pytest.mark.parametrize("mode", [Mode.OFF, Mode.MANUAL, Mode.CANDIDATE])
-def test_promote_campaigns_at_once_in_one_new_term(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", [ElectionMode.OFF, ElectionMode.MANUAL, ElectionMode.CANDIDATE])
+def test_promote_campaigns_at_once_in_one_new_term(mode: ElectionMode) -> None:
     here = room(mode=mode)
     assert here.nodes[B].promote() is None
     assert here.nodes[B].promote() == "a promotion of this node is under way"
@@ -47,13 +47,13 @@ def test_promote_campaigns_at_once_in_one_new_term(mode: Mode) -> None:
 
 
 def test_promote_is_refused_to_a_voter() -> None:
-    raft = make(A, mode=Mode.VOTER)
+    raft = make(A, mode=ElectionMode.VOTER)
     assert raft.promote() == "election mode is voter: this node only votes"
     assert raft.term == 0
 
 
 def test_a_manual_candidate_tries_one_term_only() -> None:
-    here = room(mode=Mode.MANUAL)
+    here = room(mode=ElectionMode.MANUAL)
     here.away = {B, C}
     here.nodes[A].promote()
     for _ in range(5):
@@ -67,7 +67,7 @@ def test_a_manual_candidate_tries_one_term_only() -> None:
 
 def test_a_promoted_node_asks_the_living_leader_before_the_others() -> None:
     """Until it has stepped down, the leader may read on the strength of the others' loyalty."""
-    here = room(mode=Mode.MANUAL)
+    here = room(mode=ElectionMode.MANUAL)
     here.nodes[A].promote()
     here.pump()
     here.beat()
@@ -82,7 +82,7 @@ def test_a_promoted_node_asks_the_living_leader_before_the_others() -> None:
 
 
 def test_a_promoted_node_that_cannot_reach_the_leader_waits_until_nobody_is_loyal() -> None:
-    here = room(mode=Mode.MANUAL)
+    here = room(mode=ElectionMode.MANUAL)
     here.nodes[A].promote()
     here.pump()
     here.beat()
@@ -99,7 +99,7 @@ def test_a_promoted_node_that_cannot_reach_the_leader_waits_until_nobody_is_loya
 
 
 def test_a_promoted_node_asks_those_again_that_were_still_loyal() -> None:
-    here = room(mode=Mode.MANUAL)
+    here = room(mode=ElectionMode.MANUAL)
     here.nodes[A].observe(Term(1), C)
     here.nodes[B].observe(Term(1), None)
     here.away = {C}
@@ -113,8 +113,8 @@ def test_a_promoted_node_asks_those_again_that_were_still_loyal() -> None:
     assert here.nodes[B].term == 2
 
 
-@pytest.mark.parametrize("mode", [Mode.OFF, Mode.VOTER, Mode.MANUAL])
-def test_a_mode_deposes_nobody_by_itself(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", [ElectionMode.OFF, ElectionMode.VOTER, ElectionMode.MANUAL])
+def test_a_mode_deposes_nobody_by_itself(mode: ElectionMode) -> None:
     here = room()
     leader = here.elect(A)
     leader.set_mode(mode)
@@ -127,7 +127,7 @@ def test_a_mode_deposes_nobody_by_itself(mode: Mode) -> None:
 def test_a_campaign_ends_when_the_mode_forbids_it() -> None:
     raft = make(A)
     raft.timer("election")
-    raft.set_mode(Mode.VOTER)
+    raft.set_mode(ElectionMode.VOTER)
     raft.received(vote(1, voter=B, pre=True))
     assert raft.term == 0
 
@@ -206,12 +206,14 @@ def test_an_order_of_an_older_term_moves_nobody() -> None:
     assert (raft.term, raft.leader) == (3, C)
 
 
-@pytest.mark.parametrize("mode", [Mode.OFF, Mode.MANUAL, Mode.CANDIDATE, Mode.VOTER])
-def test_all_but_a_voter_take_over_when_told_to(mode: Mode) -> None:
+@pytest.mark.parametrize(
+    "mode", [ElectionMode.OFF, ElectionMode.MANUAL, ElectionMode.CANDIDATE, ElectionMode.VOTER]
+)
+def test_all_but_a_voter_take_over_when_told_to(mode: ElectionMode) -> None:
     raft = make(A, mode=mode)
     raft.observe(Term(3), C)
     raft.received(TimeoutNow(term=Term(3), leader=C))
-    assert raft.term == (3 if mode is Mode.VOTER else 4)
+    assert raft.term == (3 if mode is ElectionMode.VOTER else 4)
 
 
 def test_a_recruit_does_not_take_over() -> None:
@@ -224,7 +226,7 @@ def test_a_recruit_does_not_take_over() -> None:
 
 
 def test_a_larger_set_needs_more_votes() -> None:
-    raft = make(A, mode=Mode.MANUAL)
+    raft = make(A, mode=ElectionMode.MANUAL)
     raft.set_voters((A, B, C, Replica(4), Replica(5)), 3)
     raft.promote()
     drain(raft)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from admin.checker.kinds import Hints, Kind, hints
-from admin.checker.operation import Kind as Ended
+from admin.checker.kinds import Hints, ObjectKind, hints
+from admin.checker.operation import CompletionType as Ended
 from admin.checker.operation import Operation, freeze
-from admin.checker.quick import Report, check_file
-from admin.checker.readers import FORMATS, Format, read, recognised
+from admin.checker.quick import HistoryReport, check_file
+from admin.checker.readers import FORMATS, HistoryFormat, read, recognised
 from admin.checker.readers.edn import DEPTH_MAX, EdnError, Keyword, Symbol, parse
 from admin.checker.verdict import Result
 from tests.unit import histories, written
@@ -119,7 +119,7 @@ def maps(*lines: str) -> str:
     return "\n".join(f"{{:process 0 :type :{line}}}" for line in lines)
 
 
-def judged(text: str, folder: Path, hints: Hints | None = None) -> Report:
+def judged(text: str, folder: Path, hints: Hints | None = None) -> HistoryReport:
     path = folder / "any name at all"
     path.write_text(text, encoding="utf-8")
     return check_file(path, hints)
@@ -154,7 +154,7 @@ def test_a_log_of_a_store_is_judged_like_a_naive_checker_does(tmp_path: Path) ->
         report = judged(written.store_log(keyed), tmp_path)
         wanted = has_order(operations, "", naive_text)
         assert report.result is (Result.PASS if wanted else Result.FAIL)
-        assert report.kinds == (Kind.TEXT,)
+        assert report.kinds == (ObjectKind.TEXT,)
         seen.add(report.result)
 
     each()
@@ -185,13 +185,13 @@ def test_a_pair_that_is_a_value_is_not_taken_for_a_key(tmp_path: Path) -> None:
 
 
 def test_objects_of_every_kind_are_recognised_in_our_own_histories(tmp_path: Path) -> None:
-    makers: dict[Kind, Callable[[], histories.Apply]] = {
-        Kind.REGISTER: lambda: histories.register(values=None, cas=False),
-        Kind.CAS_REGISTER: lambda: histories.register(values=4, cas=True),
-        Kind.TEXT: histories.text,
-        Kind.SET: histories.growing_set,
-        Kind.COUNTER: histories.counter,
-        Kind.BANK: histories.bank,
+    makers: dict[ObjectKind, Callable[[], histories.Apply]] = {
+        ObjectKind.REGISTER: lambda: histories.register(values=None, cas=False),
+        ObjectKind.CAS_REGISTER: lambda: histories.register(values=4, cas=True),
+        ObjectKind.TEXT: histories.text,
+        ObjectKind.SET: histories.growing_set,
+        ObjectKind.COUNTER: histories.counter,
+        ObjectKind.BANK: histories.bank,
     }
     for kind, make in makers.items():
         operations = histories.lived(Random(4), 50, make(), histories.Clients(key="k"))
@@ -199,12 +199,12 @@ def test_objects_of_every_kind_are_recognised_in_our_own_histories(tmp_path: Pat
         assert report.kinds == (kind,)
         assert report.result is Result.PASS
         end = max(each.ended or each.begun for each in operations) + 1000
-        look = "get" if kind is Kind.TEXT else "read"
-        answers: dict[Kind, object] = {
-            Kind.TEXT: "lost",
-            Kind.SET: [-1],
-            Kind.COUNTER: -10_000,
-            Kind.BANK: {"a0": 1, "a1": 2, "a2": 3, "a3": 4},
+        look = "get" if kind is ObjectKind.TEXT else "read"
+        answers: dict[ObjectKind, object] = {
+            ObjectKind.TEXT: "lost",
+            ObjectKind.SET: [-1],
+            ObjectKind.COUNTER: -10_000,
+            ObjectKind.BANK: {"a0": 1, "a1": 2, "a2": 3, "a3": 4},
         }
         wrong = replace(
             operations[0],
@@ -261,7 +261,7 @@ def test_transactions_are_recognised_and_judged(tmp_path: Path) -> None:
     good = [made(0, ["append", "x", 1]), made(1, ["r", "x", [1]])]
     stale = [made(0, ["append", "x", 1]), made(1, ["r", "x", []])]
     for write in (REGISTER_FORMATS["vector"], REGISTER_FORMATS["maps"], REGISTER_FORMATS["ours"]):
-        assert judged(write(good), tmp_path).kinds == (Kind.LIST_APPEND,)
+        assert judged(write(good), tmp_path).kinds == (ObjectKind.LIST_APPEND,)
         assert judged(write(good), tmp_path).result is Result.PASS
         assert judged(write(stale), tmp_path).result is Result.FAIL
 
@@ -312,13 +312,13 @@ def test_formats_are_told_apart_by_their_content() -> None:
     )
     texts = histories.lived(Random(1), 10, histories.text(), histories.Clients(unknown=0, key="k"))
     vector = written.jepsen_maps(made, vector=True)
-    assert recognised("; a remark\n\n" + vector) is Format.JEPSEN_EDN
-    assert recognised(written.jepsen_maps(made, vector=False)) is Format.JEPSEN_EDN
-    assert recognised("(" + vector[1:]) is Format.JEPSEN_EDN
-    assert recognised(written.jepsen_log(made)) is Format.JEPSEN_TEXT
-    assert recognised(written.store_log(texts)) is Format.PORCUPINE_KV
-    assert recognised(written.our_lines(made)) is Format.OURS
-    assert set(FORMATS) == set(Format)
+    assert recognised("; a remark\n\n" + vector) is HistoryFormat.JEPSEN_EDN
+    assert recognised(written.jepsen_maps(made, vector=False)) is HistoryFormat.JEPSEN_EDN
+    assert recognised("(" + vector[1:]) is HistoryFormat.JEPSEN_EDN
+    assert recognised(written.jepsen_log(made)) is HistoryFormat.JEPSEN_TEXT
+    assert recognised(written.store_log(texts)) is HistoryFormat.PORCUPINE_KV
+    assert recognised(written.our_lines(made)) is HistoryFormat.OURS
+    assert set(FORMATS) == set(HistoryFormat)
     for text in ("", "hello", "file,format\n", "<xml/>"):
         with pytest.raises(ValueError, match="no history"):
             recognised(text)
@@ -362,15 +362,15 @@ def test_a_history_in_which_nothing_happened_is_undecided(tmp_path: Path) -> Non
 
 def test_words_of_a_published_list_are_understood() -> None:
     assert hints("jepsen text log, one cas-register, initial nil") == Hints(
-        format=Format.JEPSEN_TEXT, kind=Kind.CAS_REGISTER
+        format=HistoryFormat.JEPSEN_TEXT, kind=ObjectKind.CAS_REGISTER
     )
     assert hints("a register, initial 5").initial == 5
     assert hints("EDN-like maps, get/put/append on string keys") == Hints(
-        format=Format.PORCUPINE_KV, kind=Kind.TEXT
+        format=HistoryFormat.PORCUPINE_KV, kind=ObjectKind.TEXT
     )
-    assert hints("json get/put/append") == Hints(format=Format.OURS, kind=Kind.TEXT)
-    assert hints("Jepsen EDN, list-append").kind is Kind.LIST_APPEND
-    assert hints("porcupine-kv") == Hints(format=Format.PORCUPINE_KV)
+    assert hints("json get/put/append") == Hints(format=HistoryFormat.OURS, kind=ObjectKind.TEXT)
+    assert hints("Jepsen EDN, list-append").kind is ObjectKind.LIST_APPEND
+    assert hints("porcupine-kv") == Hints(format=HistoryFormat.PORCUPINE_KV)
     assert hints("something else") == Hints()
 
 
@@ -378,4 +378,6 @@ def test_a_kind_that_is_named_is_not_guessed(tmp_path: Path) -> None:
     text = maps("invoke :f :read :value nil", "ok :f :read :value 5")
     assert judged(text, tmp_path).result is Result.FAIL
     assert judged(text, tmp_path, Hints(initial=5)).result is Result.PASS
-    assert judged(text, tmp_path, Hints(kind=Kind.COUNTER, initial=5)).kinds == (Kind.COUNTER,)
+    assert judged(text, tmp_path, Hints(kind=ObjectKind.COUNTER, initial=5)).kinds == (
+        ObjectKind.COUNTER,
+    )

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from election.messages import Replica
 from qsync import record
-from qsync.record import Entry, Flags, Kind, Lsn, RecordDamage, Ref
+from qsync.record import Entry, EntryKind, Flags, LimboRef, Lsn, RecordDamage
 from tests.unit.logs import chain, some
 
 u64 = st.integers(0, 2**64 - 1)
@@ -17,7 +17,7 @@ entries = st.builds(
     term=u64,
     origin=u32,
     lsn=u64,
-    kind=st.sampled_from(list(Kind)),
+    kind=st.sampled_from(list(EntryKind)),
     flags=st.sampled_from([0, 1, 2, 3]),
     time=st.floats(allow_nan=False),
     body=st.binary(max_size=300),
@@ -104,7 +104,7 @@ def test_an_empty_batch_has_no_entries() -> None:
 
 @given(u32, u64)
 def test_a_reference_comes_back_from_a_control_body(owner: int, lsn: int) -> None:
-    ref = Ref(Replica(owner), Lsn(lsn))
+    ref = LimboRef(Replica(owner), Lsn(lsn))
     assert record.read_ref(chain([record.ref_body(ref)])[0]) == ref
 
 

@@ -6,7 +6,7 @@ import pytest
 from admin.evidence import opening
 from admin.logs import as_members
 from qsync.data import body
-from qsync.data.request import Known, Request
+from qsync.data.request import KnownRequest, Request
 from qsync.errors import (
     RECORDED,
     Damaged,
@@ -113,8 +113,8 @@ def test_a_doubted_refusal_takes_the_number_and_is_synchronous(book: Book) -> No
     assert (done.writes, done.results) == ([], [])
     entry = book.entry(done.body)
     book.state.applied(entry.index, entry.term, done)
-    assert book.state.seen(SESSION, 1) == Known(book.last, 1, False)
-    assert book.follower().seen(SESSION, 1) == Known(book.last, 1, False)
+    assert book.state.seen(SESSION, 1) == KnownRequest(book.last, 1, False)
+    assert book.follower().seen(SESSION, 1) == KnownRequest(book.last, 1, False)
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from admin.checker.replay.steps import ACKED, AUTOMATA, DIRECTORIES, PLACES, PROMISES, Automaton
-from admin.checker.rules.run import Event
+from admin.checker.rules.run import NodeEvent
 
 BY_ID = {each.id: each for each in AUTOMATA}
 S = 1_000_000_000
 
 
-def event(name: str, node: int, *, time: int = 0, generation: int = 1, **known: int) -> Event:
-    return Event(
+def event(name: str, node: int, *, time: int = 0, generation: int = 1, **known: int) -> NodeEvent:
+    return NodeEvent(
         node=node,
         generation=generation,
         life=1,
@@ -27,7 +27,7 @@ def event(name: str, node: int, *, time: int = 0, generation: int = 1, **known: 
     )
 
 
-def fed(automaton: str, *events: Event) -> Automaton:
+def fed(automaton: str, *events: NodeEvent) -> Automaton:
     machine = BY_ID[automaton](2)
     for each in events:
         assert each.name in machine.names, each
@@ -35,7 +35,7 @@ def fed(automaton: str, *events: Event) -> Automaton:
     return machine
 
 
-def broken(automaton: str, *events: Event) -> list[str]:
+def broken(automaton: str, *events: NodeEvent) -> list[str]:
     return [each.message for each in fed(automaton, *events).found.breaches]
 
 
@@ -65,7 +65,7 @@ def test_who_wins_while_its_own_promise_runs_broke_it() -> None:
     ],
     ids=["it is over", "for the leader itself", "of an older term", "of another directory"],
 )
-def test_a_vote_breaks_no_promise_that_does_not_speak_of_it(vote: Event) -> None:
+def test_a_vote_breaks_no_promise_that_does_not_speak_of_it(vote: NodeEvent) -> None:
     assert not broken(PROMISES, PROMISED, vote)
 
 
@@ -124,7 +124,7 @@ def test_the_ack_of_another_makes_a_quorum() -> None:
     ],
     ids=["in an older term", "to another node", "of less"],
 )
-def test_an_ack_counts_for_what_it_says_and_whom_it_was_told(ack: Event) -> None:
+def test_an_ack_counts_for_what_it_says_and_whom_it_was_told(ack: NodeEvent) -> None:
     assert broken(ACKED, *LEADS, ack, CONFIRMED)
 
 
@@ -142,11 +142,11 @@ def test_who_follows_another_one_leads_no_more() -> None:
     assert not broken(ACKED, *LEADS, follows, CONFIRMED)
 
 
-def opens(node: int, instance: int) -> tuple[Event, Event]:
+def opens(node: int, instance: int) -> tuple[NodeEvent, NodeEvent]:
     return (event("started", node), event("opened", node, index=node, peer=9, floor=instance))
 
 
-def follows(node: int, *voters: tuple[int, int], time: int = 0) -> tuple[Event, ...]:
+def follows(node: int, *voters: tuple[int, int], time: int = 0) -> tuple[NodeEvent, ...]:
     rows = [event("voter", node, peer=peer, floor=instance) for peer, instance in voters]
     return (event("configured", node, time=time, floor=len(voters)), *rows)
 
@@ -240,7 +240,7 @@ def test_a_log_that_is_long_enough_may_still_be_another_one() -> None:
     ],
     ids=["the same", "nothing was answered", "of a former version"],
 )
-def test_a_read_of_what_was_answered_is_served_by_its_place(served: Event) -> None:
+def test_a_read_of_what_was_answered_is_served_by_its_place(served: NodeEvent) -> None:
     assert not broken(PLACES, CONFIRMED, served)
 
 

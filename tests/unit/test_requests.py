@@ -15,29 +15,29 @@ from qsync.record import Lsn
 from qsync.wire import cbor, replies, requests
 from qsync.wire.frames import Frames
 from qsync.wire.verbs import (
-    Changes,
-    Clear,
-    Count,
-    Demote,
-    Digest,
-    DryRun,
-    Fault,
-    Get,
-    Info,
-    Level,
-    Log,
-    Options,
-    Packed,
-    Plain,
-    Promote,
+    ChangesRequest,
+    ClearRequest,
+    CountRequest,
+    DemoteRequest,
+    DigestRequest,
+    DryRunRequest,
+    FaultRequest,
+    GetRequest,
+    InfoRequest,
+    LogRequest,
+    OptionsRequest,
+    PackedRequest,
+    PlainRequest,
+    PromoteRequest,
+    ReadLevel,
     Request,
-    Select,
-    Trace,
-    TxGet,
+    SelectRequest,
+    TraceRequest,
+    TxGetRequest,
     Verb,
-    Watch,
-    Write,
+    WatchRequest,
     WriteFlags,
+    WriteRequest,
 )
 
 u64 = st.integers(0, 2**64 - 1)
@@ -48,12 +48,12 @@ operations = st.lists(st.lists(values | st.binary(max_size=9), max_size=4), max_
 seconds = st.floats(0, 1e6)
 signed_seconds = st.floats(-1e6, 1e6)
 u32 = st.integers(0, 2**32 - 1)
-levels = st.builds(Level, st.sampled_from(Consistency), u64.map(Term), u64.map(Index))
+levels = st.builds(ReadLevel, st.sampled_from(Consistency), u64.map(Term), u64.map(Index))
 iterators = st.sampled_from(["eq", "ge", "gt", "le", "lt", "all", "req"])
 
 asked: st.SearchStrategy[Request] = st.one_of(
     st.builds(
-        Write,
+        WriteRequest,
         u64,
         st.binary(max_size=16),
         u64,
@@ -64,18 +64,18 @@ asked: st.SearchStrategy[Request] = st.one_of(
         u64,
         operations,
     ),
-    st.builds(Get, u64, names, names, keys, levels),
+    st.builds(GetRequest, u64, names, names, keys, levels),
     st.builds(
-        Select,
+        SelectRequest,
         *(u64, names, names, iterators, keys, u64, u64),
         st.none() | keys | st.binary(max_size=9),
         levels,
         operations,
     ),
-    st.builds(Count, u64, names, names, iterators, keys, levels, operations),
-    st.builds(TxGet, u64, operations, names, names, keys, levels),
+    st.builds(CountRequest, u64, names, names, iterators, keys, levels, operations),
+    st.builds(TxGetRequest, u64, operations, names, names, keys, levels),
     st.builds(
-        Plain,
+        PlainRequest,
         u64,
         st.sampled_from(
             [
@@ -88,19 +88,21 @@ asked: st.SearchStrategy[Request] = st.one_of(
             ]
         ),
     ),
-    st.builds(Info, u64, st.none() | st.text(max_size=20)),
-    st.builds(Promote, u64, seconds),
-    st.builds(Demote, u64, st.integers(0, 31), seconds),
-    st.builds(Clear, u64, seconds),
-    st.builds(Log, u64, u64.map(Index), u64, u64),
-    st.builds(Digest, u64, st.none() | names),
-    st.builds(DryRun, u64, st.text(max_size=10)),
-    st.builds(Watch, u64, st.text(max_size=10), values, seconds),
-    st.builds(Changes, u64, st.none() | u64, st.none() | names, keys, seconds, u64.map(Term)),
-    st.builds(Options, u64, st.dictionaries(st.text(max_size=5), values)),
-    st.builds(Trace, u64, u64, seconds),
-    st.builds(Packed, u64, u64.map(Index), u64, st.integers(0, 4096)),
-    st.builds(Fault, u64, st.text(max_size=10), st.booleans(), signed_seconds, u32, seconds),
+    st.builds(InfoRequest, u64, st.none() | st.text(max_size=20)),
+    st.builds(PromoteRequest, u64, seconds),
+    st.builds(DemoteRequest, u64, st.integers(0, 31), seconds),
+    st.builds(ClearRequest, u64, seconds),
+    st.builds(LogRequest, u64, u64.map(Index), u64, u64),
+    st.builds(DigestRequest, u64, st.none() | names),
+    st.builds(DryRunRequest, u64, st.text(max_size=10)),
+    st.builds(WatchRequest, u64, st.text(max_size=10), values, seconds),
+    st.builds(
+        ChangesRequest, u64, st.none() | u64, st.none() | names, keys, seconds, u64.map(Term)
+    ),
+    st.builds(OptionsRequest, u64, st.dictionaries(st.text(max_size=5), values)),
+    st.builds(TraceRequest, u64, u64, seconds),
+    st.builds(PackedRequest, u64, u64.map(Index), u64, st.integers(0, 4096)),
+    st.builds(FaultRequest, u64, st.text(max_size=10), st.booleans(), signed_seconds, u32, seconds),
 )
 
 
@@ -135,7 +137,7 @@ def test_a_packed_put_is_the_write_that_a_general_encoder_makes(
         space=cbor.text("accounts"),
         row=row,
     )
-    write = Write(id, session, seq, low, 1, [[2, "accounts", row]], None, 0, [])
+    write = WriteRequest(id, session, seq, low, 1, [[2, "accounts", row]], None, 0, [])
     assert requests.decode(payload(packed)) == write
 
 
@@ -196,7 +198,7 @@ def test_replies_with_the_wrong_fields_raise_only_protocol_errors(
 
 
 def test_too_many_operations_are_too_large_and_the_limit_is_named() -> None:
-    write = Write(1, b"", 0, 0, 0, [[1]] * 65_537)
+    write = WriteRequest(1, b"", 0, 0, 0, [[1]] * 65_537)
     with pytest.raises(TooLarge, match=r"65537 operations.*OPS_MAX is 65536") as caught:
         requests.decode(payload(requests.encode(write)))
     assert caught.value.details == {"id": 1, "limit": "OPS_MAX", "most": 65_536}
@@ -204,12 +206,12 @@ def test_too_many_operations_are_too_large_and_the_limit_is_named() -> None:
 
 def test_a_request_over_the_limit_is_refused_before_it_is_sent() -> None:
     with pytest.raises(TooLarge, match="the limit is 100"):
-        requests.encode(Get(1, "s", 0, ["x" * 200]), bytes_max=100)
+        requests.encode(GetRequest(1, "s", 0, ["x" * 200]), bytes_max=100)
 
 
 def test_a_value_without_a_cbor_word_is_a_wrong_tuple() -> None:
     with pytest.raises(WrongTuple):
-        requests.encode(Get(1, "s", 0, [object()]))
+        requests.encode(GetRequest(1, "s", 0, [object()]))
 
 
 rows = st.lists(st.none() | st.binary(max_size=300), max_size=300)

@@ -18,7 +18,7 @@ from qsync.errors import Rebuilding
 from qsync.store import seals
 from qsync.store.memory import MemorySpaces
 from qsync.store.pages import Pages
-from qsync.store.seals import Changes, Sums
+from qsync.store.seals import SealChanges, Sums
 from qsync.store.spaces import SpaceStore
 from tests.unit.logs import ROOT
 from tests.unit.test_spaces_store import HIGH, LOW, Rows, fold, lmdb_spaces
@@ -182,7 +182,7 @@ def test_both_stores_add_up_to_the_same() -> None:
 def test_sums_tell_values_that_changed_places() -> None:
     there, swapped = Sums(), Sums()
     for sums, values in ((there, (b"one", b"two")), (swapped, (b"two", b"one"))):
-        changes = Changes()
+        changes = SealChanges()
         for key, value in zip((b"spc1a", b"spc1b"), values, strict=True):
             changes.put(key, seals.seal(key, value))
         sums.add(changes)

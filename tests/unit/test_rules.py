@@ -8,7 +8,7 @@ import pytest
 from admin.checker.quick import TITLES
 from admin.checker.rules.catalogue import BY_ID, RULES, verdict_of
 from admin.checker.rules.fenced import SLACK_S, fence
-from admin.checker.rules.run import Run
+from admin.checker.rules.run import RunTables
 from admin.checker.verdict import Result, Verdict
 from admin.evidence.manifest import Manifest
 from admin.evidence.tables import TABLES
@@ -66,13 +66,13 @@ def test_the_page_about_planted_faults_is_the_matrix() -> None:
 
 
 def test_nothing_to_look_at_is_no_pass() -> None:
-    empty = Run(Manifest(run_id="empty", source="nodes"))
+    empty = RunTables(Manifest(run_id="empty", source="nodes"))
     assert {verdict_of(rule, rule.find(empty)).result for rule in RULES} == {Result.SKIPPED}
 
 
 def test_a_run_in_which_nothing_broke_is_inconclusive() -> None:
     op = {"index": 1, "time": 1, "process": 1, "type": "ok", "f": "write", "key": 1, "value": 1}
-    calm = Run(Manifest(run_id="calm", source="drill", faults=True), ops=[op])
+    calm = RunTables(Manifest(run_id="calm", source="drill", faults=True), ops=[op])
     verdict = verdict_of(BY_ID["eventful"], BY_ID["eventful"].find(calm))
     assert (verdict.result, verdict.note) == (Result.UNKNOWN, "no fault happened")
 
@@ -88,7 +88,7 @@ def test_the_fence_of_real_nodes_follows_from_their_settings() -> None:
 def test_transactions_that_append_are_work() -> None:
     op = {"index": 1, "time": 1, "process": 1, "type": "ok", "f": "txn", "key": "lists"}
     for value, acked in (([["append", 1, 7]], 1), ([["r", 1, [7]]], 0), (None, 0)):
-        seen = Run(
+        seen = RunTables(
             Manifest(run_id="lists", source="drill", faults=True), ops=[op | {"value": value}]
         )
         assert BY_ID["eventful"].find(seen).facts == acked

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from admin.checker.facts import check_bank_total, check_failures
 from admin.checker.linear import check_register
-from admin.checker.operation import FOREVER, Kind, Operation
-from admin.checker.resolve import Decided, resolve, token
+from admin.checker.operation import FOREVER, CompletionType, Operation
+from admin.checker.resolve import ResolvedLog, resolve, token
 from admin.checker.sessions import (
-    Applied,
+    AppliedRequest,
     check_answers,
     check_at_most_once,
     check_monotonic_reads,
@@ -133,18 +133,22 @@ def test_a_value_written_twice_has_no_date() -> None:
 
 
 def test_a_request_applied_twice_is_found() -> None:
-    rows = [Applied(session="s", seq=seq, index=10 + seq) for seq in (1, 3, 2)]
+    rows = [AppliedRequest(session="s", seq=seq, index=10 + seq) for seq in (1, 3, 2)]
     assert check_at_most_once(rows).result is Result.PASS
     assert check_at_most_once([]).result is Result.UNKNOWN
-    verdict = check_at_most_once([*rows, Applied(session="s", seq=3, index=99)])
+    verdict = check_at_most_once([*rows, AppliedRequest(session="s", seq=3, index=99)])
     assert "applied at 13 and again at 99" in verdict.violations[0].message
-    assert check_at_most_once([*rows, Applied(session="t", seq=3, index=99)]).count == 0
+    assert check_at_most_once([*rows, AppliedRequest(session="t", seq=3, index=99)]).count == 0
 
 
 def test_what_was_acknowledged_is_in_the_log_where_the_receipt_says() -> None:
     write = replace(op(0, "write", "a", at=5), session="s", seq=1)
-    assert check_answers([write], [Applied(session="s", seq=1, index=5)]).result is Result.PASS
-    assert check_answers([write], [Applied(session="s", seq=1, index=6)]).result is Result.FAIL
+    assert (
+        check_answers([write], [AppliedRequest(session="s", seq=1, index=5)]).result is Result.PASS
+    )
+    assert (
+        check_answers([write], [AppliedRequest(session="s", seq=1, index=6)]).result is Result.FAIL
+    )
     assert check_answers([write], []).result is Result.FAIL
 
 
@@ -157,7 +161,7 @@ def test_balances_that_do_not_add_up_are_found() -> None:
 
 
 def test_what_failed_is_not_seen_unless_somebody_else_wrote_it() -> None:
-    failed = replace(op(0, "write", 1), kind=Kind.FAIL)
+    failed = replace(op(0, "write", 1), kind=CompletionType.FAIL)
     read = op(2, "read", 1)
     assert check_failures([failed, read]).result is Result.FAIL
     assert check_failures([failed, op(1, "write", 1), read]).result is Result.PASS
@@ -171,16 +175,19 @@ def test_what_failed_is_not_seen_unless_somebody_else_wrote_it() -> None:
 
 
 def unknown(number: int, value: object) -> Operation:
-    return replace(op(number, "write", value), ended=None, kind=Kind.INFO)
+    return replace(op(number, "write", value), ended=None, kind=CompletionType.INFO)
 
 
 def test_the_log_says_what_became_of_an_unknown_write() -> None:
     there, gone = unknown(0, "a"), unknown(1, "b")
-    partly = Decided(applied=frozenset({token(there)}))
-    assert [each.kind for each in resolve([there, gone], partly)] == [Kind.OK, Kind.INFO]
+    partly = ResolvedLog(applied=frozenset({token(there)}))
+    assert [each.kind for each in resolve([there, gone], partly)] == [
+        CompletionType.OK,
+        CompletionType.INFO,
+    ]
     whole = replace(partly, complete=True)
     settled = resolve([there, gone], whole)
-    assert [each.kind for each in settled] == [Kind.OK, Kind.FAIL]
+    assert [each.kind for each in settled] == [CompletionType.OK, CompletionType.FAIL]
     assert settled[0].ended == FOREVER
 
 
@@ -189,18 +196,21 @@ def test_a_write_that_happened_must_be_explained() -> None:
     steps = [replace(unknown(0, "a"), begun=0), op(1, "read", None), op(2, "read", "a")]
     stale = [*steps, op(3, "read", None)]
     assert check_register(steps).result is Result.PASS
-    settled = resolve([*stale[:2], stale[3]], Decided(applied=frozenset(), complete=True))
+    settled = resolve([*stale[:2], stale[3]], ResolvedLog(applied=frozenset(), complete=True))
     assert check_register(settled).result is Result.PASS
-    assert check_register(resolve(stale, Decided(applied=frozenset()))).result is Result.FAIL
+    assert check_register(resolve(stale, ResolvedLog(applied=frozenset()))).result is Result.FAIL
 
 
 def test_values_written_twice_name_nothing() -> None:
     twins = [unknown(0, "a"), unknown(1, "a")]
-    decided = Decided(applied=frozenset({token(twins[0])}), complete=True)
+    decided = ResolvedLog(applied=frozenset({token(twins[0])}), complete=True)
     assert resolve(twins, decided) == twins
     numbered = [replace(each, session="s", seq=at) for at, each in enumerate(twins)]
-    decided = Decided(applied=frozenset({("s", 1)}), complete=True)
-    assert [each.kind for each in resolve(numbered, decided)] == [Kind.FAIL, Kind.OK]
+    decided = ResolvedLog(applied=frozenset({("s", 1)}), complete=True)
+    assert [each.kind for each in resolve(numbered, decided)] == [
+        CompletionType.FAIL,
+        CompletionType.OK,
+    ]
 
 
 @given(st.integers(0, 2**32))
@@ -213,6 +223,6 @@ def test_a_settled_history_of_a_real_register_still_passes(seed: int) -> None:
     )
     # Everything in these histories did happen, also what nobody heard of.
     applied = frozenset(token(each) for each in operations)
-    settled = resolve(operations, Decided(applied=applied, complete=True))
-    assert all(each.kind is Kind.OK for each in settled)
+    settled = resolve(operations, ResolvedLog(applied=applied, complete=True))
+    assert all(each.kind is CompletionType.OK for each in settled)
     assert check_register(settled).result is Result.PASS

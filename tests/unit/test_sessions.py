@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from election.messages import Index
 from qsync.data import keys, schema
-from qsync.data.request import EXPIRED, NEW, STALE, Known, Limits, Request
-from qsync.data.state import State
+from qsync.data.request import EXPIRED, NEW, STALE, KnownRequest, Limits, Request
+from qsync.data.state import DataState
 from qsync.errors import Overloaded, ProtocolError, SessionExpired
 from tests.unit.book import OPEN, SEED, Book, pack, session
 
@@ -31,8 +31,8 @@ def stored_rows(book: Book) -> list[list[object]]:
 def test_a_request_is_new_then_known(book: Book) -> None:
     assert book.state.seen(SESSION, 1) is NEW
     book.pend(PUT, seq=1)
-    assert book.state.seen(SESSION, 1) == Known(book.last, 1, False)
-    assert book.follower().seen(SESSION, 1) == Known(book.last, 1, False)
+    assert book.state.seen(SESSION, 1) == KnownRequest(book.last, 1, False)
+    assert book.follower().seen(SESSION, 1) == KnownRequest(book.last, 1, False)
 
 
 def test_without_a_session_everything_is_new(book: Book) -> None:
@@ -63,13 +63,13 @@ def test_a_request_below_low_is_stale(book: Book) -> None:
     for seq, low in ((1, 0), (2, 0), (3, 3)):
         book.write(PUT, seq=seq, low=low)
     assert [book.state.seen(SESSION, seq) for seq in (1, 2)] == [STALE, STALE]
-    assert isinstance(book.state.seen(SESSION, 3), Known)
+    assert isinstance(book.state.seen(SESSION, 3), KnownRequest)
 
 
 def test_a_late_copy_of_an_opening_opens_another_session(book: Book) -> None:
     book.write(PUT, seq=1)
     book.write(OPEN)
-    assert isinstance(book.state.seen(SESSION, 1), Known)
+    assert isinstance(book.state.seen(SESSION, 1), KnownRequest)
     assert book.state.seen(session(book.last), 1) is NEW
     book.write([31, SESSION])
     book.write(OPEN)
@@ -113,7 +113,7 @@ def test_a_rolled_back_request_is_known_as_that_for_ever(book: Book) -> None:
     book.pend(PUT, seq=1)
     place = book.last
     book.state.roll_back(place, place)
-    gone = Known(place, 1, True)
+    gone = KnownRequest(place, 1, True)
     assert book.state.seen(SESSION, 1) == gone
     book.write(PUT, seq=2)
     book.fold()
@@ -126,7 +126,7 @@ def test_a_restored_request_is_known_as_that(book: Book) -> None:
     place = book.last
     book.state.roll_back(place, place)
     book.state.restore(place, place)
-    assert book.state.seen(SESSION, 1) == Known(place, 1, False)
+    assert book.state.seen(SESSION, 1) == KnownRequest(place, 1, False)
 
 
 def test_a_cut_request_is_new_again(book: Book) -> None:
@@ -135,7 +135,7 @@ def test_a_cut_request_is_new_again(book: Book) -> None:
     book.pend(PUT, seq=2, low=2)
     book.pend([30, b"other"])
     book.state.cut(kept)
-    assert book.state.seen(SESSION, 1) == Known(kept, 1, False)
+    assert book.state.seen(SESSION, 1) == KnownRequest(kept, 1, False)
     assert book.state.seen(SESSION, 2) is NEW
     assert book.state.seen(b"other", 1) is EXPIRED
 
@@ -159,7 +159,7 @@ def test_folding_a_part_leaves_later_outcomes_in_memory_only(book: Book) -> None
     assert [outcome[0] for outcome in row[3]] == [1, 2]  # type: ignore[attr-defined]  # a list
     again = book.follower(book.store)
     for state in (book.state, again):
-        assert [type(state.seen(SESSION, seq)) for seq in (1, 2, 3)] == [Known] * 3
+        assert [type(state.seen(SESSION, seq)) for seq in (1, 2, 3)] == [KnownRequest] * 3
 
 
 def test_numbers_below_low_or_nonsense_are_refused(book: Book) -> None:
@@ -220,7 +220,7 @@ def test_folding_in_slices_is_as_folding_at_once(
     cut = min(cut, book.last)
     whole = Book()
     whole.log = book.log
-    whole.state = State(whole.store, folded=Index(0))
+    whole.state = DataState(whole.store, folded=Index(0))
     whole.state.apply(whole.log)
     for txn in list(book.state._txns):
         if txn.index in book.state._rolled:

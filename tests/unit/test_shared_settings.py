@@ -17,7 +17,7 @@ from qsync.config.checks import inconsistencies
 from qsync.core.config import CoreConfig
 from qsync.core.settings import misfits, overlaid
 from qsync.data.request import Op, Request
-from qsync.data.state import State
+from qsync.data.state import DataState
 from qsync.errors import ConfigError, ProtocolError, WrongSchema
 from qsync.node.assembly import core_config
 from qsync.node.clusterwide import effective
@@ -108,11 +108,11 @@ def test_what_cannot_work_together_is_said() -> None:
 # ------------------------------------------------------------------------------------ in the spaces
 
 
-def state() -> State:
-    return State(MemorySpaces(), folded=Index(0))
+def state() -> DataState:
+    return DataState(MemorySpaces(), folded=Index(0))
 
 
-def share(into: State, index: int, given: object) -> None:
+def share(into: DataState, index: int, given: object) -> None:
     executed = into.execute(Request(ops=[[int(Op.CHANGE_SETTINGS), given]]))
     assert executed.sync
     into.applied(index, 1, executed)

@@ -7,11 +7,11 @@ import json
 import pytest
 import yaml
 
-from cli.shell.formats import Format, Look, one_line, render
-from cli.shell.values import Double, Row
+from cli.shell.formats import OutputFormat, OutputStyle, one_line, render
+from cli.shell.values import Double, NamedRow
 
 COLUMNS = ("id", "owner", "balance")
-ROWS = [Row([1, "ann", 100], COLUMNS), Row([2, "bob", None], COLUMNS)]
+ROWS = [NamedRow([1, "ann", 100], COLUMNS), NamedRow([2, "bob", None], COLUMNS)]
 TREE: dict[str, object] = {
     "quorum": 2,
     "queue": {"len": 0, "age": 0.1234567890123},
@@ -19,19 +19,21 @@ TREE: dict[str, object] = {
 }
 
 
-def shown(value: object, format: Format, *, people: bool = False, rows_max: int = 1000) -> str:
-    return "\n".join(render([value], Look(format, people, rows_max)))
+def shown(
+    value: object, format: OutputFormat, *, people: bool = False, rows_max: int = 1000
+) -> str:
+    return "\n".join(render([value], OutputStyle(format, people, rows_max)))
 
 
 def test_people_see_tuples_as_a_table_and_trees_as_yaml() -> None:
-    assert shown(ROWS, Format.AUTO, people=True).splitlines() == [
+    assert shown(ROWS, OutputFormat.AUTO, people=True).splitlines() == [
         "id  owner  balance",
         "--  -----  -------",
         " 1  ann        100",
         " 2  bob       null",
         "(2 rows)",
     ]
-    assert shown(TREE, Format.AUTO, people=True).splitlines() == [
+    assert shown(TREE, OutputFormat.AUTO, people=True).splitlines() == [
         "quorum: 2",
         "queue: {len: 0, age: 0.123457}",
         "vclock: {1: 7}",
@@ -53,21 +55,24 @@ def test_people_see_tuples_as_a_table_and_trees_as_yaml() -> None:
     ],
 )
 def test_elsewhere_a_value_is_a_line(value: object, line: str) -> None:
-    assert shown(value, Format.AUTO) == line
+    assert shown(value, OutputFormat.AUTO) == line
 
 
 def test_machine_formats_read_back() -> None:
-    assert json.loads(shown(TREE, Format.JSON))["queue"]["len"] == 0
-    assert yaml.safe_load(shown(TREE, Format.YAML)) == TREE
-    lines = shown(ROWS, Format.JSONL).splitlines()
+    assert json.loads(shown(TREE, OutputFormat.JSON))["queue"]["len"] == 0
+    assert yaml.safe_load(shown(TREE, OutputFormat.YAML)) == TREE
+    lines = shown(ROWS, OutputFormat.JSONL).splitlines()
     assert [json.loads(line) for line in lines][1] == {"id": 2, "owner": "bob", "balance": None}
-    table = list(csv.reader(io.StringIO(shown([Row([1, 'a "b", c\nd'])], Format.CSV))))
+    table = list(csv.reader(io.StringIO(shown([NamedRow([1, 'a "b", c\nd'])], OutputFormat.CSV))))
     assert table == [["1", "2"], ["1", 'a "b", c\nd']]
-    assert shown({"a b": [1, None], "x": b"\0"}, Format.LUA) == '{["a b"] = {1, nil}, x = "\\x00"}'
+    assert (
+        shown({"a b": [1, None], "x": b"\0"}, OutputFormat.LUA)
+        == '{["a b"] = {1, nil}, x = "\\x00"}'
+    )
 
 
 def test_one_tuple_may_take_a_line_for_each_field() -> None:
-    assert shown(ROWS[0], Format.VERTICAL).splitlines() == [
+    assert shown(ROWS[0], OutputFormat.VERTICAL).splitlines() == [
         "-[ row 1 ]---",
         "id      | 1",
         "owner   | ann",
@@ -77,29 +82,34 @@ def test_one_tuple_may_take_a_line_for_each_field() -> None:
 
 
 def test_maps_with_the_same_keys_make_a_table_too() -> None:
-    found = shown([{"a": 1}, {"a": 2, "b": "x"}], Format.TABLE)
+    found = shown([{"a": 1}, {"a": 2, "b": "x"}], OutputFormat.TABLE)
     assert found.splitlines()[0].split() == ["a", "b"]
     assert found.splitlines()[2:4] == ["1  null", "2  x"]
 
 
 def test_long_results_are_shown_in_part_and_say_so() -> None:
-    rows = [Row([at]) for at in range(50)]
-    found = shown(rows, Format.TABLE, people=True, rows_max=10).splitlines()
+    rows = [NamedRow([at]) for at in range(50)]
+    found = shown(rows, OutputFormat.TABLE, people=True, rows_max=10).splitlines()
     assert len(found) == 13
     assert found[-1] == "(50 rows; 10 shown, \\set rows 50 shows all)"
-    assert len(shown(rows, Format.JSONL, rows_max=10).splitlines()) == 50
+    assert len(shown(rows, OutputFormat.JSONL, rows_max=10).splitlines()) == 50
 
 
 def test_tables_line_up_whatever_the_letters() -> None:
-    rows = [Row(["日本", 1]), Row(["e\u0301", 2]), Row(["x" * 80, 3]), Row(["a\nb", 4])]
-    lines = shown(rows, Format.TABLE).splitlines()
+    rows = [
+        NamedRow(["日本", 1]),
+        NamedRow(["e\u0301", 2]),
+        NamedRow(["x" * 80, 3]),
+        NamedRow(["a\nb", 4]),
+    ]
+    lines = shown(rows, OutputFormat.TABLE).splitlines()
     assert lines[2].startswith("日本" + " " * 56)
     assert lines[4].split()[0].endswith("…")
     assert "a\\nb" in lines[5]
 
 
 def test_several_values_are_told_apart() -> None:
-    assert list(render([1, "x"], Look(Format.YAML))) == ["1", "---", "x"]
+    assert list(render([1, "x"], OutputStyle(OutputFormat.YAML))) == ["1", "---", "x"]
 
 
 def test_print_writes_lua_but_bare_text() -> None:
@@ -116,7 +126,7 @@ def test_what_has_no_room_on_a_line_takes_more_of_them_and_is_the_same(width: in
         "counts": {"x": 1, "y": 2},
         "many": {"numbers": list(range(60))},
     }
-    lines = list(render([tree], Look(Format.YAML, people=True, width=width)))
+    lines = list(render([tree], OutputStyle(OutputFormat.YAML, people=True, width=width)))
     assert yaml.safe_load("\n".join(lines)) == tree
     assert max(len(line) for line in lines) <= width
     assert "counts: {x: 1, y: 2}" in lines

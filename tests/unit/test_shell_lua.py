@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.shell.failures import Interrupted, LuaFailed, LuaSyntax
-from cli.shell.runtime import Live
-from cli.shell.values import KEEP, Double, Row
+from cli.shell.failures import ChunkInterrupted, LuaFailed, LuaSyntax
+from cli.shell.runtime import CallableMap
+from cli.shell.values import KEEP, Double, NamedRow
 from qsync.errors import DuplicateKey, QsyncError
 from tests.unit.lua import Bench, space
 
@@ -80,7 +80,7 @@ def test_values_go_through_lua_unchanged(value: object) -> None:
 def test_a_tuple_has_its_fields_by_number_and_name(bench: Bench) -> None:
     bench.answers |= {
         "space": lambda *_: space("t", "id", "name"),
-        "get": lambda *_: Row([1, "ann", None], ("id", "name")),
+        "get": lambda *_: NamedRow([1, "ann", None], ("id", "name")),
     }
     assert bench.run("local t = box.space.t:get(1) return t[1], t.name, #t, t:tomap()") == [
         1,
@@ -88,7 +88,7 @@ def test_a_tuple_has_its_fields_by_number_and_name(bench: Bench) -> None:
         3,
         {"id": 1, "name": "ann"},
     ]
-    assert bench.one("box.space.t:get(1)") == Row([1, "ann", None], ("id", "name"))
+    assert bench.one("box.space.t:get(1)") == NamedRow([1, "ann", None], ("id", "name"))
 
 
 def test_a_table_that_holds_itself_is_refused(bench: Bench) -> None:
@@ -98,7 +98,7 @@ def test_a_table_that_holds_itself_is_refused(bench: Bench) -> None:
 
 def test_a_map_is_shown_in_the_order_in_which_it_came(bench: Bench) -> None:
     names = [f"k{at}" for at in range(50, 0, -1)]
-    bench.answers["info"] = lambda *_: Live(dict.fromkeys(names, 1))
+    bench.answers["info"] = lambda *_: CallableMap(dict.fromkeys(names, 1))
     found = bench.one("box.info.x")
     assert isinstance(found, dict)
     assert list(found) == names
@@ -108,7 +108,9 @@ def test_a_map_is_shown_in_the_order_in_which_it_came(bench: Bench) -> None:
 
 
 def test_members_are_asked_for_when_they_are_looked_at(bench: Bench) -> None:
-    bench.answers["info"] = lambda key=None: Live({"len": 3}) if key else Live({"all": 1})
+    bench.answers["info"] = lambda key=None: (
+        CallableMap({"len": 3}) if key else CallableMap({"all": 1})
+    )
     assert bench.run("box.info.synchro.len, box.info().all, box.info.memory().len") == [3, 1, 3]
     assert bench.one("box.info") == {"all": 1}
     assert bench.verbs == ["info"] * 4
@@ -136,11 +138,11 @@ def test_a_dot_in_the_place_of_a_colon_is_explained(bench: Bench) -> None:
 
 def test_pairs_goes_over_pages(bench: Bench) -> None:
     bench.answers["space"] = lambda *_: space()
-    pages = [[Row([at]) for at in range(1000)], [Row([1000])]]
+    pages = [[NamedRow([at]) for at in range(1000)], [NamedRow([1000])]]
     bench.answers["select"] = lambda *_: pages.pop(0)
     source = "local n = 0 for _, t in box.space.t:pairs() do n = n + t[1] end return n"
     assert bench.one(source) == sum(range(1001))
-    assert bench.asked[-1][2][3] == {"limit": 1000, "after": Row([999])}
+    assert bench.asked[-1][2][3] == {"limit": 1000, "after": NamedRow([999])}
 
 
 def test_atomic_commits_or_rolls_back(bench: Bench) -> None:
@@ -153,9 +155,9 @@ def test_atomic_commits_or_rolls_back(bench: Bench) -> None:
 
 
 def test_another_connection_has_spaces_and_transactions_of_its_own(bench: Bench) -> None:
-    from cli.shell.runtime import Answers  # noqa: PLC0415 - beside its use
+    from cli.shell.runtime import MultipleValues  # noqa: PLC0415 - beside its use
 
-    bench.answers |= {"connect": lambda *_: Answers((7, "h:1")), "space": lambda *_: space()}
+    bench.answers |= {"connect": lambda *_: MultipleValues((7, "h:1")), "space": lambda *_: space()}
     bench.run("c = netbox.connect('h')\nc:begin()\nc.space.t:replace{1}\nc:commit()")
     assert bench.asked[1:] == [
         (7, "begin", [None]),
@@ -304,7 +306,7 @@ def soon(bench: Bench) -> Iterator[None]:
     ],
 )
 def test_a_loop_without_end_can_be_interrupted(bench: Bench, soon: None, source: str) -> None:
-    with pytest.raises(Interrupted):
+    with pytest.raises(ChunkInterrupted):
         bench.run(source)
     assert bench.one("1 + 1") == 2
 

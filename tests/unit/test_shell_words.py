@@ -8,22 +8,22 @@ import pytest
 
 from cli.shell import hints, standing, tutorial
 from cli.shell.chunks import chunks
-from cli.shell.complete import Names, candidates, hint, hint_line
+from cli.shell.complete import ClusterNames, candidates, hint, hint_line
 from cli.shell.failures import LuaSyntax
-from cli.shell.formats import Format
+from cli.shell.formats import OutputFormat
 from cli.shell.known import BOX, SPACE
 from cli.shell.manual import page
-from cli.shell.settings import Settings
+from cli.shell.settings import ShellSettings
 from cli.shell.slash import COMMANDS
-from cli.shell.standing import Standing
+from cli.shell.standing import NodeStanding
 from tests.unit.lua import Bench
 
 ROOT = Path(__file__).parents[2]
-NAMES = Names(
+NAMES = ClusterNames(
     spaces={"accounts": (("id", "owner", "balance"), ("pk", "by_owner"))},
     nodes=("n1", "n2"),
     commands={"help": "Explain.", "c": "Speak to another node."},
-    settings=Settings.names(),
+    settings=ShellSettings.names(),
 )
 
 
@@ -147,11 +147,11 @@ def test_locals_of_a_chunk_are_known_to_be_gone() -> None:
 
 
 def test_settings_change_one_by_one_and_refuse_what_is_wrong() -> None:
-    settings = Settings()
+    settings = ShellSettings()
     settings.change("format", "json", production=False)
     settings.change("rows", "5", production=False)
     settings.change("confirm", "off", production=False)
-    assert (settings.format, settings.rows, settings.confirm) == (Format.JSON, 5, False)
+    assert (settings.format, settings.rows, settings.confirm) == (OutputFormat.JSON, 5, False)
     assert settings.shown("confirm") == "off"
     for name, text, why in (
         ("format", "xml", "none of auto"),
@@ -165,7 +165,7 @@ def test_settings_change_one_by_one_and_refuse_what_is_wrong() -> None:
 
 def test_questions_cannot_be_switched_off_in_production() -> None:
     with pytest.raises(ValueError, match="tagged production"):
-        Settings().change("confirm", "off", production=True)
+        ShellSettings().change("confirm", "off", production=True)
 
 
 def status(**more: object) -> dict[str, object]:
@@ -174,18 +174,18 @@ def status(**more: object) -> dict[str, object]:
 
 
 def test_the_prompt_says_who_where_and_whether_a_transaction_is_open() -> None:
-    here = standing.read(status(), Standing(cluster="demo"))
+    here = standing.read(status(), NodeStanding(cluster="demo"))
     assert here.prompt(open_=False) == "demo/n1*:7> "
     assert here.prompt(open_=True) == "demo/n1*:7(tx)> "
     away = [{"name": "n2", "status": "down"}]
     assert standing.read(status(peers=away), here).prompt(open_=False) == "demo/n1*!:7> "
     alone = standing.read(status(role="follower", leader_name=None, peers=[]), here)
     assert alone.prompt(open_=False) == "demo/n1?:7> "
-    assert Standing(cluster="demo", node="n1", term=7, reached=False).mark == "~"
+    assert NodeStanding(cluster="demo", node="n1", term=7, reached=False).mark == "~"
 
 
 def test_news_are_told_once() -> None:
-    before = standing.read(status(role="follower", leader_name="n2"), Standing())
+    before = standing.read(status(role="follower", leader_name="n2"), NodeStanding())
     after = standing.read(status(term=8), before)
     assert standing.news(before, after) == ["leader moved n2 -> n1, term 8"]
     assert standing.news(after, after) == []

@@ -9,22 +9,24 @@ from pathlib import Path
 import pytest
 
 from admin.soak import code, ranges
-from admin.soak.judge import Conclusion, Finding, Judged, look
-from admin.soak.ledger import Book, Ledger, Way
+from admin.soak.judge import JudgedSeed, SeedConclusion, SeedFinding, look
+from admin.soak.ledger import RegisterFile, SeedRegister, SeedSetup
 from admin.soak.pool import judged
-from admin.soak.progress import Progress, span
+from admin.soak.progress import SoakProgress, span
 from admin.soak.shrink import EVENTS_MIN, shrink
 from admin.soak.soak import Soak
 from qsync.errors import ConfigError
-from qsync.sim.history import Line
+from qsync.sim.history import RecordedLine
 from qsync.sim.plan import EVENTS, Plan
-from qsync.sim.run import Report, run
+from qsync.sim.run import SeedReport, run
 
 STRIKES = {1: "crash", 2: "pause", 3: "halves", 4: "crash", 5: "ring", 6: "power"}
-WAY = Way(code="abc", how="")
+WAY = SeedSetup(code="abc", how="")
 
 
-def run_of(plan: Plan, *, broken: str | None = None, at: int = 900, idle: bool = False) -> Judged:
+def run_of(
+    plan: Plan, *, broken: str | None = None, at: int = 900, idle: bool = False
+) -> JudgedSeed:
     """What a run of this plan would look like; `at` is the event at which it broke."""
     strikes = {
         number: kind
@@ -32,7 +34,7 @@ def run_of(plan: Plan, *, broken: str | None = None, at: int = 900, idle: bool =
         if kind not in plan.without and (plan.strikes is None or number in plan.strikes)
     }
     names = [name for name in ("write", "read", "append") if name not in plan.without]
-    report = Report(
+    report = SeedReport(
         plan=plan,
         nodes=plan.nodes or 5,
         clients=plan.clients or 6,
@@ -47,16 +49,20 @@ def run_of(plan: Plan, *, broken: str | None = None, at: int = 900, idle: bool =
         flaws=tuple(name for name in ("loss", "torn") if name not in plan.without),
         counts={f"{name} asked": 3 for name in names},
     )
-    finding = Finding(check=broken, number=None, text=broken, evidence=()) if broken else None
-    return Judged(report=report, finding=finding, facts=5, undecided=())
+    finding = SeedFinding(check=broken, number=None, text=broken, evidence=()) if broken else None
+    return JudgedSeed(report=report, finding=finding, facts=5, undecided=())
 
 
-def held(plan: Plan) -> Judged:
+def held(plan: Plan) -> JudgedSeed:
     return run_of(plan)
 
 
 def soak_of(
-    seeds: Iterable[int], judge: Callable[[Plan], Judged], book: Book, *, keep_going: bool = False
+    seeds: Iterable[int],
+    judge: Callable[[Plan], JudgedSeed],
+    book: RegisterFile,
+    *,
+    keep_going: bool = False,
 ) -> Soak:
     plans = [Plan(seed=seed) for seed in seeds]
     known = sum(book.ledger.known(plan.seed) for plan in plans)
@@ -64,7 +70,7 @@ def soak_of(
         plans=plans,
         judge=judge,
         book=book,
-        progress=Progress(total=len(plans), known=known, now=lambda: 0.0),
+        progress=SoakProgress(total=len(plans), known=known, now=lambda: 0.0),
         keep_going=keep_going,
     )
 
@@ -72,7 +78,7 @@ def soak_of(
 # ---------------------------------------------------------------------------------- making small
 
 
-def stale_read(plan: Plan) -> Judged:
+def stale_read(plan: Plan) -> JudgedSeed:
     """Breaks with strike 4, at least two clients and three nodes, after 300 events, with reads."""
     found = run_of(plan)
     needs = (
@@ -86,11 +92,11 @@ def stale_read(plan: Plan) -> Judged:
 
 
 def small_of(
-    judge: Callable[[Plan], Judged], plan: Plan, *, tries_max: int = 300
-) -> tuple[Judged, int]:
+    judge: Callable[[Plan], JudgedSeed], plan: Plan, *, tries_max: int = 300
+) -> tuple[JudgedSeed, int]:
     tries = 0
 
-    def counted(plan: Plan) -> Judged:
+    def counted(plan: Plan) -> JudgedSeed:
         nonlocal tries
         tries += 1
         return judge(plan)
@@ -110,7 +116,7 @@ def test_a_failure_is_made_as_small_as_it_can_be() -> None:
 
 
 def test_a_smaller_run_that_breaks_something_else_is_not_taken() -> None:
-    def judge(plan: Plan) -> Judged:
+    def judge(plan: Plan) -> JudgedSeed:
         if plan.events < 500:
             return run_of(plan, broken="another thing", at=plan.events)
         return run_of(plan, broken="this", at=600)
@@ -128,7 +134,7 @@ def test_making_small_ends_after_so_many_tries() -> None:
 
 
 def test_what_cannot_be_made_smaller_stays_as_it_is_but_names_its_nodes() -> None:
-    def judge(plan: Plan) -> Judged:
+    def judge(plan: Plan) -> JudgedSeed:
         untouched = plan in {Plan(seed=7), Plan(seed=7, nodes=5)}
         return run_of(plan, broken="all of it", at=EVENTS) if untouched else run_of(plan)
 
@@ -149,14 +155,14 @@ def test_a_run_is_never_shorter_than_the_least() -> None:
 def test_seeds_that_held_are_not_run_again(tmp_path: Path) -> None:
     path, ran = tmp_path / "soak.json", list[int]()
 
-    def judge(plan: Plan) -> Judged:
+    def judge(plan: Plan) -> JudgedSeed:
         ran.append(plan.seed)
         return run_of(plan, idle=plan.seed == 3)
 
-    soak_of(range(1, 6), judge, Book(path, WAY)).run()
-    soak_of(range(1, 9), judge, Book(path, WAY)).run()
+    soak_of(range(1, 6), judge, RegisterFile(path, WAY)).run()
+    soak_of(range(1, 9), judge, RegisterFile(path, WAY)).run()
     assert ran == [1, 2, 3, 4, 5, 6, 7, 8]
-    ledger = Book(path, WAY).ledger
+    ledger = RegisterFile(path, WAY).ledger
     assert ranges.show(ledger.held) == "1-2,4-8"
     assert ranges.show(ledger.inconclusive) == "3"
     assert ledger.facts == 8 * 5
@@ -165,15 +171,15 @@ def test_seeds_that_held_are_not_run_again(tmp_path: Path) -> None:
 def test_other_code_or_options_begin_anew_and_keep_what_was_known(tmp_path: Path) -> None:
     path, ran = tmp_path / "soak.json", list[int]()
 
-    def judge(plan: Plan) -> Judged:
+    def judge(plan: Plan) -> JudgedSeed:
         ran.append(plan.seed)
         return run_of(plan)
 
-    soak_of([1, 2], judge, Book(path, WAY)).run()
-    changed = Way(code="def", how="")
-    soak_of([1], judge, Book(path, changed)).run()
+    soak_of([1, 2], judge, RegisterFile(path, WAY)).run()
+    changed = SeedSetup(code="def", how="")
+    soak_of([1], judge, RegisterFile(path, changed)).run()
     assert ran == [1, 2, 1]
-    again = Book(path, WAY)
+    again = RegisterFile(path, WAY)
     assert again.ledger.held == {1, 2}
     assert [(each.way, each.held) for each in again.others] == [(changed, {1})]
 
@@ -181,36 +187,36 @@ def test_other_code_or_options_begin_anew_and_keep_what_was_known(tmp_path: Path
 def test_an_interrupted_soak_has_saved_what_it_knows(tmp_path: Path) -> None:
     path = tmp_path / "soak.json"
 
-    def judge(plan: Plan) -> Judged:
+    def judge(plan: Plan) -> JudgedSeed:
         if plan.seed == 3:
             raise KeyboardInterrupt
         return run_of(plan)
 
     with pytest.raises(KeyboardInterrupt):
-        soak_of(range(1, 6), judge, Book(path, WAY)).run()
-    assert Book(path, WAY).ledger.held == {1, 2}
+        soak_of(range(1, 6), judge, RegisterFile(path, WAY)).run()
+    assert RegisterFile(path, WAY).ledger.held == {1, 2}
 
 
 def test_a_seed_that_broke_is_run_again(tmp_path: Path) -> None:
     path = tmp_path / "soak.json"
-    first = soak_of([1, 2], lambda plan: run_of(plan, broken="x"), Book(path, WAY)).run()
+    first = soak_of([1, 2], lambda plan: run_of(plan, broken="x"), RegisterFile(path, WAY)).run()
     assert [each.found.report.seed for each in first] == [1]
-    book = Book(path, WAY)
+    book = RegisterFile(path, WAY)
     assert book.ledger.broken == {1: "x"}
     assert not book.ledger.known(1)
     assert soak_of([1, 2], held, book).run() == []
-    assert Book(path, WAY).ledger.broken == {}
-    assert Book(path, WAY).ledger.held == {1, 2}
+    assert RegisterFile(path, WAY).ledger.broken == {}
+    assert RegisterFile(path, WAY).ledger.held == {1, 2}
 
 
 def test_a_soak_stops_at_the_first_failure_unless_told_to_go_on() -> None:
-    def judge(plan: Plan) -> Judged:
+    def judge(plan: Plan) -> JudgedSeed:
         return run_of(plan, broken=f"thing {plan.seed % 2}") if plan.seed > 2 else run_of(plan)
 
-    stopped = soak_of(range(1, 8), judge, Book(None, WAY))
+    stopped = soak_of(range(1, 8), judge, RegisterFile(None, WAY))
     assert len(stopped.run()) == 1
     assert stopped.progress.done == 3
-    gone_on = soak_of(range(1, 8), judge, Book(None, WAY), keep_going=True)
+    gone_on = soak_of(range(1, 8), judge, RegisterFile(None, WAY), keep_going=True)
     failures = gone_on.run()
     assert [each.found.report.seed for each in failures] == [3, 4, 5, 6, 7]
     # The first of each kind is made small.
@@ -232,13 +238,13 @@ def test_a_file_that_is_none_of_ours_is_refused_and_left_alone(tmp_path: Path, t
     path = tmp_path / "notes.json"
     path.write_text(text)
     with pytest.raises(ConfigError, match="no file of a soak"):
-        Book(path, WAY)
+        RegisterFile(path, WAY)
     assert path.read_text() == text
 
 
 def test_the_file_is_one_json_document(tmp_path: Path) -> None:
     path = tmp_path / "soak.json"
-    soak_of([5, 6, 7], held, Book(path, WAY)).run()
+    soak_of([5, 6, 7], held, RegisterFile(path, WAY)).run()
     document = json.loads(path.read_text())
     assert document["schema"] == "qsync/soak/1"
     assert document["ledgers"][0]["held"] == "5-7"
@@ -246,10 +252,10 @@ def test_the_file_is_one_json_document(tmp_path: Path) -> None:
 
 
 def test_a_run_in_which_nothing_happened_is_no_proof() -> None:
-    ledger = Ledger(way=WAY)
+    ledger = SeedRegister(way=WAY)
     idle = run_of(Plan(seed=1), idle=True)
     calm = run_of(Plan(seed=2, strikes=()))
-    assert idle.conclusion is calm.conclusion is Conclusion.INCONCLUSIVE
+    assert idle.conclusion is calm.conclusion is SeedConclusion.INCONCLUSIVE
     assert "no write was acknowledged" in idle.describe()
     assert "nothing broke" in calm.describe()
     ledger.add(idle)
@@ -272,7 +278,7 @@ def test_what_is_no_range_is_refused(text: str) -> None:
 
 def test_progress_says_how_long_the_rest_takes() -> None:
     clock = iter([100.0, 104.0, 104.0])
-    progress = Progress(total=1000, known=100, now=lambda: next(clock))
+    progress = SoakProgress(total=1000, known=100, now=lambda: next(clock))
     for seed in range(40):
         progress.add(run_of(Plan(seed=seed), broken="x" if seed == 3 else None))
     line = progress.describe()
@@ -314,15 +320,17 @@ def test_processes_leave_interrupts_to_their_parent() -> None:
     assert [each.facts for each in found] == [0, 0]
 
 
-def interruptible(plan: Plan) -> Judged:
+def interruptible(plan: Plan) -> JudgedSeed:
     """Says in `facts` whether an interrupt would end this process."""
     ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    return Judged(report=run_of(plan).report, finding=None, facts=int(not ignored), undecided=())
+    return JudgedSeed(
+        report=run_of(plan).report, finding=None, facts=int(not ignored), undecided=()
+    )
 
 
 def test_what_was_given_up_and_took_effect_is_noticed() -> None:
     done = run(Plan(seed=7, events=400))
-    told = Line(
+    told = RecordedLine(
         index=len(done.history),
         time=0,
         process=77,

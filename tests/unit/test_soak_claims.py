@@ -1,18 +1,26 @@
 """What clients of a simulated run saw becomes operations, and each is held to its own promise."""
 
-from admin.checker.operation import Kind
+from admin.checker.operation import CompletionType
 from admin.checker.verdict import Result
-from admin.soak.observed import Observed, observe
+from admin.soak.observed import ObservedOperation, observe
 from admin.soak.weak import check_written
-from qsync.sim.history import Line
+from qsync.sim.history import RecordedLine
 
 
-def line(index: int, type_: str, name: str, value: object, **more: object) -> Line:
+def line(index: int, type_: str, name: str, value: object, **more: object) -> RecordedLine:
     known: dict[str, object] = {"f": name, "space": "registers", "key": 0} | more
-    return Line(index=index, time=index, process=1, type=type_, name=name, value=value, **known)  # type: ignore[arg-type]  # whatever the test says
+    return RecordedLine(
+        index=index,
+        time=index,
+        process=1,
+        type=type_,
+        name=name,
+        value=value,
+        **known,  # type: ignore[arg-type]  # whatever the test says
+    )
 
 
-def seen(*lines: Line) -> list[Observed]:
+def seen(*lines: RecordedLine) -> list[ObservedOperation]:
     return observe(lines)
 
 
@@ -21,7 +29,7 @@ def test_an_answered_transaction_has_what_it_read() -> None:
     about = {"f": "txn", "space": "lists", "key": None}
     (one,) = seen(line(0, "invoke", "txn", asked, **about), line(1, "ok", "txn", done, **about))
     assert one.operation.value == done
-    assert one.operation.kind is Kind.OK
+    assert one.operation.kind is CompletionType.OK
 
 
 def test_of_an_unanswered_transaction_nobody_knows_what_it_read() -> None:

@@ -13,9 +13,9 @@ from admin.checker.spark import stream
 from admin.checker.spark.source_live import CUTS_MAX, LiveReader, Pieces
 from admin.checker.spark.stream import Offset, StatusStream, WalStream
 from admin.evidence import live
-from admin.evidence.live import Piece, Poll
+from admin.evidence.live import LivePoll, LiveRange
 from admin.evidence.manifest import NoEvidence
-from admin.evidence.witnesses import LogCut
+from admin.evidence.witnesses import LogWasCut
 from tests.unit.pretender import Pretender, entries, pretending
 
 
@@ -236,11 +236,11 @@ def test_nodes_that_do_not_answer_and_tables_they_do_not_have_are_refused(
 def test_a_log_that_is_always_being_cut_is_given_up(
     nodes: list[Pretender], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def cut(_piece: Piece, _run_id: str, *, timeout: float) -> Iterator[object]:
+    def cut(_piece: LiveRange, _run_id: str, *, timeout: float) -> Iterator[object]:
         assert timeout > 0
         tries.append(1)
         yield from ()
-        raise LogCut
+        raise LogWasCut
 
     tries: list[int] = []
     monkeypatch.setattr("admin.evidence.live.batches", cut)
@@ -262,7 +262,7 @@ def test_status_and_digests_are_read_from_all_members(nodes: list[Pretender]) ->
 
 
 def test_who_hung_up_is_asked_again_on_a_new_connection(nodes: list[Pretender]) -> None:
-    poll = Poll([nodes[0].address], timeout=20)
+    poll = LivePoll([nodes[0].address], timeout=20)
     assert len(poll.statuses()) == 1
     assert len(poll.statuses()) == 3, "members are met"
     nodes[2].hang_up()

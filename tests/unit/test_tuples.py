@@ -48,7 +48,7 @@ def test_what_is_no_tuple_is_refused(data: object) -> None:
         tuples.decode(data)
 
 
-def make(*types: str) -> schema.Space:
+def make(*types: str) -> schema.SpaceDefinition:
     fields = [
         Field(name=f"f{n}", type=FieldType(word.rstrip("?")), nullable=word.endswith("?"))
         for n, word in enumerate(types, 1)

@@ -1,8 +1,8 @@
 """Why: read-only, waiting, what promote would do. Sentences with node, rule, numbers, next step."""
 
 from admin import why
-from admin.box.info import Info
-from admin.cluster import Silence, Survey
+from admin.box.info import BoxInfo
+from admin.cluster import ClusterSurvey, UnreachableNode
 from admin.sample import NodeSample
 from tests.unit.test_box_info import WHOLE
 
@@ -21,12 +21,12 @@ def sample(id: int, *, leads: bool = False, last: int = 10, **more: object) -> N
     return NodeSample.read(answer)
 
 
-def silent(*ids: int) -> tuple[Silence, ...]:
-    return tuple(Silence(id=id, name=f"n{id}", address=f"h:{id}", why="gone") for id in ids)
+def silent(*ids: int) -> tuple[UnreachableNode, ...]:
+    return tuple(UnreachableNode(id=id, name=f"n{id}", address=f"h:{id}", why="gone") for id in ids)
 
 
-def info(**more: object) -> Info:
-    return Info.read({**WHOLE, **more})
+def info(**more: object) -> BoxInfo:
+    return BoxInfo.read({**WHOLE, **more})
 
 
 def test_a_follower_is_read_only_because_somebody_else_leads() -> None:
@@ -47,7 +47,7 @@ def test_who_may_write_is_told_so() -> None:
 
 
 def test_a_waiting_transaction_names_the_acks_it_lacks_from_whom_and_since_when() -> None:
-    found = Survey(samples=(sample(1, leads=True), sample(2), sample(3)))
+    found = ClusterSurvey(samples=(sample(1, leads=True), sample(2), sample(3)))
     answer = why.waiting(info(), found)
     assert "0.25 s" in answer.sentence
     assert "1 of 2 acks, 1 more needed from n2" in answer.sentence
@@ -57,7 +57,7 @@ def test_a_waiting_transaction_names_the_acks_it_lacks_from_whom_and_since_when(
 
 def test_who_hangs_is_told_with_what_it_says_of_itself() -> None:
     hangs = sample(2, disk={"busy_s": 7.7})
-    answer = why.waiting(info(), Survey(samples=(sample(1, leads=True), hangs, sample(3))))
+    answer = why.waiting(info(), ClusterSurvey(samples=(sample(1, leads=True), hangs, sample(3))))
     assert answer.facts[1] == "n2 lacks it by 1 entries: a write of its log has not ended for 7.7 s"
 
 
@@ -67,7 +67,7 @@ def test_a_voter_without_a_connection_is_to_be_started() -> None:
     queue = dict(synchro["queue"])
     gone = {"id": 2, "name": "n2", "acked": 8, "behind": 1, "why": "no connection: ECONNREFUSED"}
     queue["waiting"] = {**queue["waiting"], "missing": [gone]}
-    found = Survey(samples=(sample(1, leads=True),), silent=silent(2, 3))
+    found = ClusterSurvey(samples=(sample(1, leads=True),), silent=silent(2, 3))
     rollback = {**synchro, "queue": queue, "timeout": 5.0, "policy": "rollback"}
     answer = why.waiting(info(synchro=rollback), found)
     assert answer.next[0] == "start or reconnect n2"
@@ -75,13 +75,13 @@ def test_a_voter_without_a_connection_is_to_be_started() -> None:
 
 
 def test_nothing_waits_in_an_empty_limbo() -> None:
-    found = Survey(samples=(sample(1, leads=True), sample(2), sample(3)))
+    found = ClusterSurvey(samples=(sample(1, leads=True), sample(2), sample(3)))
     answer = why.waiting(info(synchro={"quorum": 2, "queue": {"len": 0}}), found)
     assert "Nothing waits" in answer.sentence
 
 
 def test_without_a_leader_the_missing_majority_is_named() -> None:
-    found = Survey(samples=(sample(1, synchro={"len": 3}),), silent=silent(2, 3))
+    found = ClusterSurvey(samples=(sample(1, synchro={"len": 3}),), silent=silent(2, 3))
     answer = why.waiting(None, found)
     assert "1 of 3 voters answer, 2 make a majority" in answer.sentence
     assert "n1 holds 3" in answer.sentence
@@ -89,7 +89,7 @@ def test_without_a_leader_the_missing_majority_is_named() -> None:
 
 
 def test_a_promotion_is_told_in_numbers_with_every_candidate() -> None:
-    found = Survey(samples=(sample(1, leads=True), sample(2), sample(3, last=4)))
+    found = ClusterSurvey(samples=(sample(1, leads=True), sample(2), sample(3, last=4)))
     plan: dict[str, object] = {
         "term": 4,
         "term_after": 5,
@@ -105,7 +105,7 @@ def test_a_promotion_is_told_in_numbers_with_every_candidate() -> None:
 
 
 def test_a_promotion_without_a_majority_is_not_told_as_if_it_would_happen() -> None:
-    found = Survey(samples=(sample(1),), silent=silent(2, 3))
+    found = ClusterSurvey(samples=(sample(1),), silent=silent(2, 3))
     plan: dict[str, object] = {"term": 4, "term_after": 5}
     answer = why.promotion("promote", found.samples[0], found, plan)
     assert answer.sentence.startswith("promote of n1 would fail: no majority answers; with one: ")
@@ -114,13 +114,13 @@ def test_a_promotion_without_a_majority_is_not_told_as_if_it_would_happen() -> N
 
 def test_demoting_a_node_that_does_not_lead_would_change_nothing() -> None:
     plan: dict[str, object] = {"term": 4, "term_after": 4, "refused": None, "leads": False}
-    found = Survey(samples=(sample(1, leads=True), sample(2), sample(3)))
+    found = ClusterSurvey(samples=(sample(1, leads=True), sample(2), sample(3)))
     answer = why.promotion("demote", found.samples[1], found, plan)
     assert answer.sentence == "demote of n2 would change nothing: it does not lead."
 
 
 def test_a_refused_promotion_names_whom_to_promote_instead() -> None:
-    found = Survey(samples=(sample(1, leads=True), sample(2, mode="voter"), sample(3)))
+    found = ClusterSurvey(samples=(sample(1, leads=True), sample(2, mode="voter"), sample(3)))
     plan: dict[str, object] = {"term": 4, "term_after": 4, "refused": "election mode is voter"}
     answer = why.promotion("promote", found.samples[1], found, plan)
     assert answer.sentence == "promote of n2 would be refused: election mode is voter."

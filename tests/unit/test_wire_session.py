@@ -20,11 +20,11 @@ from qsync.errors import (
 from qsync.wire.frames import Frames
 from qsync.wire.session import (
     Acceptor,
+    ConnectionState,
     Dialer,
     Greeting,
     Hello,
     Party,
-    State,
     decode_greeting,
     decode_hello,
     encode_greeting,
@@ -70,7 +70,7 @@ def shake(acceptor: Acceptor, dialer: Dialer) -> None:
 def test_both_sides_are_ready_after_a_good_handshake(hello: Hello) -> None:
     acceptor, dialer = Acceptor(GREETING), Dialer(hello, replica=Replica(1))
     shake(acceptor, dialer)
-    assert acceptor.state is dialer.state is State.READY
+    assert acceptor.state is dialer.state is ConnectionState.READY
     assert acceptor.hello == hello
     assert dialer.greeting == GREETING
 
@@ -127,7 +127,7 @@ def sides(acceptors: bytes, dialers: bytes) -> tuple[Acceptor, Dialer]:
 def test_peers_that_know_the_secret_agree() -> None:
     acceptor, dialer = sides(SECRET, SECRET)
     shake(acceptor, dialer)
-    assert acceptor.state is dialer.state is State.READY
+    assert acceptor.state is dialer.state is ConnectionState.READY
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_an_acceptor_that_does_not_know_the_secret_is_left() -> None:
     acceptor._secret = b"another secret of 16"
     with pytest.raises(AccessDenied, match="n1 does not prove"):
         dialer.received(payload(acceptor.accept()))
-    assert dialer.state is not State.READY
+    assert dialer.state is not ConnectionState.READY
 
 
 def test_a_hello_that_was_overheard_opens_nothing_later() -> None:
@@ -171,7 +171,7 @@ def test_a_hello_that_was_overheard_opens_nothing_later() -> None:
 def test_a_client_needs_no_secret() -> None:
     acceptor = Acceptor(GREETING, secret=SECRET)
     shake(acceptor, Dialer(CLIENT))
-    assert acceptor.state is State.READY
+    assert acceptor.state is ConnectionState.READY
 
 
 @given(st.integers(0, 2**20), st.sampled_from(["greeting", "hello", "ok"]))
@@ -192,7 +192,7 @@ def test_a_bit_flipped_in_a_handshake_of_peers_ends_it(bit: int, where: str) -> 
 
     with pytest.raises(QsyncError):
         talk()
-    assert dialer.state is not State.READY
+    assert dialer.state is not ConnectionState.READY
 
 
 def test_both_sides_refuse_another_list_of_members_and_say_both() -> None:
@@ -234,7 +234,7 @@ def test_a_peer_of_another_cluster_is_refused_and_hears_why() -> None:
         acceptor.received(payload(encode_hello(stranger)))
     with pytest.raises(ForeignCluster, match="not c-2"):
         dialer.received(payload(acceptor.refuse(caught.value)))
-    assert acceptor.state is dialer.state is State.CLOSED
+    assert acceptor.state is dialer.state is ConnectionState.CLOSED
 
 
 def test_a_dialer_leaves_a_foreign_cluster_before_it_says_hello() -> None:
@@ -285,7 +285,7 @@ def test_a_node_may_refuse_before_it_greets() -> None:
     refusal = Acceptor(GREETING).refuse(AccessDenied("not from there"))
     with pytest.raises(AccessDenied, match="not from there"):
         dialer.received(payload(refusal))
-    assert dialer.state is State.CLOSED
+    assert dialer.state is ConnectionState.CLOSED
 
 
 words = st.recursive(

@@ -8,35 +8,35 @@ from typing import TypeVar
 import pytest
 from typing_extensions import override
 
-from admin.history import History, Line, Type
-from admin.workload import Orders, Worker, Workload
+from admin.history import History, HistoryLine, OutcomeType
+from admin.workload import Worker, WorkerConfig, Workload
 from election.messages import Index, Term
 from qsync.client import verdicts
-from qsync.client.asks import Ask
+from qsync.client.asks import PendingRequest
 from qsync.client.blocking import Client
-from qsync.client.calls import Call
+from qsync.client.calls import ClientCall
 from qsync.client.core import Core
 from qsync.client.rows import Receipt
-from qsync.client.targets import Target
+from qsync.client.targets import SeedAddresses
 from qsync.client.transaction import Transaction
 from qsync.errors import Conflict, QsyncError, SessionExpired
 from qsync.record import Lsn
 
 T = TypeVar("T")
-End = Callable[[Ask], QsyncError]
+End = Callable[[PendingRequest], QsyncError]
 
 
 class Scripted(Client):
     """A client whose requests are numbered, never sent, and end as the test says."""
 
     def __init__(self, *ends: End) -> None:
-        core = Core(Target(addresses=("127.0.0.1:1",)), dice=random.Random(7))
+        core = Core(SeedAddresses(addresses=("127.0.0.1:1",)), dice=random.Random(7))
         super().__init__(core, timeout=1.0)
         self._ends = list(ends)
         self.asked: list[str] = []
 
     @override
-    def run(self, call: Call[T], *, timeout: float | None = None) -> T:
+    def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:
         raise self._ends.pop(0)(self.begin(call, timeout=timeout))
 
     @override
@@ -45,15 +45,15 @@ class Scripted(Client):
         return Receipt(term=Term(3), index=Index(9), lsn=Lsn(8), acks=2, seconds=0.1)
 
 
-def unknown(ask: Ask) -> QsyncError:
+def unknown(ask: PendingRequest) -> QsyncError:
     return verdicts.unknown(ask, "no definite answer")
 
 
-def refused(_: Ask) -> QsyncError:
+def refused(_: PendingRequest) -> QsyncError:
     return Conflict("somebody else was there before")
 
 
-def expired(_: Ask) -> QsyncError:
+def expired(_: PendingRequest) -> QsyncError:
     return SessionExpired("long ago")
 
 
@@ -69,7 +69,7 @@ def give_up(tx: Transaction, number: int) -> None:
 def did(client: Scripted, *changes: Callable[[Transaction, int], None]) -> tuple[Workload, str]:
     """A load in which one client does these, and the session that it began in."""
     load = Workload([], history=History(), clients=0, seed=1)
-    orders = Orders(seeds=[], number=1, seed=1, think=0.0, acts=())
+    orders = WorkerConfig(seeds=[], number=1, seed=1, think=0.0, acts=())
     worker = Worker(orders, history=load.history, tally=load.tally, stop=threading.Event())
     session = client.session
     for change in changes:
@@ -77,7 +77,7 @@ def did(client: Scripted, *changes: Callable[[Transaction, int], None]) -> tuple
     return load, session
 
 
-def said(lines: list[Line]) -> list[tuple[Type, object, int | None, int | None]]:
+def said(lines: list[HistoryLine]) -> list[tuple[OutcomeType, object, int | None, int | None]]:
     return [(each.type, each.session, each.seq, each.log_index) for each in lines]
 
 
@@ -87,20 +87,20 @@ def test_an_outcome_that_is_known_later_is_of_the_same_request() -> None:
     assert load.resolve() == 1
     assert client.asked == [f"{session}:1"]
     assert said(load.history.lines) == [
-        (Type.INVOKE, session, 1, None),
-        (Type.INVOKE, session, 2, None),
-        (Type.FAIL, session, 2, None),
-        (Type.OK, session, 1, 9),
+        (OutcomeType.INVOKE, session, 1, None),
+        (OutcomeType.INVOKE, session, 2, None),
+        (OutcomeType.FAIL, session, 2, None),
+        (OutcomeType.OK, session, 1, 9),
     ]
 
 
 def test_what_was_given_up_before_it_was_sent_has_no_number() -> None:
     load, session = did(Scripted(refused), write, give_up)
     assert said(load.history.lines) == [
-        (Type.INVOKE, session, 1, None),
-        (Type.FAIL, session, 1, None),
-        (Type.INVOKE, None, None, None),
-        (Type.FAIL, None, None, None),
+        (OutcomeType.INVOKE, session, 1, None),
+        (OutcomeType.FAIL, session, 1, None),
+        (OutcomeType.INVOKE, None, None, None),
+        (OutcomeType.FAIL, None, None, None),
     ]
 
 
@@ -109,6 +109,6 @@ def test_what_nobody_will_ever_say_has_the_number_by_which_a_log_may(end: End) -
     load, session = did(Scripted(end), write)
     assert load.history.give_up("the run ended") == 1
     assert said(load.history.lines) == [
-        (Type.INVOKE, session, 1, None),
-        (Type.INFO, session, 1, None),
+        (OutcomeType.INVOKE, session, 1, None),
+        (OutcomeType.INFO, session, 1, None),
     ]

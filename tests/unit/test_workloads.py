@@ -5,31 +5,33 @@ import pytest
 from admin import proof
 from admin.checker.verdict import Result
 from admin.drills import judging, reader
-from admin.history import History, Type
-from admin.loads import Kind
+from admin.history import History, OutcomeType
+from admin.loads import LoadKind
 from admin.proof import Proof
-from admin.tally import Place, Tally
+from admin.tally import ReceiptPlace, WriteTally
 from admin.workloads import JOURNAL, LOADS, QUEUE, SPACES
 
 SAME = {"n1": {"s": "d"}, "n2": {"s": "d"}}
 
 
-def place(term: int, index: int) -> Place:
-    return Place(client=1, term=term, index=index)
+def place(term: int, index: int) -> ReceiptPlace:
+    return ReceiptPlace(client=1, term=term, index=index)
 
 
-def prove(tally: Tally, history: History, journal: set[int]) -> Proof:
+def prove(tally: WriteTally, history: History, journal: set[int]) -> Proof:
     return proof.prove(tally, history.lines, journal=journal, balances={}, digests=SAME)
 
 
-def did(history: History, f: str, key: str | None, value: object, kind: Type = Type.OK) -> None:
+def did(
+    history: History, f: str, key: str | None, value: object, kind: OutcomeType = OutcomeType.OK
+) -> None:
     process = history.new_process()
     history.invoke(process, f, key=key, value=value)
     history.complete(process, kind, value=value)
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_every_kind_of_load_has_something_to_do_and_spaces_that_are_known(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", LoadKind)
+def test_every_kind_of_load_has_something_to_do_and_spaces_that_are_known(kind: LoadKind) -> None:
     load = LOADS[kind]
     assert load.about
     assert all(share > 0 for _, share in load.acts)
@@ -37,7 +39,7 @@ def test_every_kind_of_load_has_something_to_do_and_spaces_that_are_known(kind: 
 
 
 def test_an_asynchronous_write_may_be_lost_unless_one_behind_it_was_acknowledged() -> None:
-    tally, history = Tally(), History()
+    tally, history = WriteTally(), History()
     tally.ack(1, place(3, 10), 0.01, sync=False)
     tally.ack(2, place(3, 11), 0.01)
     tally.ack(3, place(3, 12), 0.01, sync=False)
@@ -54,12 +56,12 @@ def test_a_set_that_lost_an_element_is_not_linearizable() -> None:
     did(history, "add", "set 0", 1)
     did(history, "add", "set 0", 2)
     did(history, "read", "set 0", [1])
-    assert prove(Tally(), history, set()).linearity.result is Result.FAIL
+    assert prove(WriteTally(), history, set()).linearity.result is Result.FAIL
     history = History()
     did(history, "add", "set 0", 1)
-    did(history, "add", "set 0", 2, Type.INFO)
+    did(history, "add", "set 0", 2, OutcomeType.INFO)
     did(history, "read", "set 0", [1])
-    assert prove(Tally(), history, set()).linearity.result is Result.PASS
+    assert prove(WriteTally(), history, set()).linearity.result is Result.PASS
 
 
 def test_a_list_that_lost_what_somebody_appended_is_found_by_its_dependencies() -> None:
@@ -70,16 +72,16 @@ def test_a_list_that_lost_what_somebody_appended_is_found_by_its_dependencies() 
         did(made, "txn", None, [["r", 1, last]])
         return made
 
-    assert prove(Tally(), history([10, 11]), set()).linearity.result is Result.PASS
-    assert prove(Tally(), history([11]), set()).linearity.result is Result.FAIL
-    assert prove(Tally(), history([10]), set()).linearity.result is Result.FAIL
+    assert prove(WriteTally(), history([10, 11]), set()).linearity.result is Result.PASS
+    assert prove(WriteTally(), history([11]), set()).linearity.result is Result.FAIL
+    assert prove(WriteTally(), history([10]), set()).linearity.result is Result.FAIL
 
 
 def test_money_is_counted_only_where_there_is_a_bank() -> None:
-    assert prove(Tally(), History(), set()).total_conserved
+    assert prove(WriteTally(), History(), set()).total_conserved
     path = reader.find("leader-kill")
     drill = reader.load(path, {"workload.kind": "set"})
-    assert drill.load.kind is Kind.SET
+    assert drill.load.kind is LoadKind.SET
     assert not LOADS[drill.load.kind].has_bank
     assert judging.checks(drill) == [
         "linearizable",

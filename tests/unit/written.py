@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 
-from admin.checker.operation import Kind, Operation
+from admin.checker.operation import CompletionType, Operation
 
 Line = tuple[int, str, Operation]
 """A place, a type, and whose line it is."""
@@ -16,7 +16,7 @@ def lines(operations: Sequence[Operation]) -> Iterator[tuple[str, Operation]]:
     for at, each in enumerate(operations):
         found.append((each.begun, "invoke", each))
         if each.ended is not None:
-            found.append((each.ended, "fail" if each.kind is Kind.FAIL else "ok", each))
+            found.append((each.ended, "fail" if each.kind is CompletionType.FAIL else "ok", each))
         elif at % 2:
             found.append((last + at, "info", each))
     for _, kind, each in sorted(found, key=lambda line: line[0]):

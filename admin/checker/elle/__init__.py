@@ -4,7 +4,7 @@ from admin.checker.elle.anomalies import Anomaly
 from admin.checker.elle.appends import Appends, dependencies, understood
 from admin.checker.elle.check import anomalies, check_appends
 from admin.checker.elle.graph import Edge, Graph
-from admin.checker.elle.levels import PROHIBITED, Level
+from admin.checker.elle.levels import PROHIBITED, IsolationLevel
 
 __all__ = [
     "PROHIBITED",
@@ -12,7 +12,7 @@ __all__ = [
     "Appends",
     "Edge",
     "Graph",
-    "Level",
+    "IsolationLevel",
     "anomalies",
     "check_appends",
     "dependencies",

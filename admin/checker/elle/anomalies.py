@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from admin.checker.elle.appends import Appends, Read, Transaction
-from admin.checker.operation import Frozen, Kind
+from admin.checker.elle.appends import Appends, ListRead, ListTransaction
+from admin.checker.operation import CompletionType, Frozen
 from admin.checker.shown import shown
 
 
@@ -20,7 +20,7 @@ class Anomaly:
 def anomalies_of_reads(appends: Appends) -> Iterator[Anomaly]:
     """Everything that can be seen without looking at cycles."""
     for each in appends.transactions:
-        if each.operation.kind is Kind.OK:
+        if each.operation.kind is CompletionType.OK:
             yield from _internal(each)
     faults = _Faults(appends)
     for read in appends.reads:
@@ -31,7 +31,7 @@ def anomalies_of_reads(appends: Appends) -> Iterator[Anomaly]:
     yield from _lost_updates(appends)
 
 
-def _internal(transaction: Transaction) -> Iterator[Anomaly]:
+def _internal(transaction: ListTransaction) -> Iterator[Anomaly]:
     """A transaction sees what it did, the same list twice, and nothing that it does later."""
     later = {(step.key, step.value) for step in transaction.steps if step.appends}
     known: dict[Frozen, tuple[Frozen, ...]] = {}
@@ -66,7 +66,7 @@ class _Faults:
         self._appends = appends
         self._known = {key: self._wrong(key, order) for key, order in appends.order.items()}
 
-    def of(self, read: Read) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    def of(self, read: ListRead) -> Iterator[tuple[str, str, tuple[int, ...]]]:
         """Name, words, and who else is concerned."""
         if self._appends.begins(read):
             for at, name, said, others in self._known.get(read.key, ()):
@@ -87,13 +87,13 @@ class _Faults:
                 found.append((at, "duplicate-elements", f"read {shown(value)} twice", ()))
             elif writer is None:
                 found.append((at, "garbage", f"read {shown(value)}, which nobody appended", ()))
-            elif _kind(self._appends, writer) is Kind.FAIL:
+            elif _kind(self._appends, writer) is CompletionType.FAIL:
                 found.append((at, "G1a", f"read {shown(value)}, whose append failed", (writer,)))
             before.add(value)
         return found
 
 
-def _read(appends: Appends, read: Read, faults: _Faults) -> Iterator[Anomaly]:
+def _read(appends: Appends, read: ListRead, faults: _Faults) -> Iterator[Anomaly]:
     key = f"key {shown(read.key)}"
     for name, said, others in faults.of(read):
         yield Anomaly(name=name, message=f"{key}: {said}", transactions=(*others, read.reader))
@@ -105,7 +105,7 @@ def _read(appends: Appends, read: Read, faults: _Faults) -> Iterator[Anomaly]:
         yield Anomaly(name="incompatible-order", message=said, transactions=both)
 
 
-def _intermediate(appends: Appends, read: Read) -> Iterator[Anomaly]:
+def _intermediate(appends: Appends, read: ListRead) -> Iterator[Anomaly]:
     if not read.others:
         return
     value = read.others[-1]
@@ -150,7 +150,7 @@ def _dirty_updates(appends: Appends) -> Iterator[Anomaly]:
             writer = appends.writer.get((key, value))
             if writer is None:
                 continue
-            if _kind(appends, writer) is Kind.FAIL:
+            if _kind(appends, writer) is CompletionType.FAIL:
                 aborted = (writer, value)
             elif aborted is not None:
                 both = (aborted[0], writer)
@@ -178,5 +178,5 @@ def _lost_updates(appends: Appends) -> Iterator[Anomaly]:
             yield Anomaly(name="lost-update", message=said, transactions=tuple(readers))
 
 
-def _kind(appends: Appends, at: int) -> Kind:
+def _kind(appends: Appends, at: int) -> CompletionType:
     return appends.transactions[at].operation.kind

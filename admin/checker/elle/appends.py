@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from admin.checker.elle.graph import Edge, Graph, Span, add_sessions, add_time
-from admin.checker.operation import NOBODY, Frozen, Kind, Operation, freeze
+from admin.checker.operation import NOBODY, CompletionType, Frozen, Operation, freeze
 from admin.checker.shown import shown
 
 STEPS = frozenset({"txn", "append", "read", "r"})
 """Operations that are a transaction, of several steps or of one."""
 
 
-class Step(NamedTuple):
+class TransactionStep(NamedTuple):
     """One thing that a transaction did: appended a value, or read all of a list."""
 
     appends: bool
@@ -32,15 +32,15 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Transaction:
+class ListTransaction:
     """An operation and its steps. `at` is its place among all, from 0."""
 
     at: int
     operation: Operation
-    steps: tuple[Step, ...]
+    steps: tuple[TransactionStep, ...]
 
 
-class Read(NamedTuple):
+class ListRead(NamedTuple):
     """A read of a committed transaction: all of it, and without its own appends at the end."""
 
     reader: int
@@ -58,10 +58,10 @@ class Appends:
     said so, or somebody saw it. `failed[key]` are the values whose append failed.
     """
 
-    transactions: list[Transaction]
+    transactions: list[ListTransaction]
     writer: dict[tuple[Frozen, Frozen], int] = field(default_factory=dict)
     twice: list[tuple[Frozen, Frozen]] = field(default_factory=list)
-    reads: list[Read] = field(default_factory=list)
+    reads: list[ListRead] = field(default_factory=list)
     order: dict[Frozen, tuple[Frozen, ...]] = field(default_factory=dict)
     reader: dict[Frozen, int] = field(default_factory=dict)
     committed: set[int] = field(default_factory=set)
@@ -72,11 +72,11 @@ class Appends:
         gone = self.failed.get(key)
         return values if gone is None else tuple(each for each in values if each not in gone)
 
-    def begins(self, read: Read) -> bool:
+    def begins(self, read: ListRead) -> bool:
         """Whether the longest list of the key begins with just what was read."""
         return self.order.get(read.key, ())[: len(read.values)] == read.values
 
-    def agrees(self, read: Read) -> bool:
+    def agrees(self, read: ListRead) -> bool:
         """Whether it begins with what was read, but for what failed."""
         values = self.kept(read.key, read.values)
         return self.order.get(read.key, ())[: len(values)] == values
@@ -113,7 +113,7 @@ def understood(operations: Sequence[Operation]) -> Appends:
     if any(each.f == "txn" for each in operations):
         txns = [each for each in operations if each.f in STEPS]
     transactions = [
-        Transaction(at, each, tuple(steps_of(each)))
+        ListTransaction(at, each, tuple(steps_of(each)))
         for at, each in enumerate(sorted(txns, key=lambda each: each.begun))
     ]
     found = Appends(transactions)
@@ -123,9 +123,9 @@ def understood(operations: Sequence[Operation]) -> Appends:
                 if (step.key, step.value) in found.writer:
                     found.twice.append((step.key, step.value))
                 found.writer[step.key, step.value] = each.at
-                if each.operation.kind is Kind.FAIL:
+                if each.operation.kind is CompletionType.FAIL:
                     found.failed.setdefault(step.key, set()).add(step.value)
-        if each.operation.kind is Kind.OK:
+        if each.operation.kind is CompletionType.OK:
             found.committed.add(each.at)
             found.reads += _reads(each)
     _order(found)
@@ -142,16 +142,23 @@ def _order(found: Appends) -> None:
     for key, values in found.seen():
         for value in values:
             writer = found.writer.get((key, value))
-            if writer is not None and found.transactions[writer].operation.kind is Kind.INFO:
+            if (
+                writer is not None
+                and found.transactions[writer].operation.kind is CompletionType.INFO
+            ):
                 found.committed.add(writer)
 
 
-def steps_of(operation: Operation) -> Iterator[Step]:
+def steps_of(operation: Operation) -> Iterator[TransactionStep]:
     """The steps of a transaction; a single append or read is one too."""
     if operation.f == "append":
-        yield Step(appends=True, key=freeze(operation.key), value=freeze(operation.value))
+        yield TransactionStep(
+            appends=True, key=freeze(operation.key), value=freeze(operation.value)
+        )
     elif operation.f in STEPS - {"txn"}:
-        yield Step(appends=False, key=freeze(operation.key), value=_values(operation.value))
+        yield TransactionStep(
+            appends=False, key=freeze(operation.key), value=_values(operation.value)
+        )
     elif operation.f == "txn" and isinstance(operation.value, list | tuple):
         for each in operation.value:
             yield _step(each)
@@ -161,12 +168,12 @@ def steps_of(operation: Operation) -> Iterator[Step]:
         )
 
 
-def _step(step: object) -> Step:
+def _step(step: object) -> TransactionStep:
     match step:
         case ["append", key, value]:
-            return Step(appends=True, key=freeze(key), value=freeze(value))
+            return TransactionStep(appends=True, key=freeze(key), value=freeze(value))
         case ["r", key, value]:
-            return Step(appends=False, key=freeze(key), value=_values(value))
+            return TransactionStep(appends=False, key=freeze(key), value=_values(value))
         case _:
             raise ValueError(f"a step is [append, key, value] or [r, key, list], not {shown(step)}")
 
@@ -181,7 +188,7 @@ def _values(value: object) -> tuple[Frozen, ...]:
     return tuple([freeze(each) for each in value])
 
 
-def _reads(transaction: Transaction) -> Iterator[Read]:
+def _reads(transaction: ListTransaction) -> Iterator[ListRead]:
     own: dict[Frozen, set[Frozen]] = {}
     for step in transaction.steps:
         if step.appends:
@@ -190,7 +197,7 @@ def _reads(transaction: Transaction) -> Iterator[Read]:
         mine, size = own.get(step.key, ()), len(step.values)
         while size and step.values[size - 1] in mine:
             size -= 1
-        yield Read(transaction.at, step.key, step.values, step.values[:size])
+        yield ListRead(transaction.at, step.key, step.values, step.values[:size])
 
 
 def dependencies(appends: Appends, asked: Iterable[tuple[int, int, int]] = ()) -> Graph:
@@ -234,7 +241,7 @@ def _add_writes(
             graph.add(before[0], writer, Edge.WW, _AFTER_ALL, key, before[1])
 
 
-def _add_read(graph: Graph, appends: Appends, read: Read, unread: list[int]) -> None:
+def _add_read(graph: Graph, appends: Appends, read: ListRead, unread: list[int]) -> None:
     order = appends.order.get(read.key, ())
     reader, key, _, others = read
     others = appends.kept(key, others)

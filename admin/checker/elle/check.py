@@ -7,23 +7,26 @@ from admin.checker.elle.anomalies import Anomaly, anomalies_of_reads
 from admin.checker.elle.appends import Appends, dependencies, understood
 from admin.checker.elle.cycles import Cycle, cycles
 from admin.checker.elle.graph import Edge
-from admin.checker.elle.levels import PROHIBITED, Level
-from admin.checker.operation import Kind, Operation
+from admin.checker.elle.levels import PROHIBITED, IsolationLevel
+from admin.checker.operation import CompletionType, Operation
 from admin.checker.shown import shown
 from admin.checker.verdict import Result, Verdict, Violation, conclude
 
 
 def check_appends(
-    operations: Iterable[Operation], *, level: str = Level.STRICT_SERIALIZABLE
+    operations: Iterable[Operation], *, level: str = IsolationLevel.STRICT_SERIALIZABLE
 ) -> Verdict:
     """Whether a history shows nothing that the level prohibits.
 
     A pass says that no anomaly was found in what the reads tell; what nobody read proves nothing.
     """
     known = list(operations)
-    if level == Level.READ_UNCOMMITTED:
+    if level == IsolationLevel.READ_UNCOMMITTED:
         # Who reads what is not committed yet does not tell that it ever was.
-        known = [replace(e, kind=Kind.FAIL) if e.kind is Kind.INFO else e for e in known]
+        known = [
+            replace(e, kind=CompletionType.FAIL) if e.kind is CompletionType.INFO else e
+            for e in known
+        ]
     appends = understood(known)
     if appends.twice:
         key, value = appends.twice[0]
@@ -34,7 +37,7 @@ def check_appends(
             note=f"key {shown(key)}: {shown(value)} was appended twice, "
             "so reads do not tell who wrote it",
         )
-    prohibited = PROHIBITED[Level(level)]
+    prohibited = PROHIBITED[IsolationLevel(level)]
     violations = [
         Violation(
             invariant=level,

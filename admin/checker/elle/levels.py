@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 
-class Level(StrEnum):
+class IsolationLevel(StrEnum):
     """What a database promises of transactions."""
 
     READ_UNCOMMITTED = "read-uncommitted"
@@ -40,14 +40,14 @@ def _with(names: frozenset[str], suffixes: tuple[str, ...]) -> frozenset[str]:
     return frozenset(name + suffix for name in names for suffix in suffixes)
 
 
-PROHIBITED: dict[Level, frozenset[str]] = {
-    Level.READ_UNCOMMITTED: _ALWAYS,
-    Level.READ_COMMITTED: _COMMITTED,
-    Level.SNAPSHOT_ISOLATION: _SNAPSHOT,
-    Level.SERIALIZABLE: _SERIALIZABLE,
-    Level.STRONG_SESSION_SNAPSHOT_ISOLATION: _with(_SNAPSHOT, _PROCESS),
-    Level.STRONG_SNAPSHOT_ISOLATION: _with(_SNAPSHOT, _REALTIME),
-    Level.STRONG_SESSION_SERIALIZABLE: _with(_SERIALIZABLE, _PROCESS),
-    Level.STRICT_SERIALIZABLE: _with(_SERIALIZABLE, _REALTIME),
+PROHIBITED: dict[IsolationLevel, frozenset[str]] = {
+    IsolationLevel.READ_UNCOMMITTED: _ALWAYS,
+    IsolationLevel.READ_COMMITTED: _COMMITTED,
+    IsolationLevel.SNAPSHOT_ISOLATION: _SNAPSHOT,
+    IsolationLevel.SERIALIZABLE: _SERIALIZABLE,
+    IsolationLevel.STRONG_SESSION_SNAPSHOT_ISOLATION: _with(_SNAPSHOT, _PROCESS),
+    IsolationLevel.STRONG_SNAPSHOT_ISOLATION: _with(_SNAPSHOT, _REALTIME),
+    IsolationLevel.STRONG_SESSION_SERIALIZABLE: _with(_SERIALIZABLE, _PROCESS),
+    IsolationLevel.STRICT_SERIALIZABLE: _with(_SERIALIZABLE, _REALTIME),
 }
 """Names of anomalies, by the level that they break."""

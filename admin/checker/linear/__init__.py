@@ -12,8 +12,8 @@ from admin.checker.linear.check import (
     check_register,
     check_set,
 )
-from admin.checker.linear.models import CasRegister, Counter, GrowingSet, Mark, Model, Register
-from admin.checker.linear.search import STEPS_MAX, Found, Search, search
+from admin.checker.linear.models import CasRegister, Counter, GrowingSet, Model, Register, Sentinel
+from admin.checker.linear.search import STEPS_MAX, LinearSearch, SearchConclusion, search
 from admin.checker.linear.texts import Text
 
 __all__ = [
@@ -22,12 +22,12 @@ __all__ = [
     "Bank",
     "CasRegister",
     "Counter",
-    "Found",
     "GrowingSet",
-    "Mark",
+    "LinearSearch",
     "Model",
     "Register",
-    "Search",
+    "SearchConclusion",
+    "Sentinel",
     "Text",
     "check",
     "check_bank",

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from admin.checker.linear.models import (
     Atom,
-    Machine,
-    Mark,
+    FittedModel,
+    Sentinel,
     State,
     look_atoms,
     without_looks,
@@ -23,7 +23,7 @@ class Bank:
     opening balances the first read in the order says them; until then anything may be there.
     """
 
-    initial: State = Mark.ANY
+    initial: State = Sentinel.ANY
     overdraft: bool = False
 
     @classmethod
@@ -36,7 +36,7 @@ class Bank:
         """The state before the first operation."""
         return self.initial
 
-    def fit(self, operations: Sequence[Operation]) -> Machine:  # noqa: ARG002 - the protocol's
+    def fit(self, operations: Sequence[Operation]) -> FittedModel:  # noqa: ARG002 - the protocol's
         """Every set of balances is a state."""
         return self
 
@@ -44,9 +44,9 @@ class Bank:
         """A read sees every balance at one moment; a transfer moves money in one step."""
         match f:
             case "read":
-                return value if state is Mark.ANY or value == state else Mark.NEVER
+                return value if state is Sentinel.ANY or value == state else Sentinel.NEVER
             case "transfer":
-                return state if state is Mark.ANY else self._transfer(state, value)
+                return state if state is Sentinel.ANY else self._transfer(state, value)
             case other:
                 raise ValueError(f"a bank has no operation {shown(other)}")
 
@@ -78,9 +78,9 @@ class Bank:
         assert isinstance(state, tuple)
         balances: dict[str, int] = dict(state)
         if source not in balances or target not in balances:
-            return Mark.NEVER
+            return Sentinel.NEVER
         if balances[source] < amount and not self.overdraft:
-            return Mark.NEVER
+            return Sentinel.NEVER
         balances[source] -= amount
         balances[target] += amount
         return Members(balances.items())

@@ -5,8 +5,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from admin.checker.linear import sets, zones
 from admin.checker.linear.bank import Bank
 from admin.checker.linear.explain import explain
-from admin.checker.linear.models import Atom, Counter, GrowingSet, Mark, Model, Register, look_atoms
-from admin.checker.linear.search import STEPS_MAX, Found, Search, search
+from admin.checker.linear.models import (
+    Atom,
+    Counter,
+    GrowingSet,
+    Model,
+    Register,
+    Sentinel,
+    look_atoms,
+)
+from admin.checker.linear.search import STEPS_MAX, LinearSearch, SearchConclusion, search
 from admin.checker.linear.texts import Text
 from admin.checker.operation import Frozen, Operation, by_key, freeze, happened
 from admin.checker.shown import shown
@@ -43,9 +51,9 @@ def check_key(
     found = search(operations, model, steps_max=steps_max)
     facts = len(operations)
     match found.found:
-        case Found.ORDER:
+        case SearchConclusion.ORDER:
             return conclude(LINEARIZABLE, facts=facts, violations=(), steps=found.steps)
-        case Found.GAVE_UP:
+        case SearchConclusion.GAVE_UP:
             note = f"key {shown(key)}: undecided after {found.steps} steps"
             return Verdict(
                 invariant=LINEARIZABLE,
@@ -54,7 +62,7 @@ def check_key(
                 steps=found.steps,
                 note=note,
             )
-        case Found.NO_ORDER:
+        case SearchConclusion.NO_ORDER:
             odd = model.unwritten(operations) if isinstance(model, Register) else None
             if odd is None:
                 violation = _explained(key, NO_ORDER, operations, model, found)
@@ -111,7 +119,9 @@ def check_bank(
     steps_max: int = STEPS_MAX,
 ) -> Verdict:
     """`transfer` and `read` of all balances; one object over all accounts."""
-    bank = Bank(Mark.ANY, overdraft) if opening is None else Bank.of(opening, overdraft=overdraft)
+    bank = (
+        Bank(Sentinel.ANY, overdraft) if opening is None else Bank.of(opening, overdraft=overdraft)
+    )
     return check(operations, lambda _key: bank, steps_max=steps_max)
 
 
@@ -145,12 +155,12 @@ def _explained(
     message: str,
     operations: Sequence[Operation],
     model: Model,
-    found: Search,
+    found: LinearSearch,
     *,
     whole: Sequence[Operation] = (),
 ) -> Violation:
     """A violation with its short proof; `whole` is what the operations were taken from, if so."""
-    assert found.found is not Found.ORDER, operations
+    assert found.found is not SearchConclusion.ORDER, operations
     why = explain(operations, model, found)
     values = {each.number: each.value for each in whole or operations}
     if any(values[each.number] != each.value for each in why.witness):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from admin.checker.linear.models import Mark, Model, State
+from admin.checker.linear.models import Model, Sentinel, State
 from admin.checker.operation import LOOKS, Frozen, Operation, freeze
 
 NEVER = -1
@@ -25,7 +25,7 @@ class Coding:
         self.rows: list[dict[int, int]] = []
         self.looks: list[bool] = []
         self.idle: list[bool] = []
-        self.unseen = self._state(Mark.UNSEEN)
+        self.unseen = self._state(Sentinel.UNSEEN)
         self.start = self._state(self._machine.start)
 
     def code(self, operation: Operation) -> int:
@@ -44,14 +44,14 @@ class Coding:
         known = self.rows[state].get(code)
         if known is None:
             after = self._machine.step(self._names[state], *self._asked[code])
-            known = NEVER if after is Mark.NEVER else self._state(after)
+            known = NEVER if after is Sentinel.NEVER else self._state(after)
             self.rows[state][code] = known
         return known
 
     def name(self, state: int) -> str:
         """A state in words."""
         found = self._names[state]
-        return found.value if isinstance(found, Mark) else self._machine.words(found)
+        return found.value if isinstance(found, Sentinel) else self._machine.words(found)
 
     def _state(self, state: State) -> int:
         code = self._states.get(state)

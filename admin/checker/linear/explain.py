@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from admin.checker.linear.coding import Coding
 from admin.checker.linear.models import Atom, Model
-from admin.checker.linear.search import Found, Search, explore, search
+from admin.checker.linear.search import LinearSearch, SearchConclusion, explore, search
 from admin.checker.operation import FOREVER, LOOKS, Operation, until
 
 SHRINK_STEPS_MAX = 300_000
@@ -34,7 +34,7 @@ class Explanation:
     opening: str = ""
 
 
-def explain(operations: Sequence[Operation], model: Model, found: Search) -> Explanation:
+def explain(operations: Sequence[Operation], model: Model, found: LinearSearch) -> Explanation:
     """Cut the history behind the fault, leave out what does not matter, then what came before."""
     purse = _Purse(SHRINK_STEPS_MAX)
     failing = _prefix(operations, model, found.stuck, purse)
@@ -58,7 +58,7 @@ class _Purse:
             return False
         found = search(operations, model, steps_max=self.left)
         self.left -= found.steps
-        return found.found is Found.NO_ORDER
+        return found.found is SearchConclusion.NO_ORDER
 
 
 def _prefix(
@@ -201,7 +201,7 @@ def _ends(
     for start in starts:
         found = explore(run, coding, start=start, steps_max=max(0, purse.left), all_ends=True)
         purse.left -= found.steps
-        if found.found is Found.GAVE_UP:
+        if found.found is SearchConclusion.GAVE_UP:
             return frozenset()
         ends |= found.ends
     return frozenset(ends)
@@ -215,7 +215,7 @@ def _stuck_from(
     for state in states:
         found = explore(rest, coding, start=state, steps_max=max(0, purse.left))
         purse.left -= found.steps
-        if found.found is not Found.NO_ORDER:
+        if found.found is not SearchConclusion.NO_ORDER:
             return None
         stuck = found.stuck
     return stuck

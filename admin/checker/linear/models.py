@@ -15,7 +15,7 @@ Atom: TypeAlias = Hashable
 """Something of a history that can be left out of it, by the model's own name for it."""
 
 
-class Mark(Enum):
+class Sentinel(Enum):
     """States that are none of the object's own."""
 
     NEVER = "the operation cannot come here"
@@ -23,7 +23,7 @@ class Mark(Enum):
     ANY = "not known yet: the first read says it"
 
 
-class Machine(Protocol):
+class FittedModel(Protocol):
     """A model fitted to one history. Stepping is pure."""
 
     @property
@@ -47,7 +47,7 @@ class Machine(Protocol):
 class Model(Protocol):
     """A kind of object."""
 
-    def fit(self, operations: Sequence[Operation]) -> Machine:
+    def fit(self, operations: Sequence[Operation]) -> FittedModel:
         """The object as far as a history can tell: states that it cannot tell apart are one."""
         ...
 
@@ -74,12 +74,12 @@ class Register:
 
     initial: State = None
 
-    def fit(self, operations: Sequence[Operation]) -> Machine:
+    def fit(self, operations: Sequence[Operation]) -> FittedModel:
         """Values that nobody read or compared with are all the same."""
         seen = _seen(operations)
         first = freeze(self.initial)
         unequal = any(each.f == "cas-unequal" for each in operations)
-        return _RegisterMachine(first if first in seen else Mark.UNSEEN, seen, unequal)
+        return _RegisterMachine(first if first in seen else Sentinel.UNSEEN, seen, unequal)
 
     def needless(self, operations: Sequence[Operation]) -> frozenset[int]:
         """Writes of what nobody saw, unless somebody saw that there was something else."""
@@ -143,7 +143,7 @@ class Counter:
         """The state before the first operation."""
         return self.initial
 
-    def fit(self, operations: Sequence[Operation]) -> Machine:  # noqa: ARG002 - the protocol's
+    def fit(self, operations: Sequence[Operation]) -> FittedModel:  # noqa: ARG002 - the protocol's
         """Every sum is a state."""
         return self
 
@@ -156,7 +156,7 @@ class Counter:
                     raise TypeError(f"a counter adds numbers, not {shown(value)}")
                 return state + value
             case "read":
-                return state if value == state else Mark.NEVER
+                return state if value == state else Sentinel.NEVER
             case other:
                 raise ValueError(f"a counter has no operation {shown(other)}")
 
@@ -189,7 +189,7 @@ class GrowingSet:
 
     initial: tuple[Frozen, ...] = ()
 
-    def fit(self, operations: Sequence[Operation]) -> Machine:
+    def fit(self, operations: Sequence[Operation]) -> FittedModel:
         """A set that is part of no answer is like any other such set."""
         return _SetMachine(self.initial, operations)
 
@@ -266,20 +266,20 @@ class _RegisterMachine:
     def step(self, state: State, f: str, value: Frozen) -> State:
         match f:
             case "read":
-                return state if value == state else Mark.NEVER
+                return state if value == state else Sentinel.NEVER
             case "write":
                 return self._known(value)
             case "cas":
                 old, new = pair(value)
-                return self._known(new) if old == state else Mark.NEVER
+                return self._known(new) if old == state else Sentinel.NEVER
             case "cas-unequal":
                 old, _ = pair(value)
-                return state if old != state else Mark.NEVER
+                return state if old != state else Sentinel.NEVER
             case other:
                 raise ValueError(f"a register has no operation {shown(other)}")
 
     def _known(self, value: Frozen) -> State:
-        return value if value in self.seen else Mark.UNSEEN
+        return value if value in self.seen else Sentinel.UNSEEN
 
 
 class _SetMachine:
@@ -301,14 +301,14 @@ class _SetMachine:
     def step(self, state: State, f: str, value: Frozen) -> State:
         match f:
             case "read":
-                return state if self._mask(value) == state else Mark.NEVER
+                return state if self._mask(value) == state else Sentinel.NEVER
             case "add":
                 return self._known(state | self._bit(value)) if isinstance(state, int) else state
             case other:
                 raise ValueError(f"a set has no operation {shown(other)}")
 
     def _known(self, mask: int) -> State:
-        return mask if any(mask & ~read == 0 for read in self._reads) else Mark.UNSEEN
+        return mask if any(mask & ~read == 0 for read in self._reads) else Sentinel.UNSEEN
 
     def _bit(self, element: Frozen) -> int:
         return self._bits.setdefault(element, 1 << len(self._bits))

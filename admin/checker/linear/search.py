@@ -25,7 +25,7 @@ STEPS_MAX = 1_000_000
 _NOBODY = -1
 
 
-class Found(Enum):
+class SearchConclusion(Enum):
     """What a search may conclude."""
 
     ORDER = "order"
@@ -34,21 +34,23 @@ class Found(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
+class LinearSearch:
     """A conclusion. `order`: numbers as placed, when there is an order.
 
     `stuck`: the operation that ended first among those that no order came past. `ends`: the
     states in which the object may be left, if they were asked for.
     """
 
-    found: Found
+    found: SearchConclusion
     order: tuple[int, ...]
     steps: int
     stuck: int | None = None
     ends: frozenset[int] = frozenset()
 
 
-def search(operations: Sequence[Operation], model: Model, *, steps_max: int = STEPS_MAX) -> Search:
+def search(
+    operations: Sequence[Operation], model: Model, *, steps_max: int = STEPS_MAX
+) -> LinearSearch:
     """Look for a legal order of all operations that ended; unknown ones may be left out."""
     needless = model.needless(operations)
     needed = [each for each in operations if each.number not in needless]
@@ -63,7 +65,7 @@ def explore(
     start: int,
     steps_max: int = STEPS_MAX,
     all_ends: bool = False,
-) -> Search:
+) -> LinearSearch:
     """The same from a given state; with `all_ends` every order is followed to its end."""
     return _Searcher(operations, coding, steps_max).run(start, all_ends=all_ends)
 
@@ -127,23 +129,25 @@ class _Searcher:
         self._stuck_at = -FOREVER
         self._steps = 0
 
-    def run(self, start: int, *, all_ends: bool) -> Search:
+    def run(self, start: int, *, all_ends: bool) -> LinearSearch:
         size, levels = self._all.size, self._levels
         ends: set[int] = set()
         self._enter(0, 0, 0, start, _NOBODY)
         while levels:
             if self._next[size] == size:
                 if not all_ends:
-                    return self._conclude(Found.ORDER)
+                    return self._conclude(SearchConclusion.ORDER)
                 ends.add(levels[-1].state)
                 self._leave()
             elif self._steps > self._steps_max:
-                return self._conclude(Found.GAVE_UP)
+                return self._conclude(SearchConclusion.GAVE_UP)
             elif not levels[-1].choices:
                 self._leave()
             else:
                 self._advance()
-        return self._conclude(Found.ORDER if ends else Found.NO_ORDER, frozenset(ends))
+        return self._conclude(
+            SearchConclusion.ORDER if ends else SearchConclusion.NO_ORDER, frozenset(ends)
+        )
 
     def _advance(self) -> None:
         """Place the best choice that is left, unless that was tried."""
@@ -245,10 +249,12 @@ class _Searcher:
                 found.append((0, item, after))
         return found
 
-    def _conclude(self, found: Found, ends: frozenset[int] = frozenset()) -> Search:
+    def _conclude(
+        self, found: SearchConclusion, ends: frozenset[int] = frozenset()
+    ) -> LinearSearch:
         order: tuple[int, ...] = ()
         numbers = self._all.numbers
-        if found is Found.ORDER:
+        if found is SearchConclusion.ORDER:
             order = tuple(numbers[level.came_by] for level in self._levels if level.came_by >= 0)
-        stuck = None if found is Found.ORDER or self._stuck < 0 else numbers[self._stuck]
-        return Search(found=found, order=order, steps=self._steps, stuck=stuck, ends=ends)
+        stuck = None if found is SearchConclusion.ORDER or self._stuck < 0 else numbers[self._stuck]
+        return LinearSearch(found=found, order=order, steps=self._steps, stuck=stuck, ends=ends)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from admin.checker.linear.models import (
     Atom,
-    Machine,
-    Mark,
+    FittedModel,
+    Sentinel,
     State,
     look_atoms,
 )
@@ -25,7 +25,7 @@ class Text:
 
     initial: str = ""
 
-    def fit(self, operations: Sequence[Operation]) -> Machine:
+    def fit(self, operations: Sequence[Operation]) -> FittedModel:
         """Texts that are the beginning of no answer are all the same.
 
         Where no piece is written twice and none begins another, an answer says which pieces
@@ -92,7 +92,7 @@ class _TextMachine:
     def step(self, state: State, f: str, value: Frozen) -> State:
         match f:
             case "get":
-                return state if _answer(value, self._initial) == state else Mark.NEVER
+                return state if _answer(value, self._initial) == state else Sentinel.NEVER
             case "put":
                 return self._known(_text(value))
             case "append":
@@ -103,7 +103,7 @@ class _TextMachine:
     def _known(self, text: str) -> State:
         at = bisect_left(self._answers, text)
         begins = at < len(self._answers) and self._answers[at].startswith(text)
-        return text if begins else Mark.UNSEEN
+        return text if begins else Sentinel.UNSEEN
 
 
 class _PieceMachine:
@@ -146,9 +146,9 @@ class _PieceMachine:
     def step(self, state: State, f: str, value: Frozen) -> State:
         match f:
             case "get":
-                return state if self._answers.get(_text(value), -1) == state else Mark.NEVER
+                return state if self._answers.get(_text(value), -1) == state else Sentinel.NEVER
             case "put":
-                return self._nodes.get((ROOT, _text(value)), Mark.UNSEEN)
+                return self._nodes.get((ROOT, _text(value)), Sentinel.UNSEEN)
             case "append":
                 return self._append(state, _text(value))
             case other:
@@ -159,7 +159,7 @@ class _PieceMachine:
         if node is not None:
             return node
         # Who read this piece read it after one text only, and this is another.
-        return Mark.NEVER if piece in self._read else Mark.UNSEEN
+        return Sentinel.NEVER if piece in self._read else Sentinel.UNSEEN
 
 
 def _can_be_told_apart(pieces: Sequence[str]) -> bool:

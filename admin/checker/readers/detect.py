@@ -12,7 +12,7 @@ HEAD = 64 * 1024
 """So many characters are enough to tell the format."""
 
 
-class Format(StrEnum):
+class HistoryFormat(StrEnum):
     """Formats of histories that can be read."""
 
     OURS = "history"
@@ -21,44 +21,44 @@ class Format(StrEnum):
     PORCUPINE_KV = "porcupine-kv"
 
 
-FORMATS: dict[Format, Callable[[str], list[Operation]]] = {
-    Format.OURS: ours.read,
-    Format.JEPSEN_EDN: jepsen_edn.read,
-    Format.JEPSEN_TEXT: jepsen_text.read,
-    Format.PORCUPINE_KV: porcupine_kv.read,
+FORMATS: dict[HistoryFormat, Callable[[str], list[Operation]]] = {
+    HistoryFormat.OURS: ours.read,
+    HistoryFormat.JEPSEN_EDN: jepsen_edn.read,
+    HistoryFormat.JEPSEN_TEXT: jepsen_text.read,
+    HistoryFormat.PORCUPINE_KV: porcupine_kv.read,
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class DetectedHistory:
     """What a file holds."""
 
-    format: Format
+    format: HistoryFormat
     operations: Sequence[Operation]
 
 
-def read(text: str, format: Format | None = None) -> History:
+def read(text: str, format: HistoryFormat | None = None) -> DetectedHistory:
     """A history; without a format its content says which it is. Raises ValueError."""
     known = recognised(text) if format is None else format
     try:
-        return History(format=known, operations=FORMATS[known](text))
+        return DetectedHistory(format=known, operations=FORMATS[known](text))
     except EdnError as error:
         raise ValueError(f"this is no {known}: {error}") from error
 
 
-def recognised(text: str) -> Format:
+def recognised(text: str) -> HistoryFormat:
     """The format of a text. Raises ValueError when it is none that is known."""
     head = text[:HEAD]
     first = next(
         (line for each in head.splitlines() if (line := each.strip()) and line[0] != ";"), ""
     )
     if jepsen_text.LINE.search(head):
-        return Format.JEPSEN_TEXT
+        return HistoryFormat.JEPSEN_TEXT
     if first.startswith("{") and first[1:].lstrip().startswith('"'):
-        return Format.OURS
+        return HistoryFormat.OURS
     if first.startswith(("{", "[", "(", "#")):
         texts = ":key" in head and (":f :get" in head or ":f :append" in head or ":f :put" in head)
-        return Format.PORCUPINE_KV if texts else Format.JEPSEN_EDN
+        return HistoryFormat.PORCUPINE_KV if texts else HistoryFormat.JEPSEN_EDN
     raise ValueError(
         "this is no history: wanted JSON lines, Jepsen's EDN, its printed log, or Porcupine's "
         "logs of get, put and append"

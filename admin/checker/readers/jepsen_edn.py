@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from admin.checker.operation import Frozen, Operation, freeze
 from admin.checker.readers.edn import Edn, Keyword, parse
-from admin.checker.readers.pairing import Event, paired
+from admin.checker.readers.pairing import HistoryEvent, paired
 
 TYPES = frozenset({"invoke", "ok", "fail", "info"})
 
@@ -24,7 +24,7 @@ def _maps(values: Sequence[Edn]) -> list[Edn]:
     return list(values)
 
 
-def _events(maps: Sequence[Edn]) -> Iterator[Event]:
+def _events(maps: Sequence[Edn]) -> Iterator[HistoryEvent]:
     for number, each in enumerate(maps):
         if not isinstance(each, dict):
             raise ValueError(f"entry {number + 1} is {each!r}, not a map")  # noqa: TRY004 - the text's fault
@@ -35,7 +35,7 @@ def _events(maps: Sequence[Edn]) -> Iterator[Event]:
         if kind not in TYPES:
             raise ValueError(f"entry {number + 1} has the type {kind!r}")
         f = each.get("f")
-        yield Event(
+        yield HistoryEvent(
             line=number,
             process=process,
             type=str(kind),
@@ -46,14 +46,14 @@ def _events(maps: Sequence[Edn]) -> Iterator[Event]:
         )
 
 
-def _keyed(events: list[Event]) -> list[Event]:
+def _keyed(events: list[HistoryEvent]) -> list[HistoryEvent]:
     """Values that are `[key value]` throughout are many objects, each with its own history."""
     if not events or not all(_has_key(each) for each in events):
         return events
     if not any(each.f != "cas" or _is_pair(_pair(each)[1]) for each in events):
         return events
     return [
-        Event(
+        HistoryEvent(
             line=each.line,
             process=each.process,
             type=each.type,
@@ -66,7 +66,7 @@ def _keyed(events: list[Event]) -> list[Event]:
     ]
 
 
-def _has_key(event: Event) -> bool:
+def _has_key(event: HistoryEvent) -> bool:
     return event.key is None and event.f != "txn" and _is_pair(event.value)
 
 
@@ -74,7 +74,7 @@ def _is_pair(value: object) -> bool:
     return isinstance(value, list) and len(value) == 2  # noqa: PLR2004 - a pair
 
 
-def _pair(event: Event) -> tuple[Frozen, object]:
+def _pair(event: HistoryEvent) -> tuple[Frozen, object]:
     assert isinstance(event.value, list)
     key, value = event.value
     return freeze(key), value

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from admin.checker.operation import Kind, Operation
+from admin.checker.operation import CompletionType, Operation
 from admin.checker.readers.edn import Keyword, parse
-from admin.checker.readers.pairing import Event, paired
+from admin.checker.readers.pairing import HistoryEvent, paired
 
 LINE = re.compile(
     r"\bjepsen\.\S+ - (?P<process>\d+)\s+"
@@ -28,12 +28,12 @@ def read(text: str) -> list[Operation]:
     unequal = {each.line for each in events if each.f == UNEQUAL}
     operations = paired(replace(each, f="cas") if each.f == UNEQUAL else each for each in events)
     return [
-        replace(each, f=UNEQUAL, kind=Kind.OK) if each.ended in unequal else each
+        replace(each, f=UNEQUAL, kind=CompletionType.OK) if each.ended in unequal else each
         for each in operations
     ]
 
 
-def _events(text: str) -> Iterator[Event]:
+def _events(text: str) -> Iterator[HistoryEvent]:
     for number, line in enumerate(text.splitlines()):
         found = LINE.search(line)
         if found is None:
@@ -44,7 +44,7 @@ def _events(text: str) -> Iterator[Event]:
             f = UNEQUAL
         elif kind == "fail" and value == TIMED_OUT and f != "read":
             kind = "info"
-        yield Event(line=number, process=int(found["process"]), type=kind, f=f, value=value)
+        yield HistoryEvent(line=number, process=int(found["process"]), type=kind, f=f, value=value)
 
 
 def _value(text: str, line: int, *, remarks: bool) -> object:

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from admin.checker.operation import ANSWERS, NOBODY, Frozen, Kind, Operation, freeze
+from admin.checker.operation import ANSWERS, NOBODY, CompletionType, Frozen, Operation, freeze
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class HistoryEvent:
     """One line: `type` is invoke, ok, fail or info. `process` is None where none is named."""
 
     line: int
@@ -19,13 +19,13 @@ class Event:
     error: object = None
 
 
-def paired(events: Iterable[Event]) -> list[Operation]:
+def paired(events: Iterable[HistoryEvent]) -> list[Operation]:
     """Operations in the order of their begin, with lines as places. Never ended means unknown.
 
     Raises ValueError where a process begins something before its last operation ended.
     """
     found: list[Operation] = []
-    waiting: dict[int | None, Event] = {}
+    waiting: dict[int | None, HistoryEvent] = {}
     for event in events:
         if event.type == "invoke":
             if event.process in waiting:
@@ -33,11 +33,11 @@ def paired(events: Iterable[Event]) -> list[Operation]:
             waiting[event.process] = event
         else:
             found.append(_ended(waiting.pop(event.process, None), event))
-    found += [_begun(each, Kind.INFO) for each in waiting.values()]
+    found += [_begun(each, CompletionType.INFO) for each in waiting.values()]
     return sorted(found, key=lambda each: each.begun)
 
 
-def _ended(begun: Event | None, event: Event) -> Operation:
+def _ended(begun: HistoryEvent | None, event: HistoryEvent) -> Operation:
     if begun is None:
         # Some transactional histories hold only what was told: it took no time, then.
         if event.f != "txn":
@@ -47,17 +47,17 @@ def _ended(begun: Event | None, event: Event) -> Operation:
         case "ok":
             value = event.value if event.f in ANSWERS or begun.value is None else begun.value
             key = begun.key if event.key is None else event.key
-            known = replace(_begun(begun, Kind.OK), value=value, key=key)
+            known = replace(_begun(begun, CompletionType.OK), value=value, key=key)
             return replace(known, ended=event.line)
         case "fail":
-            return replace(_begun(begun, Kind.FAIL), ended=event.line)
+            return replace(_begun(begun, CompletionType.FAIL), ended=event.line)
         case "info":
-            return _begun(begun, Kind.INFO)
+            return _begun(begun, CompletionType.INFO)
         case other:
             raise ValueError(f"line {event.line}: there is no type {other!r}")
 
 
-def _begun(event: Event, kind: Kind) -> Operation:
+def _begun(event: HistoryEvent, kind: CompletionType) -> Operation:
     return Operation(
         number=event.line,
         process=NOBODY if event.process is None else event.process,

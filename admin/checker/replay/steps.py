@@ -9,9 +9,9 @@ from typing_extensions import override
 
 from admin.checker.replay.voters import Pair, Voters
 from admin.checker.rules import texts
-from admin.checker.rules.disks import Disks
-from admin.checker.rules.rule import Finding, Where
-from admin.checker.rules.run import Event, Whose
+from admin.checker.rules.disks import DiskReplay
+from admin.checker.rules.rule import RuleFinding, Where
+from admin.checker.rules.run import NodeEvent, Whose
 
 PROMISES, ACKED, PLACES, DIRECTORIES = (
     "promise-kept",
@@ -30,14 +30,14 @@ class Automaton(ABC):
     def __init__(self, quorum: int) -> None:
         """`quorum`: what confirms an entry, at the least."""
         self.quorum = quorum
-        self.found = Finding()
+        self.found = RuleFinding()
 
     @abstractmethod
-    def take(self, each: Event) -> None:
+    def take(self, each: NodeEvent) -> None:
         """The next step of some node."""
 
 
-class Promises(Automaton):
+class PromiseReplay(Automaton):
     """membership.md M11: no vote for anybody else while a promise runs.
 
     It ends by its time or by the word of the leader (f, i), over restarts as well (c). A candidate
@@ -51,11 +51,11 @@ class Promises(Automaton):
     def __init__(self, quorum: int) -> None:
         super().__init__(quorum)
         self._slept: dict[int, int] = {}
-        self._given: dict[Whose, Event] = {}
+        self._given: dict[Whose, NodeEvent] = {}
         self._released: dict[Whose, tuple[int | None, int]] = {}
 
     @override
-    def take(self, each: Event) -> None:
+    def take(self, each: NodeEvent) -> None:
         """A promise, its end, or a vote.
 
         Promises run while a machine is suspended (j), and the clock of events does not.
@@ -89,7 +89,7 @@ class Promises(Automaton):
             self.found.broken(PROMISES, message, rows, node=each.node, term=each.term)
 
 
-class Acked(Automaton):
+class AckReplay(Automaton):
     """protocol.md 3.5 and 3.6: a leader confirms what a quorum acked to it, in its own term.
 
     A quorum of the voters of the configuration that it has in force then, each of them on the
@@ -102,14 +102,14 @@ class Acked(Automaton):
     def __init__(self, quorum: int) -> None:
         super().__init__(quorum)
         self.found.lacks = "" if quorum else "the quorum is not known"
-        self._disks = Disks()
+        self._disks = DiskReplay()
         self._voters = Voters()
         self._leads: dict[int, int] = {}
         self._highest = 0
-        self._acks: dict[tuple[int, int], dict[Pair, Event]] = {}
+        self._acks: dict[tuple[int, int], dict[Pair, NodeEvent]] = {}
 
     @override
-    def take(self, each: Event) -> None:
+    def take(self, each: NodeEvent) -> None:
         """Somebody leads, acks or confirms."""
         self._disks.take(each)
         if each.name in Voters.names:
@@ -131,7 +131,7 @@ class Acked(Automaton):
         elif each.name == "confirmed" and not self.found.lacks:
             self._confirmed(each, self._leads.get(each.node, 0))
 
-    def _confirmed(self, each: Event, term: int) -> None:
+    def _confirmed(self, each: NodeEvent, term: int) -> None:
         # What others confirmed before may be known by their word: who hears of another leader
         # leads no more, and says so later. What predecessors confirmed its log may say.
         first, self._highest = each.index > self._highest, max(self._highest, each.index)
@@ -152,7 +152,7 @@ class Acked(Automaton):
             self._lacks(each, have, acks, f"; the quorum is {self.quorum}")
 
     def _lacks(
-        self, each: Event, have: Iterable[Pair], acks: Mapping[Pair, Event], of: str
+        self, each: NodeEvent, have: Iterable[Pair], acks: Mapping[Pair, NodeEvent], of: str
     ) -> None:
         nodes = sorted({node for node, _ in have})
         message = f"node {each.node} confirmed {each.index} in term {each.term} with the acks of "
@@ -161,7 +161,7 @@ class Acked(Automaton):
         self.found.broken(ACKED, f"{message}{nodes}{of}", rows, **where)
 
 
-class Places(Automaton):
+class PlaceReplay(Automaton):
     """protocol.md 7: a read is served by a log that has the entry, not by one that is as long.
 
     Terms never go down in a log. So one whose last visible entry is of an older term than what was
@@ -176,7 +176,7 @@ class Places(Automaton):
         self._index, self._term = [0], [0]
 
     @override
-    def take(self, each: Event) -> None:
+    def take(self, each: NodeEvent) -> None:
         """Something is confirmed, or shown: `term` of the last entry that is."""
         if each.name == "confirmed":
             if each.index > self._index[-1]:
@@ -206,10 +206,10 @@ class Directories(Automaton):
 
     def __init__(self, quorum: int) -> None:
         super().__init__(quorum)
-        self._opened: dict[tuple[int, ...], Event] = {}
+        self._opened: dict[tuple[int, ...], NodeEvent] = {}
 
     @override
-    def take(self, each: Event) -> None:
+    def take(self, each: NodeEvent) -> None:
         """`floor`: the instance; `peer` and `index`: device and inode."""
         self.found.facts += 1
         is_log = each.name == "log-opened"
@@ -225,4 +225,4 @@ class Directories(Automaton):
             self.found.broken(DIRECTORIES, message, rows, node=each.node, index=each.number)
 
 
-AUTOMATA: tuple[type[Automaton], ...] = (Promises, Acked, Places, Directories)
+AUTOMATA: tuple[type[Automaton], ...] = (PromiseReplay, AckReplay, PlaceReplay, Directories)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from admin.checker.rules.run import Event
+from admin.checker.rules.run import NodeEvent
 from election.quorum import majority
 
 Pair = tuple[int, int]
@@ -33,7 +33,7 @@ class Voters:
         self._instances: dict[int, int] = {}
         self._followed: dict[int, _Followed] = {}
 
-    def take(self, each: Event) -> None:
+    def take(self, each: NodeEvent) -> None:
         """A start, a directory, a configuration or one of its voters."""
         if each.name == "started":
             self._followed.pop(each.node, None)
@@ -52,7 +52,7 @@ class Voters:
         """What an ack of this node counts as, given now (M1 d)."""
         return (node, self._instances.get(node, UNTOLD))
 
-    def counted_by(self, confirmed: Event) -> list[tuple[Pairs, int]]:
+    def counted_by(self, confirmed: NodeEvent) -> list[tuple[Pairs, int]]:
         """Voters that a confirm may be counted by, and their quorum (M10 a, b); none is known: [].
 
         They are two where the configuration changed in the batch that confirmed. A quorum that was

@@ -6,9 +6,9 @@ from html import escape
 from pathlib import Path
 
 from admin import sheet
-from admin.checker.quick import Checked, Report
+from admin.checker.quick import CheckedInvariant, HistoryReport
 from admin.checker.report import timeline, witness
-from admin.checker.report.places import Placed, placed
+from admin.checker.report.places import PlacedViolation, placed
 from admin.checker.report.sentence import sentence, summed
 from admin.checker.report.story import Story, tell
 from admin.checker.verdict import EXAMPLES_MAX, Result, overall
@@ -41,7 +41,7 @@ class Circumstances:
     version: str
 
 
-def render(reports: Sequence[Report], how: Circumstances) -> str:
+def render(reports: Sequence[HistoryReport], how: Circumstances) -> str:
     """The whole file."""
     ordered = sorted(reports, key=lambda each: _WORST.index(each.result))
     result = overall(each.result for each in reports)
@@ -69,7 +69,7 @@ td .says { color: var(--muted); font-size: .87rem; margin-left: .7rem; }
 """
 
 
-def _runs(ordered: Sequence[Report]) -> str:
+def _runs(ordered: Sequence[HistoryReport]) -> str:
     """Those that are not shown in full are folded away."""
     rows = []
     for place, each in enumerate(ordered, start=1):
@@ -83,7 +83,7 @@ def _runs(ordered: Sequence[Report]) -> str:
     return shown + sheet.folded(f"{len(rows) - RUNS_MAX:,} more runs", more)
 
 
-def _run(report: Report, *, anchor: str, alone: bool) -> Iterable[str]:
+def _run(report: HistoryReport, *, anchor: str, alone: bool) -> Iterable[str]:
     yield f'<h2 id="{anchor}">{escape(report.file)}</h2>'
     if not alone:
         banner = _BANNERS[report.result]
@@ -95,7 +95,7 @@ def _run(report: Report, *, anchor: str, alone: bool) -> Iterable[str]:
     yield "<h3>Invariants</h3>"
     yield _invariants(report.checked)
     kept = [each.verdict.violations[:EXAMPLES_MAX] for each in report.checked]
-    found = [Placed(violation) for some in kept for violation in some]
+    found = [PlacedViolation(violation) for some in kept for violation in some]
     if bundle is not None:
         story = tell(bundle)
         found = placed(bundle, story, report, each_max=EXAMPLES_MAX)
@@ -117,7 +117,7 @@ def _run(report: Report, *, anchor: str, alone: bool) -> Iterable[str]:
         yield f'<p class="muted">and {hidden:,} more</p>'
 
 
-def _facts(bundle: Bundle, report: Report) -> str:
+def _facts(bundle: Bundle, report: HistoryReport) -> str:
     known = bundle.manifest
     nodes = ", ".join(each.name or f"node {each.node}" for each in known.nodes)
     told = {
@@ -135,7 +135,7 @@ def _facts(bundle: Bundle, report: Report) -> str:
     return f'<ul class="facts small">{items}</ul>'
 
 
-def _invariants(checked: Sequence[Checked]) -> str:
+def _invariants(checked: Sequence[CheckedInvariant]) -> str:
     """What was skipped is folded away; what holds, too, where something else does not."""
     by_result = {one: [each for each in checked if each.verdict.result is one] for one in _WORST}
     odd = by_result[Result.FAIL] + by_result[Result.UNKNOWN]
@@ -149,7 +149,7 @@ def _invariants(checked: Sequence[Checked]) -> str:
     return "".join(parts)
 
 
-def _rows(checked: Sequence[Checked]) -> str:
+def _rows(checked: Sequence[CheckedInvariant]) -> str:
     rows = []
     for each in checked:
         verdict = each.verdict
@@ -163,7 +163,7 @@ def _rows(checked: Sequence[Checked]) -> str:
     return f'<div class="invariants">{shown}</div>'
 
 
-def _timeline(story: Story, found: Sequence[Placed], anchor: str) -> Iterable[str]:
+def _timeline(story: Story, found: Sequence[PlacedViolation], anchor: str) -> Iterable[str]:
     yield "<h3>Timeline</h3>"
     if story.length:
         marks = found[:WITNESSES_MAX]

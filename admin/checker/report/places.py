@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from admin.checker.exhibit import EXHIBITS_MAX, Exhibit, exhibit
-from admin.checker.quick import Report
+from admin.checker.exhibit import EXHIBITS_MAX, EvidenceRow, exhibit
+from admin.checker.quick import HistoryReport
 from admin.checker.report.scan import entries, scan
 from admin.checker.report.story import Story
 from admin.checker.rules.catalogue import BY_ID
@@ -17,7 +17,7 @@ _CLOCKS = {"ops": "time"}
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedViolation:
     """A violation with its rows, and when it was, in seconds of the story, where that is known."""
 
     violation: Violation
@@ -49,7 +49,7 @@ def proven(bundle: Bundle, violations: Sequence[Violation]) -> list[Violation]:
 
 
 def _with_rows(
-    violation: Violation, logs: Iterable[Exhibit], others: Iterable[Exhibit]
+    violation: Violation, logs: Iterable[EvidenceRow], others: Iterable[EvidenceRow]
 ) -> Violation:
     table = _counts(violation)
     if violation.index and table != "wal":
@@ -81,8 +81,8 @@ def _needs(violation: Violation) -> tuple[str, ...]:
 
 
 def placed(
-    bundle: Bundle, story: Story, report: Report, *, each_max: int = KEPT_MAX
-) -> list[Placed]:
+    bundle: Bundle, story: Story, report: HistoryReport, *, each_max: int = KEPT_MAX
+) -> list[PlacedViolation]:
     """The first violations of every invariant, in the order of the report."""
     kept = [each.verdict.violations[:each_max] for each in report.checked]
     found = proven(bundle, [violation for some in kept for violation in some])
@@ -93,7 +93,7 @@ def placed(
             number, clock = row["index"], row["time"]
             if isinstance(number, int) and isinstance(clock, int) and number in wanted:
                 times[number] = story.since(clock)
-    return [Placed(each, _moment(story, each, times)) for each in found]
+    return [PlacedViolation(each, _moment(story, each, times)) for each in found]
 
 
 def _moment(story: Story, violation: Violation, times: dict[int, float]) -> float | None:
@@ -113,6 +113,6 @@ def _moment(story: Story, violation: Violation, times: dict[int, float]) -> floa
     return story.led(violation.term) if violation.term else None
 
 
-def _int(found: Exhibit, name: str) -> int:
+def _int(found: EvidenceRow, name: str) -> int:
     value = found.row.get(name)
     return value if isinstance(value, int) else 0

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator
 
 import msgspec
 
-from admin.evidence.bundle import Bundle, Part
+from admin.evidence.bundle import Bundle, BundlePart
 from admin.evidence.manifest import NoEvidence
-from admin.evidence.tables import TABLES, Row, Type
+from admin.evidence.tables import TABLES, ColumnType, Row
 
 _DRAWN = {
     "status": "node generation life sample time_mono time_wall name role term ro confirmed last",
@@ -65,7 +65,7 @@ def _told(row: Row, at: int, step: int, node: int) -> bool:
     return row["node"] == node and (at % step == 0 or row["kind"] == "PROMOTE")
 
 
-def _lines(part: Part) -> Iterator[Row]:
+def _lines(part: BundlePart) -> Iterator[Row]:
     with part.path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:
@@ -74,18 +74,18 @@ def _lines(part: Part) -> Iterator[Row]:
                 raise NoEvidence(f"{part.path}:{number} is no row: {error}") from error
 
 
-def _columns(part: Part) -> Iterator[Row]:
+def _columns(part: BundlePart) -> Iterator[Row]:
     from admin.evidence.arrow import batches  # noqa: PLC0415 - comes with the extra
 
     known = TABLES[part.table].columns
     wanted = _DRAWN[part.table].split() if part.table in _DRAWN else list(known)
     for batch in batches(part, only=wanted):
-        jsons = [name for name in batch.schema.names if known[name] is Type.JSON]
+        jsons = [name for name in batch.schema.names if known[name] is ColumnType.JSON]
         for row in batch.to_pylist():
             yield row | {name: json.loads(row[name]) for name in jsons if row[name] is not None}
 
 
-def _chosen(part: Part, indexes: Collection[int]) -> Iterator[Row]:
+def _chosen(part: BundlePart, indexes: Collection[int]) -> Iterator[Row]:
     """By the statistics of the file, so that most of it is not decoded."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - comes with the extra
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from admin.checker.quick import Report
+from admin.checker.quick import HistoryReport
 from admin.checker.verdict import Result, overall
 
 
-def sentence(report: Report) -> str:
+def sentence(report: HistoryReport) -> str:
     """Of one run."""
     by = {
         result: [each.verdict for each in report.checked if each.verdict.result is result]
@@ -29,11 +29,11 @@ def sentence(report: Report) -> str:
     return f"{what}, on {facts:,} facts."
 
 
-def _examined(report: Report) -> int:
+def _examined(report: HistoryReport) -> int:
     return sum(each.verdict.result is not Result.SKIPPED for each in report.checked)
 
 
-def summed(reports: Sequence[Report]) -> str:
+def summed(reports: Sequence[HistoryReport]) -> str:
     """Of all runs."""
     if len(reports) == 1:
         return sentence(reports[0])

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from admin.checker.operation import LOOKS
 from admin.checker.report.scan import sampled, scan
-from admin.checker.report.thin import Counted, Thinned
+from admin.checker.report.thin import CountSeries, ThinnedSeries
 from admin.evidence.bundle import Bundle
 from admin.evidence.tables import Row
 
@@ -41,7 +41,7 @@ class Band:
 
 
 @dataclass(slots=True)
-class Fault:
+class ReportedFault:
     """Something was broken on purpose; `begun` is None where nobody noted when."""
 
     text: str
@@ -60,10 +60,10 @@ class Story:
     length: float = 0.0
     walls: bool = False
     bands: list[Band] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[ReportedFault] = field(default_factory=list)
     starts: list[tuple[int, float]] = field(default_factory=list)
-    curves: dict[int, Thinned] = field(default_factory=dict)
-    acks: Counted = field(default_factory=Counted)
+    curves: dict[int, ThinnedSeries] = field(default_factory=dict)
+    acks: CountSeries = field(default_factory=CountSeries)
     cut: bool = False
 
     def reached(self, index: int) -> float | None:
@@ -113,7 +113,7 @@ def _statuses(story: Story, rows: Iterable[Row]) -> None:
         story.length = max(story.length, at)
         story.nodes.setdefault(node, str(row.get("name") or f"node {node}"))
         if row.get("confirmed") is not None:
-            story.curves.setdefault(node, Thinned()).add(at, _int(row, "confirmed"))
+            story.curves.setdefault(node, ThinnedSeries()).add(at, _int(row, "confirmed"))
         life = (row.get("generation"), row.get("life"))
         if lives.setdefault(node, life) != life and len(story.starts) < STARTS_MAX:
             story.starts.append((node, at))
@@ -145,7 +145,7 @@ def _ops(story: Story, rows: Iterable[Row]) -> None:
 
 def _faults(story: Story, rows: Iterable[Row], *, timed: bool) -> None:
     """`value` may say more: the `text` for people, which `nodes`, and how many `seconds`."""
-    still: list[Fault] = []
+    still: list[ReportedFault] = []
     for row in rows:
         if len(story.faults) == FAULTS_MAX:
             story.cut = True
@@ -165,7 +165,7 @@ def _faults(story: Story, rows: Iterable[Row], *, timed: bool) -> None:
         fault.ended = story.length
 
 
-def _fault(story: Story, row: Row, *, timed: bool) -> Fault:
+def _fault(story: Story, row: Row, *, timed: bool) -> ReportedFault:
     clock, value = row.get("time_mono"), row.get("value")
     more = value if isinstance(value, dict) else {}
     begun = story.since(clock) if isinstance(clock, int) and timed else None
@@ -174,10 +174,10 @@ def _fault(story: Story, row: Row, *, timed: bool) -> Fault:
     if begun is not None and isinstance(took, int | float):
         ended = begun + took
     named = frozenset(map(str, nodes)) if isinstance(nodes, list) else frozenset()
-    return Fault(str(more.get("text") or row["f"]), begun, ended, str(row["f"]), named)
+    return ReportedFault(str(more.get("text") or row["f"]), begun, ended, str(row["f"]), named)
 
 
-def _mends(mending: Fault, fault: Fault) -> bool:
+def _mends(mending: ReportedFault, fault: ReportedFault) -> bool:
     if mending.name != "heal" and fault.name not in MENDS[mending.name]:
         return False
     return not mending.nodes or not fault.nodes or bool(mending.nodes & fault.nodes)
@@ -196,7 +196,7 @@ def _log(story: Story, rows: Iterable[Row]) -> None:
         at = max(0.0, found - origin)
         story.length = max(story.length, at)
         node, term = _int(row, "node"), _int(row, "term")
-        story.curves.setdefault(node, Thinned()).add(at, _int(row, "index"))
+        story.curves.setdefault(node, ThinnedSeries()).add(at, _int(row, "index"))
         leading = terms.get(term)
         if leading is None:
             terms[term] = _led(story, Band(_int(row, "origin"), term, at, at))

@@ -7,7 +7,7 @@ _FINEST_S = 1e-3
 
 
 @dataclass(slots=True)
-class Thinned:
+class ThinnedSeries:
     """One value for each stretch of time, the last; stretches double when there are too many."""
 
     points_max: int = POINTS_MAX
@@ -36,7 +36,7 @@ class Thinned:
 
 
 @dataclass(slots=True)
-class Counted:
+class CountSeries:
     """How many in each stretch of time."""
 
     points_max: int = POINTS_MAX

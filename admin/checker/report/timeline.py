@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from admin.checker.report.places import Placed
+from admin.checker.report.places import PlacedViolation
 from admin.checker.report.story import Band, Story
-from admin.drawing import LEFT, RIGHT, ROW, WIDTH, Scale, axis, bar, svg, words
+from admin.drawing import LEFT, RIGHT, ROW, WIDTH, TimeScale, axis, bar, svg, words
 
 STYLE = """
 .t0 { fill: #2f78b7; } .t1 { fill: #45a1a0; } .t2 { fill: #8a72b8; } .t3 { fill: #6d8a3a; }
@@ -24,9 +24,9 @@ CHART = 190.0
 _LABEL_MIN = 26.0
 
 
-def leaders(story: Story, marks: Sequence[Placed], *, anchor: str) -> str:
+def leaders(story: Story, marks: Sequence[PlacedViolation], *, anchor: str) -> str:
     """Rows: violations, faults, terms, each node with its reigns, acknowledged writes, seconds."""
-    scale = Scale(max(story.length, 1e-3))
+    scale = TimeScale(max(story.length, 1e-3))
     nodes = sorted(story.nodes)
     rows = ["terms", *(story.nodes[each] for each in nodes)]
     rows = ["faults", *rows] if any(each.begun is not None for each in story.faults) else rows
@@ -48,9 +48,9 @@ def leaders(story: Story, marks: Sequence[Placed], *, anchor: str) -> str:
     return svg(height + ROW, "who led, and what was broken", parts)
 
 
-def confirmed(story: Story, marks: Sequence[Placed]) -> str:
+def confirmed(story: Story, marks: Sequence[PlacedViolation]) -> str:
     """A line a node; behind them the faults."""
-    scale = Scale(max(story.length, 1e-3), left=LEFT, right=WIDTH - RIGHT)
+    scale = TimeScale(max(story.length, 1e-3), left=LEFT, right=WIDTH - RIGHT)
     highest = max((y for each in story.curves.values() for _, y in each.points), default=0)
     if not highest:
         return ""
@@ -64,7 +64,7 @@ def confirmed(story: Story, marks: Sequence[Placed]) -> str:
         for e in story.faults
         if e.begun is not None and e.ended is not None
     ]
-    for value in Scale(float(highest)).ticks()[::2]:
+    for value in TimeScale(float(highest)).ticks()[::2]:
         parts.append(_rule(y(value)))
         parts.append(words(0.0, (y(value) - 11) / ROW, f"{value:,.0f}", mark="axis"))
     parts += _lines(story, scale, y)
@@ -76,7 +76,7 @@ def confirmed(story: Story, marks: Sequence[Placed]) -> str:
     return svg(CHART + 2 * ROW + 4, "confirmed index of every node", parts)
 
 
-def _faults(story: Story, scale: Scale, row: int) -> Iterable[str]:
+def _faults(story: Story, scale: TimeScale, row: int) -> Iterable[str]:
     for each in story.faults:
         if each.begun is not None and each.ended is not None:
             title = f"{each.begun:.2f} s: {each.text}"
@@ -84,7 +84,7 @@ def _faults(story: Story, scale: Scale, row: int) -> Iterable[str]:
             yield bar(scale, each.begun, ended, row, fill="", title=title, mark="fault")
 
 
-def _terms(story: Story, scale: Scale, row: int) -> Iterable[str]:
+def _terms(story: Story, scale: TimeScale, row: int) -> Iterable[str]:
     spans: dict[int, Band] = {}
     for each in story.bands:
         span = spans.setdefault(each.term, Band(0, each.term, each.begun, each.ended))
@@ -96,7 +96,7 @@ def _terms(story: Story, scale: Scale, row: int) -> Iterable[str]:
             yield words(scale.x(each.begun) + 5, row, f"{each.term}", mark="onbar")
 
 
-def _reigns(story: Story, scale: Scale, node: int, row: int) -> Iterable[str]:
+def _reigns(story: Story, scale: TimeScale, node: int, row: int) -> Iterable[str]:
     yield _rule(row * ROW + ROW / 2)
     mine = [each for each in story.bands if each.node == node]
     for each in _visible(mine, scale):
@@ -113,7 +113,7 @@ def _reigns(story: Story, scale: Scale, node: int, row: int) -> Iterable[str]:
             )
 
 
-def _visible(bands: Sequence[Band], scale: Scale) -> Iterable[Band]:
+def _visible(bands: Sequence[Band], scale: TimeScale) -> Iterable[Band]:
     """Without those that would be drawn over one another."""
     pixel = -1
     for each in bands:
@@ -124,7 +124,7 @@ def _visible(bands: Sequence[Band], scale: Scale) -> Iterable[Band]:
             pixel = ended
 
 
-def _answers(story: Story, scale: Scale, row: int) -> Iterable[str]:
+def _answers(story: Story, scale: TimeScale, row: int) -> Iterable[str]:
     """The more acknowledged writes a stretch has, the higher its bar."""
     found = story.acks.stretches
     most = max(count for _, _, count in found)
@@ -138,7 +138,9 @@ def _answers(story: Story, scale: Scale, row: int) -> Iterable[str]:
         )
 
 
-def _hits(marks: Sequence[Placed], scale: Scale, height: float, anchor: str) -> Iterable[str]:
+def _hits(
+    marks: Sequence[PlacedViolation], scale: TimeScale, height: float, anchor: str
+) -> Iterable[str]:
     for number, each in enumerate(marks, start=1):
         if each.at is None:
             continue
@@ -151,7 +153,7 @@ def _hits(marks: Sequence[Placed], scale: Scale, height: float, anchor: str) -> 
         )
 
 
-def _lines(story: Story, scale: Scale, y: Callable[[float], float]) -> Iterable[str]:
+def _lines(story: Story, scale: TimeScale, y: Callable[[float], float]) -> Iterable[str]:
     for place, node in enumerate(sorted(story.curves)):
         points = story.curves[node].points
         path = f"M{scale.x(points[0][0]):.1f} {y(points[0][1]):.1f}"

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from admin.checker.operation import FOREVER, Operation
-from admin.checker.quick import Report
-from admin.checker.report.places import Placed, placed
+from admin.checker.quick import HistoryReport
+from admin.checker.report.places import PlacedViolation, placed
 from admin.checker.report.story import tell
 from admin.evidence.bundle import Bundle, in_one_step, is_bundle
 
@@ -35,7 +35,7 @@ SCHEMA = pa.schema(
 """`count`: how many the run has of this invariant. `key` and the rows of `witness` are JSON."""
 
 
-def write(reports: Iterable[Report], folder: Path) -> int:
+def write(reports: Iterable[HistoryReport], folder: Path) -> int:
     """A row a violation, in one file that replaces a former one; returns how many there are."""
     rows = [row for report in reports for row in _rows(report)]
     with in_one_step(folder / FILE) as fresh:
@@ -43,7 +43,7 @@ def write(reports: Iterable[Report], folder: Path) -> int:
     return len(rows)
 
 
-def _rows(report: Report) -> Iterable[dict[str, object]]:
+def _rows(report: HistoryReport) -> Iterable[dict[str, object]]:
     run, found = _found(report)
     verdicts = {each.verdict.invariant: each for each in report.checked}
     for each in found:
@@ -65,16 +65,16 @@ def _rows(report: Report) -> Iterable[dict[str, object]]:
         }
 
 
-def _found(report: Report) -> tuple[str, Sequence[Placed]]:
+def _found(report: HistoryReport) -> tuple[str, Sequence[PlacedViolation]]:
     path = Path(report.file)
     if not is_bundle(path):
         kept = [each.verdict.violations for each in report.checked]
-        return path.name, [Placed(violation) for some in kept for violation in some]
+        return path.name, [PlacedViolation(violation) for some in kept for violation in some]
     bundle = Bundle.open(path)
     return bundle.manifest.run_id, placed(bundle, tell(bundle), report)
 
 
-def _witness(found: Placed) -> Iterable[Mapping[str, str]]:
+def _witness(found: PlacedViolation) -> Iterable[Mapping[str, str]]:
     for each in found.violation.rows:
         yield {"table": each.table, "row": json.dumps(dict(each.row), default=str)}
     for operation in found.violation.witness:

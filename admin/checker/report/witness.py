@@ -5,12 +5,12 @@ from html import escape
 from typing import NamedTuple
 
 from admin import sheet
-from admin.checker.exhibit import Exhibit
+from admin.checker.exhibit import EvidenceRow
 from admin.checker.operation import FOREVER, NOBODY, Operation
-from admin.checker.report.places import Placed
+from admin.checker.report.places import PlacedViolation
 from admin.checker.shown import shown
 from admin.checker.verdict import Violation
-from admin.drawing import LEFT, ROW, Scale, svg
+from admin.drawing import LEFT, ROW, TimeScale, svg
 
 STYLE = """
 .op { fill: var(--good); opacity: .85; } .op.unknown { opacity: .35; } .op.stuck { fill: var(--bad);
@@ -27,7 +27,7 @@ _NAMES = frozenset({"node", "generation", "life", "index", "lsn", "sample", "num
 """Columns that say which row it is: that they differ tells nothing."""
 
 
-def section(place: int, placed: Placed, *, anchor: str, title: str) -> Iterable[str]:
+def section(place: int, placed: PlacedViolation, *, anchor: str, title: str) -> Iterable[str]:
     """With its own address, so that one can be pointed at."""
     found = placed.violation
     when = "" if placed.at is None else f' <span class="muted small">{placed.at:.2f} s</span>'
@@ -44,7 +44,7 @@ def section(place: int, placed: Placed, *, anchor: str, title: str) -> Iterable[
     yield "</section>"
 
 
-def _rows(table: str, rows: Sequence[Exhibit]) -> str:
+def _rows(table: str, rows: Sequence[EvidenceRow]) -> str:
     names = list(dict.fromkeys(name for each in rows for name in each.row))
     odd = {name for name in names if len({str(each.row.get(name)) for each in rows}) > 1} - _NAMES
     cells = [[_cell(each.row.get(name), odd=name in odd) for name in names] for each in rows]
@@ -83,7 +83,7 @@ def _drawing(found: Violation) -> str:
     ends = [each.ended for each in found.witness if each.ended and each.ended < FOREVER]
     places = sorted({*(each.begun for each in found.witness), *ends})
     at = {place: float(rank) for rank, place in enumerate(places)}
-    scale = Scale(len(places) + 0.5)
+    scale = TimeScale(len(places) + 0.5)
     parts = []
     for row, (name, mine) in enumerate(rows.items()):
         parts.append(f'<text x="0" y="{row * 2 * ROW + 30:.1f}">{escape(name)}</text>')
@@ -106,7 +106,7 @@ class _Bar(NamedTuple):
     words_end: float
 
 
-def _op(each: Operation, scale: Scale, bar: _Bar, *, stuck: bool) -> Iterable[str]:
+def _op(each: Operation, scale: TimeScale, bar: _Bar, *, stuck: bool) -> Iterable[str]:
     left = scale.x(bar.begun)
     right = max(scale.x(bar.ended), left + 4)
     kinds = "op" + (" stuck" if stuck else "") + ("" if each.ended is not None else " unknown")

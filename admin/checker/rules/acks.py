@@ -1,18 +1,18 @@
 """An ack is of what is on the disk: who says that it has an entry cannot forget it."""
 
 from admin.checker.rules import texts
-from admin.checker.rules.disks import Disks
-from admin.checker.rules.rule import Finding, Rule
-from admin.checker.rules.run import Event, Run, Whose
+from admin.checker.rules.disks import DiskReplay
+from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.run import NodeEvent, RunTables, Whose
 
 DURABLE = "ack-durable"
 
 
-def find(run: Run) -> Finding:
+def find(run: RunTables) -> RuleFinding:
     """When a node acks an entry, that very entry is on its disk."""
     acks = any(each.name == "ack" and each.crc for each in run.events)
-    found = Finding(lacks="" if acks else "no event `ack` with a checksum")
-    disks, writes = Disks(), dict[Whose, Event]()
+    found = RuleFinding(lacks="" if acks else "no event `ack` with a checksum")
+    disks, writes = DiskReplay(), dict[Whose, NodeEvent]()
     for each in run.events if acks else ():
         disks.take(each)
         if each.name == "durable":

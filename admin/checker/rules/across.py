@@ -3,25 +3,25 @@
 from collections.abc import Callable
 from functools import partial
 
-from admin.checker.exhibit import Exhibit
+from admin.checker.exhibit import EvidenceRow
 from admin.checker.rules import texts
 from admin.checker.rules.fates import Fates, replay
-from admin.checker.rules.rule import Finding, Rule
-from admin.checker.rules.run import CONFIRM, PROMOTE, Event, Log, Run, Status, Whose
+from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.run import CONFIRM, PROMOTE, LogTable, NodeEvent, RunTables, Status, Whose
 
 ONE_LOG = "fewer than two logs"
 """Why nothing is compared."""
-Shows = Callable[[], list[Exhibit]]
+Shows = Callable[[], list[EvidenceRow]]
 
 
-def matching(run: Run) -> Finding:
+def matching(run: RunTables) -> RuleFinding:
     """Entries of equal index and term are equal, and so is everything before them.
 
     Checksums chain all that follows, so only where logs begin to differ is a place of its own.
     """
-    found = Finding(lacks="" if len(run.logs) > 1 else ONE_LOG)
-    known: dict[tuple[int, int], tuple[Log, int]] = {}
-    broken: dict[tuple[int, int], tuple[Log, int, Log, int]] = {}
+    found = RuleFinding(lacks="" if len(run.logs) > 1 else ONE_LOG)
+    known: dict[tuple[int, int], tuple[LogTable, int]] = {}
+    broken: dict[tuple[int, int], tuple[LogTable, int, LogTable, int]] = {}
     for _, log in sorted(run.logs.items()) if not found.lacks else ():
         for place, (index, term) in enumerate(zip(log.index, log.term, strict=True)):
             other, there = known.setdefault((index, term), (log, place))
@@ -37,10 +37,10 @@ def matching(run: Run) -> Finding:
     return found
 
 
-def agreement(run: Run) -> Finding:
+def agreement(run: RunTables) -> RuleFinding:
     """What two nodes have confirmed is the same entry with the same fate."""
-    found = Finding(lacks="" if len(run.logs) > 1 else ONE_LOG)
-    known: dict[int, tuple[Log, int, int | None]] = {}
+    found = RuleFinding(lacks="" if len(run.logs) > 1 else ONE_LOG)
+    known: dict[int, tuple[LogTable, int, int | None]] = {}
     broken: set[int] = set()
     confirmed = run.confirmed
     for whose, log in run.logs.items() if not found.lacks else ():
@@ -64,9 +64,9 @@ def agreement(run: Run) -> Finding:
     return found
 
 
-def one_leader(run: Run) -> Finding:
+def one_leader(run: RunTables) -> RuleFinding:
     """A term has one leader: in logs, in what nodes say of themselves, in events."""
-    found = Finding()
+    found = RuleFinding()
     known: dict[int, tuple[int, Shows]] = {}
     broken: set[int] = set()
     claims: list[tuple[int, int, Shows]] = [
@@ -88,9 +88,9 @@ def one_leader(run: Run) -> Finding:
     return found
 
 
-def completeness(run: Run) -> Finding:
+def completeness(run: RunTables) -> RuleFinding:
     """Whoever leads a term has in its log everything that was confirmed in earlier terms."""
-    found = Finding()
+    found = RuleFinding()
     reached = _confirmed_in(run)
     for log in run.logs.values():
         at = log.at()
@@ -111,9 +111,9 @@ def completeness(run: Run) -> Finding:
     return found
 
 
-def kept(run: Run) -> Finding:
+def kept(run: RunTables) -> RuleFinding:
     """What a node once had on its disk and confirmed is still in its log."""
-    found = Finding()
+    found = RuleFinding()
     newest = run.newest
     for whose, upto in run.safe.items():
         log = run.logs.get(whose)
@@ -130,7 +130,7 @@ def kept(run: Run) -> Finding:
     return found
 
 
-def _confirmed_in(run: Run) -> dict[int, tuple[int, int]]:
+def _confirmed_in(run: RunTables) -> dict[int, tuple[int, int]]:
     """By term of the record: the last entry, and its term, that a CONFIRM of that term covers.
 
     Only records that are themselves confirmed count; a log may end in what is to be cut.
@@ -150,11 +150,11 @@ def _confirmed_in(run: Run) -> dict[int, tuple[int, int]]:
     return reached
 
 
-def _told(log: Log, term: int, by: int | None) -> str:
+def _told(log: LogTable, term: int, by: int | None) -> str:
     return f"{'confirmed' if by is None else 'rolled back'} on node {log.node} with term {term}"
 
 
-def _one(row: Status | Event) -> list[Exhibit]:
+def _one(row: Status | NodeEvent) -> list[EvidenceRow]:
     return [row.shows()]
 
 

@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from admin.checker.quick import Checked
+from admin.checker.quick import CheckedInvariant
 from admin.checker.rules import (
     acks,
     across,
@@ -33,8 +33,8 @@ from admin.checker.rules import (
     votes,
 )
 from admin.checker.rules.parts import check_counts, rows
-from admin.checker.rules.rule import Breach, Finding, Rule
-from admin.checker.rules.run import Run, build
+from admin.checker.rules.rule import Breach, Rule, RuleFinding
+from admin.checker.rules.run import RunTables, build
 from admin.checker.verdict import Verdict, Violation, conclude, skipped
 from admin.evidence.bundle import Bundle
 from admin.evidence.tables import TABLES
@@ -69,7 +69,7 @@ RULES: tuple[Rule, ...] = (
 BY_ID = {each.id: each for each in RULES}
 
 
-def load(path: Path) -> Run:
+def load(path: Path) -> RunTables:
     """A bundle in memory. Raises NoEvidence."""
     bundle = Bundle.open(path)
     bundle.check_whole()
@@ -78,17 +78,17 @@ def load(path: Path) -> Run:
     return run
 
 
-def judge(run: Run) -> list[Checked]:
+def judge(run: RunTables) -> list[CheckedInvariant]:
     """Every invariant, in order."""
     return [_timed(rule, run) for rule in RULES]
 
 
-def breaches(run: Run) -> list[Breach]:
+def breaches(run: RunTables) -> list[Breach]:
     """Everything that is broken, by all invariants."""
     return [breach for rule in RULES for breach in rule.find(run).breaches]
 
 
-def verdict_of(rule: Rule, finding: Finding) -> Verdict:
+def verdict_of(rule: Rule, finding: RuleFinding) -> Verdict:
     """What a finding means."""
     if finding.lacks and not finding.breaches:
         return skipped(rule.id, finding.lacks)
@@ -112,7 +112,7 @@ def verdict_of(rule: Rule, finding: Finding) -> Verdict:
     )
 
 
-def _timed(rule: Rule, run: Run) -> Checked:
+def _timed(rule: Rule, run: RunTables) -> CheckedInvariant:
     begun = time.perf_counter()
     verdict = verdict_of(rule, gaps.weigh(rule, rule.find(run), run.manifest))
-    return Checked(verdict=verdict, seconds=time.perf_counter() - begun, says=rule.title)
+    return CheckedInvariant(verdict=verdict, seconds=time.perf_counter() - begun, says=rule.title)

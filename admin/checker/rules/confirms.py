@@ -1,19 +1,19 @@
 """CONFIRM records go forward, and a leader confirms by entries of its own term."""
 
-from admin.checker.rules.queue import Queue
-from admin.checker.rules.rule import Finding, Rule, followed
-from admin.checker.rules.run import CONFIRM, Log, Run
+from admin.checker.rules.queue import LimboReplay
+from admin.checker.rules.rule import Rule, RuleFinding, followed
+from admin.checker.rules.run import CONFIRM, LogTable, RunTables
 
 FORWARD = "confirms-forward"
 
 
-def find(run: Run) -> Finding:
+def find(run: RunTables) -> RuleFinding:
     """A CONFIRM names a synchronous entry of its own term, above what any before it named."""
     return followed(run, _follow)
 
 
-def _follow(log: Log, found: Finding) -> None:
-    queue, former, record = Queue(log), -1, -1
+def _follow(log: LogTable, found: RuleFinding) -> None:
+    queue, former, record = LimboReplay(log), -1, -1
     for place, kind in enumerate(log.kind):
         named = queue.named(place) if kind == CONFIRM else None
         queue.take(place)

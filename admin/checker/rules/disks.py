@@ -2,16 +2,16 @@
 
 from dataclasses import dataclass, field
 
-from admin.checker.rules.run import Event
+from admin.checker.rules.run import NodeEvent
 
 
 @dataclass(slots=True)
-class Disks:
+class DiskReplay:
     """Feed it all events in order."""
 
     held: dict[int, list[int]] = field(default_factory=dict)
 
-    def take(self, event: Event) -> None:
+    def take(self, event: NodeEvent) -> None:
         """Something was written, cut, or found at a start."""
         if event.name not in {"durable", "cut", "started"}:
             return

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from admin.checker.rules.run import CONFIRM, PROMOTE, ROLLBACK, TXN, WAIT_ACK, Log
+from admin.checker.rules.run import CONFIRM, PROMOTE, ROLLBACK, TXN, WAIT_ACK, LogTable
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class Fates:
         return [each for each in found if each is not None and each < before]
 
 
-def replay(log: Log, upto: int) -> Fates:
+def replay(log: LogTable, upto: int) -> Fates:
     """Decide everything that the records up to `upto` decide. Not to be changed by who asks."""
     known = log.replays.get(upto)
     if isinstance(known, Fates):
@@ -32,7 +32,7 @@ def replay(log: Log, upto: int) -> Fates:
     return fates
 
 
-def _replay(log: Log, upto: int) -> Fates:
+def _replay(log: LogTable, upto: int) -> Fates:
     fates = Fates()
     places: dict[tuple[int, int], int] = {}
     terms: dict[int, int] = {}

@@ -2,10 +2,10 @@
 
 from collections.abc import Container, Iterable
 
-from admin.checker.exhibit import Exhibit, exhibit
+from admin.checker.exhibit import EvidenceRow, exhibit
 from admin.checker.rules.fates import replay
-from admin.checker.rules.rule import Finding, Rule
-from admin.checker.rules.run import TXN, Log, Run, number
+from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.run import TXN, LogTable, RunTables, number
 from admin.evidence.tables import Row
 
 FEED = "feed-complete"
@@ -14,14 +14,14 @@ USER_SPACE_MIN = 512
 Place = tuple[int, int]
 
 
-def find(run: Run) -> Finding:
+def find(run: RunTables) -> RuleFinding:
     """Each answer goes on where the last one ended, with all that is in the log between, once."""
-    found = Finding(lacks="" if run.feeds else "no feed was read")
+    found = RuleFinding(lacks="" if run.feeds else "no feed was read")
     if found.lacks:
         return found
     log, upto = _longest(run)
     if log is None:
-        return Finding(lacks="no whole log of which something is confirmed")
+        return RuleFinding(lacks="no whole log of which something is confirmed")
     gone = replay(log, upto).rolled_back_by
     given: dict[Place, int] = {
         (log.index[place], log.term[place]): place
@@ -69,7 +69,7 @@ def wrong(row: Row, given: Container[Place], due: Iterable[int]) -> tuple[int, s
 
 
 def _broken(
-    found: Finding, broken: set[int], index: int, message: str, rows: list[Exhibit]
+    found: RuleFinding, broken: set[int], index: int, message: str, rows: list[EvidenceRow]
 ) -> None:
     """The first answer that is wrong about an entry stands for all that are."""
     if index not in broken:
@@ -77,7 +77,7 @@ def _broken(
         found.broken(FEED, message, rows, index=index)
 
 
-def _longest(run: Run) -> tuple[Log | None, int]:
+def _longest(run: RunTables) -> tuple[LogTable | None, int]:
     confirmed = run.confirmed
     reach = {
         whose: min(confirmed.get(whose, 0), log.last)

@@ -1,7 +1,7 @@
 """A leader that was replaced stops taking writes, at the latest when its fence says so."""
 
-from admin.checker.rules.rule import Finding, Rule
-from admin.checker.rules.run import Run, Status
+from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.run import RunTables, Status
 from admin.evidence.manifest import Manifest
 from qsync.core.config import DISCONNECT_FACTOR
 from qsync.units import duration
@@ -34,17 +34,17 @@ def excuse(manifest: Manifest) -> str:
     return "" if manifest.clock == "one" else "the clocks of the nodes cannot be compared"
 
 
-def find(run: Run) -> Finding:
+def find(run: RunTables) -> RuleFinding:
     """Once a node takes writes in a term, nobody does in a lower one for longer than the fence."""
     limit, why = fence(run.manifest), excuse(run.manifest)
     if limit is None or why:
-        return Finding(lacks=why)
+        return RuleFinding(lacks=why)
     writable = [each for each in run.status if each.ro is False]
     first: dict[int, Status] = {}
     for each in sorted(writable, key=lambda sample: sample.time_mono):
         first.setdefault(each.term, each)
     terms = sorted(first)
-    found = Finding(lacks="" if len(terms) > 1 else "nobody was replaced")
+    found = RuleFinding(lacks="" if len(terms) > 1 else "nobody was replaced")
     for each in writable if not found.lacks else ():
         newer = next((first[term] for term in terms if term > each.term), None)
         if newer is None:

@@ -1,19 +1,19 @@
 """An asynchronous transaction behind a pending one shares its fate; others are shown at once."""
 
-from admin.checker.rules.queue import Queue
-from admin.checker.rules.rule import Finding, Rule, followed
-from admin.checker.rules.run import ROLLBACK, TXN, WAIT_ACK, WAIT_SYNC, Log, Run
+from admin.checker.rules.queue import LimboReplay
+from admin.checker.rules.rule import Rule, RuleFinding, followed
+from admin.checker.rules.run import ROLLBACK, TXN, WAIT_ACK, WAIT_SYNC, LogTable, RunTables
 
 SHARED = "fates-shared"
 
 
-def find(run: Run) -> Finding:
+def find(run: RunTables) -> RuleFinding:
     """Nothing waits behind nothing, and what did not wait is never rolled back."""
     return followed(run, _follow, whole=True)
 
 
-def _follow(log: Log, found: Finding) -> None:
-    queue = Queue(log)
+def _follow(log: LogTable, found: RuleFinding) -> None:
+    queue = LimboReplay(log)
     for place, kind in enumerate(log.kind):
         alone = not queue.pending
         gone = queue.take(place)

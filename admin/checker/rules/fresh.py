@@ -1,16 +1,16 @@
 """A read shows at least what had been answered to anybody before it was asked."""
 
-from admin.checker.rules.rule import Finding, Rule
-from admin.checker.rules.run import Run
+from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.run import RunTables
 
 FRESH = "reads-fresh"
 IDLE = "no event `served` with what it had to show"
 
 
-def find(run: Run) -> Finding:
+def find(run: RunTables) -> RuleFinding:
     """The state that a read was served from is not older than it had to be."""
     served = [each for each in run.events if each.name == "served" and each.floor is not None]
-    found = Finding(facts=len(served), lacks="" if served else IDLE)
+    found = RuleFinding(facts=len(served), lacks="" if served else IDLE)
     for each in served:
         if each.index < (each.floor or 0):
             message = (

@@ -1,13 +1,13 @@
 """What a verdict is worth where a table is not whole: a violation stays one, a pass does not."""
 
 from admin.checker.rules import inside
-from admin.checker.rules.rule import Finding, Rule
+from admin.checker.rules.rule import Rule, RuleFinding
 from admin.evidence.manifest import Manifest
 
 EVENTS = "events"
 
 
-def weigh(rule: Rule, finding: Finding, manifest: Manifest) -> Finding:
+def weigh(rule: Rule, finding: RuleFinding, manifest: Manifest) -> RuleFinding:
     """The finding, with what the manifest says is missing of the tables that it was made from."""
     tables = list(rule.needs)
     if rule.id == inside.QUORUMS and manifest.rows.get(EVENTS):

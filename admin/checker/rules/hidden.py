@@ -2,8 +2,8 @@
 
 from admin.checker.exhibit import exhibit
 from admin.checker.rules.fates import replay
-from admin.checker.rules.rule import Finding, Rule
-from admin.checker.rules.run import ROLLBACK, Log, Run, number
+from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.run import ROLLBACK, LogTable, RunTables, number
 from admin.evidence.tables import Row
 
 HIDDEN = "rolled-back-hidden"
@@ -11,13 +11,13 @@ _WRITES = frozenset({"write", "cas", "put"})
 Request = tuple[str, int]
 
 
-def find(run: Run) -> Finding:
+def find(run: RunTables) -> RuleFinding:
     """No read shows a value whose only writes were rolled back for good."""
-    found = Finding()
+    found = RuleFinding()
     gone = _gone(run)
     if not gone:
         return found
-    written: dict[tuple[str, str], list[tuple[Row, tuple[Log, int] | None]]] = {}
+    written: dict[tuple[str, str], list[tuple[Row, tuple[LogTable, int] | None]]] = {}
     for line in run.ops:
         if line["f"] in _WRITES and line["type"] != "invoke":
             place = gone.get((str(line.get("session")), number(line, "seq")))
@@ -51,9 +51,9 @@ def _value(line: Row) -> object:
     return value[-1] if line["f"] == "cas" and isinstance(value, list) else value
 
 
-def _gone(run: Run) -> dict[Request, tuple[Log, int]]:
+def _gone(run: RunTables) -> dict[Request, tuple[LogTable, int]]:
     """Requests that some log rolled back for good, and that are in no log in any other way."""
-    gone: dict[Request, tuple[Log, int]] = {}
+    gone: dict[Request, tuple[LogTable, int]] = {}
     there: set[Request] = set()
     confirmed = run.confirmed
     if not any(ROLLBACK in log.kind for log in run.logs.values()):

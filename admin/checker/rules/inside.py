@@ -1,15 +1,15 @@
 """What happened inside of nodes: votes, ballots on disk, and a quorum before every confirm."""
 
 from admin.checker.rules import texts
-from admin.checker.rules.disks import Disks
-from admin.checker.rules.rule import Finding, Rule
-from admin.checker.rules.run import Event, Run, Whose
+from admin.checker.rules.disks import DiskReplay
+from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.run import NodeEvent, RunTables, Whose
 
 
-def one_vote(run: Run) -> Finding:
+def one_vote(run: RunTables) -> RuleFinding:
     """A node grants its vote to one candidate in a term."""
-    found = Finding(lacks=_lacks(run, "vote"))
-    known: dict[tuple[int, int], Event] = {}
+    found = RuleFinding(lacks=_lacks(run, "vote"))
+    known: dict[tuple[int, int], NodeEvent] = {}
     for each in run.events:
         if each.name == "vote":
             found.facts += 1
@@ -21,10 +21,10 @@ def one_vote(run: Run) -> Finding:
     return found
 
 
-def ballots(run: Run) -> Finding:
+def ballots(run: RunTables) -> RuleFinding:
     """Term and vote on a disk never go back, restarts included."""
-    found = Finding(lacks=_lacks(run, "ballot"))
-    known: dict[Whose, Event] = {}
+    found = RuleFinding(lacks=_lacks(run, "ballot"))
+    known: dict[Whose, NodeEvent] = {}
     for each in run.events:
         if each.name != "ballot":
             continue
@@ -43,17 +43,17 @@ def ballots(run: Run) -> Finding:
     return found
 
 
-def quorums(run: Run) -> Finding:
+def quorums(run: RunTables) -> RuleFinding:
     """When something is first confirmed, it is on the disks of a quorum."""
     if any(each.name == "durable" for each in run.events):
         return _by_events(run)
     return _by_logs(run)
 
 
-def _by_events(run: Run) -> Finding:
-    found = Finding(lacks="" if run.manifest.quorum else "the quorum is not known")
-    disks, highest, lacked = Disks(), 0, False
-    writes: dict[tuple[int, int], list[Event]] = {}
+def _by_events(run: RunTables) -> RuleFinding:
+    found = RuleFinding(lacks="" if run.manifest.quorum else "the quorum is not known")
+    disks, highest, lacked = DiskReplay(), 0, False
+    writes: dict[tuple[int, int], list[NodeEvent]] = {}
     for each in run.events if not found.lacks else ():
         disks.take(each)
         if each.name == "durable":
@@ -72,18 +72,20 @@ def _by_events(run: Run) -> Finding:
     return found
 
 
-def _by_logs(run: Run) -> Finding:
+def _by_logs(run: RunTables) -> RuleFinding:
     """What was confirmed before the logs were read is in the logs of a quorum."""
     manifest = run.manifest
     facts = {(each.node, each.generation): each for each in manifest.nodes}
     upto, whose = max(((each.confirmed, whose) for whose, each in facts.items()), default=(0, None))
     if not manifest.quorum or whose is None or len(run.logs) < manifest.voters or not upto:
-        return Finding(lacks="not all voters' logs are here, or nothing is known to be confirmed")
+        return RuleFinding(
+            lacks="not all voters' logs are here, or nothing is known to be confirmed"
+        )
     log = run.logs.get(whose)
     at = log.at().get(upto) if log is not None else None
     if log is None or at is None:
-        return Finding(lacks=f"entry {upto} is not in the log of node {whose[0]}")
-    crc, found = log.crc[at], Finding(facts=1)
+        return RuleFinding(lacks=f"entry {upto} is not in the log of node {whose[0]}")
+    crc, found = log.crc[at], RuleFinding(facts=1)
     have, rows = [], []
     for other in run.logs.values():
         place = other.at().get(upto)
@@ -116,10 +118,12 @@ RULES = (
 )
 
 
-def _lacks(run: Run, name: str) -> str:
+def _lacks(run: RunTables, name: str) -> str:
     return "" if any(each.name == name for each in run.events) else f"no event `{name}`"
 
 
-def _broken(found: Finding, invariant: str, message: str, before: Event, each: Event) -> None:
+def _broken(
+    found: RuleFinding, invariant: str, message: str, before: NodeEvent, each: NodeEvent
+) -> None:
     rows = (before.shows(), each.shows())
     found.broken(invariant, message, rows, node=each.node, term=each.term)

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from admin.checker.rules.rule import Finding, Rule
-from admin.checker.rules.run import Event, Run, Status, Whose
+from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.run import NodeEvent, RunTables, Status, Whose
 
 FORWARD = "lives-forward"
 
@@ -24,9 +24,9 @@ class _Past:
             self.safe = each
 
 
-def find(run: Run) -> Finding:
+def find(run: RunTables) -> RuleFinding:
     """The first sample of a life is not behind what earlier lives had on the same disk."""
-    found = Finding()
+    found = RuleFinding()
     past: dict[Whose, _Past] = {}
     for each in run.status:
         before = past.setdefault(each.whose, _Past(each))
@@ -38,7 +38,7 @@ def find(run: Run) -> Finding:
     return found
 
 
-def _compare(before: _Past, each: Status, found: Finding) -> None:
+def _compare(before: _Past, each: Status, found: RuleFinding) -> None:
     led, safe = before.led, before.safe
     where = {"node": each.node, "index": each.sample, "term": each.term}
     if led is not None and each.term < led.term:
@@ -49,9 +49,9 @@ def _compare(before: _Past, each: Status, found: Finding) -> None:
         found.broken(FORWARD, message, (safe.shows(), each.shows()), **where)
 
 
-def _ballots(run: Run, found: Finding) -> None:
+def _ballots(run: RunTables, found: RuleFinding) -> None:
     """No sample is behind the ballot that was on the disk before it."""
-    ballots: dict[Whose, list[Event]] = {}
+    ballots: dict[Whose, list[NodeEvent]] = {}
     for each in run.events if run.manifest.clock == "one" else ():
         if each.name == "ballot":
             ballots.setdefault(each.whose, []).append(each)

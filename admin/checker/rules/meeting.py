@@ -1,7 +1,7 @@
 """Every quorum that confirms shares a node with every majority that elects."""
 
-from admin.checker.rules.rule import Finding, Rule
-from admin.checker.rules.run import Run
+from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.run import RunTables
 from admin.evidence.manifest import Manifest
 
 MEET = "quorums-meet"
@@ -12,10 +12,10 @@ def excuse(manifest: Manifest) -> str:
     return "" if manifest.voters else "the number of voters is not known"
 
 
-def find(run: Run) -> Finding:
+def find(run: RunTables) -> RuleFinding:
     """By every sample: else a leader could be elected that lacks what was confirmed."""
     voters = run.manifest.voters
-    found = Finding(lacks=excuse(run.manifest))
+    found = RuleFinding(lacks=excuse(run.manifest))
     majority = voters // 2 + 1
     for each in run.status if voters else ():
         if not each.quorum:

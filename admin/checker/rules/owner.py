@@ -1,17 +1,17 @@
 """Only the owner of the limbo appends: a deposed or fenced leader adds nothing to any log."""
 
-from admin.checker.rules.rule import Finding, Rule, followed
-from admin.checker.rules.run import DEMOTE, PROMOTE, ROLLBACK, TXN, Log, Run
+from admin.checker.rules.rule import Rule, RuleFinding, followed
+from admin.checker.rules.run import DEMOTE, PROMOTE, ROLLBACK, TXN, LogTable, RunTables
 
 OWNER = "log-owner"
 
 
-def find(run: Run) -> Finding:
+def find(run: RunTables) -> RuleFinding:
     """A term begins with its PROMOTE, all its entries have that origin, and none after a DEMOTE."""
     return followed(run, _follow)
 
 
-def _follow(log: Log, found: Finding) -> None:
+def _follow(log: LogTable, found: RuleFinding) -> None:
     promoted = demoted = -1
     for place, kind in enumerate(log.kind):
         if kind == PROMOTE:

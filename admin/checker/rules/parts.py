@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from admin.evidence.bundle import Bundle, Part, rows_of
+from admin.evidence.bundle import Bundle, BundlePart, rows_of
 from admin.evidence.manifest import ANEW, MANIFEST, NoEvidence
 from admin.evidence.tables import TABLES, Row
 
@@ -35,7 +35,7 @@ def check_counts(bundle: Bundle) -> None:
             raise NoEvidence(f"{told}, and there are {found}", hint=hint)
 
 
-def _count(part: Part) -> int:
+def _count(part: BundlePart) -> int:
     if part.is_parquet:
         from admin.evidence.arrow import count  # noqa: PLC0415 - needs the extra
 

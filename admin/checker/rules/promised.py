@@ -5,16 +5,16 @@ from collections.abc import Iterator
 from admin.checker.exhibit import exhibit
 from admin.checker.rules import texts
 from admin.checker.rules.fates import Fates, replay
-from admin.checker.rules.rule import Finding, Rule
-from admin.checker.rules.run import Log, Run, number
+from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.run import LogTable, RunTables, number
 from admin.evidence.tables import Row
 
 _LOOKS = frozenset({"read", "r", "get", "txn", "cas-unequal"})
 
 
-def once(run: Run) -> Finding:
+def once(run: RunTables) -> RuleFinding:
     """A numbered request of a session takes effect at most once."""
-    found = Finding()
+    found = RuleFinding()
     for log, upto, fates in _decided(run):
         known: dict[tuple[str, int], int] = {}
         for index, request in zip(log.index, log.request, strict=True):
@@ -32,9 +32,9 @@ def once(run: Run) -> Finding:
     return found
 
 
-def receipts(run: Run) -> Finding:
+def receipts(run: RunTables) -> RuleFinding:
     """A write with a receipt is at its place in every log that has confirmed so far."""
-    found = Finding()
+    found = RuleFinding()
     wanted: dict[int, list[Row]] = {}
     for line in run.ops:
         if line["type"] == "ok" and _has_receipt(line):
@@ -60,9 +60,9 @@ def receipts(run: Run) -> Finding:
     return found
 
 
-def failures(run: Run) -> Finding:
+def failures(run: RunTables) -> RuleFinding:
     """What clients were told had failed for certain took no effect."""
-    found = Finding()
+    found = RuleFinding()
     failed = {
         (str(each["session"]), number(each, "seq")): each
         for each in run.ops
@@ -86,12 +86,12 @@ def failures(run: Run) -> Finding:
     return found
 
 
-def eventful(run: Run) -> Finding:
+def eventful(run: RunTables) -> RuleFinding:
     """A run in which nothing was broken, or nothing succeeded, proves nothing."""
     if not run.manifest.faults:
-        return Finding(lacks="no faults were meant to happen")
+        return RuleFinding(lacks="no faults were meant to happen")
     acked = sum(each["type"] == "ok" and _writes(each) for each in run.ops)
-    found = Finding(facts=acked + run.strikes)
+    found = RuleFinding(facts=acked + run.strikes)
     if not acked:
         found.doubt = "no write was acknowledged"
     elif not run.strikes:
@@ -132,7 +132,7 @@ RULES = (
 )
 
 
-def _decided(run: Run) -> Iterator[tuple[Log, int, Fates]]:
+def _decided(run: RunTables) -> Iterator[tuple[LogTable, int, Fates]]:
     confirmed = run.confirmed
     for whose, log in run.logs.items():
         upto = confirmed.get(whose, 0)

@@ -1,19 +1,19 @@
 """A PROMOTE continues the log that it stands in: else two histories were mixed (split brain)."""
 
-from admin.checker.rules.queue import Queue
-from admin.checker.rules.rule import Finding, Rule, followed
-from admin.checker.rules.run import DEMOTE, PROMOTE, Log, Run
+from admin.checker.rules.queue import LimboReplay
+from admin.checker.rules.rule import Rule, RuleFinding, followed
+from admin.checker.rules.run import DEMOTE, PROMOTE, LogTable, RunTables
 
 FITS = "promote-fits"
 
 
-def find(run: Run) -> Finding:
+def find(run: RunTables) -> RuleFinding:
     """PROMOTE and DEMOTE name the former owner and its last lsn; a PROMOTE has a new term."""
     return followed(run, _follow, whole=True)
 
 
-def _follow(log: Log, found: Finding) -> None:
-    queue, newest = Queue(log), -1
+def _follow(log: LogTable, found: RuleFinding) -> None:
+    queue, newest = LimboReplay(log), -1
     for place, kind in enumerate(log.kind):
         if kind in {PROMOTE, DEMOTE}:
             found.facts += 1
@@ -30,7 +30,7 @@ def _follow(log: Log, found: Finding) -> None:
             newest = place
 
 
-def _misfit(queue: Queue, ref: tuple[int, int] | None) -> str:
+def _misfit(queue: LimboReplay, ref: tuple[int, int] | None) -> str:
     """Why it does not continue this log, or nothing."""
     owner = queue.owner
     last = queue.lsns.get(owner, 0)

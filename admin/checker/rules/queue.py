@@ -2,17 +2,17 @@
 
 from dataclasses import dataclass, field
 
-from admin.checker.rules.run import CONFIRM, DEMOTE, PROMOTE, ROLLBACK, TXN, WAIT_ACK, Log
+from admin.checker.rules.run import CONFIRM, DEMOTE, PROMOTE, ROLLBACK, TXN, WAIT_ACK, LogTable
 
 Pending = tuple[int, bool]
 """Place of an entry, and whether it is synchronous."""
 
 
 @dataclass(slots=True)
-class Queue:
+class LimboReplay:
     """Feed it the places of a log in order. A leader may know more than its records, not less."""
 
-    log: Log
+    log: LogTable
     pending: list[Pending] = field(default_factory=list)
     places: dict[tuple[int, int], int] = field(default_factory=dict)
     lsns: dict[int, int] = field(default_factory=dict)

@@ -1,19 +1,19 @@
 """A receipt names the entry of the very request that it was given for."""
 
 from admin.checker.exhibit import exhibit
-from admin.checker.rules.rule import Finding, Rule
-from admin.checker.rules.run import Run, number
+from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.run import RunTables, number
 from admin.evidence.tables import Row
 
 OWN = "receipt-own"
 
 
-def find(run: Run) -> Finding:
+def find(run: RunTables) -> RuleFinding:
     """Where the entry at the place of a receipt has a request, it is that of the operation.
 
     And the first row that it changes is that of the operation, where its client says which.
     """
-    found = Finding()
+    found = RuleFinding()
     wanted: dict[tuple[int, int], list[Row]] = {}
     for each in run.ops:
         if each["type"] == "ok" and each.get("seq") and each.get("log_index"):

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Mapping
 
-from admin.checker.rules.rule import Finding, Rule
+from admin.checker.rules.rule import Rule, RuleFinding
 from admin.checker.rules.run import (
     CONFIRM,
     DEMOTE,
@@ -11,8 +11,8 @@ from admin.checker.rules.run import (
     ROLLBACK,
     TXN,
     WAIT_ACK,
-    Log,
-    Run,
+    LogTable,
+    RunTables,
     Status,
 )
 
@@ -23,10 +23,10 @@ Limbo = tuple[int, int, int, int]
 """Owner, its term, how many wait, and the index before the first of them (or the last)."""
 
 
-def find(run: Run) -> Finding:
+def find(run: RunTables) -> RuleFinding:
     """A sample whose last entry is still in the log says what the log up to there makes."""
     known = any(each.crc is not None for each in run.status)
-    found = Finding(lacks="" if known else IDLE)
+    found = RuleFinding(lacks="" if known else IDLE)
     by_log: dict[tuple[int, int], list[Status]] = {}
     for each in run.status:
         if each.crc is not None and each.last and each.limbo_len is not None:
@@ -38,7 +38,7 @@ def find(run: Run) -> Finding:
     return found
 
 
-def _compare(log: Log, samples: list[Status], found: Finding) -> None:
+def _compare(log: LogTable, samples: list[Status], found: RuleFinding) -> None:
     owners = [i for i, kind in enumerate(log.kind) if kind in {PROMOTE, DEMOTE}]
     named = names(log)
     for each in samples:
@@ -70,7 +70,7 @@ def _compare(log: Log, samples: list[Status], found: Finding) -> None:
         found.broken(REPLAY, message, rows, node=each.node, index=each.sample, term=each.term)
 
 
-def names(log: Log) -> dict[int, int]:
+def names(log: LogTable) -> dict[int, int]:
     """By place of a control entry: the place of the latest entry before it that it names."""
     known: dict[tuple[int, int], int] = {}
     found = {}
@@ -82,7 +82,7 @@ def names(log: Log) -> dict[int, int]:
 
 
 def limbo(
-    log: Log, names: Mapping[int, int], confirmed: int, last: int
+    log: LogTable, names: Mapping[int, int], confirmed: int, last: int
 ) -> tuple[tuple[int, int], int | None]:
     """How many wait between, what is before them; and a CONFIRM that says more, if any."""
     queue: list[int] = []

@@ -1,7 +1,7 @@
 """A healed cluster comes to rest: it has one leader, and nothing is left pending."""
 
-from admin.checker.rules.rule import Finding, Rule
-from admin.checker.rules.run import Run, Status
+from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.run import RunTables, Status
 from admin.evidence.manifest import Manifest
 
 REST = "comes-to-rest"
@@ -15,15 +15,15 @@ def excuse(manifest: Manifest) -> str:
     return "some nodes did not answer at the end" if silent else ""
 
 
-def find(run: Run) -> Finding:
+def find(run: RunTables) -> RuleFinding:
     """By the last sample of every node, where the run was given the time to come to rest."""
     if why := excuse(run.manifest):
-        return Finding(lacks=why)
+        return RuleFinding(lacks=why)
     last: dict[int, Status] = {each.node: each for each in run.status}
     voters = {each.node for each in run.manifest.nodes if each.voter}
     if not last or not voters <= last.keys():
-        return Finding(lacks="some nodes never said how they are")
-    found = Finding(facts=len(last))
+        return RuleFinding(lacks="some nodes never said how they are")
+    found = RuleFinding(facts=len(last))
     leaders = [each for each in last.values() if each.ro is False]
     if len(leaders) != 1:
         nodes = sorted(each.node for each in leaders)

@@ -1,19 +1,19 @@
 """A ROLLBACK takes what was pending, and never the PROMOTE that its leader stands on."""
 
-from admin.checker.rules.queue import Queue
-from admin.checker.rules.rule import Finding, Rule, followed
-from admin.checker.rules.run import PROMOTE, ROLLBACK, Log, Run
+from admin.checker.rules.queue import LimboReplay
+from admin.checker.rules.rule import Rule, RuleFinding, followed
+from admin.checker.rules.run import PROMOTE, ROLLBACK, LogTable, RunTables
 
 LEGAL = "rollback-legal"
 
 
-def find(run: Run) -> Finding:
+def find(run: RunTables) -> RuleFinding:
     """It names a transaction that was pending; what was confirmed before is another invariant's."""
     return followed(run, _follow, whole=True)
 
 
-def _follow(log: Log, found: Finding) -> None:
-    queue = Queue(log)
+def _follow(log: LogTable, found: RuleFinding) -> None:
+    queue = LimboReplay(log)
     by: dict[int, int] = {}
     for place, kind in enumerate(log.kind):
         named = queue.named(place) if kind == ROLLBACK else None

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypedDict, Unpack
 
-from admin.checker.exhibit import EXHIBITS_MAX, Exhibit
-from admin.checker.rules.run import Log, Run
+from admin.checker.exhibit import EXHIBITS_MAX, EvidenceRow
+from admin.checker.rules.run import LogTable, RunTables
 from admin.evidence.manifest import Manifest
 
 
@@ -21,7 +21,7 @@ class Breach:
     node: int = 0
     index: int = 0
     term: int = 0
-    witness: tuple[Exhibit, ...] = ()
+    witness: tuple[EvidenceRow, ...] = ()
 
     @property
     def where(self) -> tuple[str, int, int, int]:
@@ -38,7 +38,7 @@ class Where(TypedDict, total=False):
 
 
 @dataclass(slots=True)
-class Finding:
+class RuleFinding:
     """What one invariant made of one run: how much it examined, and what is broken.
 
     `lacks`: what is missing to examine anything. `doubt`: why even no breach is no pass.
@@ -50,7 +50,7 @@ class Finding:
     doubt: str = ""
 
     def broken(
-        self, invariant: str, message: str, witness: Iterable[Exhibit], **where: Unpack[Where]
+        self, invariant: str, message: str, witness: Iterable[EvidenceRow], **where: Unpack[Where]
     ) -> None:
         """One more place, with the rows that prove it."""
         rows = tuple(witness)[:EXHIBITS_MAX]
@@ -77,15 +77,17 @@ class Rule:
     id: str
     title: str
     needs: tuple[str, ...]
-    find: Callable[[Run], Finding]
+    find: Callable[[RunTables], RuleFinding]
     counts: str = field(default="wal", kw_only=True)
     excuse: Callable[[Manifest], str] = field(default=no_excuse, kw_only=True)
     idle: str = field(default="", kw_only=True)
 
 
-def followed(run: Run, follow: Callable[[Log, Finding], None], *, whole: bool = False) -> Finding:
+def followed(
+    run: RunTables, follow: Callable[[LogTable, RuleFinding], None], *, whole: bool = False
+) -> RuleFinding:
     """What `follow` finds in each log; with `whole` in those alone that begin with entry 1."""
-    found = Finding()
+    found = RuleFinding()
     for log in run.logs.values():
         if not whole or log.first == 1:
             follow(log, found)

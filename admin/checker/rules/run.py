@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
-from admin.checker.exhibit import Exhibit, exhibit
+from admin.checker.exhibit import EvidenceRow, exhibit
 from admin.evidence.manifest import Manifest
 from admin.evidence.tables import Row
 
@@ -17,7 +17,7 @@ Whose = tuple[int, int]
 
 
 @dataclass(slots=True)
-class Log:
+class LogTable:
     """The log of one node, a list a column, by index. Numbers that are not known are None."""
 
     node: int
@@ -81,7 +81,7 @@ class Log:
         """Where in the columns an index is."""
         return {index: place for place, index in enumerate(self.index)}
 
-    def shows(self, *places: int) -> list[Exhibit]:
+    def shows(self, *places: int) -> list[EvidenceRow]:
         """The entries there as rows; places before the first are passed over."""
         return [exhibit("wal", self._row(place)) for place in places if place >= 0]
 
@@ -93,7 +93,7 @@ class Log:
         return row if request is None else row | {"session": request[0], "seq": request[1]}
 
 
-_COLUMNS = tuple(Log.__dataclass_fields__)[2:-1]
+_COLUMNS = tuple(LogTable.__dataclass_fields__)[2:-1]
 _PLAIN = ("index", "term", "kind", "origin", "lsn", "flags", "crc")
 
 
@@ -125,13 +125,13 @@ class Status:
         """Which log it speaks of."""
         return (self.node, self.generation)
 
-    def shows(self) -> Exhibit:
+    def shows(self) -> EvidenceRow:
         """As a row."""
         return exhibit("status", {each.name: getattr(self, each.name) for each in fields(self)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class NodeEvent:
     """Something that happened inside of a node."""
 
     node: int
@@ -151,12 +151,12 @@ class Event:
         """Which directory it is about."""
         return (self.node, self.generation)
 
-    def shows(self) -> Exhibit:
+    def shows(self) -> EvidenceRow:
         """As a row."""
         return exhibit("events", {each.name: getattr(self, each.name) for each in fields(self)})
 
 
-class Digest(NamedTuple):
+class DigestRow(NamedTuple):
     """A hash over rows of a space. `made`: empty of what a node shows, see `tables.DIGESTS`."""
 
     node: int
@@ -167,20 +167,20 @@ class Digest(NamedTuple):
     digest: str
     made: str = ""
 
-    def shows(self) -> Exhibit:
+    def shows(self) -> EvidenceRow:
         """As a row."""
         return exhibit("digests", {k: v for k, v in self._asdict().items() if v or k == "node"})
 
 
 @dataclass(slots=True)
-class Run:
+class RunTables:
     """All tables of one run."""
 
     manifest: Manifest
-    logs: dict[Whose, Log] = field(default_factory=dict)
+    logs: dict[Whose, LogTable] = field(default_factory=dict)
     status: list[Status] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
-    digests: list[Digest] = field(default_factory=list)
+    events: list[NodeEvent] = field(default_factory=list)
+    digests: list[DigestRow] = field(default_factory=list)
     ops: list[Row] = field(default_factory=list)
     feeds: list[Row] = field(default_factory=list)
     strikes: int = 0
@@ -218,18 +218,18 @@ class Run:
         return found
 
 
-def build(manifest: Manifest, tables: Mapping[str, Iterable[Row]]) -> Run:
+def build(manifest: Manifest, tables: Mapping[str, Iterable[Row]]) -> RunTables:
     """Sort rows into a run."""
-    run = Run(manifest)
+    run = RunTables(manifest)
     for row in tables.get("wal", ()):
         whose = (number(row, "node"), number(row, "generation"))
-        run.logs.setdefault(whose, Log(*whose)).add(row)
+        run.logs.setdefault(whose, LogTable(*whose)).add(row)
     for log in run.logs.values():
         log.sort()
     run.status = sorted((_status(row) for row in tables.get("status", ())), key=lambda s: s.sample)
     run.events = sorted((event(row) for row in tables.get("events", ())), key=lambda e: e.number)
     run.digests = [
-        Digest(
+        DigestRow(
             number(row, "node"),
             number(row, "generation"),
             number(row, "index"),
@@ -286,9 +286,9 @@ def _status(row: Mapping[str, object]) -> Status:
     )
 
 
-def event(row: Mapping[str, object]) -> Event:
+def event(row: Mapping[str, object]) -> NodeEvent:
     """As it is in the table."""
-    return Event(
+    return NodeEvent(
         node=number(row, "node"),
         generation=number(row, "generation"),
         life=number(row, "life"),

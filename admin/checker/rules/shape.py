@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 from admin.checker.rules import texts
 from admin.checker.rules.fates import replay
-from admin.checker.rules.rule import Finding, Rule
-from admin.checker.rules.run import TXN, Log, Run
+from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.run import TXN, LogTable, RunTables
 from admin.checker.rules.sealing import checksum
 from admin.evidence.rows import kind_number
 
 
-def dense(run: Run) -> Finding:
+def dense(run: RunTables) -> RuleFinding:
     """Every index is one more than the one before it."""
-    found = Finding()
+    found = RuleFinding()
     for log in run.logs.values():
         found.facts += len(log.index)
         for place in range(1, len(log.index)):
@@ -23,9 +23,9 @@ def dense(run: Run) -> Finding:
     return found
 
 
-def terms(run: Run) -> Finding:
+def terms(run: RunTables) -> RuleFinding:
     """No term is lower than the one before it."""
-    found = Finding()
+    found = RuleFinding()
     for log in run.logs.values():
         found.facts += len(log.index)
         for place in range(1, len(log.index)):
@@ -36,9 +36,9 @@ def terms(run: Run) -> Finding:
     return found
 
 
-def chain(run: Run) -> Finding:
+def chain(run: RunTables) -> RuleFinding:
     """Every checksum covers its entry and the checksum before it."""
-    found = Finding()
+    found = RuleFinding()
     for log in run.logs.values():
         for place, sealed in enumerate(log.sealed):
             index = log.index[place]
@@ -53,9 +53,9 @@ def chain(run: Run) -> Finding:
     return found
 
 
-def lsns(run: Run) -> Finding:
+def lsns(run: RunTables) -> RuleFinding:
     """The lsns of every origin grow by one."""
-    found = Finding()
+    found = RuleFinding()
     for log in run.logs.values():
         known: dict[int, tuple[int, int]] = {}
         start = (0, -1) if log.first == 1 else None
@@ -69,9 +69,9 @@ def lsns(run: Run) -> Finding:
     return found
 
 
-def controls(run: Run) -> Finding:
+def controls(run: RunTables) -> RuleFinding:
     """A control entry speaks of an entry before it in the same log."""
-    found = Finding()
+    found = RuleFinding()
     for log in run.logs.values():
         known: set[tuple[int, int]] = set()
         for place, kind in enumerate(log.kind):
@@ -87,9 +87,9 @@ def controls(run: Run) -> Finding:
     return found
 
 
-def fates(run: Run) -> Finding:
+def fates(run: RunTables) -> RuleFinding:
     """Nothing is both confirmed and rolled back, nor rolled back by a later term's leader."""
-    found = Finding()
+    found = RuleFinding()
     for log in run.logs.values():
         if log.first > 1:
             continue
@@ -133,13 +133,15 @@ RULES = (
 )
 
 
-def _checksum(log: Log, place: int, sealed: tuple[float, int, int], previous: int) -> int:
+def _checksum(log: LogTable, place: int, sealed: tuple[float, int, int], previous: int) -> int:
     kind = kind_number(log.kind[place])
     index, term, origin = log.index[place], log.term[place], log.origin[place]
     return checksum((index, term, origin, log.lsn[place], kind, log.flags[place]), sealed, previous)
 
 
-def _broken(found: Finding, invariant: str, log: Log, places: Sequence[int], message: str) -> None:
+def _broken(
+    found: RuleFinding, invariant: str, log: LogTable, places: Sequence[int], message: str
+) -> None:
     """At the last of the places; all of them prove it."""
     index = log.index[places[-1]]
     found.broken(invariant, message, log.shows(*places), node=log.node, index=index)

@@ -1,12 +1,12 @@
 """What nodes said of themselves over time, and the digests of what they show."""
 
-from admin.checker.rules.rule import Finding, Rule
-from admin.checker.rules.run import Digest, Run, Status
+from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.run import DigestRow, RunTables, Status
 
 
-def monotone(run: Run) -> Finding:
+def monotone(run: RunTables) -> RuleFinding:
     """Within the life of a process neither the term nor the confirmed index goes back."""
-    found = Finding()
+    found = RuleFinding()
     known: dict[tuple[int, int, int], Status] = {}
     for each in run.status:
         found.facts += 1
@@ -24,9 +24,11 @@ def monotone(run: Run) -> Finding:
     return found
 
 
-def one_writable(run: Run) -> Finding:
+def one_writable(run: RunTables) -> RuleFinding:
     """In a term only one node takes writes."""
-    found = Finding(lacks="" if any(s.ro is False for s in run.status) else "nobody took writes")
+    found = RuleFinding(
+        lacks="" if any(s.ro is False for s in run.status) else "nobody took writes"
+    )
     known: dict[int, Status] = {}
     broken: set[int] = set()
     for each in run.status:
@@ -42,9 +44,9 @@ def one_writable(run: Run) -> Finding:
     return found
 
 
-def coherent(run: Run) -> Finding:
+def coherent(run: RunTables) -> RuleFinding:
     """A node's confirmed, visible and last index are in order, and its limbo lies between them."""
-    found = Finding()
+    found = RuleFinding()
     for each in run.status:
         last, confirmed, visible = each.last, each.confirmed, each.visible
         if last is None or confirmed is None or visible is None:
@@ -61,15 +63,15 @@ def coherent(run: Run) -> Finding:
     return found
 
 
-def digests(run: Run) -> Finding:
+def digests(run: RunTables) -> RuleFinding:
     """Nodes that have confirmed the same index show the same rows.
 
     Of a cluster at rest, what is visible counts: the record that confirms the last write does not
     confirm itself.
     """
-    found = Finding()
+    found = RuleFinding()
     confirmed = run.confirmed
-    known: dict[tuple[int, str, int], Digest] = {}
+    known: dict[tuple[int, str, int], DigestRow] = {}
     for each in run.digests:
         upto = confirmed.get((each.node, each.generation), 0)
         if each.made or (each.index > upto and not run.manifest.whole):
@@ -124,7 +126,7 @@ RULES = (
 )
 
 
-def _broken(found: Finding, invariant: str, message: str, *samples: Status) -> None:
+def _broken(found: RuleFinding, invariant: str, message: str, *samples: Status) -> None:
     """At the last of the samples; all of them prove it."""
     last = samples[-1]
     rows = [each.shows() for each in samples]

@@ -3,8 +3,8 @@
 from functools import partial
 
 from admin.checker.replay.steps import ACKED, AUTOMATA, DIRECTORIES, PLACES, PROMISES, Automaton
-from admin.checker.rules.rule import Finding, Rule
-from admin.checker.rules.run import Run
+from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.run import RunTables
 
 SAYS = {
     PROMISES: ("nobody votes for another while its promise runs", "no event `promised`", "wal"),
@@ -22,7 +22,7 @@ SAYS = {
 }
 
 
-def replayed(automaton: type[Automaton], run: Run) -> Finding:
+def replayed(automaton: type[Automaton], run: RunTables) -> RuleFinding:
     """What it makes of a run in memory."""
     machine = automaton(run.manifest.quorum)
     for each in run.events:

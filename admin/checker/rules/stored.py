@@ -1,16 +1,16 @@
 """What a node has stored of its spaces is what its log makes of them."""
 
-from admin.checker.rules.rule import Finding, Rule
-from admin.checker.rules.run import Digest, Run
+from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.run import DigestRow, RunTables
 from admin.evidence.tables import REPLAY, SNAPSHOT
 
 STORED = "stored-replayed"
 
 
-def find(run: Run) -> Finding:
+def find(run: RunTables) -> RuleFinding:
     """Two digests of a space of one node at one index: of the stored rows, and of the log alone."""
     stored = {_place(each): each for each in run.digests if each.made == SNAPSHOT}
-    found = Finding(lacks="" if stored else "nobody compared what is stored with the log")
+    found = RuleFinding(lacks="" if stored else "nobody compared what is stored with the log")
     for replayed in run.digests:
         each = stored.get(_place(replayed))
         if replayed.made != REPLAY or each is None:
@@ -26,7 +26,7 @@ def find(run: Run) -> Finding:
     return found
 
 
-def _place(each: Digest) -> tuple[int, int, int, str]:
+def _place(each: DigestRow) -> tuple[int, int, int, str]:
     return (each.node, each.generation, each.index, each.space)
 
 

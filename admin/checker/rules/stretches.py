@@ -2,21 +2,21 @@
 
 from bisect import bisect_right
 
-from admin.checker.exhibit import Exhibit
+from admin.checker.exhibit import EvidenceRow
 from admin.checker.rules.fates import replay
-from admin.checker.rules.rule import Finding, Rule
-from admin.checker.rules.run import Log, Run
+from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.run import LogTable, RunTables
 
 WHOLE = "stretches-whole"
 
 
-def find(run: Run) -> Finding:
+def find(run: RunTables) -> RuleFinding:
     """From the first entry that a ROLLBACK takes up to the one before it, nobody stops."""
     stretches = _stretches(run)
     firsts = sorted(stretches)
-    found = Finding(lacks="" if stretches else "nothing was rolled back for good")
+    found = RuleFinding(lacks="" if stretches else "nothing was rolled back for good")
     seen: set[tuple[int, int]] = set()
-    claims: list[tuple[int, int, Exhibit]] = []
+    claims: list[tuple[int, int, EvidenceRow]] = []
     if stretches:
         claims += [(e.node, e.confirmed, e.shows()) for e in run.status if e.confirmed]
         claims += [(e.node, e.index, e.shows()) for e in run.events if e.name == "confirmed"]
@@ -38,9 +38,9 @@ def find(run: Run) -> Finding:
     return found
 
 
-def _stretches(run: Run) -> dict[int, tuple[int, Log]]:
+def _stretches(run: RunTables) -> dict[int, tuple[int, LogTable]]:
     """By first victim: the ROLLBACK, and a log that has both; of what is confirmed."""
-    found: dict[int, tuple[int, Log]] = {}
+    found: dict[int, tuple[int, LogTable]] = {}
     confirmed = run.confirmed
     for whose, log in run.logs.items():
         if log.first != 1:

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable
 
-from admin.checker.rules.rule import Finding, Rule
-from admin.checker.rules.run import Run, number
+from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.run import RunTables, number
 
 TIMES = "times-usable"
 _NANOS = 1_000_000_000
 
 
-def find(run: Run) -> Finding:
+def find(run: RunTables) -> RuleFinding:
     """Within every series that is written in order, the monotonic clock does not go back."""
-    found = Finding()
+    found = RuleFinding()
     lines = sorted(run.ops, key=lambda line: number(line, "index"))
     _follow("the clients", [number(line, "time") for line in lines], found)
     series: dict[tuple[int, int, int], list[int]] = {}
@@ -22,7 +22,7 @@ def find(run: Run) -> Finding:
     return found
 
 
-def _follow(whose: str, times: Iterable[int], found: Finding) -> None:
+def _follow(whose: str, times: Iterable[int], found: RuleFinding) -> None:
     before = None
     for each in times:
         if before is not None:

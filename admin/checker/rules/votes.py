@@ -2,20 +2,22 @@
 
 from dataclasses import dataclass, field
 
-from admin.checker.exhibit import Exhibit
-from admin.checker.rules.rule import Finding, Rule
-from admin.checker.rules.run import PROMOTE, Event, Run, Whose
+from admin.checker.exhibit import EvidenceRow
+from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.run import PROMOTE, NodeEvent, RunTables, Whose
 
 DURABLE, SUFFICE = "vote-durable", "votes-suffice"
 ELECTIONS = ("ballot", "vote", "leads")
 """Events that tell who votes for whom, and who leads."""
 
 
-def durable(run: Run) -> Finding:
+def durable(run: RunTables) -> RuleFinding:
     """When a node tells its vote, it is on its disk, or a later term in which it stands, too."""
     known = {each.name for each in run.events}
-    found = Finding(lacks="" if {"vote", "ballot"} <= known else "no events `vote` and `ballot`")
-    ballots: dict[Whose, Event] = {}
+    found = RuleFinding(
+        lacks="" if {"vote", "ballot"} <= known else "no events `vote` and `ballot`"
+    )
+    ballots: dict[Whose, NodeEvent] = {}
     for each in run.events if not found.lacks else ():
         if each.name == "ballot":
             ballots[each.whose] = each
@@ -36,10 +38,10 @@ def durable(run: Run) -> Finding:
     return found
 
 
-def suffice(run: Run) -> Finding:
+def suffice(run: RunTables) -> RuleFinding:
     """Who leads has granted votes, its own on its disk included, of a majority of the voters."""
-    found = Finding(lacks=_lacks(run))
-    votes: dict[tuple[int, int | None], dict[int, Event]] = {}
+    found = RuleFinding(lacks=_lacks(run))
+    votes: dict[tuple[int, int | None], dict[int, NodeEvent]] = {}
     for each in run.events if not found.lacks else ():
         if each.name == "vote" or (each.name == "ballot" and each.peer == each.node):
             votes.setdefault((each.term, each.peer), {}).setdefault(each.node, each)
@@ -73,7 +75,7 @@ class Elections:
     term: int = 0
     index: int = 0
 
-    def take(self, event: Event) -> None:
+    def take(self, event: NodeEvent) -> None:
         """One more event."""
         self.term = max(self.term, event.term)
         if event.name == "leads":
@@ -97,12 +99,12 @@ def unelected(term: int, node: int) -> str:
     return f"node {node} wrote a PROMOTE of term {term}, and no event says that it leads"
 
 
-def _promoted(run: Run, found: Finding) -> None:
+def _promoted(run: RunTables, found: RuleFinding) -> None:
     """Whoever wrote a PROMOTE leads that term, as far as events are there that would say so."""
     told = Elections()
     for each in run.events:
         told.take(each)
-    written: dict[tuple[int, int], tuple[int, Exhibit]] = {}
+    written: dict[tuple[int, int], tuple[int, EvidenceRow]] = {}
     for log in run.logs.values():
         for place, kind in enumerate(log.kind):
             who = (log.term[place], log.origin[place])
@@ -115,7 +117,7 @@ def _promoted(run: Run, found: Finding) -> None:
                 found.broken(SUFFICE, unelected(term, node), (row,), node=node, term=term)
 
 
-def _lacks(run: Run) -> str:
+def _lacks(run: RunTables) -> str:
     known = {each.name for each in run.events}
     if not {"vote", "leads"} <= known and "leads" not in known:
         return "no event `leads`"

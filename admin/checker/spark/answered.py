@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from admin.checker.spark.arrays import NOBODY, Flags, among, numbers, words
-from admin.checker.spark.found import DDL, Found
+from admin.checker.spark.found import DDL, FindingRow
 from admin.checker.spark.loading import bundles
 from admin.checker.spark.reading import Chunk, chunks, collected, read, spread
 from admin.checker.spark.scanning import batch
@@ -26,7 +26,9 @@ _LINES = ("type", "f", "session", "seq")
 Request = tuple[str, int]
 """A session, as JSON, and the number of a request."""
 Requests = Mapping[str, Collection[Request]]
-Ask = Callable[[Callable[[Chunk], Iterator[Found]], Collection[str] | None], Iterable[Found]]
+Ask = Callable[
+    [Callable[[Chunk], Iterator[FindingRow]], Collection[str] | None], Iterable[FindingRow]
+]
 """Of the histories of some runs, or of all."""
 
 
@@ -36,8 +38,8 @@ def answered(tables: Mapping[str, "DataFrame"]) -> "DataFrame":
     parts = [each for path in bundles(ops) for each in chunks(path, "ops", "index")]
 
     def ask(
-        look: Callable[[Chunk], Iterator[Found]], runs: Collection[str] | None
-    ) -> Iterator[Found]:
+        look: Callable[[Chunk], Iterator[FindingRow]], runs: Collection[str] | None
+    ) -> Iterator[FindingRow]:
         some = [each for each in parts if runs is None or each.run_id in runs]
         return collected(spread(ops.sparkSession, some, [each.size for each in some], look))
 
@@ -46,7 +48,7 @@ def answered(tables: Mapping[str, "DataFrame"]) -> "DataFrame":
     return ops.sparkSession.createDataFrame(found, DDL)
 
 
-def told(ask: Ask) -> Iterator[Found]:
+def told(ask: Ask) -> Iterator[FindingRow]:
     """Two questions: what failed, and which of that was told to have succeeded, too."""
     failed: dict[str, set[Request]] = defaultdict(set)
     for each in ask(look, None):
@@ -60,28 +62,28 @@ def told(ask: Ask) -> Iterator[Found]:
         failed[each.run_id].discard((each.message, each.amount))
     for run, requests in failed.items():
         for session, seq in sorted(requests):
-            yield Found(run, FAILED, amount=seq, message=session)
+            yield FindingRow(run, FAILED, amount=seq, message=session)
 
 
-def look(chunk: Chunk) -> Iterator[Found]:
+def look(chunk: Chunk) -> Iterator[FindingRow]:
     """At some lines, for the first time."""
     lines = read(chunk, _LINES)
     ok, transaction = among(lines, "type", ("ok",)), among(lines, "f", ("txn",))
     count = int((ok & ~among(lines, "f", LOOKS)).sum())
     if (ok & transaction).any():
         count += int((ok & transaction & _appends(chunk)).sum())
-    yield Found(chunk.run_id, ACKED, amount=count)
+    yield FindingRow(chunk.run_id, ACKED, amount=count)
     for session, seq in sorted(_requests(lines, among(lines, "type", ("fail",)))):
-        yield Found(chunk.run_id, FAILED, amount=seq, message=session)
+        yield FindingRow(chunk.run_id, FAILED, amount=seq, message=session)
 
 
-def succeeded(chunk: Chunk, failed: Requests) -> Iterator[Found]:
+def succeeded(chunk: Chunk, failed: Requests) -> Iterator[FindingRow]:
     """Of requests that failed those that succeeded, too."""
     lines, wanted = read(chunk, _LINES), failed[chunk.run_id]
     some = among(lines, "type", ("ok",)) & among(lines, "session", {who for who, _ in wanted})
     some &= np.isin(numbers(lines, "seq"), [seq for _, seq in wanted])
     for session, seq in sorted(_requests(lines, some) & set(wanted)):
-        yield Found(chunk.run_id, "succeeded", amount=seq, message=session)
+        yield FindingRow(chunk.run_id, "succeeded", amount=seq, message=session)
 
 
 def _requests(lines: pa.Table, which: Flags) -> set[Request]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from admin.checker.spark.arrays import NOBODY, Numbers
 from admin.checker.spark.columns import Slice
-from admin.checker.spark.summary import Requests
+from admin.checker.spark.summary import RequestSummary
 
 Spans = dict[str, tuple[int, int]]
 """By session, the numbers that somebody asks about."""
@@ -14,19 +14,19 @@ Spans = dict[str, tuple[int, int]]
 
 def requests(
     found: Slice, upto: int, wanted: Mapping[str, Numbers], spans: Spans | None = None
-) -> Requests:
+) -> RequestSummary:
     """Of the entries up to `upto`. `wanted`: by session, the numbers to be told of, in order."""
     end = int(np.searchsorted(found.index, upto, side="right"))
     at = np.flatnonzero(found.request.session[:end] != NOBODY)
     if not len(at):
-        return Requests()
+        return RequestSummary()
     session, seq = found.request.session[at], found.request.seq[at]
     order = _by_session(session)
     session, seq, at = session[order], seq[order], at[order]
     starts = np.concatenate(([0], np.flatnonzero(np.diff(session) != 0) + 1))
     low, high = np.minimum.reduceat(seq, starts), np.maximum.reduceat(seq, starts)
     names = [found.request.names[code] for code in session[starts].tolist()]
-    summary = Requests(count=len(at))
+    summary = RequestSummary(count=len(at))
     summary.spans = dict(zip(names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
     odd = _equal(session, seq)
     if spans:

@@ -12,7 +12,7 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
 )
 
-from admin.evidence.bundle import Part
+from admin.evidence.bundle import BundlePart
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class Bounds:
             case _:
                 pass
 
-    def admit(self, run_id: str, part: Part) -> bool:
+    def admit(self, run_id: str, part: BundlePart) -> bool:
         """The part may hold rows that are wanted."""
         if self.run_id not in {None, run_id}:
             return False

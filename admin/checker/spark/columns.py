@@ -10,16 +10,16 @@ import pyarrow as pa
 
 from admin.checker.spark.arrays import NOBODY, Flags, Numbers, Reals, known, numbers, reals, words
 from admin.evidence.rows import kind_number
-from qsync.record import Kind
+from qsync.record import EntryKind
 
 Whose = tuple[str, int, int]
 """Run, node, generation."""
 
 TXN, CONFIRM, ROLLBACK, PROMOTE = (
-    int(Kind.TXN),
-    int(Kind.CONFIRM),
-    int(Kind.ROLLBACK),
-    int(Kind.PROMOTE),
+    int(EntryKind.TXN),
+    int(EntryKind.CONFIRM),
+    int(EntryKind.ROLLBACK),
+    int(EntryKind.PROMOTE),
 )
 
 
@@ -32,7 +32,7 @@ class Body(NamedTuple):
     known: Flags
 
 
-class Ref(NamedTuple):
+class ReferenceColumns(NamedTuple):
     """Which entry a control entry names."""
 
     owner: Numbers
@@ -40,7 +40,7 @@ class Ref(NamedTuple):
     known: Flags
 
 
-class Request(NamedTuple):
+class RequestColumns(NamedTuple):
     """Who asked for an entry: a place in `names`, or NOBODY, and the number of the request."""
 
     session: Numbers
@@ -61,8 +61,8 @@ class Slice:
     flags: Numbers
     crc: Numbers
     body: Body
-    ref: Ref
-    request: Request
+    ref: ReferenceColumns
+    request: RequestColumns
 
     def __len__(self) -> int:
         return len(self.index)
@@ -110,12 +110,12 @@ def _slice(whose: Whose, parts: list[pa.Table]) -> Slice:
             numbers(table, "body_len"),
             np.logical_and.reduce(sealed),
         ),
-        ref=Ref(
+        ref=ReferenceColumns(
             numbers(table, "ref_owner"),
             numbers(table, "ref_lsn"),
             known(table, "ref_owner") & known(table, "ref_lsn"),
         ),
-        request=Request(
+        request=RequestColumns(
             np.where(known(table, "seq"), session, NOBODY), numbers(table, "seq"), tuple(names)
         ),
     )

@@ -8,18 +8,18 @@ import numpy as np
 from admin.checker.rules.texts import stretches
 from admin.checker.spark.arrays import Numbers
 from admin.checker.spark.columns import Slice
-from admin.checker.spark.found import BREACH, FACTS, UNEQUAL, Found
-from admin.checker.spark.scanning import Given
+from admin.checker.spark.found import BREACH, FACTS, UNEQUAL, FindingRow
+from admin.checker.spark.scanning import ScanContext
 
 
-def compare(found: Sequence[Slice], given: Given) -> Iterator[Found]:
+def compare(found: Sequence[Slice], given: ScanContext) -> Iterator[FindingRow]:
     """Log matching, and that nodes have confirmed the same entries; slices of one range."""
     for each in found:
         upto = given.confirmed.get(each.whose, 0)
         shown = int(np.searchsorted(each.index, upto, side="right"))
         run, node, generation = each.whose
-        yield Found(run, FACTS, "log-matching", node, generation, amount=len(each))
-        yield Found(run, FACTS, "confirmed-agree", node, generation, amount=shown)
+        yield FindingRow(run, FACTS, "log-matching", node, generation, amount=len(each))
+        yield FindingRow(run, FACTS, "confirmed-agree", node, generation, amount=shown)
     if len(found) < 2 and all(_dense(each) for each in found):  # noqa: PLR2004 - a pair
         return
     run = found[0].whose[0]
@@ -28,10 +28,10 @@ def compare(found: Sequence[Slice], given: Given) -> Iterator[Found]:
     for index, term in odd:
         if index in ends:
             nodes = _pair(found, index, term)
-            yield Found(run, UNEQUAL, "log-matching", *nodes, index, term, ends[index])
+            yield FindingRow(run, UNEQUAL, "log-matching", *nodes, index, term, ends[index])
     for index in _disagreed(found, given):
         text = f"entry {index} is confirmed with several terms"
-        yield Found(run, BREACH, "confirmed-agree", index=index, message=text)
+        yield FindingRow(run, BREACH, "confirmed-agree", index=index, message=text)
 
 
 def _pair(found: Sequence[Slice], index: int, term: int) -> tuple[int, int]:
@@ -64,7 +64,7 @@ def _unequal(found: Sequence[Slice]) -> list[tuple[int, int]]:
     return sorted(odd)
 
 
-def _disagreed(found: Sequence[Slice], given: Given) -> list[int]:
+def _disagreed(found: Sequence[Slice], given: ScanContext) -> list[int]:
     """Places that are confirmed with different terms."""
     uptos = [given.confirmed.get(each.whose, 0) for each in found]
     if not all(_dense(each) for each in found):

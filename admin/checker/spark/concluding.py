@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from admin.checker.rules import gaps, texts
 from admin.checker.rules.across import ONE_LOG
 from admin.checker.rules.catalogue import RULES
-from admin.checker.rules.rule import Breach, Finding
+from admin.checker.rules.rule import Breach, RuleFinding
 from admin.checker.rules.votes import SUFFICE, Elections, unelected
 from admin.checker.spark.columns import Whose
 from admin.checker.spark.found import (
@@ -22,47 +22,47 @@ from admin.checker.spark.found import (
     REACHED,
     ROLLED,
     UNEQUAL,
-    Found,
+    FindingRow,
 )
-from admin.checker.spark.scanning import Given
-from admin.checker.spark.stretches import Places
+from admin.checker.spark.scanning import ScanContext
+from admin.checker.spark.stretches import LogStretches
 from admin.evidence.manifest import Manifest
 
 
 @dataclass(slots=True)
-class Brought:
+class JobOutputs:
     """What the jobs brought home, by what it is."""
 
-    rows: dict[str, list[Found]] = field(default_factory=lambda: defaultdict(list))
+    rows: dict[str, list[FindingRow]] = field(default_factory=lambda: defaultdict(list))
 
-    def take(self, found: Iterable[Found]) -> None:
+    def take(self, found: Iterable[FindingRow]) -> None:
         """More of it."""
         for each in found:
             self.rows[each.what].append(each)
 
     def breach(self, run: str, invariant: str, message: str, **where: int) -> None:
         """One that only the driver can see."""
-        self.rows[BREACH].append(Found(run, BREACH, invariant, message=message, **where))
+        self.rows[BREACH].append(FindingRow(run, BREACH, invariant, message=message, **where))
 
     def facts(self, run: str, invariant: str, amount: int) -> None:
         """Examined on the driver."""
-        self.rows[FACTS].append(Found(run, FACTS, invariant, amount=amount))
+        self.rows[FACTS].append(FindingRow(run, FACTS, invariant, amount=amount))
 
-    def by_run(self) -> "dict[str, Brought]":
+    def by_run(self) -> "dict[str, JobOutputs]":
         """Apart."""
-        runs: dict[str, Brought] = defaultdict(Brought)
+        runs: dict[str, JobOutputs] = defaultdict(JobOutputs)
         for rows in self.rows.values():
             for each in rows:
                 runs[each.run_id].rows[each.what].append(each)
         return runs
 
 
-def whose(found: Found) -> Whose:
+def whose(found: FindingRow) -> Whose:
     """Which log it speaks of."""
     return (found.run_id, found.node, found.generation)
 
 
-def _reached(own: Brought) -> dict[int, tuple[int, int]]:
+def _reached(own: JobOutputs) -> dict[int, tuple[int, int]]:
     """By term of the CONFIRM: the last entry, and its term, that one of that term covers."""
     found: dict[int, tuple[int, int]] = {}
     for each in own.rows[REACHED]:
@@ -72,8 +72,8 @@ def _reached(own: Brought) -> dict[int, tuple[int, int]]:
 
 
 def conclude(
-    manifest: Manifest, own: Brought, given: Given, places: Mapping[Whose, Places]
-) -> dict[str, Finding]:
+    manifest: Manifest, own: JobOutputs, given: ScanContext, places: Mapping[Whose, LogStretches]
+) -> dict[str, RuleFinding]:
     """From all that was found of this run."""
     run = manifest.run_id
     _fates(own, run, given, places)
@@ -84,7 +84,7 @@ def conclude(
     _elected(own, manifest)
     if not _events(own, "durable"):
         _quorum(own, manifest)
-    found = {rule.id: Finding() for rule in RULES}
+    found = {rule.id: RuleFinding() for rule in RULES}
     seen: set[tuple[str, int, int, int]] = set()
     for each in own.rows[FACTS]:
         found[each.invariant].facts += each.amount
@@ -111,7 +111,9 @@ def conclude(
     return found
 
 
-def _fates(own: Brought, run: str, given: Given, places: Mapping[Whose, Places]) -> None:
+def _fates(
+    own: JobOutputs, run: str, given: ScanContext, places: Mapping[Whose, LogStretches]
+) -> None:
     """What is rolled back in one log must be in all that have confirmed so far."""
     rolled: dict[int, set[Whose]] = defaultdict(set)
     for each in own.rows[ROLLED]:
@@ -128,7 +130,7 @@ def _fates(own: Brought, run: str, given: Given, places: Mapping[Whose, Places])
             own.breach(run, "confirmed-agree", text, index=index)
 
 
-def _unequal(own: Brought, run: str) -> None:
+def _unequal(own: JobOutputs, run: str) -> None:
     """Where logs begin to differ: a stretch may go on in the next slices."""
     ends = {each.index: each.amount for each in own.rows[UNEQUAL]}
     behind = set(ends.values())
@@ -142,7 +144,7 @@ def _unequal(own: Brought, run: str) -> None:
         own.breach(run, "log-matching", text, index=each.index, term=each.term)
 
 
-def _claims(own: Brought, run: str) -> None:
+def _claims(own: JobOutputs, run: str) -> None:
     """One leader a term: in logs, in what nodes say of themselves, in events."""
     leaders: dict[int, set[int]] = defaultdict(set)
     rows = [(each.term, each.node, each.amount) for each in own.rows[CLAIM]]
@@ -156,7 +158,7 @@ def _claims(own: Brought, run: str) -> None:
             own.breach(run, "one-leader", text, term=term)
 
 
-def _leaders(own: Brought, run: str, places: Mapping[Whose, Places]) -> None:
+def _leaders(own: JobOutputs, run: str, places: Mapping[Whose, LogStretches]) -> None:
     """Whoever leads a term has what was confirmed in earlier ones."""
     reached = _reached(own)
     firsts = {whose(each): each.term for each in own.rows[LOG]}
@@ -174,7 +176,7 @@ def _leaders(own: Brought, run: str, places: Mapping[Whose, Places]) -> None:
                 own.breach(run, "leader-complete", text, **place)
 
 
-def _kept(own: Brought, manifest: Manifest, given: Given) -> None:
+def _kept(own: JobOutputs, manifest: Manifest, given: ScanContext) -> None:
     run = manifest.run_id
     safe = {whose(each): each.term for each in own.rows["confirmed"]}
     for node in manifest.nodes:
@@ -193,7 +195,7 @@ def _kept(own: Brought, manifest: Manifest, given: Given) -> None:
                 own.breach(run, "confirmed-kept", text, node=log[1], index=upto)
 
 
-def _elected(own: Brought, manifest: Manifest) -> None:
+def _elected(own: JobOutputs, manifest: Manifest) -> None:
     """Whoever wrote a PROMOTE leads that term."""
     told = Elections(
         leads={(each.term, each.node) for each in own.rows["led"]},
@@ -212,7 +214,7 @@ def _elected(own: Brought, manifest: Manifest) -> None:
                 own.breach(manifest.run_id, SUFFICE, unelected(term, node), node=node, term=term)
 
 
-def _quorum(own: Brought, manifest: Manifest) -> None:
+def _quorum(own: JobOutputs, manifest: Manifest) -> None:
     """Without events: what was confirmed before the logs were read is in a quorum of them."""
     run = manifest.run_id
     ahead = max(manifest.nodes, key=lambda node: node.confirmed, default=None)
@@ -230,14 +232,14 @@ def _quorum(own: Brought, manifest: Manifest) -> None:
         own.breach(run, "quorum-before-confirm", text, **place)
 
 
-def _events(own: Brought, name: str) -> bool:
+def _events(own: JobOutputs, name: str) -> bool:
     return any(each.invariant == name for each in own.rows["events"])
 
 
-def _lacks(found: dict[str, Finding], manifest: Manifest, own: Brought) -> None:
+def _lacks(found: dict[str, RuleFinding], manifest: Manifest, own: JobOutputs) -> None:
     if len(own.rows[LOG]) < 2:  # noqa: PLR2004 - it takes two to compare
         for name in ("log-matching", "confirmed-agree"):
-            found[name] = Finding(lacks=ONE_LOG)
+            found[name] = RuleFinding(lacks=ONE_LOG)
     eventful = found["eventful"]
     if not manifest.faults:
         eventful.lacks = "no faults were meant to happen"

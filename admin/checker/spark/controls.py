@@ -19,7 +19,7 @@ SEGMENTS_MAX = 64
 WAIT_ACK = 1
 
 
-class Named(NamedTuple):
+class NamedPlaces(NamedTuple):
     """By control entry: its place in the slice, the place that it names, -1 if not in here."""
 
     at: Numbers
@@ -37,11 +37,11 @@ def breaks(found: Slice) -> Numbers:
     return np.concatenate(([0], np.flatnonzero(~same) + 1))
 
 
-def named(found: Slice, starts: Numbers) -> Named:
+def named(found: Slice, starts: Numbers) -> NamedPlaces:
     """What control entries name: the latest such entry before them."""
     at = np.flatnonzero(found.kind != TXN)
     if len(starts) > SEGMENTS_MAX:
-        return Named(at, _one_by_one(found, at))
+        return NamedPlaces(at, _one_by_one(found, at))
     owner, lsn = found.ref.owner[at], found.ref.lsn[at]
     to = np.full(len(at), -1, dtype=np.int64)
     ends = np.append(starts[1:], len(found))
@@ -49,7 +49,7 @@ def named(found: Slice, starts: Numbers) -> Named:
         place = start + lsn - found.lsn[start]
         inside = (owner == found.origin[start]) & (place >= start) & (place < np.minimum(end, at))
         to = np.where(inside & found.ref.known[at], place, to)
-    return Named(at, to)
+    return NamedPlaces(at, to)
 
 
 def _one_by_one(found: Slice, at: Numbers) -> Numbers:
@@ -65,7 +65,7 @@ def _one_by_one(found: Slice, at: Numbers) -> Numbers:
     return np.array(to, dtype=np.int64)
 
 
-def confirmed(found: Slice, refs: Named) -> Numbers:
+def confirmed(found: Slice, refs: NamedPlaces) -> Numbers:
     """By entry: the highest index in here that the CONFIRMs before it name, 0 if there is none."""
     reach = np.zeros(len(found) + 1, dtype=np.int64)
     confirms = (found.kind[refs.at] == CONFIRM) & (refs.to >= 0)
@@ -97,14 +97,14 @@ def tell(found: Slice, summary: Summary, upto: int, points: Iterable[int] = ()) 
     summary.runs = _runs(found, kept)
 
 
-def _across_rollbacks(found: Slice, refs: Named) -> Flags:
+def _across_rollbacks(found: Slice, refs: NamedPlaces) -> Flags:
     """Whether a ROLLBACK stands between a control entry and what it names."""
     count = np.concatenate(([0], np.cumsum(found.kind == ROLLBACK)))
     there: Flags = count[refs.at] != count[np.maximum(refs.to, 0)]
     return there
 
 
-def _record(found: Slice, refs: Named, before: Numbers, number: int) -> list[int]:
+def _record(found: Slice, refs: NamedPlaces, before: Numbers, number: int) -> list[int]:
     at, to = int(refs.at[number]), int(refs.to[number])
     known = bool(found.ref.known[at])
     return [
@@ -118,7 +118,7 @@ def _record(found: Slice, refs: Named, before: Numbers, number: int) -> list[int
     ]
 
 
-def _reached(found: Slice, refs: Named, which: Flags) -> list[list[int]]:
+def _reached(found: Slice, refs: NamedPlaces, which: Flags) -> list[list[int]]:
     term, index = found.term[refs.at[which]], found.index[refs.to[which]]
     reached = []
     for era in np.unique(term):

@@ -23,7 +23,7 @@ HEADER = 42
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
+class ChecksumColumns:
     """What the checksums cover: a row an entry. `previous` is that of the entry before."""
 
     index: Numbers
@@ -38,7 +38,7 @@ class Sealed:
     previous: Numbers
 
 
-def checksums(sealed: Sealed) -> Numbers:
+def checksums(sealed: ChecksumColumns) -> Numbers:
     """What every entry must have."""
     found = _advanced(_halves(HEADER), sealed.previous.astype(np.uint32) ^ _ONES)
     for column, start, width in _columns(sealed):
@@ -48,7 +48,7 @@ def checksums(sealed: Sealed) -> Numbers:
     return found.astype(np.int64) ^ sealed.body_crc
 
 
-def _columns(sealed: Sealed) -> Iterator[tuple[NDArray[np.uint64], int, int]]:
+def _columns(sealed: ChecksumColumns) -> Iterator[tuple[NDArray[np.uint64], int, int]]:
     """Each with its place in the header and its width in bytes."""
     yield sealed.index.astype(np.uint64), 0, 8
     yield sealed.term.astype(np.uint64), 8, 8

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from admin.checker.rules import texts
 from admin.checker.spark.arrays import Flags, Numbers, among, numbers
-from admin.checker.spark.found import BREACH, FACTS, Found
+from admin.checker.spark.found import BREACH, FACTS, FindingRow
 
 COLUMNS = ("node", "number", "name", "index", "term", "crc")
 """What is looked at of an event."""
@@ -26,7 +26,7 @@ _NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
-class Writes:
+class DiskWriteColumns:
     """What happened to one disk, in order: `at` are places among all events that are looked at."""
 
     at: Numbers
@@ -35,7 +35,7 @@ class Writes:
     durable: Flags
 
 
-class Disk:
+class DiskChecksums:
     """Checksums by index, as they were before the writes that come next."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Disk:
         self._size = 0
         self._room = np.empty(0, dtype=np.int64)
 
-    def holds(self, writes: Writes, at: Numbers, index: Numbers, crc: Numbers) -> Flags:
+    def holds(self, writes: DiskWriteColumns, at: Numbers, index: Numbers, crc: Numbers) -> Flags:
         """Whether entries were there at places among the writes."""
         had, written = self._before(index), np.full(len(index), -1, dtype=np.int64)
         upto = np.searchsorted(writes.at, at)
@@ -53,7 +53,7 @@ class Disk:
         found: Flags = (had == crc) & (_lowest(writes.index, written + 1, upto) >= index)
         return found
 
-    def take(self, writes: Writes) -> None:
+    def take(self, writes: DiskWriteColumns) -> None:
         """From now on they are behind us."""
         index, durable = writes.index, writes.durable
         lowest = int((index + ~durable).min())
@@ -86,32 +86,32 @@ class Disk:
         self._size = size
 
 
-class Disks:
+class RunDisks:
     """All disks of one run. Feed it tables of events in order."""
 
     def __init__(self, run_id: str, quorum: int, rows: int = ROWS) -> None:
         self.run_id = run_id
         self._rows = rows
         self._quorum = quorum
-        self._disks: dict[int, Disk] = {}
+        self._disks: dict[int, DiskChecksums] = {}
         self._highest = 0
         self._acked = False
         self._durable = False
         self._lacked = False
         self._facts = {ACKS: 0, QUORUM: 0}
-        self._odd: list[Found] = []
+        self._odd: list[FindingRow] = []
 
     def take(self, events: pa.Table) -> None:
         """The next ones."""
         for first in range(0, len(events), self._rows):
             self._take(events.slice(first, self._rows))
 
-    def end(self) -> Iterator[Found]:
+    def end(self) -> Iterator[FindingRow]:
         """What was found, of what can be known."""
         told = {ACKS: self._acked, QUORUM: self._durable and bool(self._quorum)}
         for id_, facts in self._facts.items():
             if told[id_]:
-                yield Found(self.run_id, FACTS, id_, amount=facts)
+                yield FindingRow(self.run_id, FACTS, id_, amount=facts)
         yield from (each for each in self._odd if told[each.invariant])
 
     def _take(self, events: pa.Table) -> None:
@@ -124,8 +124,8 @@ class Disks:
         writes = {}
         for one in np.unique(node[changes]).tolist():
             at = np.flatnonzero(changes & (node == one))
-            writes[one] = Writes(at, index[at], crc[at], durable[at])
-            self._disks.setdefault(one, Disk())
+            writes[one] = DiskWriteColumns(at, index[at], crc[at], durable[at])
+            self._disks.setdefault(one, DiskChecksums())
         acks = among(events, "name", ("ack",)) & (index != 0)
         self._acked |= bool((among(events, "name", ("ack",)) & (crc != 0)).any())
         for one in np.unique(node[acks]).tolist():
@@ -135,7 +135,7 @@ class Disks:
             for place in at[~held].tolist():
                 text = texts.acked(one, int(index[place]))
                 where = (one, 0, int(index[place]), int(term[place]))
-                self._odd.append(Found(self.run_id, BREACH, ACKS, *where, 0, text))
+                self._odd.append(FindingRow(self.run_id, BREACH, ACKS, *where, 0, text))
         at = self._first(among(events, "name", ("confirmed",)), index)
         have = {one: self._holds(one, writes, at, index, crc) for one in sorted(self._disks)}
         self._facts[QUORUM] += len(at)
@@ -149,16 +149,21 @@ class Disks:
             on = [one for one, held in have.items() if held[number]]
             text = texts.quorum(*place, on, self._quorum)
             where = (place[0], 0, place[1], 0)
-            self._odd.append(Found(self.run_id, BREACH, QUORUM, *where, 0, text))
+            self._odd.append(FindingRow(self.run_id, BREACH, QUORUM, *where, 0, text))
         for one, own in writes.items():
             self._disks[one].take(own)
 
     def _holds(
-        self, node: int, writes: dict[int, Writes], at: Numbers, index: Numbers, crc: Numbers
+        self,
+        node: int,
+        writes: dict[int, DiskWriteColumns],
+        at: Numbers,
+        index: Numbers,
+        crc: Numbers,
     ) -> Flags:
         none = np.empty(0, dtype=np.int64)
-        own = writes.get(node, Writes(none, none, none, none.astype(np.bool_)))
-        disk = self._disks.get(node, Disk())
+        own = writes.get(node, DiskWriteColumns(none, none, none, none.astype(np.bool_)))
+        disk = self._disks.get(node, DiskChecksums())
         return disk.holds(own, at, index[at], crc[at])
 
     def _first(self, confirmed: Flags, index: Numbers) -> Numbers:
@@ -169,7 +174,7 @@ class Disks:
         return at[index[at] > reach[:-1]]
 
 
-def _last(writes: Writes, index: Numbers, upto: Numbers) -> Numbers:
+def _last(writes: DiskWriteColumns, index: Numbers, upto: Numbers) -> Numbers:
     """By query: which of the writes before wrote that place last, -1 if none did."""
     found = np.full(len(index), -1, dtype=np.int64)
     made = np.flatnonzero(writes.durable)

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from admin.checker.follow import Follow
-from admin.checker.follow_events import Note
+from admin.checker.follow_events import FollowNote
 from admin.checker.follow_window import WINDOW
 from admin.checker.spark.failures import NoSpark
 from admin.checker.spark.session import ending
 from admin.checker.spark.source import QsyncSource
-from admin.evidence.live import Poll
+from admin.evidence.live import LivePoll
 from admin.evidence.tables import TABLES, Row
 from qsync.errors import Unavailable
 
@@ -34,11 +34,11 @@ _LOOK_S: Final = 0.25
 _NUMBERS: Final = ("node", "generation", "index", "term", "origin", "lsn", "crc", "promote")
 _STATUS: Final = dict.fromkeys(TABLES["status"].columns)
 
-Told = Callable[[list[Note]], None]
+Told = Callable[[list[FollowNote]], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class FollowOptions:
     """What to follow. `seconds`: how long after the first look; None is until `stop` is set."""
 
     addresses: Sequence[str]
@@ -46,7 +46,9 @@ class Wanted:
     window: int = WINDOW
 
 
-def follow(session: "SparkSession", wanted: Wanted, *, told: Told, stop: threading.Event) -> Follow:
+def follow(
+    session: "SparkSession", wanted: FollowOptions, *, told: Told, stop: threading.Event
+) -> Follow:
     """Tell what happens until it is time to stop. Raises Unavailable when nobody answers at first.
 
     `told` is called from another thread, one call after the other.
@@ -88,7 +90,7 @@ def follow(session: "SparkSession", wanted: Wanted, *, told: Told, stop: threadi
     return state
 
 
-def take(state: Follow, found: "pa.Table") -> list[Note]:
+def take(state: Follow, found: "pa.Table") -> list[FollowNote]:
     """One micro-batch."""
     said = found.column("said")
     status: list[Row] = [_STATUS | json.loads(each) for each in said.drop_null().to_pylist()]
@@ -101,7 +103,7 @@ def take(state: Follow, found: "pa.Table") -> list[Note]:
 
 def _beginning(addresses: Sequence[str]) -> tuple[list[str], int]:
     """All members, and the index behind which their logs are read."""
-    poll = Poll(addresses, timeout=FIRST_S_MAX)
+    poll = LivePoll(addresses, timeout=FIRST_S_MAX)
     try:
         samples = poll.statuses()
         if not samples:

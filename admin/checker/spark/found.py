@@ -17,7 +17,7 @@ are the two nodes there.
 """
 
 
-class Found(NamedTuple):
+class FindingRow(NamedTuple):
     """`what`: one of the names above; it says what the other columns mean."""
 
     run_id: str

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from admin.checker.spark.found import Found
+from admin.checker.spark.found import FindingRow
 from admin.checker.spark.reading import collected, spread
 from admin.evidence import checksums
 from admin.evidence.bundle import Bundle
@@ -31,10 +31,10 @@ def check(session: "SparkSession", bundles: Sequence[Bundle]) -> None:
     """Raises NoEvidence, of the first file that is damaged."""
     files = _files(bundles)
 
-    def look(file: _File) -> Iterator[Found]:
+    def look(file: _File) -> Iterator[FindingRow]:
         told = checksums.damage(*file)
         if told:
-            yield Found("", "damage", message=told)
+            yield FindingRow("", "damage", message=told)
 
     found = sorted(each.message for each in collected(spread(session, files, _sizes(files), look)))
     if found:

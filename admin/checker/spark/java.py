@@ -26,7 +26,7 @@ class NoJava(ConfigError):
     number = 96
 
 
-class Runtime(NamedTuple):
+class JavaRuntime(NamedTuple):
     """A Java, as it says itself. `version` is empty where it says nothing."""
 
     version: tuple[int, ...] = ()
@@ -75,7 +75,7 @@ def _candidates() -> list[Path]:
     return [each for each in found if each.is_file()]
 
 
-def _ask(java: Path) -> Runtime:
+def _ask(java: Path) -> JavaRuntime:
     """It may be a link or a script: only Java itself knows where it lives."""
     try:
         done = subprocess.run(  # noqa: S603 - a Java that the user has
@@ -86,12 +86,12 @@ def _ask(java: Path) -> Runtime:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return Runtime()
+        return JavaRuntime()
     version = re.search(r"(?m)^\s*java\.version = (\d+(?:\.\d+)*)", done.stderr)
     place = re.search(r"(?m)^\s*java\.home = (.+?)\s*$", done.stderr)
     if version is None or place is None:
-        return Runtime()
-    return Runtime(tuple(int(each) for each in version[1].split(".")), Path(place[1]))
+        return JavaRuntime()
+    return JavaRuntime(tuple(int(each) for each in version[1].split(".")), Path(place[1]))
 
 
 def _bundled() -> Path | None:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from admin.checker.rules import texts
 from admin.checker.rules.sealing import checksum
 from admin.checker.spark.columns import CONFIRM, ROLLBACK, Whose
-from admin.checker.spark.found import BREACH, FACTS, LOG, REACHED, ROLLED, Found
-from admin.checker.spark.replaying import Record, Replay, asked
-from admin.checker.spark.scanning import Asked, Given
-from admin.checker.spark.stretches import Places
+from admin.checker.spark.found import BREACH, FACTS, LOG, REACHED, ROLLED, FindingRow
+from admin.checker.spark.replaying import LimboRecord, Replay, asked
+from admin.checker.spark.scanning import ScanContext, ScanQuestions
+from admin.checker.spark.stretches import LogStretches
 from admin.checker.spark.summary import Summary
 
 _SEALED = 10
@@ -17,23 +17,23 @@ _SEALED = 10
 _KINDS = {CONFIRM: "CONFIRM", ROLLBACK: "ROLLBACK"}
 
 
-class Joined:
+class JoinedLog:
     """One log. `out` is what was found, `open` what the slices must still be asked.
 
     `applied` are requests that somebody asks for, and that took effect for good.
     """
 
-    def __init__(self, whose: Whose, slices: Sequence[Summary], given: Given) -> None:
+    def __init__(self, whose: Whose, slices: Sequence[Summary], given: ScanContext) -> None:
         self.whose = whose
         self.slices = sorted(slices, key=lambda each: each.head[0])
         self.given = given
         self.upto = given.confirmed.get(whose, 0)
         self.first = int(self.slices[0].head[0])
         self.last = self.slices[-1].tail[0]
-        self.places = Places(each for found in self.slices for each in found.segments)
+        self.places = LogStretches(each for found in self.slices for each in found.segments)
         self.replay = Replay(self.slices)
-        self.open = Asked()
-        self.out: list[Found] = []
+        self.open = ScanQuestions()
+        self.out: list[FindingRow] = []
         self.facts: Counter[str] = Counter()
         self.applied: set[tuple[str, int]] = set()
         self._join()
@@ -51,12 +51,12 @@ class Joined:
         self._requests()
         self.open.points = self.replay.unclear if self.first == 1 else set()
         run, node, generation = self.whose
-        self.out.append(Found(run, LOG, "", node, generation, self.last, self.first))
+        self.out.append(FindingRow(run, LOG, "", node, generation, self.last, self.first))
         for gone in self.replay.rolled_back(self.upto) if self.first == 1 else ():
             for index in range(gone.first, gone.last + 1):
-                self.out.append(Found(run, ROLLED, "", node, generation, index, gone.by))
+                self.out.append(FindingRow(run, ROLLED, "", node, generation, index, gone.by))
         for invariant, count in self.facts.items():
-            self.out.append(Found(run, FACTS, invariant, node, generation, amount=count))
+            self.out.append(FindingRow(run, FACTS, invariant, node, generation, amount=count))
 
     def _border(self, before: Summary, after: Summary) -> None:
         node = self.whose[1]
@@ -105,9 +105,9 @@ class Joined:
             self._breach("log-fates", index, text)
         run, node, generation = self.whose
         for era, place in reached.items():
-            self.out.append(Found(run, REACHED, "", node, generation, *place, era))
+            self.out.append(FindingRow(run, REACHED, "", node, generation, *place, era))
 
-    def _record(self, row: list[int]) -> Record | None:
+    def _record(self, row: list[int]) -> LimboRecord | None:
         """With what it names; None if that is not in the log, or it decides nothing."""
         index, term, kind, owner, lsn, inside, before = row
         named = inside or self.places.named(owner, lsn, index)
@@ -120,7 +120,7 @@ class Joined:
             )
         if named is None or owner < 0 or kind not in _KINDS:
             return None
-        return Record(index, term, kind, named, before)
+        return LimboRecord(index, term, kind, named, before)
 
     def _requests(self) -> None:
         """What took effect twice, or took effect though it was told to have failed."""
@@ -160,5 +160,5 @@ class Joined:
 
     def _breach(self, invariant: str, index: int, text: str) -> None:
         run, node, generation = self.whose
-        found = Found(run, BREACH, invariant, node, generation, index, message=text)
+        found = FindingRow(run, BREACH, invariant, node, generation, index, message=text)
         self.out.append(found)

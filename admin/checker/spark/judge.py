@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 from admin.checker.rules.catalogue import RULES, verdict_of
 from admin.checker.rules.fenced import fence
-from admin.checker.rules.rule import Finding
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.spark import frames, invariants
 from admin.checker.spark.columns import Whose
-from admin.checker.spark.concluding import Brought, conclude, whose
+from admin.checker.spark.concluding import JobOutputs, conclude, whose
 from admin.checker.spark.found import DDL, LOG, ROLLED, SLICE
-from admin.checker.spark.joining import Joined
+from admin.checker.spark.joining import JoinedLog
 from admin.checker.spark.loading import load
 from admin.checker.spark.reading import TASKS_MAX, collected
 from admin.checker.spark.receipts import receipts
 from admin.checker.spark.scan import asks, scan
-from admin.checker.spark.scanning import Given, by_session
+from admin.checker.spark.scanning import ScanContext, by_session
 from admin.checker.spark.source import QsyncSource
 from admin.checker.spark.summary import Summary
 from admin.checker.spark.units import Unit, plan
@@ -49,8 +49,8 @@ def judge(
     *,
     span: int | None = None,
     unknown: Mapping[str, Collection[tuple[str, int]]] | None = None,
-    keep: dict[Whose, Joined] | None = None,
-) -> dict[str, dict[str, Finding]]:
+    keep: dict[Whose, JoinedLog] | None = None,
+) -> dict[str, dict[str, RuleFinding]]:
     """By run and invariant. Runs are told apart by the names in their manifests.
 
     `span`: how many entries of each log a task sees beside one another; else what files hold.
@@ -62,7 +62,7 @@ def judge(
     tables = {name: load(session, name, paths) for name in TABLES if name != "wal"}
     # Small tables are looked at several times; decoding them once is cheaper.
     small = [tables[name].persist() for name in SMALL]
-    brought = Brought()
+    brought = JobOutputs()
     brought.take(collected(frames.beforehand(tables)))
     given = _given(brought, manifests, unknown or {})
     units = plan(paths, span)
@@ -92,7 +92,7 @@ def judge(
     }
 
 
-def verdicts(found: dict[str, Finding]) -> list[Verdict]:
+def verdicts(found: dict[str, RuleFinding]) -> list[Verdict]:
     """Of one run, in the order of the catalogue."""
     return [verdict_of(rule, found[rule.id]) for rule in RULES]
 
@@ -111,13 +111,13 @@ def _over(session: "SparkSession", units: Sequence[object]) -> "DataFrame":
 
 
 def _join(
-    session: "SparkSession", units: Sequence[Unit], given: Given, brought: Brought
-) -> dict[Whose, Joined]:
+    session: "SparkSession", units: Sequence[Unit], given: ScanContext, brought: JobOutputs
+) -> dict[Whose, JoinedLog]:
     """All logs from their slices; what these leave open is asked once."""
     slices: dict[Whose, dict[int, Summary]] = defaultdict(dict)
     for each in brought.rows.pop(SLICE, ()):
         slices[whose(each)][each.index] = Summary.parse(each.message)
-    logs = {log: Joined(log, list(each.values()), given) for log, each in slices.items()}
+    logs = {log: JoinedLog(log, list(each.values()), given) for log, each in slices.items()}
     asked = {log: each.open for log, each in logs.items() if each.open.anything}
     if not asked:
         return logs
@@ -126,11 +126,11 @@ def _join(
     answers = _over(session, concerned).mapInArrow(asks(concerned, given, asked), DDL)
     for each in collected(answers):
         slices[whose(each)][each.index] = Summary.parse(each.message)
-    return logs | {log: Joined(log, list(slices[log].values()), given) for log in asked}
+    return logs | {log: JoinedLog(log, list(slices[log].values()), given) for log in asked}
 
 
 def _tell(
-    session: "SparkSession", tables: dict[str, "DataFrame"], brought: Brought, given: Given
+    session: "SparkSession", tables: dict[str, "DataFrame"], brought: JobOutputs, given: ScanContext
 ) -> None:
     """Small tables of what is known of logs by now."""
     known = [
@@ -147,10 +147,10 @@ def _union(one: "DataFrame", other: "DataFrame") -> "DataFrame":
 
 
 def _given(
-    brought: Brought,
+    brought: JobOutputs,
     manifests: dict[str, Manifest],
     unknown: Mapping[str, Collection[tuple[str, int]]],
-) -> Given:
+) -> ScanContext:
     confirmed = {
         (run, node.node, node.generation): node.confirmed
         for run, manifest in manifests.items()
@@ -167,7 +167,7 @@ def _given(
         run: max((node.confirmed for node in each.nodes), default=0)
         for run, each in manifests.items()
     }
-    return Given(
+    return ScanContext(
         confirmed=confirmed,
         failed={run: frozenset(found) for run, found in failed.items()},
         quorum={run: manifest.quorum for run, manifest in manifests.items()},

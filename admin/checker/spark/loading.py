@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from admin.checker.rules.votes import ELECTIONS
 from admin.checker.spark.arrays import among, numbers, words
-from admin.checker.spark.found import Found
+from admin.checker.spark.found import FindingRow
 from admin.checker.spark.reading import TASK_BYTES, TASKS_MAX, Chunk, chunks, read, spread
 from admin.checker.spark.scanning import Batches
-from admin.checker.spark.source import QsyncSource, Reader
+from admin.checker.spark.source import PartitionReader, QsyncSource
 from admin.evidence.arrow import TYPES
 from admin.evidence.bundle import Bundle
 from admin.evidence.tables import RUN, TABLES
@@ -62,14 +62,14 @@ def named(tables: "Mapping[str, DataFrame]") -> "DataFrame":
     """Which names there are among the events, how often, and how far those reach."""
     parts = _events(tables)
 
-    def look(chunk: Chunk) -> Iterator[Found]:
+    def look(chunk: Chunk) -> Iterator[FindingRow]:
         table = read(chunk, ("name", "index", "term"))
         codes, texts = words(table, "name")
         index, term = numbers(table, "index"), numbers(table, "term")
         for code, name in enumerate(texts):
             mine = codes == code
             last, newest = (int(each[mine].max(initial=0)) for each in (index, term))
-            yield Found(chunk.run_id, "events", name, 0, 0, last, newest, int(mine.sum()))
+            yield FindingRow(chunk.run_id, "events", name, 0, 0, last, newest, int(mine.sum()))
 
     sizes = [each.size for each in parts]
     return spread(tables["events"].sparkSession, parts, sizes, look)
@@ -91,7 +91,7 @@ def _ddl(table: str) -> str:
 
 
 def _in_python(session: "SparkSession", table: str, paths: Sequence[Path]) -> "DataFrame":
-    reader = Reader(table, [str(path.absolute()) for path in paths], aligned=False)
+    reader = PartitionReader(table, [str(path.absolute()) for path in paths], aligned=False)
     parts = reader.partitions()
 
     def read(batches: Batches) -> Batches:

@@ -15,7 +15,7 @@ _PLACES: Final = ("path", "paths", "nodes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class SparkOptions:
     """As they are meant."""
 
     table: str
@@ -26,7 +26,7 @@ class Options:
     span: int
     begin: int
 
-    def placed(self) -> "Options":
+    def placed(self) -> "SparkOptions":
         """The same, of something. Raises ConfigError."""
         if not self.paths and not self.nodes:
             raise ConfigError(
@@ -36,7 +36,7 @@ class Options:
         return self
 
 
-def read(given: Mapping[str, str]) -> Options:
+def read(given: Mapping[str, str]) -> SparkOptions:
     """Of a reader or a stream. Raises ConfigError."""
     asked = {name.lower(): str(value) for name, value in given.items()}
     strange = sorted(asked.keys() - set(KNOWN))
@@ -49,7 +49,7 @@ def read(given: Mapping[str, str]) -> Options:
     if len(places) > 1:
         raise _wrong(places[0], f"goes without {places[1]}", hint="give one of them")
     nodes = (each.strip() for each in asked.get("nodes", "").split(","))
-    return Options(
+    return SparkOptions(
         table=table,
         paths=_paths(asked),
         nodes=tuple(each for each in nodes if each),

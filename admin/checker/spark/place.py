@@ -16,7 +16,7 @@ SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """spark-submit has started Java before us, and says where it runs."""
 
 
-class Way(Enum):
+class SessionMode(Enum):
     """How to get a session."""
 
     LOCAL = auto()
@@ -26,26 +26,30 @@ class Way(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SparkUrl:
     """`url` as Spark writes it; empty where spark-submit knows it."""
 
-    way: Way
+    way: SessionMode
     url: str = ""
 
     @classmethod
-    def of(cls, url: str | None) -> "Place":
+    def of(cls, url: str | None) -> "SparkUrl":
         """What a user named, or the natural one if none."""
         if url is None:
-            return cls(Way.SUBMITTED) if SUBMITTED in os.environ else cls(Way.LOCAL, LOCAL)
+            return (
+                cls(SessionMode.SUBMITTED)
+                if SUBMITTED in os.environ
+                else cls(SessionMode.LOCAL, LOCAL)
+            )
         if url.startswith("sc://"):
-            return cls(Way.CONNECT, url)
+            return cls(SessionMode.CONNECT, url)
         here = url == "local" or url.startswith("local[")
-        return cls(Way.LOCAL if here else Way.CLUSTER, url)
+        return cls(SessionMode.LOCAL if here else SessionMode.CLUSTER, url)
 
     @property
     def is_here(self) -> bool:
         """All of it runs on this machine and sees our files, our interpreter and our packages."""
-        return self.way is Way.LOCAL
+        return self.way is SessionMode.LOCAL
 
     @property
     def listens_on_loopback(self) -> bool:

@@ -17,7 +17,7 @@ PERIOD_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class SparkStage:
     """`phase` in words; `done` of `tasks` are over, both 0 while Spark plans."""
 
     phase: str
@@ -25,33 +25,33 @@ class Moment:
     tasks: int = 0
 
 
-Tell = Callable[[Moment], None]
+Tell = Callable[[SparkStage], None]
 
 
-class Seen:
+class SeenStages:
     """Adds up the stages that were ever seen. One that is gone is done."""
 
     def __init__(self, phase: str) -> None:
         self._phase = phase
         self._stages: dict[int, tuple[int, int]] = {}
 
-    def now(self, active: Mapping[int, tuple[int, int]]) -> Moment:
+    def now(self, active: Mapping[int, tuple[int, int]]) -> SparkStage:
         """`active`: by stage, how many tasks are done, and how many there are."""
         for stage, (_, tasks) in self._stages.items():
             self._stages[stage] = (tasks, tasks)
         self._stages.update(active)
         done = sum(each for each, _ in self._stages.values())
-        return Moment(self._phase, done, sum(tasks for _, tasks in self._stages.values()))
+        return SparkStage(self._phase, done, sum(tasks for _, tasks in self._stages.values()))
 
 
-def silent(_moment: Moment) -> None:
+def silent(_moment: SparkStage) -> None:
     """Nobody looks."""
 
 
 @contextlib.contextmanager
 def watched(session: "SparkSession", tell: Tell, phase: str) -> Iterator[None]:
     """While the block runs, tell how far it is; nothing is asked if nobody looks."""
-    tell(Moment(phase))
+    tell(SparkStage(phase))
     if tell is silent:
         yield
         return
@@ -63,7 +63,7 @@ def watched(session: "SparkSession", tell: Tell, phase: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _classic(session: "SparkSession", tell: Tell, phase: str) -> Iterator[None]:
     """Ask the status tracker from a thread."""
-    over, seen = threading.Event(), Seen(phase)
+    over, seen = threading.Event(), SeenStages(phase)
 
     def look() -> None:
         tracker = session.sparkContext.statusTracker()
@@ -97,7 +97,7 @@ def _connect(session: "SparkSession", tell: Tell, phase: str) -> Iterator[None]:
         """Spark calls it from threads of its own."""
 
         def __init__(self) -> None:
-            self.seen = Seen(phase)
+            self.seen = SeenStages(phase)
 
         @override
         def __call__(

@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from admin.checker.exhibit import EXHIBITS_MAX, Exhibit, exhibit
+from admin.checker.exhibit import EXHIBITS_MAX, EvidenceRow, exhibit
 from admin.checker.rules.catalogue import BY_ID, load
-from admin.checker.rules.rule import Breach, Finding
+from admin.checker.rules.rule import Breach, RuleFinding
 from admin.checker.spark.source import QsyncSource
 from admin.checker.verdict import EXAMPLES_MAX
 from admin.evidence.manifest import Manifest
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ROWS_MAX = 1_000_000
 """A bundle with no more rows is simply read once more; of a larger one only the entries around."""
 
-Found = Mapping[str, dict[str, Finding]]
+Found = Mapping[str, dict[str, RuleFinding]]
 
 
 def prove(session: "SparkSession", paths: Sequence[Path], found: Found) -> None:
@@ -34,14 +34,14 @@ def prove(session: "SparkSession", paths: Sequence[Path], found: Found) -> None:
             _around(session, path, broken)
 
 
-def _in_one_process(path: Path, broken: Iterable[tuple[str, Finding]]) -> None:
+def _in_one_process(path: Path, broken: Iterable[tuple[str, RuleFinding]]) -> None:
     run = load(path)
     for id_, finding in broken:
         known = {each.where: each for each in BY_ID[id_].find(run).breaches}
         finding.breaches = [known.get(each.where, each) for each in finding.breaches]
 
 
-def _around(session: "SparkSession", path: Path, broken: Iterable[tuple[str, Finding]]) -> None:
+def _around(session: "SparkSession", path: Path, broken: Iterable[tuple[str, RuleFinding]]) -> None:
     """Of breaches in logs: the entry there and the one before it."""
     shown = [
         (finding, each)
@@ -62,7 +62,7 @@ def _around(session: "SparkSession", path: Path, broken: Iterable[tuple[str, Fin
         finding.breaches[at] = replace(each, witness=_of(each, rows))
 
 
-def _of(breach: Breach, rows: Iterable[Mapping[str, object]]) -> tuple[Exhibit, ...]:
+def _of(breach: Breach, rows: Iterable[Mapping[str, object]]) -> tuple[EvidenceRow, ...]:
     there = (breach.index - 1, breach.index)
     mine = [
         exhibit("wal", row)

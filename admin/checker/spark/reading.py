@@ -12,13 +12,13 @@ import pyarrow.json as pj
 import pyarrow.parquet as pq
 
 from admin.checker.spark.arrays import numbers
-from admin.checker.spark.found import DDL, Found
+from admin.checker.spark.found import DDL, FindingRow
 from admin.checker.spark.scanning import Batches, batch
 from admin.evidence.arrow import batch as rows_as_columns
 from admin.evidence.arrow import check_rows, damage_told, schema
-from admin.evidence.bundle import Bundle, Part, rows_of
+from admin.evidence.bundle import Bundle, BundlePart, rows_of
 from admin.evidence.manifest import NoEvidence
-from admin.evidence.tables import RUN, TABLES, Type
+from admin.evidence.tables import RUN, TABLES, ColumnType
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,7 +40,7 @@ class Chunk:
     """A file, or a row group of it, of which a column is known to be in `first..last`."""
 
     run_id: str
-    part: Part
+    part: BundlePart
     group: int | None = None
     first: int = -FOREVER
     last: int = FOREVER
@@ -116,7 +116,7 @@ def spread(
     session: "SparkSession",
     jobs: Sequence[Job],
     sizes: Sequence[int],
-    look: Callable[[Job], Iterator[Found]],
+    look: Callable[[Job], Iterator[FindingRow]],
 ) -> "DataFrame":
     """What is found by all of the jobs, a task some of them."""
     if not jobs:
@@ -131,10 +131,10 @@ def spread(
     return session.range(0, len(jobs), 1, tasks).mapInArrow(run, DDL)
 
 
-def collected(frame: "DataFrame") -> Iterator[Found]:
+def collected(frame: "DataFrame") -> Iterator[FindingRow]:
     """Bring home what was found, for the next question; queries leave nulls."""
     for row in frame.collect():
-        yield Found(
+        yield FindingRow(
             run_id=row["run_id"] or "",
             what=row["what"],
             invariant=row["invariant"] or "",
@@ -147,10 +147,10 @@ def collected(frame: "DataFrame") -> Iterator[Found]:
         )
 
 
-def _lines(part: Part, names: Sequence[str]) -> pa.Table:
+def _lines(part: BundlePart, names: Sequence[str]) -> pa.Table:
     """A file of JSON lines; with JSON inside, row by row."""
     table = TABLES[part.table]
-    if any(table.columns[name] is Type.JSON for name in names):
+    if any(table.columns[name] is ColumnType.JSON for name in names):
         rows, tables = rows_of(part, ""), []
         while some := list(itertools.islice(rows, LINES_ROWS)):
             tables.append(pa.Table.from_batches([rows_as_columns(part.table, some)]).select(names))
@@ -169,7 +169,7 @@ def _lines(part: Part, names: Sequence[str]) -> pa.Table:
     return found
 
 
-def _chunks(run: str, part: Part, key: str) -> Iterator[Chunk]:
+def _chunks(run: str, part: BundlePart, key: str) -> Iterator[Chunk]:
     if part.first is not None and part.last is not None and key == "index":
         yield Chunk(run, part, None, part.first, part.last)
         return

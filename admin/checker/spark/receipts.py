@@ -10,11 +10,11 @@ import numpy as np
 from admin.checker.spark.answered import LOOKS
 from admin.checker.spark.arrays import Flags, Numbers, among, known, numbers
 from admin.checker.spark.columns import Whose
-from admin.checker.spark.found import BREACH, FACTS, Found
-from admin.checker.spark.joining import Joined
+from admin.checker.spark.found import BREACH, FACTS, FindingRow
+from admin.checker.spark.joining import JoinedLog
 from admin.checker.spark.loading import bundles
 from admin.checker.spark.reading import Chunk, chunks, read, spread
-from admin.checker.spark.scanning import Given
+from admin.checker.spark.scanning import ScanContext
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,7 +24,7 @@ _RECEIPTS = "receipts-kept"
 
 
 @dataclass(frozen=True, slots=True)
-class Logged:
+class LoggedTerms:
     """Where a log has which term, up to what is confirmed, and what is rolled back there."""
 
     whose: Whose
@@ -36,7 +36,7 @@ class Logged:
     gone: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, log: Joined, upto: int) -> "Logged":
+    def of(cls, log: JoinedLog, upto: int) -> "LoggedTerms":
         """What travels to the tasks."""
         stretches = log.places.all
         gone = log.replay.rolled_back(upto) if log.first == 1 else ()
@@ -50,12 +50,12 @@ class Logged:
             tuple((each.first, each.last) for each in gone),
         )
 
-    def look(self, index: Numbers, term: Numbers) -> Iterator[Found]:
+    def look(self, index: Numbers, term: Numbers) -> Iterator[FindingRow]:
         """At receipts: places, and the terms that they name."""
         inside = (index >= self.first) & (index <= self.last)
         index, term = index[inside], term[inside]
         run, node, generation = self.whose
-        yield Found(run, FACTS, _RECEIPTS, node, generation, amount=len(index))
+        yield FindingRow(run, FACTS, _RECEIPTS, node, generation, amount=len(index))
         at = np.searchsorted(self.firsts, index, side="right") - 1
         lost = (index > self.lasts[at]) | (self.terms[at] != term)
         rolled: Flags = np.zeros(len(index), dtype=np.bool_)
@@ -64,18 +64,18 @@ class Logged:
         for which, how in ((lost, "is not in"), (rolled & ~lost, "was rolled back in")):
             for place in sorted(set(index[which].tolist())):
                 text = f"entry {place} was acknowledged and {how} the log of node {node}"
-                yield Found(run, BREACH, _RECEIPTS, node, 0, place, message=text)
+                yield FindingRow(run, BREACH, _RECEIPTS, node, 0, place, message=text)
 
 
 def receipts(
-    tables: Mapping[str, "DataFrame"], logs: Mapping[Whose, Joined], given: Given
+    tables: Mapping[str, "DataFrame"], logs: Mapping[Whose, JoinedLog], given: ScanContext
 ) -> "DataFrame":
     """Of all histories."""
-    by_run: dict[str, list[Logged]] = defaultdict(list)
+    by_run: dict[str, list[LoggedTerms]] = defaultdict(list)
     for whose, log in logs.items():
-        by_run[whose[0]].append(Logged.of(log, given.confirmed.get(whose, 0)))
+        by_run[whose[0]].append(LoggedTerms.of(log, given.confirmed.get(whose, 0)))
 
-    def look(chunk: Chunk) -> Iterator[Found]:
+    def look(chunk: Chunk) -> Iterator[FindingRow]:
         lines = read(chunk, _LINES)
         index = numbers(lines, "log_index")
         # A transaction that has no number wrote nothing; its place is what it saw.

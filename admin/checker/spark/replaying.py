@@ -12,7 +12,7 @@ from admin.checker.spark.columns import CONFIRM, ROLLBACK
 from admin.checker.spark.summary import ASKED, CONTROL, WAITS, Summary
 
 
-class Run(NamedTuple):
+class EntryRun(NamedTuple):
     """Entries `first..last` of one sort and term."""
 
     first: int
@@ -21,7 +21,7 @@ class Run(NamedTuple):
     term: int
 
 
-class Gone(NamedTuple):
+class RolledBackEntries(NamedTuple):
     """Entries that the record at `by` rolled back."""
 
     first: int
@@ -30,7 +30,7 @@ class Gone(NamedTuple):
     by: int
 
 
-class Record(NamedTuple):
+class LimboRecord(NamedTuple):
     """A CONFIRM or ROLLBACK, what it names, and how far was confirmed before it in its slice."""
 
     index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs
@@ -47,15 +47,15 @@ class Replay:
     """
 
     def __init__(self, slices: list[Summary]) -> None:
-        self.gone: list[Gone] = []
+        self.gone: list[RolledBackEntries] = []
         self.odd: list[tuple[int, str]] = []
         self.unclear: set[int] = set()
-        self._runs = [Run._make(each) for found in slices for each in found.runs]
+        self._runs = [EntryRun._make(each) for found in slices for each in found.runs]
         self._firsts = [each.first for each in self._runs]
         self._marks = {index: before for found in slices for index, before in found.marks}
         self._reach: list[tuple[int, int]] = [(0, 0)]
 
-    def slice(self, found: Summary, records: list[Record]) -> None:
+    def slice(self, found: Summary, records: list[LimboRecord]) -> None:
         """The next one, with those of its records that the summary tells, their names resolved."""
         for each in records:
             if each.kind == CONFIRM:
@@ -67,7 +67,7 @@ class Replay:
                 self._roll_back(each, max(self._reached(each.index), each.before))
         self._confirm(int(found.tail[0]), found.confirmed)
 
-    def rolled_back(self, upto: int) -> Iterator[Gone]:
+    def rolled_back(self, upto: int) -> Iterator[RolledBackEntries]:
         """By records up to an index."""
         for each in self.gone:
             if each.by <= upto:
@@ -81,7 +81,7 @@ class Replay:
         at = bisect_right(self._reach, index - 1, key=lambda each: each[0]) - 1
         return self._reach[at][1]
 
-    def _roll_back(self, record: Record, base: int) -> None:
+    def _roll_back(self, record: LimboRecord, base: int) -> None:
         queued = list(self._pending(base, record.index))
         head = next((each.first for each in queued if each.bits & WAITS), None)
         if self._was_confirmed(record, base, head):
@@ -95,9 +95,11 @@ class Replay:
         if old is not None:
             text = f"rolls back {old.first}, inherited from term {old.term}"
             self.odd.append((record.index, text))
-        self.gone += [Gone(each.first, each.last, each.bits, record.index) for each in cut]
+        self.gone += [
+            RolledBackEntries(each.first, each.last, each.bits, record.index) for each in cut
+        ]
 
-    def _was_confirmed(self, record: Record, base: int, head: int | None) -> bool:
+    def _was_confirmed(self, record: LimboRecord, base: int, head: int | None) -> bool:
         entry = record.named
         if self._is_gone(entry, record.index) or (head is not None and entry >= head):
             return False
@@ -116,7 +118,7 @@ class Replay:
         floor = max(before, self._reached(entry))
         return any(each.bits & WAITS for each in self._pending(floor, entry))
 
-    def _pending(self, above: int, below: int) -> Iterator[Run]:
+    def _pending(self, above: int, below: int) -> Iterator[EntryRun]:
         """Entries of clients between two places that were not rolled back before the second."""
         at = max(bisect_right(self._firsts, above) - 1, 0)
         for each in self._runs[at:]:
@@ -126,7 +128,7 @@ class Replay:
             if not each.bits & CONTROL:
                 yield from self._without_gone(inside, below)
 
-    def _without_gone(self, run: Run, below: int) -> Iterator[Run]:
+    def _without_gone(self, run: EntryRun, below: int) -> Iterator[EntryRun]:
         left = [run] if run.first <= run.last else []
         for gone in self.gone:
             if gone.by < below:
@@ -142,12 +144,12 @@ class Replay:
         return self._runs[at].bits if known else None
 
 
-def asked(gone: Gone) -> int:
+def asked(gone: RolledBackEntries) -> int:
     """How many numbered requests went with it."""
     return gone.last - gone.first + 1 if gone.bits & ASKED else 0
 
 
-def _minus(run: Run, gone: Gone) -> Iterator[Run]:
+def _minus(run: EntryRun, gone: RolledBackEntries) -> Iterator[EntryRun]:
     if gone.first > run.first:
         yield run._replace(last=min(run.last, gone.first - 1))
     if gone.last < run.last:

@@ -12,23 +12,23 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from typing_extensions import override
 
-from admin.checker.elle import Level
+from admin.checker.elle import IsolationLevel
 from admin.checker.kinds import Hints
 from admin.checker.linear import STEPS_MAX
 from admin.checker.operation import Operation
-from admin.checker.quick import Checked, Report
-from admin.checker.readers import Format
+from admin.checker.quick import CheckedInvariant, HistoryReport
+from admin.checker.readers import HistoryFormat
 from admin.checker.rules.catalogue import BY_ID
 from admin.checker.rules.parts import check_counts
-from admin.checker.rules.rule import Finding
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.spark import intact
 from admin.checker.spark.clients.jobs import decide, judge_histories, outlines
-from admin.checker.spark.clients.keys import Terms, Told
+from admin.checker.spark.clients.keys import KeyVerdicts, Terms
 from admin.checker.spark.columns import Whose
 from admin.checker.spark.failures import NoSpark
-from admin.checker.spark.joining import Joined
+from admin.checker.spark.joining import JoinedLog
 from admin.checker.spark.judge import judge, verdicts
-from admin.checker.spark.progress import Moment, Tell, silent, watched
+from admin.checker.spark.progress import SparkStage, Tell, silent, watched
 from admin.checker.spark.proofs import prove
 from admin.checker.spark.session import using_session
 from admin.evidence.arrow import check_files
@@ -49,12 +49,12 @@ def check_bundles(
     paths: Sequence[Path],
     hints: Hints | None = None,
     *,
-    level: Level = Level.STRICT_SERIALIZABLE,
+    level: IsolationLevel = IsolationLevel.STRICT_SERIALIZABLE,
     steps_max: int = STEPS_MAX,
     spark: str | None = None,
     settings: Mapping[str, str] | None = None,
     tell: Tell = silent,
-) -> list[Report]:
+) -> list[HistoryReport]:
     """All of them in the same few jobs, logs and histories.
 
     `spark` says where (see `open_session`); without it, in the session that there is, if any.
@@ -70,8 +70,8 @@ def check_bundles(
         check_files(each)
     runs = [each.manifest.run_id for each in bundles]
     terms = Terms(hints or Hints(), level, steps_max)
-    tell(Moment("starting Spark"))
-    found: dict[int, Report] = {}
+    tell(SparkStage("starting Spark"))
+    found: dict[int, HistoryReport] = {}
     with (
         using_session(spark, settings=settings) as session,
         ended_well(),
@@ -106,22 +106,22 @@ def _rounds(runs: Sequence[str]) -> list[list[int]]:
     return rounds
 
 
-def _report(path: Path, run: str, judged: "_Judged", share: float) -> Report:
-    told = judged.told.get(run, Told((), ()))
+def _report(path: Path, run: str, judged: "_Judged", share: float) -> HistoryReport:
+    told = judged.told.get(run, KeyVerdicts((), ()))
     logs = [
-        Checked(verdict=verdict, seconds=share, says=BY_ID[verdict.invariant].title)
+        CheckedInvariant(verdict=verdict, seconds=share, says=BY_ID[verdict.invariant].title)
         for verdict in verdicts(judged.found[run])
     ]
-    return Report(
+    return HistoryReport(
         file=str(path),
-        format=Format.OURS,
+        format=HistoryFormat.OURS,
         kinds=told.kinds,
-        operations=Counted(judged.counts.get(run, 0)),
-        checked=(*logs, *(Checked(verdict=each, seconds=share) for each in told.verdicts)),
+        operations=CountedOperations(judged.counts.get(run, 0)),
+        checked=(*logs, *(CheckedInvariant(verdict=each, seconds=share) for each in told.verdicts)),
     )
 
 
-class Counted(Sequence[Operation]):
+class CountedOperations(Sequence[Operation]):
     """Operations that nobody brought here: how many there are is all that is known."""
 
     def __init__(self, size: int) -> None:
@@ -146,8 +146,8 @@ class Counted(Sequence[Operation]):
 class _Judged:
     """By run: findings about logs, verdicts on histories, and how many operations these have."""
 
-    found: dict[str, dict[str, Finding]]
-    told: dict[str, Told]
+    found: dict[str, dict[str, RuleFinding]]
+    told: dict[str, KeyVerdicts]
     counts: dict[str, int]
     seconds: float
 
@@ -155,7 +155,7 @@ class _Judged:
 def _judge(session: "SparkSession", paths: Sequence[Path], terms: Terms) -> _Judged:
     begun = time.perf_counter()
     known = outlines(session, paths)
-    logs: dict[Whose, Joined] = {}
+    logs: dict[Whose, JoinedLog] = {}
     unknown = {run: each.unknown for run, each in known.items()}
     found = judge(session, paths, unknown=unknown, keep=logs)
     prove(session, paths, found)

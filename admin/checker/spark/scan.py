@@ -12,13 +12,13 @@ from admin.checker.spark.asked import requests
 from admin.checker.spark.columns import PROMOTE, TXN, Slice, Whose, slices
 from admin.checker.spark.compared import compare
 from admin.checker.spark.controls import tell
-from admin.checker.spark.found import ENTRY, PROMOTED, SLICE, Found
-from admin.checker.spark.scanning import Asked, Batches, Given, batch
+from admin.checker.spark.found import ENTRY, PROMOTED, SLICE, FindingRow
+from admin.checker.spark.scanning import Batches, ScanContext, ScanQuestions, batch
 from admin.checker.spark.shapes import facts, outline, shape
 from admin.checker.spark.units import Unit, tables
 
 
-def scan(units: Sequence[Unit], given: Given) -> Callable[[Batches], Batches]:
+def scan(units: Sequence[Unit], given: ScanContext) -> Callable[[Batches], Batches]:
     """For rows of one number each: which unit."""
 
     def run(batches: Batches) -> Batches:
@@ -31,7 +31,7 @@ def scan(units: Sequence[Unit], given: Given) -> Callable[[Batches], Batches]:
 
 
 def asks(
-    units: Sequence[Unit], given: Given, asked: Mapping[Whose, Asked]
+    units: Sequence[Unit], given: ScanContext, asked: Mapping[Whose, ScanQuestions]
 ) -> Callable[[Batches], Batches]:
     """The same, only to answer what the first look left open."""
 
@@ -44,7 +44,7 @@ def asks(
     return run
 
 
-def look(run_id: str, tables: Sequence[pa.Table], given: Given) -> Iterator[Found]:
+def look(run_id: str, tables: Sequence[pa.Table], given: ScanContext) -> Iterator[FindingRow]:
     """Everything about the logs in one range."""
     logs = slices(run_id, tables)
     if not logs:
@@ -53,36 +53,39 @@ def look(run_id: str, tables: Sequence[pa.Table], given: Given) -> Iterator[Foun
     for log in logs:
         yield from shape(log)
         yield from _marks(log, given)
-        yield _told(log, given, Asked())
+        yield _told(log, given, ScanQuestions())
 
 
 def answers(
-    run_id: str, tables: Sequence[pa.Table], given: Given, asked: Mapping[Whose, Asked]
-) -> Iterator[Found]:
+    run_id: str,
+    tables: Sequence[pa.Table],
+    given: ScanContext,
+    asked: Mapping[Whose, ScanQuestions],
+) -> Iterator[FindingRow]:
     """New summaries of the slices of logs that were asked about."""
     for log in slices(run_id, tables):
         if log.whose in asked:
             yield _told(log, given, asked[log.whose])
 
 
-def _told(log: Slice, given: Given, asked: Asked) -> Found:
+def _told(log: Slice, given: ScanContext, asked: ScanQuestions) -> FindingRow:
     run, node, generation = log.whose
     upto = given.confirmed.get(log.whose, 0)
     summary = outline(log)
     tell(log, summary, upto, asked.points)
     summary.requests = requests(log, upto, given.requests.get(run, {}), asked.spans)
     first, rows = int(log.index[0]), len(log)
-    return Found(run, SLICE, "", node, generation, first, 0, rows, summary.text())
+    return FindingRow(run, SLICE, "", node, generation, first, 0, rows, summary.text())
 
 
-def _marks(log: Slice, given: Given) -> Iterator[Found]:
+def _marks(log: Slice, given: ScanContext) -> Iterator[FindingRow]:
     """Control entries, PROMOTEs, and the entry that is wanted."""
     yield facts(log, "log-controls", int((log.kind != TXN).sum()))
     run, node, generation = log.whose
     for at in np.flatnonzero(log.kind == PROMOTE).tolist():
         place = (int(log.index[at]), int(log.term[at]), int(log.origin[at]))
-        yield Found(run, PROMOTED, "", node, generation, *place)
+        yield FindingRow(run, PROMOTED, "", node, generation, *place)
     wanted = given.wanted.get(run, 0)
     for at in np.flatnonzero(log.index == wanted).tolist():
         place = (wanted, int(log.term[at]), int(log.crc[at]))
-        yield Found(run, ENTRY, "", node, generation, *place)
+        yield FindingRow(run, ENTRY, "", node, generation, *place)

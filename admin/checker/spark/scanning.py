@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from admin.checker.spark.arrays import Numbers
 from admin.checker.spark.columns import Whose
-from admin.checker.spark.found import Found
+from admin.checker.spark.found import FindingRow
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -29,7 +29,7 @@ _SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ScanContext:
     """What is known before logs are looked at: confirmed by log, failed requests, and quorums.
 
     `wanted`: by run, the index of the entry whose checksums decide about a quorum. `requests`: by
@@ -44,7 +44,7 @@ class Given:
 
 
 @dataclass(slots=True)
-class Asked:
+class ScanQuestions:
     """What the driver still wants to know of one log: around entries, and of requests."""
 
     points: set[int] = field(default_factory=set)
@@ -64,7 +64,7 @@ def by_session(requests: Iterable[tuple[str, int]]) -> dict[str, Numbers]:
     return {name: np.array(sorted(seqs), dtype=np.int64) for name, seqs in found.items()}
 
 
-def batch(found: Iterable[Found]) -> pa.RecordBatch:
+def batch(found: Iterable[FindingRow]) -> pa.RecordBatch:
     """Found rows as columns."""
     columns = list(zip(*found, strict=True)) or [()] * len(_SCHEMA)
     arrays = [pa.array(c, f.type) for c, f in zip(columns, _SCHEMA, strict=True)]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from admin.checker.spark import java, shipping, surroundings
 from admin.checker.spark.failures import NoSpark
-from admin.checker.spark.place import LOCAL, LOOPBACK, Place, Way
+from admin.checker.spark.place import LOCAL, LOOPBACK, SessionMode, SparkUrl
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -103,27 +103,27 @@ def open_session(
     `folder` takes Spark's noise and files, `settings` are Spark's own. Elsewhere than here, our
     packages are shipped. Raises NoJava where Java is needed and is not there, and NoSpark.
     """
-    place = Place.of(spark)
+    place = SparkUrl.of(spark)
     place.reach()
     # Behind Connect nothing is written that could tell why a session was refused.
-    kept = folder or (_passing() if place.way is Way.CONNECT else _fresh())
+    kept = folder or (_passing() if place.way is SessionMode.CONNECT else _fresh())
     kept.mkdir(parents=True, exist_ok=True)
     wanted = dict(settings or {})
-    if place.way is Way.CONNECT:
+    if place.way is SessionMode.CONNECT:
         opened = _connected(place, wanted)
     else:
         opened = _started(place, kept, wanted)
         if folder is None:
             atexit.register(shutil.rmtree, kept, ignore_errors=True)
     if not place.is_here:
-        shipping.ship(opened, kept, connected=place.way is Way.CONNECT)
+        shipping.ship(opened, kept, connected=place.way is SessionMode.CONNECT)
     return opened
 
 
 def _shipped(session: "SparkSession") -> None:
     """A session that somebody else has opened may have executors that lack our packages."""
     connected = shipping.is_connected(session)
-    if connected or not Place.of(session.sparkContext.master).is_here:
+    if connected or not SparkUrl.of(session.sparkContext.master).is_here:
         shipping.ship(session, _passing(), connected=connected)
 
 
@@ -138,7 +138,7 @@ def _passing() -> Path:
     return found
 
 
-def _connected(place: Place, wanted: dict[str, str]) -> "SparkSession":
+def _connected(place: SparkUrl, wanted: dict[str, str]) -> "SparkSession":
     from pyspark.errors import PySparkException  # noqa: PLC0415 - comes with the extra
     from pyspark.sql import SparkSession  # noqa: PLC0415 - the same
 
@@ -151,12 +151,12 @@ def _connected(place: Place, wanted: dict[str, str]) -> "SparkSession":
         raise NoSpark(f"{place.url}: {_first_line(error)}") from error
 
 
-def _started(place: Place, kept: Path, wanted: dict[str, str]) -> "SparkSession":
+def _started(place: SparkUrl, kept: Path, wanted: dict[str, str]) -> "SparkSession":
     from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with the extra
     from pyspark.errors import PySparkException  # noqa: PLC0415 - the same
     from pyspark.sql import SparkSession  # noqa: PLC0415 - the same
 
-    if place.way is not Way.SUBMITTED:
+    if place.way is not SessionMode.SUBMITTED:
         surroundings.look()
         _environment(place, python=wanted.get(_PYTHON))
     builder = SparkSession.builder.appName(_NAME)
@@ -172,7 +172,7 @@ def _started(place: Place, kept: Path, wanted: dict[str, str]) -> "SparkSession"
     return opened
 
 
-def _environment(place: Place, *, python: str | None) -> None:
+def _environment(place: SparkUrl, *, python: str | None) -> None:
     """What the Java process and Python workers inherit. `python`: the executors' own."""
     os.environ["JAVA_HOME"] = str(java.home())
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -197,12 +197,12 @@ def _anywhere() -> dict[str, str]:
     }
 
 
-def _settings(place: Place, kept: Path) -> dict[str, str]:
+def _settings(place: SparkUrl, kept: Path) -> dict[str, str]:
     known = _anywhere() | {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
-    if place.way is Way.SUBMITTED:
+    if place.way is SessionMode.SUBMITTED:
         return known
     known |= {
         "spark.driver.memory": MEMORY,
@@ -220,7 +220,7 @@ def _settings(place: Place, kept: Path) -> dict[str, str]:
     return known
 
 
-def _failed(place: Place, kept: Path, error: BaseException) -> NoSpark:
+def _failed(place: SparkUrl, kept: Path, error: BaseException) -> NoSpark:
     log = kept / NOISE
     said = log.read_text(encoding="utf-8", errors="replace").splitlines()
     told = [line for line in said if line.startswith(_TELLING)][:1] or said[-_TAIL_LINES:]

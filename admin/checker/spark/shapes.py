@@ -8,12 +8,12 @@ from admin.checker.rules import texts
 from admin.checker.spark.arrays import Numbers
 from admin.checker.spark.columns import Slice
 from admin.checker.spark.controls import breaks
-from admin.checker.spark.crc import Sealed, checksums
-from admin.checker.spark.found import BREACH, FACTS, Found
+from admin.checker.spark.crc import ChecksumColumns, checksums
+from admin.checker.spark.found import BREACH, FACTS, FindingRow
 from admin.checker.spark.summary import Summary
 
 
-def shape(found: Slice) -> Iterator[Found]:
+def shape(found: Slice) -> Iterator[FindingRow]:
     """Dense index, terms that never fall, lsns that grow by one, checksums; within the slice."""
     node = found.whose[1]
     for name in ("log-dense", "log-terms", "log-lsns"):
@@ -48,16 +48,16 @@ def outline(found: Slice) -> Summary:
     )
 
 
-def facts(found: Slice, invariant: str, amount: int) -> Found:
+def facts(found: Slice, invariant: str, amount: int) -> FindingRow:
     """How many of them were examined."""
-    return Found(found.whose[0], FACTS, invariant, *found.whose[1:], amount=int(amount))
+    return FindingRow(found.whose[0], FACTS, invariant, *found.whose[1:], amount=int(amount))
 
 
-def breach(found: Slice, invariant: str, at: int, text: str) -> Found:
+def breach(found: Slice, invariant: str, at: int, text: str) -> FindingRow:
     """What is wrong with an entry of the slice."""
     run, node, generation = found.whose
     index = int(found.index[at])
-    return Found(run, BREACH, invariant, node, generation, index, message=text)
+    return FindingRow(run, BREACH, invariant, node, generation, index, message=text)
 
 
 def _odd_lsns(found: Slice) -> Iterator[tuple[int, int]]:
@@ -77,7 +77,7 @@ def _odd_lsns(found: Slice) -> Iterator[tuple[int, int]]:
         start = at
 
 
-def _chain(found: Slice) -> Iterator[Found]:
+def _chain(found: Slice) -> Iterator[FindingRow]:
     previous = np.concatenate(([0], found.crc[:-1]))
     follows = np.concatenate(([found.index[0] == 1], np.diff(found.index) == 1))
     at = np.flatnonzero(follows & found.body.known)
@@ -91,7 +91,7 @@ def _chain(found: Slice) -> Iterator[Found]:
         yield breach(found, "log-chain", place, texts.chain(found.whose[1], *said))
 
 
-def _sealed(found: Slice, at: Numbers, previous: Numbers) -> Sealed:
+def _sealed(found: Slice, at: Numbers, previous: Numbers) -> ChecksumColumns:
     index, term, origin, lsn, kind, flags, body_crc, body_len = (
         column if len(at) == len(found) else column[at]
         for column in (
@@ -105,7 +105,7 @@ def _sealed(found: Slice, at: Numbers, previous: Numbers) -> Sealed:
             found.body.length,
         )
     )
-    return Sealed(
+    return ChecksumColumns(
         index=index,
         term=term,
         origin=origin,

@@ -20,8 +20,8 @@ from pyspark.sql.datasource import (
 from admin.checker.spark import options
 from admin.checker.spark.bounds import Bounds
 from admin.evidence.arrow import batch, batches, schema
-from admin.evidence.bundle import Bundle, Part, rows_of
-from admin.evidence.tables import RUN, TABLES, Type
+from admin.evidence.bundle import Bundle, BundlePart, rows_of
+from admin.evidence.tables import RUN, TABLES, ColumnType
 from qsync.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ BATCH_ROWS = 16_384
 PARTITION_BYTES = 16 << 20
 """Smaller files are read by one task: a task costs more than a small file."""
 _SQL = {
-    Type.INT: "bigint",
-    Type.REAL: "double",
-    Type.TEXT: "string",
-    Type.BOOL: "boolean",
-    Type.JSON: "string",
+    ColumnType.INT: "bigint",
+    ColumnType.REAL: "double",
+    ColumnType.TEXT: "string",
+    ColumnType.BOOL: "boolean",
+    ColumnType.JSON: "string",
 }
 
 
@@ -43,7 +43,7 @@ _SQL = {
 class Files(InputPartition):
     """Files that are read together, each with its run: small ones, or those of one range."""
 
-    parts: list[tuple[str, Part]]
+    parts: list[tuple[str, BundlePart]]
 
 
 class QsyncSource(DataSource):
@@ -67,7 +67,7 @@ class QsyncSource(DataSource):
         """For a batch."""
         asked = options.read(self.options).placed()
         if not asked.nodes:
-            return Reader(asked.table, list(asked.paths), aligned=asked.aligned)
+            return PartitionReader(asked.table, list(asked.paths), aligned=asked.aligned)
         # Only who reads from nodes needs what talks to them.
         from admin.checker.spark.source_live import LiveReader  # noqa: PLC0415
 
@@ -101,7 +101,7 @@ class QsyncSource(DataSource):
         return StatusStream(asked.nodes, run_id=asked.run)
 
 
-class Reader(DataSourceReader):
+class PartitionReader(DataSourceReader):
     """Plans partitions on the driver, reads them where Spark likes."""
 
     def __init__(self, table: str, paths: list[str], *, aligned: bool) -> None:
@@ -116,7 +116,7 @@ class Reader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Small files together; aligned, the files of one range of a run."""
-        found: list[tuple[str, Part]] = []
+        found: list[tuple[str, BundlePart]] = []
         for path in self._paths:
             bundle = Bundle.open(Path(path))
             run_id = bundle.manifest.run_id
@@ -142,9 +142,9 @@ class Reader(DataSourceReader):
                 yield batch(part.table, some)
 
 
-def _packed(found: list[tuple[str, Part]]) -> Iterator[Files]:
+def _packed(found: list[tuple[str, BundlePart]]) -> Iterator[Files]:
     """As many as make up `PARTITION_BYTES`; at least one, though it be empty."""
-    some: list[tuple[str, Part]] = []
+    some: list[tuple[str, BundlePart]] = []
     size = 0
     for run_id, part in found:
         here = part.path.stat().st_size
@@ -156,12 +156,12 @@ def _packed(found: list[tuple[str, Part]]) -> Iterator[Files]:
     yield Files(some)
 
 
-def _range(found: tuple[str, Part]) -> tuple[str, int]:
+def _range(found: tuple[str, BundlePart]) -> tuple[str, int]:
     run_id, part = found
     return run_id, part.first or 0
 
 
-def _parquet(part: Part, run_id: str) -> Iterator[pa.RecordBatch]:
+def _parquet(part: BundlePart, run_id: str) -> Iterator[pa.RecordBatch]:
     wanted = schema(part.table)
     for found in batches(part, BATCH_ROWS):
         columns = []

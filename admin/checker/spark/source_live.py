@@ -11,10 +11,10 @@ from admin.checker.spark.options import SPAN
 from admin.evidence import live
 from admin.evidence.arrow import batch
 from admin.evidence.generations import Generations
-from admin.evidence.live import Piece, Poll
+from admin.evidence.live import LivePoll, LiveRange
 from admin.evidence.manifest import NoEvidence
-from admin.evidence.sampling import Recorder
-from admin.evidence.witnesses import LogCut, Running
+from admin.evidence.sampling import SampleRecorder
+from admin.evidence.witnesses import LogWasCut, Running
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,7 +28,7 @@ TOLD = ("wal", "status", "digests")
 class Pieces(InputPartition):
     """What one task fetches."""
 
-    pieces: list[Piece]
+    pieces: list[LiveRange]
 
 
 class LiveReader(DataSourceReader):
@@ -54,7 +54,7 @@ class LiveReader(DataSourceReader):
         """By node and range; aligned, the same range of all nodes."""
         if self._table != "wal" or self._bounds.run_id not in {None, self._run_id}:
             return [Pieces([])]
-        poll = Poll(self._addresses, timeout=live.FETCH_S_MAX)
+        poll = LivePoll(self._addresses, timeout=live.FETCH_S_MAX)
         try:
             samples = poll.statuses()
             silent = dict(poll.silent)
@@ -64,7 +64,7 @@ class LiveReader(DataSourceReader):
             told = "; ".join(f"{address}: {why}" for address, why in silent.items())
             raise NoEvidence(f"not all nodes answer: {told}", hint="name only those that do")
         pieces = [
-            Piece(
+            LiveRange(
                 address=address,
                 node=sample.id,
                 uuid=sample.uuid,
@@ -82,11 +82,11 @@ class LiveReader(DataSourceReader):
         )
         return list(self._together(wanted)) or [Pieces([])]
 
-    def _together(self, wanted: list[Piece]) -> Iterator[Pieces]:
+    def _together(self, wanted: list[LiveRange]) -> Iterator[Pieces]:
         if not self._aligned:
             yield from (Pieces([each]) for each in wanted)
             return
-        ranges: dict[int, list[Piece]] = {}
+        ranges: dict[int, list[LiveRange]] = {}
         for each in wanted:
             ranges.setdefault((each.first - 1) // self._span, []).append(each)
         yield from map(Pieces, ranges.values())
@@ -101,11 +101,11 @@ class LiveReader(DataSourceReader):
             yield self._small()
 
     def _small(self) -> "pa.RecordBatch":
-        poll = Poll(self._addresses, timeout=live.FETCH_S_MAX)
+        poll = LivePoll(self._addresses, timeout=live.FETCH_S_MAX)
         try:
             samples = poll.statuses()
             if self._table == "status":
-                recorder = Recorder(Generations())
+                recorder = SampleRecorder(Generations())
                 rows = [recorder.heard(each) for each in samples.values()]
             else:
                 told = poll.each(lambda line: Running(line).digests(live.status_of(line).id))
@@ -116,12 +116,12 @@ class LiveReader(DataSourceReader):
 
 
 def whole(
-    piece: Piece, run_id: str, *, timeout: float = live.FETCH_S_MAX
+    piece: LiveRange, run_id: str, *, timeout: float = live.FETCH_S_MAX
 ) -> "list[pa.RecordBatch]":
     """All of a piece, from one log: where that is cut meanwhile, it is fetched again."""
     for _ in range(CUTS_MAX):
         try:
             return list(live.batches(piece, run_id, timeout=timeout))
-        except LogCut:
+        except LogWasCut:
             continue
     raise NoEvidence(f"the log at {piece.address} is being cut again and again")

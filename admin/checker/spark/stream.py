@@ -15,19 +15,19 @@ from pyspark.sql.datasource import (
     SimpleDataSourceStreamReader,
 )
 
-from admin.ask import Line
+from admin.ask import NodeConnection
 from admin.checker.spark.source_live import Pieces, whole
 from admin.evidence import live
 from admin.evidence.arrow import batch
 from admin.evidence.generations import Generations
-from admin.evidence.live import Piece, Poll
-from admin.evidence.sampling import Recorder
+from admin.evidence.live import LivePoll, LiveRange
+from admin.evidence.sampling import SampleRecorder
 from admin.evidence.witnesses import IDS
 from admin.sample import NodeSample
 from election.messages import Index
 from qsync.errors import QsyncError
 from qsync.wire import packed
-from qsync.wire.verbs import Packed
+from qsync.wire.verbs import PackedRequest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,7 +42,7 @@ Offset: TypeAlias = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class StreamOffset:
     """How far a node was read. `after..index` is what the micro-batch that ends here reads."""
 
     address: str
@@ -54,14 +54,14 @@ class Place:
     crc: int
 
     @classmethod
-    def read(cls, found: object) -> "Place":
+    def read(cls, found: object) -> "StreamOffset":
         """From a member of an offset."""
         assert isinstance(found, Mapping)
         return cls(**found)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class NodePosition:
     """What a node says when a micro-batch is planned: where it is, and at the former place."""
 
     sample: NodeSample
@@ -75,7 +75,7 @@ class WalStream(DataSourceStreamReader):
     """Offsets: a Place by node."""
 
     def __init__(self, addresses: Sequence[str], *, run_id: str, begin: int) -> None:
-        self._poll = Poll(addresses)
+        self._poll = LivePoll(addresses)
         self._run_id = run_id
         self._begin = begin
 
@@ -85,7 +85,7 @@ class WalStream(DataSourceStreamReader):
 
     def latestOffset(self, start: Offset, limit: object) -> Offset:  # noqa: ARG002, N802 - Spark's
         """Where they stand now; who does not answer stays where it was."""
-        former = {int(node): Place.read(found) for node, found in start.items()}
+        former = {int(node): StreamOffset.read(found) for node, found in start.items()}
         by_address = {each.address: each for each in former.values()}
         found = self._poll.each(lambda line: _seen(line, by_address))
         self._meet(found)
@@ -96,7 +96,7 @@ class WalStream(DataSourceStreamReader):
             places[node] = self._next(address, seen, former.get(node), top)
         return {str(node): asdict(place) for node, place in sorted(places.items())}
 
-    def _meet(self, found: Mapping[str, Seen]) -> None:
+    def _meet(self, found: Mapping[str, NodePosition]) -> None:
         """Members that are named by others are asked from now on."""
         known = {each.sample.id for each in found.values()}
         for seen in found.values():
@@ -104,7 +104,9 @@ class WalStream(DataSourceStreamReader):
                 if member not in known and address not in self._poll.addresses:
                     self._poll.addresses.append(address)
 
-    def _next(self, address: str, seen: Seen, former: Place | None, top: int) -> Place:
+    def _next(
+        self, address: str, seen: NodePosition, former: StreamOffset | None, top: int
+    ) -> StreamOffset:
         sample = seen.sample
         generation = former.generation if former is not None else 1
         begin = max(self._begin, top - REACH, 0)
@@ -118,7 +120,7 @@ class WalStream(DataSourceStreamReader):
             return _still(former)
         else:
             after = former.index
-        return Place(
+        return StreamOffset(
             address=address,
             node=sample.id,
             uuid=sample.uuid,
@@ -130,11 +132,11 @@ class WalStream(DataSourceStreamReader):
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:  # noqa: ARG002 - the same
         """A task a node that has news."""
-        places = [Place.read(each) for each in end.values()]
+        places = [StreamOffset.read(each) for each in end.values()]
         return [
             Pieces(
                 [
-                    Piece(
+                    LiveRange(
                         address=each.address,
                         node=each.node,
                         uuid=each.uuid,
@@ -166,7 +168,7 @@ class StatusStream(SimpleDataSourceStreamReader):
     """Offsets: how often was asked, and the directories that were met."""
 
     def __init__(self, addresses: Sequence[str], *, run_id: str) -> None:
-        self._poll = Poll(addresses)
+        self._poll = LivePoll(addresses)
         self._run_id = run_id
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
@@ -183,7 +185,7 @@ class StatusStream(SimpleDataSourceStreamReader):
         for name, number in met.items():
             node, _, uuid = name.partition(" ")
             generations.meet(int(node), uuid, number)
-        recorder = Recorder(generations, first=samples)
+        recorder = SampleRecorder(generations, first=samples)
         for sample in self._poll.statuses().values():
             row = recorder.heard(sample)
             met[f"{sample.id} {sample.uuid}"] = row["generation"]
@@ -201,20 +203,20 @@ class StatusStream(SimpleDataSourceStreamReader):
         return iter(())
 
 
-def _seen(line: Line, former: Mapping[str, Place]) -> Seen:
+def _seen(line: NodeConnection, former: Mapping[str, StreamOffset]) -> NodePosition:
     sample = live.status_of(line)
     place = former.get(line.address)
     here = place is not None and place.uuid == sample.uuid
     first = place.index if place is not None and here else 0
     reach = min(sample.confirmed, sample.written, first + TRIGGER_ENTRIES_MAX)
     then, now = _at(line, first), _at(line, reach)
-    return Seen(sample, reach, now.before, then.before, then.durable)
+    return NodePosition(sample, reach, now.before, then.before, then.durable)
 
 
-def _at(line: Line, index: int) -> packed.Answer:
+def _at(line: NodeConnection, index: int) -> packed.PackedAnswer:
     """No entries, but the checksum of that one."""
-    return packed.read(line.ask(Packed(next(IDS), Index(index + 1), 0, 0)))
+    return packed.read(line.ask(PackedRequest(next(IDS), Index(index + 1), 0, 0)))
 
 
-def _still(place: Place) -> Place:
-    return Place(**asdict(place) | {"after": place.index})
+def _still(place: StreamOffset) -> StreamOffset:
+    return StreamOffset(**asdict(place) | {"after": place.index})

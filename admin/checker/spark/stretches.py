@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 
-class Stretch(NamedTuple):
+class LogStretch(NamedTuple):
     """Entries `first..last` of one term and origin; the first of them has this lsn."""
 
     first: int
@@ -16,18 +16,18 @@ class Stretch(NamedTuple):
     term: int
 
 
-class Places:
+class LogStretches:
     """All stretches of a log, in the order of the log."""
 
     def __init__(self, segments: Iterable[list[int]]) -> None:
-        self.all: list[Stretch] = []
-        for each in map(Stretch._make, segments):
+        self.all: list[LogStretch] = []
+        for each in map(LogStretch._make, segments):
             if self.all and _goes_on(self.all[-1], each):
                 self.all[-1] = self.all[-1]._replace(last=each.last)
             else:
                 self.all.append(each)
         self._firsts = [each.first for each in self.all]
-        self._of: dict[int, list[Stretch]] = defaultdict(list)
+        self._of: dict[int, list[LogStretch]] = defaultdict(list)
         for each in self.all:
             self._of[each.origin].append(each)
 
@@ -45,6 +45,6 @@ class Places:
         return None
 
 
-def _goes_on(before: Stretch, each: Stretch) -> bool:
+def _goes_on(before: LogStretch, each: LogStretch) -> bool:
     follows = (each.first, each.origin, each.term) == (before.last + 1, before.origin, before.term)
     return follows and each.lsn == before.lsn + each.first - before.first

@@ -8,7 +8,7 @@ WAITS, CONTROL, ASKED = 1, 2, 4
 
 
 @dataclass(slots=True, kw_only=True)
-class Requests:
+class RequestSummary:
     """Numbered requests: how many, and by session the lowest and highest number.
 
     `twice` and `wanted` are `(index, session, seq)`: of one number, or asked for.
@@ -44,7 +44,7 @@ class Summary:
     records: list[list[int]] = field(default_factory=list)
     marks: list[list[int]] = field(default_factory=list)
     reached: list[list[int]] = field(default_factory=list)
-    requests: Requests = field(default_factory=Requests)
+    requests: RequestSummary = field(default_factory=RequestSummary)
 
     def text(self) -> str:
         """As JSON."""
@@ -54,5 +54,5 @@ class Summary:
     def parse(cls, text: str) -> "Summary":
         """The inverse."""
         members = json.loads(text)
-        members["requests"] = Requests(**members["requests"])
+        members["requests"] = RequestSummary(**members["requests"])
         return cls(**members)

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from admin.checker.parquet import TYPES
 from admin.evidence.arrow import damage_told
-from admin.evidence.bundle import NAMED, PARQUET, Bundle, Part
+from admin.evidence.bundle import NAMED, PARQUET, Bundle, BundlePart
 from admin.evidence.manifest import Manifest, NoEvidence
 from admin.evidence.tables import WAL
 
@@ -45,10 +45,10 @@ FOREVER = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ScanUnit:
     """A file, or some row groups of it, that hold entries `first..last` and no others."""
 
-    part: Part
+    part: BundlePart
     groups: tuple[int, ...] | None = None
     first: int = 0
     last: int = FOREVER
@@ -71,7 +71,7 @@ class Unit:
     run_id: str
     first: int
     last: int
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ScanUnit, ...]
 
 
 def plan(paths: Sequence[Path], span: int | None = None) -> list[Unit]:
@@ -102,11 +102,11 @@ def tables(unit: Unit, columns: Sequence[str] = COLUMNS) -> list[pa.Table]:
     return found
 
 
-def _pieces(part: Part, size: int) -> Iterator[Piece]:
+def _pieces(part: BundlePart, size: int) -> Iterator[ScanUnit]:
     """A part as large as parts are by itself; of a larger one every row group."""
     first, last = (0, FOREVER) if part.named is None else part.named[2:]
     if not part.is_parquet or last - first < size:
-        yield Piece(part, None, first, last)
+        yield ScanUnit(part, None, first, last)
         return
     with damage_told(part.path):
         footer = pq.read_metadata(part.path)
@@ -114,12 +114,12 @@ def _pieces(part: Part, size: int) -> Iterator[Piece]:
     for group in range(footer.num_row_groups):
         known = footer.row_group(group).column(at).statistics
         if known is not None and known.has_min_max:
-            yield Piece(part, (group,), max(first, known.min), min(last, known.max))
+            yield ScanUnit(part, (group,), max(first, known.min), min(last, known.max))
         elif footer.row_group(group).num_rows:
-            yield Piece(part, (group,), first, last)
+            yield ScanUnit(part, (group,), first, last)
 
 
-def _units(manifest: Manifest, pieces: Sequence[Piece], wanted: int | None) -> Iterator[Unit]:
+def _units(manifest: Manifest, pieces: Sequence[ScanUnit], wanted: int | None) -> Iterator[Unit]:
     """Ranges as wide as the widest piece, in whole parts; one if some piece may hold anything."""
     if not pieces:
         return
@@ -129,7 +129,7 @@ def _units(manifest: Manifest, pieces: Sequence[Piece], wanted: int | None) -> I
     size = manifest.part_entries
     widest = max(piece.last - piece.first for piece in pieces)
     span = wanted or (widest // size + 1) * size
-    ranges: dict[int, list[Piece]] = defaultdict(list)
+    ranges: dict[int, list[ScanUnit]] = defaultdict(list)
     for piece in pieces:
         for number in range((piece.first - 1) // span, (piece.last - 1) // span + 1):
             ranges[number].append(piece)
@@ -138,7 +138,7 @@ def _units(manifest: Manifest, pieces: Sequence[Piece], wanted: int | None) -> I
         yield Unit(manifest.run_id, first, first + span - 1, tuple(inside))
 
 
-def _parquet(piece: Piece, columns: Sequence[str]) -> pa.Table:
+def _parquet(piece: ScanUnit, columns: Sequence[str]) -> pa.Table:
     words = list(_WORDS)
     with damage_told(piece.path):
         file = pq.ParquetFile(piece.path, read_dictionary=words, page_checksum_verification=True)
@@ -148,7 +148,7 @@ def _parquet(piece: Piece, columns: Sequence[str]) -> pa.Table:
     return _checked(found, piece)
 
 
-def _lines(piece: Piece) -> pa.Table:
+def _lines(piece: ScanUnit) -> pa.Table:
     options = pj.ParseOptions(explicit_schema=_SCHEMA, unexpected_field_behavior="ignore")
     if not piece.path.stat().st_size:
         return _checked(_SCHEMA.empty_table(), piece)
@@ -175,7 +175,7 @@ def known_columns(found: pa.Table, where: object = "it") -> pa.Table:
     return pa.table(columns, names=list(COLUMNS))
 
 
-def _checked(found: pa.Table, piece: Piece) -> pa.Table:
+def _checked(found: pa.Table, piece: ScanUnit) -> pa.Table:
     """It is what the plan was made from."""
     table = known_columns(found, piece.path)
     for name in NAMED if piece.part.named is not None and table.num_rows else ():

@@ -24,7 +24,7 @@ from qsync.core.ready import TimerKind
 from qsync.core.reconfigure import reconfigure
 from qsync.record import ONE_INSTANCE, Instance
 from qsync.sim.explore import clients
-from qsync.sim.explore.host import Host, Peer, Told
+from qsync.sim.explore.host import ExploredNode, PeerConnection, TurnOutput
 from qsync.sim.process import brief
 
 LONG = 1000.0
@@ -33,7 +33,7 @@ OPERATOR = 1000
 """The ticket of an operator; clients have smaller ones."""
 
 
-class Act(NamedTuple):
+class ExplorerAct(NamedTuple):
     """`what` says more; it is a value, so that acts can be told apart."""
 
     node: Replica
@@ -55,7 +55,7 @@ class Delivery(NamedTuple):
     """The directory on which its sender ran."""
 
 
-def perform(host: Host, act: Act) -> Told:
+def perform(host: ExploredNode, act: ExplorerAct) -> TurnOutput:
     """One turn. Raises Violation when the node breaks a property by itself."""
     _PERFORMERS[act.name](host, act.what)
     told = host.end(clients.refusal_due)
@@ -67,30 +67,30 @@ def perform(host: Host, act: Act) -> Told:
 # -- the world
 
 
-def _deliver(host: Host, what: object) -> None:
+def _deliver(host: ExploredNode, what: object) -> None:
     assert isinstance(what, Delivery)
     host.begin(later=LONG if what.late else 0.0)
     host.step(Received(peer=what.sender, message=what.message, instance=what.instance))
 
 
-def _batch(host: Host, what: object) -> None:
+def _batch(host: ExploredNode, what: object) -> None:
     """The node hears of both before it is asked what it wants."""
     assert isinstance(what, tuple)
     first, second = what
-    assert isinstance(first, Act)
-    assert isinstance(second, Act)
+    assert isinstance(first, ExplorerAct)
+    assert isinstance(second, ExplorerAct)
     with host.batch():
         _PERFORMERS[first.name](host, first.what)
         _PERFORMERS[second.name](host, second.what)
     host.happened("batch")
 
 
-def _land(host: Host, _what: object) -> None:
+def _land(host: ExploredNode, _what: object) -> None:
     host.begin()
     host.land()
 
 
-def _fail(host: Host, _what: object) -> None:
+def _fail(host: ExploredNode, _what: object) -> None:
     """What rested on the write does not leave."""
     host.begin()
     write = host.platter.write
@@ -100,7 +100,7 @@ def _fail(host: Host, _what: object) -> None:
     host.happened("write failed")
 
 
-def _crash(host: Host, what: object) -> None:
+def _crash(host: ExploredNode, what: object) -> None:
     assert isinstance(what, tuple)
     host.begin()
     host.platter.crash()
@@ -108,13 +108,13 @@ def _crash(host: Host, what: object) -> None:
     host.happened("crash")
 
 
-def _start(host: Host, what: object) -> None:
+def _start(host: ExploredNode, what: object) -> None:
     assert isinstance(what, tuple)
     host.begin()
     host.restart(what)
 
 
-def _wipe(host: Host, what: object) -> None:
+def _wipe(host: ExploredNode, what: object) -> None:
     assert isinstance(what, tuple)
     host.begin()
     host.diary.lost_crcs = tuple([int(each.crc) for each in host.platter.entries])
@@ -123,7 +123,7 @@ def _wipe(host: Host, what: object) -> None:
     host.happened("wiped")
 
 
-def _damage(host: Host, what: object) -> None:
+def _damage(host: ExploredNode, what: object) -> None:
     assert isinstance(what, tuple)
     host.begin()
     host.diary.lost_crcs = tuple([int(each.crc) for each in host.platter.entries])
@@ -132,17 +132,17 @@ def _damage(host: Host, what: object) -> None:
     host.happened("damaged")
 
 
-def _reconnect(host: Host, what: object) -> None:
-    assert isinstance(what, Peer)
+def _reconnect(host: ExploredNode, what: object) -> None:
+    assert isinstance(what, PeerConnection)
     host.begin()
     host.step(Disconnected(peer=what.peer, epoch=host.epochs[what.peer], refused=False))
     host.connect(what)
     host.happened("reconnected")
 
 
-def _refuse(host: Host, what: object) -> None:
+def _refuse(host: ExploredNode, what: object) -> None:
     """The leader's address refuses a connection, though the leader lives."""
-    assert isinstance(what, Peer)
+    assert isinstance(what, PeerConnection)
     host.begin()
     host.step(Disconnected(peer=what.peer, epoch=host.epochs[what.peer], refused=True))
     host.connect(what)
@@ -159,13 +159,13 @@ class Tick(NamedTuple):
     drifts: bool = False
 
 
-def _tick(host: Host, what: object) -> None:
+def _tick(host: ExploredNode, what: object) -> None:
     assert isinstance(what, Tick)
     host.begin(later=what.seconds)
     host.drifted |= what.drifts
 
 
-def _retime(host: Host, _what: object) -> None:
+def _retime(host: ExploredNode, _what: object) -> None:
     """Its timeouts are half as long from now on."""
     host.begin()
     config = host.core.machine.config
@@ -184,7 +184,7 @@ class Alarm(NamedTuple):
     later: float
 
 
-def _fire(host: Host, what: object) -> None:
+def _fire(host: ExploredNode, what: object) -> None:
     assert isinstance(what, Alarm)
     host.begin(later=what.later)
     host.armed.discard(what.kind)
@@ -192,7 +192,7 @@ def _fire(host: Host, what: object) -> None:
     host.happened(f"timer {what.kind}")
 
 
-def _campaign(host: Host, what: object) -> None:
+def _campaign(host: ExploredNode, what: object) -> None:
     """No leader is heard, the pre-votes are lost, and an operator says: promote."""
     host.begin(later=LONG if what is None else 0.0)
     host.step(TimerFired(kind=TimerKind.ELECTION))
@@ -200,15 +200,15 @@ def _campaign(host: Host, what: object) -> None:
     host.step(PromoteAsked(ticket=OPERATOR))
 
 
-def _pause(host: Host, _what: object) -> None:
+def _pause(host: ExploredNode, _what: object) -> None:
     host.begin(later=LONG)
 
 
 # -- people
 
 
-def _put(host: Host, what: object) -> None:
-    assert isinstance(what, Write)
+def _put(host: ExploredNode, what: object) -> None:
+    assert isinstance(what, WriteAct)
     host.begin()
     machine = host.core.machine
     if machine.reasons():
@@ -218,7 +218,7 @@ def _put(host: Host, what: object) -> None:
     host.happened("put")
 
 
-class Write(NamedTuple):
+class WriteAct(NamedTuple):
     """A client's transaction."""
 
     name: str
@@ -226,51 +226,51 @@ class Write(NamedTuple):
     ticket: int
 
 
-def _read(host: Host, what: object) -> None:
-    assert isinstance(what, Read)
+def _read(host: ExploredNode, what: object) -> None:
+    assert isinstance(what, ReadAct)
     host.begin()
     host.diary.answers.floors[what.ticket] = what.floor
     host.step(ReadAsked(ticket=what.ticket, consistency=Consistency.LINEARIZABLE))
 
 
-class Read(NamedTuple):
+class ReadAct(NamedTuple):
     """A linearizable read. `floor`: what was answered to anybody before it is asked."""
 
     ticket: int
     floor: Position
 
 
-def _read_by_lease(host: Host, what: object) -> None:
-    assert isinstance(what, Read)
+def _read_by_lease(host: ExploredNode, what: object) -> None:
+    assert isinstance(what, ReadAct)
     host.begin()
     host.diary.answers.floors[what.ticket] = what.floor
     host.step(ReadAsked(ticket=what.ticket, consistency=Consistency.LEASE))
     host.happened("asked by lease")
 
 
-def _roll_back(host: Host, _what: object) -> None:
+def _roll_back(host: ExploredNode, _what: object) -> None:
     host.begin()
     host.step(RollbackAsked(ticket=OPERATOR))
 
 
-def _promote(host: Host, _what: object) -> None:
+def _promote(host: ExploredNode, _what: object) -> None:
     host.begin()
     host.step(PromoteAsked(ticket=OPERATOR))
 
 
-def _demote(host: Host, what: object) -> None:
+def _demote(host: ExploredNode, what: object) -> None:
     assert isinstance(what, int)
     host.begin()
     host.step(DemoteAsked(ticket=OPERATOR, to=Replica(what)))
 
 
-def _replace(host: Host, what: object) -> None:
+def _replace(host: ExploredNode, what: object) -> None:
     assert isinstance(what, int)
     host.begin()
     host.step(ReplaceAsked(ticket=OPERATOR, replica=Replica(what)))
 
 
-_PERFORMERS: dict[str, Callable[[Host, object], None]] = {
+_PERFORMERS: dict[str, Callable[[ExploredNode, object], None]] = {
     "start": _start,
     "deliver": _deliver,
     "batch": _batch,
@@ -299,52 +299,52 @@ _PERFORMERS: dict[str, Callable[[Host, object], None]] = {
 }
 
 
-def _plainly(act: Act) -> str:
+def _plainly(act: ExplorerAct) -> str:
     return _WORDS.get(act.name, act.name)
 
 
-def _delivery(act: Act) -> str:
+def _delivery(act: ExplorerAct) -> str:
     assert isinstance(act.what, Delivery)
     late = ", after a long silence" if act.what.late else ""
     return f"from {act.what.sender}: {brief(act.what.message)}{late}"
 
 
-def _alarm(act: Act) -> str:
+def _alarm(act: ExplorerAct) -> str:
     assert isinstance(act.what, Alarm)
     return f"timer {act.what.kind}"
 
 
-def _writing(act: Act) -> str:
-    assert isinstance(act.what, Write)
+def _writing(act: ExplorerAct) -> str:
+    assert isinstance(act.what, WriteAct)
     return f"client writes {act.what.name}, {'' if act.what.sync else 'a'}synchronous"
 
 
-def _batching(act: Act) -> str:
+def _batching(act: ExplorerAct) -> str:
     assert isinstance(act.what, tuple)
     return "; and in the same batch ".join(each.describe() for each in act.what)
 
 
-def _calling(act: Act) -> str:
-    assert isinstance(act.what, clients.Call)
+def _calling(act: ExplorerAct) -> str:
+    assert isinstance(act.what, clients.CallAttempt)
     return f"client asks: {act.what.kind} {act.what.seq}, ticket {act.what.ticket}"
 
 
-def _reconnecting(act: Act) -> str:
-    assert isinstance(act.what, Peer)
+def _reconnecting(act: ExplorerAct) -> str:
+    assert isinstance(act.what, PeerConnection)
     return f"connects anew to {act.what.peer}"
 
 
-def _ticking(act: Act) -> str:
+def _ticking(act: ExplorerAct) -> str:
     assert isinstance(act.what, Tick)
     return f"time passes{f', {act.what.seconds:g} s by its clock' if act.what.drifts else ''}"
 
 
-def _reading(act: Act) -> str:
-    assert isinstance(act.what, Read)
+def _reading(act: ExplorerAct) -> str:
+    assert isinstance(act.what, ReadAct)
     return f"client reads, must see {act.what.floor.index}"
 
 
-_DESCRIBERS: dict[str, Callable[[Act], str]] = {
+_DESCRIBERS: dict[str, Callable[[ExplorerAct], str]] = {
     "deliver": _delivery,
     "fire": _alarm,
     "put": _writing,

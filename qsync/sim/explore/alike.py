@@ -4,8 +4,8 @@ import hashlib
 from array import array
 from typing import NamedTuple
 
-from qsync.sim.explore.cast import Cast
-from qsync.sim.explore.world import Numbers, World
+from qsync.sim.explore.cast import StateTable
+from qsync.sim.explore.world import ExploredWorld, Numbers
 
 
 class Key(NamedTuple):
@@ -21,7 +21,7 @@ class Alike:
     Where that does not tell them apart, tries every way and keeps the least world that comes of it.
     """
 
-    def __init__(self, cast: Cast, *, ordered: bool) -> None:
+    def __init__(self, cast: StateTable, *, ordered: bool) -> None:
         self._cast = cast
         self._ordered = ordered
         self._sources = [
@@ -29,7 +29,7 @@ class Alike:
         ]
         self._ways: dict[Numbers, tuple[int, ...]] = {}
 
-    def key(self, world: World) -> Key:
+    def key(self, world: ExploredWorld) -> Key:
         """Of a world."""
         hosts, left, net = world
         chosen = 0

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from election.messages import Position, Replica
 from qsync.core.ledger import Ledger
-from qsync.core.ready import Settled, Verdict
+from qsync.core.ready import Settled, TransactionFate
 from qsync.sim import properties
 
 Place = tuple[int, int]
@@ -13,10 +13,10 @@ Name = tuple[bytes, int]
 """Session and number of a request."""
 Outcome = tuple[int, int, str]
 """Place and verdict."""
-_CUT = frozenset({Verdict.CUT, Verdict.LOST})
+_CUT = frozenset({TransactionFate.CUT, TransactionFate.LOST})
 
 
-class Asked(NamedTuple):
+class OpenQuestion(NamedTuple):
     """What the entry is that a ticket waits for. `refused`: the refusal of that request."""
 
     session: bytes
@@ -24,7 +24,7 @@ class Asked(NamedTuple):
     refused: bool
 
 
-class Answers:
+class AnswerLog:
     """What was told is never forgotten; who waits is, when the process dies."""
 
     def __init__(self, me: Replica) -> None:
@@ -39,7 +39,7 @@ class Answers:
         """Requests of which clients were told that they have no effect."""
         self.read_to: Place = (0, 0)
         """How far a linearizable read has seen."""
-        self.asked: dict[int, Asked] = {}
+        self.asked: dict[int, OpenQuestion] = {}
         """Tickets of clients that wait: session and number of the request."""
         self.refusals: dict[int, object] = {}
         """Those that were refused, and not told so yet."""
@@ -60,13 +60,13 @@ class Answers:
         place = (index, term)
         asked = self.asked.pop(settled.ticket, None)
         request = None if asked is None else asked[:2]
-        if asked is not None and asked.refused and verdict is Verdict.COMMITTED:
+        if asked is not None and asked.refused and verdict is TransactionFate.COMMITTED:
             self.refuses(asked[:2])
         if request is not None and verdict not in _CUT:
             # What was cut for good did not happen, so the request may be tried anew.
             outcome = (index, term, verdict.value)
             properties.one_outcome(request, self.outcomes.setdefault(request, outcome), outcome)
-        if verdict is Verdict.COMMITTED:
+        if verdict is TransactionFate.COMMITTED:
             properties.committed_is_shown(self.me, place, ledger)
             confirmed = index <= ledger.confirmed and ledger.limbo.stretch_at(index) is None
             if sync:
@@ -80,7 +80,7 @@ class Answers:
         else:
             decided = stretch is not None and ledger.confirmed >= stretch.rollback
         properties.gone_for_good(self.me, place, verdict.value, decided=decided)
-        if verdict is not Verdict.LOST:
+        if verdict is not TransactionFate.LOST:
             self.gone[place] = verdict.value
 
     def reads(self, ticket: int, ledger: Ledger) -> None:

@@ -7,17 +7,17 @@ the whole cluster it happens in. That, and not the speed of a turn, makes the se
 import traceback
 from typing import NamedTuple
 
-from qsync.sim.canon import Violation
-from qsync.sim.explore.acts import Act, perform
+from qsync.sim.canon import PropertyViolation
+from qsync.sim.explore.acts import ExplorerAct, perform
 from qsync.sim.explore.chain import TwoPrefixes
 from qsync.sim.explore.clone import clone
-from qsync.sim.explore.host import Host, Told
+from qsync.sim.explore.host import ExploredNode, TurnOutput
 from qsync.sim.explore.ids import Renaming
-from qsync.sim.explore.roll import Letter, Roll
-from qsync.sim.explore.rules import View, view
+from qsync.sim.explore.roll import Letter, StateNumbers
+from qsync.sim.explore.rules import PropertyView, view
 
 
-class Turn(NamedTuple):
+class ActResult(NamedTuple):
     """What an act does to a state: the state after it, the letters that leave, what happened."""
 
     state: int
@@ -25,24 +25,24 @@ class Turn(NamedTuple):
     happened: tuple[str, ...]
 
 
-class Broken(NamedTuple):
+class BrokenProperty(NamedTuple):
     """A property that does not hold; 0 for an error of our own."""
 
     number: int
     text: str
 
 
-class Cast(Roll):
+class StateTable(StateNumbers):
     """The roll of states and letters, with the acts and what they do."""
 
     def __init__(self, renamings: list[Renaming], *, leases: bool = False) -> None:
         super().__init__(renamings, leases=leases)
-        self.acts: list[Act] = []
-        self.views: list[View] = []
-        self._act_numbers: dict[Act, int] = {}
-        self._turns: dict[tuple[int, int], Turn | Broken] = {}
+        self.acts: list[ExplorerAct] = []
+        self.views: list[PropertyView] = []
+        self._act_numbers: dict[ExplorerAct, int] = {}
+        self._turns: dict[tuple[int, int], ActResult | BrokenProperty] = {}
         self._seen: dict[int, int] = {}
-        self._view_numbers: dict[View, int] = {}
+        self._view_numbers: dict[PropertyView, int] = {}
         self._looks: dict[int, int] = {}
         self._look_numbers: dict[object, int] = {}
 
@@ -70,7 +70,7 @@ class Cast(Roll):
 
     # -- acts
 
-    def act(self, act: Act) -> int:
+    def act(self, act: ExplorerAct) -> int:
         """The number of an act."""
         known = self._act_numbers.setdefault(act, len(self.acts))
         if known == len(self.acts):
@@ -82,30 +82,32 @@ class Cast(Roll):
         """How many turns of single nodes were computed."""
         return len(self._turns)
 
-    def turn(self, state: int, act: int) -> Turn | Broken:
+    def turn(self, state: int, act: int) -> ActResult | BrokenProperty:
         """What the act does to the state."""
         known = self._turns.get((state, act))
         if known is None:
             known = self._turns[state, act] = self.perform(clone(self.hosts[state]), act)
         return known
 
-    def perform(self, host: Host, act: int) -> Turn | Broken:
+    def perform(self, host: ExploredNode, act: int) -> ActResult | BrokenProperty:
         """The act happens to this very host."""
         try:
             told = perform(host, self.acts[act])
-        except Violation as violation:
-            return Broken(violation.number, str(violation))
+        except PropertyViolation as violation:
+            return BrokenProperty(violation.number, str(violation))
         except Exception as error:  # noqa: BLE001 - whatever our code raises is a finding
             where = traceback.extract_tb(error.__traceback__)[-1]
             text = f"{type(error).__name__}: {error} at {where.filename}:{where.lineno}"
-            return Broken(0, f"{text} {where.line}")
+            return BrokenProperty(0, f"{text} {where.line}")
         try:
             return self._turned(host, told)
         except TwoPrefixes:
-            return Broken(1, f"property 1, log matching: node {host.me} has another log before it")
+            return BrokenProperty(
+                1, f"property 1, log matching: node {host.me} has another log before it"
+            )
 
-    def _turned(self, host: Host, told: Told) -> Turn:
+    def _turned(self, host: ExploredNode, told: TurnOutput) -> ActResult:
         state = self.state(host)  # first: it learns the entries that the letters carry
         here = host.platter.instance
         letters = [self.letter(Letter(host.me, to, each, here)) for to, each in told.letters]
-        return Turn(state, tuple(letters), tuple(told.happened))
+        return ActResult(state, tuple(letters), tuple(told.happened))

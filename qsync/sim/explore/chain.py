@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from qsync.data.members import CODEC
-from qsync.record import CHAIN_SEED, CONFIG, Entry, Kind, read_ref
+from qsync.record import CHAIN_SEED, CONFIG, Entry, EntryKind, read_ref
 from qsync.sim.explore.ids import Renaming
 
 
@@ -52,7 +52,7 @@ class Chain:
         if entry.flags & CONFIG:
             voters = CODEC.decode(entry.body)
             body = tuple(sorted((renaming[each], instance) for each, instance in voters))
-        elif entry.kind != Kind.TXN:
+        elif entry.kind != EntryKind.TXN:
             ref = read_ref(entry)
             body = (renaming[ref.owner], ref.lsn)
         seen = (before, entry.term, renaming[entry.origin], entry.lsn, entry.kind, entry.flags)

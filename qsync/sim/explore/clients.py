@@ -9,14 +9,14 @@ from election.messages import Index
 from qsync import refusing
 from qsync.core.ledger import Ledger
 from qsync.data import keys
-from qsync.data.keys import FieldType, Part
+from qsync.data.keys import FieldType, KeyPart
 from qsync.data.request import Op, Request
 from qsync.data.sessions import PLACE_BYTES
 from qsync.errors import RECORDED, Conflict, QsyncError, WrongTuple
 from qsync.sim import properties
-from qsync.sim.canon import Books, Canon, Violation
-from qsync.sim.explore.answers import Asked
-from qsync.sim.explore.host import Host
+from qsync.sim.canon import PropertyViolation, ReferenceLog, ReferenceRecords
+from qsync.sim.explore.answers import OpenQuestion
+from qsync.sim.explore.host import ExploredNode
 from qsync.store.memory import MemorySpaces
 
 SPACE = 512
@@ -26,7 +26,7 @@ _ROW, _NOTES = 1, 2
 _VALUE = 2
 """The field that changes."""
 _START = cbor2.dumps([_ROW, 0])
-_KEY = (Part(field=0, type=FieldType.UNSIGNED),)
+_KEY = (KeyPart(field=0, type=FieldType.UNSIGNED),)
 _THE_ROW = (SPACE, keys.encode(_KEY, (_ROW,)))
 
 ADD = "add"
@@ -39,7 +39,7 @@ RESET = "reset"
 _KINDS = (ADD, *ONCE, RESET)
 
 
-class Call(NamedTuple):
+class CallAttempt(NamedTuple):
     """One attempt. `seq` numbers the request within the session; a retry has the same.
 
     `doubted`: its client asked before, and was not told what became of that.
@@ -51,7 +51,7 @@ class Call(NamedTuple):
     doubted: bool = False
 
 
-def create(host: Host, _what: object) -> None:
+def create(host: ExploredNode, _what: object) -> None:
     """The space, the row, a session for each kind of request."""
     host.begin()
     options: dict[str, object] = {"id": SPACE, "is_sync": True, "primary": [[1, "unsigned"]]}
@@ -63,9 +63,9 @@ def create(host: Host, _what: object) -> None:
     host.core.submit(None, Request(ops=ops))
 
 
-def call(host: Host, what: object) -> None:
+def call(host: ExploredNode, what: object) -> None:
     """A request is taken, attached to what it repeats, or refused."""
-    assert isinstance(what, Call)
+    assert isinstance(what, CallAttempt)
     host.begin()
     if host.core.machine.reasons():
         return  # only in a batch: what came before it took the leadership
@@ -75,7 +75,7 @@ def call(host: Host, what: object) -> None:
     submit(host, what.ticket, request)
 
 
-def submit(host: Host, ticket: int, request: Request) -> None:
+def submit(host: ExploredNode, ticket: int, request: Request) -> None:
     """The node takes it, or not."""
     answers = host.diary.answers
     try:
@@ -84,7 +84,7 @@ def submit(host: Host, ticket: int, request: Request) -> None:
         _refuse(host, ticket, request, error)
     else:
         refused = submitted.refusal is not None
-        answers.asked[ticket] = Asked(request.session, request.seq, refused)
+        answers.asked[ticket] = OpenQuestion(request.session, request.seq, refused)
         word = "recorded" if refused else "called"
         host.happened("attached" if submitted.duplicate else word)
 
@@ -102,7 +102,7 @@ class Refused(NamedTuple):
     """So much was visible when it was asked."""
 
 
-def _refuse(host: Host, ticket: int, request: Request, error: QsyncError) -> None:
+def _refuse(host: ExploredNode, ticket: int, request: Request, error: QsyncError) -> None:
     waiting = refusing.waiting(host.core, request, error)
     recorded = bool(error.details.get(RECORDED))
     again = waiting is not None and waiting.error is None
@@ -115,7 +115,7 @@ def _refuse(host: Host, ticket: int, request: Request, error: QsyncError) -> Non
     host.step(waiting.asked(ticket))
 
 
-def refusal_due(host: Host, ticket: int, refused: str | None) -> None:
+def refusal_due(host: ExploredNode, ticket: int, refused: str | None) -> None:
     """What a refusal waited for has come; or it will not, and its client hears nothing definite."""
     waited = host.diary.answers.refusals.pop(ticket)
     assert isinstance(waited, Refused)
@@ -126,7 +126,7 @@ def refusal_due(host: Host, ticket: int, refused: str | None) -> None:
         _tell(host, waited)
 
 
-def _tell(host: Host, refused: Refused) -> None:
+def _tell(host: ExploredNode, refused: Refused) -> None:
     request = refused.request
     if request.doubted and not refused.recorded:
         host.happened("doubt")  # another attempt may be done yet: its client goes on asking
@@ -136,7 +136,7 @@ def _tell(host: Host, refused: Refused) -> None:
     host.happened("refused")
 
 
-def _examine_refusal(host: Host, refused: Refused) -> None:
+def _examine_refusal(host: ExploredNode, refused: Refused) -> None:
     """Property 8: what is visible, now or since it was asked, is reason enough."""
     ledger, books, kind = host.ledger, _books(host), _kind(refused.request.session)
     moments = range(refused.visible, ledger.visible + 1)
@@ -149,7 +149,7 @@ def _examine_refusal(host: Host, refused: Refused) -> None:
         properties.refused_by_what_is_shown(host.me, kind, ledger.visible)
 
 
-def _written_at(books: Books, ledger: Ledger, upto: int) -> int:
+def _written_at(books: ReferenceRecords, ledger: Ledger, upto: int) -> int:
     """Where the row was written last, as everybody may see it."""
     shown = (
         index
@@ -159,7 +159,7 @@ def _written_at(books: Books, ledger: Ledger, upto: int) -> int:
     return max(shown)
 
 
-def _session(host: Host, kind: str) -> bytes:
+def _session(host: ExploredNode, kind: str) -> bytes:
     """The one that was opened for this kind of request."""
     (found,) = [each for each in host.core.state.sessions.head if _kind(each) == kind]
     return found
@@ -169,28 +169,28 @@ def _kind(session: bytes) -> str:
     return session[:-PLACE_BYTES].decode()
 
 
-def _add(_host: Host, _seq: int) -> Request:
+def _add(_host: ExploredNode, _seq: int) -> Request:
     return Request(ops=[[Op.UPDATE, SPACE, 0, [_ROW], [["+", _VALUE, 1]]]])
 
 
-def _swap(_host: Host, seq: int) -> Request:
+def _swap(_host: ExploredNode, seq: int) -> Request:
     return Request(ops=[[Op.REQUIRE_EQUAL, SPACE, 0, [_ROW], _START], _put(_ROW, seq)])
 
 
-def _edit(host: Host, seq: int) -> Request:
+def _edit(host: ExploredNode, seq: int) -> Request:
     read_at = _books(host).writes[_THE_ROW][0][0]
     return Request(ops=[_put(_ROW, seq)], snapshot=read_at, reads=[["k", SPACE, 0, [_ROW]]])
 
 
-def _note(_host: Host, seq: int) -> Request:
+def _note(_host: ExploredNode, seq: int) -> Request:
     return Request(ops=[_put(_NOTES, seq)])
 
 
-def _reset(_host: Host, _seq: int) -> Request:
+def _reset(_host: ExploredNode, _seq: int) -> Request:
     return Request(ops=[[Op.REPLACE, SPACE, _START]])
 
 
-_REQUESTS: dict[str, Callable[[Host, int], Request]] = {
+_REQUESTS: dict[str, Callable[[ExploredNode, int], Request]] = {
     ADD: _add,
     "swap": _swap,
     "edit": _edit,
@@ -203,7 +203,7 @@ def _put(key: int, value: int) -> Sequence[object]:
     return [Op.REPLACE, SPACE, cbor2.dumps([key, value])]
 
 
-def fold(host: Host, _what: object) -> None:
+def fold(host: ExploredNode, _what: object) -> None:
     """What is decided goes to the spaces on disk. Property 10."""
     host.begin()
     spaces = host.platter.spaces
@@ -214,13 +214,13 @@ def fold(host: Host, _what: object) -> None:
         host.core.folded_to(slice_)
         host.happened("folded")
     if spaces.folded > host.ledger.confirmed:
-        raise Violation(10, f"node {host.me} folded above its confirmed index")
+        raise PropertyViolation(10, f"node {host.me} folded above its confirmed index")
 
 
 # -- after each turn
 
 
-def examine(host: Host) -> None:
+def examine(host: ExploredNode) -> None:
     """Properties 8 and 10, and that what is confirmed could have happened one after the other."""
     ledger, books = host.ledger, _books(host)
     if _THE_ROW not in books.writes:
@@ -229,26 +229,30 @@ def examine(host: Host) -> None:
     found = host.core.state.get(SPACE, 0, [_ROW]) if "rows" in known else None
     wanted = books.expected(ledger, _THE_ROW, ledger.visible)
     if found != wanted:
-        raise Violation(8, f"node {host.me} at {ledger.visible} shows {found!r}, not {wanted!r}")
+        raise PropertyViolation(
+            8, f"node {host.me} at {ledger.visible} shows {found!r}, not {wanted!r}"
+        )
     _examine_folded(host, books)
     _examine_sessions(host, books)
-    canon = Canon(books)
+    canon = ReferenceLog(books)
     canon.extend(ledger, ledger.confirmed)
     _examine_order(host, books, canon)
 
 
-def _examine_folded(host: Host, books: Books) -> None:
+def _examine_folded(host: ExploredNode, books: ReferenceRecords) -> None:
     spaces = host.platter.spaces
     assert isinstance(spaces, MemorySpaces)
-    canon = Canon(books)
+    canon = ReferenceLog(books)
     canon.extend(host.ledger, spaces.folded)
     wanted = canon.row_at(_THE_ROW, spaces.folded)
     found = spaces.get(keys.prefix(*_PRIMARY) + _THE_ROW[1])
     if found != wanted:
-        raise Violation(10, f"folded at {spaces.folded}: {found!r}, the replay has {wanted!r}")
+        raise PropertyViolation(
+            10, f"folded at {spaces.folded}: {found!r}, the replay has {wanted!r}"
+        )
 
 
-def _examine_sessions(host: Host, books: Books) -> None:
+def _examine_sessions(host: ExploredNode, books: ReferenceRecords) -> None:
     """Property 9: what is known of numbered requests follows from the log alone, and all of it."""
     log, wanted = host.ledger.log, dict[tuple[bytes, int], tuple[int, int]]()
     for index in range(1, log.last + 1):
@@ -264,16 +268,18 @@ def _examine_sessions(host: Host, books: Books) -> None:
     properties.requests_known(host.me, known, wanted)
 
 
-def _examine_order(host: Host, books: Books, canon: Canon) -> None:
+def _examine_order(host: ExploredNode, books: ReferenceRecords, canon: ReferenceLog) -> None:
     for (session, seq), index in _effective(books, canon):
         kind = _kind(session)
         if kind in _CONDITIONAL and canon.row_at(_THE_ROW, index - 1) != _START:
-            raise Violation(12, f"{kind} {seq} at {index} took effect, and its condition was false")
+            raise PropertyViolation(
+                12, f"{kind} {seq} at {index} took effect, and its condition was false"
+            )
         if session:
             host.diary.effective |= {(session, seq)}
 
 
-def _effective(books: Books, canon: Canon) -> list[tuple[tuple[bytes, int], int]]:
+def _effective(books: ReferenceRecords, canon: ReferenceLog) -> list[tuple[tuple[bytes, int], int]]:
     found = []
     for index in range(1, canon.last + 1):
         place = books.places[index, canon.terms[index]]
@@ -283,8 +289,8 @@ def _effective(books: Books, canon: Canon) -> list[tuple[tuple[bytes, int], int]
     return found
 
 
-def _books(host: Host) -> Books:
-    books, ledger = Books(), host.ledger
+def _books(host: ExploredNode) -> ReferenceRecords:
+    books, ledger = ReferenceRecords(), host.ledger
     for entry in ledger.entries(Index(1), ledger.log.last):
         books.enter(host.me, entry, ledger.log)
     return books

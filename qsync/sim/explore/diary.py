@@ -2,15 +2,15 @@
 
 from election.messages import Index, Replica, Term
 from qsync.sim import properties
-from qsync.sim.explore.answers import Answers, Name
+from qsync.sim.explore.answers import AnswerLog, Name
 
 
-class Diary:
+class GhostState:
     """Kept beside the node, so that what it forgets in a crash can still be held against it."""
 
     def __init__(self, me: Replica) -> None:
         self.me = me
-        self.answers = Answers(me)
+        self.answers = AnswerLog(me)
         self.voted: tuple[Term, Replica] | None = None
         """The newest vote that it gave."""
         self.led: tuple[tuple[Term, Index], ...] = ()

@@ -6,18 +6,18 @@ from election.messages import Index
 from election.roles import Role
 from qsync.core.ledger import Ledger
 from qsync.sim import properties
-from qsync.sim.canon import Books, Canon
+from qsync.sim.canon import ReferenceLog, ReferenceRecords
 
 if TYPE_CHECKING:
-    from qsync.sim.explore.host import Host
+    from qsync.sim.explore.host import ExploredNode
 
 
-class Mark:
+class NodeBefore:
     """A node before its turn."""
 
     __slots__ = ("confirmed", "cuts", "led", "ledger", "term", "visible")
 
-    def __init__(self, host: "Host") -> None:
+    def __init__(self, host: "ExploredNode") -> None:
         raft, ledger = host.core.machine.raft, host.ledger
         self.ledger = ledger
         self.term = raft.term
@@ -26,7 +26,7 @@ class Mark:
         self.visible = ledger.visible
         self.cuts = ledger.cuts
 
-    def compare(self, host: "Host") -> None:
+    def compare(self, host: "ExploredNode") -> None:
         """Properties 5, 6 and 8 within one life; then what holds of every state."""
         raft, ledger = host.core.machine.raft, host.ledger
         if ledger is self.ledger:
@@ -48,13 +48,13 @@ class Mark:
         _shows(host, ledger)
 
 
-def _confirms(host: "Host", ledger: Ledger) -> None:
+def _confirms(host: "ExploredNode", ledger: Ledger) -> None:
     """Property 2: the fates follow from the confirmed log alone, whoever computes them."""
     diary, log, upto = host.diary, ledger.log, ledger.confirmed
-    books = Books()
+    books = ReferenceRecords()
     for entry in ledger.entries(Index(1), upto):
         books.enter(host.me, entry, host.ledger.log)
-    canon = Canon(books)
+    canon = ReferenceLog(books)
     canon.extend(ledger, upto)
     crcs = tuple([int(log.crc_at(index)) for index in range(1, upto + 1)])
     gone = tuple(canon.rolled_back[1:])
@@ -75,7 +75,7 @@ def _confirms(host: "Host", ledger: Ledger) -> None:
         diary.confirmed_crcs, diary.gone = crcs, gone
 
 
-def _shows(host: "Host", ledger: Ledger) -> None:
+def _shows(host: "ExploredNode", ledger: Ledger) -> None:
     """Properties 4 and 8."""
     diary, log, limbo = host.diary, ledger.log, ledger.limbo
     shown = ledger.visible

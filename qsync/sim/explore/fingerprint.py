@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from sortedcontainers import SortedDict, SortedSet
 
-from election.roles import Timing
+from election.roles import ElectionTiming
 from qsync.core.config import CoreConfig
 from qsync.core.configuration import Configuration
 from qsync.record import Entry
@@ -122,7 +122,7 @@ class Fingerprints:
     def _encoder_of(self, kind: type) -> Callable[[object], Plain]:
         if issubclass(kind, Enum):
             return _member
-        if issubclass(kind, CoreConfig | Timing):
+        if issubclass(kind, CoreConfig | ElectionTiming):
             return self._constant
         if issubclass(kind, Configuration):
             return self._configuration

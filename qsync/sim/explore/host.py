@@ -9,18 +9,18 @@ from election.messages import Index, Replica, RequestVoteResponse
 from qsync.core.inputs import Connected, Input, Written
 from qsync.core.ledger import Ledger
 from qsync.core.messages import Append, AppendResponse, Message
-from qsync.core.ready import Ready, Verdict
+from qsync.core.ready import Ready, TransactionFate
 from qsync.data import body
 from qsync.record import WAIT_ACK, Instance
 from qsync.sim import properties
-from qsync.sim.explore.diary import Diary
-from qsync.sim.explore.examine import Mark
-from qsync.sim.explore.plan import Plan
+from qsync.sim.explore.diary import GhostState
+from qsync.sim.explore.examine import NodeBefore
+from qsync.sim.explore.plan import StartPlan
 from qsync.sim.explore.platter import Letters
-from qsync.sim.trace import Sight
+from qsync.sim.trace import TraceColumns
 
 
-class Told:
+class TurnOutput:
     """What a turn gave to the world: letters that left, and what is worth counting."""
 
     __slots__ = ("batch", "due", "happened", "letters")
@@ -34,17 +34,17 @@ class Told:
         self.happened: list[str] = []
 
 
-class Peer(NamedTuple):
+class PeerConnection(NamedTuple):
     """Who is connected to, and on which directory it runs."""
 
     peer: Replica
     instance: Instance
 
 
-class Host:
+class ExploredNode:
     """Everything of one node. A turn is one input, and all that the node wants done after it."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: StartPlan) -> None:
         self.plan = plan
         self.me = plan.me
         self.now = 0.0
@@ -55,9 +55,9 @@ class Host:
         self.epochs: dict[Replica, int] = dict.fromkeys(plan.peers, 0)
         self.drifted = False
         """Its clock went fast or slow for a while, as much as it may."""
-        self.diary = Diary(plan.me)
-        self._told = Told()
-        self._mark = Mark(self)
+        self.diary = GhostState(plan.me)
+        self._told = TurnOutput()
+        self._mark = NodeBefore(self)
 
     @property
     def ledger(self) -> Ledger:
@@ -66,7 +66,7 @@ class Host:
 
     # -- lives
 
-    def restart(self, peers: Iterable[Peer]) -> None:
+    def restart(self, peers: Iterable[PeerConnection]) -> None:
         """A new process on the same disk, connected to these."""
         self.armed, self.epochs = set(), dict.fromkeys(self.epochs, 0)
         self.diary.answers.restarts()
@@ -77,22 +77,22 @@ class Host:
         for peer in peers:
             self.connect(peer)
 
-    def connect(self, to: Peer) -> None:
+    def connect(self, to: PeerConnection) -> None:
         """A new connection stands."""
         peer, instance = to
         self.epochs[peer] += 1
         self.step(Connected(peer=peer, epoch=self.epochs[peer], instance=instance))
 
-    def greeting(self) -> Peer:
+    def greeting(self) -> PeerConnection:
         """What it says of itself to who connects."""
-        return Peer(self.me, self.platter.instance)
+        return PeerConnection(self.me, self.platter.instance)
 
     # -- turns
 
     def begin(self, *, later: float = 0.0) -> None:
         """A turn begins, so many seconds after the last one; or goes on, in a batch."""
         if self._told.batch == 0:
-            self._told, self._mark = Told(), Mark(self)
+            self._told, self._mark = TurnOutput(), NodeBefore(self)
         self.now += later
         self.core.clock(self.now)
 
@@ -108,14 +108,14 @@ class Host:
         """Something happens."""
         self.core.step(event)
 
-    def end(self, refusal_due: "RefusalDue") -> Told:
+    def end(self, refusal_due: "RefusalDue") -> TurnOutput:
         """Fulfil what is wanted. Raises Violation when the node breaks a property by itself."""
         self._fulfil(self.core.ready())
         while self._goes_on(refusal_due):
             self._fulfil(self.core.ready())
         self.core.absorb()
         self._mark.compare(self)
-        told, self._told = self._told, Told()
+        told, self._told = self._told, TurnOutput()
         return told
 
     def _goes_on(self, refusal_due: "RefusalDue") -> bool:
@@ -165,7 +165,7 @@ class Host:
             entries = ledger.entries(settled.index, settled.index)
             sync = bool(entries) and bool(entries[0].flags & WAIT_ACK)
             asked = answers.asked.get(settled.ticket)
-            if asked is not None and settled.verdict is Verdict.COMMITTED:
+            if asked is not None and settled.verdict is TransactionFate.COMMITTED:
                 session, seq, *_ = body.decode(entries[0].body)
                 properties.own_request(asked[:2], (session, seq))
             answers.tells(ledger, settled, sync=sync)
@@ -201,10 +201,10 @@ class Host:
 
     # -- the trace
 
-    def sight(self) -> Sight:
+    def sight(self) -> TraceColumns:
         """What a line of the trace shows of it."""
         raft, ledger = self.core.machine.raft, self.ledger
-        return Sight(
+        return TraceColumns(
             self.me,
             raft.role.value[0].upper(),
             raft.term,
@@ -229,5 +229,5 @@ class Host:
         )
 
 
-RefusalDue = Callable[[Host, int, str | None], None]
+RefusalDue = Callable[[ExploredNode, int, str | None], None]
 """Told of a ticket whose refusal waited for a round; and why that was refused, if it was."""

@@ -1,20 +1,20 @@
 """Whether the nodes of a world break a property together; every combination is asked once."""
 
 from qsync.sim.explore import rules
-from qsync.sim.explore.cast import Cast
-from qsync.sim.explore.world import World
+from qsync.sim.explore.cast import StateTable
+from qsync.sim.explore.world import ExploredWorld
 
 
 class Judge:
     """Knows which pairs of nodes, and which whole clusters, were found sound."""
 
-    def __init__(self, cast: Cast, quorum: int) -> None:
+    def __init__(self, cast: StateTable, quorum: int) -> None:
         self._cast = cast
         self._quorum = quorum
         self._sound: set[tuple[int, ...]] = set()
         self._pairs: set[tuple[int, int]] = set()
 
-    def check(self, world: World) -> None:
+    def check(self, world: ExploredWorld) -> None:
         """Raises Violation."""
         cast = self._cast
         views = tuple([cast.view_of(state) for state in world.hosts])

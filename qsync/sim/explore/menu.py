@@ -6,10 +6,10 @@ from election.messages import RequestVote
 from election.roles import Role
 from qsync.core.progress import Membership
 from qsync.core.ready import TimerKind
-from qsync.sim.explore.acts import LONG, Act, Alarm, Delivery, Write
-from qsync.sim.explore.cast import Cast
-from qsync.sim.explore.clients import Call
-from qsync.sim.explore.host import Host
+from qsync.sim.explore.acts import LONG, Alarm, Delivery, ExplorerAct, WriteAct
+from qsync.sim.explore.cast import StateTable
+from qsync.sim.explore.clients import CallAttempt
+from qsync.sim.explore.host import ExploredNode
 from qsync.sim.explore.ids import node_ids
 from qsync.sim.explore.scope import PROMISE, Scope
 from qsync.sim.explore.world import KINDS_MAX
@@ -58,10 +58,10 @@ class Move(NamedTuple):
     kind: int
 
 
-class Menu:
+class ActionMenu:
     """Moves by state, each list made once."""
 
-    def __init__(self, scope: Scope, cast: Cast) -> None:
+    def __init__(self, scope: Scope, cast: StateTable) -> None:
         unknown = set(scope.bounds) - set(BOUNDS)
         assert not unknown, unknown
         self.bounds = tuple(name for name in BOUNDS if name in scope.bounds)
@@ -84,8 +84,8 @@ class Menu:
             host = self._cast.hosts[state]
             acts = [*self._timers(host), *self._people(host)]
             if host.platter.write is not None:
-                acts.append(("", Act(host.me, "land")))
-                acts.append(("failures", Act(host.me, "fail")))
+                acts.append(("", ExplorerAct(host.me, "land")))
+                acts.append(("failures", ExplorerAct(host.me, "fail")))
             found = self._moves[state] = tuple([
                 Move(self.bounds.index(bound) if bound else FREE, self._cast.act(act), _kind(act))
                 for bound, act in acts
@@ -93,56 +93,58 @@ class Menu:
             ])  # fmt: skip
         return found
 
-    def _timers(self, host: Host) -> list[tuple[str, Act]]:
+    def _timers(self, host: ExploredNode) -> list[tuple[str, ExplorerAct]]:
         me, machine = host.me, host.core.machine
         leads = machine.raft.role is Role.LEADER
-        found: list[tuple[str, Act]] = []
+        found: list[tuple[str, ExplorerAct]] = []
         long, beat = (0.0, 0.0) if self._scope.tick else (LONG, self._scope.beat)
         campaigns = int(me) in self._scope.campaigning and not leads
         if TimerKind.ELECTION in host.armed and campaigns:
-            found.append(("timeouts", Act(me, "fire", Alarm(TimerKind.ELECTION, long))))
+            found.append(("timeouts", ExplorerAct(me, "fire", Alarm(TimerKind.ELECTION, long))))
         if campaigns and machine.raft.contact.named:
             if not self._scope.tick:
-                found.append(("campaigns", Act(me, "campaign")))
+                found.append(("campaigns", ExplorerAct(me, "campaign")))
             elif machine.raft.now >= machine.raft.loyalty.patient_until:
-                found.append(("campaigns", Act(me, "campaign", "now")))
+                found.append(("campaigns", ExplorerAct(me, "campaign", "now")))
         if leads:
             if int(me) in self._scope.beating:
-                found.append(("heartbeats", Act(me, "fire", Alarm(TimerKind.HEARTBEAT, beat))))
-            found.append(("pauses", Act(me, "pause")))
+                found.append(
+                    ("heartbeats", ExplorerAct(me, "fire", Alarm(TimerKind.HEARTBEAT, beat)))
+                )
+            found.append(("pauses", ExplorerAct(me, "pause")))
         if TimerKind.CONFIRM in host.armed and self._scope.records:
-            found.append(("", Act(me, "fire", Alarm(TimerKind.CONFIRM, 0.0))))
+            found.append(("", ExplorerAct(me, "fire", Alarm(TimerKind.CONFIRM, 0.0))))
         if TimerKind.SYNCHRO in host.armed and host.ledger.limbo.queue:
-            found.append(("rollbacks", Act(me, "fire", Alarm(TimerKind.SYNCHRO, 0.0))))
+            found.append(("rollbacks", ExplorerAct(me, "fire", Alarm(TimerKind.SYNCHRO, 0.0))))
         if TimerKind.DISK in host.armed:
-            found.append(("", Act(me, "fire", Alarm(TimerKind.DISK, 0.0))))
+            found.append(("", ExplorerAct(me, "fire", Alarm(TimerKind.DISK, 0.0))))
         due = [kind for kind in _OPERATIONS if kind in host.armed]
-        return found + [("", Act(me, "fire", Alarm(kind, long))) for kind in due]
+        return found + [("", ExplorerAct(me, "fire", Alarm(kind, long))) for kind in due]
 
-    def _people(self, host: Host) -> list[tuple[str, Act]]:
+    def _people(self, host: ExploredNode) -> list[tuple[str, ExplorerAct]]:
         me, machine = host.me, host.core.machine
         if host.plan.whole:
-            return [("folds", Act(me, "fold"))]
+            return [("folds", ExplorerAct(me, "fold"))]
         if (
             self._scope.tick
             and machine.leader is None
             and machine.config.election_timeout == PROMISE
         ):
-            return [("retimes", Act(me, "retime")), *self._operators(host)]
+            return [("retimes", ExplorerAct(me, "retime")), *self._operators(host)]
         return self._operators(host)
 
-    def _operators(self, host: Host) -> list[tuple[str, Act]]:
+    def _operators(self, host: ExploredNode) -> list[tuple[str, ExplorerAct]]:
         me, machine = host.me, host.core.machine
         if machine.leader is None:
-            return [("promotes", Act(me, "promote"))]
+            return [("promotes", ExplorerAct(me, "promote"))]
         strangers = [
             each.peer
             for each in machine.peers.values()
             if each.connected and each.membership is Membership.STRANGER
         ]
         return [
-            *[("demotes", Act(me, "demote", peer)) for peer in host.plan.peers],
-            *[("replaces", Act(me, "replace", peer)) for peer in strangers],
+            *[("demotes", ExplorerAct(me, "demote", peer)) for peer in host.plan.peers],
+            *[("replaces", ExplorerAct(me, "replace", peer)) for peer in strangers],
         ]
 
     def leads(self, state: int) -> bool:
@@ -166,13 +168,13 @@ class Menu:
             name = chr(ord("a" if sync else "p") + count)
             ticket = count if sync else 100 + count
             me = self._voters[place]
-            act = Act(me, "put", Write(name, sync=sync, ticket=ticket))
+            act = ExplorerAct(me, "put", WriteAct(name, sync=sync, ticket=ticket))
             found = self._writes[key] = self._cast.act(act)
         return found
 
-    def call(self, place: int, call: Call) -> int:
+    def call(self, place: int, call: CallAttempt) -> int:
         """The act of asking for something."""
-        return self._cast.act(Act(self._voters[place], "call", call))
+        return self._cast.act(ExplorerAct(self._voters[place], "call", call))
 
     def deliveries(self, letter: int) -> tuple[int, ...]:
         """The acts of a message's arrival: one, or two if the receiver's patience matters."""
@@ -183,13 +185,14 @@ class Menu:
             late = [True] if asks and not self._scope.sticky else [False, True] if asks else [False]
             late = [False] if self._scope.tick else late
             found = self._deliveries[letter] = tuple([
-                self._cast.act(Act(receiver, "deliver", Delivery(sender, message, each, instance)))
+                self._cast.act(ExplorerAct(receiver, "deliver", delivery))
                 for each in late
+                for delivery in (Delivery(sender, message, each, instance),)
             ])  # fmt: skip
         return found
 
 
-def _kind(act: Act) -> int:
+def _kind(act: ExplorerAct) -> int:
     """Free acts at one node have different kinds."""
     return _KINDS.get(act.what.kind if isinstance(act.what, Alarm) else act.name, 0)
 

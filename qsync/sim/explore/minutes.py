@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 
 from qsync.sim.explore.acts import Tick
-from qsync.sim.explore.cast import Turn
-from qsync.sim.explore.search import Search
+from qsync.sim.explore.cast import ActResult
+from qsync.sim.explore.search import StateSearch
 from qsync.sim.explore.steps import Unsound
-from qsync.sim.explore.world import World
-from qsync.sim.trace import Sight
+from qsync.sim.explore.world import ExploredWorld
+from qsync.sim.trace import TraceColumns
 
 HEADING = "  step  node    term  last wrtn conf visi  what"
 _FALLS = ("crash", "wipe", "damage")
 
 
-def minutes(search: Search, trace: Sequence[int]) -> list[str]:
+def minutes(search: StateSearch, trace: Sequence[int]) -> list[str]:
     """The nodes as they are at first, then every act with the node as it is after it.
 
     Without a trace, what was broken in the script before the first state: all of that.
@@ -39,22 +39,22 @@ def minutes(search: Search, trace: Sequence[int]) -> list[str]:
     return lines
 
 
-def _fallen(search: Search, world: World, place: int, how: str) -> World:
+def _fallen(search: StateSearch, world: ExploredWorld, place: int, how: str) -> ExploredWorld:
     try:
         return search.worlds.fall(world, place, how, world.left).world
     except Unsound:
         return world  # as below
 
 
-def _after(search: Search, world: World, place: int, act: int) -> World:
+def _after(search: StateSearch, world: ExploredWorld, place: int, act: int) -> ExploredWorld:
     turn = search.cast.turn(world.hosts[place], act)
-    if not isinstance(turn, Turn):
+    if not isinstance(turn, ActResult):
         return world  # it broke a property: the last line shows the node before it did
     hosts = (*world.hosts[:place], turn.state, *world.hosts[place + 1 :])
     return world._replace(hosts=hosts)
 
 
-def _line(step: int, sight: Sight, what: str) -> str:
+def _line(step: int, sight: TraceColumns, what: str) -> str:
     node, role, term, last, written, confirmed, visible = sight
     return (
         f"{step:6d}  n{node} {role} {term:7d} {last:5d}{written:5d}{confirmed:5d}{visible:5d}"

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from election.messages import Index, Position, Term
-from qsync.sim.explore.acts import Act, Read
-from qsync.sim.explore.cast import Cast
-from qsync.sim.explore.clients import ADD, ONCE, RESET, Call
-from qsync.sim.explore.menu import Menu
+from qsync.sim.explore.acts import ExplorerAct, ReadAct
+from qsync.sim.explore.cast import StateTable
+from qsync.sim.explore.clients import ADD, ONCE, RESET, CallAttempt
+from qsync.sim.explore.menu import ActionMenu
 from qsync.sim.explore.scope import Scope
 from qsync.sim.explore.world import (
     EVERYWHERE,
     NAMELESS,
+    ExploredWorld,
     Numbers,
-    World,
     less,
     named_arrival,
     named_move,
@@ -44,21 +44,21 @@ class Option(NamedTuple):
 
     act: int
     place: int
-    world: World
+    world: ExploredWorld
     reach: int
     name: int = NAMELESS
 
 
-class Options:
+class NodeActs:
     """All that happens to one node; a fall is not among it, since it concerns the others too."""
 
-    def __init__(self, scope: Scope, cast: Cast, menu: Menu) -> None:
+    def __init__(self, scope: Scope, cast: StateTable, menu: ActionMenu) -> None:
         self._scope = scope
         self._cast = cast
         self._menu = menu
         self._duplicates = menu.bound("duplicates")
 
-    def free(self, world: World) -> Iterator[Option]:
+    def free(self, world: ExploredWorld) -> Iterator[Option]:
         """What uses up nothing."""
         yield from self._arrivals(world)
         for place, state in enumerate(world.hosts):
@@ -66,7 +66,7 @@ class Options:
                 if bound < 0:
                     yield Option(act, place, world, place, named_move(place, kind))
 
-    def bounded(self, world: World) -> Iterator[Option]:
+    def bounded(self, world: ExploredWorld) -> Iterator[Option]:
         """What is bounded, as far as there is something left of it."""
         left = world.left
         if self._duplicates >= 0 and left[self._duplicates]:
@@ -84,20 +84,20 @@ class Options:
         if bound := self._left(world, "refusals"):
             yield from self._refusals(world, bound - 1)
 
-    def _left(self, world: World, name: str) -> int:
+    def _left(self, world: ExploredWorld, name: str) -> int:
         """One more than the place of a bound of which something is left; else 0."""
         bound = self._menu.bound(name)
         return bound + 1 if bound >= 0 and world.left[bound] else 0
 
     # -- letters
 
-    def _arrivals(self, world: World) -> Iterator[Option]:
+    def _arrivals(self, world: ExploredWorld) -> Iterator[Option]:
         hosts, left, net = world
         for at, letter in enumerate(net):
             rest = self._rest(net, at)
             if rest is not None:
                 place = self._cast.letters[letter].receiver - 1
-                after, nth = World(hosts, left, rest), net[:at].count(letter)
+                after, nth = ExploredWorld(hosts, left, rest), net[:at].count(letter)
                 for late, act in enumerate(self._menu.deliveries(letter)):
                     name = named_arrival(letter, nth, late)
                     yield Option(act, place, after, place, name)
@@ -113,7 +113,7 @@ class Options:
 
     # -- clients
 
-    def _clients(self, world: World) -> Iterator[Option]:
+    def _clients(self, world: ExploredWorld) -> Iterator[Option]:
         for name in ("writes", "asyncs"):
             if bound := self._left(world, name):
                 count = self._scope.bounds[name] - world.left[bound - 1]
@@ -128,10 +128,10 @@ class Options:
             if bound := self._left(world, name):
                 yield from self._reads(world, bound - 1, by_lease=name == "leases")
 
-    def _writable(self, world: World) -> list[int]:
+    def _writable(self, world: ExploredWorld) -> list[int]:
         return [p for p, state in enumerate(world.hosts) if self._menu.writable(state)]
 
-    def _requests(self, world: World, name: str, bound: int) -> Iterator[Option]:
+    def _requests(self, world: ExploredWorld, name: str, bound: int) -> Iterator[Option]:
         kinds, again = _REQUESTS[name]
         count = self._scope.bounds[name] - world.left[bound] + 1
         ticket = count + TICKETS * list(_REQUESTS).index(name)
@@ -139,10 +139,10 @@ class Options:
         for place in self._writable(world):
             for kind in kinds:
                 seq = 1 if again else count
-                asked = Call(kind, seq, ticket, doubted=name == "doubts")
+                asked = CallAttempt(kind, seq, ticket, doubted=name == "doubts")
                 yield Option(self._menu.call(place, asked), place, after, place)
 
-    def _reads(self, world: World, bound: int, *, by_lease: bool) -> Iterator[Option]:
+    def _reads(self, world: ExploredWorld, bound: int, *, by_lease: bool) -> Iterator[Option]:
         """What was answered before a read is asked is known of the whole cluster only."""
         views = [self._cast.views[self._cast.view_of(state)] for state in world.hosts]
         told = [place for view in views for place in view.told_ok]
@@ -156,25 +156,25 @@ class Options:
             if int(me) in self._scope.reading:
                 ticket = READS + world.left[bound] + (LEASES if by_lease else 0)
                 word = "read by lease" if by_lease else "read"
-                act = self._cast.act(Act(me, word, Read(ticket, floor)))
+                act = self._cast.act(ExplorerAct(me, word, ReadAct(ticket, floor)))
                 yield Option(act, place, after, EVERYWHERE)
 
-    def _breaks(self, world: World, bound: int) -> Iterator[Option]:
+    def _breaks(self, world: ExploredWorld, bound: int) -> Iterator[Option]:
         """A connection is lost and made anew; what is under way on it may still arrive."""
         after = world._replace(left=less(world.left, bound))
         ends = [self._cast.hosts[state] for state in world.hosts]
         for place, end in enumerate(ends):
             for other in ends:
                 if other is not end:
-                    act = self._cast.act(Act(end.me, "reconnect", other.greeting()))
+                    act = self._cast.act(ExplorerAct(end.me, "reconnect", other.greeting()))
                     yield Option(act, place, after, EVERYWHERE)
 
-    def _refusals(self, world: World, bound: int) -> Iterator[Option]:
+    def _refusals(self, world: ExploredWorld, bound: int) -> Iterator[Option]:
         """A connection to the leader is refused, by a firewall maybe, and made anew."""
         after = world._replace(left=less(world.left, bound))
         ends = [self._cast.hosts[state] for state in world.hosts]
         for place, end in enumerate(ends):
             leader = end.core.machine.raft.leader
             if leader is not None and leader != end.me:
-                act = self._cast.act(Act(end.me, "refuse", ends[leader - 1].greeting()))
+                act = self._cast.act(ExplorerAct(end.me, "refuse", ends[leader - 1].greeting()))
                 yield Option(act, place, after, EVERYWHERE)

@@ -9,7 +9,7 @@ from qsync.core.machine import Machine
 from qsync.core.ready import Ready, Write
 from qsync.data.members import CODEC
 from qsync.replica import Replica as Core
-from qsync.sim.explore.platter import Platter
+from qsync.sim.explore.platter import WriteDisk
 from qsync.store.memory import MemorySpaces
 
 
@@ -20,7 +20,7 @@ class Seal:
         self.seal: Callable[[Write], Write] = _as_it_is
 
 
-class Draft:
+class PlanDraft:
     """A plan before the mutants have seen it (see `qsync.sim.mutants.catalogue.plant`)."""
 
     def __init__(self, config: CoreConfig) -> None:
@@ -30,7 +30,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class StartPlan:
     """How to start a node. `whole`: with the spaces; else the log and its fates alone."""
 
     config: CoreConfig
@@ -54,11 +54,11 @@ class Plan:
         """The other voters."""
         return [each for each in self.config.voters if each != self.me]
 
-    def platter(self) -> Platter:
+    def platter(self) -> WriteDisk:
         """An empty disk."""
-        return Platter(self.me, MemorySpaces() if self.whole else None)
+        return WriteDisk(self.me, MemorySpaces() if self.whole else None)
 
-    def boot(self, platter: Platter, life: int) -> Core:
+    def boot(self, platter: WriteDisk, life: int) -> Core:
         """A process on that directory. `life` counts them."""
         # The number is used by what is asked for reads alone; without them it would only make
         # states differ.
@@ -66,7 +66,7 @@ class Plan:
         self.remodel(core)
         return core
 
-    def _core(self, platter: Platter, life: int) -> Core:
+    def _core(self, platter: WriteDisk, life: int) -> Core:
         spaces = platter.spaces
         config = replace(self.config, instance=platter.instance)
         if spaces is None:
@@ -88,7 +88,7 @@ class Plan:
 class Bare(Core):
     """A replica without spaces: its transactions are names, and nobody looks into them."""
 
-    def __init__(self, config: CoreConfig, platter: Platter, life: int) -> None:
+    def __init__(self, config: CoreConfig, platter: WriteDisk, life: int) -> None:
         self.machine = Machine(
             config,
             ballot=platter.ballot,

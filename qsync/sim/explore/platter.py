@@ -15,7 +15,7 @@ from qsync.store.memory import MemorySpaces
 Letters = list[tuple[Replica, Message]]
 
 
-class Platter:
+class WriteDisk:
     """A write lands as a whole or not at all. Letters that rest on it wait beside it."""
 
     def __init__(self, me: Replica, spaces: MemorySpaces | None) -> None:

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 from election.messages import Index, Position, Replica, Term
 from qsync.core.ready import TimerKind
-from qsync.sim.explore.acts import Act, Alarm, Delivery, Read, Tick, Write, perform
-from qsync.sim.explore.clients import Call
-from qsync.sim.explore.host import Host
+from qsync.sim.explore.acts import Alarm, Delivery, ExplorerAct, ReadAct, Tick, WriteAct, perform
+from qsync.sim.explore.clients import CallAttempt
+from qsync.sim.explore.host import ExploredNode
 from qsync.sim.explore.ids import node_ids
-from qsync.sim.explore.plan import Draft, Plan
+from qsync.sim.explore.plan import PlanDraft, StartPlan
 from qsync.sim.explore.roll import Letter
 from qsync.sim.explore.scope import EVERYTHING_HEARD, Scope
 from qsync.sim.mutants import catalogue
-from qsync.sim.trace import Sight
+from qsync.sim.trace import TraceColumns
 
 LEASED = 999
 """The ticket of the read by lease of a script."""
@@ -34,8 +34,8 @@ class Prelude:
     """
 
     def __init__(self, scope: Scope, mutant: str | None) -> None:
-        self.hosts = {plan.me: Host(plan) for plan in _plans(scope, mutant)}
-        self.acts: list[tuple[Sight, Act]] = []
+        self.hosts = {plan.me: ExploredNode(plan) for plan in _plans(scope, mutant)}
+        self.acts: list[tuple[TraceColumns, ExplorerAct]] = []
         """What was done, and the node after it."""
         self._script = scope.prelude
         self._slow_disk, self._unheard = scope.slow_disk, scope.unheard
@@ -50,7 +50,7 @@ class Prelude:
         """The whole script, once. Raises Violation when a mutant cannot even be brought so far."""
         peers = [each.greeting() for each in self.hosts.values()]
         for me in self.hosts:
-            self._act(Act(me, "start", tuple(each for each in peers if each.peer != me)))
+            self._act(ExplorerAct(me, "start", tuple(each for each in peers if each.peer != me)))
         self._settle()
         for line in self._script.split(";"):
             word, *words = line.split() or ["all"]
@@ -58,7 +58,7 @@ class Prelude:
         for host in self.hosts.values():
             host.plan = replace(host.plan, slow_disk=self._slow_disk, unheard=self._unheard)
 
-    def _act(self, act: Act) -> None:
+    def _act(self, act: ExplorerAct) -> None:
         host = self.hosts[act.node]
         self.acts.append((host.sight(), act))
         told = perform(host, act)
@@ -79,10 +79,10 @@ class Prelude:
                 if each.platter.write is not None and int(each.me) not in self._stalled
             ]
             if writing:
-                self._act(Act(writing[0], "land"))
+                self._act(ExplorerAct(writing[0], "land"))
             elif self._post:
                 receiver, delivery = self._post.popleft()
-                self._act(Act(receiver, "deliver", delivery))
+                self._act(ExplorerAct(receiver, "deliver", delivery))
             else:
                 return
 
@@ -91,7 +91,7 @@ class Prelude:
 
     def at(self, word: str, name: str, what: object) -> None:
         """An act of that node, and all that follows from it."""
-        self._act(Act(self._node(word), name, what))
+        self._act(ExplorerAct(self._node(word), name, what))
         self._settle()
 
     def elect(self, words: list[str]) -> None:
@@ -100,14 +100,14 @@ class Prelude:
 
     def put(self, words: list[str]) -> None:
         """The leader takes a synchronous transaction."""
-        write = Write(words[1], sync=True, ticket=0)
-        self._act(Act(self._node(words[0]), "put", write))
+        write = WriteAct(words[1], sync=True, ticket=0)
+        self._act(ExplorerAct(self._node(words[0]), "put", write))
         self._settle()
 
     def asynchronous(self, words: list[str]) -> None:
         """The leader takes an asynchronous one; each has its own letter, from `p` on."""
-        write = Write(words[1], sync=False, ticket=ord(words[1]))
-        self._act(Act(self._node(words[0]), "put", write))
+        write = WriteAct(words[1], sync=False, ticket=ord(words[1]))
+        self._act(ExplorerAct(self._node(words[0]), "put", write))
         self._settle()
 
     def hold(self, words: list[str]) -> None:
@@ -129,32 +129,32 @@ class Prelude:
     def _falls(self, me: Replica, how: str) -> None:
         self._stalled.discard(int(me))
         others = [each for each in self.hosts.values() if each.me != me]
-        self._act(Act(me, how, tuple(each.greeting() for each in others)))
+        self._act(ExplorerAct(me, how, tuple(each.greeting() for each in others)))
         for each in others:
-            self._act(Act(each.me, "reconnect", self.hosts[me].greeting()))
+            self._act(ExplorerAct(each.me, "reconnect", self.hosts[me].greeting()))
         self._settle()
 
     def connect(self, words: list[str]) -> None:
         """A connects to B anew."""
         me, to = (self._node(word) for word in words)
-        self._act(Act(me, "reconnect", self.hosts[to].greeting()))
+        self._act(ExplorerAct(me, "reconnect", self.hosts[to].greeting()))
         self._settle()
 
     def beat(self, words: list[str]) -> None:
         """The leader begins a round."""
-        self._act(Act(self._node(words[0]), "fire", Alarm(TimerKind.HEARTBEAT, 0.0)))
+        self._act(ExplorerAct(self._node(words[0]), "fire", Alarm(TimerKind.HEARTBEAT, 0.0)))
         self._settle()
 
     def lease(self, words: list[str]) -> None:
         """The leader is read by lease, so it asks for promises from now on."""
-        read = Read(LEASED, Position(Term(0), Index(0)))
-        self._act(Act(self._node(words[0]), "read by lease", read))
+        read = ReadAct(LEASED, Position(Term(0), Index(0)))
+        self._act(ExplorerAct(self._node(words[0]), "read by lease", read))
         self._settle()
 
     def passes(self, words: list[str]) -> None:
         """So many seconds."""
         for me in self.hosts:
-            self._act(Act(me, "tick", Tick(float(words[0]))))
+            self._act(ExplorerAct(me, "tick", Tick(float(words[0]))))
 
     def only(self, words: list[str]) -> None:
         """Nothing passes but between these."""
@@ -178,7 +178,7 @@ def _confirm(prelude: Prelude, words: list[str]) -> None:
 
 def _call(prelude: Prelude, words: list[str]) -> None:
     """The leader takes a request with data, by its kind."""
-    asked = Call(words[1], seq=ASKED, ticket=ASKED)
+    asked = CallAttempt(words[1], seq=ASKED, ticket=ASKED)
     prelude.at(words[0], "call", asked)
 
 
@@ -208,13 +208,13 @@ _WORDS: dict[str, Callable[[Prelude, list[str]], None]] = {
 }
 
 
-def _plans(scope: Scope, mutant: str | None) -> list[Plan]:
+def _plans(scope: Scope, mutant: str | None) -> list[StartPlan]:
     voters = node_ids(scope.nodes)
-    drafts = [Draft(scope.config(me, voters)) for me in voters]
+    drafts = [PlanDraft(scope.config(me, voters)) for me in voters]
     if mutant is not None:
         catalogue.plant(mutant, drafts)
     return [
-        Plan(
+        StartPlan(
             config=draft.config,
             seal=draft.disk.seal,
             remodel=draft.remodel,

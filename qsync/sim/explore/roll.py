@@ -7,7 +7,7 @@ from qsync.core.messages import Append, AppendResponse, Heartbeat, HeartbeatResp
 from qsync.record import ONE_INSTANCE, Instance
 from qsync.sim.explore.chain import Chain
 from qsync.sim.explore.fingerprint import Fingerprints
-from qsync.sim.explore.host import Host
+from qsync.sim.explore.host import ExploredNode
 from qsync.sim.explore.ids import Renaming
 
 LINKS = 100
@@ -24,7 +24,7 @@ class Letter(NamedTuple):
     """The directory on which its sender runs."""
 
 
-class Roll:
+class StateNumbers:
     """Numbers are given in the order of discovery, so they are the same in every run.
 
     What is the same when the nodes of a cluster are renamed has the same number there.
@@ -32,7 +32,7 @@ class Roll:
 
     def __init__(self, renamings: list[Renaming], *, leases: bool = False) -> None:
         self.renamings = renamings
-        self.hosts: dict[int, Host] = {}
+        self.hosts: dict[int, ExploredNode] = {}
         self.letters: dict[int, Letter] = {}
         self._chain = Chain()
         self._prints = [Fingerprints(self._chain, each, leases=leases) for each in renamings]
@@ -43,7 +43,7 @@ class Roll:
 
     # -- states
 
-    def state(self, host: Host) -> int:
+    def state(self, host: ExploredNode) -> int:
         """The number of a state; the first host that has it stands for all."""
         entries = host.ledger.entries(Index(1), host.ledger.log.last)
         previous = 0
@@ -54,7 +54,7 @@ class Roll:
         self._met(number, host)
         return number
 
-    def _met(self, number: int, host: Host) -> None:
+    def _met(self, number: int, host: ExploredNode) -> None:
         self.hosts.setdefault(number, host)
 
     def state_renamed(self, renaming: int, number: int) -> int:

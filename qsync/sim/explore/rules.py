@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 from election.messages import Index
 from qsync.sim import properties
-from qsync.sim.canon import Violation
+from qsync.sim.canon import PropertyViolation
 from qsync.sim.explore.answers import Name, Outcome, Place
-from qsync.sim.explore.host import Host
+from qsync.sim.explore.host import ExploredNode
 
 
-class View(NamedTuple):
+class PropertyView(NamedTuple):
     """What of a node the properties speak of. Equal views break the same properties."""
 
     me: int
@@ -39,14 +39,14 @@ class View(NamedTuple):
     read_to: Place
 
 
-def view(host: Host) -> View:
+def view(host: ExploredNode) -> PropertyView:
     """Of a node as it is now."""
     ledger, diary, leader = host.ledger, host.diary, host.core.machine.leader
     answers = diary.answers
     entries = ledger.entries(Index(1), ledger.log.last)
     established = leader is not None and leader.established
     disk = [(each.index, each.crc) for each in host.platter.entries]
-    return View(
+    return PropertyView(
         me=int(host.me),
         terms=tuple([int(each.term) for each in entries]),
         crcs=tuple([int(each.crc) for each in entries]),
@@ -68,7 +68,7 @@ def view(host: Host) -> View:
     )
 
 
-def pair(one: View, other: View) -> None:
+def pair(one: PropertyView, other: PropertyView) -> None:
     """Properties 1 to 5 and 9 of two nodes."""
     for index, (term, crc) in enumerate(zip(one.terms, one.crcs, strict=True), start=1):
         if index <= len(other.terms) and other.terms[index - 1] == term:
@@ -85,16 +85,16 @@ def pair(one: View, other: View) -> None:
         _agrees(mine, theirs)
 
 
-def _one_fate(one: View, other: View) -> None:
+def _one_fate(one: PropertyView, other: PropertyView) -> None:
     known = zip(one.ever, one.gone, other.ever, other.gone, strict=False)
     for index, (crc, gone, crc_elsewhere, elsewhere) in enumerate(known, start=1):
         if crc != crc_elsewhere:
             text = f"node {one.me} and node {other.me} confirmed different entries at {index}"
-            raise Violation(2, text)
+            raise PropertyViolation(2, text)
         properties.one_fate(one.me, index, gone=gone, elsewhere=elsewhere)
 
 
-def _completes(one: View, other: View) -> None:
+def _completes(one: PropertyView, other: PropertyView) -> None:
     """Property 3: what clients of `one` were told is committed, `other` has when it leads."""
     term = other.establishes
     for index, of in one.told_ok:
@@ -104,14 +104,14 @@ def _completes(one: View, other: View) -> None:
             properties.leader_complete(other.me, term=term, has=has, index=index, of=of)
 
 
-def _outlasts(one: View, other: View) -> None:
+def _outlasts(one: PropertyView, other: PropertyView) -> None:
     """Property 3: nobody else is elected before the lease of a leader is over."""
     if one.leases:
         for term, _ in other.led:
             properties.lease_over(one.me, one.establishes, other.me, term)
 
 
-def _hides(one: View, other: View) -> None:
+def _hides(one: PropertyView, other: PropertyView) -> None:
     """Property 4: what clients of `one` were told is gone, `other` neither shows nor promises."""
     for place, why in one.told_gone:
         index, of = place
@@ -120,7 +120,7 @@ def _hides(one: View, other: View) -> None:
             properties.gone_is_hidden(other.me, place, why)
 
 
-def _agrees(one: View, other: View) -> None:
+def _agrees(one: PropertyView, other: PropertyView) -> None:
     """Properties 9 and 12: of one request the same is told everywhere."""
     for request in one.refused & (other.effective | one.effective):
         properties.refused_has_no_effect(request)
@@ -130,7 +130,7 @@ def _agrees(one: View, other: View) -> None:
                 properties.one_outcome(request, outcome, another)
 
 
-def confirmed_on_quorum(one: View, everybody: Sequence[View], quorum: int) -> None:
+def confirmed_on_quorum(one: PropertyView, everybody: Sequence[PropertyView], quorum: int) -> None:
     """Property 7: what it ever confirmed is on the disks of a quorum."""
     index = len(one.ever)
     if index:

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from qsync.sim.canon import Violation
+from qsync.sim.canon import PropertyViolation
 from qsync.sim.explore.alike import Alike, Key
-from qsync.sim.explore.cast import Broken, Cast
+from qsync.sim.explore.cast import BrokenProperty, StateTable
 from qsync.sim.explore.ids import renamings
 from qsync.sim.explore.judge import Judge
-from qsync.sim.explore.menu import Menu
+from qsync.sim.explore.menu import ActionMenu
 from qsync.sim.explore.prelude import Prelude
 from qsync.sim.explore.scope import Scope
-from qsync.sim.explore.sleep import NONE, Dormitory, Names
+from qsync.sim.explore.sleep import NONE, Names, SleepSets
 from qsync.sim.explore.steps import Unsound, Worlds
-from qsync.sim.explore.world import World
+from qsync.sim.explore.world import ExploredWorld
 
 STATES_MAX = 20_000_000
 """An exploration gives up after so many states, unless told otherwise."""
@@ -26,7 +26,7 @@ REPORT_EVERY = 1 << 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class SearchProgress:
     """How far it is. `waiting`: worlds that were found, and what follows is not known yet."""
 
     scope: str
@@ -38,7 +38,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explored:
+class SearchResult:
     """What came of it. `exhausted`: there is no state left, and no property is broken in any."""
 
     scope: str
@@ -50,19 +50,19 @@ class Explored:
     turns: int
     seconds: float
     exhausted: bool
-    broken: Broken | None
+    broken: BrokenProperty | None
     trace: tuple[int, ...]
     """Numbers of acts: the shortest way from the first state to the broken one."""
     happened: dict[str, int]
     """How many transitions had it happen."""
 
 
-class Waiting(NamedTuple):
+class OpenState(NamedTuple):
     """A world whose steps are to be tried: all that are awake, or `only` some free acts."""
 
     way: int
     """Where the way to it ends, in the list of all ways."""
-    world: World
+    world: ExploredWorld
     key: Key
     only: Names
 
@@ -89,7 +89,7 @@ class Ways:
         return tuple(reversed(found))
 
 
-class Search:
+class StateSearch:
     """One scope, from its first state on. `run` once."""
 
     def __init__(
@@ -97,23 +97,23 @@ class Search:
         scope: Scope,
         mutant: str | None = None,
         *,
-        cast: Cast | None = None,
+        cast: StateTable | None = None,
         reduce: bool = True,
     ) -> None:
         self.scope = scope
         self.mutant = mutant
-        self.cast = cast or Cast(renamings(scope.nodes, scope.alike), leases=scope.tick > 0)
-        self.menu = Menu(scope, self.cast)
+        self.cast = cast or StateTable(renamings(scope.nodes, scope.alike), leases=scope.tick > 0)
+        self.menu = ActionMenu(scope, self.cast)
         self.worlds = Worlds(scope, self.cast, self.menu)
         self._alike = Alike(self.cast, ordered=scope.ordered)
         self._judge = Judge(self.cast, scope.quorum)
-        self._known = Dormitory(self.cast)
+        self._known = SleepSets(self.cast)
         self._ways = Ways()
         self._tally = _Tally()
         self._reduce = reduce
         self.prelude = Prelude(scope, mutant)
 
-    def first(self) -> World:
+    def first(self) -> ExploredWorld:
         """The state after the prelude. Raises Violation when a mutant does not get so far."""
         self.prelude = Prelude(self.scope, self.mutant)
         self.prelude.play()
@@ -121,15 +121,18 @@ class Search:
         left = tuple([self.scope.bounds[name] for name in self.menu.bounds])
         states = tuple([self.cast.state(host) for host in hosts])
         net = tuple([self.cast.letter(each) for each in self.prelude.held])
-        return World(states, left, self.worlds.living(states, net))
+        return ExploredWorld(states, left, self.worlds.living(states, net))
 
     def run(
-        self, *, states_max: int = STATES_MAX, progress: Callable[[Progress], None] | None = None
-    ) -> Explored:
+        self,
+        *,
+        states_max: int = STATES_MAX,
+        progress: Callable[[SearchProgress], None] | None = None,
+    ) -> SearchResult:
         """Until no state is left, a property breaks, or there are more than `states_max`."""
         tally = self._tally
         tally.began = time.perf_counter()
-        found: list[Waiting] = []
+        found: list[OpenState] = []
         try:
             layer = self._start()
             while layer and len(self._known) <= states_max:
@@ -146,17 +149,17 @@ class Search:
             return self._explored(broken)
         return self._explored(None, exhausted=not layer)
 
-    def _start(self) -> list[Waiting]:
+    def _start(self) -> list[OpenState]:
         try:
             first = self.first()
             key = self._alike.key(first)
             self._known.new(key, [])
             self._judge.check(first)
-        except Violation as violation:
-            raise _Found(Broken(violation.number, str(violation)), 0) from None
-        return [Waiting(0, first, key, NONE)]
+        except PropertyViolation as violation:
+            raise _Found(BrokenProperty(violation.number, str(violation)), 0) from None
+        return [OpenState(0, first, key, NONE)]
 
-    def _expand(self, waiting: Waiting, found: list[Waiting]) -> None:
+    def _expand(self, waiting: OpenState, found: list[OpenState]) -> None:
         known, tally, ways = self._known, self._tally, self._ways
         before, world, here, only = waiting
         bed = known.bed(here, only)
@@ -170,23 +173,23 @@ class Search:
                 if known.new(key, asleep):
                     way = ways.add(before, step.act)
                     self._check(way, step.world)
-                    found.append(Waiting(way, step.world, key, NONE))
+                    found.append(OpenState(way, step.world, key, NONE))
                     continue
                 awake = known.again(key, asleep)
                 if awake:
-                    found.append(Waiting(ways.add(before, step.act), step.world, key, awake))
+                    found.append(OpenState(ways.add(before, step.act), step.world, key, awake))
         except Unsound as unsound:
             tally.transitions += 1
             raise _Found(unsound.broken, ways.add(before, unsound.act)) from None
 
-    def _check(self, way: int, world: World) -> None:
+    def _check(self, way: int, world: ExploredWorld) -> None:
         try:
             self._judge.check(world)
-        except Violation as violation:
-            raise _Found(Broken(violation.number, str(violation)), way) from None
+        except PropertyViolation as violation:
+            raise _Found(BrokenProperty(violation.number, str(violation)), way) from None
 
-    def _progress(self, waiting: int) -> Progress:
-        return Progress(
+    def _progress(self, waiting: int) -> SearchProgress:
+        return SearchProgress(
             scope=self.scope.name,
             states=len(self._known),
             transitions=self._tally.transitions,
@@ -195,9 +198,9 @@ class Search:
             seconds=time.perf_counter() - self._tally.began,
         )
 
-    def _explored(self, found: "_Found | None", *, exhausted: bool = False) -> Explored:
+    def _explored(self, found: "_Found | None", *, exhausted: bool = False) -> SearchResult:
         tally = self._tally
-        return Explored(
+        return SearchResult(
             scope=self.scope.name,
             mutant=self.mutant,
             states=len(self._known),
@@ -226,7 +229,7 @@ class _Tally:
 class _Found(Exception):
     """A property is broken at the end of a way."""
 
-    def __init__(self, broken: Broken, way: int) -> None:
+    def __init__(self, broken: BrokenProperty, way: int) -> None:
         super().__init__(broken.text)
         self.broken = broken
         self.way = way

@@ -9,17 +9,17 @@ has those that are now missing tried later on.
 """
 
 from qsync.sim.explore.alike import Key
-from qsync.sim.explore.cast import Cast
-from qsync.sim.explore.world import EVERYWHERE, Step, originally, place_of, renamed
+from qsync.sim.explore.cast import StateTable
+from qsync.sim.explore.world import EVERYWHERE, Transition, originally, place_of, renamed
 
 Names = frozenset[int]
 NONE: Names = frozenset()
 
 
-class Dormitory:
+class SleepSets:
     """Every known world, by the digest of its key, and what sleeps in it."""
 
-    def __init__(self, cast: Cast) -> None:
+    def __init__(self, cast: StateTable) -> None:
         self._cast = cast
         self._known: dict[bytes, Names] = {}
         self._shared: dict[Names, Names] = {NONE: NONE}
@@ -45,14 +45,14 @@ class Dormitory:
         self._known[key.digest] = self._shared.setdefault(both, both)
         return before - both
 
-    def bed(self, key: Key, only: Names) -> "Bed":
+    def bed(self, key: Key, only: Names) -> "SleepSet":
         """For the world that is expanded next. `only`: what of it is to be tried."""
         sleepers = self._known[key.digest]
         if key.renaming:
             cast = self._cast
             sleepers = frozenset([originally(cast, key.renaming, each) for each in sleepers])
             only = frozenset([originally(cast, key.renaming, each) for each in only])
-        return Bed(self._cast, sleepers, only)
+        return SleepSet(self._cast, sleepers, only)
 
     def _names(self, key: Key, asleep: list[int]) -> Names:
         if not asleep:
@@ -63,10 +63,10 @@ class Dormitory:
         return self._shared.setdefault(names, names)
 
 
-class Bed:
+class SleepSet:
     """Who sleeps in one world, while its steps are tried one after the other."""
 
-    def __init__(self, cast: Cast, sleepers: Names, only: Names) -> None:
+    def __init__(self, cast: StateTable, sleepers: Names, only: Names) -> None:
         self._cast = cast
         self._sleepers = sleepers
         self._only = only
@@ -76,7 +76,7 @@ class Bed:
         """Whether the act need not be tried."""
         return name in self._sleepers or (bool(self._only) and name not in self._only)
 
-    def after(self, step: Step) -> list[int]:
+    def after(self, step: Transition) -> list[int]:
         """Who sleeps in the world after that step. The act itself sleeps in those to come."""
         asleep, cast = self._asleep, self._cast
         if step.place == EVERYWHERE or not asleep:

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator
 
-from qsync.sim.explore.acts import Act, Tick
-from qsync.sim.explore.cast import Broken, Cast, Turn
-from qsync.sim.explore.menu import Menu
-from qsync.sim.explore.options import Option, Options
+from qsync.sim.explore.acts import ExplorerAct, Tick
+from qsync.sim.explore.cast import ActResult, BrokenProperty, StateTable
+from qsync.sim.explore.menu import ActionMenu
+from qsync.sim.explore.options import NodeActs, Option
 from qsync.sim.explore.roll import last_term
 from qsync.sim.explore.scope import DRIFT, Scope
-from qsync.sim.explore.world import EVERYWHERE, NAMELESS, Numbers, Step, World, less
+from qsync.sim.explore.world import EVERYWHERE, NAMELESS, ExploredWorld, Numbers, Transition, less
 
 Skip = Callable[[int], bool]
 """Whether the act of that name need not be tried."""
@@ -19,7 +19,7 @@ _BATCHED = frozenset({"deliver", "land", "fire", "put", "call"})
 class Unsound(Exception):
     """An act breaks a property within the node that it happens to."""
 
-    def __init__(self, act: int, broken: Broken) -> None:
+    def __init__(self, act: int, broken: BrokenProperty) -> None:
         super().__init__(broken.text)
         self.act = act
         self.broken = broken
@@ -28,15 +28,17 @@ class Unsound(Exception):
 class Worlds:
     """Takes the options, one by one."""
 
-    def __init__(self, scope: Scope, cast: Cast, menu: Menu) -> None:
+    def __init__(self, scope: Scope, cast: StateTable, menu: ActionMenu) -> None:
         self._scope = scope
         self._cast = cast
         self._menu = menu
-        self._options = Options(scope, cast, menu)
+        self._options = NodeActs(scope, cast, menu)
         self._floors: dict[int, int] = {}
         self._ears: dict[int, tuple[int, int]] = {}
 
-    def steps(self, world: World, skip: Skip, *, bounded: bool = True) -> Iterator[Step]:
+    def steps(
+        self, world: ExploredWorld, skip: Skip, *, bounded: bool = True
+    ) -> Iterator[Transition]:
         """Everything that can happen next; without `bounded` only free acts. Raises Unsound."""
         for option in self._options.free(world):
             if not skip(option.name):
@@ -53,7 +55,7 @@ class Worlds:
         if bound >= 0 and world.left[bound]:
             yield from self._batches(world, bound)
 
-    def _falls(self, world: World) -> Iterator[Step]:
+    def _falls(self, world: ExploredWorld) -> Iterator[Transition]:
         for name, word in (("crashes", "crash"), ("wipes", "wipe"), ("damages", "damage")):
             bound = self._menu.bound(name)
             if bound >= 0 and world.left[bound]:
@@ -61,20 +63,20 @@ class Worlds:
                     if place + 1 in self._scope.crashing:
                         yield self.fall(world, place, word, less(world.left, bound))
 
-    def _taken(self, option: Option) -> Step:
+    def _taken(self, option: Option) -> Transition:
         act, place, world, reach, name = option
         turn = self._turn(world.hosts[place], act)
         hosts = (*world.hosts[:place], turn.state, *world.hosts[place + 1 :])
         net = self.living(hosts, world.net + turn.letters)
-        return Step(act, World(hosts, world.left, net), turn.happened, reach, name)
+        return Transition(act, ExploredWorld(hosts, world.left, net), turn.happened, reach, name)
 
-    def _turn(self, state: int, act: int) -> Turn:
+    def _turn(self, state: int, act: int) -> ActResult:
         turn = self._cast.turn(state, act)
-        if isinstance(turn, Broken):
+        if isinstance(turn, BrokenProperty):
             raise Unsound(act, turn)
         return turn
 
-    def _ticks(self, world: World) -> Iterator[Step]:
+    def _ticks(self, world: ExploredWorld) -> Iterator[Transition]:
         """Time passes for all; one clock may go wrong, in the way that is worse for a lease."""
         tick = self._scope.tick
         yield self.ticked(world, 0, Tick(tick))
@@ -86,19 +88,19 @@ class Worlds:
                     by = -DRIFT if self._menu.leads(state) else DRIFT
                     yield self.ticked(fewer, place, Tick(tick + by, drifts=True))
 
-    def ticked(self, world: World, place: int, tick: Tick) -> Step:
+    def ticked(self, world: ExploredWorld, place: int, tick: Tick) -> Transition:
         """Every clock goes on, the one there like this."""
         hosts, net, acts = [], world.net, []
         for at, state in enumerate(world.hosts):
             what = tick if at == place else Tick(self._scope.tick)
-            acts.append(self._cast.act(Act(self._cast.hosts[state].me, "tick", what)))
+            acts.append(self._cast.act(ExplorerAct(self._cast.hosts[state].me, "tick", what)))
             turn = self._turn(state, acts[-1])
             hosts.append(turn.state)
             net += turn.letters
-        after = World(tuple(hosts), world.left, self.living(tuple(hosts), net))
-        return Step(acts[place], after, ("tick",), EVERYWHERE, NAMELESS)
+        after = ExploredWorld(tuple(hosts), world.left, self.living(tuple(hosts), net))
+        return Transition(acts[place], after, ("tick",), EVERYWHERE, NAMELESS)
 
-    def _batches(self, world: World, bound: int) -> Iterator[Step]:
+    def _batches(self, world: ExploredWorld, bound: int) -> Iterator[Transition]:
         """Two things happen to a node before it is asked what it wants."""
         world = world._replace(left=less(world.left, bound))
         acts = self._cast.acts
@@ -108,23 +110,23 @@ class Worlds:
                     continue
                 one, two = acts[first.act], acts[second.act]
                 if one != two or one.name == "deliver":
-                    act = self._cast.act(Act(one.node, "batch", (one, two)))
+                    act = self._cast.act(ExplorerAct(one.node, "batch", (one, two)))
                     reach = EVERYWHERE if EVERYWHERE in (first.reach, second.reach) else first.place
                     yield self._taken(Option(act, first.place, second.world, reach))
 
-    def _both(self, world: World) -> Iterator[Option]:
+    def _both(self, world: ExploredWorld) -> Iterator[Option]:
         for options in (self._options.free(world), self._options.bounded(world)):
             for option in options:
                 if self._cast.acts[option.act].name in _BATCHED:
                     yield option
 
-    def fall(self, world: World, place: int, word: str, left: Numbers) -> Step:
+    def fall(self, world: ExploredWorld, place: int, word: str, left: Numbers) -> Transition:
         """A node dies and comes back: what was on its way to it is lost, all connect anew."""
         cast = self._cast
         ends = [cast.hosts[state] for state in world.hosts]
         me = ends[place].me
         peers = [end.greeting() for end in ends if end.me != me]
-        act = cast.act(Act(me, word, tuple(peers)))
+        act = cast.act(ExplorerAct(me, word, tuple(peers)))
         turn = self._turn(world.hosts[place], act)
         net = tuple([each for each in world.net if self._ear(each)[0] != place]) + turn.letters
         after = list(world.hosts)
@@ -133,13 +135,13 @@ class Worlds:
         for other, end in enumerate(ends):
             # Where time counts nobody has noticed yet: a lease does not end by a new connection.
             if other != place and not self._scope.tick:
-                again = cast.act(Act(end.me, "reconnect", greeting))
+                again = cast.act(ExplorerAct(end.me, "reconnect", greeting))
                 told = self._turn(world.hosts[other], again)
                 after[other] = told.state
                 net += told.letters
         hosts = tuple(after)
-        done = World(hosts, left, self.living(hosts, net))
-        return Step(act, done, turn.happened, EVERYWHERE, NAMELESS)
+        done = ExploredWorld(hosts, left, self.living(hosts, net))
+        return Transition(act, done, turn.happened, EVERYWHERE, NAMELESS)
 
     # -- letters
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from qsync.sim.explore.cast import Cast
+from qsync.sim.explore.cast import StateTable
 
 Numbers = tuple[int, ...]
 
@@ -10,7 +10,7 @@ EVERYWHERE = -1
 """Said of an act that is not of one node alone."""
 
 
-class World(NamedTuple):
+class ExploredWorld(NamedTuple):
     """`left`: how often things may still happen, in the order of the menu's bounds."""
 
     hosts: Numbers
@@ -18,14 +18,14 @@ class World(NamedTuple):
     net: Numbers
 
 
-class Step(NamedTuple):
+class Transition(NamedTuple):
     """One thing that can happen, and the world after it. `place`: the node, or EVERYWHERE.
 
     `name`: of an act that commutes with what happens at other nodes, else NAMELESS.
     """
 
     act: int
-    world: World
+    world: ExploredWorld
     happened: tuple[str, ...]
     place: int
     name: int
@@ -39,7 +39,7 @@ KINDS_MAX = 8
 """Other names are negative: the place, and one of the few kinds of free moves."""
 
 
-def renamed(cast: Cast, renaming: int, name: int) -> int:
+def renamed(cast: StateTable, renaming: int, name: int) -> int:
     """What an act is called when the nodes have other names."""
     if name < 0:
         place, kind = divmod(-name, KINDS_MAX)
@@ -48,7 +48,7 @@ def renamed(cast: Cast, renaming: int, name: int) -> int:
     return cast.letter_renamed(renaming, letter) * _LETTER + rest
 
 
-def originally(cast: Cast, renaming: int, name: int) -> int:
+def originally(cast: StateTable, renaming: int, name: int) -> int:
     """The act that `renamed` made that one of."""
     if name < 0:
         place, kind = divmod(-name, KINDS_MAX)
@@ -57,7 +57,7 @@ def originally(cast: Cast, renaming: int, name: int) -> int:
     return cast.letter_originally(renaming, letter) * _LETTER + rest
 
 
-def place_of(cast: Cast, name: int) -> int:
+def place_of(cast: StateTable, name: int) -> int:
     """Where the act of that name happens."""
     if name < 0:
         return -name // KINDS_MAX - 1

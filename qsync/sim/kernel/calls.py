@@ -5,13 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from qsync.node.effects import Epoll as AnyPoll
 from qsync.node.effects import Event, Usage
-from qsync.node.effects import Poll as AnyPoll
 from qsync.node.effects import Socket as AnySocket
 from qsync.sim.kernel.clock import Jitter
-from qsync.sim.kernel.poll import Happening, Poll, Wait
-from qsync.sim.kernel.process import Process
-from qsync.sim.kernel.streams import NEVER, Socket
+from qsync.sim.kernel.poll import Happening, SimulatedPoll, Wait
+from qsync.sim.kernel.process import KernelProcess
+from qsync.sim.kernel.streams import NEVER, SimulatedSocket
 
 _USAGE: Final = Usage(pid=1, memory_bytes=1 << 20, files=(16, 1024))
 _ROOM: Final = (1 << 40, 1 << 40)
@@ -20,7 +20,7 @@ _ROOM: Final = (1 << 40, 1 << 40)
 class ClockCalls:
     """What a process learns of time; each call takes a little of it."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: KernelProcess) -> None:
         self.process = process
         self._clocks = process.machine.clocks
 
@@ -55,7 +55,7 @@ class Spare:
 class Calls(ClockCalls):
     """See `qsync.node.effects.Effects`."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: KernelProcess) -> None:
         super().__init__(process)
         self._dice = process.machine.room.clockwork.dice(f"process {process.name}")
 
@@ -69,18 +69,18 @@ class Calls(ClockCalls):
 
     # -- descriptors
 
-    def socket(self, _family: int) -> Socket:
+    def socket(self, _family: int) -> SimulatedSocket:
         """One that is not connected."""
         self.process.enter()
-        return Socket(self.process, self.process.machine.number)
+        return SimulatedSocket(self.process, self.process.machine.number)
 
-    def poll(self) -> Poll:
+    def poll(self) -> SimulatedPoll:
         """Watches sockets of this process."""
-        return Poll(self.process)
+        return SimulatedPoll(self.process)
 
     def unacknowledged(self, sock: AnySocket) -> int:
         """Bytes that are not there yet."""
-        assert isinstance(sock, Socket)
+        assert isinstance(sock, SimulatedSocket)
         return sock.on_its_way(self.process.enter())
 
     def connections_allowed(self, wanted: int, _peers: int) -> int:
@@ -124,7 +124,7 @@ class Calls(ClockCalls):
     async def readable(self, poll: AnyPoll) -> None:
         """Until a socket that it watches is ready."""
         self.process.enter()
-        assert isinstance(poll, Poll)
+        assert isinstance(poll, SimulatedPoll)
         await Wait(poll=poll)
 
     async def in_thread(self, call: Callable[[], int]) -> int:
@@ -135,19 +135,19 @@ class Calls(ClockCalls):
 
     # -- beside the tasks
 
-    def beside(self) -> "Beside":
+    def beside(self) -> "WriterThread":
         """A thread."""
-        return Beside(self.process)
+        return WriterThread(self.process)
 
     def call_soon(self, call: Callable[[], None], /) -> None:
         """In its next turn."""
         self.process.soon(call)
 
 
-class Beside:
+class WriterThread:
     """The thread that writes: one piece of work after another, each after the disk's time."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: KernelProcess) -> None:
         self._process = process
         process.machine.disk.pending.clear()
 

@@ -14,33 +14,39 @@ from typing_extensions import override
 
 from election.messages import Index, Replica, Term
 from qsync.client import targets
-from qsync.client.asks import Ask, Kind
+from qsync.client.asks import PendingRequest, RetryKind
 from qsync.client.core import Core
 from qsync.client.numbering import Token
 from qsync.client.pump import Pump
 from qsync.core.inputs import Consistency
-from qsync.core.ready import Verdict
+from qsync.core.ready import TransactionFate
 from qsync.errors import Outcome, QsyncError, RolledBack
 from qsync.sim import repertoire, transactions
-from qsync.sim.calls import Done, Refused, Seen
-from qsync.sim.canon import Violation
-from qsync.sim.history import History
+from qsync.sim.calls import CallRefused, ReadResult, WriteDone
+from qsync.sim.canon import PropertyViolation
+from qsync.sim.history import SimHistory
 from qsync.sim.kernel.calls import Calls
 from qsync.sim.kernel.machine import Computer
-from qsync.sim.kernel.poll import Poll, Wait
-from qsync.sim.kernel.process import Process
-from qsync.sim.kernel.streams import FAMILY, Socket
-from qsync.sim.operations import NOWHERE, Operation, Read, Steps, Told, Write
-from qsync.sim.promises import Promises
-from qsync.sim.repertoire import Mind
-from qsync.sim.scripted import Scripted
+from qsync.sim.kernel.poll import SimulatedPoll, Wait
+from qsync.sim.kernel.process import KernelProcess
+from qsync.sim.kernel.streams import FAMILY, SimulatedSocket
+from qsync.sim.operations import (
+    NOWHERE,
+    OperationRecord,
+    OperationResult,
+    ReadOperation,
+    Steps,
+    WriteOperation,
+)
+from qsync.sim.promises import ClientPromises
+from qsync.sim.repertoire import OperationGenerator
+from qsync.sim.scripted import ScriptedClient
 from qsync.sim.transactions import ReadSet
 from qsync.wire import replies
-from qsync.wire.verbs import Get, Level, Request, WriteFlags
-from qsync.wire.verbs import Write as WriteRequest
+from qsync.wire.verbs import GetRequest, ReadLevel, Request, WriteFlags, WriteRequest
 
 if TYPE_CHECKING:
-    from qsync.sim.dice import Dice
+    from qsync.sim.dice import RandomStream
 
 RESOLVES: Final = 0.5
 """How often a program asks once more what became of a write that is unknown."""
@@ -50,12 +56,12 @@ _PROCESSES: Final = 1000
 _NOBODY: Final = Replica(0)
 
 
-class Around(NamedTuple):
+class ClientEnvironment(NamedTuple):
     """What all programs share."""
 
     addresses: tuple[str, ...]
-    promises: Promises
-    history: History
+    promises: ClientPromises
+    history: SimHistory
     timeout: float
     fresh: frozenset[Consistency]
     """Reads of these kinds show whatever was answered before they began."""
@@ -70,13 +76,13 @@ class _System:
         self._calls = calls
         self.now = calls.now
         self.sleep = calls.sleep
-        self.made: Poll | None = None
+        self.made: SimulatedPoll | None = None
 
-    def socket(self, family: int) -> Socket:
+    def socket(self, family: int) -> SimulatedSocket:
         """A stream socket."""
         return self._calls.socket(family)
 
-    def poll(self) -> Poll:
+    def poll(self) -> SimulatedPoll:
         """The one that the pump watches."""
         self.made = self._calls.poll()
         return self.made
@@ -93,14 +99,19 @@ class Program:
     """
 
     def __init__(
-        self, computer: Computer, around: Around, dice: "Dice", *, direct: bool = False
+        self,
+        computer: Computer,
+        around: ClientEnvironment,
+        dice: "RandomStream",
+        *,
+        direct: bool = False,
     ) -> None:
         self.around = around
         self.dice = dice
         self.computer = computer
-        self.core, self.pump, self._system = self._client(Process(computer, 1), direct=direct)
+        self.core, self.pump, self._system = self._client(KernelProcess(computer, 1), direct=direct)
 
-    def _client(self, process: Process, *, direct: bool) -> tuple[Core, Pump, _System]:
+    def _client(self, process: KernelProcess, *, direct: bool) -> tuple[Core, Pump, _System]:
         self.process = process
         system = _System(Calls(process))
         core = Core(targets.parse(self.around.addresses), dice=self.dice, direct=direct)
@@ -119,9 +130,9 @@ class Program:
         """So long."""
         await self._system.sleep(seconds)
 
-    async def write(self, request: Callable[[int], Request]) -> Ask:
+    async def write(self, request: Callable[[int], Request]) -> PendingRequest:
         """Until its fate is known, or as known as it gets."""
-        ask = await self._ask(Kind.WRITE, request)
+        ask = await self._ask(RetryKind.WRITE, request)
         if ask.error is not None and ask.error.outcome is Outcome.UNKNOWN:
             write = ask.request
             if isinstance(write, WriteRequest) and self.dice.chance(RESOLVES):
@@ -132,11 +143,11 @@ class Program:
                 return again
         return ask
 
-    async def write_again(self, request: Callable[[int], Request], token: Token) -> Ask:
+    async def write_again(self, request: Callable[[int], Request], token: Token) -> PendingRequest:
         """Somebody else's write, under its number."""
-        return await self._ask(Kind.WRITE, request, token)
+        return await self._ask(RetryKind.WRITE, request, token)
 
-    async def resolve(self, token: Token) -> Ask:
+    async def resolve(self, token: Token) -> PendingRequest:
         """What became of somebody else's write? If nothing did, nobody does it any more."""
         now = self._system.now()
         deadline = now + self.around.timeout
@@ -144,43 +155,43 @@ class Program:
         await self._settled(ask)
         return ask
 
-    def command(self, request: Callable[[int], Request], patience: float) -> Ask:
+    def command(self, request: Callable[[int], Request], patience: float) -> PendingRequest:
         """An operator's, of which nobody waits here for the answer."""
         now = self._system.now()
-        ask = self.core.submit(Kind.ONCE, request, now=now, deadline=now + patience)
+        ask = self.core.submit(RetryKind.ONCE, request, now=now, deadline=now + patience)
         self.pump.turn()
         return ask
 
-    async def read(self, request: Callable[[int], Request]) -> Ask:
+    async def read(self, request: Callable[[int], Request]) -> PendingRequest:
         """Until it is answered, or its time is over."""
-        return await self._ask(Kind.READ, request)
+        return await self._ask(RetryKind.READ, request)
 
     def crowd(self, questions: int, request: Callable[[int], Request]) -> None:
         """Ask all that at once, and wait for none of it."""
         now = self._system.now()
         for _ in range(questions):
-            self.core.submit(Kind.READ, request, now=now, deadline=now + self.around.timeout)
+            self.core.submit(RetryKind.READ, request, now=now, deadline=now + self.around.timeout)
         self.process.go_on()
 
     async def _ask(
-        self, kind: Kind, request: Callable[[int], Request], token: Token | None = None
-    ) -> Ask:
+        self, kind: RetryKind, request: Callable[[int], Request], token: Token | None = None
+    ) -> PendingRequest:
         now = self._system.now()
         deadline = now + self.around.timeout
         ask = self.core.submit(kind, request, now=now, deadline=deadline, token=token)
         await self._settled(ask)
         return ask
 
-    async def _settled(self, ask: Ask) -> None:
+    async def _settled(self, ask: PendingRequest) -> None:
         self.pump.turn()
         while not ask.settled:
             await Wait(done=partial(getattr, ask, "settled"))
 
 
-class Hand(Scripted):
+class Hand(ScriptedClient):
     """One thing after another. `counts`: its operations by name and how they ended."""
 
-    def __init__(self, mind: Mind, program: Program) -> None:
+    def __init__(self, mind: OperationGenerator, program: Program) -> None:
         super().__init__(mind)
         self.program = program
         self._history = program.around.history
@@ -206,7 +217,7 @@ class Hand(Scripted):
             await self.program.sleep(self._mind.pause())
         self._running = False
 
-    async def _do(self, operation: Operation, steps: Steps) -> Told:
+    async def _do(self, operation: OperationRecord, steps: Steps) -> OperationResult:
         self._now = operation
         self._history.invoke(self._number, operation)
         self.counts[f"{operation.name} asked"] += 1
@@ -225,16 +236,16 @@ class Hand(Scripted):
             self._number += _PROCESSES
         return told
 
-    async def _asked(self, ask: Read | Write) -> Told:
+    async def _asked(self, ask: ReadOperation | WriteOperation) -> OperationResult:
         try:
-            if isinstance(ask, Write):
+            if isinstance(ask, WriteOperation):
                 return await self._write(ask)
             return await (self._read(ask) if len(ask.places) == 1 else self._audit(ask))
-        except Violation as violation:
+        except PropertyViolation as violation:
             self.program.computer.room.found(violation)
             raise
 
-    async def _write(self, ask: Write) -> Told:
+    async def _write(self, ask: WriteOperation) -> OperationResult:
         flags = {None: WriteFlags.NONE, True: WriteFlags.SYNC, False: WriteFlags.ASYNC}[ask.sync]
         ops = [_plain(op) for op in ask.ops]
         reads = [list(each) for each in ask.reads]
@@ -253,60 +264,62 @@ class Hand(Scripted):
             if isinstance(done.error, RolledBack) and seq:
                 self.program.around.promises.told_gone((session, seq))
             type_ = "info" if done.error.outcome is Outcome.UNKNOWN else "fail"
-            return Told(type=type_, reply=_refused(done.error), session=session, seq=seq)
+            return OperationResult(type=type_, reply=_refused(done.error), session=session, seq=seq)
         assert done.answer is not None
         found = replies.read_committed(done.answer)
-        reply = Done(node=_NOBODY, verdict=Verdict.COMMITTED, index=found.at, term=found.term)
-        return Told(type="ok", reply=reply, session=session, seq=seq)
+        reply = WriteDone(
+            node=_NOBODY, verdict=TransactionFate.COMMITTED, index=found.at, term=found.term
+        )
+        return OperationResult(type="ok", reply=reply, session=session, seq=seq)
 
-    async def _sent(self, ask: Write, make: Callable[[int], Request]) -> Ask:
+    async def _sent(self, ask: WriteOperation, make: Callable[[int], Request]) -> PendingRequest:
         if ask.token is None:
             return await self.program.write(make)
         if ask.ops == repertoire.GIVE_UP:
             return await self.program.resolve(Token(*ask.token))
         return await self.program.write_again(make, Token(*ask.token))
 
-    async def _read(self, ask: Read) -> Told:
+    async def _read(self, ask: ReadOperation) -> OperationResult:
         ((space, key),) = ask.places
         around = self.program.around
         if not ask.insists and self.program.dice.chance(around.leased):
             ask = replace(ask, consistency=Consistency.LEASE)
         floor, claimed = around.promises.floor, ask.consistency is Consistency.AT_LEAST
-        level = Level(ask.consistency, ask.floor.term, ask.floor.index)
+        level = ReadLevel(ask.consistency, ask.floor.term, ask.floor.index)
         session = self.program.core.numbering.id
-        done = await self.program.read(lambda id: Get(id, space, 0, [key], level))
+        done = await self.program.read(lambda id: GetRequest(id, space, 0, [key], level))
         if done.error is not None:
-            return Told(type="fail", reply=_refused(done.error))
+            return OperationResult(type="fail", reply=_refused(done.error))
         assert done.answer is not None
         row, seen = replies.read_row(done.answer)
         if ask.consistency in around.fresh:
             around.promises.saw(seen, ask.consistency.value, floor)
         if claimed:
             around.promises.showed(seen, ask.floor)
-        return Told(
+        return OperationResult(
             type="ok",
-            reply=Seen(node=_NOBODY, value=[row], index=seen.index, term=seen.term),
+            reply=ReadResult(node=_NOBODY, value=[row], index=seen.index, term=seen.term),
             rows=[None if row is None else cbor2.loads(row)],
             session=session,
             consistency=ask.consistency.value,
             floor=ask.floor if claimed else NOWHERE,
         )
 
-    async def _audit(self, ask: Read) -> Told:
+    async def _audit(self, ask: ReadOperation) -> OperationResult:
         """Several rows in one snapshot: a transaction that writes nothing."""
         seen, rows = ReadSet(), []
         for place in ask.places:
-            told = await self._read(Read(places=(place,)))
+            told = await self._read(ReadOperation(places=(place,)))
             if not told.ok:
                 return told
             seen.saw(place, told)
             rows += list(told.rows)
         done = await self._write(seen.commit([]))
         if not done.ok:
-            return Told(type="fail", reply=done.reply)
-        reply = Seen(node=_NOBODY, value=rows, index=Index(done.at), term=Term(done.term))
+            return OperationResult(type="fail", reply=done.reply)
+        reply = ReadResult(node=_NOBODY, value=rows, index=Index(done.at), term=Term(done.term))
         consistency = Consistency.LINEARIZABLE.value
-        return Told(type="ok", reply=reply, rows=rows, consistency=consistency)
+        return OperationResult(type="ok", reply=reply, rows=rows, consistency=consistency)
 
 
 def _plain(op: Sequence[object]) -> list[object]:
@@ -316,6 +329,6 @@ def _plain(op: Sequence[object]) -> list[object]:
     return [int(code), *rest]
 
 
-def _refused(error: QsyncError) -> Refused:
+def _refused(error: QsyncError) -> CallRefused:
     unknown = error.outcome is Outcome.UNKNOWN
-    return Refused(node=_NOBODY, code=error.code, unknown=unknown)
+    return CallRefused(node=_NOBODY, code=error.code, unknown=unknown)

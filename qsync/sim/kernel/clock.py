@@ -2,17 +2,17 @@
 
 from typing_extensions import override
 
-from qsync.sim.alarms import Clocks
-from qsync.sim.dice import Dice
+from qsync.sim.alarms import DriftingClocks
+from qsync.sim.dice import RandomStream
 
 HASTE = 0.02
 """The part of a timer's range that is used when everybody is in a hurry."""
 
 
-class MachineClocks(Clocks):
+class MachineClocks(DriftingClocks):
     """Also of suspension. All are asked at a moment of the room's time."""
 
-    def __init__(self, dice: Dice) -> None:
+    def __init__(self, dice: RandomStream) -> None:
         super().__init__(dice)
         self.slept = 0.0
 
@@ -31,7 +31,7 @@ class MachineClocks(Clocks):
         return (monotonic - self.ahead) / self.rate + self.slept
 
 
-class Jitter(Dice):
+class Jitter(RandomStream):
     """A process's dice for timers; in a hurry they fall on the earliest side."""
 
     def __init__(self, name: str, clocks: MachineClocks) -> None:

@@ -9,16 +9,16 @@ from typing_extensions import override
 
 from qsync.core.ready import Write
 from qsync.errors import StoreError
-from qsync.node.assembly import Storage, together, trusted
+from qsync.node.assembly import NodeStorage, together, trusted
 from qsync.sim import disk as simulated
-from qsync.sim.clockwork import Clockwork
-from qsync.sim.dice import Dice
-from qsync.sim.swarm import Platter
-from qsync.store.contract import Fold, Identity, Opened
+from qsync.sim.clockwork import VirtualClock
+from qsync.sim.dice import RandomStream
+from qsync.sim.swarm import DiskFlaws
+from qsync.store.contract import FoldedRows, Identity, Opened
 from qsync.store.memory import MemoryLog, MemorySpaces
 
 if TYPE_CHECKING:
-    from qsync.sim.kernel.process import Process
+    from qsync.sim.kernel.process import KernelProcess
 
 LONG_S: Final = 1.0
 """What a write in place takes at most: the run is not over before its process goes on."""
@@ -26,14 +26,14 @@ SHORT_S: Final = 0.0002
 """A write in place that takes longer lets the other machines go on."""
 
 
-class Log(MemoryLog):
+class KernelLog(MemoryLog):
     """See `contract.PlacedLog`. What a process writes goes through its disk."""
 
     before_commit: Callable[[], None] | None = None
     opened = Opened()
     """Nobody asks for its file."""
 
-    def __init__(self, disk: "Disk") -> None:
+    def __init__(self, disk: "KernelDisk") -> None:
         super().__init__()
         self._disk = disk
 
@@ -55,17 +55,17 @@ class Log(MemoryLog):
         return 0
 
 
-class Spaces(MemorySpaces):
+class KernelSpaces(MemorySpaces):
     """See `contract.PlacedSpaces`."""
 
     rebuilt: str | None = None
 
-    def __init__(self, disk: "Disk") -> None:
+    def __init__(self, disk: "KernelDisk") -> None:
         super().__init__()
         self._disk = disk
 
     @override
-    def fold(self, fold: Fold) -> None:
+    def fold(self, fold: FoldedRows) -> None:
         """Lazily durable: some time later, or never if the machine dies before."""
         super().fold(fold)
         self._disk.folded()
@@ -75,7 +75,7 @@ class Spaces(MemorySpaces):
         return 0
 
 
-class Directory:
+class KernelDirectory:
     """See `contract.Place`."""
 
     path = Path("/nowhere")
@@ -87,7 +87,7 @@ class Directory:
         """Others may have it."""
 
 
-class Stored(Storage):
+class KernelStorage(NodeStorage):
     """What a simulated node has open. Nothing is written down beside the log."""
 
     @property
@@ -97,36 +97,36 @@ class Stored(Storage):
         return None
 
 
-class Disk(simulated.Disk):
+class KernelDisk(simulated.SimulatedDisk):
     """It outlives processes. `pending`: what a thread is to write."""
 
-    def __init__(self, clockwork: Clockwork, dice: Dice, platter: Platter) -> None:
+    def __init__(self, clockwork: VirtualClock, dice: RandomStream, platter: DiskFlaws) -> None:
         super().__init__(clockwork, dice, platter)
-        self.log = self._log = Log(self)
-        self.spaces = self._spaces = Spaces(self)
+        self.log = self._log = KernelLog(self)
+        self.spaces = self._spaces = KernelSpaces(self)
         self.pending: list[Callable[[], bool]] = []
-        self.process: Process | None = None
+        self.process: KernelProcess | None = None
         self.looks_at_fold: Callable[[], None] = _nothing
         self._beside = False
         self._landing = False
         self._inline: Write | None = None
 
     @override
-    def another(self) -> "Disk":
+    def another(self) -> "KernelDisk":
         """An empty one of the same make."""
-        twin = Disk(self._clockwork, self._dice, self._platter)
+        twin = KernelDisk(self._clockwork, self._dice, self._platter)
         twin.seal, twin.looks_at_fold = self.seal, self.looks_at_fold
         return twin
 
-    def open(self, process: "Process", identity: Identity) -> Storage:
+    def open(self, process: "KernelProcess", identity: Identity) -> NodeStorage:
         """What a process finds when it starts."""
         self.process = process
         self.log.identity = identity
         self._spaces.rebuilt = None
         recovered, quarantined = trusted(self.log, self.log.recover())
         recovered = together(recovered, self.spaces)
-        return Stored(
-            directory=Directory(identity),
+        return KernelStorage(
+            directory=KernelDirectory(identity),
             log=self._log,
             spaces=self._spaces,
             recovered=recovered,
@@ -165,7 +165,7 @@ class Disk(simulated.Disk):
         if not self._beside:
             process.enter()  # it may die before it tells anybody
 
-    def _wait(self, process: "Process") -> None:
+    def _wait(self, process: "KernelProcess") -> None:
         process.enter()
         delay = min(self.delay(), LONG_S)
         if delay > SHORT_S:
@@ -214,7 +214,7 @@ class Disk(simulated.Disk):
         self.looks_at_fold()
 
 
-def instance(dice: Dice) -> str:
+def instance(dice: RandomStream) -> str:
     """A directory's own number."""
     return str(uuid.UUID(int=dice.getrandbits(128)))
 

@@ -1,7 +1,7 @@
 """How a simulated process is ended, and how a finding leaves it: past every `except Exception`."""
 
 
-class Killed(BaseException):
+class ProcessKilled(BaseException):
     """The process is gone: nothing of it goes on after this call into its kernel."""
 
 

@@ -19,23 +19,23 @@ from qsync.replica import Replica as Core
 from qsync.sim import properties
 from qsync.sim.kernel.calls import Calls
 from qsync.sim.kernel.clock import MachineClocks
-from qsync.sim.kernel.disk import Disk
-from qsync.sim.kernel.process import NO_STRIKE, Process
-from qsync.sim.kernel.room import Room
-from qsync.sim.kernel.watch import Watch, Witness
-from qsync.sim.trace import Sight
+from qsync.sim.kernel.disk import KernelDisk
+from qsync.sim.kernel.process import NO_STRIKE, KernelProcess
+from qsync.sim.kernel.room import SimulatedKernel
+from qsync.sim.kernel.watch import KernelInvariants, KernelObserver
+from qsync.sim.trace import TraceColumns
 from qsync.store.contract import Identity
 
 if TYPE_CHECKING:
-    from qsync.sim.dice import Dice
+    from qsync.sim.dice import RandomStream
 
 _LETTERS = {role: role.value[0].upper() for role in Role}
 
 
-class Looker(Witness, Protocol):
+class Looker(KernelInvariants, Protocol):
     """Also of lives and of rows on disk."""
 
-    def opened(self, me: Replica, instance: Instance, disk: Disk) -> None:
+    def opened(self, me: Replica, instance: Instance, disk: KernelDisk) -> None:
         """A machine has that directory from now on."""
 
     def started(self, me: Replica, core: Core) -> None:
@@ -69,23 +69,23 @@ NOBODY: Callers = _Nobody()
 class Computer:
     """What a process runs on: a number, clocks, a room around it."""
 
-    def __init__(self, number: int, room: Room, disk: Disk) -> None:
+    def __init__(self, number: int, room: SimulatedKernel, disk: KernelDisk) -> None:
         self.number = number
         self.room = room
         self.disk = disk
         self.received = 0.0
         """When its process last took something from a connection."""
-        dice: Dice = room.clockwork.dice(f"timers {number}")
+        dice: RandomStream = room.clockwork.dice(f"timers {number}")
         self.clocks = MachineClocks(dice)
 
     def turned(self, calls: int) -> None:
         """A process has had its turn."""
 
 
-class Member(Computer):
+class MemberView(Computer):
     """What can be seen of a member's machine. `life` counts starts; 0 while its process is down."""
 
-    def __init__(self, config: NodeConfig, room: Room, disk: Disk) -> None:
+    def __init__(self, config: NodeConfig, room: SimulatedKernel, disk: KernelDisk) -> None:
         super().__init__(int(config.node.id), room, disk)
         self.config = config
         self.life = 0
@@ -94,7 +94,7 @@ class Member(Computer):
         """For how long the machine was suspended before its process was started."""
         self.operators: Callers = NOBODY
         """Who asks over a connection of his own."""
-        self._run: tuple[Process, Node, Watch] | None = None
+        self._run: tuple[KernelProcess, Node, KernelObserver] | None = None
 
     def elapsed(self, at: float) -> float:
         """What its node takes the time for, at a moment of the room.
@@ -120,7 +120,7 @@ class Member(Computer):
         return self.config.node.id
 
     @property
-    def process(self) -> Process:
+    def process(self) -> KernelProcess:
         """The process of the present life."""
         assert self._run is not None
         return self._run[0]
@@ -163,10 +163,10 @@ class Member(Computer):
         return [*self._run[2].operators.values(), *self.operators.waiting()]
 
 
-class Leases:
+class LeaseOracle:
     """Holds leases and promises to their word, by the clocks of the machines that they are of."""
 
-    def __init__(self, member: Member) -> None:
+    def __init__(self, member: MemberView) -> None:
         self._member = member
 
     def elected(self) -> None:
@@ -194,11 +194,16 @@ class Leases:
             properties.promise_outlasts_lease(member.number, to, lease - loyal / member.clocks.rate)
 
 
-class Machine(Member):
+class MemberMachine(MemberView):
     """A member's, whose process comes and goes."""
 
     def __init__(
-        self, config: NodeConfig, identity: Identity, room: Room, disk: Disk, looker: Looker
+        self,
+        config: NodeConfig,
+        identity: Identity,
+        room: SimulatedKernel,
+        disk: KernelDisk,
+        looker: Looker,
     ) -> None:
         super().__init__(config, room, disk)
         self.remodel: Callable[[Core], None] = _as_built
@@ -219,14 +224,14 @@ class Machine(Member):
         self._lives += 1
         self.life = self._lives
         self.room.net.off.discard(self.number)
-        process = Process(self, self.life)
+        process = KernelProcess(self, self.life)
         process.run(partial(self._load, process))
 
-    def _load(self, process: Process) -> None:
+    def _load(self, process: KernelProcess) -> None:
         self.slept_before = self.clocks.slept
         storage = self.disk.open(process, self._identity)
         node = Node(self.config, storage, Calls(process))
-        watch = Watch(node, self.room, self._looker, Leases(self))
+        watch = KernelObserver(node, self.room, self._looker, LeaseOracle(self))
         node.loop.events = watch
         self._run = (process, node, watch)
         self.remodel(node.replica)
@@ -357,7 +362,7 @@ class Machine(Member):
 
     def _note(self, what: str, core: Core) -> None:
         raft, ledger = core.machine.raft, core.machine.ledger
-        sight = Sight(
+        sight = TraceColumns(
             int(self.me),
             "Z" if self.paused else _LETTERS[raft.role],
             raft.term,

@@ -8,25 +8,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from qsync.client.asks import Ask
+from qsync.client.asks import PendingRequest
 from qsync.client.core import Core
-from qsync.client.link import Link
+from qsync.client.link import ClientLink
 from qsync.core.ready import Ready
 from qsync.core.ready import Write as Disked
 from qsync.errors import Outcome, OutcomeUnknown, QsyncError, RolledBack, Unavailable
 from qsync.node.connection import Connection
-from qsync.node.links import Link as PeerLink
+from qsync.node.links import PeerLink
 from qsync.node.node import Node
 from qsync.sim.kernel import names
 from qsync.sim.kernel.client import Program
-from qsync.sim.kernel.machine import Machine
+from qsync.sim.kernel.machine import MemberMachine
 from qsync.sim.mutants.catalogue import CATALOGUE, UnknownMutant
 from qsync.store.writer import Done
 from qsync.wire import requests
-from qsync.wire.verbs import Write
+from qsync.wire.verbs import WriteRequest
 
 
-def plant(name: str, machines: Sequence[Machine], programs: Sequence[Program]) -> None:
+def plant(name: str, machines: Sequence[MemberMachine], programs: Sequence[Program]) -> None:
     """Break the rule in every node, or every client, of this world, and in no other."""
     if name in NODES:
         for machine in machines:
@@ -147,7 +147,7 @@ def _doubt_forgotten(core: Core) -> None:
     """What is said of the last attempt is taken for the fate of all."""
     honest = core._refused  # noqa: SLF001 - a mutant
 
-    def refused(link: Link, ask: Ask, error: QsyncError, now: float) -> None:
+    def refused(link: ClientLink, ask: PendingRequest, error: QsyncError, now: float) -> None:
         ask.doubted = False
         honest(link, ask, error, now)
 
@@ -158,7 +158,7 @@ def _doubt_unsaid(core: Core) -> None:
     """A write of which nobody knows is told to have failed."""
     honest = core._settle  # noqa: SLF001 - a mutant
 
-    def settle(ask: Ask, now: float, outcome: list[object] | QsyncError) -> None:
+    def settle(ask: PendingRequest, now: float, outcome: list[object] | QsyncError) -> None:
         honest(ask, now, outcome)
         if ask.error is not None and ask.error.outcome is Outcome.UNKNOWN:
             ask.error = Unavailable(ask.error.message)
@@ -170,10 +170,10 @@ def _retry_renumbered(core: Core) -> None:
     """A write whose connection broke is sent again under another number."""
     honest = core._lose  # noqa: SLF001 - a mutant
 
-    def lose(link: Link, why: str, now: float) -> None:
+    def lose(link: ClientLink, why: str, now: float) -> None:
         for ask in link.inflight.values():
             write = ask.request
-            if isinstance(write, Write) and write.seq and write.session == core.numbering.id:
+            if isinstance(write, WriteRequest) and write.seq and write.session == core.numbering.id:
                 ask.request = write._replace(seq=core.numbering.take())
                 ask.frame = requests.encode(ask.request)
         honest(link, why, now)

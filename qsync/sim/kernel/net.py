@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from qsync.sim.clockwork import Clockwork
-from qsync.sim.kernel.streams import NEVER, Piece, Socket
+from qsync.sim.clockwork import VirtualClock
+from qsync.sim.kernel.streams import NEVER, SimulatedSocket, StreamChunk
 from qsync.sim.swarm import Weather
 
 if TYPE_CHECKING:
-    from qsync.sim.kernel.process import Process
+    from qsync.sim.kernel.process import KernelProcess
 
 Pair = tuple[int, int]
 PIECE_MIN: Final = 1
@@ -30,10 +30,10 @@ class Net:
     whose bytes are later.
     """
 
-    def __init__(self, clockwork: Clockwork, weather: Weather, *, window: int) -> None:
+    def __init__(self, clockwork: VirtualClock, weather: Weather, *, window: int) -> None:
         self.weather = weather
         self.window = window
-        self.doors: dict[int, Socket] = {}
+        self.doors: dict[int, SimulatedSocket] = {}
         self.blocked: dict[Pair, int] = {}
         self.held_up: dict[Pair, Callable[[], float]] = {}
         self.refusing: set[int] = set()
@@ -43,7 +43,7 @@ class Net:
         """Pieces that nobody will ever read."""
         self._clockwork = clockwork
         self._dice = clockwork.dice("net")
-        self._ends: list[Socket] = []
+        self._ends: list[SimulatedSocket] = []
 
     def delay(self) -> float:
         """Of one packet."""
@@ -64,12 +64,12 @@ class Net:
 
     # -- connections
 
-    def ends(self) -> list[Socket]:
+    def ends(self) -> list[SimulatedSocket]:
         """Open ends of connections that stand, whose bytes matter to somebody."""
         self._ends = [each for each in self._ends if not each.closed]
         return self._ends
 
-    def dial(self, sock: Socket, port: int, now: float) -> None:
+    def dial(self, sock: SimulatedSocket, port: int, now: float) -> None:
         """A first packet leaves; when it cannot pass it is sent again and again."""
         if sock.closed or sock.process is None or sock.process.dead:
             return
@@ -87,7 +87,7 @@ class Net:
             sock.flaws.error = errno.ECONNREFUSED
             sock.listen_up()
         else:
-            other = Socket(None, there)
+            other = SimulatedSocket(None, there)
             sock.peer, other.peer = other, sock
             other.connected_at = way
             self._ends += [sock, other]
@@ -98,10 +98,10 @@ class Net:
             door.process.wake(way)
         sock.process.wake(sock.connected_at)
 
-    def _dial_again(self, sock: Socket, port: int) -> None:
+    def _dial_again(self, sock: SimulatedSocket, port: int) -> None:
         self.dial(sock, port, self._clockwork.now)
 
-    def carry(self, sock: Socket, data: bytes, now: float) -> None:
+    def carry(self, sock: SimulatedSocket, data: bytes, now: float) -> None:
         """Bytes leave."""
         peer = sock.peer
         assert peer is not None
@@ -128,7 +128,7 @@ class Net:
             data = data[cut:]
         self._put(sock, peer, data, now)
 
-    def _put(self, sock: Socket, peer: Socket, data: bytes, now: float) -> None:
+    def _put(self, sock: SimulatedSocket, peer: SimulatedSocket, data: bytes, now: float) -> None:
         pair = (sock.whose, peer.whose)
         if not self.passes(*pair):
             at = NEVER
@@ -138,19 +138,19 @@ class Net:
                 at += self.held_up[pair]()
             if peer.inbox:
                 at = max(at, peer.inbox[-1].at)
-        peer.inbox.append(Piece(at, data))
+        peer.inbox.append(StreamChunk(at, data))
         if at < peer.heard_at:
             peer.listen_up()
         if peer.process is not None and at < NEVER:
             peer.process.wake(at)
 
-    def _reset(self, sock: Socket, at: float) -> None:
+    def _reset(self, sock: SimulatedSocket, at: float) -> None:
         sock.reset_at = min(sock.reset_at, at)
         sock.listen_up()
         if sock.process is not None:
             sock.process.wake(at)
 
-    def closing(self, sock: Socket, now: float, *, silent: bool = False) -> None:
+    def closing(self, sock: SimulatedSocket, now: float, *, silent: bool = False) -> None:
         """An end is closed by its process, or with it. `silent`: its machine is gone, too."""
         sock.closed = True
         sock.listen_up()
@@ -200,7 +200,7 @@ class Net:
             for sock in self._between(pair):
                 self.tear(sock)
 
-    def tear(self, sock: Socket) -> None:
+    def tear(self, sock: SimulatedSocket) -> None:
         """Both ends of a connection learn that it is broken, each in its time."""
         now = self._clockwork.now
         for end in (sock, sock.peer):
@@ -226,7 +226,7 @@ class Net:
             self.blocked[pair] = 1
         self.unblock(pairs)
 
-    def _between(self, pair: Pair) -> list[Socket]:
+    def _between(self, pair: Pair) -> list[SimulatedSocket]:
         """Ends from which bytes of that direction are sent."""
         here, there = pair
         return [
@@ -235,14 +235,14 @@ class Net:
             if each.whose == here and each.peer is not None and each.peer.whose == there
         ]
 
-    def _hold(self, sock: Socket, now: float) -> None:
+    def _hold(self, sock: SimulatedSocket, now: float) -> None:
         assert sock.peer is not None
         for piece in sock.peer.inbox:
             if piece.at > now:
                 piece.at = NEVER
         sock.peer.listen_up()
 
-    def _release(self, sock: Socket) -> None:
+    def _release(self, sock: SimulatedSocket) -> None:
         peer = sock.peer
         if peer is None or sock.flaws.lost:
             return
@@ -257,7 +257,7 @@ class Net:
 
     # -- lives of processes and machines
 
-    def stopped(self, process: "Process", now: float, *, silent: bool) -> None:
+    def stopped(self, process: "KernelProcess", now: float, *, silent: bool) -> None:
         """A process is gone, and with it all its ends."""
         for sock in list(process.open_files()):
             self.closing(sock, now, silent=silent)

@@ -4,22 +4,22 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from qsync.client.asks import Ask
+from qsync.client.asks import PendingRequest
 from qsync.core.inputs import DemoteAsked, Input, PromoteAsked
 from qsync.sim.kernel.client import Program
-from qsync.wire.verbs import Demote, Promote, Request
+from qsync.wire.verbs import DemoteRequest, PromoteRequest, Request
 
 PATIENCE_S: Final = 1e5
 """Nobody gives up: whoever asked is answered, or knows that the connection is gone."""
 
 
-class Operators:
+class NodeOperators:
     """Those of one node, who share one program. It dials when the first of them asks."""
 
     def __init__(self, program: Callable[[], Program]) -> None:
         self._make = program
         self._program: Program | None = None
-        self._asked: list[tuple[str, Ask]] = []
+        self._asked: list[tuple[str, PendingRequest]] = []
 
     def ask(self, what: str, event: Input) -> bool:
         """Send what makes that input there. False when it is nothing that is asked so."""
@@ -53,8 +53,8 @@ class Operators:
 def _request(event: Input) -> Callable[[int], Request] | None:
     match event:
         case PromoteAsked():
-            return lambda id: Promote(id, PATIENCE_S)
+            return lambda id: PromoteRequest(id, PATIENCE_S)
         case DemoteAsked(to=to):
-            return lambda id: Demote(id, 0 if to is None else int(to), PATIENCE_S)
+            return lambda id: DemoteRequest(id, 0 if to is None else int(to), PATIENCE_S)
         case _:
             return None

@@ -3,19 +3,19 @@
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING
 
-from qsync.sim.kernel.streams import GONE, NEVER, WRITABLE, Socket
+from qsync.sim.kernel.streams import GONE, NEVER, WRITABLE, SimulatedSocket
 
 if TYPE_CHECKING:
-    from qsync.sim.kernel.process import Process
+    from qsync.sim.kernel.process import KernelProcess
 
 
-class Poll:
+class SimulatedPoll:
     """Level-triggered. Sockets are asked when somebody wants to know."""
 
-    def __init__(self, process: "Process") -> None:
+    def __init__(self, process: "KernelProcess") -> None:
         self._process = process
         self._masks: dict[int, int] = {}
-        self._sockets: dict[int, Socket] = {}
+        self._sockets: dict[int, SimulatedSocket] = {}
         self._senders: set[int] = set()
         """Those that are watched for room to send, too."""
 
@@ -84,7 +84,7 @@ class Wait:
         *,
         until: float = NEVER,
         event: "Happening | None" = None,
-        poll: Poll | None = None,
+        poll: SimulatedPoll | None = None,
         due: Callable[[], float] | None = None,
         done: Callable[[], bool] | None = None,
     ) -> None:

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from qsync.sim.kernel.errors import Halt, Killed
+from qsync.sim.kernel.errors import Halt, ProcessKilled
 from qsync.sim.kernel.poll import Wait
-from qsync.sim.kernel.streams import NEVER, Socket
+from qsync.sim.kernel.streams import NEVER, SimulatedSocket
 
 if TYPE_CHECKING:
     from qsync.sim.kernel.machine import Computer
@@ -24,14 +24,14 @@ ROUNDS_MAX: Final = 4
 Task = Coroutine[Wait, None, None]
 
 
-def _nothing(_process: "Process") -> None:
+def _nothing(_process: "KernelProcess") -> None:
     """Nothing happens."""
 
 
-NO_STRIKE: Final[tuple[int, Callable[["Process"], None]]] = (1 << 62, _nothing)
+NO_STRIKE: Final[tuple[int, Callable[["KernelProcess"], None]]] = (1 << 62, _nothing)
 
 
-class Process:
+class KernelProcess:
     """Its `Calls` are made by a node or by a client."""
 
     def __init__(self, machine: "Computer", life: int) -> None:
@@ -43,7 +43,7 @@ class Process:
         """The number of the call at which something happens to it, and what."""
         self.dead = False
         self.stopped = False
-        self.files: dict[int, Socket] = {}
+        self.files: dict[int, SimulatedSocket] = {}
         self.name = f"{machine.number} {life}"
         self._tasks = _Tasks()
         self.busy = False
@@ -61,7 +61,7 @@ class Process:
         if self.calls >= self.strike[0]:
             self._struck()
         if self.dead:
-            raise Killed
+            raise ProcessKilled
         return self.at
 
     def _struck(self) -> None:
@@ -72,9 +72,9 @@ class Process:
         """Wait inside of a call while everybody else goes on."""
         self.machine.room.let_others(self, self.at + seconds)
         if self.dead:
-            raise Killed
+            raise ProcessKilled
 
-    def descriptor(self, sock: Socket) -> int:
+    def descriptor(self, sock: SimulatedSocket) -> int:
         """The lowest number that is free."""
         number = 3
         while number in self.files:
@@ -82,12 +82,12 @@ class Process:
         self.files[number] = sock
         return number
 
-    def forget(self, sock: Socket) -> None:
+    def forget(self, sock: SimulatedSocket) -> None:
         """That end is closed."""
         if self.files.get(sock.fd) is sock:
             del self.files[sock.fd]
 
-    def open_files(self) -> list[Socket]:
+    def open_files(self) -> list[SimulatedSocket]:
         """All its ends."""
         return list(self.files.values())
 
@@ -121,7 +121,7 @@ class Process:
         self.busy = True
         try:
             work()
-        except Killed:
+        except ProcessKilled:
             self._tasks.close()
             return False
         finally:
@@ -206,5 +206,5 @@ class _Tasks:
         self.soon.clear()
         waits, self.waits = self.waits, {}
         for task in waits:
-            with suppress(Killed, Halt, RuntimeError):
+            with suppress(ProcessKilled, Halt, RuntimeError):
                 task.close()

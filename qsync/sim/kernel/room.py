@@ -3,21 +3,21 @@
 import heapq
 from typing import TYPE_CHECKING, Final
 
-from qsync.sim.clockwork import Clockwork
+from qsync.sim.clockwork import VirtualClock
 from qsync.sim.kernel.errors import Halt
 from qsync.sim.kernel.net import Net
 from qsync.sim.swarm import Swarm
 from qsync.sim.trace import Trace
 
 if TYPE_CHECKING:
-    from qsync.sim.kernel.machine import Member
-    from qsync.sim.kernel.process import Process
+    from qsync.sim.kernel.machine import MemberView
+    from qsync.sim.kernel.process import KernelProcess
 
 DEPTH_MAX: Final = 5
 """So many processes may wait inside of calls, one in the other; one more just passes its time."""
 
 
-class Time(Clockwork):
+class Time(VirtualClock):
     """The room's own time."""
 
     @property
@@ -35,7 +35,7 @@ class Time(Clockwork):
         self._heap.clear()
 
 
-class Room:
+class SimulatedKernel:
     """`fatal`: what was found, of which a process that waits inside of a call knows nothing."""
 
     def __init__(
@@ -46,7 +46,7 @@ class Room:
         self.trace = trace
         self.net = Net(clockwork, swarm.weather, window=window)
         self.leases_hold = leases_hold
-        self.members: list[Member] = []
+        self.members: list[MemberView] = []
         self.fatal: Exception | None = None
         self._depth = 0
 
@@ -64,7 +64,7 @@ class Room:
             assert self.fatal is not None
             raise self.fatal from None
 
-    def let_others(self, process: "Process", until: float) -> None:
+    def let_others(self, process: "KernelProcess", until: float) -> None:
         """A process waits in the middle of a call until then, or until it is let go on."""
         clockwork = self.clockwork
         if self._depth >= DEPTH_MAX and not process.stopped:

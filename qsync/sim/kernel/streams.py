@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from qsync.sim.kernel.net import Net
-    from qsync.sim.kernel.process import Process
+    from qsync.sim.kernel.process import KernelProcess
 
 NEVER: Final = float("inf")
 FAMILY: Final = int(real.AF_INET)
@@ -21,7 +21,7 @@ GONE: Final = 8 | 16
 """Bits of epoll."""
 
 
-class Piece:
+class StreamChunk:
     """Bytes on their way; none: the end of the stream. `at`: when they are there."""
 
     __slots__ = ("at", "data")
@@ -47,17 +47,17 @@ class Flaws:
         self.sent = 0
 
 
-class Door:
+class SimulatedListener:
     """A port that others may knock at. `backlog`: who did, and when it was heard."""
 
     __slots__ = ("backlog", "port")
 
     def __init__(self, port: int) -> None:
         self.port = port
-        self.backlog: deque[tuple[float, Socket]] = deque()
+        self.backlog: deque[tuple[float, SimulatedSocket]] = deque()
 
 
-class Socket:
+class SimulatedSocket:
     """One end of a connection, or a door. Of `process` once somebody has it."""
 
     family = FAMILY
@@ -77,16 +77,16 @@ class Socket:
         "whose",
     )
 
-    def __init__(self, process: "Process | None", whose: int) -> None:
+    def __init__(self, process: "KernelProcess | None", whose: int) -> None:
         self.process = process
         self.whose = whose
         """The number of its machine."""
         self.fd = -1 if process is None else process.descriptor(self)
-        self.peer: Socket | None = None
-        self.inbox: deque[Piece] = deque()
+        self.peer: SimulatedSocket | None = None
+        self.inbox: deque[StreamChunk] = deque()
         self.waiting = 0
         """Bytes in the inbox, on their way or there."""
-        self.door: Door | None = None
+        self.door: SimulatedListener | None = None
         self.flaws = Flaws()
         self.connected_at = NEVER
         self.reset_at = NEVER
@@ -127,14 +127,14 @@ class Socket:
         self._enter()
         if address[1] in self.net.doors:
             raise OSError(errno.EADDRINUSE, "address already in use")
-        self.door = Door(address[1])
+        self.door = SimulatedListener(address[1])
 
     def listen(self, _backlog: int, /) -> None:
         """From now on others may knock."""
         assert self.door is not None
         self.net.doors[self.door.port] = self
 
-    def accept(self) -> tuple["Socket", Any]:
+    def accept(self) -> tuple["SimulatedSocket", Any]:
         """Who knocked next."""
         now = self._enter()
         assert self.door is not None

@@ -6,13 +6,13 @@ from typing import Final
 
 from typing_extensions import override
 
-from qsync.sim.dice import Dice
+from qsync.sim.dice import RandomStream
 from qsync.sim.faults import Faults
-from qsync.sim.kernel.machine import Machine
+from qsync.sim.kernel.machine import MemberMachine
 from qsync.sim.kernel.net import Net
-from qsync.sim.kernel.process import Process
-from qsync.sim.kernel.streams import Socket
-from qsync.sim.troubles import TROUBLES, Scene, Undo
+from qsync.sim.kernel.process import KernelProcess
+from qsync.sim.kernel.streams import SimulatedSocket
+from qsync.sim.troubles import TROUBLES, NemesisContext, Undo
 
 CALLS_MAX: Final = 400
 """A process is struck at one of its next so many calls."""
@@ -21,12 +21,12 @@ CALLS_MAX: Final = 400
 class KernelFaults(Faults):
     """The nemesis of a room: all kinds of trouble, for its machines."""
 
-    def __init__(self, scene: Scene, machines: Sequence[Machine], net: Net) -> None:
+    def __init__(self, scene: NemesisContext, machines: Sequence[MemberMachine], net: Net) -> None:
         self._machines = machines
         self._net = net
         super().__init__(scene, self._all())
 
-    def _all(self) -> dict[str, Callable[[Scene], Undo | None]]:
+    def _all(self) -> dict[str, Callable[[NemesisContext], Undo | None]]:
         return {
             **TROUBLES,
             "reject": self._reject,
@@ -46,13 +46,13 @@ class KernelFaults(Faults):
             machine.spare()
         super().heal()
 
-    def _victim(self, scene: Scene) -> Machine:
+    def _victim(self, scene: NemesisContext) -> MemberMachine:
         me = scene.victim().me
         return next(each for each in self._machines if each.me == me)
 
     # -- connections
 
-    def _reject(self, scene: Scene) -> Undo:
+    def _reject(self, scene: NemesisContext) -> Undo:
         """Connections with the other members break, and are refused both ways; it lives on."""
         number = self._victim(scene).number
         others = [each.number for each in self._machines if each.number != number]
@@ -62,7 +62,7 @@ class KernelFaults(Faults):
         self._net.reset(sorted(pairs))
         return partial(self._net.rejecting.difference_update, pairs)
 
-    def _half_open(self, scene: Scene) -> Undo | None:
+    def _half_open(self, scene: NemesisContext) -> Undo | None:
         """What is sent over a connection vanishes, and nobody is told."""
         ends = self._ends(scene, lambda _: True)
         if not ends:
@@ -73,7 +73,7 @@ class KernelFaults(Faults):
         end.flaws.lost = end.peer.flaws.lost = True
         return _nothing
 
-    def _break(self, scene: Scene) -> Undo | None:
+    def _break(self, scene: NemesisContext) -> Undo | None:
         ends = self._ends(scene, lambda _: True)
         if not ends:
             return None
@@ -83,7 +83,7 @@ class KernelFaults(Faults):
         self._net.tear(end)
         return _nothing
 
-    def _flip(self, scene: Scene) -> Undo | None:
+    def _flip(self, scene: NemesisContext) -> Undo | None:
         """A bit of what one member sends to another is flipped on the way."""
         members = {each.number for each in self._machines}
         ends = self._ends(
@@ -97,7 +97,9 @@ class KernelFaults(Faults):
         end.flaws.spoiled = True
         return _nothing
 
-    def _ends(self, scene: Scene, wanted: Callable[[Socket], bool]) -> list[Socket]:
+    def _ends(
+        self, scene: NemesisContext, wanted: Callable[[SimulatedSocket], bool]
+    ) -> list[SimulatedSocket]:
         now = scene.clockwork.now
         return [
             each
@@ -107,7 +109,7 @@ class KernelFaults(Faults):
 
     # -- processes
 
-    def _suspend(self, scene: Scene) -> Undo | None:
+    def _suspend(self, scene: NemesisContext) -> Undo | None:
         """The whole machine sleeps: its monotonic clock stands still meanwhile."""
         machine = self._victim(scene)
         if not machine.reachable:
@@ -121,7 +123,7 @@ class KernelFaults(Faults):
 
         return undo
 
-    def _stop_in_call(self, scene: Scene) -> Undo | None:
+    def _stop_in_call(self, scene: NemesisContext) -> Undo | None:
         """At one of its next calls it stands still for a while, in the middle of what it does."""
         machine, dice = self._victim(scene), scene.dice
         if not machine.reachable:
@@ -130,7 +132,7 @@ class KernelFaults(Faults):
         lasts = dice.about(dice.choice((timing.replication_timeout, timing.election_timeout)))
         sleeps = dice.random() < 0.5
 
-        def stop(process: Process) -> None:
+        def stop(process: KernelProcess) -> None:
             scene.note(f"node {machine.me} stops in call {process.calls} for {lasts:.3f} s")
             begun = process.at
             machine.room.let_others(process, process.at + lasts)
@@ -140,7 +142,7 @@ class KernelFaults(Faults):
         self._at_call(machine.process, dice, stop)
         return _nothing
 
-    def _kill_in_call(self, scene: Scene) -> Undo | None:
+    def _kill_in_call(self, scene: NemesisContext) -> Undo | None:
         """At one of its next calls it dies, and is back soon."""
         machine, dice = self._victim(scene), scene.dice
         if not machine.reachable:
@@ -148,7 +150,7 @@ class KernelFaults(Faults):
         soon = dice.about(scene.swarm.nemesis.duration)
         power = dice.random() < 0.3
 
-        def kill(process: Process) -> None:
+        def kill(process: KernelProcess) -> None:
             scene.note(f"node {machine.me} dies in call {process.calls}")
             machine.stop(power=power)
             scene.clockwork.after(soon, scene.unless_over, machine.start_again)
@@ -156,10 +158,12 @@ class KernelFaults(Faults):
         self._at_call(machine.process, dice, kill)
         return _nothing
 
-    def _at_call(self, process: Process, dice: Dice, what: Callable[[Process], None]) -> None:
+    def _at_call(
+        self, process: KernelProcess, dice: RandomStream, what: Callable[[KernelProcess], None]
+    ) -> None:
         process.strike = (process.calls + dice.randint(1, CALLS_MAX), what)
 
-    def _terminate(self, scene: Scene) -> Undo | None:
+    def _terminate(self, scene: NemesisContext) -> Undo | None:
         """SIGTERM: it hands over, closes, and is started again."""
         machine = self._victim(scene)
         if not machine.reachable:

@@ -15,14 +15,14 @@ from qsync.node.tickets import WriteTicket
 from qsync.replica import Replica as Core
 from qsync.sim import properties
 from qsync.sim.calls import WriteCall
-from qsync.sim.canon import Violation
+from qsync.sim.canon import PropertyViolation
 from qsync.sim.kernel.calls import Calls
 
 if TYPE_CHECKING:
-    from qsync.sim.kernel.room import Room
+    from qsync.sim.kernel.room import SimulatedKernel
 
 
-class Witness(Protocol):
+class KernelInvariants(Protocol):
     """The properties that hold in every moment."""
 
     def said(self, me: Replica, core: Core, peer: Replica, message: Message) -> None:
@@ -35,7 +35,7 @@ class Witness(Protocol):
         """A client is about to be told."""
 
 
-class Leases(Protocol):
+class MemberLeases(Protocol):
     """Those of the member that is looked at."""
 
     def elected(self) -> None:
@@ -45,10 +45,12 @@ class Leases(Protocol):
         """It tells a leader how long it stays loyal."""
 
 
-class Watch:
+class KernelObserver:
     """See `qsync.node.loop.Onlooker`. `operators`: whoever waits for an operation, by ticket."""
 
-    def __init__(self, node: Node, room: "Room", witness: Witness, leases: Leases) -> None:
+    def __init__(
+        self, node: Node, room: "SimulatedKernel", witness: KernelInvariants, leases: MemberLeases
+    ) -> None:
         self.operators: dict[int, str] = {}
         self._node = node
         self._room = room
@@ -75,7 +77,7 @@ class Watch:
                 properties.clock_read_since(
                     self._me, looked=self._looked, received=process.machine.received
                 )
-            except Violation as violation:
+            except PropertyViolation as violation:
                 self._room.found(violation)
         self._step(event)
 
@@ -91,11 +93,11 @@ class Watch:
             if raft.role is Role.LEADER and raft.term != self._led:
                 self._led = raft.term
                 self._leases.elected()
-        except Violation as violation:
+        except PropertyViolation as violation:
             self._room.found(violation)
         if self._node.timeline.counts[EVENT]:
             told = [each for each in self._node.timeline.events if each["event"] == EVENT]
-            self._room.found(Violation(0, f"node {self._me}: {told[-1]['trace']}"))
+            self._room.found(PropertyViolation(0, f"node {self._me}: {told[-1]['trace']}"))
 
     def wrote(self, write: Write) -> None:
         """The disk has told already."""
@@ -113,7 +115,7 @@ class Watch:
                 if isinstance(message, HeartbeatResponse) and message.loyal_us:
                     self._leases.promised(peer, message)
                 self._witness.said(self._me, core, peer, message)
-        except Violation as violation:
+        except PropertyViolation as violation:
             self._room.found(violation)
 
     def answering(self, ready: Ready) -> None:
@@ -127,7 +129,7 @@ class Watch:
                     request = Request(session=session, seq=seq)
                     call = WriteCall(client=0, attempt=0, request=request)
                     self._witness.settled(self._me, self._node.replica, call, each)
-        except Violation as violation:
+        except PropertyViolation as violation:
             self._room.found(violation)
         for read in ready.reads:
             self.operators.pop(read.ticket, None)

@@ -13,24 +13,24 @@ from qsync.core.inputs import Consistency
 from qsync.node.requests import GRACE
 from qsync.record import Instance, instance_text
 from qsync.sim import swarm
-from qsync.sim.dice import Dice
+from qsync.sim.dice import RandomStream
 from qsync.sim.faults import Faults
 from qsync.sim.floors import Tokens, Wall, floors_of
-from qsync.sim.history import History
+from qsync.sim.history import SimHistory
 from qsync.sim.invariants import Invariants
 from qsync.sim.kernel import mutants, names
-from qsync.sim.kernel.client import Around, Hand, Program
-from qsync.sim.kernel.disk import Disk
-from qsync.sim.kernel.machine import Computer, Machine
-from qsync.sim.kernel.operators import Operators
-from qsync.sim.kernel.room import Room, Time
+from qsync.sim.kernel.client import ClientEnvironment, Hand, Program
+from qsync.sim.kernel.disk import KernelDisk
+from qsync.sim.kernel.machine import Computer, MemberMachine
+from qsync.sim.kernel.operators import NodeOperators
+from qsync.sim.kernel.room import SimulatedKernel, Time
 from qsync.sim.kernel.strikes import KernelFaults
 from qsync.sim.plan import Plan
-from qsync.sim.repertoire import Mind
+from qsync.sim.repertoire import OperationGenerator
 from qsync.sim.stage import Course
-from qsync.sim.swarm import Load, Swarm
+from qsync.sim.swarm import ClientLoad, Swarm
 from qsync.sim.trace import Trace
-from qsync.sim.troubles import Scene
+from qsync.sim.troubles import NemesisContext
 from qsync.sim.turns import Turns
 from qsync.store.contract import Identity
 
@@ -58,7 +58,7 @@ class KernelWorld(Course):
         self.trace = Trace()
         window = dice.choice((2_000, 16_000, 200_000, 200_000))
         writers = [dice.choice(("thread", "thread", "inline", "auto")) for _ in range(9)]
-        room = Room(
+        room = SimulatedKernel(
             self.clockwork,
             self.swarm,
             self.trace,
@@ -82,7 +82,7 @@ class KernelWorld(Course):
             )
             for me, instance in founders
         ]
-        scene = Scene(
+        scene = NemesisContext(
             clockwork=self.clockwork,
             network=self.network,
             nodes=self.nodes,
@@ -92,7 +92,7 @@ class KernelWorld(Course):
         )
         self.faults: Faults = KernelFaults(scene, self.nodes, room.net)
         self.turns = Turns(scene)
-        self.history = History(self.clockwork)
+        self.history = SimHistory(self.clockwork)
         self.clients = self._clients()
         for machine in self.nodes:
             machine.operators = self._operators(machine)
@@ -101,14 +101,14 @@ class KernelWorld(Course):
 
     def _node(
         self,
-        room: Room,
+        room: SimulatedKernel,
         config: NodeConfig,
         *,
         instance: str,
         founders: tuple[tuple[Replica, str], ...],
-    ) -> Machine:
+    ) -> MemberMachine:
         me = config.node.id
-        disk = Disk(self.clockwork, self.clockwork.dice(f"disk {me}"), self.swarm.platter)
+        disk = KernelDisk(self.clockwork, self.clockwork.dice(f"disk {me}"), self.swarm.platter)
         identity = Identity(
             cluster=CLUSTER,
             instance=instance,
@@ -116,7 +116,7 @@ class KernelWorld(Course):
             name=f"n{me}",
             founders=founders,
         )
-        machine = Machine(config, identity, room, disk, self.invariants)
+        machine = MemberMachine(config, identity, room, disk, self.invariants)
         self.invariants.join(machine)
         return machine
 
@@ -124,7 +124,7 @@ class KernelWorld(Course):
         load = self.swarm.load
         addresses = tuple(f"127.0.0.1:{PORTS + machine.number}" for machine in self.nodes)
         fresh = {Consistency.LINEARIZABLE} | ({Consistency.LEASE} if self.leases_hold else set())
-        around = Around(
+        around = ClientEnvironment(
             addresses=addresses,
             promises=self.invariants.promises,
             history=self.history,
@@ -147,14 +147,14 @@ class KernelWorld(Course):
                 hands.append(Hand(self._mind(number, looks, wall), program))
         return hands
 
-    def _operators(self, machine: Machine) -> Operators:
+    def _operators(self, machine: MemberMachine) -> NodeOperators:
         address = f"127.0.0.1:{PORTS + machine.number}"
         around = self.clients[0].program.around._replace(addresses=(address,))
         number = OPERATORS + machine.number
-        return Operators(lambda: self._program(number, around, direct=True))
+        return NodeOperators(lambda: self._program(number, around, direct=True))
 
-    def _mind(self, number: int, load: Load, wall: Wall) -> Mind:
-        return Mind(
+    def _mind(self, number: int, load: ClientLoad, wall: Wall) -> OperationGenerator:
+        return OperationGenerator(
             number=number,
             dice=self.clockwork.dice(f"client {number}"),
             load=load,
@@ -164,14 +164,14 @@ class KernelWorld(Course):
             tokens=self._tokens,
         )
 
-    def _program(self, number: int, around: Around, *, direct: bool = False) -> Program:
+    def _program(self, number: int, around: ClientEnvironment, *, direct: bool = False) -> Program:
         dice = self.clockwork.dice(f"program {number}")
-        disk = Disk(self.clockwork, dice, self.swarm.platter)
+        disk = KernelDisk(self.clockwork, dice, self.swarm.platter)
         computer = Computer(PROGRAMS + number, self.room, disk)
         return Program(computer, around, dice, direct=direct)
 
     @property
-    def room(self) -> Room:
+    def room(self) -> SimulatedKernel:
         """What all machines share."""
         return self.nodes[0].room
 
@@ -193,7 +193,7 @@ class KernelWorld(Course):
         return self.room.step()
 
 
-def _fitting(drawn: Swarm, dice: Dice, only: tuple[str, ...]) -> Swarm:
+def _fitting(drawn: Swarm, dice: RandomStream, only: tuple[str, ...]) -> Swarm:
     """Without what only stand-ins can do, and with what the shipped configuration allows."""
     weights = tuple((n, w) for n, w in drawn.load.weights if n not in NOT_ASKED)
     if not any(weight for _, weight in weights):

@@ -11,7 +11,7 @@ from qsync.core.ledger import Ledger
 from qsync.core.messages import ReadIndex, ReadIndexResponse
 from qsync.core.reads import ReplicaReads, _AtLeast, _InRound
 from qsync.core.ready import ReadSettled, Ticket
-from qsync.data.request import Executed, Request
+from qsync.data.request import ExecutedTransaction, Request
 from qsync.replica import Replica as Core
 from qsync.sim.mutants.mutant import Mutant, every_leader, put
 
@@ -140,14 +140,14 @@ def _records_alone(core: Core) -> None:
     state = core.state
     honest = state.refuse
 
-    def refuse(request: Request, error: errors.QsyncError) -> Executed:
+    def refuse(request: Request, error: errors.QsyncError) -> ExecutedTransaction:
         return honest(request, error)._replace(sync=False)
 
     put(state, refuse=refuse)
 
 
 def _records_nothing(core: Core) -> None:
-    def refuse(_request: Request, error: errors.QsyncError) -> Executed:
+    def refuse(_request: Request, error: errors.QsyncError) -> ExecutedTransaction:
         error.details[errors.RECORDED] = True
         raise error
 

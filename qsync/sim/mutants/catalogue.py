@@ -7,7 +7,7 @@ from qsync.sim.mutants.counting import COUNTING
 from qsync.sim.mutants.elections import ELECTIONS
 from qsync.sim.mutants.fates import FATES
 from qsync.sim.mutants.leases import LEASES
-from qsync.sim.mutants.mutant import Mutant, Node
+from qsync.sim.mutants.mutant import Mutant, NodeHooks
 from qsync.sim.mutants.operators import OPERATORS
 from qsync.sim.mutants.requests import REQUESTS
 from qsync.sim.mutants.voters import VOTERS
@@ -31,7 +31,7 @@ class UnknownMutant(Exception):
     """There is no mutant of that name."""
 
 
-def plant(name: str, nodes: Sequence[Node]) -> None:
+def plant(name: str, nodes: Sequence[NodeHooks]) -> None:
     """Break the rule in every node of this world, and in no other."""
     if name not in CATALOGUE:
         raise UnknownMutant(f"{name}; there are {', '.join(CATALOGUE)}")

@@ -9,17 +9,17 @@ from typing_extensions import override
 from election.messages import Index, Position, RejectReason, Replica, RequestVote, Term
 from election.raft import Raft
 from qsync.core import inputs
-from qsync.core.disk import Disk
+from qsync.core.disk import DiskState
 from qsync.core.follower import Follower
 from qsync.core.messages import Append
 from qsync.core.ready import Ready
 from qsync.core.stopping import LeadershipTransfer
 from qsync.replica import Replica as Core
 from qsync.sim.disk import forgetful
-from qsync.sim.mutants.mutant import Mutant, Node, every_follower, put
+from qsync.sim.mutants.mutant import Mutant, NodeHooks, every_follower, put
 
 
-def _on_disk(node: Node) -> None:
+def _on_disk(node: NodeHooks) -> None:
     node.disk.seal = forgetful
 
 
@@ -109,7 +109,7 @@ class _Unread(Follower):
         return self.ledger.log.last if message.prev_index > self.ledger.log.last else None
 
 
-class _Unworried(Disk):
+class _Unworried(DiskState):
     @property
     @override
     def stuck(self) -> float:
@@ -117,7 +117,7 @@ class _Unworried(Disk):
         return 0.0
 
 
-def _disk_is(core: Core, kind: type[Disk]) -> None:
+def _disk_is(core: Core, kind: type[DiskState]) -> None:
     core.machine.disk.__class__ = kind
 
 

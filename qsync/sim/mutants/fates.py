@@ -10,18 +10,18 @@ from qsync.core import waiters
 from qsync.core.leader import Leader
 from qsync.core.ledger import Ledger
 from qsync.core.machine import Machine
-from qsync.core.ready import Settled, TimerKind, Verdict
+from qsync.core.ready import Settled, TimerKind, TransactionFate
 from qsync.core.waiters import Waiters
 from qsync.data.fold import Fold
-from qsync.data.request import Executed, Request
-from qsync.record import WAIT_ACK, WAIT_SYNC, Entry, Flags, Kind, Ref, ref_body
+from qsync.data.request import ExecutedTransaction, Request
+from qsync.record import WAIT_ACK, WAIT_SYNC, Entry, EntryKind, Flags, LimboRef, ref_body
 from qsync.replica import Replica as Core
 from qsync.sim.mutants.counting import every_leader_is
 from qsync.sim.mutants.mutant import Mutant, every_leader, put
 
 # -- what clients hear
 
-Fate = Callable[[Ledger, Index, Term, Position], Verdict | None]
+Fate = Callable[[Ledger, Index, Term, Position], TransactionFate | None]
 
 
 def _waits(core: Core, fate: Fate) -> None:
@@ -48,25 +48,29 @@ def _waits(core: Core, fate: Fate) -> None:
 
 def _rolled_back_at_once(
     ledger: Ledger, index: Index, term: Term, behind: Position
-) -> Verdict | None:
+) -> TransactionFate | None:
     here = index <= ledger.log.last and ledger.log.term_at(index) == term
     if here and ledger.limbo.stretch_at(index) is not None:
-        return Verdict.ROLLED_BACK
+        return TransactionFate.ROLLED_BACK
     return waiters.fate(ledger, index, term, behind)
 
 
-def _cut_at_once(ledger: Ledger, index: Index, term: Term, behind: Position) -> Verdict | None:
+def _cut_at_once(
+    ledger: Ledger, index: Index, term: Term, behind: Position
+) -> TransactionFate | None:
     if index > ledger.log.last or ledger.log.term_at(index) != term:
-        return Verdict.CUT
+        return TransactionFate.CUT
     return waiters.fate(ledger, index, term, behind)
 
 
-def _cut_for_lost(ledger: Ledger, index: Index, term: Term, behind: Position) -> Verdict | None:
+def _cut_for_lost(
+    ledger: Ledger, index: Index, term: Term, behind: Position
+) -> TransactionFate | None:
     verdict = waiters.fate(ledger, index, term, behind)
-    return Verdict.CUT if verdict is Verdict.LOST else verdict
+    return TransactionFate.CUT if verdict is TransactionFate.LOST else verdict
 
 
-def _by_index(ledger: Ledger, index: Index, term: Term, behind: Position) -> Verdict | None:
+def _by_index(ledger: Ledger, index: Index, term: Term, behind: Position) -> TransactionFate | None:
     if index <= ledger.log.last:
         term = ledger.log.term_at(index)
     return waiters.fate(ledger, index, term, behind)
@@ -110,7 +114,9 @@ def _executes_on_visible(core: Core) -> None:
     state = core._state
     honest = state.execute
 
-    def execute(request: Request, *, at: Position | None = None, visible: bool = False) -> Executed:
+    def execute(
+        request: Request, *, at: Position | None = None, visible: bool = False
+    ) -> ExecutedTransaction:
         del visible
         return honest(request, at=at, visible=True)
 
@@ -121,7 +127,9 @@ def _asynchronous(core: Core) -> None:
     state = core._state
     honest = state.execute
 
-    def execute(request: Request, *, at: Position | None = None, visible: bool = False) -> Executed:
+    def execute(
+        request: Request, *, at: Position | None = None, visible: bool = False
+    ) -> ExecutedTransaction:
         return honest(request, at=at, visible=visible)._replace(sync=False)
 
     put(state, execute=execute)
@@ -163,8 +171,8 @@ def _roll_back(leader: Leader, wall: float) -> Entry | None:
     queue = leader.ledger.limbo.queue
     if not queue:
         return None
-    ref = Ref(queue[0].origin, queue[0].lsn)
-    return leader._append(Kind.ROLLBACK, Flags.NONE, ref_body(ref), wall)
+    ref = LimboRef(queue[0].origin, queue[0].lsn)
+    return leader._append(EntryKind.ROLLBACK, Flags.NONE, ref_body(ref), wall)
 
 
 def _overdue(machine: Machine) -> None:
@@ -187,7 +195,7 @@ class Impatient(Leader):
         """Without looking."""
         queued = WAIT_SYNC if sync or self.ledger.limbo.queue else 0
         flags = queued | WAIT_ACK if sync else queued
-        return self._append(Kind.TXN, flags, body, wall)
+        return self._append(EntryKind.TXN, flags, body, wall)
 
 
 class _Unstoppable(Leader):

@@ -16,20 +16,20 @@ from qsync.replica import Replica as Core
 Remodel = Callable[[Core], None]
 
 
-class Storage(Protocol):
+class StorageHooks(Protocol):
     """What a mutant may replace of a disk: what is stored of a write."""
 
     seal: Callable[[Write], Write]
 
 
-class Node(Protocol):
+class NodeHooks(Protocol):
     """What a mutant may replace of a node, before it starts."""
 
     config: CoreConfig
     remodel: Remodel
 
     @property
-    def disk(self) -> Storage:
+    def disk(self) -> StorageHooks:
         """Its directory."""
 
 
@@ -45,11 +45,11 @@ class Mutant:
     without: str
     """What the node does now, in a few words."""
     remodel: Remodel | None = None
-    around: Callable[[Node], None] | None = None
+    around: Callable[[NodeHooks], None] | None = None
     harmless: str = ""
     """Why no promise is broken without the rule: what it is for instead."""
 
-    def plant(self, node: Node) -> None:
+    def plant(self, node: NodeHooks) -> None:
         """Break the rule in that node, and in no other."""
         if self.around is not None:
             self.around(node)

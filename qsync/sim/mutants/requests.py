@@ -10,11 +10,11 @@ from typing_extensions import override
 from election.messages import Index, Position, Term
 from qsync.core.leader import Leader
 from qsync.core.ready import Ticket
-from qsync.data.request import NEW, Executed, Op, Request, Seen, Txn
+from qsync.data.request import NEW, ExecutedTransaction, LoggedTransaction, Op, Request, Seen
 from qsync.data.sessions import Sessions, Table
 from qsync.errors import WrongTuple
 from qsync.replica import Replica as Core
-from qsync.replica import Submitted
+from qsync.replica import SubmittedTransaction
 from qsync.sim.mutants.mutant import Mutant, every_leader, put
 
 _CONDITIONS = frozenset({int(Op.REQUIRE_EQUAL), int(Op.REQUIRE_EXISTENCE)})
@@ -24,7 +24,9 @@ def _validation_skipped(core: Core) -> None:
     state = core._state
     honest = state.execute
 
-    def execute(request: Request, *, at: Position | None = None, visible: bool = False) -> Executed:
+    def execute(
+        request: Request, *, at: Position | None = None, visible: bool = False
+    ) -> ExecutedTransaction:
         return honest(request._replace(reads=()), at=at, visible=visible)
 
     put(state, execute=execute)
@@ -34,7 +36,9 @@ def _condition_ignored(core: Core) -> None:
     state = core._state
     honest = state.execute
 
-    def execute(request: Request, *, at: Position | None = None, visible: bool = False) -> Executed:
+    def execute(
+        request: Request, *, at: Position | None = None, visible: bool = False
+    ) -> ExecutedTransaction:
         ops = [op for op in request.ops if op[0] not in _CONDITIONS]
         return honest(request._replace(ops=ops), at=at, visible=visible)
 
@@ -44,7 +48,7 @@ def _condition_ignored(core: Core) -> None:
 def _refused_after_append(core: Core) -> None:
     honest = core.submit
 
-    def submit(ticket: Ticket | None, request: Request) -> Submitted:
+    def submit(ticket: Ticket | None, request: Request) -> SubmittedTransaction:
         crowded = len(core.machine.ledger.limbo.queue) > 1
         submitted = honest(ticket, request)
         if crowded and not submitted.duplicate:
@@ -79,13 +83,13 @@ def _sessions_forgotten(core: Core) -> None:
 
 class _Uncut(Sessions):
     @override
-    def cut(self, txns: Iterable[Txn]) -> None:
+    def cut(self, txns: Iterable[LoggedTransaction]) -> None:
         """What was cut stays known."""
 
 
 class _Unfolded(Sessions):
     @override
-    def plan(self, txns: Iterable[Txn], rolled: object) -> Table:
+    def plan(self, txns: Iterable[LoggedTransaction], rolled: object) -> Table:
         """Nothing of them goes to the disk."""
         return {}
 
@@ -102,7 +106,9 @@ def _session_opened_twice(core: Core) -> None:
     state = core._state
     honest = state.execute
 
-    def execute(request: Request, *, at: Position | None = None, visible: bool = False) -> Executed:
+    def execute(
+        request: Request, *, at: Position | None = None, visible: bool = False
+    ) -> ExecutedTransaction:
         del at
         return honest(request, at=Position(Term(0), Index(0)), visible=visible)
 

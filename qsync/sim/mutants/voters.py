@@ -16,7 +16,7 @@ from qsync.core.progress import Membership, Progress
 from qsync.core.ready import LogAppended
 from qsync.core.replacing import Replacing
 from qsync.core.rounds import HeartbeatRounds, Send
-from qsync.record import CONFIG, ONE_INSTANCE, WAIT_ACK, WAIT_SYNC, Entry, Instance, Kind
+from qsync.record import CONFIG, ONE_INSTANCE, WAIT_ACK, WAIT_SYNC, Entry, EntryKind, Instance
 from qsync.replica import Replica as Core
 from qsync.sim.mutants.counting import every_leader_is
 from qsync.sim.mutants.fates import Impatient
@@ -162,7 +162,7 @@ class _Hurried(Impatient):
         before = self.ledger.configurations.in_force
         assert before is not None
         body = self.ledger.configurations.codec.encode(configuration.voters, before=before.voters)
-        entry = self._append(Kind.TXN, CONFIG | WAIT_SYNC | WAIT_ACK, body, wall)
+        entry = self._append(EntryKind.TXN, CONFIG | WAIT_SYNC | WAIT_ACK, body, wall)
         self.ledger.events.append(LogAppended([entry]))
         return entry
 

@@ -67,7 +67,7 @@ class Outline:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class ResolvedRequests:
     """What the log says of one history's unknown requests; `complete`: the others never were."""
 
     unknown: frozenset[Request]
@@ -127,7 +127,7 @@ def _numbered(table: pa.Table, sessions: dict[str, int]) -> Numbers:
 def spread(
     paths: Sequence[Path],
     outlines: Mapping[str, Outline],
-    decided: Mapping[str, Decided],
+    decided: Mapping[str, ResolvedRequests],
     boxes: int,
 ) -> Callable[[Batches], Batches]:
     """For rows of one number each, which bundle: the operations of its history, in boxes."""
@@ -189,7 +189,7 @@ def _tables(bundle: Bundle, wanted: pa.Schema) -> Iterator[pa.Table]:
                 yield pa.table(columns, schema=wanted)
 
 
-def _settled(table: pa.Table, decided: Decided) -> pa.Table:
+def _settled(table: pa.Table, decided: ResolvedRequests) -> pa.Table:
     """With as few unknown operations as the log allows."""
     info = pc.equal(table.column("kind"), "info")
     changes = pc.invert(pc.is_in(table.column("f"), pa.array(sorted(LOOKS))))
@@ -206,7 +206,7 @@ def _settled(table: pa.Table, decided: Decided) -> pa.Table:
     return table
 
 
-def _fate(row: Row, decided: Decided) -> tuple[str, int | None, str | None] | None:
+def _fate(row: Row, decided: ResolvedRequests) -> tuple[str, int | None, str | None] | None:
     """Kind, end and value of an unknown operation, if the log knows."""
     if row["seq"] is None or row["session"] is None:
         return None

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from admin.checker.kinds import Kind
+from admin.checker.kinds import ObjectKind
 from admin.checker.linear import LINEARIZABLE
 from admin.checker.sessions import check_monotonic_reads
 from admin.checker.spark.clients.boxes import BOX_DDL
-from admin.checker.spark.clients.histories import Decided, Outline, outline, spread
-from admin.checker.spark.clients.keys import COLUMNS, Terms, Told, operations_of
+from admin.checker.spark.clients.histories import Outline, ResolvedRequests, outline, spread
+from admin.checker.spark.clients.keys import COLUMNS, KeyVerdicts, Terms, operations_of
 from admin.checker.spark.clients.pairing import DDL, SCHEMA
 from admin.checker.spark.clients.partitions import judge_partition
 from admin.checker.spark.columns import Whose
-from admin.checker.spark.joining import Joined
+from admin.checker.spark.joining import JoinedLog
 from admin.checker.spark.scanning import Batches
 from admin.checker.verdict import Verdict, merge
 from admin.evidence.manifest import Manifest
@@ -50,8 +50,8 @@ def outlines(session: "SparkSession", paths: Sequence[Path]) -> dict[str, Outlin
 def decide(
     manifests: Mapping[str, Manifest],
     outlined: Mapping[str, Outline],
-    logs: Mapping[Whose, Joined],
-) -> dict[str, Decided]:
+    logs: Mapping[Whose, JoinedLog],
+) -> dict[str, ResolvedRequests]:
     """What the longest confirmed log of each run says of its unknown requests."""
     best: dict[str, tuple[int, Whose]] = {}
     for whose, log in logs.items():
@@ -62,7 +62,7 @@ def decide(
     for run, known in outlined.items():
         applied = logs[best[run][1]].applied if run in best else set()
         complete = run in best and manifests[run].whole and not known.unnamed
-        decided[run] = Decided(frozenset(known.unknown), frozenset(applied), complete)
+        decided[run] = ResolvedRequests(frozenset(known.unknown), frozenset(applied), complete)
     return decided
 
 
@@ -70,9 +70,9 @@ def judge_histories(
     session: "SparkSession",
     paths: Sequence[Path],
     outlined: Mapping[str, Outline],
-    decided: Mapping[str, Decided],
+    decided: Mapping[str, ResolvedRequests],
     terms: Terms,
-) -> dict[str, Told]:
+) -> dict[str, KeyVerdicts]:
     """The verdicts on the history of every run that has one."""
     if not outlined:
         return {}
@@ -88,24 +88,24 @@ def judge_histories(
     judged = boxes.repartition(partitions, "box").mapInArrow(judge, DDL)
     if sessioned:
         judged = judged.repartition(partitions, "run_id", "session").mapInArrow(sessions, DDL)
-    found: dict[str, list[Told]] = defaultdict(list)
+    found: dict[str, list[KeyVerdicts]] = defaultdict(list)
     for row in judged.select("run_id", "said").collect():
-        found[row["run_id"]].append(Told.unpacked(bytes(row["said"])))
+        found[row["run_id"]].append(KeyVerdicts.unpacked(bytes(row["said"])))
     return {run: together(found[run]) for run in outlined}
 
 
-def together(told: Iterable[Told]) -> Told:
+def together(told: Iterable[KeyVerdicts]) -> KeyVerdicts:
     """What was said of the keys of one run, as of all of it."""
-    kinds: set[Kind] = set()
+    kinds: set[ObjectKind] = set()
     verdicts: dict[str, list[Verdict]] = defaultdict(list)
     for each in told:
         kinds.update(each.kinds)
         for verdict in each.verdicts:
             verdicts[verdict.invariant].append(verdict)
-    if kinds != {Kind.LIST_APPEND}:
+    if kinds != {ObjectKind.LIST_APPEND}:
         verdicts.setdefault(LINEARIZABLE, [])
     merged = tuple(merge(name, each) for name, each in sorted(verdicts.items(), key=_order))
-    return Told(tuple(sorted(kinds)), merged)
+    return KeyVerdicts(tuple(sorted(kinds)), merged)
 
 
 def _order(item: tuple[str, list[Verdict]]) -> tuple[bool, str]:
@@ -128,7 +128,7 @@ def sessions(batches: Batches) -> Batches:
             sessions[name].append(reads.take(pa.array(mine)))
     for (run, _), tables in sessions.items():
         verdict = _monotonic(pa.concat_tables(tables))
-        rows = [{"run_id": run, "said": Told((), (verdict,)).packed()}]
+        rows = [{"run_id": run, "said": KeyVerdicts((), (verdict,)).packed()}]
         yield pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
 
 

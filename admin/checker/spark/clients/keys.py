@@ -5,10 +5,10 @@ import pickle  # noqa: TID251 - between tasks of one Spark job, as Spark itself 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from admin.checker.elle import Level
-from admin.checker.kinds import Hints, Kind, kind_of
+from admin.checker.elle import IsolationLevel
+from admin.checker.kinds import Hints, ObjectKind, kind_of
 from admin.checker.linear import LINEARIZABLE, STEPS_MAX
-from admin.checker.operation import Kind as Ended
+from admin.checker.operation import CompletionType as Ended
 from admin.checker.operation import Operation, freeze, happened
 from admin.checker.quick import OF_NO_KIND, check_operations
 from admin.checker.sessions import MONOTONIC_READS
@@ -23,15 +23,15 @@ class Terms:
     """How histories are judged."""
 
     hints: Hints = field(default_factory=Hints)
-    level: Level = Level.STRICT_SERIALIZABLE
+    level: IsolationLevel = IsolationLevel.STRICT_SERIALIZABLE
     steps_max: int = STEPS_MAX
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class KeyVerdicts:
     """Verdicts on some keys of one run, and the kinds of objects that these are."""
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[ObjectKind, ...]
     verdicts: tuple[Verdict, ...]
 
     def packed(self) -> bytes:
@@ -39,21 +39,23 @@ class Told:
         return pickle.dumps(self)
 
     @classmethod
-    def unpacked(cls, packed: bytes) -> "Told":
+    def unpacked(cls, packed: bytes) -> "KeyVerdicts":
         """The inverse. It was packed by a task of this very job."""
         found = pickle.loads(packed)  # noqa: S301 - by ourselves
         assert isinstance(found, cls), found
         return found
 
 
-def judge_key(operations: Sequence[Operation], terms: Terms, beside: Collection[str] = ()) -> Told:
+def judge_key(
+    operations: Sequence[Operation], terms: Terms, beside: Collection[str] = ()
+) -> KeyVerdicts:
     """All that can be said of one key by itself; `beside`: operations on any key of its history."""
     kind = terms.hints.kind or kind_of(operations, beside)
     if kind is None:
         fs = ", ".join(sorted({each.f for each in operations}))
         note = f"{OF_NO_KIND}{fs} (key {shown(operations[0].key)})"
         odd = Verdict(invariant=LINEARIZABLE, result=Result.UNKNOWN, facts=0, note=note)
-        return Told((), (odd,))
+        return KeyVerdicts((), (odd,))
     kinds, checked = check_operations(
         operations, replace(terms.hints, kind=kind), terms.level, terms.steps_max
     )
@@ -64,14 +66,14 @@ def judge_key(operations: Sequence[Operation], terms: Terms, beside: Collection[
         if each.verdict.invariant != MONOTONIC_READS
         and not (nothing and each.verdict.invariant == LINEARIZABLE)
     ]
-    return Told(kinds, tuple(verdicts))
+    return KeyVerdicts(kinds, tuple(verdicts))
 
 
-def judge_appends(operations: Sequence[Operation], terms: Terms) -> Told:
+def judge_appends(operations: Sequence[Operation], terms: Terms) -> KeyVerdicts:
     """Transactions of one run, all together."""
-    hints = replace(terms.hints, kind=Kind.LIST_APPEND)
+    hints = replace(terms.hints, kind=ObjectKind.LIST_APPEND)
     kinds, checked = check_operations(operations, hints, terms.level, terms.steps_max)
-    return Told(kinds, tuple(each.verdict for each in checked))
+    return KeyVerdicts(kinds, tuple(each.verdict for each in checked))
 
 
 def operations_of(rows: Iterable[Row]) -> list[Operation]:

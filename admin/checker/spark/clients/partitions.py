@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from admin.checker.facts import FAILURES, NOBODY_READ
-from admin.checker.kinds import Kind
+from admin.checker.kinds import ObjectKind
 from admin.checker.linear import LINEARIZABLE
 from admin.checker.operation import Operation
 from admin.checker.sessions import dates
@@ -16,8 +16,8 @@ from admin.checker.spark.arrays import Flags, Numbers
 from admin.checker.spark.clients.boxes import unboxed
 from admin.checker.spark.clients.keys import (
     COLUMNS,
+    KeyVerdicts,
     Terms,
-    Told,
     judge_appends,
     judge_key,
     operations_of,
@@ -61,7 +61,7 @@ def _judged(table: pa.Table, terms: Terms, sessioned: frozenset[str], fs: Fs) ->
     appends = lists.to_numpy()
     passes, counts = decided(table, key, len(runs))
     floors = np.bincount(key[table.column("floor").is_valid().to_numpy()], minlength=len(runs))
-    by_default = terms.hints.kind in {None, Kind.REGISTER} and terms.hints.initial is None
+    by_default = terms.hints.kind in {None, ObjectKind.REGISTER} and terms.hints.initial is None
     passes &= (floors == 0) & by_default & ~appends
     yield _said(_passed(table, key, passes, counts, runs))
     if sessioned:
@@ -92,7 +92,7 @@ def _left(table: pa.Table, key: Numbers, passes: Flags) -> Iterator[tuple[int, p
 
 def _passed(
     table: pa.Table, key: Numbers, passes: Flags, counts: Numbers, runs: list[str]
-) -> list[tuple[str, Told]]:
+) -> list[tuple[str, KeyVerdicts]]:
     """A verdict a run on all keys that pass."""
     failed = pc.equal(table.column("kind"), "fail").to_numpy()
     failed &= pc.equal(table.column("f"), "write").to_numpy()
@@ -116,11 +116,11 @@ def _passed(
             verdicts.append(conclude(FAILURES, facts=looked, violations=()))
         else:
             verdicts.append(skipped(FAILURES, NOBODY_READ))
-        told.append((run, Told((Kind.REGISTER,), tuple(verdicts))))
+        told.append((run, KeyVerdicts((ObjectKind.REGISTER,), tuple(verdicts))))
     return told
 
 
-def _said(told: list[tuple[str, Told]]) -> pa.Table:
+def _said(told: list[tuple[str, KeyVerdicts]]) -> pa.Table:
     rows = [{"run_id": run, "said": each.packed()} for run, each in told]
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 

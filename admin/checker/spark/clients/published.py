@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from admin.checker.kinds import Kind, hints, is_list_append
-from admin.checker.labels import Compared, Labelled, held, unreadable
+from admin.checker.kinds import ObjectKind, hints, is_list_append
+from admin.checker.labels import LabelComparison, LabelLine, held, unreadable
 from admin.checker.operation import Operation, by_key, happened
-from admin.checker.quick import Checked, Report, check_file
-from admin.checker.readers import Format, read
+from admin.checker.quick import CheckedInvariant, HistoryReport, check_file
+from admin.checker.readers import HistoryFormat, read
 from admin.checker.spark.clients.jobs import together
-from admin.checker.spark.clients.keys import Terms, Told, judge_key
-from admin.checker.spark.progress import Moment, Tell, silent, watched
+from admin.checker.spark.clients.keys import KeyVerdicts, Terms, judge_key
+from admin.checker.spark.progress import SparkStage, Tell, silent, watched
 from admin.checker.spark.reports import ended_well
 from admin.checker.spark.scanning import Batches
 from admin.checker.spark.session import using_session
@@ -28,7 +28,7 @@ _DDL = "file bigint, part bigint, said binary"
 class File:
     """What a file holds: `some` is an operation, one that happened if any did."""
 
-    format: Format
+    format: HistoryFormat
     some: Operation | None
 
 
@@ -41,12 +41,12 @@ class Object:
 
 
 def compare_all(
-    listed: Sequence[Labelled],
+    listed: Sequence[LabelLine],
     *,
     spark: str | None = None,
     settings: Mapping[str, str] | None = None,
     tell: Tell = silent,
-) -> list[Compared]:
+) -> list[LabelComparison]:
     """Every file against its label. Raises NoJava, NoSpark."""
 
     def open_(batches: Batches) -> Batches:
@@ -62,7 +62,7 @@ def compare_all(
                     said = _judged(listed[row["file"]], said)
                 yield from _batches(row["file"], [(row["part"], said)])
 
-    tell(Moment("starting Spark"))
+    tell(SparkStage("starting Spark"))
     with (
         using_session(spark, settings=settings or {}) as session,
         ended_well(),
@@ -77,13 +77,13 @@ def compare_all(
     return [_compared(each, said[number]) for number, each in enumerate(listed)]
 
 
-def _opened(labelled: Labelled) -> Iterator[tuple[int, object]]:
+def _opened(labelled: LabelLine) -> Iterator[tuple[int, object]]:
     """The keys of a file; or all about it, where only the whole of it tells."""
     known = hints(labelled.format)
     try:
         history = read(labelled.file.read_text(encoding="utf-8"), known.format)
         operations = history.operations
-        whole = known.kind is Kind.LIST_APPEND or (
+        whole = known.kind is ObjectKind.LIST_APPEND or (
             known.kind is None and is_list_append(operations)
         )
         if whole:
@@ -98,7 +98,7 @@ def _opened(labelled: Labelled) -> Iterator[tuple[int, object]]:
         yield part, Object(found, beside)
 
 
-def _judged(labelled: Labelled, found: Object) -> Told | Compared:
+def _judged(labelled: LabelLine, found: Object) -> KeyVerdicts | LabelComparison:
     try:
         return judge_key(found.operations, Terms(hints(labelled.format)), found.beside)
     except (TypeError, ValueError) as error:
@@ -110,18 +110,18 @@ def _batches(file: int, parts: Iterator[tuple[int, object]] | list[tuple[int, ob
     yield pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
 
 
-def _compared(labelled: Labelled, said: Sequence[object]) -> Compared:
+def _compared(labelled: LabelLine, said: Sequence[object]) -> LabelComparison:
     """From what was said of a file and of its keys."""
-    whole = next((each for each in said if isinstance(each, Compared)), None)
+    whole = next((each for each in said if isinstance(each, LabelComparison)), None)
     if whole is not None:
         return whole
     file = next(each for each in said if isinstance(each, File))
-    told = together(each for each in said if isinstance(each, Told))
-    report = Report(
+    told = together(each for each in said if isinstance(each, KeyVerdicts))
+    report = HistoryReport(
         file=str(labelled.file),
         format=file.format,
         kinds=told.kinds,
         operations=[] if file.some is None else [file.some],
-        checked=tuple(Checked(verdict=each, seconds=0.0) for each in told.verdicts),
+        checked=tuple(CheckedInvariant(verdict=each, seconds=0.0) for each in told.verdicts),
     )
     return held(labelled, report)

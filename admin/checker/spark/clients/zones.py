@@ -20,7 +20,7 @@ _NULL = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class OperationColumns:
     """Operations that took effect or may have, by key. A value is a number, _NULL what is unset."""
 
     key: Numbers
@@ -47,7 +47,7 @@ def decided(table: pa.Table, key: Numbers, keys: int) -> tuple[Flags, Numbers]:
     passes = np.bincount(key[other], minlength=keys) == 0
     codes = table.column("value").combine_chunks().dictionary_encode().indices
     ended = table.column("ended")
-    columns = Columns(
+    columns = OperationColumns(
         key=key[takes],
         write=write[takes],
         value=pc.fill_null(codes, _NULL).to_numpy().astype(np.int64)[takes],
@@ -59,7 +59,7 @@ def decided(table: pa.Table, key: Numbers, keys: int) -> tuple[Flags, Numbers]:
     return passes, counts
 
 
-def _clashes(all_: Columns, keys: int) -> Flags:
+def _clashes(all_: OperationColumns, keys: int) -> Flags:
     """By key: whether a value is written twice, read too early or of nobody, or zones clash."""
     odd: Flags = np.zeros(keys, dtype=np.bool_)
     if not len(all_.key):

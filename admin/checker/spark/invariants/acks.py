@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from admin.checker.spark.disks import COLUMNS, ROWS, Disks
-from admin.checker.spark.found import Found
+from admin.checker.spark.disks import COLUMNS, ROWS, RunDisks
+from admin.checker.spark.found import FindingRow
 from admin.checker.spark.invariants.queries import Tables
 from admin.checker.spark.loading import bundles
 from admin.checker.spark.reading import chunks, in_order, spread
@@ -22,10 +22,10 @@ def disks(tables: Tables) -> "DataFrame":
     return spread(tables["events"].sparkSession, paths, sizes, followed)
 
 
-def followed(path: Path, rows: int = ROWS) -> Iterator[Found]:
+def followed(path: Path, rows: int = ROWS) -> Iterator[FindingRow]:
     """What the disks of a bundle show of acks, and of quorums."""
     manifest = Manifest.load(path)
-    disks = Disks(manifest.run_id, manifest.quorum, rows)
+    disks = RunDisks(manifest.run_id, manifest.quorum, rows)
     for events in in_order(chunks(path, "events", "number"), "number", COLUMNS):
         disks.take(events)
     yield from disks.end()

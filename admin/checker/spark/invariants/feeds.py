@@ -12,7 +12,7 @@ import numpy as np
 from admin.checker.rules import feeds as rules
 from admin.checker.rules.feeds import USER_SPACE_MIN
 from admin.checker.spark.arrays import Flags, Numbers, among, known, numbers
-from admin.checker.spark.found import BREACH, FACTS, Found
+from admin.checker.spark.found import BREACH, FACTS, FindingRow
 from admin.checker.spark.invariants.queries import Row, Tables
 from admin.checker.spark.loading import bundles
 from admin.checker.spark.reading import Chunk, chunks, read, spread
@@ -39,7 +39,7 @@ class Longest:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class FeedAnswers:
     """A part of those of a run, or only how all of them follow one another."""
 
     log: Longest
@@ -49,7 +49,7 @@ class Answers:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ConfirmedTransactions:
     """Confirmed transactions of a log; `due`: places of those that no feed may leave out."""
 
     index: Numbers
@@ -88,29 +88,29 @@ def feeds(tables: Tables) -> "DataFrame":
     return spread(tables["feeds"].sparkSession, jobs, sizes, look)
 
 
-def plan(path: Path, logs: Mapping[str, Longest], span: int = SPAN) -> Iterator[Answers]:
+def plan(path: Path, logs: Mapping[str, Longest], span: int = SPAN) -> Iterator[FeedAnswers]:
     """How the answers follow one another, and each part of them beside the log."""
     log = logs.get(Manifest.load(path).run_id)
     answers = tuple(chunks(path, "feeds", "number"))
     if log is None or not answers:
         return
     entries = tuple(chunks(path, "wal", "index"))
-    yield Answers(log, answers)
+    yield FeedAnswers(log, answers)
     for each in answers:
-        yield Answers(log, (each,), entries, span)
+        yield FeedAnswers(log, (each,), entries, span)
 
 
-def look(answers: Answers) -> Iterator[Found]:
+def look(answers: FeedAnswers) -> Iterator[FindingRow]:
     """At some of them."""
     run = answers.feeds[0].run_id
     if not answers.entries:
         facts, odd = order(answers.feeds)
-        yield Found(run, FACTS, _ID, amount=facts)
+        yield FindingRow(run, FACTS, _ID, amount=facts)
     else:
         odd = list(wrong(answers))
     for index, number in odd:
         text = f"answer {number} of a feed is not what the log has at {index}"
-        yield Found(run, BREACH, _ID, index=index, message=text)
+        yield FindingRow(run, BREACH, _ID, index=index, message=text)
 
 
 def order(feeds: Sequence[Chunk]) -> tuple[int, list[tuple[int, int]]]:
@@ -128,7 +128,7 @@ def order(feeds: Sequence[Chunk]) -> tuple[int, list[tuple[int, int]]]:
     return len(at), list(zip(places.tolist(), number[at][1:][broken].tolist(), strict=True))
 
 
-def wrong(answers: Answers) -> Iterator[tuple[int, int]]:
+def wrong(answers: FeedAnswers) -> Iterator[tuple[int, int]]:
     """Where answers are not what the log has, and which."""
     (chunk,) = answers.feeds
     table = read(chunk, (*_ANSWERS, "places"))
@@ -155,7 +155,7 @@ def wrong(answers: Answers) -> Iterator[tuple[int, int]]:
                 yield rules.wrong(row, given.places(), given.due_in(begin, end))[0], int(number[at])
 
 
-def _is_odd(text: str | None, given: Given, after: int, upto: int) -> bool:
+def _is_odd(text: str | None, given: ConfirmedTransactions, after: int, upto: int) -> bool:
     listed = json.loads(text or "null")
     listed = listed if isinstance(listed, list) else []
     places = np.array(listed, dtype=np.int64).reshape(-1, 2)
@@ -165,7 +165,7 @@ def _is_odd(text: str | None, given: Given, after: int, upto: int) -> bool:
     return given.lacks(index, term) or given.missed(index, after, upto)
 
 
-def _given(answers: Answers, first: int, last: int) -> Given:
+def _given(answers: FeedAnswers, first: int, last: int) -> ConfirmedTransactions:
     log = answers.log
     none = np.empty(0, dtype=np.int64)
     found: list[tuple[Numbers, Numbers, Flags]] = [(none, none, none.astype(np.bool_))]
@@ -184,7 +184,7 @@ def _given(answers: Answers, first: int, last: int) -> Given:
     index, term, due = (np.concatenate(each) for each in zip(*found, strict=True))
     order = np.argsort(index, kind="stable")
     index, term, due = index[order], term[order], due[order]
-    return Given(index, term, index[due])
+    return ConfirmedTransactions(index, term, index[due])
 
 
 def longest(logs: Iterable[Row], rolled: Iterable[Row]) -> dict[str, Longest]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from admin.checker.spark.arrays import among, known, numbers
-from admin.checker.spark.found import BREACH, FACTS, Found
+from admin.checker.spark.found import BREACH, FACTS, FindingRow
 from admin.checker.spark.invariants.queries import Tables
 from admin.checker.spark.loading import bundles
 from admin.checker.spark.reading import Chunk, chunks, read, spread
@@ -25,12 +25,12 @@ def fresh(tables: Tables) -> "DataFrame":
     return spread(events.sparkSession, parts, [each.size for each in parts], look)
 
 
-def look(chunk: Chunk) -> Iterator[Found]:
+def look(chunk: Chunk) -> Iterator[FindingRow]:
     """At some of them."""
     events = read(chunk, _COLUMNS)
     node, number, index, floor = (numbers(events, name) for name in _COLUMNS[1:])
     served = among(events, "name", ("served",)) & known(events, "floor")
-    yield Found(chunk.run_id, FACTS, _ID, amount=int(served.sum()))
+    yield FindingRow(chunk.run_id, FACTS, _ID, amount=int(served.sum()))
     for at in np.flatnonzero(served & (index < floor)).tolist():
         text = f"node {node[at]} served a read at {index[at]}, not {floor[at]}"
-        yield Found(chunk.run_id, BREACH, _ID, int(node[at]), 0, int(number[at]), message=text)
+        yield FindingRow(chunk.run_id, BREACH, _ID, int(node[at]), 0, int(number[at]), message=text)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from admin.checker.spark.arrays import NOBODY, Flags, Numbers, among, known, numbers, words
-from admin.checker.spark.found import BREACH, FACTS, Found
+from admin.checker.spark.found import BREACH, FACTS, FindingRow
 from admin.checker.spark.invariants.queries import Row, Tables
 from admin.checker.spark.loading import bundles
 from admin.checker.spark.reading import Chunk, chunks, collected, read, spread
@@ -32,8 +32,8 @@ Value = tuple[str, str]
 """Key and value, as Python shows them."""
 Gone = Mapping[tuple[int, int], Numbers]
 """By node and generation: places that are rolled back for good, in order."""
-Look = Callable[[Chunk], Iterator[Found]]
-Ask = Callable[[str, Look, Collection[str]], Iterable[Found]]
+Look = Callable[[Chunk], Iterator[FindingRow]]
+Ask = Callable[[str, Look, Collection[str]], Iterable[FindingRow]]
 """Of a table of some runs."""
 
 
@@ -79,7 +79,7 @@ def places(rolled: Iterable[Row], logs: Iterable[Row]) -> dict[str, Gone]:
     }
 
 
-def rolled(chunk: Chunk, by_run: Mapping[str, Gone]) -> Iterator[Found]:
+def rolled(chunk: Chunk, by_run: Mapping[str, Gone]) -> Iterator[FindingRow]:
     """Requests of what is rolled back."""
     gone = by_run[chunk.run_id]
     if not any(chunk.meets(int(each[0]), int(each[-1])) for each in gone.values()):
@@ -90,7 +90,7 @@ def rolled(chunk: Chunk, by_run: Mapping[str, Gone]) -> Iterator[Found]:
 
 def elsewhere(
     chunk: Chunk, by_run: Mapping[str, Gone], gone: Mapping[str, Collection[Request]]
-) -> Iterator[Found]:
+) -> Iterator[FindingRow]:
     """Those of the requests that are in a log and not rolled back there."""
     table = read(chunk, _ASKED)
     asked = _is_asked(
@@ -99,7 +99,7 @@ def elsewhere(
     yield from _told(chunk, table, asked & ~_is_gone(table, by_run[chunk.run_id]))
 
 
-def written(chunk: Chunk, gone: Mapping[str, Collection[Request]]) -> Iterator[Found]:
+def written(chunk: Chunk, gone: Mapping[str, Collection[Request]]) -> Iterator[FindingRow]:
     """What the requests wrote, by the history."""
     table = read(chunk, _LINES)
     names = {text: str(json.loads(text)) for text in words(table, "session")[1]}
@@ -107,38 +107,38 @@ def written(chunk: Chunk, gone: Mapping[str, Collection[Request]]) -> Iterator[F
     for at, key, value in _values(table, np.flatnonzero(asked)):
         who, seq = names[table.column("session")[at].as_py()], int(numbers(table, "seq")[at])
         text = json.dumps([who, key, value])
-        yield Found(chunk.run_id, "wrote", _ID, amount=seq, message=text)
+        yield FindingRow(chunk.run_id, "wrote", _ID, amount=seq, message=text)
 
 
-def writers(chunk: Chunk, values: Mapping[str, Collection[Value]]) -> Iterator[Found]:
+def writers(chunk: Chunk, values: Mapping[str, Collection[Value]]) -> Iterator[FindingRow]:
     """How many lines wrote each of the values."""
     table, wanted = read(chunk, _LINES), values[chunk.run_id]
     some = np.flatnonzero(_is_write(table) & _has_key(table, wanted))
     count = Counter((key, value) for _, key, value in _values(table, some))
     for each in count.keys() & set(wanted):
-        yield Found(chunk.run_id, "writers", _ID, amount=count[each], message=json.dumps(each))
+        yield FindingRow(chunk.run_id, "writers", _ID, amount=count[each], message=json.dumps(each))
 
 
-def shown(chunk: Chunk, lost: Mapping[str, Collection[Value]]) -> Iterator[Found]:
+def shown(chunk: Chunk, lost: Mapping[str, Collection[Value]]) -> Iterator[FindingRow]:
     """Reads, and those that show what was rolled back."""
     table, wanted = read(chunk, _LINES), lost[chunk.run_id]
     reads = among(table, "f", ("read",)) & among(table, "type", ("ok",))
-    yield Found(chunk.run_id, FACTS, _ID, amount=int(reads.sum()))
+    yield FindingRow(chunk.run_id, FACTS, _ID, amount=int(reads.sum()))
     for at, key, value in _values(table, np.flatnonzero(reads & _has_key(table, wanted))):
         if (key, value) in wanted:
             line = int(numbers(table, "index")[at])
             text = f"line {line} read what was rolled back"
-            yield Found(chunk.run_id, BREACH, _ID, index=line, message=text)
+            yield FindingRow(chunk.run_id, BREACH, _ID, index=line, message=text)
 
 
-def _requests(found: Iterable[Found]) -> dict[str, set[Request]]:
+def _requests(found: Iterable[FindingRow]) -> dict[str, set[Request]]:
     by_run: dict[str, set[Request]] = defaultdict(set)
     for each in found:
         by_run[each.run_id].add((each.message, each.amount))
     return dict(by_run)
 
 
-def _lost(found: Iterable[Found]) -> dict[str, set[Value]]:
+def _lost(found: Iterable[FindingRow]) -> dict[str, set[Value]]:
     count: dict[str, Counter[Value]] = defaultdict(Counter)
     for each in found:
         key, value = json.loads(each.message)
@@ -147,11 +147,11 @@ def _lost(found: Iterable[Found]) -> dict[str, set[Value]]:
     return {run: values for run, values in lost.items() if values}
 
 
-def _told(chunk: Chunk, table: pa.Table, which: Flags) -> Iterator[Found]:
+def _told(chunk: Chunk, table: pa.Table, which: Flags) -> Iterator[FindingRow]:
     codes, texts = words(table, "session")
     seq = numbers(table, "seq")
     for at in np.flatnonzero(which & (codes != NOBODY) & known(table, "seq")).tolist():
-        yield Found(chunk.run_id, "asked", _ID, amount=int(seq[at]), message=texts[codes[at]])
+        yield FindingRow(chunk.run_id, "asked", _ID, amount=int(seq[at]), message=texts[codes[at]])
 
 
 def _is_gone(table: pa.Table, gone: Gone) -> Flags:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from admin.checker.spark.arrays import NOBODY, Flags, Numbers, among, known, numbers, words
-from admin.checker.spark.found import BREACH, FACTS, Found
+from admin.checker.spark.found import BREACH, FACTS, FindingRow
 from admin.checker.spark.invariants.queries import Tables
 from admin.checker.spark.loading import bundles
 from admin.checker.spark.reading import FOREVER, Chunk, chunks, read, spread
@@ -26,7 +26,7 @@ _ENTRIES = ("node", "index", "term", "session", "seq", "key_hash")
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class OwnedRange:
     """Entries `first..last` of all logs of a run: files of the logs and of the history."""
 
     first: int
@@ -42,7 +42,7 @@ def receipts(tables: Tables) -> "DataFrame":
     return spread(tables["ops"].sparkSession, ranges, sizes, look)
 
 
-def plan(path: Path, span: int = SPAN) -> Iterator[Range]:
+def plan(path: Path, span: int = SPAN) -> Iterator[OwnedRange]:
     """Ranges of so many entries; one if some file may hold anything."""
     logs, lines = chunks(path, "wal", "index"), chunks(path, "ops", "log_index")
     if not logs or not lines:
@@ -54,7 +54,7 @@ def plan(path: Path, span: int = SPAN) -> Iterator[Range]:
     for first, last in spans:
         its_lines = tuple(each for each in lines if each.meets(first, last))
         if its_lines:
-            yield Range(first, last, tuple(e for e in logs if e.meets(first, last)), its_lines)
+            yield OwnedRange(first, last, tuple(e for e in logs if e.meets(first, last)), its_lines)
 
 
 class Receipts:
@@ -131,7 +131,7 @@ class Receipts:
         return key
 
 
-def look(range_: Range) -> Iterator[Found]:
+def look(range_: OwnedRange) -> Iterator[FindingRow]:
     """At a range."""
     lines = [read(each, _LINES) for each in range_.lines]
     told = Receipts(lines, range_.first, range_.last)
@@ -147,5 +147,5 @@ def look(range_: Range) -> Iterator[Found]:
         for place in np.flatnonzero(odd).tolist():
             node, at = int(numbers(table, "node")[place]), int(index[place])
             text = f"a receipt names {at}, which is of another request"
-            yield Found(chunk.run_id, BREACH, _ID, node, 0, at, message=text)
-    yield Found(range_.lines[0].run_id, FACTS, _ID, amount=facts)
+            yield FindingRow(chunk.run_id, BREACH, _ID, node, 0, at, message=text)
+    yield FindingRow(range_.lines[0].run_id, FACTS, _ID, amount=facts)

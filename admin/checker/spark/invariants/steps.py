@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from admin.checker.replay.steps import AUTOMATA
 from admin.checker.rules.run import event
 from admin.checker.spark.arrays import among
-from admin.checker.spark.found import BREACH, FACTS, LACKS, Found
+from admin.checker.spark.found import BREACH, FACTS, LACKS, FindingRow
 from admin.checker.spark.invariants.queries import Tables
 from admin.checker.spark.loading import bundles
 from admin.checker.spark.reading import chunks, in_order, spread
@@ -30,7 +30,7 @@ def steps(tables: Tables) -> "DataFrame":
     return spread(tables["events"].sparkSession, paths, sizes, replayed)
 
 
-def replayed(path: Path) -> Iterator[Found]:
+def replayed(path: Path) -> Iterator[FindingRow]:
     """What the automata make of a bundle."""
     manifest = Manifest.load(path)
     run = manifest.run_id
@@ -44,11 +44,11 @@ def replayed(path: Path) -> Iterator[Found]:
                     machine.take(each)
     for machine in machines:
         found = machine.found
-        yield Found(run, FACTS, machine.id, amount=found.facts)
+        yield FindingRow(run, FACTS, machine.id, amount=found.facts)
         if found.lacks:
-            yield Found(run, LACKS, machine.id, message=found.lacks)
+            yield FindingRow(run, LACKS, machine.id, message=found.lacks)
         for breach in found.breaches:
-            yield Found(
+            yield FindingRow(
                 run, BREACH, machine.id, breach.node, 0, breach.index, breach.term,
                 message=breach.message,
             )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from admin.checker.spark.arrays import Numbers, among, numbers
-from admin.checker.spark.found import BREACH, FACTS, Found
+from admin.checker.spark.found import BREACH, FACTS, FindingRow
 from admin.checker.spark.invariants.queries import Row, Tables
 from admin.checker.spark.loading import bundles
 from admin.checker.spark.reading import Chunk, chunks, read, spread
@@ -52,7 +52,7 @@ def parts(rolled: Iterable[Row]) -> dict[str, tuple[Numbers, Numbers]]:
     }
 
 
-def look(chunk: Chunk, stops: Parts) -> Iterator[Found]:
+def look(chunk: Chunk, stops: Parts) -> Iterator[FindingRow]:
     """At some events, or at some samples."""
     if chunk.part.table == "events":
         claims = read(chunk, ("name", "node", "index"))
@@ -62,11 +62,11 @@ def look(chunk: Chunk, stops: Parts) -> Iterator[Found]:
         claims = read(chunk, ("node", "confirmed"))
         claims = claims.filter(numbers(claims, "confirmed") != 0)
         place = numbers(claims, "confirmed")
-    yield Found(chunk.run_id, FACTS, _ID, amount=len(place))
+    yield FindingRow(chunk.run_id, FACTS, _ID, amount=len(place))
     firsts, records = stops[chunk.run_id]
     at = np.searchsorted(firsts, place, side="right") - 1
     inside = (at >= 0) & (place < records[at])
     node = numbers(claims, "node")
     for one, index in sorted(set(zip(node[inside].tolist(), place[inside].tolist(), strict=True))):
         text = f"node {one} stopped at {index}, between a first victim and the ROLLBACK of it"
-        yield Found(chunk.run_id, BREACH, _ID, one, 0, index, message=text)
+        yield FindingRow(chunk.run_id, BREACH, _ID, one, 0, index, message=text)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from admin.checker.spark.arrays import numbers
-from admin.checker.spark.found import DOUBT, FACTS, Found
+from admin.checker.spark.found import DOUBT, FACTS, FindingRow
 from admin.checker.spark.invariants.queries import Tables
 from admin.checker.spark.loading import bundles
 from admin.checker.spark.reading import chunks, in_order, spread
@@ -27,14 +27,14 @@ def times(tables: Tables) -> "DataFrame":
     return spread(tables["ops"].sparkSession, paths, sizes, look)
 
 
-def look(path: Path) -> Iterator[Found]:
+def look(path: Path) -> Iterator[FindingRow]:
     """At all clocks of a run: how often they were read, and whose went back."""
     run = Manifest.load(path).run_id
     for whose, steps, back in (*_clients(path), *_processes(path)):
-        yield Found(run, FACTS, _ID, amount=steps)
+        yield FindingRow(run, FACTS, _ID, amount=steps)
         if back:
             text = f"the clock of {whose} went back: times prove nothing"
-            yield Found(run, DOUBT, _ID, message=text)
+            yield FindingRow(run, DOUBT, _ID, message=text)
 
 
 def _clients(path: Path) -> Iterator[tuple[str, int, bool]]:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from admin.checker.spark.columns import PROMOTE, ROLLBACK, TXN, Slice
-from admin.checker.spark.walk.odd import Odd, Seen
-from qsync.record import Kind
+from admin.checker.spark.walk.odd import FactCount, OddEntry
+from qsync.record import EntryKind
 
-DEMOTE = int(Kind.DEMOTE)
+DEMOTE = int(EntryKind.DEMOTE)
 
 
 class Lead:
@@ -25,7 +25,7 @@ class Lead:
         self._highest = -1
         self._lsns: dict[int, int] = {}
 
-    def take(self, here: Slice, *, whole: bool) -> Iterator[Seen | Odd]:
+    def take(self, here: Slice, *, whole: bool) -> Iterator[FactCount | OddEntry]:
         """The next slice. `whole`: the log is here from its first entry on."""
         self._owners = [(-1, self._owner)]
         begin = 0
@@ -40,23 +40,25 @@ class Lead:
         """Who owned the limbo behind a place in the last slice, and the term; None: never owned."""
         return self._owners[bisect_right(self._owners, at, key=lambda each: each[0]) - 1][1]
 
-    def _mark(self, here: Slice, at: int, *, whole: bool) -> Iterator[Seen | Odd]:
+    def _mark(self, here: Slice, at: int, *, whole: bool) -> Iterator[FactCount | OddEntry]:
         index, term, origin = (int(each[at]) for each in (here.index, here.term, here.origin))
         promote = here.kind[at] == PROMOTE
         if not promote:
             yield from self._owned(here, at, at + 1, whole=whole)
         if whole:
-            yield Seen("promote-fits", 1)
+            yield FactCount("promote-fits", 1)
             why = self._misfit(here, at)
             if why:
-                yield Odd("promote-fits", index, why)
+                yield OddEntry("promote-fits", index, why)
         if promote:
             self._promoted = (index, term, origin)
         self._demoted = not promote
         self._owner = (origin if promote else 0, term)
         self._past(here, at, at + 1)
 
-    def _stretch(self, here: Slice, begin: int, end: int, *, whole: bool) -> Iterator[Seen | Odd]:
+    def _stretch(
+        self, here: Slice, begin: int, end: int, *, whole: bool
+    ) -> Iterator[FactCount | OddEntry]:
         if begin < end:
             yield from self._owned(here, begin, end, whole=whole)
             self._past(here, begin, end)
@@ -71,23 +73,25 @@ class Lead:
         for origin, ago in zip(known.tolist(), back.tolist(), strict=True):
             self._lsns[origin] = int(here.lsn[end - 1 - ago])
 
-    def _owned(self, here: Slice, begin: int, end: int, *, whole: bool) -> Iterator[Seen | Odd]:
+    def _owned(
+        self, here: Slice, begin: int, end: int, *, whole: bool
+    ) -> Iterator[FactCount | OddEntry]:
         """Entries between two PROMOTEs, all of them of the first one's leader."""
         if self._promoted is None and not whole:
             return
-        yield Seen("log-owner", end - begin)
+        yield FactCount("log-owner", end - begin)
         index, kind = here.index[begin:end], here.kind[begin:end]
         if self._promoted is None:
             for each in index.tolist():
-                yield Odd("log-owner", each, "comes before any PROMOTE")
+                yield OddEntry("log-owner", each, "comes before any PROMOTE")
             return
         since, term, origin = self._promoted
         strange = (here.term[begin:end] != term) | (here.origin[begin:end] != origin)
         for each in index[strange].tolist():
-            yield Odd("log-owner", each, f"is not of the owner since {since}")
+            yield OddEntry("log-owner", each, f"is not of the owner since {since}")
         if self._demoted:
             for each in index[~strange & ((kind == TXN) | (kind == ROLLBACK))].tolist():
-                yield Odd("log-owner", each, "comes after the DEMOTE")
+                yield OddEntry("log-owner", each, "comes after the DEMOTE")
 
     def _misfit(self, here: Slice, at: int) -> str:
         if here.kind[at] == PROMOTE and here.term[at] <= self._highest:

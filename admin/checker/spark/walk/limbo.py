@@ -11,15 +11,15 @@ import numpy as np
 
 from admin.checker.spark.arrays import Flags, Numbers
 from admin.checker.spark.columns import CONFIRM, PROMOTE, TXN, Slice
-from admin.checker.spark.walk.odd import Odd, Seen
-from admin.checker.spark.walk.past import Names
+from admin.checker.spark.walk.odd import FactCount, OddEntry
+from admin.checker.spark.walk.past import NamedEntries
 from qsync.record import WAIT_SYNC
 
 NOWHERE = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class PendingRows:
     """Transactions and PROMOTEs, in order. `dead`: rolled back by now."""
 
     place: Numbers
@@ -30,20 +30,20 @@ class Rows:
     dead: Flags
 
     @classmethod
-    def of(cls, here: Slice, sync: Flags, base: int) -> "Rows":
+    def of(cls, here: Slice, sync: Flags, base: int) -> "PendingRows":
         """Those of a slice of which the first entry has the place `base`."""
         at = np.flatnonzero((here.kind == TXN) | (here.kind == PROMOTE))
         columns = (here.index[at], here.kind[at], here.flags[at], sync[at])
         return cls(at + base, *columns, np.zeros(len(at), dtype=np.bool_))
 
-    def then(self, other: "Rows") -> "Rows":
+    def then(self, other: "PendingRows") -> "PendingRows":
         """One after the other."""
         pairs = ((getattr(self, each.name), getattr(other, each.name)) for each in fields(self))
-        return Rows(*(np.concatenate(pair) for pair in pairs))
+        return PendingRows(*(np.concatenate(pair) for pair in pairs))
 
-    def since(self, at: int) -> "Rows":
+    def since(self, at: int) -> "PendingRows":
         """Without those before."""
-        return Rows(*(getattr(self, each.name)[at:] for each in fields(self)))
+        return PendingRows(*(getattr(self, each.name)[at:] for each in fields(self)))
 
     def queue(self, begin: int, end: int) -> Numbers:
         """Which of these wait: those not rolled back, from the first on that wants a quorum."""
@@ -53,12 +53,12 @@ class Rows:
         return np.flatnonzero(live[first:]) + begin + first
 
 
-class Limbo:
+class LimboWalk:
     """One log. Of each slice: `begin`, in order `behind`, `roll_back` and `waiting`, then `end`."""
 
     def __init__(self) -> None:
         nothing, none = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
-        self._rows = Rows(nothing, nothing, nothing, nothing, none, none)
+        self._rows = PendingRows(nothing, nothing, nothing, nothing, none, none)
         self._base = 0
         self._place = self._index = np.array([NOWHERE])
         """By place in the slice: how far was confirmed before it, in places and in indexes."""
@@ -67,15 +67,17 @@ class Limbo:
         self._sync = none
         self._gone: set[int] = set()
 
-    def begin(self, here: Slice, sync: Flags, names: Names, base: int) -> Iterator[Seen | Odd]:
+    def begin(
+        self, here: Slice, sync: Flags, names: NamedEntries, base: int
+    ) -> Iterator[FactCount | OddEntry]:
         """The next slice, of which the first entry has the place `base`. Judges its CONFIRMs."""
         confirms = here.kind[names.at] == CONFIRM
         self._base, self._sync = base, sync
-        self._rows = self._rows.then(Rows.of(here, sync, base))
+        self._rows = self._rows.then(PendingRows.of(here, sync, base))
         after = names.at[confirms] + 1
         self._place = _reach(len(here), self._place[-1], after, names.place[confirms])
         self._index = _reach(len(here), self._index[-1], after, names.index[confirms])
-        yield Seen("confirms-forward", int(confirms.sum()))
+        yield FactCount("confirms-forward", int(confirms.sum()))
         old = names.term != here.term[names.at]
         back = self._place[names.at] >= names.place
         for number in np.flatnonzero(confirms & (old | ~names.sync | back)).tolist():
@@ -85,13 +87,13 @@ class Limbo:
                 why = f"confirms by {named.index} of term {named.term}"
             elif not named.sync:
                 why = f"names {named.index}, which waits for no quorum"
-            yield Odd("confirms-forward", int(here.index[names.at[number]]), why)
+            yield OddEntry("confirms-forward", int(here.index[names.at[number]]), why)
 
-    def behind(self, here: Slice, begin: int, end: int) -> Iterator[Seen | Odd]:
+    def behind(self, here: Slice, begin: int, end: int) -> Iterator[FactCount | OddEntry]:
         """Asynchronous transactions with no ROLLBACK between them: nothing waits for nothing."""
         part = slice(begin, end)
         free = (here.kind[part] == TXN) & ~self._sync[part]
-        yield Seen("fates-shared", int(free.sum()))
+        yield FactCount("fates-shared", int(free.sum()))
         at = np.flatnonzero(free & (here.flags[part] & WAIT_SYNC == WAIT_SYNC)) + begin
         if not len(at):
             return
@@ -99,15 +101,17 @@ class Limbo:
         known = np.concatenate(([self._head], heads + self._base))
         last = known[np.searchsorted(heads, at)]
         for index in here.index[at[last <= self._place[at]]].tolist():
-            yield Odd("fates-shared", index, "waits for nothing")
+            yield OddEntry("fates-shared", index, "waits for nothing")
 
-    def roll_back(self, here: Slice, names: Names, number: int) -> Iterator[Seen | Odd]:
+    def roll_back(
+        self, here: Slice, names: NamedEntries, number: int
+    ) -> Iterator[FactCount | OddEntry]:
         """One of the names, of a ROLLBACK."""
         at, named = int(names.at[number]), names.entry(number)
         queue = self._queue(int(self._place[at]), at)
         places = self._rows.place[queue]
         gone = queue[places >= named.place]
-        yield Seen("rollback-legal", 1)
+        yield FactCount("rollback-legal", 1)
         why = ""
         if (self._rows.kind[gone] == PROMOTE).any():
             why = "rolls back a PROMOTE"
@@ -116,9 +120,9 @@ class Limbo:
         elif named.place not in places and not named.sync:
             why = f"names {named.index}, which never waited"
         if why:
-            yield Odd("rollback-legal", int(here.index[at]), why)
+            yield OddEntry("rollback-legal", int(here.index[at]), why)
         for index in self._rows.index[gone[self._rows.flags[gone] == 0]].tolist():
-            yield Odd("fates-shared", index, "shown, and rolled back")
+            yield OddEntry("fates-shared", index, "shown, and rolled back")
         self._rows.dead[gone] = True
         self._gone.update(self._rows.place[gone].tolist())
         left = queue[places < named.place]

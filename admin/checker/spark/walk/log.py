@@ -6,18 +6,18 @@ from collections.abc import Iterable
 import numpy as np
 
 from admin.checker.spark.columns import ROLLBACK, Slice, Whose
-from admin.checker.spark.found import BREACH, FACTS, Found
+from admin.checker.spark.found import BREACH, FACTS, FindingRow
 from admin.checker.spark.walk.lead import Lead
-from admin.checker.spark.walk.limbo import Limbo
-from admin.checker.spark.walk.odd import Odd, Seen
-from admin.checker.spark.walk.past import Names, Past, synchronous
+from admin.checker.spark.walk.limbo import LimboWalk
+from admin.checker.spark.walk.odd import FactCount, OddEntry
+from admin.checker.spark.walk.past import NamedEntries, Past, synchronous
 from admin.checker.spark.walk.says import Says, within
 
 _REPLAY = "limbo-replay"
 _LEADER = "leader"
 
 
-class Log:
+class LogWalk:
     """Feed it slices in order. What only a whole log tells is kept until its end."""
 
     def __init__(self, whose: Whose, says: list[Says]) -> None:
@@ -27,11 +27,11 @@ class Log:
         self._whole = False
         self._dense = True
         self._facts: Counter[str] = Counter()
-        self._out: list[Found] = []
-        self._replayed: list[Found] = []
+        self._out: list[FindingRow] = []
+        self._replayed: list[FindingRow] = []
         self._past = Past()
         self._lead = Lead()
-        self._limbo = Limbo()
+        self._limbo = LimboWalk()
 
     def take(self, here: Slice) -> None:
         """The next slice; what follows on the last one has a higher index."""
@@ -50,17 +50,17 @@ class Log:
         self._limbo.end()
         self._past.take(here, sync)
 
-    def end(self) -> list[Found]:
+    def end(self) -> list[FindingRow]:
         """Everything."""
         run, node, _ = self.whose
         if self._whole and self._dense:
             self._out += self._replayed
         else:
             del self._facts[_REPLAY]
-        counted = [Found(run, FACTS, each, node, amount=n) for each, n in self._facts.items()]
+        counted = [FindingRow(run, FACTS, each, node, amount=n) for each, n in self._facts.items()]
         return self._out + counted
 
-    def _events(self, here: Slice, names: Names) -> None:
+    def _events(self, here: Slice, names: NamedEntries) -> None:
         """ROLLBACKs, what lies between them, and samples, each behind the entry that it names."""
         cuts = np.flatnonzero(here.kind[names.at] == ROLLBACK).tolist()
         marks: list[tuple[int, int | None, Says | None]]
@@ -95,14 +95,14 @@ class Log:
         if says.confirmed < self._limbo.confirmed(at) or told != wants:
             text = f"node {node} says {told} at {says.last}, its log makes {wants}"
             where = (node, 0, says.sample, says.term, 0, text)
-            self._replayed.append(Found(run, BREACH, _REPLAY, *where))
+            self._replayed.append(FindingRow(run, BREACH, _REPLAY, *where))
 
-    def _note(self, told: Iterable[Seen | Odd]) -> None:
+    def _note(self, told: Iterable[FactCount | OddEntry]) -> None:
         run, node, _ = self.whose
         for each in told:
-            if isinstance(each, Seen):
+            if isinstance(each, FactCount):
                 self._facts[each.invariant] += each.amount
             else:
                 text = f"node {node}, entry {each.index}: {each.why}"
                 where = (node, 0, each.index, 0, 0, text)
-                self._out.append(Found(run, BREACH, each.invariant, *where))
+                self._out.append(FindingRow(run, BREACH, each.invariant, *where))

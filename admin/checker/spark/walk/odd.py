@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Odd(NamedTuple):
+class OddEntry(NamedTuple):
     """An entry, and what is wrong with it."""
 
     invariant: str
@@ -11,7 +11,7 @@ class Odd(NamedTuple):
     why: str
 
 
-class Seen(NamedTuple):
+class FactCount(NamedTuple):
     """So many facts."""
 
     invariant: str

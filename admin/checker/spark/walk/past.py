@@ -12,7 +12,7 @@ from admin.checker.spark.columns import CONFIRM, PROMOTE, ROLLBACK, TXN, Slice
 from admin.checker.spark.controls import WAIT_ACK, breaks, named
 
 
-class Stretch(NamedTuple):
+class PastStretch(NamedTuple):
     """Entries of one term and origin, of which place, index and lsn grow together."""
 
     place: int
@@ -22,7 +22,7 @@ class Stretch(NamedTuple):
     size: int
 
 
-class Entry(NamedTuple):
+class PastEntry(NamedTuple):
     """One that a control entry names."""
 
     place: int
@@ -32,7 +32,7 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class NamedEntries:
     """CONFIRMs and ROLLBACKs of a slice that name an earlier entry: where they are, and that one.
 
     `at` counts in the slice, `place` from the beginning of the log.
@@ -44,10 +44,10 @@ class Names:
     term: Numbers
     sync: Flags
 
-    def entry(self, number: int) -> Entry:
+    def entry(self, number: int) -> PastEntry:
         """What one of them names."""
         place, index, term = (int(each[number]) for each in (self.place, self.index, self.term))
-        return Entry(place, index, term, bool(self.sync[number]))
+        return PastEntry(place, index, term, bool(self.sync[number]))
 
 
 def synchronous(here: Slice) -> Flags:
@@ -62,11 +62,11 @@ class Past:
 
     def __init__(self) -> None:
         self.count = 0
-        self._of: dict[int, list[Stretch]] = defaultdict(list)
+        self._of: dict[int, list[PastStretch]] = defaultdict(list)
         self._begins: list[int] = []
         self._sync: list[Flags] = []
 
-    def names(self, here: Slice, sync: Flags) -> Names:
+    def names(self, here: Slice, sync: Flags) -> NamedEntries:
         """Of the next slice, before it is taken."""
         refs = named(here, breaks(here))
         kind = here.kind[refs.at]
@@ -80,7 +80,7 @@ class Past:
             if found is not None:
                 place[number], index[number], term[number], waits[number] = found
         there = place >= 0
-        return Names(at[there], place[there], index[there], term[there], waits[there])
+        return NamedEntries(at[there], place[there], index[there], term[there], waits[there])
 
     def take(self, here: Slice, sync: Flags) -> None:
         """The next slice."""
@@ -89,12 +89,12 @@ class Past:
             starts.tolist(), np.diff(starts, append=len(here)).tolist(), strict=True
         ):
             index, lsn, term = (int(each[at]) for each in (here.index, here.lsn, here.term))
-            self._add(int(here.origin[at]), Stretch(self.count + at, index, lsn, term, size))
+            self._add(int(here.origin[at]), PastStretch(self.count + at, index, lsn, term, size))
         self._begins.append(self.count)
         self._sync.append(sync)
         self.count += len(here)
 
-    def _add(self, origin: int, each: Stretch) -> None:
+    def _add(self, origin: int, each: PastStretch) -> None:
         known = self._of[origin]
         if known:
             last = known[-1]
@@ -104,7 +104,7 @@ class Past:
                 return
         known.append(each)
 
-    def _find(self, owner: int, lsn: int) -> Entry | None:
+    def _find(self, owner: int, lsn: int) -> PastEntry | None:
         """The latest of that name."""
         for each in reversed(self._of.get(owner, ())):
             ahead = lsn - each.lsn
@@ -112,5 +112,5 @@ class Past:
                 place = each.place + ahead
                 at = bisect_right(self._begins, place) - 1
                 sync = bool(self._sync[at][place - self._begins[at]])
-                return Entry(place, each.index + ahead, each.term, sync)
+                return PastEntry(place, each.index + ahead, each.term, sync)
         return None

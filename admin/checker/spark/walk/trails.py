@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from admin.checker.spark.columns import Whose, slices
-from admin.checker.spark.found import Found
+from admin.checker.spark.found import FindingRow
 from admin.checker.spark.scanning import Batches, batch
-from admin.checker.spark.units import Piece, Unit, tables
-from admin.checker.spark.walk.log import Log
+from admin.checker.spark.units import ScanUnit, Unit, tables
+from admin.checker.spark.walk.log import LogWalk
 from admin.checker.spark.walk.says import samples
 
 COLUMNS = (
@@ -55,19 +55,19 @@ def follow(trails: Sequence[Trail]) -> Callable[[Batches], Batches]:
     return run
 
 
-def _followed(trail: Trail) -> Iterator[Found]:
+def _followed(trail: Trail) -> Iterator[FindingRow]:
     says = samples(trail.path)
-    logs: dict[Whose, Log] = {}
+    logs: dict[Whose, LogWalk] = {}
     for unit in trail.units:
         for here in slices(unit.run_id, tables(unit, COLUMNS)):
-            log = logs.setdefault(here.whose, Log(here.whose, says.get(here.whose[1:], [])))
+            log = logs.setdefault(here.whose, LogWalk(here.whose, says.get(here.whose[1:], [])))
             log.take(here)
     for log in logs.values():
         yield from log.end()
 
 
-def _by_log(unit: Unit) -> dict[tuple[int, int] | None, tuple[Piece, ...]]:
-    found: dict[tuple[int, int] | None, list[Piece]] = defaultdict(list)
+def _by_log(unit: Unit) -> dict[tuple[int, int] | None, tuple[ScanUnit, ...]]:
+    found: dict[tuple[int, int] | None, list[ScanUnit]] = defaultdict(list)
     for piece in unit.pieces:
         found[piece.log].append(piece)
     return {log: tuple(pieces) for log, pieces in found.items()}
