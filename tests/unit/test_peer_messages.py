@@ -57,11 +57,11 @@ answers: st.SearchStrategy[Message] = st.one_of(
     st.builds(
         RequestVoteResponse,
         term=terms,
-        asked=terms,
+        asked_term=terms,
         voter=replicas,
         pre=flags,
         granted=flags,
-        nay=st.none() | st.sampled_from(RejectReason),
+        reason=st.none() | st.sampled_from(RejectReason),
     ),
     st.builds(TimeoutNow, term=led_terms, leader=replicas),
     st.builds(Resigned, term=led_terms, leader=replicas),

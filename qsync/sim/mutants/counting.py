@@ -19,6 +19,7 @@ from qsync.sim.mutants.mutant import (
     every_follower,
     every_leader,
     every_progress,
+    keep,
     put,
 )
 
@@ -82,7 +83,7 @@ def _one_short(core: Core) -> None:
     own = core.machine.config
     known = {each.name: getattr(own, each.name) for each in fields(CoreConfig)}
     careless = _Careless(**known)
-    put(core, _own=careless)
+    keep(core, _own=careless)
     take(core.machine, careless)
 
 

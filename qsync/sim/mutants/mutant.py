@@ -63,6 +63,11 @@ def put(thing: object, **methods: object) -> None:
     vars(thing).update(methods)
 
 
+def keep(thing: object, **things: object) -> None:
+    """From now on the object carries these, too: what a mutant of it needs at hand."""
+    vars(thing).update(things)
+
+
 def every_leader(core: Core, change: Callable[[Leader], None]) -> None:
     """Change each leadership of this process when it begins."""
     machine = core.machine

@@ -20,7 +20,7 @@ from qsync.record import CONFIG, ONE_INSTANCE, WAIT_ACK, WAIT_SYNC, Entry, Entry
 from qsync.replica import Replica as Core
 from qsync.sim.mutants.counting import every_leader_is
 from qsync.sim.mutants.fates import Impatient
-from qsync.sim.mutants.mutant import Mutant, every_leader, every_progress, put
+from qsync.sim.mutants.mutant import Mutant, every_leader, every_progress, keep, put
 
 # -- pairs
 
@@ -148,7 +148,7 @@ def _confirmed(configurations: Configurations) -> Index:
 
 def _configurations_are(core: Core, kind: type[Configurations]) -> None:
     configurations = core.machine.ledger.configurations
-    put(configurations, limbo=core.machine.ledger.limbo)
+    keep(configurations, limbo=core.machine.ledger.limbo)
     configurations.__class__ = kind
 
 
