@@ -286,11 +286,13 @@ class Dump:
         return whole.with_suffix(self.kept.suffix)
 
 
-def _members(accounts: Iterable[Account]) -> dict[int, str]:
-    """Whose acks count in the cluster, as those say that run."""
+def _members(accounts: Sequence[Account]) -> dict[int, str]:
+    """Whose acks count in the cluster, as those say that run, or as it was founded."""
     samples = [each.sample for each in accounts if each.sample is not None]
     recruits = {peer.id for each in samples for peer in each.peers if peer.recruit}
-    return {id: name for each in samples for id, name, _ in each.nodes if id not in recruits}
+    told = {id: name for each in samples for id, name, _ in each.nodes if id not in recruits}
+    # Of stopped nodes alone, those that are not here count in the quorum all the same.
+    return told or {id: f"n{id}" for each in accounts for id in each.founders}
 
 
 def dump(targets: Iterable[str], folder: Path) -> Bundle:

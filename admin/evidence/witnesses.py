@@ -50,7 +50,10 @@ class LogChunk(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """What a node is and says of itself, before its log is read."""
+    """What a node is and says of itself, before its log is read.
+
+    `founders`: ids of the voters that its cluster was founded with, where only a directory tells.
+    """
 
     facts: NodeFacts
     cluster: str = ""
@@ -58,6 +61,7 @@ class Account:
     quorum: int = 0
     sample: NodeSample | None = None
     settings: dict[str, object] = field(default_factory=dict)
+    founders: tuple[int, ...] = ()
 
 
 class EvidenceSource(Protocol):
@@ -157,7 +161,8 @@ class StoppedNode:
             last=int(found.last),
             problem=found.quarantined or "",
         )
-        return Account(facts=facts, cluster_uuid=identity.cluster)
+        founders = tuple(int(replica) for replica, _ in identity.founders)
+        return Account(facts=facts, cluster_uuid=identity.cluster, founders=founders)
 
     def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
         """From LMDB."""
