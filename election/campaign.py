@@ -52,7 +52,7 @@ class VoteRound:
 
 
 class Campaign(RaftState):
-    """A seat that may ask for votes. At most one poll is open; any change of the seat ends it."""
+    """May ask for votes. At most one vote round is open; any change of role or term ends it."""
 
     def __init__(
         self,

@@ -2,15 +2,14 @@
 
 import heapq
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from qsync.core.ready import Ticket
 from qsync.errors import QsyncError
 from qsync.histogram import Histogram
 from qsync.node.connection import Connection
 from qsync.node.due import Due
-
-FAR: Final = float("inf")
+from qsync.node.timers import FAR
 
 
 class WriteTicket(NamedTuple):

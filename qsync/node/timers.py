@@ -8,6 +8,7 @@ from qsync.node.clock import ElapsedTime, WallClock
 from qsync.node.effects import Effects
 
 FAR: Final = float("inf")
+"""The time of what nobody waits for, in seconds of the clock of waiting."""
 
 
 class Timers:

@@ -1,5 +1,7 @@
 """Real processes for tests: a lab that always ends, values put into it, waiting for facts."""
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -8,6 +10,10 @@ from pathlib import Path
 
 import qsync
 from admin import cluster, lab
+from admin.checker.rules import catalogue
+from admin.checker.rules.run import RunTables
+from admin.checker.verdict import Result
+from admin.evidence.bundle import Bundle
 from qsync.errors import OutcomeUnknown
 
 ROOT = Path(__file__).parents[2]
@@ -40,6 +46,29 @@ def caught_up(found: lab.Lab) -> bool:
     """Every node has confirmed, on its disk, what the others have; asked while nobody writes."""
     confirmed = {each.confirmed for each in cluster.survey(found.addresses).samples}
     return len(confirmed) == 1 and confirmed != {0}
+
+
+def drilled(drill: str | Path, out: Path) -> Bundle:
+    """The evidence of a drill that was run on real processes, and passed."""
+    words = ["-m", "qsync", "drill", "run", str(drill), "--out", str(out)]
+    done = subprocess.run(
+        [sys.executable, *words],
+        capture_output=True,
+        text=True,
+        timeout=150,
+        cwd=ROOT,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return Bundle.open(out)
+
+
+def assert_passes(run: RunTables, name: str) -> None:
+    """It passes by facts: a rule that has nothing to look at is skipped, not passed."""
+    rule = catalogue.BY_ID[name]
+    verdict = catalogue.verdict_of(rule, rule.find(run))
+    assert verdict.result is Result.PASS, verdict.describe()
+    assert verdict.facts > 0
 
 
 def put(found: lab.Lab, row: list[object]) -> None:

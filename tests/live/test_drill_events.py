@@ -61,17 +61,7 @@ REPLAYED = ("confirm-by-acks", "reads-by-place", "same-directory")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     where = tmp_path_factory.mktemp("inside")
     (where / "drill.yaml").write_text(DRILL)
-    words = ["-m", "qsync", "drill", "run", where / "drill.yaml", "--out", where / "run"]
-    done = subprocess.run(
-        [sys.executable, *map(str, words)],
-        capture_output=True,
-        text=True,
-        timeout=150,
-        cwd=real.ROOT,
-        check=False,
-    )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    return Bundle.open(where / "run")
+    return real.drilled(where / "drill.yaml", where / "run")
 
 
 @pytest.fixture
@@ -112,11 +102,7 @@ def test_everything_that_can_happen_inside_is_in_the_bundle(bundle: Bundle, tabl
 def test_what_happens_inside_is_judged_on_real_processes(
     bundle: Bundle, tables: Tables, name: str
 ) -> None:
-    rule = catalogue.BY_ID[name]
-    found = rule.find(judged(bundle, tables))
-    verdict = catalogue.verdict_of(rule, found)
-    assert verdict.result is Result.PASS, verdict.describe()
-    assert verdict.facts > 0
+    real.assert_passes(judged(bundle, tables), name)
 
 
 def last(rows: list[Row], name: str) -> Row:

@@ -4,7 +4,8 @@ from qsync.errors import Unanswered
 from qsync.node.connection import Connection
 from qsync.node.effects import Socket
 from qsync.node.system import SYSTEM
-from qsync.node.tickets import FAR, AskTicket, Tickets
+from qsync.node.tickets import AskTicket, Tickets
+from qsync.node.timers import FAR
 
 
 def waiting(sock: Socket) -> AskTicket:
