@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from pathlib import Path
 
-from admin import lab
 from admin.evidence import loose
 from admin.evidence.bundle import HISTORY, is_bundle
 from admin.evidence.manifest import MANIFEST, NoEvidence
 from admin.evidence.tables import TABLES
+from admin.lab import lab
 
 WANTED = (
     f"name a history or a bundle of evidence, which is a folder with a {MANIFEST}, as "

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from admin import lab
+from admin.lab import lab
 from qsync.client.targets import parse
 from qsync.errors import ConfigError
 

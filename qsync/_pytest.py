@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from admin.playground import Playground
+    from admin.lab.playground import Playground
 
 MARKER = "qsync_cluster"
 HERE = Path(__file__).parents[1]
@@ -49,7 +49,7 @@ def qsync_cluster(
 def _playground() -> type["Playground"]:
     """The class, from our own files, whatever else bears the names of our packages."""
     with _ours():
-        found: type[Playground] = importlib.import_module("admin.playground").Playground
+        found: type[Playground] = importlib.import_module("admin.lab.playground").Playground
     return found
 
 

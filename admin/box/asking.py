@@ -1,10 +1,10 @@
-"""`box.why`: the questions of `admin.why`, asked of the cluster that a session speaks to."""
+"""`box.why`: the questions of `admin.box.why`, asked of the cluster that a session speaks to."""
 
 from typing import TYPE_CHECKING
 
-from admin import why
+from admin.box import why
 from admin.box.info import BoxInfo
-from admin.why import WhyAnswer
+from admin.box.why import WhyAnswer
 from qsync.errors import QsyncError
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ class TimedOut(QsyncError):
 
     code = "TIMED_OUT"
     number = 76
-    hint = "`box.ctl` waits longer when told to; `admin.why` says what is missing"
+    hint = "`box.ctl` waits longer when told to; `box.why` says what is missing"
 
 
 class NoSuchMember(QsyncError):

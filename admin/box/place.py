@@ -9,7 +9,7 @@ from qsync.client.database import AsyncDatabase
 from qsync.errors import ConfigError, ProtocolError
 
 if TYPE_CHECKING:
-    from admin.cluster import ClusterSurvey
+    from admin.cluster.surveys import ClusterSurvey
 
 
 class NodeConnections:
@@ -106,9 +106,9 @@ class NodeConnections:
 
     async def survey(self) -> "ClusterSurvey":
         """Every member's own account, asked at once."""
-        from admin import cluster  # noqa: PLC0415 - threads and all, for questions that few ask
+        from admin.cluster import surveys  # noqa: PLC0415 - threads and all, for questions that few ask
 
-        return await self._pool.aside(cluster.survey, self.addresses)
+        return await self._pool.aside(surveys.survey, self.addresses)
 
     async def _speak_to(self, address: str) -> None:
         former = self._node

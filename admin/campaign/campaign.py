@@ -10,7 +10,6 @@ from random import Random
 
 import trio
 
-from admin import cluster, keeping, lab
 from admin.campaign import drawing, healing, spaces
 from admin.campaign.book import HISTORY_FILE, CampaignHistory
 from admin.campaign.drawing import Strike, StrikeKind
@@ -20,7 +19,9 @@ from admin.campaign.operators import CampaignOperators
 from admin.campaign.reading import Reading
 from admin.campaign.strikes import Strikes
 from admin.campaign.writing import Writing
-from admin.lab import Lab
+from admin.cluster import surveys
+from admin.lab import keeping, lab
+from admin.lab.lab import Lab
 from qsync.client.blocking import connect
 from qsync.errors import QsyncError
 
@@ -121,7 +122,7 @@ class CampaignRun:
     def _begin(self) -> None:
         for node in self.nodes.all:
             self.nodes.start(node)
-        cluster.wait_writable(self.lab.addresses, timeout=UP_S)
+        surveys.wait_writable(self.lab.addresses, timeout=UP_S)
         with connect(self.lab.addresses, timeout=UP_S) as client:
             spaces.prepare(client)
 

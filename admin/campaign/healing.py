@@ -5,7 +5,6 @@ import time
 
 import trio
 
-from admin import cluster, faulting, proof
 from admin.campaign import spaces
 from admin.campaign.book import CampaignHistory
 from admin.campaign.checker import StoredState
@@ -14,7 +13,9 @@ from admin.campaign.nodes import Nodes
 from admin.campaign.operators import CampaignOperators
 from admin.campaign.strikes import unanswered
 from admin.campaign.writing import Writing
-from admin.cluster import ClusterHealth, ClusterSurvey
+from admin.cluster import fault_points, surveys
+from admin.cluster.surveys import ClusterHealth, ClusterSurvey
+from admin.workload import proof
 from qsync.client.blocking import connect
 from qsync.errors import QsyncError, Unavailable
 
@@ -56,7 +57,7 @@ async def heal(nodes: Nodes, book: CampaignHistory) -> bool:
 def missing(found: ClusterSurvey) -> str:
     """What keeps a cluster from being whole; nothing when it is."""
     strangers = [each.name for each in found.samples if each.recruit or each.whole.get("stranger")]
-    verdict = cluster.judge(found)
+    verdict = surveys.judge(found)
     if verdict.health is not ClusterHealth.HEALTHY:
         return verdict.sentence
     return f"strangers: {', '.join(strangers)}" if strangers else ""
@@ -109,10 +110,10 @@ def _compare(nodes: Nodes, book: CampaignHistory) -> None:
 
 
 def _survey(nodes: Nodes) -> ClusterSurvey:
-    return cluster.survey(nodes.lab.addresses, timeout=ASK_S)
+    return surveys.survey(nodes.lab.addresses, timeout=ASK_S)
 
 
 def _disarm(nodes: Nodes) -> None:
     for node in nodes.all:
         with unanswered():
-            faulting.disarm(node.address)
+            fault_points.disarm(node.address)

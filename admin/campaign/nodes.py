@@ -12,7 +12,7 @@ import trio
 
 from admin.campaign.book import CampaignHistory
 from admin.campaign.figures import BrokenPromise
-from admin.lab import Lab, LabNode
+from admin.lab.lab import Lab, LabNode
 
 LOOK_S = 0.2
 LAST_CHARACTERS = 600

@@ -11,7 +11,7 @@ from admin.campaign.book import CampaignHistory
 from admin.campaign.figures import BrokenPromise
 from admin.campaign.nodes import Nodes
 from admin.campaign.wire import RequestTimedOut, wired
-from admin.lab import LabNode
+from admin.lab.lab import LabNode
 from qsync.errors import QsyncError
 from qsync.wire.verbs import ClearRequest, DemoteRequest, PromoteRequest, Request
 

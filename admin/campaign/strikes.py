@@ -11,12 +11,12 @@ from random import Random
 
 import trio
 
-from admin import ask, cluster, faulting
 from admin.campaign.book import CampaignHistory
 from admin.campaign.drawing import Strike, StrikeKind
 from admin.campaign.nodes import Nodes
 from admin.campaign.operators import CampaignOperators
-from admin.lab import LabNode
+from admin.cluster import ask, fault_points, surveys
+from admin.lab.lab import LabNode
 from admin.links.rules import WHOLE, DirectedLink, LinkRule, links_between
 from qsync.errors import QsyncError
 from qsync.faultpoints import Point
@@ -165,7 +165,7 @@ class Strikes:
 
         def arm() -> None:
             with unanswered():
-                faulting.arm(
+                fault_points.arm(
                     victim.address, point, seconds=seconds, times=times, lasts=strike.lasts
                 )
 
@@ -195,7 +195,7 @@ class Strikes:
 
         def look() -> str | None:
             with unanswered():
-                found = cluster.survey(self.nodes.lab.addresses, timeout=ASK_S).leader
+                found = surveys.survey(self.nodes.lab.addresses, timeout=ASK_S).leader
                 return None if found is None else found.name
             return None
 

@@ -16,7 +16,7 @@ from admin.checker.rules.catalogue import judge, load
 from admin.checker.rules.fates import replay
 from admin.checker.rules.run import RunTables
 from admin.evidence.tables import RUN
-from admin.history import parse
+from admin.workload.history import parse
 
 
 def check_bundle(

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from admin.checker.shown import shown
-from admin.history import HistoryLine, OutcomeType
+from admin.workload.history import HistoryLine, OutcomeType
 
 Frozen: TypeAlias = Hashable
 """A JSON value as something that can be compared and hashed."""

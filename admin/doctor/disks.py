@@ -5,7 +5,7 @@ from statistics import median
 
 from admin.doctor.facts import Facts
 from admin.doctor.finding import Finding, critical, note, warning
-from admin.sample import BUSY_S_MAX
+from admin.status.sample import BUSY_S_MAX
 
 USUAL_S_MAX = 0.05
 """A durable write that takes longer makes every commit slow."""

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from admin import ask, cluster
-from admin.cluster import ASKED_AT_ONCE_MAX, ClusterSurvey, ClusterVerdict, UnreachableNode
-from admin.sample import NodeSample
+from admin.cluster import ask, surveys
+from admin.cluster.surveys import ASKED_AT_ONCE_MAX, ClusterSurvey, ClusterVerdict, UnreachableNode
+from admin.status.sample import NodeSample
 from qsync import units
 from qsync.errors import QsyncError
 from qsync.wire import replies
@@ -62,7 +62,7 @@ class Facts:
     @property
     def verdict(self) -> ClusterVerdict:
         """Can it commit?"""
-        return cluster.judge(self.survey)
+        return surveys.judge(self.survey)
 
     def of(self, node: NodeSample) -> NodeSettings:
         """A node's settings; empty ones where they are not known."""
@@ -76,7 +76,7 @@ class Facts:
 
 def gather(seeds: Sequence[str], *, timeout: float = ask.TIMEOUT_S) -> Facts:
     """Ask everybody everything. Raises Unavailable when nobody answers."""
-    found = cluster.survey(seeds, timeout=timeout)
+    found = surveys.survey(seeds, timeout=timeout)
 
     def one(node: NodeSample) -> NodeSettings | None:
         try:

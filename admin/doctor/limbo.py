@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from admin import cluster
+from admin.cluster import surveys
 from admin.doctor.facts import Facts
 from admin.doctor.finding import Finding, critical, note, warning
 
@@ -17,7 +17,7 @@ def limbo_moves(facts: Facts) -> Iterator[Finding]:
     if leader is None or not leader.limbo.len:
         return
     limbo = leader.limbo
-    stall = cluster.stall(facts.survey)
+    stall = surveys.stall(facts.survey)
     if stall is not None:
         yield critical(
             leader.name,

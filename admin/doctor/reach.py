@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from admin.doctor.facts import Facts
 from admin.doctor.finding import CLUSTER, Finding, critical, note, warning
-from admin.sample import IN_TOUCH
+from admin.status.sample import IN_TOUCH
 
 
 def members_answer(facts: Facts) -> Iterator[Finding]:

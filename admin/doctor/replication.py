@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from admin import cluster
+from admin.cluster import surveys
 from admin.doctor.facts import Facts
 from admin.doctor.finding import Finding, critical, warning
 
@@ -14,7 +14,7 @@ UNFOLDED_ENTRIES_MAX = 200_000
 def replicas_keep_up(facts: Facts) -> Iterator[Finding]:
     """No follower is far behind."""
     for node in facts.nodes:
-        lag = cluster.behind(facts.survey, node)
+        lag = surveys.behind(facts.survey, node)
         if not node.leads and lag > LAG_ENTRIES_MAX:
             yield warning(
                 node.name,

@@ -5,13 +5,13 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from admin import processes
 from admin.drills import damage, mending, targets
 from admin.drills.journal import UndoLog, UndoStep
 from admin.drills.model import Step, Value
 from admin.drills.targets import Names
 from admin.drills.words import Undo
-from admin.lab import GRACE_S, Lab, LabNode
+from admin.lab import processes
+from admin.lab.lab import GRACE_S, Lab, LabNode
 from qsync.errors import NotLeader
 
 LEAD_S_MAX = 15.0

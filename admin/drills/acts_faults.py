@@ -1,6 +1,6 @@
 """The faults of a drill that a node does to itself, at its fault points."""
 
-from admin import faulting
+from admin.cluster import fault_points
 from admin.drills.acts import Acts, seconds
 from admin.drills.journal import UndoStep
 from admin.drills.model import Step
@@ -35,7 +35,7 @@ def lose(acts: Acts, step: Step, nodes: list[str]) -> None:
 def disarm(acts: Acts, _: Step, nodes: list[str]) -> None:
     """Nothing of this any more."""
     for name in nodes:
-        faulting.disarm(acts.lab.node(name).address)
+        fault_points.disarm(acts.lab.node(name).address)
         acts.journal.settle(UndoStep(undo=Undo.DISARM, node=name))
 
 
@@ -46,4 +46,4 @@ def _arm(acts: Acts, step: Step, nodes: list[str], point: Point, amount: float) 
     times = int(seconds(step.options, "times", 0.0))
     for name in nodes:
         acts.owe(UndoStep(undo=Undo.DISARM, node=name))
-        faulting.arm(acts.lab.node(name).address, point, seconds=amount, times=times)
+        fault_points.arm(acts.lab.node(name).address, point, seconds=amount, times=times)

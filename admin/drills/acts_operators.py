@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from admin import leading
+from admin.cluster import leadership
 from admin.drills.acts import Acts
 from admin.drills.model import Step
-from admin.lab import LabNode
+from admin.lab.lab import LabNode
 from qsync.errors import QsyncError
 from qsync.wire.verbs import DemoteRequest, PromoteRequest
 
@@ -30,7 +30,7 @@ def _ask(step: Step, requests: Sequence[tuple[LabNode, PromoteRequest | DemoteRe
     def one(asked: tuple[LabNode, PromoteRequest | DemoteRequest]) -> QsyncError | None:
         node, request = asked
         try:
-            leading.perform(node.address, request, timeout=LEAD_S_MAX)
+            leadership.perform(node.address, request, timeout=LEAD_S_MAX)
         except QsyncError as error:
             return error
         return None

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import lmdb
 
-from admin.lab import LabNode, StillRunning
+from admin.lab.lab import LabNode, StillRunning
 from qsync.errors import StoreError
 
 _BATCHES, _KEY = b"batches", struct.Struct(">Q")

@@ -9,8 +9,8 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from admin import cluster
-from admin.ask import NodeConnection
+from admin.cluster import surveys
+from admin.cluster.ask import NodeConnection
 from admin.drills.measure import faults
 from admin.drills.record import RunRecord, StepRecord, TimelineEvent
 from admin.evidence.bundle import Bundle, write_part
@@ -19,8 +19,8 @@ from admin.evidence.manifest import NodeFacts
 from admin.evidence.rows import status_row
 from admin.evidence.tables import Row
 from admin.evidence.witnesses import EvidenceSource, Running
-from admin.history import save
-from admin.lab import Lab
+from admin.lab.lab import Lab
+from admin.workload.history import save
 from qsync.errors import QsyncError
 
 _ASK_S = 10.0
@@ -75,7 +75,7 @@ def _dump(run: RunRecord, lab: Lab, out: Path) -> Bundle:
     """Logs, digests and a last look at the nodes that answer; the manifest names the others."""
     run_id = f"{run.drill.name}-{run.began_at}"
     if run.proof is not None:
-        cluster.wait_at_rest(lab.addresses)
+        surveys.wait_at_rest(lab.addresses)
     with ExitStack() as lines:
         known: list[EvidenceSource] = []
         silent: list[NodeFacts] = []

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from admin import processes
 from admin.drills.failures import DrillRuns
 from admin.drills.words import Undo
-from admin.processes import OsProcess
+from admin.lab import processes
+from admin.lab.processes import OsProcess
 from qsync.errors import ConfigError
 
 FILE = "drill.journal"

@@ -8,7 +8,7 @@ from admin.drills import measure
 from admin.drills.model import CHECKS, Drill
 from admin.drills.record import RunEnd, RunRecord
 from admin.drills.words import MEASURES, MeasureUnit
-from admin.workloads import LOADS
+from admin.workload.catalogue import LOADS
 
 MEASURE = "measure"
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from admin.drills.record import RunRecord, StepRecord, TimelineEvent
 from admin.drills.watch import NodeObservation
-from admin.history import HistoryLine, OutcomeType
+from admin.workload.history import HistoryLine, OutcomeType
 
 GAP_S = 0.1
 """A shorter time without an acknowledgement is no gap worth counting."""

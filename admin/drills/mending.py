@@ -4,11 +4,11 @@ import resource
 import time
 from collections.abc import Callable
 
-from admin import cluster, faulting
+from admin.cluster import fault_points, surveys
 from admin.drills.failures import DrillNotHealed, DrillRuns
 from admin.drills.journal import UndoLog, UndoStep
 from admin.drills.words import Undo
-from admin.lab import Lab, LabNode
+from admin.lab.lab import Lab, LabNode
 from qsync.errors import QsyncError, Unavailable
 
 HEALTHY_S = 40.0
@@ -46,11 +46,11 @@ def wait_healthy(lab: Lab, *, timeout: float = HEALTHY_S) -> None:
     deadline = time.monotonic() + timeout
     while True:
         try:
-            verdict = cluster.judge(cluster.survey(lab.addresses, timeout=0.5))
+            verdict = surveys.judge(surveys.survey(lab.addresses, timeout=0.5))
         except Unavailable as error:
             why = str(error)
         else:
-            if verdict.health is cluster.ClusterHealth.HEALTHY:
+            if verdict.health is surveys.ClusterHealth.HEALTHY:
                 return
             why = verdict.sentence
         if time.monotonic() > deadline:
@@ -94,7 +94,7 @@ def _room(lab: Lab, debt: UndoStep) -> None:
 def _disarm(lab: Lab, debt: UndoStep) -> None:
     node = lab.node(debt.node)
     if node.process is not None:  # what was armed went with its process
-        faulting.disarm(node.address)
+        fault_points.disarm(node.address)
 
 
 def limit_files(node: LabNode, size: int | None) -> None:

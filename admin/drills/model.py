@@ -4,15 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from admin.loads import LoadKind
+from admin.lab.tags import ALLOWED_TAGS
+from admin.workload.load_names import LoadKind
 
 Value = str | float | bool
 """What an option of a step may hold. Durations are seconds."""
 
 LEADER, ALL = "leader", "all"
 """Words that may stand for a node in a step: whoever leads at that moment, and every node."""
-ALLOWED_TAGS = ("lab", "drills-allowed")
-"""A cluster that says neither of itself is not touched."""
 CHECKS = {
     "linearizable": "every key behaves as if one copy of it existed",
     "replicas_identical": "all replicas hold the same",

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from admin import sheet
 from admin.drills import picture
 from admin.drills.judging import scale_of, show
 from admin.drills.read import maps, number, table, text
 from admin.drills.words import MEASURES
+from admin.html import page
 
 
 def render(report: Mapping[str, object]) -> str:
@@ -21,23 +21,23 @@ def render(report: Mapping[str, object]) -> str:
         "<h2>Timeline</h2>",
         picture.timeline(report),
         "<h2>Expectations</h2>",
-        sheet.table(("expectation", "measured", "wanted", ""), _findings(report)),
+        page.table(("expectation", "measured", "wanted", ""), _findings(report)),
         *_proofs(report),
         "<h2>Measures</h2>",
-        sheet.table(("measure", "value", "what it is"), _measures(report)),
+        page.table(("measure", "value", "what it is"), _measures(report)),
         "<h2>Latency of writes</h2>",
-        sheet.table(("", "writes", "p50", "p90", "p99", "max"), _latency(report)),
+        page.table(("", "writes", "p50", "p90", "p99", "max"), _latency(report)),
         "<h2>Outcomes of writes</h2>",
-        sheet.table(
+        page.table(
             ("outcome", "writes"),
             [(escape(name), f"{value}") for name, value in table(report, "outcomes").items()],
         ),
         "<h2>Steps</h2>",
-        sheet.table(("from", "to", "step", "nodes", ""), _steps(report)),
+        page.table(("from", "to", "step", "nodes", ""), _steps(report)),
         "<h2>Events of the nodes</h2>",
-        sheet.table(("at", "node", "event", ""), _events(report)),
+        page.table(("at", "node", "event", ""), _events(report)),
     ]
-    return sheet.whole(text(report, "title"), body)
+    return page.whole(text(report, "title"), body)
 
 
 def _circumstances(report: Mapping[str, object]) -> str:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from admin.drawing import ROW, TimeScale, axis, bar, svg, words
 from admin.drills.read import maps, number, table, text
+from admin.html.timeline import ROW, TimeScale, axis, bar, svg, words
 
 _QUIET = {"wait", "until"}
 _COLOURS = ("#1f6fb2", "#56a3d9", "#2a9d8f", "#7a6fb0", "#4c6a78")

@@ -4,13 +4,13 @@ from collections.abc import Collection, Sequence
 
 import yaml
 
-from admin.cluster import ClusterHealth, ClusterSurvey, judge
+from admin.cluster.surveys import ClusterHealth, ClusterSurvey, judge
 from admin.drills import targets
 from admin.drills.failures import DrillStopped
 from admin.drills.model import Drill, Step
 from admin.drills.targets import Names
 from admin.drills.words import PROBES, VERBS
-from admin.lab import Lab, LabNode
+from admin.lab.lab import Lab, LabNode
 
 _BACK = {"start": "kill", "resume": "pause", "feed": "starve"}
 

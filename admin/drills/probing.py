@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from admin import cluster
-from admin.cluster import ClusterSurvey
+from admin.cluster import surveys
+from admin.cluster.surveys import ClusterSurvey
 from admin.drills.model import Condition
 from admin.drills.watch import SamplingThread
-from admin.sample import NodeSample
-from admin.tally import WriteTally
+from admin.status.sample import NodeSample
+from admin.workload.tally import WriteTally
 
 EXTERNAL_S_MAX = 10.0
 """A command that is asked as a probe has so long to end."""
@@ -78,7 +78,7 @@ class Probes:
 
     def healthy(self, _: Condition, survey: ClusterSurvey) -> bool:
         """As `qsync status` sees it."""
-        return cluster.judge(survey).health is cluster.ClusterHealth.HEALTHY
+        return surveys.judge(survey).health is surveys.ClusterHealth.HEALTHY
 
     def acked_again(self, _: Condition, __: ClusterSurvey) -> bool:
         """A write that began after the step did was acknowledged.

@@ -5,7 +5,6 @@ from dataclasses import fields, replace
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from admin import loads
 from admin.drills import conditions, steps, values
 from admin.drills.model import (
     ALL,
@@ -26,7 +25,8 @@ from admin.drills.overriding import override
 from admin.drills.values import number, truth
 from admin.drills.words import MEASURES, MeasureUnit
 from admin.drills.yamls import Complaints, Spot, compose
-from admin.lab import NODES_MAX
+from admin.lab.lab import NODES_MAX
+from admin.workload import load_names
 from qsync import units
 from qsync.config.source import refusal
 from qsync.errors import ConfigError
@@ -200,8 +200,8 @@ def _load(spot: Spot) -> LoadSpec:
     parts = spot.known([each.name for each in fields(LoadSpec)], "option of the workload")
     load = LoadSpec()
     if "kind" in parts:
-        word = parts["kind"].word([*map(str, loads.LoadKind)], "kind of load")
-        load = replace(load, kind=loads.LoadKind(word or loads.LoadKind.MIXED))
+        word = parts["kind"].word([*map(str, load_names.LoadKind)], "kind of load")
+        load = replace(load, kind=load_names.LoadKind(word or load_names.LoadKind.MIXED))
     if "clients" in parts:
         clients = parts["clients"].read(values.whole(1, CLIENTS_MAX))
         load = replace(load, clients=clients or load.clients)

@@ -7,8 +7,8 @@ from enum import StrEnum
 from admin.drills.model import Drill
 from admin.drills.watch import NodeObservation
 from admin.evidence.tables import Row
-from admin.history import HistoryLine
-from admin.proof import Proof
+from admin.workload.history import HistoryLine
+from admin.workload.proof import Proof
 
 
 class RunEnd(StrEnum):

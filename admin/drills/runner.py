@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from admin import cluster, proof, workload
+from admin.cluster import surveys
 from admin.drills import evidence, mending, planning, targets
 from admin.drills.acts import Acts
 from admin.drills.failures import DrillNotHealed, DrillStopped, StepFailed
@@ -17,11 +17,12 @@ from admin.drills.probing import Probes
 from admin.drills.record import RunEnd, RunRecord, StepRecord
 from admin.drills.repertoire import REPERTOIRE
 from admin.drills.watch import SamplingThread
-from admin.feeding import Feeding
-from admin.history import History
-from admin.lab import Lab
-from admin.proof import Proof
-from admin.workload import Workload
+from admin.lab.lab import Lab
+from admin.workload import clients, proof
+from admin.workload.clients import Workload
+from admin.workload.feed_reader import Feeding
+from admin.workload.history import History
+from admin.workload.proof import Proof
 from qsync import __version__
 from qsync.client.blocking import connect
 from qsync.errors import OutcomeUnknown, QsyncError, Unavailable
@@ -56,7 +57,7 @@ class DrillRunner:
     def run(self) -> RunRecord:
         """Do it all. Raises DrillStopped only while nothing is broken yet."""
         began_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        found = cluster.wait_writable(self.lab.addresses, timeout=UP_S_MAX)
+        found = surveys.wait_writable(self.lab.addresses, timeout=UP_S_MAX)
         leader = None if found.leader is None else found.leader.name
         names = targets.resolve(self.drill, [node.name for node in self.lab.nodes], leader)
         planning.allow(self.drill, self.lab, names, found)
@@ -84,8 +85,8 @@ class DrillRunner:
     def _whole(self, journal: UndoLog, load: Workload, probes: Probes) -> RunRecord:
         watch = probes.watch
         with connect(self.lab.addresses, timeout=UP_S_MAX) as client:
-            workload.drop(client)
-            workload.prepare(client, load.kind)
+            clients.drop(client)
+            clients.prepare(client, load.kind)
         begun = time.monotonic()
         acts = Acts(self.lab, journal, probes.names, lambda: _leader(watch), REPERTOIRE)
         end, why = self._play(acts, load, probes)

@@ -1,6 +1,5 @@
 """The JSON Schema of drill files, for editors."""
 
-from admin import loads
 from admin.drills.model import ALL, CHECKS, CLIENTS_MAX, LEADER, Pick, TargetRole
 from admin.drills.reader import VERSION
 from admin.drills.words import (
@@ -15,6 +14,7 @@ from admin.drills.words import (
     StepVerb,
     Takes,
 )
+from admin.workload import load_names
 
 Schema = dict[str, object]
 
@@ -56,7 +56,7 @@ def schema() -> Schema:
                 "stop_when": {"type": "array", "items": condition},
                 "workload": _table(
                     {
-                        "kind": {"enum": list(map(str, loads.LoadKind))},
+                        "kind": {"enum": list(map(str, load_names.LoadKind))},
                         "clients": {"type": "integer", "minimum": 1, "maximum": CLIENTS_MAX},
                         "think": _DURATION,
                     }

@@ -3,15 +3,17 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from admin import cluster, lab
+from admin.cluster import surveys
 from admin.drills import evidence, judging, planning, report
 from admin.drills.judging import JudgedRun
-from admin.drills.model import ALLOWED_TAGS, Drill
+from admin.drills.model import Drill
 from admin.drills.record import RunEnd
 from admin.drills.runner import DrillRunner, Tell
 from admin.drills.targets import Names
 from admin.evidence.stored import compare_stored
-from admin.lab import Lab
+from admin.lab import lab
+from admin.lab.lab import Lab
+from admin.lab.tags import ALLOWED_TAGS
 
 LAB = "lab"
 """Where in the directory of a run the lab lives that was made for it."""
@@ -56,7 +58,7 @@ def preview(drill: Drill, target: Lab | None, nodes: int) -> tuple[Names, list[s
     """The targets and the timeline, without touching anything."""
     leader = None
     if target is not None:
-        found = cluster.survey(target.addresses)
+        found = surveys.survey(target.addresses)
         leader = None if found.leader is None else found.leader.name
         names = planning.preview(drill, target, nodes, leader)
         planning.allow(drill, target, names, found)

@@ -9,7 +9,7 @@ from admin.drills.model import Drill
 from admin.drills.playing import Play, WaitMissed
 from admin.drills.record import RunEnd
 from admin.drills.simulated_acts import ACTS
-from admin.lab import DEFAULTS
+from admin.lab.lab import DEFAULTS
 from election.fencing import Fencing
 from qsync import units
 from qsync.errors import ConfigError

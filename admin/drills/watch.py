@@ -9,9 +9,9 @@ from typing import Self
 
 import trio
 
-from admin.cluster import ClusterSurvey
-from admin.sample import NodeSample
-from admin.sampler import Sampler
+from admin.cluster.sampler import Sampler
+from admin.cluster.surveys import ClusterSurvey
+from admin.status.sample import NodeSample
 
 PERIOD_S = 0.05
 KEPT_S = 0.2

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from admin.ask import NodeConnection
+from admin.cluster.ask import NodeConnection
 from admin.evidence.parts import LONG, SHORT
 from admin.evidence.witnesses import Running
-from admin.sample import NodeSample
+from admin.status.sample import NodeSample
 from qsync.errors import QsyncError, Unavailable
 from qsync.wire import replies
 from qsync.wire.verbs import PlainRequest, Verb

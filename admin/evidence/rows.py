@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from admin.evidence import opening
 from admin.evidence.tables import Row
-from admin.history import HistoryLine
-from admin.sample import NodeSample
+from admin.status.sample import NodeSample
+from admin.workload.history import HistoryLine
 from qsync import record
 from qsync.record import HEADER, HEADER_SIZE, Entry, EntryKind
 from qsync.wire.packed import PackedRows

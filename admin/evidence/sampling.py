@@ -6,11 +6,11 @@ from functools import partial
 
 import trio
 
+from admin.cluster.sampler import Sampler
 from admin.evidence import rows
 from admin.evidence.generations import Generations
 from admin.evidence.tables import Row
-from admin.sample import NodeSample
-from admin.sampler import Sampler
+from admin.status.sample import NodeSample
 
 PERIOD_S = 0.2
 """How often every node is asked."""

@@ -12,7 +12,7 @@ from admin.evidence.opening import number_hash
 from admin.evidence.recorder import NANOS, EvidenceObserver, SimulationRecorder
 from admin.evidence.replays import compared
 from admin.evidence.tables import Row
-from admin.history import HistoryLine, OutcomeType
+from admin.workload.history import HistoryLine, OutcomeType
 from election.messages import Index, Replica
 from election.quorum import majority
 from qsync.record import Entry

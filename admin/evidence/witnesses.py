@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from admin import logs
-from admin.ask import NodeConnection
+from admin.cluster import logs
+from admin.cluster.ask import NodeConnection
 from admin.evidence import rows
 from admin.evidence.manifest import NodeFacts, NoEvidence
 from admin.evidence.replays import compared
 from admin.evidence.tables import Row
-from admin.sample import NodeSample
+from admin.status.sample import NodeSample
 from election.messages import Index
 from qsync import record
 from qsync.errors import ProtocolError, Unavailable

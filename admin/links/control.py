@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NoReturn
 
+from admin.lab.ports import LOOPBACK
 from admin.links.rules import WHOLE, DirectedLink, LinkRule, rule_from
-from admin.ports import LOOPBACK
 from qsync.errors import ConfigError, ProtocolError, Unavailable
 
 TIMEOUT_S = 5.0

@@ -9,8 +9,8 @@ from functools import partial
 
 import trio
 
+from admin.lab.ports import LOOPBACK
 from admin.links.rules import WHOLE, DirectedLink, LinkRule, rule_from
-from admin.ports import LOOPBACK
 from qsync.errors import ConfigError
 
 PIECE_BYTES = 64 * 1024

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from admin.sample import IN_TOUCH, NodeSample
+from admin.status.sample import IN_TOUCH, NodeSample
 from qsync.histogram import Spread
 
 PREFIX = "qsync_"

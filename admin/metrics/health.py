@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from urllib.parse import parse_qs, urlsplit
 
-from admin.sample import NodeSample
+from admin.status.sample import NodeSample
 
 OK, UNAVAILABLE, BAD_REQUEST = 200, 503, 400
 Check = Callable[[NodeSample, int | None], str | None]

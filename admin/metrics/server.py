@@ -9,7 +9,7 @@ import h11
 import trio
 
 from admin.metrics import health, text
-from admin.sample import NodeSample
+from admin.status.sample import NodeSample
 from qsync import __version__
 from qsync.config import NodeConfig
 from qsync.node import view

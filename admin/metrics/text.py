@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from admin.metrics.families import FAMILIES, Family, Labels, MetricType
-from admin.sample import NodeSample
+from admin.status.sample import NodeSample
 from qsync.histogram import BOUNDS, Spread
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

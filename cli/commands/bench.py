@@ -47,7 +47,7 @@ def bench(
     timeout: float,
 ) -> None:
     """Put load on the leader and measure. It writes to a space called `bench`."""
-    from admin import bench as benches  # noqa: PLC0415 - only here, slow to import
+    from admin.workload import bench as benches  # noqa: PLC0415 - only here, slow to import
 
     plan = benches.BenchPlan(
         workload=workload,

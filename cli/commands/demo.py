@@ -12,7 +12,7 @@ from cli.options import Duration, json_option
 from cli.output import console, document, say, style, text
 
 if TYPE_CHECKING:
-    from admin.demo import DemoPicture, DemoResult
+    from admin.drills.demo import DemoPicture, DemoResult
 
 _LINE_EVERY_S = 1.0
 
@@ -47,7 +47,7 @@ def demo(
     Exits with 0 only if no acknowledged write was lost, nothing rolled back is visible, histories
     are linearizable, totals conserved and replicas identical; else with 6.
     """
-    from admin import demo as demos  # noqa: PLC0415 - client and checker, only needed here
+    from admin.drills import demo as demos  # noqa: PLC0415 - client and checker, only needed here
 
     # A single node cannot lose its leader and go on; it is killed and restarted all the same.
     plan = demos.DemoPlan(
@@ -82,7 +82,7 @@ def _teller() -> "Callable[[DemoPicture], None]":
 def _live(plan: object) -> "DemoResult":
     from rich.live import Live  # noqa: PLC0415 - only here, slow to import
 
-    from admin import demo as demos  # noqa: PLC0415 - only here, slow to import
+    from admin.drills import demo as demos  # noqa: PLC0415 - only here, slow to import
     from cli.render.demo import picture  # noqa: PLC0415 - only here, slow to import
 
     assert isinstance(plan, demos.DemoPlan)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from admin import lab as labs
 from admin.drills import planning, reader
 from admin.drills.failures import DrillNotHealed, DrillStopped
 from admin.drills.model import Drill
-from admin.lab import Lab
+from admin.lab import lab as labs
+from admin.lab.lab import Lab
 from cli.ending import interrupted_politely
 from cli.exits import CheckFailed
 from cli.options import json_option, set_options

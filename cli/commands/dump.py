@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from admin import lab
+from admin.lab import lab
 from cli import targets
 from cli.exits import NoFile
 from cli.options import json_option

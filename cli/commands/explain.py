@@ -4,7 +4,7 @@ import importlib
 
 import click
 
-from admin.cures import CURES, HOMES, Cure
+from cli.error_help import ERROR_HELP, ERROR_MODULES, ErrorHelp
 from cli.exits import Exit, exit_of, retry_of
 from cli.options import json_option
 from cli.output import document, style, text
@@ -25,7 +25,7 @@ def explain(*, code: str) -> None:
 
     `list` names them all.
     """
-    for home in HOMES:
+    for home in ERROR_MODULES:
         importlib.import_module(home)
     if code == "list":
         _list()
@@ -76,13 +76,13 @@ def _error(code: str) -> None:
     text(f"  {_about(found)}")
     text(f"  data: {_DATA[found.outcome]}")
     text(f"  retry: {retry_of(found)}")
-    text(f"  why: {_cure(found).why}")
-    text(f"  cure: {_cure(found).do}")
+    text(f"  why: {_help_of(found).why}")
+    text(f"  cure: {_help_of(found).do}")
     text(f"  exit code: {int(exit_of(found('')))}")
 
 
-def _cure(kind: type[QsyncError]) -> Cure:
-    return CURES.get(kind.code, Cure("not told", kind.hint or "not told"))
+def _help_of(kind: type[QsyncError]) -> ErrorHelp:
+    return ERROR_HELP.get(kind.code, ErrorHelp("not told", kind.hint or "not told"))
 
 
 def _about(kind: type[QsyncError]) -> str:
@@ -97,7 +97,7 @@ def _members(kind: type[QsyncError]) -> dict[str, object]:
         "outcome": kind.outcome.value,
         "retryable": kind.retryable,
         "hint": kind.hint,
-        "why": _cure(kind).why,
-        "cure": _cure(kind).do,
+        "why": _help_of(kind).why,
+        "cure": _help_of(kind).do,
         "exit": int(exit_of(kind(""))),
     }

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
-from admin import faulting
-from admin import lab as labs
-from admin.ask import only, value
+from admin.cluster import fault_points
+from admin.cluster.ask import only, value
+from admin.lab import lab as labs
 from cli.options import Duration
 from cli.output import document, say, style, text
 from qsync.faultpoints import ABOUT, Point
@@ -47,11 +47,11 @@ def fault(
     address = labs.load(labs.place(name, directory)).node(node).address
     known = None if point is None else Point(point)
     if clear:
-        faulting.disarm(address, known)
+        fault_points.disarm(address, known)
     elif known is not None:
         amount = -seconds if behind else seconds
-        faulting.arm(address, known, seconds=amount, times=times, lasts=lasts)
-    armed = only(value(address, InfoRequest(1, "faults"), timeout=faulting.PATIENCE_S))
+        fault_points.arm(address, known, seconds=amount, times=times, lasts=lasts)
+    armed = only(value(address, InfoRequest(1, "faults"), timeout=fault_points.PATIENCE_S))
     assert isinstance(armed, list)
     if style().as_json:
         document("faults", node=node, armed=armed)

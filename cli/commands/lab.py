@@ -10,10 +10,10 @@ from typing import TypedDict
 import click
 from click.core import ParameterSource
 
-from admin import cluster
-from admin import lab as labs
-from admin.cluster import ClusterSurvey
-from admin.lab import Lab, LabNode
+from admin.cluster import surveys
+from admin.cluster.surveys import ClusterSurvey
+from admin.lab import lab as labs
+from admin.lab.lab import Lab, LabNode
 from cli.commands.faults import fault
 from cli.commands.links import cut, heal, links, slow
 from cli.options import Duration, json_option, set_options
@@ -89,8 +89,8 @@ def up(
     where = labs.place(name, directory)
     found = _make_or_load(where, label, nodes, settings, direct=direct)
     found.start_all()
-    survey = _wait(found, lambda: cluster.wait_writable(found.addresses, timeout=timeout))
-    verdict = cluster.judge(survey)
+    survey = _wait(found, lambda: surveys.wait_writable(found.addresses, timeout=timeout))
+    verdict = surveys.judge(survey)
     seconds = time.monotonic() - began
     if style().as_json:
         document(
@@ -198,7 +198,7 @@ def start(*, node: str, timeout: float, name: str, directory: Path | None) -> No
     found = _load(name, directory)
     one = found.node(node)
     found.start(one)
-    _wait(found, lambda: cluster.wait_answers(one.address, timeout=timeout))
+    _wait(found, lambda: surveys.wait_answers(one.address, timeout=timeout))
     _told(found, one, "started")
 
 

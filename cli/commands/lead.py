@@ -4,8 +4,8 @@ import contextlib
 
 import click
 
-from admin import cluster, leading
-from admin.cluster import ClusterSurvey
+from admin.cluster import leadership, surveys
+from admin.cluster.surveys import ClusterSurvey
 from cli.options import json_option, target_option, timeout_option
 from cli.output import document, say, style
 from qsync.errors import NotLeader, Unavailable
@@ -30,8 +30,8 @@ def promote(*, node: str, target: list[str], dry_run: bool, timeout: float) -> N
 
     With a live leader this is a planned switchover that loses nothing and rolls nothing back.
     """
-    found = cluster.survey(target)
-    address = cluster.node_address(found, node)
+    found = surveys.survey(target)
+    address = surveys.node_address(found, node)
     if dry_run:
         _dry_run(found, node, "promote")
     else:
@@ -58,7 +58,7 @@ def demote(
     The successor may lead, is connected, was heard lately, and has the whole log before it takes
     over. Where NODE does not lead there is nothing to do, and that is no error.
     """
-    found = cluster.survey(target)
+    found = surveys.survey(target)
     name, address = _leader_or(found, node)
     to = 0 if heir is None else _id_of(found, heir)
     if dry_run:
@@ -84,7 +84,7 @@ def clear_synchro_queue(
 
     It waits and confirms; it never rolls anything back.
     """
-    found = cluster.survey(target)
+    found = surveys.survey(target)
     name, address = _leader_or(found, node)
     if dry_run:
         _dry_run(found, name, "clear_synchro_queue")
@@ -94,33 +94,33 @@ def clear_synchro_queue(
 
 def _leader_or(found: ClusterSurvey, node: str | None) -> tuple[str, str]:
     if node is not None:
-        return node, cluster.node_address(found, node)
+        return node, surveys.node_address(found, node)
     if found.leader is None:
         raise NotLeader("nobody leads, so the node must be named")
     return found.leader.name, found.leader.address
 
 
 def _id_of(found: ClusterSurvey, name: str) -> int:
-    address = cluster.node_address(found, name)
+    address = surveys.node_address(found, name)
     return next(id for each in found.samples for id, _, at in each.nodes if at == address)
 
 
 def _dry_run(found: ClusterSurvey, name: str, what: str, *, heir: int = 0) -> None:
-    address = cluster.node_address(found, name)
-    would = leading.would(address, what)
+    address = surveys.node_address(found, name)
+    would = leadership.would(address, what)
     if heir:
-        would = leading.toward(would, heir, found)
+        would = leadership.toward(would, heir, found)
     if style().as_json:
         document("dry-run", verb=what, node=name, would=would)
     else:
-        say(f"{what} {name}: {leading.in_words(would, found)}")
+        say(f"{what} {name}: {leadership.in_words(would, found)}")
 
 
 def _do(address: str, name: str, request: Request, *, timeout: float, target: list[str]) -> None:
-    leading.perform(address, request, timeout=timeout)
+    leadership.perform(address, request, timeout=timeout)
     with contextlib.suppress(Unavailable):  # Then what there is is told.
-        cluster.wait_writable(target, timeout=min(timeout, _TAKE_OVER_S))
-    verdict = cluster.judge(cluster.survey(target))
+        surveys.wait_writable(target, timeout=min(timeout, _TAKE_OVER_S))
+    verdict = surveys.judge(surveys.survey(target))
     if style().as_json:
         document(
             "leadership",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from admin import lab as labs
+from admin.lab import lab as labs
 from admin.links.control import ProxiedLink, spoiled
 from admin.links.rules import DirectedLink, LinkRule, links_between
 from cli.options import Duration

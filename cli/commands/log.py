@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from admin import logs
-from admin.ask import NodeConnection
+from admin.cluster import logs
+from admin.cluster.ask import NodeConnection
 from cli import targets
 from cli.exits import CheckFailed
 from cli.options import json_option, timeout_option

@@ -2,9 +2,9 @@
 
 import click
 
-from admin import cluster, membership
-from admin.cluster import ClusterSurvey
-from admin.membership import ClusterMember
+from admin.cluster import membership, surveys
+from admin.cluster.membership import ClusterMember
+from admin.cluster.surveys import ClusterSurvey
 from cli.options import json_option, target_argument, target_option, timeout_option
 from cli.output import document, say, style, text
 
@@ -27,7 +27,7 @@ def list_(*, target: list[str], timeout: float) -> None:
     A voter is a pair of id and directory. Who runs on another directory is a stranger: it receives
     the log, and neither votes nor counts until it is named.
     """
-    found = cluster.survey(target, timeout=timeout)
+    found = surveys.survey(target, timeout=timeout)
     rows = membership.members(found)
     if style().as_json:
         document("members", members=[each.as_members() for each in rows])
@@ -49,7 +49,7 @@ def replace(*, node: str, target: list[str], dry_run: bool, timeout: float) -> N
     For a lost disk: start the node on a new directory, which makes it a stranger, and name it. The
     old pair goes out, the new one comes in; returns when both changes are decided.
     """
-    found = cluster.survey(target)
+    found = surveys.survey(target)
     one = _member(found, node)
     would = membership.would(found, one)
     if dry_run:
@@ -59,18 +59,18 @@ def replace(*, node: str, target: list[str], dry_run: bool, timeout: float) -> N
             say(f"replace {one.name}: {membership.in_words(would)}")
         return
     membership.replace(found, one, timeout=timeout)
-    after = cluster.survey(target)
+    after = surveys.survey(target)
     rows = membership.members(after)
     if style().as_json:
         document("members", replaced=one.name, members=[each.as_members() for each in rows])
         return
     voters = ", ".join(each.name for each in rows if each.named is not None)
     say(f"{one.name} is named; the voters are {voters}")
-    say(cluster.judge(after).sentence)
+    say(surveys.judge(after).sentence)
 
 
 def _member(found: ClusterSurvey, node: str) -> ClusterMember:
-    address = cluster.node_address(found, node)
+    address = surveys.node_address(found, node)
     return next(each for each in membership.members(found) if each.address == address)
 
 

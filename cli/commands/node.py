@@ -12,7 +12,7 @@ from qsync.config import NodeConfig
 from qsync.errors import ConfigError
 
 if TYPE_CHECKING:
-    from admin.founding import FoundingMember
+    from admin.lab.founding import FoundingMember
 
 FILE = "node.yaml"
 
@@ -39,7 +39,7 @@ def init(
     This is the one act that makes a cluster. A configuration is written to DIRECTORY/node.yaml,
     or with --cluster to DIRECTORY/n1/node.yaml and so on.
     """
-    from admin import founding  # noqa: PLC0415 - reads and writes more than most commands
+    from admin.lab import founding  # noqa: PLC0415 - reads and writes more than most commands
 
     if hosts and not cluster:
         raise click.UsageError("several hosts make a cluster: qsync init --cluster DIR HOST...")

@@ -4,8 +4,8 @@ import sys
 
 import click
 
-from admin import shared
-from admin.shared import SettingChange, SharedSettings
+from admin.cluster import shared_settings
+from admin.cluster.shared_settings import SettingChange, SharedSettings
 from cli.exits import StoppedByGuard
 from cli.options import json_option, set_options, target_argument, target_option, timeout_option
 from cli.output import document, say, style, text
@@ -57,7 +57,7 @@ def unset(
 @json_option
 def cluster(*, target: list[str], timeout: float) -> None:
     """Print what the cluster shares or could share, as the leader follows it."""
-    found = shared.look(target, timeout=timeout)
+    found = shared_settings.look(target, timeout=timeout)
     if style().as_json:
         document("config.cluster", values=found.values, shared=found.shared)
         return
@@ -70,14 +70,14 @@ def cluster(*, target: list[str], timeout: float) -> None:
 def _change(
     given: dict[str, str | None], target: list[str], *, yes: bool, dry_run: bool, timeout: float
 ) -> None:
-    found = shared.look(target, timeout=timeout)
-    changes = shared.plan(found, given)
+    found = shared_settings.look(target, timeout=timeout)
+    changes = shared_settings.plan(found, given)
     if not style().as_json:
         _show(found, changes)
     if changes and not dry_run:
         if not yes and not style().as_json and not _agreed():
             raise StoppedByGuard("not confirmed", hint="nothing was changed")
-        made = shared.change(found, changes, timeout=timeout)
+        made = shared_settings.change(found, changes, timeout=timeout)
         say(f"done: term {made.term} index {made.index}, {made.acks} voters have it")
     if style().as_json:
         members = [
@@ -96,7 +96,7 @@ def _show(found: SharedSettings, changes: list[SettingChange]) -> None:
         text(f"-{each.key}: {each.now}  # {whose}")
         then = "# each node's own" if each.then is None else f"{each.then}  # shared"
         text(f"+{each.key}: {then}")
-    consequence = shared.consequence(found, changes)
+    consequence = shared_settings.consequence(found, changes)
     if consequence is not None:
         say(consequence)
 

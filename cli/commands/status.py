@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from admin import ask, cluster
+from admin.cluster import ask, surveys
 from cli.exits import CheckFailed
 from cli.options import Duration, json_option, target_argument, target_option, timeout_option
 from cli.output import WIDTH_ELSEWHERE, console, document, style
@@ -13,12 +13,12 @@ from cli.output import value as print_value
 from qsync.wire.verbs import InfoRequest
 
 if TYPE_CHECKING:
-    from admin.cluster import ClusterHealth, ClusterSurvey, ClusterVerdict
-    from admin.sample import NodeSample
+    from admin.cluster.surveys import ClusterHealth, ClusterSurvey, ClusterVerdict
+    from admin.status.sample import NodeSample
 
 _FAILS = {
-    "degraded": frozenset({cluster.ClusterHealth.DEGRADED, cluster.ClusterHealth.DOWN}),
-    "down": frozenset({cluster.ClusterHealth.DOWN}),
+    "degraded": frozenset({surveys.ClusterHealth.DEGRADED, surveys.ClusterHealth.DOWN}),
+    "down": frozenset({surveys.ClusterHealth.DOWN}),
 }
 
 
@@ -40,8 +40,8 @@ def status(*, target: list[str], watch: float | None, fail_on: str | None, timeo
     address is enough, the other nodes are discovered.
     """
     while True:
-        found = cluster.survey(target, timeout=timeout)
-        verdict = cluster.judge(found)
+        found = surveys.survey(target, timeout=timeout)
+        verdict = surveys.judge(found)
         if style().as_json:
             document("status", **as_members(found, verdict))
         else:
@@ -62,7 +62,7 @@ def info(*, path: str | None, target: list[str], timeout: float) -> None:
 
     The first node of the target that answers is asked: name another by its address.
     """
-    address = cluster.first_to_answer(target, timeout=timeout)
+    address = surveys.first_to_answer(target, timeout=timeout)
     answer = ask.only(ask.value(address, InfoRequest(1, path), timeout=timeout))
     if style().as_json:
         document("info", path=path, value=answer)
@@ -102,7 +102,7 @@ def _node(found: "ClusterSurvey", node: "NodeSample") -> dict[str, object]:
         "term": node.term,
         "vclock": node.vclock,
         "confirmed": node.confirmed,
-        "lag": cluster.behind(found, node),
+        "lag": surveys.behind(found, node),
         "status": node.status or "running",
         "stranger": node.stranger,
         "write_us": None if usual is None else round(usual * 1e6),

@@ -6,7 +6,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from admin.demo import DemoPicture, DemoResult
+from admin.drills.demo import DemoPicture, DemoResult
 from cli.render.status import seconds
 
 _BAR = 30

@@ -11,8 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from admin.cluster import ClusterHealth, ClusterSurvey, ClusterVerdict, behind, peer_of
-from admin.sample import NodeSample
+from admin.cluster.surveys import ClusterHealth, ClusterSurvey, ClusterVerdict, behind, peer_of
+from admin.status.sample import NodeSample
 
 NARROW = 60
 """Below this many columns a node is one line of text."""

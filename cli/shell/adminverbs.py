@@ -13,7 +13,7 @@ from qsync.errors import WrongKey, WrongOperation
 OPERATIONS = ("promote", "demote", "clear_synchro_queue")
 
 if TYPE_CHECKING:
-    from admin.why import WhyAnswer
+    from admin.box.why import WhyAnswer
 
 
 class AdminVerbs:

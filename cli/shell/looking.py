@@ -20,12 +20,12 @@ async def status(shell: ShellCore, _rest: str) -> None:
 
     from rich.console import Console  # noqa: PLC0415 - slow to import
 
-    from admin import cluster  # noqa: PLC0415 - only for this picture
+    from admin.cluster import surveys  # noqa: PLC0415 - only for this picture
     from cli.render.status import status as picture  # noqa: PLC0415 - the same
 
     found = await shell.box.place.survey()
     screen = Console(file=io.StringIO(), width=shell.width, force_terminal=False, highlight=False)
-    screen.print(picture(found, cluster.judge(found), width=shell.width, plain=True))
+    screen.print(picture(found, surveys.judge(found), width=shell.width, plain=True))
     assert isinstance(screen.file, io.StringIO)
     shell.voices.result(screen.file.getvalue().rstrip())
 
@@ -171,9 +171,9 @@ def _code(word: str) -> str:
     """What an error code means."""
     from importlib import import_module  # noqa: PLC0415 - only for this page
 
-    from admin.cures import CURES, HOMES  # noqa: PLC0415 - the same
+    from cli.error_help import ERROR_HELP, ERROR_MODULES  # noqa: PLC0415 - the same
 
-    for home in HOMES:
+    for home in ERROR_MODULES:
         import_module(home)
     wanted = word.upper().replace("-", "_")
     found = next((each for each in all_errors() if each.code == wanted), None)
@@ -181,8 +181,8 @@ def _code(word: str) -> str:
         return f"there is no error code {word}; `qsync explain list` has all of them"
     lines = [f"{found.code}: {(found.__doc__ or '').partition(chr(10))[0]}"]
     lines.append(f"  outcome: {found.outcome.value}; retry: {retry_of(found)}")
-    if found.code in CURES:
-        lines += [f"  why: {CURES[found.code].why}", f"  cure: {CURES[found.code].do}"]
+    if found.code in ERROR_HELP:
+        lines += [f"  why: {ERROR_HELP[found.code].why}", f"  cure: {ERROR_HELP[found.code].do}"]
     return "\n".join(lines)
 
 

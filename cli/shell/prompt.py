@@ -23,7 +23,7 @@ from pygments.lexers.scripting import LuaLexer
 from typing_extensions import override
 
 from admin.box.opening import open_box
-from admin.lab import home
+from admin.lab.lab import home
 from cli.shell import opened
 from cli.shell.chunks import unfinished
 from cli.shell.complete import candidates, hint_line

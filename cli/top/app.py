@@ -10,8 +10,8 @@ import trio
 from rich.console import Console, RenderableType
 from rich.live import Live as LiveScreen
 
-from admin import leading
-from admin.moment import MomentWriter
+from admin.cluster import leadership
+from admin.cluster.moment import MomentWriter
 from cli.top import keys
 from cli.top.draw import UNICODE, Signs
 from cli.top.layout import Screen, screen
@@ -149,15 +149,18 @@ class App:
                 done = await trio.to_thread.run_sync(_do, address, wish.verb)
                 self._tell(f"{wish.verb} {wish.node}: {done}")
                 return
-            would = await trio.to_thread.run_sync(leading.would, address, wish.verb.value)
+            would = await trio.to_thread.run_sync(leadership.would, address, wish.verb.value)
         except QsyncError as error:
             self._tell(f"{wish.verb} {wish.node}: {error}")
             return
         if would.get("refused"):
-            self._tell(f"{wish.verb} {wish.node}: {leading.in_words(would, self.picture.survey)}")
+            why = leadership.in_words(would, self.picture.survey)
+            self._tell(f"{wish.verb} {wish.node}: {why}")
             return
         ask = NameConfirmation(
-            verb=wish.verb, node=wish.node, consequence=leading.in_words(would, self.picture.survey)
+            verb=wish.verb,
+            node=wish.node,
+            consequence=leadership.in_words(would, self.picture.survey),
         )
         self.view = replace(self.view, ask=ask, message="")
         self._wake.set()
@@ -197,7 +200,7 @@ class App:
 
 
 def _do(address: str, verb: ClusterVerb) -> str:
-    leading.perform(address, _request(verb), timeout=ACT_S)
+    leadership.perform(address, _request(verb), timeout=ACT_S)
     return "done"
 
 

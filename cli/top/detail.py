@@ -2,8 +2,8 @@
 
 from rich.text import Text
 
-from admin import fields
-from admin.sample import NodeSample
+from admin.status import fields
+from admin.status.sample import NodeSample
 from cli.render.status import seconds
 from cli.top import draw
 from cli.top.draw import DIM, HEAD, UNEASY, Lines

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from admin import cluster
-from admin.sample import NodeSample
+from admin.cluster import surveys
+from admin.status.sample import NodeSample
 from cli.render.status import seconds
 from cli.top import draw
 from cli.top.draw import BAD, GOOD, HEAD, UNEASY, Lines
@@ -101,7 +101,7 @@ def _cell(column: Column, text: str) -> str:
 
 def _link(picture: ClusterPicture, node: NodeSample) -> str:
     """The leader's connection to it."""
-    peer = cluster.peer_of(picture.survey, node.id)
+    peer = surveys.peer_of(picture.survey, node.id)
     if peer is None:
         return "-"
     return "catchup" if peer.recruit and peer.status == "up" else peer.status
@@ -118,7 +118,7 @@ def _lag(picture: ClusterPicture, node: NodeSample) -> str:
     leader = picture.leader
     if leader is None or leader.id == node.id:
         return "-"
-    return draw.amount(cluster.behind(picture.survey, node))
+    return draw.amount(surveys.behind(picture.survey, node))
 
 
 def _idle(_: ClusterPicture, node: NodeSample) -> str:

@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime
 
-from admin.cluster import ClusterHealth
+from admin.cluster.surveys import ClusterHealth
 from admin.doctor.finding import Severity
-from admin.sample import NodeSample
+from admin.status.sample import NodeSample
 from cli.render.status import seconds
 from cli.top import draw
 from cli.top.draw import BAD, DIM, GOOD, HEAD, UNEASY, Lines, Signs

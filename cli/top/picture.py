@@ -4,12 +4,12 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from admin import cluster
-from admin.cluster import ClusterSurvey, ClusterVerdict
+from admin.cluster import surveys
+from admin.cluster.moment import Moment
+from admin.cluster.surveys import ClusterSurvey, ClusterVerdict
 from admin.doctor import checks
 from admin.doctor.finding import Finding
-from admin.moment import Moment
-from admin.sample import NodeSample
+from admin.status.sample import NodeSample
 from cli.top.past import Leadership, PastEvent, leaderships, merged
 from qsync.histogram import Spread
 
@@ -105,7 +105,7 @@ class PictureModel:
         events, leaders = self._look_back(moment)
         return ClusterPicture(
             moment=moment,
-            verdict=cluster.judge(moment.survey),
+            verdict=surveys.judge(moment.survey),
             rates=rates,
             commit=Spread.total(node.latency.since(then.latency) for node, then in gained),
             disks={node.id: node.disk.writes.since(then.disk.writes) for node, then in gained},

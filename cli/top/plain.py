@@ -1,6 +1,6 @@
 """Without a terminal: one line a second, and a header now and then."""
 
-from admin import cluster
+from admin.cluster import surveys
 from cli.render.status import seconds
 from cli.top import draw
 from cli.top.panels import clock
@@ -34,7 +34,7 @@ def row(picture: ClusterPicture) -> str:
     """One moment."""
     node, found, rates = picture.leader, picture.verdict, picture.rates
     slow = picture.commit.quantile(0.99)
-    lag = max((cluster.behind(picture.survey, each) for each in picture.survey.samples), default=0)
+    lag = max((surveys.behind(picture.survey, each) for each in picture.survey.samples), default=0)
     values = (
         clock(picture.moment.time),
         found.health.value,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import trio
 
-from admin.moment import MomentWriter
-from admin.sampler import Sampler
+from admin.cluster.moment import MomentWriter
+from admin.cluster.sampler import Sampler
 from cli.commands.status import as_members
 from cli.output import WIDTH_ELSEWHERE, console, document, style, text
 from cli.top import plain

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Protocol
 
-from admin.moment import Moment, read
-from admin.sampler import Sampler
+from admin.cluster.moment import Moment, read
+from admin.cluster.sampler import Sampler
 from cli.top.picture import ClusterPicture, PictureModel
 
 BEFORE = 80

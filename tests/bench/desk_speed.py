@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from admin.playground import Playground
+from admin.lab.playground import Playground
 from tests.terminal import screen
 
 ROOT = Path(__file__).parents[2]

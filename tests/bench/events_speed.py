@@ -10,9 +10,11 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from admin import bench, cluster, lab
-from admin.bench import BenchPlan
-from admin.lab import Lab
+from admin.cluster import surveys
+from admin.lab import lab
+from admin.lab.lab import Lab
+from admin.workload import bench
+from admin.workload.bench import BenchPlan
 from qsync.store.eventfile import FOLDER
 
 SECONDS = 3.0
@@ -37,7 +39,7 @@ def _lab(directory: Path, told: str, running: ExitStack) -> Lab:
     made = lab.create(directory, name=directory.name, nodes=3, options=options)
     running.callback(made.stop_all)
     made.start_all()
-    cluster.wait_writable(made.addresses, timeout=30)
+    surveys.wait_writable(made.addresses, timeout=30)
     return made
 
 

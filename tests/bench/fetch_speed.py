@@ -16,12 +16,13 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import qsync
-from admin import cluster, lab
-from admin.ask import NodeConnection
+from admin.cluster import surveys
+from admin.cluster.ask import NodeConnection
 from admin.evidence import arrow
 from admin.evidence.columns import columns
 from admin.evidence.parts import SHORT
 from admin.evidence.witnesses import Running
+from admin.lab import lab
 
 VALUE = "x" * 100
 
@@ -102,7 +103,7 @@ def main() -> None:
         found = lab.create(Path(folder) / "lab", name="bench", nodes=3)
         try:
             found.start_all()
-            cluster.wait_writable(found.addresses, timeout=60)
+            surveys.wait_writable(found.addresses, timeout=60)
             with qsync.connect(found.addresses, timeout=60) as db:
                 db.schema.create_space(
                     "things", is_sync=True, format=[("id", "string"), ("value", "string")]

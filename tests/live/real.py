@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import qsync
-from admin import cluster, lab
 from admin.checker.rules import catalogue
 from admin.checker.rules.run import RunTables
 from admin.checker.verdict import Result
+from admin.cluster import surveys
 from admin.evidence.bundle import Bundle
+from admin.lab import lab
 from qsync.errors import OutcomeUnknown
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +28,7 @@ def running(directory: Path, *, nodes: int, **options: str) -> Iterator[lab.Lab]
     found = lab.create(directory, name=directory.name, nodes=nodes, options=settings)
     try:
         found.start_all()
-        cluster.wait_writable(found.addresses, timeout=20)
+        surveys.wait_writable(found.addresses, timeout=20)
         with qsync.connect(found.addresses, timeout=20) as db:
             db.schema.create_space("things", is_sync=True, format=FORMAT)
         until(lambda: healthy(found), "all nodes have joined")
@@ -39,12 +40,12 @@ def running(directory: Path, *, nodes: int, **options: str) -> Iterator[lab.Lab]
 
 def healthy(found: lab.Lab) -> bool:
     """All nodes are in touch with a leader that takes writes."""
-    return cluster.judge(cluster.survey(found.addresses)).health is cluster.ClusterHealth.HEALTHY
+    return surveys.judge(surveys.survey(found.addresses)).health is surveys.ClusterHealth.HEALTHY
 
 
 def caught_up(found: lab.Lab) -> bool:
     """Every node has confirmed, on its disk, what the others have; asked while nobody writes."""
-    confirmed = {each.confirmed for each in cluster.survey(found.addresses).samples}
+    confirmed = {each.confirmed for each in surveys.survey(found.addresses).samples}
     return len(confirmed) == 1 and confirmed != {0}
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 import cbor2
 import pytest
 
-from admin import ask, cluster, lab
-from admin.sample import NodeSample
+from admin.cluster import ask, surveys
+from admin.lab import lab
+from admin.status.sample import NodeSample
 from qsync.errors import Unavailable
 from tests.live.real import ROOT, put, running, until
 
@@ -67,7 +68,7 @@ def ends(sock: socket.socket) -> bool:
 
 
 def alive(found: lab.Lab) -> None:
-    verdict = cluster.judge(cluster.survey(found.addresses))
+    verdict = surveys.judge(surveys.survey(found.addresses))
     assert verdict.can_commit, verdict.sentence
 
 
@@ -185,14 +186,14 @@ def test_a_directory_that_cannot_be_one_is_a_clear_error(tmp_path: Path) -> None
 def test_a_full_disk_ends_leadership_and_loses_nothing(tmp_path: Path) -> None:
     with running(tmp_path / "full", nodes=3) as found:
         put(found, [1, "kept"])
-        leader = cluster.survey(found.addresses).leader
+        leader = surveys.survey(found.addresses).leader
         assert leader is not None
         process = found.node(leader.name).process
         assert process is not None
         # From now on every file of the leader is as large as it may get.
         no_limit = resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
         put(found, [2, "elsewhere"])
-        other = cluster.wait_writable(found.addresses, timeout=20).leader
+        other = surveys.wait_writable(found.addresses, timeout=20).leader
         assert other is not None
         assert other.name != leader.name
         assert "disk" in reasons(leader.address)
@@ -243,6 +244,6 @@ def test_a_damaged_record_quarantines_the_node_until_it_has_caught_up(tmp_path: 
 
 
 def leader_of(found: lab.Lab) -> str:
-    leader = cluster.survey(found.addresses).leader
+    leader = surveys.survey(found.addresses).leader
     assert leader is not None
     return leader.address

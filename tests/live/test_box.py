@@ -7,11 +7,11 @@ import pytest
 import trio
 
 import qsync
-from admin import cluster
 from admin.box import Box, open_box
 from admin.box.ctl import StillConnected, TimedOut
 from admin.box.session import NoTransaction
-from admin.lab import Lab
+from admin.cluster import surveys
+from admin.lab.lab import Lab
 from qsync.client.changes import Change
 from tests.live import real
 
@@ -209,7 +209,7 @@ def test_a_feed_survives_the_death_of_the_node_it_reads_from(here: Lab) -> None:
         feed = db.watch("things")
         places = [db.space("things").replace([at, "before"]).index for at in range(5)]
         seen: list[Change] = list(islice(feed, 3))
-        leader = cluster.survey(here.addresses).leader
+        leader = surveys.survey(here.addresses).leader
         assert leader is not None
         here.kill(here.node(leader.name))
         places += [db.space("things").replace([at, "after"]).index for at in range(5)]
@@ -219,7 +219,7 @@ def test_a_feed_survives_the_death_of_the_node_it_reads_from(here: Lab) -> None:
         again = list(db.watch("things", after=seen[6].index, idle=1.5))
         assert again == seen[7:]
         here.start(here.node(leader.name))
-    cluster.wait_answers(leader.address, timeout=20)
+    surveys.wait_answers(leader.address, timeout=20)
 
 
 def test_a_transaction_of_a_feed_is_whole_and_only_of_the_watched_keys(here: Lab) -> None:

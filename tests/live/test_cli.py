@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from admin import ask, cluster, lab, ports, processes
+from admin.cluster import ask, surveys
+from admin.lab import lab, ports, processes
 from qsync.client.blocking import connect
 from qsync.client.numbering import born
 from qsync.wire.verbs import WriteRequest
@@ -106,7 +107,7 @@ def test_data_verbs_do_what_they_say(home: Path, accounts: str) -> None:
 
 def test_a_token_makes_a_repeated_write_happen_once(home: Path, accounts: str) -> None:
     at = ("--target", home)
-    leader = cluster.leader_address(cluster.survey(lab.load(home).addresses))
+    leader = surveys.leader_address(surveys.survey(lab.load(home).addresses))
     assert leader is not None
     session = born(ask.value(leader, WriteRequest(1, b"", 0, 0, 0, [[30, b"seed"]])))
     token = f"{session.hex()}:1"
@@ -203,7 +204,7 @@ def test_the_members_that_init_lays_out_find_each_other_from_copied_directories(
         for name in ("n1", "n2", "n3")
     ]
     try:
-        found = cluster.wait_writable(hosts, timeout=40)
+        found = surveys.wait_writable(hosts, timeout=40)
         assert [each.name for each in found.samples] == ["n1", "n2", "n3"]
         assert not any(each.recruit for each in found.samples)
     finally:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from admin import cluster, lab
+from admin.cluster import surveys
 from admin.drills.journal import UndoLog
 from admin.evidence.manifest import Manifest
+from admin.lab import lab
 from tests.live import real
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -91,7 +92,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Lab]:
     made = lab.create(where, name="l", nodes=3, options=options, links=True)
     try:
         made.start_all()
-        cluster.wait_writable(made.addresses, timeout=30)
+        surveys.wait_writable(made.addresses, timeout=30)
         yield made
     finally:
         made.remove()
@@ -149,7 +150,7 @@ def test_a_cluster_that_a_dead_runner_left_broken_is_brought_back(
     assert real.healthy(home)
     assert UndoLog.read(home.dir) is None
     assert all(each.rule.whole for each in home.control.show())
-    assert not any(each.faults for each in cluster.survey(home.addresses).samples)
+    assert not any(each.faults for each in surveys.survey(home.addresses).samples)
     assert not any(_is_limited(node) for node in home.nodes)
 
 

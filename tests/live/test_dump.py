@@ -13,16 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from admin import ask, cluster, lab
-from admin.ask import NodeConnection
 from admin.checker.quick import CheckedInvariant
 from admin.checker.rules.catalogue import judge, load
 from admin.checker.verdict import Result
+from admin.cluster import ask, surveys
+from admin.cluster.ask import NodeConnection
 from admin.evidence import witnesses
 from admin.evidence.bundle import Bundle
 from admin.evidence.collect import Dump, PartFormat
 from admin.evidence.generations import Generations
 from admin.evidence.sampling import sample
+from admin.lab import lab
 from election.messages import Index
 from qsync.data import schema
 from qsync.store.spaces import SpaceStore
@@ -144,7 +145,7 @@ def test_directories_and_copies_tell_what_the_nodes_told(
 
 def _kill_all(found: lab.Lab) -> None:
     """The leader last: nobody is elected, so no log grows any more."""
-    leader = cluster.survey(found.addresses).leader
+    leader = surveys.survey(found.addresses).leader
     assert leader is not None
     for node in sorted(found.nodes, key=lambda each: each.name == leader.name):
         found.kill(node)
@@ -177,7 +178,7 @@ def _quiet(found: lab.Lab) -> bool:
 def test_nodes_say_that_they_pack_and_an_older_one_is_asked_for_entries(three: lab.Lab) -> None:
     for number in range(9):
         put(three, [number, "x"])
-    known = partial(cluster.survey, three.addresses)
+    known = partial(surveys.survey, three.addresses)
     until(lambda: min(each.written for each in known().samples) >= 9, "all have as much")
     with NodeConnection(three.addresses[0], timeout=20) as line:
         assert packed.FEATURE in line.greeting.features

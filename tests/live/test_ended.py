@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from admin import lab
+from admin.lab import lab
 from tests.live.real import until
 
 PATIENCE_S = 60.0

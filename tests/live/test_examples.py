@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 import qsync
-from admin.playground import Playground
+from admin.lab.playground import Playground
 
 pytestmark = pytest.mark.slow
 

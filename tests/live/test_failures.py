@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import qsync
-from admin import ask, cluster, lab
-from admin.sample import NodeSample
+from admin.cluster import ask, surveys
+from admin.lab import lab
+from admin.status.sample import NodeSample
 from qsync.errors import QsyncError
 from qsync.wire.verbs import DigestRequest
 from tests.live.real import Writer, put, running, until
@@ -30,7 +31,7 @@ def three(tmp_path: Path) -> Iterator[lab.Lab]:
 
 
 def leader_of(found: lab.Lab) -> lab.LabNode:
-    leader = cluster.wait_writable(found.addresses, timeout=30).leader
+    leader = surveys.wait_writable(found.addresses, timeout=30).leader
     assert leader is not None
     return found.node(leader.name)
 
@@ -102,7 +103,7 @@ def test_a_paused_leader_serves_nothing_stale_when_it_wakes(three: lab.Lab) -> N
 
 def led(addresses: list[str]) -> bool:
     try:
-        return cluster.judge(cluster.survey(addresses)).can_commit
+        return surveys.judge(surveys.survey(addresses)).can_commit
     except QsyncError:
         return False
 

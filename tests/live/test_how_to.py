@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from admin.playground import Playground
+from admin.lab.playground import Playground
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

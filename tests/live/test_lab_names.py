@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from admin import lab
 from admin.drills.planning import tag_of
+from admin.lab import lab
 from cli.main import run
 from cli.targets import resolve
 

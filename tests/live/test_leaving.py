@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from admin import ask, cluster, faulting, lab
+from admin.cluster import ask, fault_points, surveys
+from admin.lab import lab
 from qsync.faultpoints import Point
 from qsync.wire.verbs import OptionsRequest
 from tests.live.real import put, running, until
@@ -35,7 +36,7 @@ def votes_only(_found: lab.Lab, leader: lab.LabNode) -> None:
 
 
 def cannot_write(_found: lab.Lab, leader: lab.LabNode) -> None:
-    faulting.arm(leader.address, Point.FAIL_FSYNC, lasts=5.0)
+    fault_points.arm(leader.address, Point.FAIL_FSYNC, lasts=5.0)
 
 
 @pytest.mark.parametrize("ends", [stopped, votes_only, cannot_write])
@@ -53,11 +54,11 @@ def test_a_leader_that_steps_down_alive_is_replaced_within_a_moment(
 
 
 def _leader(found: lab.Lab) -> lab.LabNode:
-    leader = cluster.wait_writable(found.addresses, timeout=20).leader
+    leader = surveys.wait_writable(found.addresses, timeout=20).leader
     assert leader is not None
     return found.node(leader.name)
 
 
 def _leads_elsewhere(found: lab.Lab, former: lab.LabNode) -> bool:
-    leader = cluster.survey(found.addresses).leader
+    leader = surveys.survey(found.addresses).leader
     return leader is not None and leader.name != former.name

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import qsync
-from admin import cluster, lab
+from admin.cluster import surveys
+from admin.lab import lab
 from tests.live import real
 
 pytestmark = pytest.mark.slow
@@ -34,7 +35,7 @@ def home(tmp_path: Path) -> Iterator[Path]:
 
 
 def leader(found: lab.Lab) -> str:
-    return cluster.judge(cluster.survey(found.addresses)).leader or ""
+    return surveys.judge(surveys.survey(found.addresses)).leader or ""
 
 
 def test_a_leader_that_is_cut_off_is_replaced_and_follows_when_it_is_healed(home: Path) -> None:

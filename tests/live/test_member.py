@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from admin import cluster, lab
+from admin.cluster import surveys
 from admin.doctor import checks
 from admin.doctor.facts import gather
+from admin.lab import lab
 from cli.main import run
 from tests.live.real import put, running, until
 
@@ -34,7 +35,7 @@ def test_a_lost_disk_is_a_stranger_until_it_is_named(
     three: lab.Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = ["-t", str(three.dir)]
-    leader = cluster.survey(three.addresses).leader
+    leader = surveys.survey(three.addresses).leader
     assert leader is not None
     lost = next(each for each in three.nodes if each.name != leader.name)
     assert set(standing(three, capsys).values()) == {"voter"}
@@ -45,8 +46,8 @@ def test_a_lost_disk_is_a_stranger_until_it_is_named(
 
     three.wipe(lost)
     three.start(lost)
-    cluster.wait_answers(lost.address, timeout=30)
-    until(lambda: not cluster.survey(three.addresses).silent, "all answer")
+    surveys.wait_answers(lost.address, timeout=30)
+    until(lambda: not surveys.survey(three.addresses).silent, "all answer")
     assert standing(three, capsys)[lost.name] == "stranger"
     assert run(["status", str(three.dir)]) == 0
     said = " ".join(capsys.readouterr().out.split())

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from admin import lab
+from admin.lab import lab
 from admin.metrics.families import FAMILIES
 from tests.live.real import put, running, until
 

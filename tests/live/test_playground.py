@@ -3,7 +3,7 @@
 import pytest
 
 import qsync
-from admin.playground import Playground
+from admin.lab.playground import Playground
 from qsync.errors import ConfigError, QsyncError, Unavailable
 
 pytestmark = pytest.mark.slow

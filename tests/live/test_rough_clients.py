@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from admin import ask, lab
-from admin.sample import NodeSample
+from admin.cluster import ask
+from admin.lab import lab
+from admin.status.sample import NodeSample
 from tests.fuzz.asked import CORPUS, PAYLOADS
 from tests.fuzz.hostile import framed
 from tests.live.real import put, running

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import qsync
-from admin.lab import Lab
+from admin.lab.lab import Lab
 from cli.shell.failures import LuaSyntax
 from cli.shell.pasted import clean
 from tests.live import real

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from admin import cluster, faulting, lab, why
-from admin.ask import value
+from admin.box import why
 from admin.box.info import BoxInfo as Told
+from admin.cluster import fault_points, surveys
+from admin.cluster.ask import value
 from admin.doctor import checks
 from admin.doctor.facts import gather
+from admin.lab import lab
 from qsync.faultpoints import Point
 from qsync.wire.replies import read_map
 from qsync.wire.verbs import InfoRequest
@@ -30,8 +32,8 @@ TIMING = {
 }
 
 
-def verdict(found: lab.Lab) -> cluster.ClusterVerdict:
-    return cluster.judge(cluster.survey(found.addresses))
+def verdict(found: lab.Lab) -> surveys.ClusterVerdict:
+    return surveys.judge(surveys.survey(found.addresses))
 
 
 def ready(node: lab.LabNode) -> tuple[int, str]:
@@ -47,18 +49,18 @@ def ready(node: lab.LabNode) -> tuple[int, str]:
 
 def test_a_cluster_whose_disks_hang_says_that_nothing_is_confirmed_and_why(tmp_path: Path) -> None:
     with running(tmp_path / "stalled", nodes=3, **TIMING) as found:
-        leader = cluster.survey(found.addresses).leader
+        leader = surveys.survey(found.addresses).leader
         assert leader is not None
         others = [each for each in found.nodes if each.name != leader.name]
         for each in others:
-            faulting.arm(each.address, Point("slow_fsync"), seconds=6.0, lasts=60.0)
+            fault_points.arm(each.address, Point("slow_fsync"), seconds=6.0, lasts=60.0)
         writing = threading.Thread(target=put, args=(found, [1, "waits"]))
         writing.start()
         try:
             until(lambda: not verdict(found).can_commit, "it says that it cannot commit")
-            survey = cluster.survey(found.addresses)
-            said = cluster.judge(survey)
-            assert said.health is cluster.ClusterHealth.DEGRADED
+            survey = surveys.survey(found.addresses)
+            said = surveys.judge(survey)
+            assert said.health is surveys.ClusterHealth.DEGRADED
             assert said.leader == leader.name
             assert "nothing has been confirmed for" in said.sentence
             assert all(
@@ -74,6 +76,6 @@ def test_a_cluster_whose_disks_hang_says_that_nothing_is_confirmed_and_why(tmp_p
             assert "nothing has been confirmed" in reason
         finally:
             for each in others:
-                faulting.disarm(each.address)
+                fault_points.disarm(each.address)
             writing.join()
-        until(lambda: verdict(found).health is cluster.ClusterHealth.HEALTHY, "it commits again")
+        until(lambda: verdict(found).health is surveys.ClusterHealth.HEALTHY, "it commits again")

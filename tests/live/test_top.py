@@ -17,7 +17,8 @@ from pathlib import Path
 import pyte
 import pytest
 
-from admin import cluster, lab
+from admin.cluster import surveys
+from admin.lab import lab
 from tests.live.real import ROOT, put, running, until
 
 pytestmark = pytest.mark.slow
@@ -78,7 +79,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Lab]:
 
 
 def leader(found: lab.Lab) -> str:
-    verdict = cluster.judge(cluster.wait_writable(found.addresses, timeout=20))
+    verdict = surveys.judge(surveys.wait_writable(found.addresses, timeout=20))
     assert verdict.leader is not None
     return verdict.leader
 

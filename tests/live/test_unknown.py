@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import qsync
-from admin import cluster
-from admin.lab import Lab, LabNode
+from admin.cluster import surveys
+from admin.lab.lab import Lab, LabNode
 from qsync.errors import GivenUp
 from tests.live import real
 
@@ -27,7 +27,7 @@ def here(tmp_path: Path) -> Iterator[Lab]:
 
 
 def followers(here: Lab) -> list[LabNode]:
-    leader = cluster.wait_writable(here.addresses, timeout=30).leader
+    leader = surveys.wait_writable(here.addresses, timeout=30).leader
     assert leader is not None
     return [node for node in here.nodes if node.name != leader.name]
 

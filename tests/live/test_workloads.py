@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from admin import proof, workload
 from admin.checker.verdict import Result
-from admin.history import History, HistoryLine, OutcomeType
-from admin.lab import Lab
-from admin.loads import LoadKind
-from admin.tally import UnresolvedWrite
-from admin.workload import Workload
-from admin.workloads import JOURNAL
+from admin.lab.lab import Lab
+from admin.workload import clients, proof
+from admin.workload.catalogue import JOURNAL
+from admin.workload.clients import Workload
+from admin.workload.history import History, HistoryLine, OutcomeType
+from admin.workload.load_names import LoadKind
+from admin.workload.tally import UnresolvedWrite
 from qsync.client.blocking import connect
 from qsync.errors import SessionExpired
 from tests.live import real
@@ -32,8 +32,8 @@ def test_what_the_clients_of_a_kind_were_told_is_there(home: Lab, kind: LoadKind
     history = History()
     load = Workload(home.addresses, history=history, clients=3, seed=1, think=0.001, kind=kind)
     with connect(home.addresses, timeout=30) as client:
-        workload.drop(client)
-        workload.prepare(client, kind)
+        clients.drop(client)
+        clients.prepare(client, kind)
         load.start()
         try:
             real.until(lambda: len(load.tally.acked) >= ACKED, "writes are acknowledged")
@@ -80,8 +80,8 @@ def test_what_is_unknown_at_the_end_is_settled_for_good(home: Lab) -> None:
     history = History()
     load = Workload(home.addresses, history=history, clients=0, seed=1)
     with connect(home.addresses, timeout=30) as client, connect(home.addresses) as writer:
-        workload.drop(client)
-        workload.prepare(client)
+        clients.drop(client)
+        clients.prepare(client)
         writer.space(JOURNAL).insert([1, "write"])
         tokens = [f"{writer.session}:1", f"{writer.session}:2"]
         for number, token in enumerate(tokens, start=1):

@@ -8,9 +8,9 @@ from pathlib import Path
 import trio
 
 import qsync
-from admin import ask
-from admin.ports import free_ports
-from admin.sample import NodeSample
+from admin.cluster import ask
+from admin.lab.ports import free_ports
+from admin.status.sample import NodeSample
 from qsync.config import NodeConfig
 from qsync.data import schema
 from qsync.node.assembly import found_cluster

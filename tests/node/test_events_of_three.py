@@ -15,7 +15,7 @@ from admin.checker.verdict import Result
 from admin.evidence.inside import Inside, gather
 from admin.evidence.manifest import Manifest
 from admin.evidence.tables import Row
-from admin.ports import free_ports
+from admin.lab.ports import free_ports
 from qsync.config import NodeConfig
 from qsync.core.config import CoreConfig
 from qsync.core.follower import Follower

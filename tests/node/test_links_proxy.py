@@ -7,10 +7,10 @@ from functools import partial
 import pytest
 import trio
 
+from admin.lab.ports import LOOPBACK, free_ports
 from admin.links.control import Control, spoiled
 from admin.links.proxy import ProxiedConnection, Proxy
 from admin.links.rules import WHOLE, DirectedLink, LinkRule
-from admin.ports import LOOPBACK, free_ports
 from qsync.errors import ConfigError, Unavailable
 
 LINK = DirectedLink("a", "b")

@@ -8,7 +8,7 @@ from pathlib import Path
 import trio
 
 import qsync
-from admin.ports import free_ports
+from admin.lab.ports import free_ports
 from qsync.config import NodeConfig
 from qsync.config.secret import fresh
 from tests.node.three import configs, leaders, link, running, until

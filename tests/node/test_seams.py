@@ -11,8 +11,8 @@ import pytest
 import trio
 
 import qsync
-from admin import ask
-from admin.sample import NodeSample
+from admin.cluster import ask
+from admin.status.sample import NodeSample
 from election.messages import Index, Replica, Term
 from qsync.config import NodeConfig
 from qsync.core.messages import Append, Heartbeat

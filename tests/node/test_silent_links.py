@@ -9,9 +9,9 @@ import pytest
 import trio
 
 import qsync
+from admin.lab.ports import free_ports
 from admin.links.proxy import ProxiedConnection, Proxy
 from admin.links.rules import WHOLE, DirectedLink, LinkRule
-from admin.ports import free_ports
 from election.messages import Replica
 from qsync.config import NodeConfig
 from qsync.errors import ProtocolError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import trio
 
-from admin.ports import free_ports
+from admin.lab.ports import free_ports
 from qsync.config import NodeConfig
 from qsync.node.assembly import found_cluster
 from qsync.node.links import LinkStatus

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from admin.cures import CURES, HOMES
 from admin.metrics.families import FAMILIES, Family
 from admin.metrics.health import CHECKS
+from cli.error_help import ERROR_HELP, ERROR_MODULES
 from cli.main import COMMANDS
 from qsync import errors
 from qsync.config import NodeConfig
@@ -165,13 +165,13 @@ def test_every_error_code_is_explained(number: int, code: str) -> None:
 
 
 def test_every_error_has_a_cause_and_a_cure() -> None:
-    for home in HOMES:
+    for home in ERROR_MODULES:
         importlib.import_module(home)
     assert {error.code for error in errors.all_errors()} == {code for _, code in codes()}, (
-        "`qsync explain` does not know the module of some: add it to admin.cures.HOMES"
+        "`qsync explain` does not know the module of some: add it to cli.error_help.ERROR_MODULES"
     )
-    assert set(CURES) == {code for _, code in codes()}
-    assert all(each.why.endswith(".") and each.do.endswith(".") for each in CURES.values())
+    assert set(ERROR_HELP) == {code for _, code in codes()}
+    assert all(each.why.endswith(".") and each.do.endswith(".") for each in ERROR_HELP.values())
 
 
 @pytest.mark.parametrize("command", COMMANDS)

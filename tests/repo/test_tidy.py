@@ -180,6 +180,11 @@ def test_each_top_level_package_says_whose_it_is() -> None:
         assert 'PART_OF = "qsync"' in (tree.ROOT / package / "__init__.py").read_text()
 
 
+def test_admin_is_rooms_and_nothing_beside_them() -> None:
+    loose = [path.name for path in (tree.ROOT / "admin").iterdir() if path.suffix == ".py"]
+    assert loose == ["__init__.py"]
+
+
 def test_no_file_is_large() -> None:
     for path in tree.files():
         assert path.stat().st_size <= FILE_BYTES_MAX, f"{tree.name(path)} does not belong here"

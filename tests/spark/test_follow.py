@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from admin import ask, lab
 from admin.checker import verdict
 from admin.checker.follow import Follow
 from admin.checker.follow_events import FollowEventKind, FollowNote
 from admin.checker.spark.follow import FollowOptions, follow
 from admin.checker.spark.source import QsyncSource
+from admin.cluster import ask
+from admin.lab import lab
 from cli.main import run
 from qsync.errors import Unavailable
 from tests.live.real import Writer, running, until

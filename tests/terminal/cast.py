@@ -8,8 +8,8 @@ from pathlib import Path
 import pyte
 from rich.console import Console
 
-from admin.cluster import UnreachableNode
-from admin.moment import Moment
+from admin.cluster.moment import Moment
+from admin.cluster.surveys import UnreachableNode
 from cli.top.picture import ClusterPicture, PictureModel
 from qsync.histogram import Histogram
 

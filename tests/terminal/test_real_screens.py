@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import qsync
-from admin import cluster, lab
-from admin.lab import Lab
+from admin.cluster import surveys
+from admin.lab import lab
+from admin.lab.lab import Lab
 from tests.live import real
 from tests.terminal import cast, mask, screen
 
@@ -55,7 +56,7 @@ def _prepare(found: Lab) -> None:
     first = found.node("n1").config
     first.write_text(first.read_text().replace('mode: "voter"', 'mode: "candidate"'))
     found.start_all()
-    cluster.wait_writable(found.addresses, timeout=60)
+    surveys.wait_writable(found.addresses, timeout=60)
     for name in ("n2", "n3", "n1"):
         with qsync.connect(found.node(name).address, timeout=20, direct=True) as node:
             node.options(PATIENT | {"election_mode": "candidate"})
@@ -68,7 +69,7 @@ def _prepare(found: Lab) -> None:
 
 def _at_rest(found: Lab, index: int) -> bool:
     """Everybody has everything, and the leader knows it."""
-    samples = cluster.survey(found.addresses, timeout=2).samples
+    samples = surveys.survey(found.addresses, timeout=2).samples
     ends = {each.last for each in samples} | {each.confirmed for each in samples}
     ends |= {peer.acked or 0 for each in samples if each.leads for peer in each.peers}
     return len(samples) == len(found.nodes) and len(ends) == 1 and min(ends) >= index

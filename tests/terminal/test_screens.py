@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 import trio
 
-from admin.moment import Moment
+from admin.cluster.moment import Moment
 from cli.render.status import status
 from cli.top.app import App
 from cli.top.draw import ASCII

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import qsync
-from admin.lab import Lab
+from admin.lab.lab import Lab
 from tests.live import real
 from tests.terminal import screen
 from tests.terminal.screen import Screen

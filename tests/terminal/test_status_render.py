@@ -2,8 +2,8 @@
 
 from rich.console import Console
 
-from admin.cluster import ClusterHealth, ClusterSurvey, UnreachableNode, judge
-from admin.sample import NodeSample
+from admin.cluster.surveys import ClusterHealth, ClusterSurvey, UnreachableNode, judge
+from admin.status.sample import NodeSample
 from cli.render.status import seconds, status
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from admin.moment import SCHEMA, Moment, MomentWriter, read
+from admin.cluster.moment import SCHEMA, Moment, MomentWriter, read
 from cli.render.status import seconds
 from cli.top import draw, plain
 from cli.top.past import leaderships, merged

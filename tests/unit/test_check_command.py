@@ -18,7 +18,7 @@ from admin.checker.readers import HistoryFormat
 from admin.checker.report.violations import SCHEMA
 from admin.checker.spark.progress import SparkStage
 from admin.checker.verdict import conclude
-from admin.history import History, OutcomeType, save
+from admin.workload.history import History, OutcomeType, save
 from cli.commands import check as command
 from cli.main import run
 from cli.render.check import table

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from admin.cluster import ClusterSurvey, UnreachableNode
+from admin.cluster.surveys import ClusterSurvey, UnreachableNode
 from admin.doctor import checks
 from admin.doctor.facts import Facts, NodeSettings
 from admin.doctor.finding import Severity
-from admin.sample import NodeSample
+from admin.status.sample import NodeSample
 from cli.main import run
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError

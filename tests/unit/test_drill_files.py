@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from admin import lab
-from admin.cluster import ClusterSurvey
+from admin.cluster.surveys import ClusterSurvey
 from admin.drills import planning, reader, targets
 from admin.drills.failures import DrillStopped
 from admin.drills.model import Condition, Drill, DrillTarget, Pick, Step, TargetRole
 from admin.drills.schema import schema
 from admin.drills.words import VERBS
+from admin.lab import lab
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError
 

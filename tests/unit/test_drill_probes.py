@@ -2,12 +2,12 @@
 
 import pytest
 
-from admin.cluster import ClusterSurvey
+from admin.cluster.surveys import ClusterSurvey
 from admin.drills.model import Condition
 from admin.drills.probing import Probes
 from admin.drills.watch import SamplingThread
-from admin.sample import NodeSample, PeerSample
-from admin.tally import WriteTally
+from admin.status.sample import NodeSample, PeerSample
+from admin.workload.tally import WriteTally
 
 BEFORE, AFTER = 1, 1 << 62
 NAMES = {"first": ("n2",), "second": ("n1",), "all": ("n1", "n2")}

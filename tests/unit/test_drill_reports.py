@@ -8,7 +8,6 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from admin import processes
 from admin.checker.verdict import Result, Verdict
 from admin.drills import comparing, judging, links, report
 from admin.drills.failures import DrillRuns
@@ -19,10 +18,11 @@ from admin.drills.model import Drill, Expectations, Step
 from admin.drills.record import RunEnd, RunRecord, StepRecord, TimelineEvent
 from admin.drills.watch import NodeObservation, ThinnedSamples
 from admin.drills.words import Undo
-from admin.history import HistoryLine, OutcomeType
+from admin.lab import processes
 from admin.links.rules import DirectedLink
-from admin.proof import Proof
-from admin.sample import NodeSample
+from admin.status.sample import NodeSample
+from admin.workload.history import HistoryLine, OutcomeType
+from admin.workload.proof import Proof
 from qsync.errors import ConfigError
 
 NS = 1_000_000_000

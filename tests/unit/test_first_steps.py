@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from admin import lab
-from admin.cluster import ClusterSurvey
-from admin.leading import in_words
-from admin.sample import NodeSample
+from admin.cluster.leadership import in_words
+from admin.cluster.surveys import ClusterSurvey
+from admin.lab import lab
+from admin.status.sample import NodeSample
 from cli import main
 from qsync.client.reasons import reason
 from qsync.errors import NoSuchSpace

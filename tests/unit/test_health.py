@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from admin.metrics import health
-from admin.sample import NodeSample
+from admin.status.sample import NodeSample
 
 BASE: dict[str, object] = {
     "id": 2,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from admin.checker.operation import FOREVER, CompletionType, Operation, describe, operations, until
-from admin.history import AnsweredBy, History, HistoryLine, OutcomeType, load, parse, save
+from admin.workload.history import AnsweredBy, History, HistoryLine, OutcomeType, load, parse, save
 
 
 def lines(*described: str) -> list[HistoryLine]:

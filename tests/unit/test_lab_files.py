@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from admin import lab, ports, processes
-from admin.processes import OsProcess
+from admin.lab import lab, ports, processes
+from admin.lab.processes import OsProcess
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError
 from tests.live import real

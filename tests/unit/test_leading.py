@@ -2,9 +2,9 @@
 
 import pytest
 
-from admin import leading
-from admin.cluster import ClusterSurvey, UnreachableNode
-from admin.sample import NodeSample
+from admin.cluster import leadership
+from admin.cluster.surveys import ClusterSurvey, UnreachableNode
+from admin.status.sample import NodeSample
 
 PLAN: dict[str, object] = {
     "node": 1,
@@ -30,12 +30,12 @@ FOUND = ClusterSurvey(
 
 
 def test_a_demotion_goes_to_whom_it_was_asked_for() -> None:
-    plan = leading.toward(PLAN, 3, FOUND)
+    plan = leadership.toward(PLAN, 3, FOUND)
     assert (plan["hands_over_to"], plan["term_after"], plan["confirms"]) == (3, 5, 2)
-    assert leading.in_words(plan, FOUND).endswith("hands over to n3")
+    assert leadership.in_words(plan, FOUND).endswith("hands over to n3")
     # Also where the leader by itself would hand over to nobody.
     alone = PLAN | {"hands_over_to": None, "term_after": 4}
-    assert leading.toward(alone, 3, FOUND) == plan
+    assert leadership.toward(alone, 3, FOUND) == plan
 
 
 @pytest.mark.parametrize(
@@ -43,19 +43,19 @@ def test_a_demotion_goes_to_whom_it_was_asked_for() -> None:
     [(1, "is the one that leads"), (4, "election mode is voter"), (5, "does not answer")],
 )
 def test_who_cannot_take_over_is_said_before_anybody_tries(heir: int, why: str) -> None:
-    plan = leading.toward(PLAN, heir, FOUND)
+    plan = leadership.toward(PLAN, heir, FOUND)
     assert why in str(plan["refused"])
     assert plan["hands_over_to"] is None
-    assert leading.in_words(plan, FOUND).startswith("refused: ")
+    assert leadership.in_words(plan, FOUND).startswith("refused: ")
 
 
 def test_a_refusal_of_the_leader_itself_comes_first() -> None:
     refused = PLAN | {"refused": "split brain"}
-    assert leading.toward(refused, 5, FOUND)["refused"] == "split brain"
+    assert leadership.toward(refused, 5, FOUND)["refused"] == "split brain"
 
 
 def test_where_nobody_leads_there_is_nothing_to_demote_and_nobody_to_hand_over_to() -> None:
     plan = PLAN | {"leads": False, "node": 2, "hands_over_to": None, "term_after": 4}
-    assert leading.in_words(plan, FOUND).startswith("nothing, it does not lead: ")
-    toward = leading.toward(plan, 3, FOUND)
+    assert leadership.in_words(plan, FOUND).startswith("nothing, it does not lead: ")
+    toward = leadership.toward(plan, 3, FOUND)
     assert toward["refused"] == "node 2 does not lead, so it cannot hand over: promote node 3"

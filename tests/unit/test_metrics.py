@@ -4,7 +4,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from admin.metrics.families import FAMILIES, MetricType
 from admin.metrics.text import expose
-from admin.sample import NodeSample
+from admin.status.sample import NodeSample
 from qsync.histogram import Histogram
 
 TIMES = Histogram()

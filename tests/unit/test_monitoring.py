@@ -10,7 +10,7 @@ import yaml
 
 from admin.metrics.families import FAMILIES, MetricType
 from admin.metrics.text import expose
-from admin.sample import NodeSample
+from admin.status.sample import NodeSample
 from qsync.histogram import Histogram
 from tests.repo import tree
 from tests.unit.promql import Evaluator, Scrape

@@ -3,8 +3,8 @@
 import cbor2
 import pytest
 
+from admin.cluster.logs import as_members
 from admin.evidence import opening
-from admin.logs import as_members
 from qsync.data import body
 from qsync.data.request import KnownRequest, Request
 from qsync.errors import (

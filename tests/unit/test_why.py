@@ -1,9 +1,9 @@
 """Why: read-only, waiting, what promote would do. Sentences with node, rule, numbers, next step."""
 
-from admin import why
+from admin.box import why
 from admin.box.info import BoxInfo
-from admin.cluster import ClusterSurvey, UnreachableNode
-from admin.sample import NodeSample
+from admin.cluster.surveys import ClusterSurvey, UnreachableNode
+from admin.status.sample import NodeSample
 from tests.unit.test_box_info import WHOLE
 
 

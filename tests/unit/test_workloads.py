@@ -2,14 +2,14 @@
 
 import pytest
 
-from admin import proof
 from admin.checker.verdict import Result
 from admin.drills import judging, reader
-from admin.history import History, OutcomeType
-from admin.loads import LoadKind
-from admin.proof import Proof
-from admin.tally import ReceiptPlace, WriteTally
-from admin.workloads import JOURNAL, LOADS, QUEUE, SPACES
+from admin.workload import proof
+from admin.workload.catalogue import JOURNAL, LOADS, QUEUE, SPACES
+from admin.workload.history import History, OutcomeType
+from admin.workload.load_names import LoadKind
+from admin.workload.proof import Proof
+from admin.workload.tally import ReceiptPlace, WriteTally
 
 SAME = {"n1": {"s": "d"}, "n2": {"s": "d"}}
 

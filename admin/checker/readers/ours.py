@@ -1,7 +1,7 @@
 """Our own `history.jsonl`: a JSON object a line, in Jepsen's vocabulary."""
 
 from admin.checker.operation import Operation, operations
-from admin.history import parse
+from admin.workload.history import parse
 
 
 def read(text: str) -> list[Operation]:

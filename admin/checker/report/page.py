@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from admin import sheet
 from admin.checker.quick import CheckedInvariant, HistoryReport
 from admin.checker.report import timeline, witness
 from admin.checker.report.places import PlacedViolation, placed
@@ -13,6 +12,7 @@ from admin.checker.report.sentence import sentence, summed
 from admin.checker.report.story import Story, tell
 from admin.checker.verdict import EXAMPLES_MAX, Result, overall
 from admin.evidence.bundle import Bundle, is_bundle
+from admin.html import page
 
 RUNS_MAX = 20
 """So many runs are shown in full, those that break something first; all are in the list."""
@@ -55,7 +55,7 @@ def render(reports: Sequence[HistoryReport], how: Circumstances) -> str:
         body.append(_runs(ordered))
     for place, report in enumerate(ordered[:RUNS_MAX], start=1):
         body += _run(report, anchor=f"run{place}", alone=len(reports) == 1)
-    return sheet.whole("Consistency check", body, style=timeline.STYLE + witness.STYLE + _STYLE)
+    return page.whole("Consistency check", body, style=timeline.STYLE + witness.STYLE + _STYLE)
 
 
 _STYLE = """
@@ -76,11 +76,11 @@ def _runs(ordered: Sequence[HistoryReport]) -> str:
         name = escape(each.file)
         linked = f'<a href="#run{place}">{name}</a>' if place <= RUNS_MAX else name
         rows.append((_SIGNS[each.result], linked, escape(sentence(each))))
-    shown = sheet.table(("", "run", ""), rows[:RUNS_MAX])
+    shown = page.table(("", "run", ""), rows[:RUNS_MAX])
     if len(rows) <= RUNS_MAX:
         return shown
-    more = sheet.table(("", "run", ""), rows[RUNS_MAX:])
-    return shown + sheet.folded(f"{len(rows) - RUNS_MAX:,} more runs", more)
+    more = page.table(("", "run", ""), rows[RUNS_MAX:])
+    return shown + page.folded(f"{len(rows) - RUNS_MAX:,} more runs", more)
 
 
 def _run(report: HistoryReport, *, anchor: str, alone: bool) -> Iterable[str]:
@@ -110,7 +110,7 @@ def _run(report: HistoryReport, *, anchor: str, alone: bool) -> Iterable[str]:
     yield from proofs[:PROOFS_OPEN_MAX]
     if len(proofs) > PROOFS_OPEN_MAX:
         words = f"{len(proofs) - PROOFS_OPEN_MAX} more proofs"
-        yield sheet.folded(words, "".join(proofs[PROOFS_OPEN_MAX:]))
+        yield page.folded(words, "".join(proofs[PROOFS_OPEN_MAX:]))
     count = sum(each.verdict.count for each in report.checked)
     if count > min(len(found), WITNESSES_MAX):
         hidden = count - min(len(found), WITNESSES_MAX)
@@ -142,10 +142,10 @@ def _invariants(checked: Sequence[CheckedInvariant]) -> str:
     skipped, holds = by_result[Result.SKIPPED], by_result[Result.PASS]
     parts = [_rows(odd or holds)]
     if odd and holds:
-        parts.append(sheet.folded(f"{len(holds)} hold", _rows(holds)))
+        parts.append(page.folded(f"{len(holds)} hold", _rows(holds)))
     if skipped:
         words = f"{len(skipped)} skipped: the evidence does not have what they need"
-        parts.append(sheet.folded(words, _rows(skipped)))
+        parts.append(page.folded(words, _rows(skipped)))
     return "".join(parts)
 
 
@@ -159,7 +159,7 @@ def _rows(checked: Sequence[CheckedInvariant]) -> str:
         violations = f"{verdict.count:,}" if verdict.count else ""
         rows.append((_SIGNS[verdict.result], name, facts, violations, f"{each.seconds:.3f}"))
     heads = ("verdict", "invariant", "facts", "violations", "seconds")
-    shown = sheet.table(heads, rows, numbers=frozenset({2, 3, 4}))
+    shown = page.table(heads, rows, numbers=frozenset({2, 3, 4}))
     return f'<div class="invariants">{shown}</div>'
 
 

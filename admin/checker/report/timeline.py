@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from admin.checker.report.places import PlacedViolation
 from admin.checker.report.story import Band, Story
-from admin.drawing import LEFT, RIGHT, ROW, WIDTH, TimeScale, axis, bar, svg, words
+from admin.html.timeline import LEFT, RIGHT, ROW, WIDTH, TimeScale, axis, bar, svg, words
 
 STYLE = """
 .t0 { fill: #2f78b7; } .t1 { fill: #45a1a0; } .t2 { fill: #8a72b8; } .t3 { fill: #6d8a3a; }

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
-from admin import sheet
 from admin.checker.exhibit import EvidenceRow
 from admin.checker.operation import FOREVER, NOBODY, Operation
 from admin.checker.report.places import PlacedViolation
 from admin.checker.shown import shown
 from admin.checker.verdict import Violation
-from admin.drawing import LEFT, ROW, TimeScale, svg
+from admin.html import page
+from admin.html.timeline import LEFT, ROW, TimeScale, svg
 
 STYLE = """
 .op { fill: var(--good); opacity: .85; } .op.unknown { opacity: .35; } .op.stuck { fill: var(--bad);
@@ -49,7 +49,7 @@ def _rows(table: str, rows: Sequence[EvidenceRow]) -> str:
     odd = {name for name in names if len({str(each.row.get(name)) for each in rows}) > 1} - _NAMES
     cells = [[_cell(each.row.get(name), odd=name in odd) for name in names] for each in rows]
     heads = [escape(name) for name in names]
-    return f'<div class="rows small"><p class="muted">{table}</p>{sheet.table(heads, cells)}</div>'
+    return f'<div class="rows small"><p class="muted">{table}</p>{page.table(heads, cells)}</div>'
 
 
 def _cell(value: object, *, odd: bool) -> str:
@@ -68,10 +68,10 @@ def _operations(found: Violation) -> Iterable[str]:
         mark = stuck if each.number == found.stuck else ""
         rows.append((escape(name), _who(each), _did(each), f"{each.begun}", _until(each), mark))
     heads = ("", "who", "what", "from", "to", "")
-    yield sheet.table(heads, rows[:ROWS_OPEN_MAX])
+    yield page.table(heads, rows[:ROWS_OPEN_MAX])
     if len(rows) > ROWS_OPEN_MAX:
         words = f"{len(rows) - ROWS_OPEN_MAX} more operations"
-        yield sheet.folded(words, sheet.table(heads, rows[ROWS_OPEN_MAX:]))
+        yield page.folded(words, page.table(heads, rows[ROWS_OPEN_MAX:]))
 
 
 def _drawing(found: Violation) -> str:

@@ -15,15 +15,15 @@ from pyspark.sql.datasource import (
     SimpleDataSourceStreamReader,
 )
 
-from admin.ask import NodeConnection
 from admin.checker.spark.source_live import Pieces, whole
+from admin.cluster.ask import NodeConnection
 from admin.evidence import live
 from admin.evidence.arrow import batch
 from admin.evidence.generations import Generations
 from admin.evidence.live import LivePoll, LiveRange
 from admin.evidence.sampling import SampleRecorder
 from admin.evidence.witnesses import IDS
-from admin.sample import NodeSample
+from admin.status.sample import NodeSample
 from election.messages import Index
 from qsync.errors import QsyncError
 from qsync.wire import packed

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from admin import fields
-from admin.fields import Answer
-from admin.stored import SpacesSample
+from admin.status import fields
+from admin.status.fields import Answer
+from admin.status.stored import SpacesSample
 from qsync.histogram import Spread
 
 STUCK_S = 5.0

@@ -1,6 +1,6 @@
 """Arms and disarms the fault points of a running node."""
 
-from admin import ask
+from admin.cluster import ask
 from qsync.faultpoints import DELAY_S_MAX, LASTS_S, Point
 from qsync.wire.verbs import FaultRequest
 

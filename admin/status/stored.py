@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from admin import fields
-from admin.fields import Answer
+from admin.status import fields
+from admin.status.fields import Answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

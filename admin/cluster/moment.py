@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO
 
-from admin import fields
-from admin.cluster import ClusterSurvey, UnreachableNode
+from admin.cluster.surveys import ClusterSurvey, UnreachableNode
 from admin.doctor.facts import Facts, NodeSettings
-from admin.fields import Answer
-from admin.sample import NodeSample
+from admin.status import fields
+from admin.status.fields import Answer
+from admin.status.sample import NodeSample
 from qsync.errors import ConfigError
 
 SCHEMA = "qsync/moment/1"

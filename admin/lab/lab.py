@@ -12,13 +12,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import qsync
-from admin import processes
-from admin.drills.model import ALLOWED_TAGS
+from admin.lab import processes
+from admin.lab.ports import LOOPBACK, free_ports
+from admin.lab.processes import OsProcess
+from admin.lab.tags import ALLOWED_TAGS
 from admin.links.control import Control
 from admin.links.plan import LinkPlan, lay_out, ports_needed
 from admin.links.rules import DirectedLink
-from admin.ports import LOOPBACK, free_ports
-from admin.processes import OsProcess
 from election.messages import Replica
 from qsync.errors import ConfigError, QsyncError
 from qsync.store.eventfile import note_wiped

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 
 import trio
 
-from admin.cluster import UnreachableNode
-from admin.fields import Answer
-from admin.moment import Moment
-from admin.sample import NodeSample
+from admin.cluster.moment import Moment
+from admin.cluster.surveys import UnreachableNode
+from admin.status.fields import Answer
+from admin.status.sample import NodeSample
 from qsync.errors import ProtocolError, QsyncError
 from qsync.wire import replies, requests
 from qsync.wire.frames import Frames

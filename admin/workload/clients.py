@@ -6,12 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from admin.glancing import Glances
-from admin.history import AnsweredBy, History, OutcomeType
-from admin.loads import LoadKind
-from admin.spacing import SpaceIds
-from admin.tally import ReceiptPlace, UnresolvedWrite, WriteTally
-from admin.workloads import (
+from admin.workload.catalogue import (
     ACCOUNTS,
     BALANCE,
     FULL,
@@ -23,6 +18,11 @@ from admin.workloads import (
     SPACES,
     Act,
 )
+from admin.workload.history import AnsweredBy, History, OutcomeType
+from admin.workload.load_names import LoadKind
+from admin.workload.node_reads import Glances
+from admin.workload.row_names import SpaceIds
+from admin.workload.tally import ReceiptPlace, UnresolvedWrite, WriteTally
 from election.messages import Position
 from qsync.client import calls, operations
 from qsync.client.blocking import Client, connect

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from admin import ask
-from admin.cluster import ClusterSurvey
+from admin.cluster import ask
+from admin.cluster.surveys import ClusterSurvey
 from qsync.errors import Outcome, QsyncError, Unavailable
 from qsync.wire import replies
 from qsync.wire.verbs import DryRunRequest, Request

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 
-from admin import ask
-from admin.sample import IN_TOUCH, NodeSample, PeerSample
+from admin.cluster import ask
+from admin.status.sample import IN_TOUCH, NodeSample, PeerSample
 from qsync.errors import ConfigError, QsyncError, Unavailable
 
 ASKED_AT_ONCE_MAX = 31

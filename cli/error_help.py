@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-HOMES = (
+ERROR_MODULES = (
     "qsync.errors",
-    "admin.lab",
-    "admin.ports",
-    "admin.demo",
+    "admin.lab.lab",
+    "admin.lab.ports",
+    "admin.drills.demo",
     "admin.box.backup",
     "admin.box.ctl",
     "admin.box.session",
@@ -16,288 +16,290 @@ HOMES = (
     "admin.checker.spark.java",
     "cli.exits",
     "cli.shell.failures",
-    "admin.leading",
+    "admin.cluster.leadership",
     "admin.drills.failures",
 )
-"""The modules that define errors; `explain` loads them by name, so that no layer is crossed."""
+"""The modules that define errors; `explain` loads them by name, when it is asked."""
 
 
-class Cure(NamedTuple):
+class ErrorHelp(NamedTuple):
     """`why`: what usually brings it about. `do`: the next step."""
 
     why: str
     do: str
 
 
-CURES: Mapping[str, Cure] = {
-    "INTERNAL": Cure(
+ERROR_HELP: Mapping[str, ErrorHelp] = {
+    "INTERNAL": ErrorHelp(
         "A mistake of qsync itself, or an error of a newer release that this one has no name for.",
         "Look at the node's log. Report it with the message, and keep the directory.",
     ),
-    "NOT_LEADER": Cure(
+    "NOT_LEADER": ErrorHelp(
         "The request went to a follower, or an election is under way.",
         "Send it to `error.leader`. Clients of this library do so by themselves; `qsync status` "
         "shows who leads. Nobody for long: bring back a majority of the voters.",
     ),
-    "READONLY": Cure(
+    "READONLY": ErrorHelp(
         "The node leads but its PROMOTE is not confirmed yet, it was demoted, hands over, is "
         "fenced, its disk takes no writes, or it is set read-only.",
         "`qsync status` names the reason and what lifts it; a new leader needs a quorum of acks.",
     ),
-    "QUORUM_TIMEOUT": Cure(
+    "QUORUM_TIMEOUT": ErrorHelp(
         "Too few voters made the transaction durable within `replication.synchro_timeout`.",
         "It is safe to send it again. Find out who did not ack: `qsync doctor`, `qsync status`.",
     ),
-    "OUTCOME_UNKNOWN": Cure(
+    "OUTCOME_UNKNOWN": ErrorHelp(
         "The connection broke after sending, or no quorum decided before the deadline.",
         "Do the same again with its token (the command says how; `db.resolve(error.token)`, "
         "`\\retry` in the shell): it is applied at most once and answers with what became of it. "
         "`qsync resolve TOKEN` (`\\resolve`) tells without doing it: if it was not done, it never "
         "will be. Without the token it may be done twice. Never count it as not done.",
     ),
-    "GIVEN_UP": Cure(
+    "GIVEN_UP": ErrorHelp(
         "Somebody asked what became of the write (`qsync resolve TOKEN`) before any attempt of it "
         "had been done.",
         "Nothing was written and nothing will be. Do it anew, without the token, if it is wanted.",
     ),
-    "ROLLED_BACK": Cure(
+    "ROLLED_BACK": ErrorHelp(
         "The leader rolled its limbo back, or a new leader did not have the transaction.",
         "Run the transaction again, from its reads.",
     ),
-    "CONFLICT": Cure(
+    "CONFLICT": ErrorHelp(
         "Another transaction changed something that this one had read, or a condition did not "
         "hold.",
         "Run the transaction again, from its reads. If it happens often, make it smaller.",
     ),
-    "SPLIT_BRAIN": Cure(
+    "SPLIT_BRAIN": ErrorHelp(
         "A disk lied about what was durable, a directory was copied or restored by hand, or a "
         "quorum below a majority was allowed.",
         "Keep both directories. Compare them with `qsync log cat`, decide which is right, wipe the "
         "other node and let it catch up.",
     ),
-    "ACCESS_DENIED": Cure(
+    "ACCESS_DENIED": ErrorHelp(
         "A member does not know the cluster's secret, or a user has no grant for it.",
         "Give all members one `cluster.secret`; ask whoever runs the cluster for the grant.",
     ),
-    "OVERLOADED": Cure(
+    "OVERLOADED": ErrorHelp(
         "More work is waiting than a limit allows: connections_max, inflight_max, or a full limbo.",
         "Wait `details['retry_after']` seconds and send it again; send less at a time.",
     ),
-    "SYNC_QUEUE_FULL": Cure(
+    "SYNC_QUEUE_FULL": ErrorHelp(
         "The quorum is slower than the writers, and the request said that it would not wait.",
         "Send it again later, or let it wait; `qsync doctor` shows whose disk or link is slow.",
     ),
-    "UNAVAILABLE": Cure(
+    "UNAVAILABLE": ErrorHelp(
         "No node runs there, or the network is cut.",
         "`details['nodes']` tells what each address met. Check addresses, then the nodes.",
     ),
-    "UNANSWERED": Cure(
+    "UNANSWERED": ErrorHelp(
         "Nodes are there, but nobody leads, no quorum answers a linearizable read, or they are "
         "too slow for the deadline.",
         "`qsync status` shows what is missing. Read with consistency local, or wait longer.",
     ),
-    "LOST_WRITE": Cure(
+    "LOST_WRITE": ErrorHelp(
         "The write was asynchronous, was answered, and its leader was replaced before anybody had "
         "it.",
         "Read the space as it is, then watch from the index of that read. `box.info.lost` and the "
         "archive of the node that had it keep the write.",
     ),
-    "SESSION_EXPIRED": Cure(
+    "SESSION_EXPIRED": ErrorHelp(
         "The client was silent for longer than `limits.session_ttl`, or more sessions than "
         "`limits.sessions_max` are open.",
         "Open a new session. What became of an old request is seen in the data only.",
     ),
-    "NO_SUCH_SPACE": Cure(
+    "NO_SUCH_SPACE": ErrorHelp(
         "The name is misspelt, or the space was dropped or not created yet.",
         "The error suggests a similar name. Create it, or read the schema again.",
     ),
-    "NO_SUCH_INDEX": Cure(
+    "NO_SUCH_INDEX": ErrorHelp(
         "The name is misspelt, or the space has no primary index yet.",
         "Create the index, or use one that the error suggests.",
     ),
-    "SPACE_EXISTS": Cure("Somebody created it before.", "Give `if_not_exists`, or another name."),
-    "DUPLICATE_KEY": Cure(
+    "SPACE_EXISTS": ErrorHelp(
+        "Somebody created it before.", "Give `if_not_exists`, or another name."
+    ),
+    "DUPLICATE_KEY": ErrorHelp(
         "An insert met a tuple with the same key in a unique index.",
         "Use replace or upsert if that is what you mean; the error names the index.",
     ),
-    "WRONG_TUPLE": Cure(
+    "WRONG_TUPLE": ErrorHelp(
         "A field has another type than the format says, or is missing.",
         "The error names the field and the type: send that, or alter the format.",
     ),
-    "WRONG_KEY": Cure(
+    "WRONG_KEY": ErrorHelp(
         "The key has more parts than the index, or of another type.",
         "Give the parts of the index in their order.",
     ),
-    "WRONG_OPERATION": Cure(
+    "WRONG_OPERATION": ErrorHelp(
         "Arithmetic on a text, an unknown operator, or a field that is not there.",
         "Use one of = + - & | ^ # ! : on a field that suits it.",
     ),
-    "WRONG_SCHEMA": Cure(
+    "WRONG_SCHEMA": ErrorHelp(
         "The definition contradicts itself or the tuples that are there.",
         "The error names what does not fit; nothing was changed.",
     ),
-    "TOO_LARGE": Cure(
+    "TOO_LARGE": ErrorHelp(
         "A tuple, transaction or message is over its limit.",
         "Split it, or raise the limit that the error names on all nodes.",
     ),
-    "COMPACTED": Cure(
+    "COMPACTED": ErrorHelp(
         "A change feed was away for longer than the log is kept.",
         "Read the space as it is, then watch from the index of that read.",
     ),
-    "PROTOCOL": Cure(
+    "PROTOCOL": ErrorHelp(
         "Something that is no client of qsync dialled the port, or client and node disagree.",
         "Check what listens and dials there; keep client and node at the same release.",
     ),
-    "WRONG_VERSION": Cure(
+    "WRONG_VERSION": ErrorHelp(
         "Client and node, or two nodes, are of releases too far apart.",
         "Upgrade the older one; nodes one release at a time.",
     ),
-    "FOREIGN_CLUSTER": Cure(
+    "FOREIGN_CLUSTER": ErrorHelp(
         "`cluster.id` differs, an address in `peers` is of another cluster, or two directories "
         "run under one replica id.",
         "Compare the configurations with `qsync config diff`; stop one of the two.",
     ),
-    "WRONG_MEMBERS": Cure(
+    "WRONG_MEMBERS": ErrorHelp(
         "`peers` was changed on some members and not on others.",
         "Make it the same on all of them; two lists are two ideas of what a quorum is.",
     ),
-    "STORE": Cure(
+    "STORE": ErrorHelp(
         "The directory is missing, of another owner, or on a file system without what is needed.",
         "The error names path and reason; mend that and start the node again.",
     ),
-    "DIRECTORY_LOCKED": Cure(
+    "DIRECTORY_LOCKED": ErrorHelp(
         "Another process of this node still runs.", "Stop it first; `qsync lab ps` for a lab."
     ),
-    "WRONG_FORMAT": Cure(
+    "WRONG_FORMAT": ErrorHelp(
         "The directory was written by a newer release.", "Start it with that release."
     ),
-    "DAMAGED": Cure(
+    "DAMAGED": ErrorHelp(
         "A disk or memory fault, or somebody edited the files.",
         "The node sets the log aside and catches up before it votes again. Check the disk; "
         "`qsync log verify DIR` shows where.",
     ),
-    "DISK_FULL": Cure(
+    "DISK_FULL": ErrorHelp(
         "The file system is full, or a quota is reached.",
         "Make room; the node goes on by itself.",
     ),
-    "DIRECTORY_GONE": Cure(
+    "DIRECTORY_GONE": ErrorHelp(
         "The volume was detached, or somebody moved, removed or replaced the directory.",
         "Bring the volume back and the node goes on; else stop it. It writes nowhere else.",
     ),
-    "REBUILDING": Cure(
+    "REBUILDING": ErrorHelp(
         "A disk or memory fault in `DIR/data`, or the rows were stored by an earlier release.",
         "Nothing; the log has everything. Other nodes answer meanwhile. Check the disk.",
     ),
-    "CONFIG": Cure(
+    "CONFIG": ErrorHelp(
         "An option is unknown, or its value is not possible or does not fit another one.",
         "Each line names the place, the option, the reason, and often the word that was meant. "
         "`qsync config check` tries it out; nothing was changed.",
     ),
-    "NOT_RUNNING": Cure("The node was stopped or killed before.", "`qsync lab start NODE`."),
-    "STILL_RUNNING": Cure(
+    "NOT_RUNNING": ErrorHelp("The node was stopped or killed before.", "`qsync lab start NODE`."),
+    "STILL_RUNNING": ErrorHelp(
         "Its files are in use.", "`qsync lab kill NODE` first; then repeat the command."
     ),
-    "NO_SUCH_LAB": Cure(
+    "NO_SUCH_LAB": ErrorHelp(
         "It was removed, has another name, or lives in a directory of its own.",
         "`qsync lab up` makes one; give --name or --dir.",
     ),
-    "LAB_EXISTS": Cure(
+    "LAB_EXISTS": ErrorHelp(
         "A lab of that name was made before.",
         "`qsync lab up` without --nodes starts it again; `qsync lab down` removes it.",
     ),
-    "DEMO_NOT_HEALED": Cure(
+    "DEMO_NOT_HEALED": ErrorHelp(
         "The machine is very busy, or a node could not start again.",
         "Run it with --keep DIR and look at the logs there.",
     ),
-    "NO_EVIDENCE": Cure(
+    "NO_EVIDENCE": ErrorHelp(
         "The folder has no manifest.json, a file of it is missing or damaged, or a newer version "
         "wrote it.",
         "The message names the file; collect it (again) with `qsync dump TARGET... --out DIR`.",
     ),
-    "NO_JAVA": Cure(
+    "NO_JAVA": ErrorHelp(
         "There is no Java 17 or 21 on this machine, and the extra is not installed.",
         "pip install 'qsync-cluster[spark]', or set JAVA_HOME.",
     ),
-    "NO_SPARK": Cure(
+    "NO_SPARK": ErrorHelp(
         "The address is wrong or nobody listens there, executors lack Python packages or do not "
         "see the bundle, or Spark did not start.",
         "Read the line that it gives and the log that it names; `qsync check --quick` does without "
         "Spark.",
     ),
-    "NO_FREE_PORT": Cure(
+    "NO_FREE_PORT": ErrorHelp(
         "Very many processes listen on this machine.", "Stop some, or run fewer nodes."
     ),
-    "TIMED_OUT": Cure(
+    "TIMED_OUT": ErrorHelp(
         "What was waited for needs a quorum, a leader, or simply more time.",
         "Wait longer, or ask `qsync doctor` what is missing. The waiting changed nothing.",
     ),
-    "NO_SUCH_MEMBER": Cure(
+    "NO_SUCH_MEMBER": ErrorHelp(
         "The uuid is that of no member: mistyped, or of a directory that is gone.",
         "`box.info.replication` has the uuid of every member.",
     ),
-    "STILL_CONNECTED": Cure(
+    "STILL_CONNECTED": ErrorHelp(
         "A member that lives is not to be forgotten.", "Stop that node first, then repeat."
     ),
-    "TRANSACTION": Cure(
+    "TRANSACTION": ErrorHelp(
         "begin inside a transaction, or commit outside one; or it was ended by a timeout.",
         "Commit or roll back the open one; begin before you commit.",
     ),
-    "NOT_SUPPORTED": Cure(
+    "NOT_SUPPORTED": ErrorHelp(
         "This release does not have it yet, so nothing was done. Today that is `box.backup`.",
         "The message says what to use instead; for backups: stop the members, copy the whole "
         "directory of each, start them again, and put back all of the copies together.",
     ),
-    "LUA": Cure(
+    "LUA": ErrorHelp(
         "The chunk ended in an error of Lua's, or of its own `error(...)`.",
         "The message names the line. What was written before it stays written.",
     ),
-    "LUA_SYNTAX": Cure(
+    "LUA_SYNTAX": ErrorHelp(
         "The chunk is not Lua 5.4.", "The message names the place; nothing of it was run."
     ),
-    "INTERRUPTED": Cure(
+    "INTERRUPTED": ErrorHelp(
         "Ctrl-C, while nothing was under way that changes anything.", "Run it again if you like."
     ),
-    "INTERRUPTED_UNKNOWN": Cure(
+    "INTERRUPTED_UNKNOWN": ErrorHelp(
         "Ctrl-C, while a write was under way: it may be applied or not.",
         "Read it back before you repeat it. The interactive shell tells what became of it.",
     ),
-    "NOT_INSTALLED": Cure(
+    "NOT_INSTALLED": ErrorHelp(
         "The shell needs libraries that are an extra of the package.",
         "Run pip install 'qsync-cluster[shell]'.",
     ),
-    "CHECK_FAILED": Cure(
+    "CHECK_FAILED": ErrorHelp(
         "What was checked is not as it should be: degraded, inconsistent, an expectation missed.",
         "The message says what; `qsync doctor` says what to do.",
     ),
-    "NO_FILE": Cure(
+    "NO_FILE": ErrorHelp(
         "It is not there, or belongs to somebody else, or the disk is full.",
         "Name another place, or make that one readable and writable.",
     ),
-    "STOPPED": Cure(
+    "STOPPED": ErrorHelp(
         "A guard or `--timeout` stopped the command before it changed anything.",
         "Lift the reason that it names, or give more time, and run it again.",
     ),
-    "NOT_HEALED": Cure(
+    "NOT_HEALED": ErrorHelp(
         "What was broken on purpose could not be put right again.",
         "Look at what the message names; put it right by hand before you go on.",
     ),
-    "DRILL_STOPPED": Cure(
+    "DRILL_STOPPED": ErrorHelp(
         "A guard forbade it, a stop condition held, or the time limit was over.",
         "Look at the report. If the guard is too strict for this cluster, change the drill's file.",
     ),
-    "DRILL_NOT_HEALED": Cure(
+    "DRILL_NOT_HEALED": ErrorHelp(
         "A node does not start or does not catch up, or the machine is very busy.",
         "`qsync drill heal` again; then `qsync doctor` and the nodes' logs.",
     ),
-    "DRILL_RUNS": Cure(
+    "DRILL_RUNS": ErrorHelp(
         "Another drill runs on this lab, or one was killed and left it broken.",
         "Wait for it or interrupt it; `qsync drill heal` when its process is gone.",
     ),
-    "DRILL_STEP_FAILED": Cure(
+    "DRILL_STEP_FAILED": ErrorHelp(
         "A step could not be done, or what it waited for did not come in time.",
         "The report shows the step and what the nodes said at that time.",
     ),
-    "NO_ANSWER": Cure(
+    "NO_ANSWER": ErrorHelp(
         "The connection broke, or the node was slower than the timeout.",
         "`qsync status` shows who leads now; then decide whether to repeat it.",
     ),

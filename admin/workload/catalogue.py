@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from admin.loads import LoadKind
+from admin.workload.load_names import LoadKind
 from qsync.client.blocking import Client
 from qsync.client.transaction import Transaction
 from qsync.errors import Conflict
 
 if TYPE_CHECKING:
-    from admin.workload import Worker
+    from admin.workload.clients import Worker
 
 LEFT, RIGHT = "bank_left", "bank_right"
 REGISTERS, JOURNAL = "registers", "journal"

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class LoadKind(StrEnum):
-    """What it is, and does: `admin.workloads`."""
+    """What it is, and does: `admin.workload.catalogue`."""
 
     MIXED = "mixed"
     REGISTER = "register"

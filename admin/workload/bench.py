@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from admin import cluster, processes
-from admin.cluster import ClusterSurvey
-from admin.processes import OsProcess
+from admin.cluster import surveys
+from admin.cluster.surveys import ClusterSurvey
+from admin.lab import processes
+from admin.lab.processes import OsProcess
 from qsync.client.blocking import Client, connect
 from qsync.client.load import LoadGenerator, LoadRequest, LoadResult, Workload
 from qsync.client.numbering import SEED_BYTES
@@ -79,7 +80,7 @@ class BenchResult:
 
 def run(plan: BenchPlan, seeds: Sequence[str], *, timeout: float) -> BenchResult:
     """Prepare the space, warm up, measure. Raises NotLeader when nobody leads."""
-    found = cluster.survey(seeds)
+    found = surveys.survey(seeds)
     leader = found.leader
     if leader is None or leader.ro:
         raise NotLeader("nobody takes writes, so there is nothing to measure")

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from admin import leading
-from admin.cluster import ClusterSurvey, peer_of
-from admin.sample import NodeSample
+from admin.cluster import leadership
+from admin.cluster.surveys import ClusterSurvey, peer_of
+from admin.status.sample import NodeSample
 from qsync.errors import NotLeader
 from qsync.wire.verbs import ReplaceMemberRequest
 
@@ -127,4 +127,4 @@ def replace(found: ClusterSurvey, member: ClusterMember, *, timeout: float) -> N
     if found.leader is None:
         raise NotLeader("nobody leads, and only a leader changes the configuration")
     request = ReplaceMemberRequest(1, member.id, timeout)
-    leading.perform(found.leader.address, request, timeout=timeout)
+    leadership.perform(found.leader.address, request, timeout=timeout)

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from admin import ask, cluster, fields
-from admin.leading import GRACE_S, NoAnswer
-from admin.sample import NodeSample
+from admin.cluster import ask, surveys
+from admin.cluster.leadership import GRACE_S, NoAnswer
+from admin.status import fields
+from admin.status.sample import NodeSample
 from election.quorum import Quorum
 from qsync import settings
 from qsync.config.aliases import canonical
@@ -37,7 +38,7 @@ class SharedSettings:
 
 def look(seeds: Sequence[str], *, timeout: float) -> SharedSettings:
     """Ask the leader. Raises NotLeader when nobody leads."""
-    leader = cluster.survey(seeds, timeout=timeout).leader
+    leader = surveys.survey(seeds, timeout=timeout).leader
     if leader is None:
         raise NotLeader("nobody leads, so nobody can say what the cluster shares")
     told = replies.read_map(ask.value(leader.address, InfoRequest(1, "settings"), timeout=timeout))

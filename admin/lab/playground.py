@@ -5,9 +5,10 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
-from admin import cluster, lab
-from admin.cluster import ClusterSurvey
-from admin.lab import Lab, LabNode
+from admin.cluster import surveys
+from admin.cluster.surveys import ClusterSurvey
+from admin.lab import lab
+from admin.lab.lab import Lab, LabNode
 from admin.links.rules import DirectedLink, LinkRule
 from qsync.client.aio import AsyncClient, connect_async
 from qsync.client.blocking import Client, connect
@@ -32,7 +33,7 @@ class Playground:
         )
         try:
             self.lab.start_all()
-            cluster.wait_writable(self.addresses, timeout=UP_TIMEOUT_S)
+            surveys.wait_writable(self.addresses, timeout=UP_TIMEOUT_S)
         except BaseException:
             self.close()
             raise
@@ -115,7 +116,7 @@ class Playground:
         """Start a killed node again, and wait until it answers."""
         one = self.lab.node(node)
         self.lab.start(one)
-        cluster.wait_answers(one.address, timeout=UP_TIMEOUT_S)
+        surveys.wait_answers(one.address, timeout=UP_TIMEOUT_S)
 
     def heal(self) -> None:
         """Every link is whole, every paused node goes on, every killed one runs again."""
@@ -150,7 +151,7 @@ class Playground:
         def healthy() -> bool:
             survey = self._survey(self.lab.nodes)
             return (
-                survey is not None and cluster.judge(survey).health is cluster.ClusterHealth.HEALTHY
+                survey is not None and surveys.judge(survey).health is surveys.ClusterHealth.HEALTHY
             )
 
         self.wait_until(healthy, "all nodes are in touch", timeout=timeout)
@@ -176,6 +177,6 @@ class Playground:
     def _survey(self, nodes: Collection[LabNode]) -> ClusterSurvey | None:
         running = [node for node in nodes if node.process is not None]
         try:
-            return cluster.survey([node.address for node in running], timeout=0.5)
+            return surveys.survey([node.address for node in running], timeout=0.5)
         except Unavailable:
             return None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from admin.lab import LabExists
+from admin.lab.lab import LabExists
 
 
 @contextmanager

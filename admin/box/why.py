@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from admin import cluster
 from admin.box.info import BoxInfo, Lacking, OldestPending
-from admin.cluster import ClusterSurvey
-from admin.sample import NodeSample
+from admin.cluster import surveys
+from admin.cluster.surveys import ClusterSurvey
+from admin.status.sample import NodeSample
 
 SCHEMA = "qsync/why/1"
 
@@ -132,7 +132,7 @@ def _waiting_without_leader(question: str, found: ClusterSurvey) -> WhyAnswer:
 def _lack(each: Lacking, found: ClusterSurvey) -> str:
     idle = "" if each.idle is None else f", last heard {each.idle:.3g} s ago"
     # The leader knows how far it came; only the node itself knows what holds it up.
-    why = cluster.trouble_of(found, each.id) or each.why
+    why = surveys.trouble_of(found, each.id) or each.why
     return f"{each.name or each.id} lacks it by {each.behind} entries: {why}{idle}"
 
 

@@ -4,16 +4,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from admin import ask
 from admin.checker.elle import check_appends
 from admin.checker.linear import LINEARIZABLE, Bank, CasRegister, GrowingSet, Model, check
 from admin.checker.operation import operations
 from admin.checker.sessions import check_read_your_writes
 from admin.checker.verdict import Result, Verdict, merge
-from admin.history import History, HistoryLine, OutcomeType
-from admin.loads import LoadKind
-from admin.tally import WriteTally
-from admin.workloads import (
+from admin.cluster import ask
+from admin.workload.catalogue import (
     ACCOUNTS,
     BALANCE,
     BANK,
@@ -32,6 +29,9 @@ from admin.workloads import (
     set_name,
     set_of,
 )
+from admin.workload.history import History, HistoryLine, OutcomeType
+from admin.workload.load_names import LoadKind
+from admin.workload.tally import WriteTally
 from qsync.client.blocking import Client
 from qsync.client.rows import Row
 from qsync.errors import QsyncError, Unavailable

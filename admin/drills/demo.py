@@ -7,16 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from admin import cluster, keeping, lab, proof, workload
-from admin.cluster import ClusterSurvey
-from admin.demo_bundle import DemoRecording
+from admin.cluster import surveys
+from admin.cluster.surveys import ClusterSurvey
+from admin.drills.demo_bundle import DemoRecording
 from admin.evidence.stored import compare_stored
-from admin.feeding import Feeding
-from admin.history import History, save
-from admin.lab import Lab, LabNode
-from admin.proof import Proof
-from admin.tally import WriteTally
-from admin.workload import Workload
+from admin.lab import keeping, lab
+from admin.lab.lab import Lab, LabNode
+from admin.workload import clients, proof
+from admin.workload.clients import Workload
+from admin.workload.feed_reader import Feeding
+from admin.workload.history import History, save
+from admin.workload.proof import Proof
+from admin.workload.tally import WriteTally
 from qsync.client.blocking import connect
 from qsync.errors import Unavailable
 
@@ -159,10 +161,10 @@ class _Demo:
             self.lab.addresses, history=self.history, clients=self.plan.clients, seed=self.plan.seed
         )
         self.lab.start_all()
-        found = cluster.wait_writable(self.lab.addresses, timeout=UP_TIMEOUT_S)
+        found = surveys.wait_writable(self.lab.addresses, timeout=UP_TIMEOUT_S)
         self._note_leader(found)
         with connect(self.lab.addresses, timeout=UP_TIMEOUT_S) as client:
-            workload.prepare(client)
+            clients.prepare(client)
 
     def _play(self) -> None:
         self.phase = "working"
@@ -183,7 +185,7 @@ class _Demo:
             time.sleep(min(TICK_S, max(0.0, end - time.monotonic())))
 
     def _kill_leader(self) -> None:
-        found = cluster.survey(self.lab.addresses, timeout=ASK_TIMEOUT_S)
+        found = surveys.survey(self.lab.addresses, timeout=ASK_TIMEOUT_S)
         leader = found.leader or found.samples[0]
         self.victim = self.lab.node(leader.name)
         self.lab.kill(self.victim)
@@ -203,8 +205,8 @@ class _Demo:
         deadline = time.monotonic() + HEAL_TIMEOUT_S
         while True:
             found = self._tick()
-            verdict = None if found is None else cluster.judge(found)
-            if verdict is not None and verdict.health is cluster.ClusterHealth.HEALTHY:
+            verdict = None if found is None else surveys.judge(found)
+            if verdict is not None and verdict.health is surveys.ClusterHealth.HEALTHY:
                 return
             if time.monotonic() > deadline:
                 why = "nobody answers" if verdict is None else verdict.sentence
@@ -240,7 +242,7 @@ class _Demo:
     def _tick(self) -> ClusterSurvey | None:
         found: ClusterSurvey | None = None
         with contextlib.suppress(Unavailable):
-            found = cluster.survey(self.lab.addresses, timeout=ASK_TIMEOUT_S)
+            found = surveys.survey(self.lab.addresses, timeout=ASK_TIMEOUT_S)
             self._note_leader(found)
             self.diary.saw(found)
         self.watch(self._picture(found))
@@ -272,7 +274,7 @@ class _Demo:
             rate=(acked - count) / (now - then) if then else 0.0,
             waiting=self.tally.waiting(),
             gap=self.tally.gap,
-            sentence="Nobody answers." if found is None else cluster.judge(found).sentence,
+            sentence="Nobody answers." if found is None else surveys.judge(found).sentence,
             events=tuple(self.events),
         )
 
@@ -288,5 +290,5 @@ def _row(node: LabNode, found: ClusterSurvey | None) -> DemoRow:
         role=sample.role,
         term=sample.term,
         confirmed=sample.confirmed,
-        lag=cluster.behind(found, sample),
+        lag=surveys.behind(found, sample),
     )

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import cbor2
 
-from admin.ask import NodeConnection
+from admin.cluster.ask import NodeConnection
 from election.messages import Index, Replica
 from qsync import record
 from qsync.data import body

@@ -4,14 +4,14 @@ import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from admin import cluster
-from admin.cluster import ClusterSurvey
+from admin.cluster import surveys
+from admin.cluster.surveys import ClusterSurvey
 from admin.evidence.bundle import Bundle, write_part
 from admin.evidence.collect import Dump
 from admin.evidence.sampling import SampleRecorder
 from admin.evidence.tables import Row
 from admin.evidence.witnesses import witnesses
-from admin.lab import Lab
+from admin.lab.lab import Lab
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class DemoRecording:
 
     def save(self, lab: Lab, folder: Path, *, seed: int, lines: int) -> None:
         """Beside the history: logs, digests, samples and faults of a cluster that is healed."""
-        cluster.wait_at_rest(lab.addresses)
+        surveys.wait_at_rest(lab.addresses)
         with witnesses(lab.addresses) as known:
             dump = Dump(folder, run_id=f"demo-{seed}", directories=lab.directories)
             bundle = dump.collect(known, source="demo")

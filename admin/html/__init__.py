@@ -1,0 +1,1 @@
+"""What reports in HTML share: one page without outside assets, timelines in SVG."""

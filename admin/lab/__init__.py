@@ -1,0 +1,1 @@
+"""Clusters of real processes on this machine: founded, started, kept, ended."""

@@ -1,0 +1,1 @@
+"""What clients of a run do, what they were told, and what must hold afterwards."""
