@@ -49,7 +49,7 @@ class Turns:
             wish = self._dice.choice(WISHES)
             others = [each.me for each in self._scene.nodes if each is not node]
             to = self._dice.choice([None, *others])
-            self._scene.clockwork.after(delay, partial(_order, node, wish, to))
+            self._scene.clockwork.after(delay, partial(self._order, node, wish, to))
             self.orders += 1
             delay += self._dice.about(self._scene.swarm.timing.election_timeout / 8)
         return delay
@@ -68,7 +68,7 @@ class Turns:
         self._scene.note(
             f"node {leaders[0].me} is to hand over to node {self._away.me}, which is stopped"
         )
-        _order(leaders[0], "demote", self._away.me)
+        _give(leaders[0], "demote", self._away.me)
         self._away.pause()
         self.orders += 1
         return AWAY_TIMEOUTS * self._scene.swarm.timing.election_timeout
@@ -79,10 +79,13 @@ class Turns:
             self._away.resume()
             self._away = None
 
+    def _order(self, node: NodePart, wish: str, to: Replica | None) -> None:
+        # An order of an earlier go may come this late. Who is stopped cannot answer in time.
+        if node.up and node is not self._away:
+            _give(node, wish, to)
 
-def _order(node: NodePart, wish: str, to: Replica | None) -> None:
-    if not node.up:
-        return
+
+def _give(node: NodePart, wish: str, to: Replica | None) -> None:
     match wish:
         case "promote":
             node.operate("operator: promote", lambda ticket: PromoteAsked(ticket=ticket))
