@@ -24,7 +24,7 @@ from qsync.core.writable import ReadOnlyReason
 from qsync.data import body, members
 from qsync.data.fold import Fold
 from qsync.data.overlay import Backing
-from qsync.data.request import KnownRequest, Limits, Once, Request
+from qsync.data.request import KnownRequest, Limits, Once, ReadKind, Request
 from qsync.data.state import DataState
 from qsync.record import Entry, Header, Lsn
 from qsync.replaying import UntrustedRows, follow, next_stop, replay
@@ -358,7 +358,7 @@ def _grounded(log: LogIndex, request: Request) -> Request:
     reads: list[Sequence[object]] = []
     for read in request.reads:
         match read:
-            case ["p", int(index), int(term)]:
+            case [ReadKind.LOG_POSITION, int(index), int(term)]:
                 if not 0 <= index <= log.last or log.term_at(index) != term:
                     raise errors.Conflict(
                         f"the transaction read what is not in the log here, {index} of term"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from qsync.client import calls, operations, options
 from qsync.client.operations import Operation
 from qsync.client.rows import Receipt
+from qsync.data.request import Op
 from qsync.errors import NoSuchSpace, WrongSchema
 from qsync.wire.verbs import Name
 
@@ -81,7 +82,7 @@ class BoxSchema:
 
     async def create_space(self, name: str, **given: Unpack[SpaceOptions]) -> "BoxSpace":
         """A space without an index; `create_index` makes its primary one."""
-        await self.change([10, name, dict(given)])
+        await self.change([Op.CREATE_SPACE, name, dict(given)])
         return await self._box.space(name)
 
     async def create_sequence(self, name: str, **given: object) -> None:

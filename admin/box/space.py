@@ -11,6 +11,7 @@ from qsync.client import operations, options
 from qsync.client.operations import Operation
 from qsync.client.options import Changes, RangeOptions, ReadOptions
 from qsync.client.rows import Key, Row, Values
+from qsync.data.request import Op
 from qsync.errors import NoSuchIndex
 from qsync.wire.verbs import Name
 
@@ -123,12 +124,12 @@ class BoxSpace:
 
     async def create_index(self, name: str, **given: object) -> "BoxSpace":
         """A new index; the first one is the primary one. The space seen through it."""
-        await self._box.schema.change([13, self.name, name, given])
+        await self._box.schema.change([Op.CREATE_INDEX, self.name, name, given])
         return (await self._box.space(self.shape.id)).index(name)
 
     async def alter(self, **given: object) -> "BoxSpace":
         """Another `name`, `format` or `is_sync`."""
-        await self._box.schema.change([11, self.shape.id, given])
+        await self._box.schema.change([Op.ALTER_SPACE, self.shape.id, given])
         return await self._box.space(self.shape.id)
 
     async def drop(self) -> None:

@@ -9,8 +9,8 @@ from admin.status import fields
 from admin.status.sample import NodeSample
 from election.quorum import Quorum
 from qsync import settings
+from qsync.client import operations
 from qsync.config.aliases import canonical
-from qsync.data.request import Op
 from qsync.errors import ConfigError, NotLeader, Unavailable
 from qsync.wire import replies
 from qsync.wire.verbs import InfoRequest, WriteRequest
@@ -114,7 +114,7 @@ def change(
     Raises NoAnswer when that is not known in time. There is no session to be opened first: that
     would need the very quorum which may be what is to be changed. Setting twice does no harm.
     """
-    operation: list[object] = [int(Op.CHANGE_SETTINGS), {each.key: each.then for each in changes}]
+    operation = operations.change_settings({each.key: each.then for each in changes})
     request = WriteRequest(1, b"", 0, 0, 0, [operation], timeout)
     try:
         told = ask.value(found.leader.address, request, timeout=timeout + GRACE_S)

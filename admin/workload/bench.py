@@ -14,6 +14,7 @@ from admin.lab.processes import OsProcess
 from qsync.client.blocking import Client, connect
 from qsync.client.load import LoadGenerator, LoadRequest, LoadResult, Workload
 from qsync.client.numbering import SEED_BYTES
+from qsync.data.request import Op
 from qsync.errors import NotLeader
 from qsync.wire import cbor, requests
 from qsync.wire.verbs import GetRequest, SelectRequest, WriteRequest
@@ -203,7 +204,7 @@ class _Maker:
             seq=seq,
             low=low,
             flags=0,
-            code=2,
+            code=Op.REPLACE,
             space=self._space,
             row=_ROW_HEAD + key + self._value,
         )
@@ -213,12 +214,12 @@ class _Maker:
         rows = [
             _ROW_HEAD + self._keys[(self._at + n) % CHOICES] + self._value for n in range(TXN_PUTS)
         ]
-        ops: list[list[object]] = [[2, SPACE, row] for row in rows]
+        ops: list[list[object]] = [[Op.REPLACE, SPACE, row] for row in rows]
         return requests.encode(WriteRequest(id, session, seq, low, 0, ops))
 
     def _touch(self, request: LoadRequest) -> bytes:
         id, session, seq, low = request
-        ops: list[list[object]] = [[3, SPACE, 0, [self._key()], [["+", 3, 1]]]]
+        ops: list[list[object]] = [[Op.UPDATE, SPACE, 0, [self._key()], [["+", 3, 1]]]]
         return requests.encode(WriteRequest(id, session, seq, low, 0, ops))
 
 

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from admin.box.session import Box
 from cli.shell import arguments
 from cli.shell.dataverbs import NOTHING, DataVerbs, Verb, described
+from qsync.client import operations
+from qsync.data.request import Op
 from qsync.errors import NoSuchSpace
 
 
@@ -57,7 +59,7 @@ class SchemaVerbs:
     async def _create_space(self, box: Box, args: Sequence[object]) -> object:
         name = arguments.text(arguments.at(args, 0), "the name of a space")
         given = arguments.creating(arguments.at(args, 1))
-        await box.schema.change([10, name, given])
+        await box.schema.change([Op.CREATE_SPACE, name, given])
         self._data.forget(box)
         return await self._space(box, [name])
 
@@ -65,7 +67,7 @@ class SchemaVerbs:
         name = arguments.text(arguments.at(args, 1), "the name of an index")
         space = await self._data.space(box, [arguments.at(args, 0), 0])
         given = arguments.indexing(arguments.at(args, 2))
-        await box.schema.change([13, space.name, name, given])
+        await box.schema.change([Op.CREATE_INDEX, space.name, name, given])
         self._data.forget(box)
         shape = await self._data.shape(box, space.shape.id)
         if shape is None or shape.index(name) is None:
@@ -83,7 +85,7 @@ class SchemaVerbs:
 
     async def _drop(self, box: Box, args: Sequence[object]) -> object:
         space = await self._data.space(box, [arguments.at(args, 0), 0])
-        await box.schema.change([12, space.name])
+        await box.schema.change(operations.drop_space(space.name))
         self._data.forget(box)
         return NOTHING
 

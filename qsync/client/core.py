@@ -22,6 +22,7 @@ from qsync.client.patience import FAR
 from qsync.client.targets import SeedAddresses
 from qsync.client.waiting import SendQueues
 from qsync.client.wires import Wires
+from qsync.data.request import Op
 from qsync.errors import (
     AccessDenied,
     ForeignCluster,
@@ -39,8 +40,7 @@ INFLIGHT_MAX: Final = 2048
 """Asks without an answer on one connection; more wait here."""
 ASKS_MAX: Final = 100_000
 """Asks of one client altogether."""
-_OPEN_SESSION: Final = 30
-_ONE_PUT: Final = (1, 2)
+_ONE_PUT: Final = (Op.INSERT, Op.REPLACE)
 
 
 class Core:
@@ -319,7 +319,7 @@ class Core:
         elif self.numbering.standing is SessionStanding.CLOSED:
             self.numbering.standing = SessionStanding.OPENING
             self._number += 1
-            ops: list[list[object]] = [[_OPEN_SESSION, self.numbering.id]]
+            ops = [operations.open_session(self.numbering.id)]
             # Its requests come behind it in the log, so there is nothing to wait for.
             write = WriteRequest(self._number, b"", 0, 0, WriteFlags.SUBMIT, ops)
             frame, deadline = requests.encode(write), now + OWN_DEADLINE_S

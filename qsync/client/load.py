@@ -6,7 +6,6 @@ what is measured is the cluster and not the client.
 
 import selectors
 import socket
-import struct
 import time
 from array import array
 from collections import deque
@@ -14,9 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from qsync.client import targets
+from qsync.client import operations, targets
 from qsync.client.numbering import born
 from qsync.core.inputs import Consistency
+from qsync.data.request import Op
 from qsync.errors import Outcome, QsyncError, Unavailable
 from qsync.wire import cbor, replies, requests
 from qsync.wire.frames import Frames
@@ -24,9 +24,7 @@ from qsync.wire.session import ConnectionState, Dialer, Hello, Party
 from qsync.wire.verbs import GetRequest, ReadLevel, WriteRequest
 
 _RECEIVE_BYTES: Final = 256 * 1024
-_ID: Final = struct.Struct(">Q")
-_ID_AT: Final = 2
-_STATUS_AT: Final = 10
+_STATUS_AT: Final = replies.PACKED_STATUS_AT
 
 
 class LoadRequest(NamedTuple):
@@ -53,7 +51,7 @@ def put(space: str, row: Callable[[], bytes], *, flags: int = 0) -> Workload:
             seq=r.seq,
             low=r.low,
             flags=flags,
-            code=2,
+            code=Op.REPLACE,
             space=name,
             row=row(),
         )
@@ -65,7 +63,7 @@ def transaction(space: str, row: Callable[[], bytes], *, size: int = 10) -> Work
     """One transaction of `size` replaces."""
 
     def frame(r: LoadRequest) -> bytes:
-        ops: list[list[object]] = [[2, space, row()] for _ in range(size)]
+        ops: list[list[object]] = [[Op.REPLACE, space, row()] for _ in range(size)]
         return requests.encode(WriteRequest(r.id, r.session, r.seq, r.low, 0, ops))
 
     return frame
@@ -192,8 +190,8 @@ class LoadGenerator:
         self._under_way -= len(payloads)
         for payload in payloads:
             # The packed replies begin with array, U64 and id; then comes 0 if it is no error.
-            if payload[1] == cbor.U64 and payload[_STATUS_AT] == 0:
-                (id,) = _ID.unpack_from(payload, _ID_AT)
+            if payload[1] == cbor.U64 and payload[_STATUS_AT] == replies.SUCCEEDED:
+                (id,) = replies.PACKED_ID.unpack_from(payload, replies.PACKED_ID_AT)
                 tally.done += 1
             else:
                 id = self._read(payload)
@@ -291,7 +289,9 @@ class _Line:
                 self.socket.sendall(answer)
 
     def _open(self) -> None:
-        self.socket.sendall(requests.encode(WriteRequest(0, b"", 0, 0, 0, [[30, self._session]])))
+        self.socket.sendall(
+            requests.encode(WriteRequest(0, b"", 0, 0, 0, [operations.open_session(self._session)]))
+        )
         _, answer = replies.decode(self._payload())
         if isinstance(answer, QsyncError):
             raise answer

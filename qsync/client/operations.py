@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from qsync.client.rows import Key, Values, changes_of, encode_row, key_of
+from qsync.data.request import Op
 from qsync.wire.verbs import Name
 
 Operation = list[object]
@@ -11,66 +12,72 @@ Operation = list[object]
 
 def insert(space: Name, row: Values) -> Operation:
     """A new tuple; its key must be free."""
-    return [1, space, encode_row(row)]
+    return [Op.INSERT, space, encode_row(row)]
 
 
 def replace(space: Name, row: Values) -> Operation:
     """A tuple, in the place of the one with its key."""
-    return [2, space, encode_row(row)]
+    return [Op.REPLACE, space, encode_row(row)]
 
 
 def update(space: Name, key: Key, changes: Iterable[Values], index: Name = 0) -> Operation:
     """Change fields of one tuple."""
-    return [3, space, index, key_of(key), changes_of(changes)]
+    return [Op.UPDATE, space, index, key_of(key), changes_of(changes)]
 
 
 def upsert(space: Name, row: Values, changes: Iterable[Values]) -> Operation:
     """Insert the tuple, or change the one that is there."""
-    return [4, space, encode_row(row), changes_of(changes)]
+    return [Op.UPSERT, space, encode_row(row), changes_of(changes)]
 
 
 def delete(space: Name, key: Key, index: Name = 0) -> Operation:
     """Take one tuple away."""
-    return [5, space, index, key_of(key)]
+    return [Op.DELETE, space, index, key_of(key)]
 
 
 def require(space: Name, key: Key, row: Values | None, index: Name = 0) -> Operation:
     """The tuple must be this one (None: must not be there), else Conflict."""
     wanted = None if row is None else encode_row(row)
-    return [20, space, index, key_of(key), wanted]
+    return [Op.REQUIRE_EQUAL, space, index, key_of(key), wanted]
 
 
 def require_exists(space: Name, key: Key, *, exists: bool, index: Name = 0) -> Operation:
     """A tuple must (not) be there, else Conflict."""
-    return [21, space, index, key_of(key), exists]
+    return [Op.REQUIRE_EXISTENCE, space, index, key_of(key), exists]
 
 
 def truncate(space: Name) -> Operation:
     """Take all tuples away."""
-    return [6, space]
+    return [Op.TRUNCATE, space]
 
 
 def change_settings(settings: Mapping[str, str | None]) -> Operation:
     """Settings of the whole cluster, by their names in the configuration; None takes one back."""
-    return [17, dict(settings)]
+    return [Op.CHANGE_SETTINGS, dict(settings)]
 
 
 def give_up() -> Operation:
     """See that the request of this number, if nobody has done it, never takes effect."""
-    return [32]
+    return [Op.GIVE_UP]
+
+
+def open_session(session: bytes) -> Operation:
+    """Begin a session, whose id starts with these bytes."""
+    return [Op.OPEN_SESSION, session]
 
 
 def expire_session(session: bytes) -> Operation:
     """End a session: no request of it takes effect behind this."""
-    return [31, session]
+    return [Op.EXPIRE_SESSION, session]
 
 
 # -- schema
 
 Parts = str | int | Iterable[object]
 """Fields of an index: one name or number, or a list of `name` or `[name, type]`."""
-_FIRST_FIELD: Final = [[1]]
-_FIRST_UNSIGNED: Final = [[1, "unsigned"]]
+_FIRST: Final = 1
+_FIRST_FIELD: Final = [[_FIRST]]
+_FIRST_UNSIGNED: Final = [[_FIRST, "unsigned"]]
 
 
 def create_space(
@@ -84,38 +91,38 @@ def create_space(
     columns = None if format is None else [_plain(field) for field in format]
     default = _FIRST_FIELD if columns else _FIRST_UNSIGNED
     parts = default if primary is None else parts_of(primary)
-    return [10, name, _given(format=columns, primary=parts or None, **options)]
+    return [Op.CREATE_SPACE, name, _given(format=columns, primary=parts or None, **options)]
 
 
 def alter_space(space: str, /, *, format: Iterable[object] | None, **options: object) -> Operation:
     """Another name, format or `is_sync`."""
     columns = None if format is None else [_plain(field) for field in format]
-    return [11, space, _given(format=columns, **options)]
+    return [Op.ALTER_SPACE, space, _given(format=columns, **options)]
 
 
 def drop_space(name: str) -> Operation:
     """The space and all that is in it."""
-    return [12, name]
+    return [Op.DROP_SPACE, name]
 
 
 def create_index(space: str, name: str, parts: Parts, **options: object) -> Operation:
     """A secondary index (or the primary one of a space that has none)."""
-    return [13, space, name, _given(parts=parts_of(parts), **options)]
+    return [Op.CREATE_INDEX, space, name, _given(parts=parts_of(parts), **options)]
 
 
 def drop_index(space: str, name: str) -> Operation:
     """The index; tuples stay."""
-    return [14, space, name]
+    return [Op.DROP_INDEX, space, name]
 
 
 def next_value(sequence: str) -> Operation:
     """The next number of a sequence."""
-    return [15, sequence]
+    return [Op.NEXT_VALUE, sequence]
 
 
 def create_sequence(name: str, **options: object) -> Operation:
     """A sequence of numbers."""
-    return [16, name, _given(**options)]
+    return [Op.CREATE_SEQUENCE, name, _given(**options)]
 
 
 def parts_of(parts: Parts) -> list[object]:

@@ -16,6 +16,7 @@ from qsync.client.numbering import Token
 from qsync.client.operations import Operation
 from qsync.client.options import AsyncRunner, BlockingRunner, Changes, RangeOptions, WriteOptions
 from qsync.client.rows import Key, Receipt, Row, Values, key_of
+from qsync.data.request import ReadKind
 from qsync.errors import QsyncError, RolledBack
 from qsync.wire.verbs import Name, WriteRequest
 
@@ -81,7 +82,9 @@ class TransactionDraft:
         entry, so every place is named by its term, too.
         """
         oldest = min((each.index for each in self._seen), default=0)
-        places: list[list[object]] = [["p", each.index, each.term] for each in self._seen]
+        places: list[list[object]] = [
+            [ReadKind.LOG_POSITION, each.index, each.term] for each in self._seen
+        ]
         return Basis(snapshot=oldest, reads=[*places, *self._reads])
 
 
@@ -182,7 +185,7 @@ class TransactionSpace(SpaceWrites):
         self._draft.check()
         call = calls.get_at(self.name, key, index, self._draft.ops)
         row, seen = self._runner.run(call, timeout=self._draft.timeout)
-        self._draft.saw(["k", self.name, index, key_of(key)], seen)
+        self._draft.saw([ReadKind.KEY, self.name, index, key_of(key)], seen)
         return row
 
     def select(self, key: Key = None, **given: Unpack[RangeOptions]) -> list[Row]:
@@ -286,7 +289,7 @@ class AsyncTransactionSpace(SpaceWrites):
         self._draft.check()
         call = calls.get_at(self.name, key, index, self._draft.ops)
         row, seen = await self._runner.run(call, timeout=self._draft.timeout)
-        self._draft.saw(["k", self.name, index, key_of(key)], seen)
+        self._draft.saw([ReadKind.KEY, self.name, index, key_of(key)], seen)
         return row
 
     async def select(self, key: Key = None, **given: Unpack[RangeOptions]) -> list[Row]:
@@ -300,7 +303,7 @@ class AsyncTransactionSpace(SpaceWrites):
 
 
 def _range_read(space: Name, which: KeyRange) -> list[object]:
-    return ["r", space, which.index, which.iterator, which.key]
+    return [ReadKind.RANGE, space, which.index, which.iterator, which.key]
 
 
 def retryable(error: QsyncError) -> bool:

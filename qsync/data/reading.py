@@ -9,6 +9,7 @@ from qsync.data import tuples
 from qsync.data.draft import Readable
 from qsync.data.execute import find
 from qsync.data.keys import ABOVE, Misfit
+from qsync.data.request import ReadKind
 from qsync.data.schema import Index, Schema, SpaceDefinition
 from qsync.errors import WrongKey, WrongTuple
 
@@ -120,11 +121,11 @@ def _page(run: Iterator[tuple[bytes, bytes]], query: Query) -> Iterator[tuple[by
 def read_range(
     shape: Schema, read: Sequence[object]
 ) -> tuple[SpaceDefinition, Index, bytes, bytes]:
-    """What a read covers: `["k", space, index, key]` or `["r", space, index, iterator, key]`."""
+    """What a read covers: `[KEY, space, index, key]` or `[RANGE, space, index, iterator, key]`."""
     match read:
-        case ["k", space_ref, index_ref, key]:
+        case [ReadKind.KEY, space_ref, index_ref, key]:
             iterator: object = "eq"
-        case ["r", space_ref, index_ref, iterator, key]:
+        case [ReadKind.RANGE, space_ref, index_ref, iterator, key]:
             pass
         case _:
             raise WrongKey(f"{read!r} is not a read")

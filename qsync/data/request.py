@@ -38,6 +38,14 @@ class Op(IntEnum):
     GIVE_UP = 32
 
 
+class ReadKind(StrEnum):
+    """First element of everything that a request says it has read."""
+
+    KEY = "k"
+    RANGE = "r"
+    LOG_POSITION = "p"
+
+
 # Requests and executions are made once per write, so they are tuples: a frozen dataclass takes
 # four times as long to make.
 class Request(NamedTuple):
@@ -47,8 +55,8 @@ class Request(NamedTuple):
 
     `low`: no request of the session below this number will be asked for again.
     `doubted`: another attempt under the number may be done yet, so a refusal is recorded.
-    `reads`: `["k", space, index, key]` and `["r", space, index, iterator, key]`; before it comes
-    to the data also `["p", index, term]`, an entry that was in the log that was read.
+    `reads`: `[KEY, space, index, key]` and `[RANGE, space, index, iterator, key]`; before it comes
+    to the data also `[LOG_POSITION, index, term]`, an entry that was in the log that was read.
     """
 
     session: bytes = b""

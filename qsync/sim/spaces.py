@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import cbor2
 
-from qsync.data.request import Op
+from qsync.data.request import Op, ReadKind
 
 REGISTERS, LISTS, COUNTERS, CHECKING, SAVINGS, NOTES = range(512, 518)
 NAMES = {
@@ -86,7 +86,7 @@ def require_existence(space: int, key: int, *, exists: bool) -> list[object]:
 
 def was_read(space: int, key: int) -> list[object]:
     """An item of a read set."""
-    return ["k", space, _PRIMARY, [key]]
+    return [ReadKind.KEY, space, _PRIMARY, [key]]
 
 
 def shown(space: int, row: Sequence[object] | None) -> object:

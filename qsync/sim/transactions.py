@@ -1,5 +1,6 @@
 """Transactions that read, think, and write: refused when what they read has changed meanwhile."""
 
+from qsync.data.request import ReadKind
 from qsync.sim import spaces
 from qsync.sim.operations import (
     OperationRecord,
@@ -30,7 +31,7 @@ class ReadSet:
         if read not in self.reads:
             self.reads.append(read)
         self.looks += 1
-        where: list[object] = ["p", told.at, told.term]
+        where: list[object] = [ReadKind.LOG_POSITION, told.at, told.term]
         if where not in self.places:
             self.places.append(where)
         self.snapshot = min(self.snapshot or told.at, told.at)

@@ -23,6 +23,12 @@ _COMMITTED = struct.Struct(">IB BQ B BQ BQ BQ")
 _READ = struct.Struct(">IB BQ B")
 _FROM = struct.Struct(">BQ BQ")
 _COMMITTED_SIZE: Final = 6
+SUCCEEDED: Final = 0
+"""What stands where an error has its number."""
+PACKED_ID: Final = struct.Struct(">Q")
+PACKED_ID_AT: Final = 2
+PACKED_STATUS_AT: Final = 10
+"""In the payload of a reply that was packed by hand: whose it is, then SUCCEEDED."""
 _U64: Final = cbor.U64
 _FLAGS: Final = (b"\xf4", b"\xf5")
 _ONE_NIL: Final = b"\x81\xf6"
@@ -58,14 +64,16 @@ def committed(
     left = _ONE_NIL if nothing else _array(results)
     tail = cbor.head(0, acks) + left + _FLAGS[duplicate]
     length = _COMMITTED.size - LENGTH_SIZE + len(tail)
-    head = _COMMITTED.pack(length, cbor.ARRAY | 8, _U64, id, 0, _U64, term, _U64, index, _U64, lsn)
+    head = _COMMITTED.pack(
+        length, cbor.ARRAY | 8, _U64, id, SUCCEEDED, _U64, term, _U64, index, _U64, lsn
+    )
     return head + tail
 
 
 def row(id: int, found: bytes | None, *, read_from: Position) -> bytes:
     """The reply to a Get or TxGet. `read_from`: the last entry of what it was read from."""
     body = cbor.raw_or_nil(found)
-    head = _READ.pack(_READ_REST + len(body), cbor.ARRAY | 5, _U64, id, 0)
+    head = _READ.pack(_READ_REST + len(body), cbor.ARRAY | 5, _U64, id, SUCCEEDED)
     return b"".join((head, body, _from(read_from)))
 
 
@@ -84,20 +92,20 @@ def rows(
             f"{len(found)} tuples make an answer of {length} bytes; the limit is {bytes_max}",
             hint="ask for fewer with `limit`, and go on with `after`",
         )
-    head = _READ.pack(length, cbor.ARRAY | 5, _U64, id, 0)
+    head = _READ.pack(length, cbor.ARRAY | 5, _U64, id, SUCCEEDED)
     return b"".join((head, body, _from(read_from)))
 
 
 def counted(id: int, number: int, *, read_from: Position) -> bytes:
     """The reply to a Count."""
     body = cbor.head(0, number)
-    head = _READ.pack(_READ_REST + len(body), cbor.ARRAY | 5, _U64, id, 0)
+    head = _READ.pack(_READ_REST + len(body), cbor.ARRAY | 5, _U64, id, SUCCEEDED)
     return b"".join((head, body, _from(read_from)))
 
 
 def reply(id: int, *values: object) -> bytes:
     """Any other reply that is no error."""
-    return frame(cbor2.dumps([id, 0, *values]))
+    return frame(cbor2.dumps([id, SUCCEEDED, *values]))
 
 
 def failed(id: int, error: QsyncError) -> bytes:
@@ -110,9 +118,9 @@ def decode(payload: bytes) -> tuple[int, list[object] | QsyncError]:
     values = cbor.loads_array(payload)
     if len(values) > 1:
         id, number = values[:2]
-        if type(id) is int and number == 0:
+        if type(id) is int and number == SUCCEEDED:
             return id, values[2:]
-        if type(id) is int and type(number) is int and number > 0:
+        if type(id) is int and type(number) is int and number > SUCCEEDED:
             return id, read_error(number, cbor.Fields(values[2:], "error"))
     raise ProtocolError("a reply without an id or a number")
 

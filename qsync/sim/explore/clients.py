@@ -10,7 +10,7 @@ from qsync import refusing
 from qsync.core.ledger import Ledger
 from qsync.data import keys
 from qsync.data.keys import FieldType, KeyPart
-from qsync.data.request import Op, Request
+from qsync.data.request import Op, ReadKind, Request
 from qsync.data.sessions import PLACE_BYTES
 from qsync.errors import RECORDED, Conflict, QsyncError, WrongTuple
 from qsync.sim import properties
@@ -179,7 +179,9 @@ def _swap(_host: ExploredNode, seq: int) -> Request:
 
 def _edit(host: ExploredNode, seq: int) -> Request:
     read_at = _books(host).writes[_THE_ROW][0][0]
-    return Request(ops=[_put(_ROW, seq)], snapshot=read_at, reads=[["k", SPACE, 0, [_ROW]]])
+    return Request(
+        ops=[_put(_ROW, seq)], snapshot=read_at, reads=[[ReadKind.KEY, SPACE, 0, [_ROW]]]
+    )
 
 
 def _note(_host: ExploredNode, seq: int) -> Request:
