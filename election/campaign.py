@@ -1,18 +1,15 @@
 """Asking for votes and counting them: pre-vote, campaign, split vote, promotion."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-from election.fencing import Fencing
 from election.messages import (
     TERM_MAX,
     Ballot,
-    Position,
     RejectReason,
     Replica,
     RequestVote,
     RequestVoteResponse,
+    Resigned,
     Term,
+    TimeoutNow,
 )
 from election.raft_state import RaftState
 from election.ready import ElectionTimer
@@ -21,178 +18,148 @@ from election.roles import (
     GONE_LATEST_S,
     PROMOTE_TIMEOUTS_MAX,
     ElectionMode,
-    ElectionTiming,
     Role,
 )
 from election.vote_record import VoteHistory, VoteRecord
-
-PASSING = frozenset(
-    {RejectReason.VOTED_FOR_OTHER, RejectReason.LEADER_ALIVE, RejectReason.STALE_TERM}
-)
-"""Reasons that may be gone a moment later, so that it is worth asking again soon."""
+from election.vote_round import RETRIED, VoteResult, VoteRound
 
 
-@dataclass(slots=True, kw_only=True)
-class VoteRound:
-    """A question of our own that is being answered.
+class Campaign:
+    """When this node asks for votes, and what follows from the answers."""
 
-    `promoted`: somebody wants this node to lead, so it goes on asking in the same term until
-    `until` and never with a pre-vote. `first`: the living leader, which is asked before all others.
-    """
-
-    tally: VoteRecord
-    promoted: bool = False
-    until: float = 0.0
-    first: Replica | None = None
-    hopeless: bool = False
-
-    def is_answered_by(self, vote: RequestVoteResponse) -> bool:
-        """Is this an answer to this question?"""
-        return vote.asked_term == self.tally.term and vote.pre == self.tally.pre
-
-
-class Campaign(RaftState):
-    """May ask for votes. At most one vote round is open; any change of role or term ends it."""
-
-    def __init__(
-        self,
-        *,
-        me: Replica,
-        voters: Sequence[Replica],
-        mode: ElectionMode,
-        quorum: int,
-        timing: ElectionTiming,
-        fencing: Fencing,
-        ballot: Ballot,
-        position: Position,
-        named: bool = True,
-    ) -> None:
-        super().__init__(
-            me=me,
-            voters=voters,
-            mode=mode,
-            quorum=quorum,
-            timing=timing,
-            fencing=fencing,
-            ballot=ballot,
-            named=named,
-        )
-        self.position = position
-        self.tallies = VoteHistory()
-        """Who asked for votes lately, who said what, and why not."""
+    def __init__(self, state: RaftState, history: VoteHistory, mode: ElectionMode) -> None:
+        self.mode = mode
         self.absent: set[Replica] = set()
         """Peers at whose address nobody listens: their votes are not waited for."""
-        self._poll: VoteRound | None = None
+        self._state = state
+        self._history = history
 
-    def set_last_position(self, position: Position) -> None:
-        """The last entry of our own log is another one (it may also have been cut)."""
-        self.position = position
+    @property
+    def may_begin(self) -> bool:
+        """May this node campaign when it misses a leader?"""
+        return self.mode is ElectionMode.CANDIDATE and self.may_lead
 
-    def ballot_written(self, ballot: Ballot) -> None:
-        """That ballot is durable. Our vote for ourselves counts from here on."""
-        assert ballot.term >= self.out.durable.term
-        self.out.durable = ballot
-        poll = self._poll
-        if poll is None or poll.tally.pre:
-            return
-        if ballot.term == self.term and ballot.vote == self.me:
-            poll.tally.record(self.me, None)
-            self._decide(poll)
+    @property
+    def may_lead(self) -> bool:
+        """May it when it is told to? Only a voter that cannot have forgotten what it acked."""
+        # Terms stay below the end of the numbers: the last one is never campaigned for.
+        state = self._state
+        return state.ballot.member and state.electorate.is_voter and state.term < TERM_MAX
 
     @property
     def promoting(self) -> bool:
         """Is a promotion of this node under way?"""
-        return self._poll is not None and self._poll.promoted
+        return self._state.round is not None and self._state.round.promoted
+
+    @property
+    def votes_needed(self) -> int:
+        """How many votes elect."""
+        return self._state.electorate.quorum
+
+    # -- what makes a node ask
 
     def promote(self) -> str | None:
         """Campaign now, in a new term. The answer is why not, or None; who leads need not."""
-        if self.role is Role.LEADER:
+        state = self._state
+        if state.role is Role.LEADER:
             return None
-        if not self._is_voter():
+        if not state.electorate.is_voter:
             return "this node is not a voter: the configuration does not name its directory"
-        if not self.ballot.member:
+        if not state.ballot.member:
             return (
                 "this node may have forgotten what it acked: it must catch up with a leader first"
             )
         if self.mode is ElectionMode.VOTER:
             return "election mode is voter: this node only votes"
-        if self.term >= TERM_MAX:
-            return f"the terms are used up: {self.term} is the last one"
+        if state.term >= TERM_MAX:
+            return f"the terms are used up: {state.term} is the last one"
         if self.promoting:
             return "a promotion of this node is under way"
-        self.out.note("promote", term=self.term)
-        self._campaign(promoted=True, first=self.leader if self._is_loyal() else None)
+        state.out.note("promote", term=state.term)
+        self.campaign(promoted=True, first=state.leader if state.has_leader_lease else None)
         return None
 
+    def timeout_now(self, order: TimeoutNow) -> None:
+        """The leader hands over to us: campaign without asking whether it is gone."""
+        state = self._state
+        if order.leader == state.electorate.me or not state.observe(order.term, order.leader):
+            return
+        if self.mode is not ElectionMode.VOTER and self.may_lead:
+            state.promise.release(state.now)  # by the word of the leader, whose lease is void
+            self.campaign(promoted=True, transfer=True)
+
+    def leader_resigned(self, said: Resigned) -> None:
+        """Our leader says itself that it leads no more: promises to it are over."""
+        state = self._state
+        if not state.observe(said.term, None) or said.leader != state.leader:
+            return
+        state.out.note("leader_resigned", term=state.term, leader=said.leader)
+        state.become_follower()
+        state.promise.sticky_until = state.now
+        state.promise.release(state.now)  # by its own word
+        if self.may_begin:
+            state.out.arm(ElectionTimer.ELECTION, GONE_EARLIEST_S, GONE_LATEST_S)
+
     def leader_gone(self) -> None:
-        """Nobody listens at the leader's address: be patient no longer.
+        """Nobody listens at the leader's address: wait for it no longer.
 
         That is how a dead process looks, and a living one behind a firewall, a proxy or a full
-        listener too. So it ends our patience, and never a promise (membership.md M11 i).
+        listener too. So it ends stickiness, and never a promise (membership.md M11 i).
         """
-        if self.role is Role.LEADER or self.leader is None:
+        state = self._state
+        if state.role is Role.LEADER or state.leader is None:
             return
-        self.out.note("leader_gone", term=self.term, leader=self.leader)
-        self._become(Role.FOLLOWER, None)
-        self.loyalty.patient_until = self.now
-        if self._may_campaign():
-            left = self.loyalty.left(self.now)
-            self.out.arm(ElectionTimer.ELECTION, left + GONE_EARLIEST_S, left + GONE_LATEST_S)
+        state.out.note("leader_gone", term=state.term, leader=state.leader)
+        state.become_follower()
+        state.promise.sticky_until = state.now
+        if self.may_begin:
+            left = state.promise.left(state.now)
+            state.out.arm(ElectionTimer.ELECTION, left + GONE_EARLIEST_S, left + GONE_LATEST_S)
 
-    def _become(self, role: Role, leader: Replica | None) -> None:
-        super()._become(role, leader)
-        self._poll = None
-
-    def _may_campaign(self) -> bool:
-        return self.mode is ElectionMode.CANDIDATE and self._may_lead()
-
-    def _may_lead(self) -> bool:
-        # Terms stay below the end of the numbers: the last one is never campaigned for.
-        return self.ballot.member and self._is_voter() and self.term < TERM_MAX
-
-    def _is_voter(self) -> bool:
-        return self.contact.named and self.me in self.voters
-
-    def _election_timeout(self) -> None:
+    def election_timeout(self) -> None:
         """No leader and no result for too long, unless one was heard since the timer was armed."""
-        if self.role is Role.LEADER:
+        state = self._state
+        if state.role is Role.LEADER:
             return
-        left, timeout = self.loyalty.left(self.now), self.timing.election_timeout
-        if self.leader is not None and self._is_loyal():
-            left = max(left, self.loyalty.patient_until - self.now)
-            self.out.arm(ElectionTimer.ELECTION, left, left + timeout)
+        left, timeout = state.promise.left(state.now), state.timing.election_timeout
+        round_ = state.round
+        if state.leader is not None and state.has_leader_lease:
+            left = max(left, state.promise.sticky_until - state.now)
+            state.out.arm(ElectionTimer.ELECTION, left, left + timeout)
         elif left > 0:
             # membership.md M11 d: a candidate keeps its own promise too.
-            self.out.arm(ElectionTimer.ELECTION, left, left + timeout / 10)
-        elif self._poll is not None and self._poll.promoted and self._is_worth_asking(self._poll):
-            self._ask_again(self._poll)
+            state.out.arm(ElectionTimer.ELECTION, left, left + timeout / 10)
+        elif (
+            round_ is not None
+            and round_.promoted
+            and round_.may_still_win(state.electorate, needed=self.votes_needed, now=state.now)
+        ):
+            self._ask_again(round_)
         else:
             self._give_up()
-            if self._may_campaign():
-                self._pre_vote()
+            if self.may_begin:
+                self.pre_vote()
 
-    def _give_up(self) -> None:
-        """Neither a leader nor a result in sight."""
-        if self.leader is not None:
-            self.out.note("leader_silent", term=self.term, leader=self.leader)
-        if self._poll is not None and self._poll.promoted:
-            self.out.note(
-                "promote_failed", term=self.term, nays=sorted(self._poll.tally.rejections())
-            )
-        self._become(Role.FOLLOWER, None)
-        self._arm_election()
+    def drop_round(self) -> None:
+        """The round that is open does not count any more."""
+        if self._state.round is not None:
+            self._state.become_follower()
+            self._state.arm_election()
 
-    def _pre_vote(self) -> None:
+    # -- asking
+
+    def pre_vote(self) -> None:
         """Ask whether a campaign could be won, without raising the term (Raft thesis §9.6)."""
-        tally = self._new_tally(Term(self.term + 1), pre=True)
-        self._poll = poll = VoteRound(tally=tally)
-        tally.record(self.me, None)
-        for peer in self.voters:
-            if peer != self.me:
-                self._ask(peer, tally, transfer=False)
-        self._decide(poll)
+        state = self._state
+        assert state.role is Role.FOLLOWER
+        record = self._new_record(Term(state.term + 1), pre=True)
+        state.round = round_ = VoteRound(record=record)
+        record.record(state.electorate.me, None)
+        for peer in state.electorate.peers:
+            self._ask(peer, record, transfer=False)
+        self._decide(round_)
 
-    def _campaign(
+    def campaign(
         self, *, promoted: bool, first: Replica | None = None, transfer: bool = False
     ) -> None:
         """Ask for votes in the next term; our own is part of the ballot.
@@ -201,104 +168,117 @@ class Campaign(RaftState):
         leader `first`, and the others when it has stepped down: until then it may serve reads on
         the strength of their promises, and of ours (membership.md M11 d).
         """
-        assert self._may_lead()
-        self._mark(Ballot(term=Term(self.term + 1), vote=self.me, member=True))
-        left, patient_until = self.loyalty.left(self.now), self.loyalty.patient_until
-        self._become(Role.CANDIDATE, None)
-        self.fenced = False
-        timeout = self.timing.election_timeout
-        poll = VoteRound(
-            tally=self._new_tally(self.term, pre=False),
+        assert self.may_lead
+        state = self._state
+        left, timeout = state.promise.left(state.now), state.timing.election_timeout
+        round_ = VoteRound(
+            record=self._new_record(Term(state.term + 1), pre=False),
             promoted=promoted,
-            until=self.now + PROMOTE_TIMEOUTS_MAX * timeout,
+            until=state.now + PROMOTE_TIMEOUTS_MAX * timeout,
             first=first,
         )
-        self._poll = poll
-        self.out.note("campaign", term=self.term, promoted=promoted)
+        state.become_candidate(round_)
+        state.out.note("campaign", term=state.term, promoted=promoted)
         if first is not None:
-            left = max(left, patient_until - self.now)
-            self.out.arm(ElectionTimer.ELECTION, left, left + timeout / 10)
-            self._ask(first, poll.tally, transfer=True)
+            left = max(left, state.promise.sticky_until - state.now)
+            state.out.arm(ElectionTimer.ELECTION, left, left + timeout / 10)
+            self._ask(first, round_.record, transfer=True)
         elif left > 0:
-            self.out.arm(ElectionTimer.ELECTION, left, left + timeout / 10)
+            state.out.arm(ElectionTimer.ELECTION, left, left + timeout / 10)
         else:
-            self._arm_election()
-            self._ask_rest(poll, transfer=transfer)
+            state.arm_election()
+            self._ask_rest(round_, transfer=transfer)
 
-    def _new_tally(self, term: Term, *, pre: bool) -> VoteRecord:
-        tally = self.tallies.of(term=term, candidate=self.me, pre=pre)
-        tally.answers.clear()
-        return tally
+    def _give_up(self) -> None:
+        """Neither a leader nor a result in sight."""
+        state = self._state
+        if state.leader is not None:
+            state.out.note("leader_silent", term=state.term, leader=state.leader)
+        if state.round is not None and state.round.promoted:
+            nays = sorted(state.round.record.rejections())
+            state.out.note("promote_failed", term=state.term, nays=nays)
+        state.become_follower()
+        state.arm_election()
 
-    def _ask_again(self, poll: VoteRound) -> None:
-        """The same question in the same term, to those who have not said AYE."""
-        poll.first = None
-        poll.hopeless = False
-        self._arm_election()
-        self._ask_rest(poll, transfer=False)
+    def _new_record(self, term: Term, *, pre: bool) -> VoteRecord:
+        record = self._history.of(term=term, candidate=self._state.electorate.me, pre=pre)
+        record.answers.clear()
+        return record
 
-    def _ask_rest(self, poll: VoteRound, *, transfer: bool) -> None:
-        for peer in self.voters:
-            if (
-                peer != self.me
-                and poll.tally.answers.get(peer, RejectReason.LEADER_ALIVE) is not None
-            ):
-                poll.tally.answers.pop(peer, None)
-                self._ask(peer, poll.tally, transfer=transfer)
+    def _ask_again(self, round_: VoteRound) -> None:
+        """The same request in the same term, to those who have not said AYE."""
+        round_.first = None
+        round_.lost_known = False
+        self._state.arm_election()
+        self._ask_rest(round_, transfer=False)
 
-    def _ask(self, peer: Replica, tally: VoteRecord, *, transfer: bool) -> None:
+    def _ask_rest(self, round_: VoteRound, *, transfer: bool) -> None:
+        answers = round_.record.answers
+        for peer in self._state.electorate.peers:
+            if answers.get(peer, RejectReason.LEADER_ALIVE) is not None:
+                answers.pop(peer, None)
+                self._ask(peer, round_.record, transfer=transfer)
+
+    def _ask(self, peer: Replica, record: VoteRecord, *, transfer: bool) -> None:
+        state = self._state
         ask = RequestVote(
-            term=tally.term,
-            candidate=self.me,
-            position=self.position,
-            pre=tally.pre,
+            term=record.term,
+            candidate=state.electorate.me,
+            position=state.position,
+            pre=record.pre,
             transfer=transfer,
         )
-        self.out.send(peer, ask)
+        state.out.send(peer, ask)
 
-    def _count(self, vote: RequestVoteResponse) -> None:
-        """An answer to us. Only voters count, and only for the question that is open."""
-        if vote.voter not in self.voters or vote.voter == self.me:
+    # -- counting
+
+    def own_vote_durable(self, ballot: Ballot) -> None:
+        """That ballot is durable. Our vote for ourselves counts from here on (Raft figure 2)."""
+        state, round_ = self._state, self._state.round
+        if round_ is None or round_.record.pre:
+            return
+        if ballot.term == state.term and ballot.vote == state.electorate.me:
+            round_.record.record(state.electorate.me, None)
+            self._decide(round_)
+
+    def count(self, vote: RequestVoteResponse) -> None:
+        """An answer to us. Only voters count, and only for the request that is open."""
+        state = self._state
+        if vote.voter not in state.electorate.peers:
             return
         if vote.granted != (vote.reason is None):
             return  # Says both; no version of us does.
-        tally = self.tallies.kept(term=vote.asked_term, candidate=self.me, pre=vote.pre)
-        if tally is not None:
-            tally.record(vote.voter, vote.reason)  # Kept, even if the question is closed.
-        poll = self._poll
-        if not vote.granted and vote.term > self.term:
-            self._adopt(vote.term)
-            if poll is not None and self._may_campaign():
-                self._arm_soon()
-        elif poll is not None and poll.is_answered_by(vote):
-            poll.tally.record(vote.voter, vote.reason)
-            if poll.first == vote.voter and vote.term >= self.term:
+        me = state.electorate.me
+        record = self._history.kept(term=vote.asked_term, candidate=me, pre=vote.pre)
+        if record is not None:
+            record.record(vote.voter, vote.reason)  # Kept, even if the request is over.
+        round_ = state.round
+        if not vote.granted and vote.term > state.term:
+            state.adopt(vote.term)
+            if round_ is not None and self.may_begin:
+                state.arm_soon()
+        elif round_ is not None and round_.is_answered_by(vote):
+            round_.record.record(vote.voter, vote.reason)
+            if round_.first == vote.voter and vote.term >= state.term:
                 # It has stepped down for us, so nobody owes it anything any more.
-                poll.first = None
-                self.loyalty.release(self.now)
-                self._arm_election()
-                self._ask_rest(poll, transfer=True)
-            self._decide(poll)
+                round_.first = None
+                state.promise.release(state.now)
+                state.arm_election()
+                self._ask_rest(round_, transfer=True)
+            self._decide(round_)
 
-    def _decide(self, poll: VoteRound) -> None:
+    def _decide(self, round_: VoteRound) -> None:
         """Won, or cannot be won any more: then it is tried again soon (split votes end early)."""
-        tally = poll.tally
-        missing = self.absent.intersection(self.voters).difference(tally.answers)
-        if tally.granted() >= self.quorum:
-            if tally.pre:
-                self._campaign(promoted=False)
-            else:
-                self._lead()
-        elif tally.open(len(self.voters)) - len(missing) < self.quorum and not poll.hopeless:
-            poll.hopeless = True
-            if tally.rejections() & PASSING or self.term == 0:
-                self._arm_soon()
-        else:
-            pass  # Still open, or known to be hopeless.
-
-    def _is_worth_asking(self, poll: VoteRound) -> bool:
-        """May those who refuse a promoted candidate think otherwise once they miss the leader?"""
-        if self.now >= poll.until:
-            return False
-        waiting = sum(1 for nay in poll.tally.answers.values() if nay is RejectReason.LEADER_ALIVE)
-        return poll.tally.open(len(self.voters)) + waiting >= self.quorum
+        state = self._state
+        assert state.round is round_
+        match round_.result(state.electorate, needed=self.votes_needed, absent=self.absent):
+            case VoteResult.WON if round_.record.pre:
+                self.campaign(promoted=False)
+            case VoteResult.WON:
+                state.become_leader()
+            case VoteResult.LOST if not round_.lost_known:
+                round_.lost_known = True
+                if round_.record.rejections() & RETRIED or state.term == 0:
+                    state.arm_soon()
+            case VoteResult.LOST | VoteResult.OPEN:
+                pass

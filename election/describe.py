@@ -45,20 +45,20 @@ def ballot(filled: Ballot) -> str:
     return line if filled.member else line + " recruit"
 
 
-def tally(question: VoteRecord) -> str:
+def votes(request: VoteRecord) -> str:
     """Who asked, and who said what: `term=8 candidate=2 1:AYE 2:AYE 3:log_behind`."""
-    answers = (f" {voter}:{nay or 'AYE'}" for voter, nay in sorted(question.answers.items()))
-    line = f"term={question.term} candidate={question.candidate}" + "".join(answers)
-    return line + _flags(pre=question.pre)
+    answers = (f" {voter}:{nay or 'AYE'}" for voter, nay in sorted(request.answers.items()))
+    line = f"term={request.term} candidate={request.candidate}" + "".join(answers)
+    return line + _flags(pre=request.pre)
 
 
 def state(raft: Raft) -> str:
     """Who leads, as this node sees it: `raft me=1 leader term=8 vote=1 leader=1 log=7:42`."""
-    line = f"raft me={raft.me} {raft.role} {ballot(raft.ballot)} leader={raft.leader or '-'}"
-    line += f" log={position(raft.position)}"
-    if raft.transferring is not None:
-        line += f" handing_to={raft.transferring}"
-    return line + _flags(fenced=raft.fenced)
+    line = f"raft me={raft.electorate.me} {raft.role} {ballot(raft.ballot)}"
+    line += f" leader={raft.leader or '-'} log={position(raft.state.position)}"
+    if raft.transfer.target is not None:
+        line += f" handing_to={raft.transfer.target}"
+    return line + _flags(fenced=raft.state.fenced)
 
 
 def _flags(**flags: bool) -> str:

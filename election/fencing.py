@@ -1,9 +1,9 @@
 """When a leader that hears too few voters must stop: check-quorum and fencing."""
 
-from collections.abc import Sequence
 from enum import StrEnum
 from math import inf
 
+from election.electorate import Electorate
 from election.messages import Replica
 from election.roles import ElectionTiming
 
@@ -22,24 +22,13 @@ class Fencing(StrEnum):
 class QuorumContact:
     """When each voter last answered a leader in its term, and until when that makes a quorum."""
 
-    def __init__(
-        self,
-        *,
-        me: Replica,
-        voters: Sequence[Replica],
-        quorum: int,
-        timing: ElectionTiming,
-        fencing: Fencing,
-    ) -> None:
-        assert quorum >= 1
-        self.quorum = quorum
-        self.named = True
-        """The configuration names this very directory as a voter, not only its id."""
+    def __init__(self, *, electorate: Electorate, timing: ElectionTiming, fencing: Fencing) -> None:
         self.fencing = fencing
         self.until = -inf
         """Up to this time a quorum is known to have answered recently enough."""
+        self._electorate = electorate
         self._timing = timing
-        self._heard: dict[Replica, float] = {peer: -inf for peer in voters if peer != me}
+        self._heard: dict[Replica, float] = dict.fromkeys(electorate.peers, -inf)
 
     @property
     def timeout(self) -> float:
@@ -47,7 +36,7 @@ class QuorumContact:
         timeout = self._timing.disconnect_timeout
         return timeout / 2 if self.fencing is Fencing.STRICT else timeout
 
-    def begin(self, now: float) -> None:
+    def start_term(self, now: float) -> None:
         """A term of leadership begins: everybody gets the full time for a first answer."""
         for peer in self._heard:
             self._heard[peer] = now
@@ -58,33 +47,29 @@ class QuorumContact:
         if peer in self._heard:
             self._heard[peer] = now
 
-    def fresh(self, now: float) -> bool:
+    def is_fresh(self, now: float) -> bool:
         """Has a quorum answered recently enough?"""
         if now > self.until:
             self._measure()
         return now <= self.until
 
-    def lost(self, now: float) -> bool:
+    def is_lost(self, now: float) -> bool:
         """Must a leader fence itself?"""
-        return self.fencing is not Fencing.OFF and not self.fresh(now)
+        return self.fencing is not Fencing.OFF and not self.is_fresh(now)
 
     def change_fencing(self, fencing: Fencing, timing: ElectionTiming) -> None:
-        """The patience may have become shorter: measure anew."""
+        """The time that an answer counts may have become shorter: measure anew."""
         self.fencing = fencing
         self._timing = timing
         self._measure()
 
-    def change_voters(
-        self, *, me: Replica, voters: Sequence[Replica], quorum: int, now: float
-    ) -> None:
+    def change_voters(self, now: float) -> None:
         """Somebody joined or left; who joined gets the full time for a first answer."""
-        assert quorum >= 1
-        self.quorum = quorum
-        self._heard = {peer: self._heard.get(peer, now) for peer in voters if peer != me}
+        self._heard = {peer: self._heard.get(peer, now) for peer in self._electorate.peers}
         self._measure()
 
     def _measure(self) -> None:
-        needed = self.quorum - 1  # The leader itself is always there.
+        needed = self._electorate.quorum - 1  # The leader itself is always there.
         if needed == 0:
             self.until = inf
         elif needed <= len(self._heard):

@@ -1,15 +1,16 @@
 """The election of one node: what it is told, and what it answers (Raft §5, thesis §3.10)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import assert_never
 
 from election.campaign import Campaign
+from election.electorate import Electorate
 from election.fencing import Fencing
 from election.messages import (
     Ballot,
     ElectionMessage,
     Position,
-    RejectReason,
     Replica,
     RequestVote,
     RequestVoteResponse,
@@ -17,27 +18,23 @@ from election.messages import (
     Term,
     TimeoutNow,
 )
-from election.quorum import majority
-from election.ready import ElectionReady, ElectionTimer, TimerRequest
-from election.roles import GONE_EARLIEST_S, GONE_LATEST_S, ElectionMode, ElectionTiming, Role
-
-__all__ = [
-    "ElectionMode",
-    "ElectionReady",
-    "ElectionTimer",
-    "ElectionTiming",
-    "Fencing",
-    "Raft",
-    "Role",
-    "TimerRequest",
-]
+from election.raft_state import RaftState
+from election.ready import ElectionOutbox, ElectionReady, ElectionTimer
+from election.roles import ElectionMode, ElectionTiming, Role
+from election.transfer import LeaderTransfer
+from election.vote_record import VoteHistory
+from election.voter import Voter
 
 
-class Raft(Campaign):
+class Raft:
     """Who leads, as far as one node can know. No clock, no dice, no disk, no network.
 
     Inputs are method calls; what is to be done comes out of `ready()`. Call `clock` before each
     batch of inputs. Neither `elected` nor a granted vote rests on a ballot that is not durable.
+
+    The parts know `state` and not each other: `campaign` asks for votes, `voter` answers who asks,
+    `transfer` is how a leader stops by its own will. `history`: who asked for votes lately, who
+    said what, and why not.
     """
 
     def __init__(
@@ -53,57 +50,74 @@ class Raft(Campaign):
         position: Position,
         named: bool = True,
     ) -> None:
-        super().__init__(
-            me=me,
-            voters=voters,
-            mode=mode,
-            quorum=quorum,
+        self.electorate = Electorate(me=me, voters=voters, quorum=quorum, named=named)
+        self.out = ElectionOutbox(ballot)
+        if self.electorate.is_alone:
+            # There is nobody who could remember what it acked and forgot.
+            ballot = replace(ballot, member=True)
+        self.state = RaftState(
+            electorate=self.electorate,
             timing=timing,
             fencing=fencing,
             ballot=ballot,
             position=position,
-            named=named,
+            out=self.out,
         )
-        self._handed: tuple[Term, Replica] | None = None
-        self._lease_void: Term | None = None
-        self.resigned: Term | None = None
-        """The term in which this node led last, if it gave that up by itself."""
+        self.history = VoteHistory()
+        self.campaign = Campaign(self.state, self.history, mode)
+        self.voter = Voter(self.state, self.history)
+        self.transfer = LeaderTransfer(self.state)
 
     @property
-    def transferring(self) -> Replica | None:
-        """Whom the leadership is being handed to. The leader takes no writes meanwhile."""
-        if self._handed is not None and self.role is Role.LEADER and self._handed[0] == self.term:
-            return self._handed[1]
-        return None
+    def role(self) -> Role:
+        """What this node is in its term."""
+        return self.state.role
 
     @property
-    def is_lease_void(self) -> bool:
-        """Somebody was told in this term that loyalty to us does not count: serve no read on it."""
-        return self._lease_void == self.term
+    def leader(self) -> Replica | None:
+        """Who leads the term, if that is known."""
+        return self.state.leader
+
+    @property
+    def term(self) -> Term:
+        """The term this node is in; may not be durable yet."""
+        return self.state.ballot.term
+
+    @property
+    def ballot(self) -> Ballot:
+        """Term and vote; may not be durable yet."""
+        return self.state.ballot
 
     def start(self) -> None:
         """Begin: arm the first timer. A candidate waits one full timeout, unless it is alone."""
-        if self._is_alone() and self._may_campaign():
-            self._campaign(promoted=False)
+        state = self.state
+        if self.electorate.is_alone and self.campaign.may_begin:
+            self.campaign.campaign(promoted=False)
             return
-        self._arm_election()
-        if self.term > 0:
+        state.arm_election()
+        if state.term > 0:
             # A leader may count on what we have forgotten by restarting (membership.md M11 c).
-            self.loyalty.patient_until = self.now + self.timing.election_timeout
+            state.promise.sticky_until = state.now + state.timing.election_timeout
             self.promise()
+
+    def clock(self, now: float) -> None:
+        """What time it is. Called before every batch of inputs.
+
+        A leader whose process was paused finds here that all it heard is too old, and steps down
+        before it answers anything of the batch.
+        """
+        self.state.clock(now)
 
     def timer(self, kind: str) -> None:
         """A timer asked for in a ready has come."""
         match kind:
             case ElectionTimer.ELECTION:
-                self._election_timeout()
+                self.campaign.election_timeout()
             case ElectionTimer.CHECK_QUORUM:
                 if self.role is Role.LEADER:  # `clock` has just looked.
-                    self._arm_check()
+                    self.state.arm_check()
             case ElectionTimer.TRANSFER:
-                if self.transferring is not None:
-                    self.out.note("transfer_failed", term=self.term, to=self.transferring)
-                    self._handed = None
+                self.transfer.timed_out()
             case _:
                 raise AssertionError(f"not a timer of the election: {kind}")
 
@@ -111,162 +125,65 @@ class Raft(Campaign):
         """A message from a peer that was identified by its handshake."""
         match message:
             case RequestVote():
-                if message.candidate != self.me:
-                    self._answer(message)
+                if message.candidate != self.electorate.me:
+                    self.voter.answer(message)
             case RequestVoteResponse():
-                self._count(message)
+                self.campaign.count(message)
             case TimeoutNow():
-                self._take_over(message)
+                self.campaign.timeout_now(message)
             case Resigned():
-                self._released(message)
+                self.campaign.leader_resigned(message)
             case _:
                 assert_never(message)
 
     def observe(self, term: Term, leader: Replica | None) -> bool:
         """What a replication message says about who leads. False if it is of the past.
 
-        From a leader: it is known now, and this node is loyal to it for one election timeout more.
+        From a leader: it is known now, and is not to be replaced for one election timeout more.
         """
-        if term != self.ballot.term:
-            if term < self.ballot.term:
-                return False
-            self._adopt(term)
-        if leader is None:
-            return True
-        if leader != self.leader:
-            if self.leader is not None or leader == self.me:
-                # Impossible while ballots are durable; the first one seen stays.
-                self.out.note("two_leaders", term=term, first=self.leader, second=leader)
-                return False
-            self._follow(leader)
-        self.loyalty.patient_until = self.now + self.timing.election_timeout
-        return True
+        return self.state.observe(term, leader)
+
+    def heard(self, peer: Replica) -> None:
+        """That voter answered us in our term."""
+        self.state.contact.heard(peer, self.state.now)
 
     def promise(self) -> float:
         """No vote for anybody but the leader for a while; returns for how many seconds from now."""
-        self.loyalty.promise(self.now + self.timing.promise)
-        return self.timing.promise
+        state = self.state
+        state.promise.promise(state.now + state.timing.promise)
+        return state.timing.promise
 
     def everybody_is_there(self) -> None:
         """All voters can be reached. In term 0 there never was a leader to wait for."""
         if self.term == 0:
-            self._arm_soon()
+            self.state.arm_soon()
 
-    def transfer_leadership(self, to: Replica, *, within: float | None = None) -> None:
-        """Tell a voter, whose log is as long as ours, to campaign at once.
-
-        It ends when we are deposed, with its timer (after `within`, or an election timeout), or
-        by `keep_leading`. In each case the lease of this term is over.
-        """
-        assert self.role is Role.LEADER
-        assert to in self.voters
-        assert to != self.me
-        self._handed = (self.term, to)
-        self._lease_void = self.term
-        self.out.send(to, TimeoutNow(term=self.term, leader=self.me))
-        timeout = self.timing.election_timeout if within is None else within
-        self.out.arm(ElectionTimer.TRANSFER, timeout, timeout)
-        self.out.note("hands_over", term=self.term, to=to)
-
-    def keep_leading(self) -> None:
-        """Nobody waits for the successor any more; it may take over all the same."""
-        if self.transferring is not None:
-            self._handed = None
-            self.out.disarm(ElectionTimer.TRANSFER)
-
-    def resign(self, why: str) -> None:
-        """Stop leading, keep the term, and say so to all, so that nobody waits to miss us.
-
-        The word ends the promises of the voters, which only the leader's own may do; it is sent
-        when we serve nothing and will not lead again in this term (membership.md M11 f, i).
-        """
-        if self.role is not Role.LEADER:
-            return
-        super().resign(why)
-        self.resigned = self.term
-        for peer in self.voters:
-            if peer != self.me:
-                self.out.send(peer, Resigned(term=self.term, leader=self.me))
+    def set_last_position(self, position: Position) -> None:
+        """The last entry of our own log is another one (it may also have been cut)."""
+        self.state.position = position
 
     def set_mode(self, mode: ElectionMode) -> None:
         """Take part in another way. Who leads and must not by it is to hand over, or to resign."""
-        if mode is self.mode:
+        if mode is self.campaign.mode:
             return
-        self.mode = mode
-        if self._poll is not None and (mode is ElectionMode.VOTER or not self._poll.promoted):
-            self._become(Role.FOLLOWER, None)
-            self._arm_election()
+        self.campaign.mode = mode
+        if mode is ElectionMode.VOTER or not self.campaign.promoting:
+            self.campaign.drop_round()
 
     def set_voters(self, voters: Sequence[Replica], quorum: int, *, named: bool = True) -> None:
-        """The replica set is another one. An open question is dropped and asked anew."""
-        self.voters = tuple(voters)
-        self.contact.named = named
-        self.contact.change_voters(
-            me=self.me,
-            voters=self.voters,
-            quorum=max(quorum, majority(len(self.voters))),
-            now=self.now,
-        )
-        if self._poll is not None:
-            self._become(Role.FOLLOWER, None)
-            self._arm_election()
+        """The replica set is another one. An open round is dropped and begun anew."""
+        self.electorate.change(voters, quorum, named=named)
+        self.state.contact.change_voters(self.state.now)
+        self.campaign.drop_round()
 
-    def _answer(self, ask: RequestVote) -> None:
-        """AYE or NAY; a NAY says why."""
-        nay = self._refusal(ask)
-        self.tallies.of(term=ask.term, candidate=ask.candidate, pre=ask.pre).record(self.me, nay)
-        if nay is None and not ask.pre:
-            assert ask.term == self.term
-            if self.ballot.vote is None:
-                self._mark(Ballot(term=self.term, vote=ask.candidate, member=True))
-                self.out.note("votes", term=self.term, candidate=ask.candidate)
-            self._become(Role.FOLLOWER, self.leader)
-            self._arm_election()
-        answer = RequestVoteResponse(
-            term=self.term,
-            asked_term=ask.term,
-            voter=self.me,
-            pre=ask.pre,
-            granted=nay is None,
-            reason=nay,
-        )
-        self.out.send(ask.candidate, answer)
+    def ballot_written(self, ballot: Ballot) -> None:
+        """That ballot is durable."""
+        assert ballot.term >= self.out.durable.term
+        self.out.durable = ballot
+        self.campaign.own_vote_durable(ballot)
 
-    def _refusal(self, ask: RequestVote) -> RejectReason | None:
-        """Why not. The order matters: the first two leave a higher term alone."""
-        # Whether the candidate, or this node, is a voter is decided by the candidate's own
-        # configuration, which may be newer than ours (membership.md M4 e); who counts the answers
-        # goes by pairs.
-        if ask.term < self.term:
-            return RejectReason.STALE_TERM
-        # Loyalty is owed to the leader, who leads no more in this term when it asks itself.
-        if self._is_loyal() and not ask.transfer and ask.candidate != self.leader:
-            return RejectReason.LEADER_ALIVE
-        if ask.term > self.term and not ask.pre:
-            self._adopt(ask.term)
-        if not self.ballot.member:
-            return RejectReason.RECRUIT
-        if ask.term == self.term and self.ballot.vote not in (None, ask.candidate):
-            return RejectReason.VOTED_FOR_OTHER
-        if ask.position < self.position:
-            return RejectReason.LOG_BEHIND
-        return None
-
-    def _take_over(self, order: TimeoutNow) -> None:
-        """The leader hands over to us: campaign without asking whether it is gone."""
-        if order.leader == self.me or not self.observe(order.term, order.leader):
-            return
-        if self.mode is not ElectionMode.VOTER and self._may_lead():
-            self.loyalty.release(self.now)  # by the word of the leader, whose lease is void
-            self._campaign(promoted=True, transfer=True)
-
-    def _released(self, said: Resigned) -> None:
-        """Our leader says itself that it leads no more: promises to it are over."""
-        if not self.observe(said.term, None) or said.leader != self.leader:
-            return
-        self.out.note("leader_resigned", term=self.term, leader=said.leader)
-        self._become(Role.FOLLOWER, None)
-        self.loyalty.patient_until = self.now
-        self.loyalty.release(self.now)  # by its own word
-        if self._may_campaign():
-            self.out.arm(ElectionTimer.ELECTION, GONE_EARLIEST_S, GONE_LATEST_S)
+    def ready(self) -> ElectionReady:
+        """Everything to be done since the last call."""
+        state = self.state
+        leads = state.ballot.term if state.role is Role.LEADER else None
+        return self.out.drain(ballot=state.ballot, leads=leads)

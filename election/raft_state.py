@@ -1,62 +1,49 @@
-"""One node's place in the replica set: its term, its role, its leader, and how they change."""
+"""One node's term, vote and role, and the one place where they change (Raft figures 2 and 4)."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
+from election.electorate import Electorate
 from election.fencing import Fencing, QuorumContact
-from election.messages import Ballot, Replica, Term
-from election.quorum import majority
-from election.ready import ElectionOutbox, ElectionReady, ElectionTimer
-from election.roles import RETRY_SHARE_MAX, ElectionMode, ElectionTiming, Role
+from election.messages import Ballot, Position, Replica, Term
+from election.ready import ElectionOutbox, ElectionTimer
+from election.roles import RETRY_SHARE_MAX, ROLE_CHANGES, ElectionTiming, Role, TermStep
 from election.vote_promise import VotePromise
+from election.vote_round import VoteRound
 
 CHECKS = 4
-"""How many times within its patience a leader looks whether it still hears a quorum."""
+"""How many times within the time that an answer counts a leader looks at its quorum."""
 
 
 class RaftState:
-    """The state below campaigns and messages: every change of it goes through `_become`.
+    """What the rules of elections are about; every change of role and term goes through `_become`.
 
-    Time is what the last `clock(now)` said. While it is patient a leader was heard recently enough
-    that this node helps nobody to replace it (Raft thesis §6.2, leader stickiness). While it has
-    promised it must not: the leader serves reads on the strength of that.
+    `now` is what the last `clock(now)` said. `position`: the last entry of the log. `round`: the
+    request for votes that is open; any change of role or term ends it. `fenced`: led this term and
+    lost its quorum.
     """
 
     def __init__(
         self,
         *,
-        me: Replica,
-        voters: Sequence[Replica],
-        mode: ElectionMode,
-        quorum: int,
+        electorate: Electorate,
         timing: ElectionTiming,
         fencing: Fencing,
         ballot: Ballot,
-        named: bool = True,
+        position: Position,
+        out: ElectionOutbox,
     ) -> None:
-        assert timing.election_timeout > 0
-        assert timing.disconnect_timeout > 0
-        assert 0 < timing.promise <= timing.election_timeout
-        self.me = me
-        self.voters = tuple(voters)
-        self.mode = mode
+        self.electorate = electorate
+        self.timing = timing
+        self.ballot = ballot
+        self.position = position
         self.role = Role.FOLLOWER
         self.leader: Replica | None = None
-        self.ballot = ballot
         self.fenced = False
-        """Was the leader of this term, and lost its quorum."""
-        self.timing = timing
+        self.round: VoteRound | None = None
         self.now = 0.0
-        self.loyalty = VotePromise()
-        # Two leaders of one term are impossible only if election quorums intersect.
-        quorum = max(quorum, majority(len(self.voters)))
-        self.contact = QuorumContact(
-            me=me, voters=voters, quorum=quorum, timing=timing, fencing=fencing
-        )
-        self.contact.named = named
-        self.out = ElectionOutbox(ballot)
-        if self._is_alone() and not ballot.member:
-            self._mark(replace(ballot, member=True))
+        self.promise = VotePromise()
+        self.contact = QuorumContact(electorate=electorate, timing=timing, fencing=fencing)
+        self.out = out
 
     @property
     def term(self) -> Term:
@@ -64,138 +51,153 @@ class RaftState:
         return self.ballot.term
 
     @property
-    def quorum(self) -> int:
-        """How many votes elect, and how many voters a leader must hear."""
-        return self.contact.quorum
+    def has_leader_lease(self) -> bool:
+        """Is there a leader that this node must not help to replace (Raft thesis §4.2.3)?"""
+        if self.role is Role.LEADER:
+            return self.contact.is_fresh(self.now)
+        return self.promise.holds(self.now)
 
     def clock(self, now: float) -> None:
-        """What time it is. Called before every batch of inputs.
-
-        A leader whose process was paused finds here that all it heard is too old, and steps down
-        before it answers anything of the batch.
-        """
+        """What time it is. A leader finds here that all it heard is too old, and steps down."""
         assert now >= self.now, (now, self.now)
         pause = now - self.now
         self.now = now
-        if self.role is Role.LEADER and now > self.contact.until and self.contact.lost(now):
+        if self.role is Role.LEADER and now > self.contact.until and self.contact.is_lost(now):
             self._fence("paused" if pause > self.contact.timeout else "quorum_lost")
 
-    def heard(self, peer: Replica) -> None:
-        """That voter answered us in our term."""
-        self.contact.heard(peer, self.now)
+    # -- changes of role and term
 
-    def set_fencing(self, fencing: Fencing, *, timing: ElectionTiming | None = None) -> None:
-        """Change how a leader guards itself, and how patient everybody is (None: as before).
-
-        Counts at once, also for silence that has passed. A promise to be loyal until some time
-        is kept.
-        """
-        if timing is not None:
-            assert timing.election_timeout > 0
-            assert timing.disconnect_timeout > 0
-            assert 0 < timing.promise <= timing.election_timeout
-            self.timing = timing
-            if self.role is not Role.LEADER:
-                self._arm_election()
-        self.contact.change_fencing(fencing, self.timing)
+    def adopt(self, term: Term) -> None:
+        """There is a higher term: whatever this node was, it follows in that one (Raft §5.1)."""
+        assert term > self.term
+        ballot = Ballot(term=term, vote=None, member=self.ballot.member)
         if self.role is Role.LEADER:
-            if self.contact.lost(self.now):
-                self._fence("quorum_lost")
-            else:
-                self._arm_check()
+            self.step_down("higher_term", ballot)
+        else:
+            self._become(Role.FOLLOWER, None, ballot)
+
+    def observe(self, term: Term, leader: Replica | None) -> bool:
+        """A message of that term, from its leader if one is named. False if it is of the past."""
+        if term != self.ballot.term:
+            if term < self.ballot.term:
+                return False
+            self.adopt(term)
+        if leader is None:
+            return True
+        if leader != self.leader:
+            if self.leader is not None or leader == self.electorate.me:
+                # Impossible while ballots are durable; the first one seen stays.
+                self.out.note("two_leaders", term=term, first=self.leader, second=leader)
+                return False
+            self._become(Role.FOLLOWER, leader)
+            self.fenced = False
+            self.out.note("follows", term=self.term, leader=leader)
+        self.promise.sticky_until = self.now + self.timing.election_timeout
+        return True
+
+    def grant_vote(self, candidate: Replica) -> None:
+        """Vote for it, and give it a whole timeout to win (Raft §5.2)."""
+        assert self.role is Role.FOLLOWER
+        assert self.ballot.member
+        ballot = self.ballot
+        if ballot.vote is None:
+            ballot = replace(ballot, vote=candidate)
+            self.out.note("votes", term=self.term, candidate=candidate)
+        self._become(Role.FOLLOWER, self.leader, ballot)
+        self.arm_election()
+
+    def become_candidate(self, round_: VoteRound) -> None:
+        """Ask for votes in the next term; our own is part of the ballot (Raft §5.2)."""
+        assert not round_.record.pre
+        assert round_.record.term == self.term + 1
+        ballot = Ballot(term=round_.record.term, vote=self.electorate.me, member=True)
+        self._become(Role.CANDIDATE, None, ballot)
+        self.round = round_
+
+    def become_leader(self) -> None:
+        """Won this term. Everybody gets the full time for a first answer."""
+        assert self.ballot.vote == self.electorate.me
+        assert self.electorate.is_voter
+        self._become(Role.LEADER, self.electorate.me)
+        self.contact.start_term(self.now)
+        self.out.disarm(ElectionTimer.ELECTION)
+        self.arm_check()
+        self.out.note("elected", term=self.term)
+
+    def become_follower(self) -> None:
+        """Of nobody, in the same term: a leader is lost, or a round of ours is given up."""
+        assert self.role is not Role.LEADER
+        self._become(Role.FOLLOWER, None)
+
+    def step_down(self, why: str, ballot: Ballot | None = None) -> None:
+        """A leader leads no more. It waits a full timeout, so that another gets the chance."""
+        assert self.role is Role.LEADER
+        self._become(Role.FOLLOWER, None, ballot)
+        self.promise.sticky_until = self.now
+        self.out.disarm(ElectionTimer.CHECK_QUORUM)
+        self.out.disarm(ElectionTimer.TRANSFER)
+        self.arm_election()
+        self.out.note("stepped_down", term=self.term, why=why)
 
     def become_member(self) -> None:
         """Vote, and be counted, from now on: what was acked cannot have been forgotten any more."""
         if not self.ballot.member:
-            self._mark(replace(self.ballot, member=True))
+            self.ballot = replace(self.ballot, member=True)
+            self.out.mark_dirty()
             self.out.note("member", term=self.term)
-
-    def resign(self, why: str) -> None:
-        """Stop leading, keep the term. Waits a full timeout, so that another gets the chance."""
-        if self.role is Role.LEADER:
-            self._step_down(why)
-
-    def ready(self) -> ElectionReady:
-        """Everything to be done since the last call."""
-        leads = self.term if self.role is Role.LEADER else None
-        return self.out.drain(ballot=self.ballot, leads=leads)
-
-    def _become(self, role: Role, leader: Replica | None) -> None:
-        """The only place where the role and the leader change."""
-        assert (leader == self.me) == (role is Role.LEADER)
-        self.role = role
-        self.leader = leader
-        self.out.mark_dirty()
-
-    def _mark(self, ballot: Ballot) -> None:
-        """Fill in the ballot. It does not go back: no lower term, no second vote."""
-        assert ballot.term >= self.term
-        assert ballot.term > self.term or self.ballot.vote in (None, ballot.vote)
-        assert ballot.member or not self.ballot.member
-        self.ballot = ballot
-        self.out.mark_dirty()
-
-    def _adopt(self, term: Term) -> None:
-        """There is a higher term: whatever this node was, it follows in that one."""
-        assert term > self.term
-        led = self.role is Role.LEADER
-        self._mark(Ballot(term=term, vote=None, member=self.ballot.member))
-        self.fenced = False
-        if led:
-            self._step_down("higher_term")
-        else:
-            self._become(Role.FOLLOWER, None)
-
-    def _follow(self, leader: Replica) -> None:
-        """The leader of the term is known."""
-        self._become(Role.FOLLOWER, leader)
-        self.fenced = False
-        self.out.note("follows", term=self.term, leader=leader)
-
-    def _lead(self) -> None:
-        """Won this term."""
-        assert self.ballot.vote == self.me
-        self._become(Role.LEADER, self.me)
-        self.fenced = False
-        self.contact.begin(self.now)
-        self.out.disarm(ElectionTimer.ELECTION)
-        self._arm_check()
-        self.out.note("elected", term=self.term)
 
     def _fence(self, why: str) -> None:
         """Nobody can tell any more whether there is a newer leader: stop, but keep the term."""
         self.fenced = True
         self.out.note("fenced", term=self.term, why=why)
-        self._step_down(why)
+        self.step_down(why)
 
-    def _step_down(self, why: str) -> None:
-        self._become(Role.FOLLOWER, None)
-        self.loyalty.patient_until = self.now
-        self.out.disarm(ElectionTimer.CHECK_QUORUM)
-        self.out.disarm(ElectionTimer.TRANSFER)
-        self._arm_election()
-        self.out.note("stepped_down", term=self.term, why=why)
+    def _become(self, role: Role, leader: Replica | None, ballot: Ballot | None = None) -> None:
+        """The only place where role, leader, term and vote change."""
+        before, after = self.ballot, ballot or self.ballot
+        step = TermStep.HIGHER if after.term > before.term else TermStep.SAME
+        assert step in ROLE_CHANGES[self.role, role], f"{self.role} to {role}, {step.value} term"
+        assert (leader == self.electorate.me) == (role is Role.LEADER)
+        # A term does not go back, and a vote is given once in it (Raft figure 2, votedFor).
+        assert after.term >= before.term
+        assert after.term > before.term or before.vote in (None, after.vote)
+        # membership.md M5: who has caught up is not a recruit again but by a new damage.
+        assert after.member or not before.member
+        if step is TermStep.HIGHER:
+            self.fenced = False
+        self.role, self.leader, self.ballot = role, leader, after
+        self.round = None
+        self.out.mark_dirty()
 
-    def _is_loyal(self) -> bool:
-        """Is there a leader that this node must not help to replace?"""
+    # -- timers and timing
+
+    def set_timing(self, fencing: Fencing, timing: ElectionTiming | None = None) -> None:
+        """Change how a leader guards itself, and how long everybody waits (None: as before).
+
+        Counts at once, also for silence that has passed. A promise is kept as it was given.
+        """
+        if timing is not None:
+            self.timing = timing
+            if self.role is not Role.LEADER:
+                self.arm_election()
+        self.contact.change_fencing(fencing, self.timing)
         if self.role is Role.LEADER:
-            return self.contact.fresh(self.now)
-        return self.loyalty.holds(self.now)
+            if self.contact.is_lost(self.now):
+                self._fence("quorum_lost")
+            else:
+                self.arm_check()
 
-    def _is_alone(self) -> bool:
-        return self.voters == (self.me,)
-
-    def _arm_election(self) -> None:
-        """One full timeout, and up to one more by the dice."""
+    def arm_election(self) -> None:
+        """One full timeout, and up to one more by the dice (Raft §5.2, randomized timeouts)."""
         timeout = self.timing.election_timeout
         self.out.arm(ElectionTimer.ELECTION, timeout, 2 * timeout)
 
-    def _arm_soon(self) -> None:
+    def arm_soon(self) -> None:
         """A moment only: there is no leader to wait for."""
         self.out.arm(ElectionTimer.ELECTION, 0.0, RETRY_SHARE_MAX * self.timing.election_timeout)
 
-    def _arm_check(self) -> None:
+    def arm_check(self) -> None:
         """So that the clock is looked at even when nothing else happens."""
-        if self.quorum > 1:
-            patience = self.contact.timeout
-            self.out.arm(ElectionTimer.CHECK_QUORUM, patience / CHECKS, patience / CHECKS)
+        if self.electorate.quorum > 1:
+            period = self.contact.timeout / CHECKS
+            self.out.arm(ElectionTimer.CHECK_QUORUM, period, period)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from election.messages import Ballot, ElectionMessage, Replica, Term
 
@@ -18,7 +19,8 @@ class ElectionTimer(StrEnum):
 class TimerRequest:
     """Ask for `timer(kind)` after a time between `earliest` and `latest` seconds.
 
-    Replaces an armed timer of the same kind; `earliest` None disarms it.
+    The shell throws the dice, the simulator picks adversarially. Replaces an armed timer of the
+    same kind; `earliest` None disarms it.
     """
 
     kind: str
@@ -26,10 +28,15 @@ class TimerRequest:
     latest: float = 0.0
 
 
+class Note(NamedTuple):
+    """Something for the timeline: a stable name and its numbers."""
+
+    name: str
+    fields: dict[str, object]
+
+
 Letter = tuple[Replica, ElectionMessage]
 """A message and whom it is for."""
-Note = tuple[str, dict[str, object]]
-"""Something for the timeline: a stable name and its numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +69,7 @@ class ElectionOutbox:
         self.durable = durable
         self._handed = durable
         self._led: Term | None = None
-        self._stirred = True
+        self._dirty = True
         self._letters: list[Letter] = []
         self._timers: dict[str, TimerRequest] = {}
         self._notes: list[Note] = []
@@ -70,30 +77,30 @@ class ElectionOutbox:
     def send(self, to: Replica, message: ElectionMessage) -> None:
         """Send it when everything it may rest on is durable."""
         self._letters.append((to, message))
-        self._stirred = True
+        self._dirty = True
 
     def arm(self, kind: ElectionTimer, earliest: float, latest: float) -> None:
         """Ask for a timer; a later request for the same kind replaces an earlier one."""
         self._timers[kind] = TimerRequest(kind=kind, earliest=earliest, latest=latest)
-        self._stirred = True
+        self._dirty = True
 
     def disarm(self, kind: ElectionTimer) -> None:
         """Take a timer back."""
         self._timers[kind] = TimerRequest(kind=kind, earliest=None)
-        self._stirred = True
+        self._dirty = True
 
     def note(self, name: str, **fields: object) -> None:
         """Keep an event for the timeline."""
-        self._notes.append((name, fields))
-        self._stirred = True
+        self._notes.append(Note(name, fields))
+        self._dirty = True
 
     def mark_dirty(self) -> None:
-        """Something else changed (the ballot, the role): the next drain must look."""
-        self._stirred = True
+        """Something else changed (the ballot, the role): the next `drain` must look."""
+        self._dirty = True
 
     def drain(self, *, ballot: Ballot, leads: Term | None) -> ElectionReady:
         """All that was gathered. `leads` is the term in which this node leads now, if it does."""
-        if not self._stirred:
+        if not self._dirty:
             return NOTHING
         written = ballot == self.durable
         letters = tuple(self._letters)
@@ -107,7 +114,7 @@ class ElectionOutbox:
             elected=leads is not None and leads != self._led,
             deposed=self._led is not None and leads != self._led,
         )
-        self._handed, self._led, self._stirred = ballot, leads, False
+        self._handed, self._led, self._dirty = ballot, leads, False
         self._letters.clear()
         self._timers.clear()
         self._notes.clear()

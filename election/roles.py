@@ -1,7 +1,8 @@
-"""What a node may want (its mode), what it is (its role), and how patient it is."""
+"""What a node may want (its mode), what it is (its role), how roles change, how long it waits."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 
 
 class ElectionMode(StrEnum):
@@ -25,6 +26,42 @@ class Role(StrEnum):
     LEADER = "leader"
 
 
+class TermStep(Enum):
+    """What a change of the role does to the term. A term never goes back."""
+
+    SAME = "same"
+    HIGHER = "higher"
+
+
+_NEVER = frozenset[TermStep]()
+_SAME = frozenset({TermStep.SAME})
+_HIGHER = frozenset({TermStep.HIGHER})
+_ANY = frozenset(TermStep)
+
+ROLE_CHANGES: Mapping[tuple[Role, Role], frozenset[TermStep]] = {
+    # Learns who leads, or of a higher term; gives up a pre-vote, which is no role of its own.
+    (Role.FOLLOWER, Role.FOLLOWER): _ANY,
+    # "times out, starts election": a campaign always raises the term (Raft §5.2).
+    (Role.FOLLOWER, Role.CANDIDATE): _HIGHER,
+    # Nobody leads who has not asked for votes in this very term.
+    (Role.FOLLOWER, Role.LEADER): _NEVER,
+    # "discovers current leader or new term"; here it also gives up when nobody answers.
+    (Role.CANDIDATE, Role.FOLLOWER): _ANY,
+    # "times out, new election".
+    (Role.CANDIDATE, Role.CANDIDATE): _HIGHER,
+    # "receives votes from majority of servers": of the term that it asked for them in.
+    (Role.CANDIDATE, Role.LEADER): _SAME,
+    # "discovers server with higher term"; in its own term by CheckQuorum (thesis §6.2), or because
+    # it resigns (protocol.md section 2: leader transfer, a failed disk).
+    (Role.LEADER, Role.FOLLOWER): _ANY,
+    # A leader whose votes are old has to ask as a follower of its term like everybody else.
+    (Role.LEADER, Role.CANDIDATE): _NEVER,
+    # A second PROMOTE in one term would be a second first entry (protocol.md section 6).
+    (Role.LEADER, Role.LEADER): _NEVER,
+}
+"""Raft figure 4, with the quotes from it: the term steps with which a role may follow a role."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectionTiming:
     """How long to wait, in seconds.
@@ -33,8 +70,13 @@ class ElectionTiming:
     helps no other candidate. `disconnect_timeout`: a leader that heard no quorum for so long
     fences itself. `promise`: for so long a follower that was asked to gives nobody else a vote.
 
-    Patience is for liveness and may be cut short; a promise is what leases rest on and may not.
+    The first is for liveness and may be cut short; leases rest on a promise, which may not.
     """
+
+    def __post_init__(self) -> None:
+        assert self.election_timeout > 0
+        assert self.disconnect_timeout > 0
+        assert 0 < self.promise <= self.election_timeout
 
     election_timeout: float
     disconnect_timeout: float

@@ -1,19 +1,21 @@
-"""Until when a node stands by its leader: because it is patient, and because it promised."""
+"""Until when a node helps nobody to replace its leader: of its own accord, and by promise."""
 
 
 class VotePromise:
-    """Patience is for liveness and may be cut short; a promise is what leases rest on.
+    """Stickiness is for liveness and may be cut short; leases rest on a promise, which may not.
 
-    membership.md M11 i: a promise is never shortened, neither by another timing nor because the
-    leader's address refuses connections. It ends by its time or by the leader's own word.
+    `sticky_until`: a leader was heard recently, so votes are refused until then (Raft thesis
+    §4.2.3, where `election_timeout` is this time). membership.md M11 i: a promise is never
+    shortened, neither by another timing nor because the leader's address refuses connections. It
+    ends by its time or by the leader's own word.
     """
 
     def __init__(self) -> None:
-        self.patient_until = 0.0
+        self.sticky_until = 0.0
         self._promised_until = 0.0
 
     def __repr__(self) -> str:
-        return f"patient until {self.patient_until:g}, promised until {self._promised_until:g}"
+        return f"sticky until {self.sticky_until:g}, promised until {self._promised_until:g}"
 
     def promise(self, until: float) -> None:
         """No vote for anybody but the leader until then; the later of two ends holds."""
@@ -29,4 +31,4 @@ class VotePromise:
 
     def holds(self, now: float) -> bool:
         """Is there a leader that this node must not, or does not want to, help to replace?"""
-        return now < self.patient_until or now < self._promised_until
+        return now < self.sticky_until or now < self._promised_until

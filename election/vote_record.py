@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 from election.messages import RejectReason, Replica, Term
 
-TALLIES_MAX = 64
-"""How many questions are remembered; the oldest is forgotten first."""
+VOTE_RECORDS_MAX = 64
+"""How many requests are remembered; the oldest is forgotten first."""
 
 
 @dataclass(slots=True, kw_only=True)
 class VoteRecord:
-    """One question "may I lead in this term?" and the answers to it. None is AYE."""
+    """One request for votes in one term, and the answers to it. None is AYE."""
 
     term: Term
     candidate: Replica
@@ -38,24 +38,24 @@ class VoteRecord:
 
 
 class VoteHistory:
-    """The questions of the recent terms, oldest first, with the answers this node knows of."""
+    """The requests of the recent terms, oldest first, with the answers this node knows of."""
 
-    def __init__(self, limit: int = TALLIES_MAX) -> None:
+    def __init__(self, limit: int = VOTE_RECORDS_MAX) -> None:
         self._limit = limit
         self._kept: OrderedDict[tuple[Term, Replica, bool], VoteRecord] = OrderedDict()
 
     def of(self, *, term: Term, candidate: Replica, pre: bool) -> VoteRecord:
-        """The tally of this question: the one that is kept, or a new one."""
+        """The record of this request: the one that is kept, or a new one."""
         key = (term, candidate, pre)
-        tally = self._kept.get(key)
-        if tally is None:
-            tally = self._kept[key] = VoteRecord(term=term, candidate=candidate, pre=pre)
+        record = self._kept.get(key)
+        if record is None:
+            record = self._kept[key] = VoteRecord(term=term, candidate=candidate, pre=pre)
             if len(self._kept) > self._limit:
                 self._kept.popitem(last=False)
-        return tally
+        return record
 
     def kept(self, *, term: Term, candidate: Replica, pre: bool) -> VoteRecord | None:
-        """The tally of a question that may be closed or forgotten."""
+        """The record of a request that may be over or forgotten."""
         return self._kept.get((term, candidate, pre))
 
     def __iter__(self) -> Iterator[VoteRecord]:

@@ -34,7 +34,7 @@ def advance(machine: "Machine", leader: Leader, going: GivingUp) -> None:
             going.recorded = True
             machine.out.arm(TimerKind.DEMOTION, machine.config.synchro_timeout)
     elif ledger.confirmed >= ledger.limbo.owner.index:
-        machine.raft.resign("demote")
+        machine.raft.transfer.resign("demote")
         machine.follow_raft()
 
 
@@ -42,7 +42,7 @@ def timer(machine: "Machine", leader: Leader, going: GivingUp) -> None:
     """A synchro timeout is over."""
     if going.recorded:
         # No way back: nothing may be written behind a DEMOTE. What it lacks a successor decides.
-        machine.raft.resign("demote")
+        machine.raft.transfer.resign("demote")
         machine.follow_raft()
         return
     pending = len(machine.ledger.limbo.queue)

@@ -50,18 +50,18 @@ def asked(machine: "Machine", leader: Leader, candidate: Replica) -> None:
 def advance(machine: "Machine", leader: Leader, going: LeadershipTransfer) -> None:
     """Called for every batch: tell the successor as soon as it has our whole log."""
     if going.told:
-        if machine.raft.transferring is None:
+        if machine.raft.transfer.target is None:
             _failed(machine, leader, going, "did not take over in time")
         return
     progress = leader.followers.get(going.to)
-    if progress is None or going.to not in machine.raft.voters:
+    if progress is None or going.to not in machine.raft.electorate.voters:
         _failed(machine, leader, going, "is not a voter any more")
         return
     # Who leaves does not wait for a quorum to ack its PROMOTE: its own log is all there is to hand.
     if progress.match == machine.ledger.log.last and (leader.established or going.leaving):
         going.told = True
         machine.out.disarm(TimerKind.HAND_OVER)
-        machine.raft.transfer_leadership(going.to, within=going.patience)
+        machine.raft.transfer.begin(going.to, within=going.patience)
 
 
 def timer(machine: "Machine", leader: Leader, going: LeadershipTransfer) -> None:
@@ -83,7 +83,7 @@ def out_of_reach(machine: "Machine", peer: Replica) -> None:
 def _failed(machine: "Machine", leader: Leader, going: LeadershipTransfer, why: str) -> None:
     machine.out.note("hand_over_failed", to=going.to)
     machine.out.disarm(TimerKind.HAND_OVER)
-    machine.raft.keep_leading()
+    machine.raft.transfer.cancel()
     leader.stopping = None
     for ticket in going.tickets:
         machine.answer(ticket, f"node {going.to} {why}")
@@ -133,7 +133,7 @@ def _is_whole_elsewhere(machine: "Machine", leader: Leader) -> bool:
 
 
 def _resign(machine: "Machine", why: str) -> None:
-    machine.raft.resign(why)
+    machine.raft.transfer.resign(why)
     machine.follow_raft()
 
 

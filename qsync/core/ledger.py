@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from election.messages import Ballot, Index, Position, Replica
+from election.ready import Note
 from qsync.core.configuration import Codec, Configuration, Configurations
 from qsync.core.entry_cache import EntryCache
 from qsync.core.limbo import Limbo
@@ -14,7 +15,6 @@ from qsync.core.ready import (
     LogEvent,
     LogRestored,
     LogRolledBack,
-    Note,
 )
 from qsync.record import CONFIG, HEADER_SIZE, Entry, EntryKind, Header, make, read_ref
 

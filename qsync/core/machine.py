@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import assert_never
 
 from election.messages import Ballot, Index, RequestVote, Term
-from election.raft import ElectionTiming, Raft
-from election.roles import Role
+from election.raft import Raft
+from election.roles import ElectionTiming, Role
 from qsync.core import alarms, disk, membership, operate, peers, reading, replacing, writable
 from qsync.core import inputs as happened
 from qsync.core.config import CoreConfig
@@ -24,7 +24,7 @@ from qsync.core.messages import ReadIndexResponse
 from qsync.core.outbox import Outbox
 from qsync.core.progress import Progress
 from qsync.core.reads import ReplicaReads
-from qsync.core.ready import Note, Ready, Ticket, Timer, TimerKind
+from qsync.core.ready import Ready, Ticket, TimerKind
 from qsync.core.waiters import Waiter, Waiters, behind_what
 from qsync.core.writable import Reason
 from qsync.record import Entry, Header
@@ -279,18 +279,14 @@ class Machine:
             # Who runs on another directory than the configuration names is not asked as that voter.
             if not isinstance(message, RequestVote) or may_be_asked(self, peer):
                 self.out.send(peer, message)
-        for timer in wanted.timers:
-            ready.timers.append(
-                Timer(kind=timer.kind, earliest=timer.earliest, latest=timer.latest)
-            )
-        for name, fields in wanted.notes:
-            ready.notes.append(Note(name, fields))
+        ready.timers += wanted.timers
+        ready.notes += wanted.notes
 
     def _lead(self, leader: Leader) -> None:
         ledger, pace = self.ledger, self.pace
         leader.count()
         # Who was told to campaign has our whole log; a CONFIRM now would leave its log behind.
-        if leader.confirm_due and not self.raft.transferring:
+        if leader.confirm_due and not self.raft.transfer.target:
             # It rides with the next batch; only when none comes does it go alone.
             if pace.confirm_now or ledger.log.last > ledger.written:
                 leader.record_confirm(pace.wall)

@@ -21,7 +21,7 @@ def is_named(config: CoreConfig, configuration: Configuration | None) -> bool:
 
 def counts(machine: "Machine") -> bool:
     """The node votes and its acks count: it is a voter that has forgotten nothing."""
-    return machine.raft.contact.named and machine.raft.ballot.member
+    return machine.raft.electorate.named and machine.raft.ballot.member
 
 
 def names(machine: "Machine", replica: Replica, instance: Instance | None) -> bool:

@@ -119,7 +119,7 @@ def asked_hand_over(machine: "Machine", candidate: Replica) -> None:
     """A follower was told to lead."""
     if machine.leader is not None:
         handover.asked(machine, machine.leader, candidate)
-    elif machine.raft.resigned == machine.term:
+    elif machine.raft.transfer.resigned == machine.term:
         # It does not know yet that nobody leads; need not wait until it misses us, either.
         machine.out.send(candidate, TimeoutNow(term=machine.term, leader=machine.config.me))
 

@@ -1,8 +1,9 @@
 """What a core wants to say, gathered until its ballot is durable and the batch is over."""
 
 from election.messages import Replica
+from election.ready import Note, TimerRequest
 from qsync.core.messages import Message
-from qsync.core.ready import Note, ReadSettled, Ready, Ticket, Timer, TimerKind
+from qsync.core.ready import ReadSettled, Ready, Ticket, TimerKind
 
 
 class Outbox:
@@ -11,7 +12,7 @@ class Outbox:
     def __init__(self) -> None:
         self._letters: list[tuple[Replica, Message]] = []
         self._answers: list[ReadSettled] = []
-        self._timers: list[Timer] = []
+        self._timers: list[TimerRequest] = []
         self._notes: list[Note] = []
 
     def send(self, peer: Replica, message: Message) -> None:
@@ -28,11 +29,11 @@ class Outbox:
 
     def arm(self, kind: TimerKind, delay: float) -> None:
         """Ask for a timer after exactly `delay` seconds."""
-        self._timers.append(Timer(kind=kind, earliest=delay, latest=delay))
+        self._timers.append(TimerRequest(kind=kind, earliest=delay, latest=delay))
 
     def disarm(self, kind: TimerKind) -> None:
         """What the timer was for is done."""
-        self._timers.append(Timer(kind=kind, earliest=None))
+        self._timers.append(TimerRequest(kind=kind, earliest=None))
 
     def note(self, name: str, **fields: object) -> None:
         """For the timeline."""

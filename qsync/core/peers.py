@@ -71,7 +71,7 @@ def _append(machine: "Machine", message: Append) -> None:
 def _heartbeat(machine: "Machine", message: Heartbeat) -> None:
     machine.follower.heartbeat(message)
     if message.admit and not machine.raft.ballot.member:
-        machine.raft.become_member()
+        machine.raft.state.become_member()
         machine.out.note("admitted", by=message.leader)
     loyal_s = machine.raft.promise() if message.promise else 0.0
     machine.out.send(
@@ -152,7 +152,7 @@ def connected(machine: "Machine", event: Connected) -> None:
     progress.instance = event.instance
     named = membership.names(machine, event.peer, event.instance)
     progress.membership = Membership.RECRUIT if named else Membership.STRANGER
-    machine.raft.absent.discard(event.peer)
+    machine.raft.campaign.absent.discard(event.peer)
     peers = machine.peers.values()
     if all(each.connected and each.membership is not Membership.STRANGER for each in peers):
         machine.raft.everybody_is_there()
@@ -168,6 +168,6 @@ def disconnected(machine: "Machine", event: Disconnected) -> None:
         progress.connected = False
         operate.out_of_reach(machine, event.peer)
     if event.refused:
-        machine.raft.absent.add(event.peer)
+        machine.raft.campaign.absent.add(event.peer)
         if machine.leader is None and machine.raft.leader == event.peer:
-            machine.raft.leader_gone()
+            machine.raft.campaign.leader_gone()

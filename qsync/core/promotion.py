@@ -65,7 +65,7 @@ def promote(machine: "Machine", ticket: Ticket) -> None:
         return
     phase = PromotionPhase.CAMPAIGNING if leader is None else PromotionPhase.OPENING
     operations.promotion = Promotion(tickets=[ticket], phase=phase, term=machine.term)
-    if leader is not None or raft.promoting:
+    if leader is not None or raft.campaign.promoting:
         return
     if raft.leader is not None and raft.leader != machine.config.me:
         operations.promotion.phase = PromotionPhase.ASKING
@@ -81,7 +81,7 @@ def may_lead(machine: "Machine") -> str | None:
     """Why this node may not be promoted; None if it may."""
     if machine.config.mode is ElectionMode.VOTER:
         return "election mode is voter: this node never leads"
-    if not machine.raft.contact.named:
+    if not machine.raft.electorate.named:
         return "this node is a stranger: the configuration does not name its directory"
     if not machine.raft.ballot.member:
         return "this node has not caught up since its log was damaged"
@@ -99,9 +99,9 @@ def advance(machine: "Machine") -> None:
         _enter(machine, promotion, PromotionPhase.OPENING)
         if machine.leader.open:
             _over(machine, None)
-    elif promotion.phase is not PromotionPhase.ASKING or raft.promoting:
+    elif promotion.phase is not PromotionPhase.ASKING or raft.campaign.promoting:
         _enter(machine, promotion, PromotionPhase.CAMPAIGNING)
-        if not raft.promoting:
+        if not raft.campaign.promoting:
             _over(machine, may_lead(machine) or _lost(raft))
     elif (refused := may_lead(machine)) is not None:
         _over(machine, refused)
@@ -156,7 +156,7 @@ def _enter(machine: "Machine", promotion: Promotion, phase: PromotionPhase) -> N
 def _campaign(machine: "Machine", promotion: Promotion) -> None:
     _enter(machine, promotion, PromotionPhase.CAMPAIGNING)
     machine.raft.set_last_position(machine.ledger.log.position)
-    refused = machine.raft.promote()
+    refused = machine.raft.campaign.promote()
     if refused is not None:
         _over(machine, refused)
 
@@ -176,15 +176,15 @@ def _over(machine: "Machine", refused: str | None) -> None:
 def _lost(raft: Raft) -> str:
     if raft.leader is not None:
         return f"node {raft.leader} leads in term {raft.term}"
-    asked = [each for each in raft.tallies if each.candidate == raft.me and not each.pre]
+    asked = [each for each in raft.history if each.candidate == raft.electorate.me and not each.pre]
     if not asked:
         return f"the term is {raft.term} now"
-    tally, said = asked[-1], []
-    for voter in raft.voters:
-        nay = tally.answers.get(voter, "no answer")
+    last, said = asked[-1], []
+    for voter in raft.electorate.voters:
+        nay = last.answers.get(voter, "no answer")
         if nay is not None:
             said.append(f"node {voter}: {nay}")
     return (
-        f"{tally.granted()} of {len(raft.voters)} voters said AYE in term {tally.term}, "
-        f"{raft.quorum} are needed ({', '.join(said)})"
+        f"{last.granted()} of {len(raft.electorate.voters)} voters said AYE in term {last.term}, "
+        f"{raft.electorate.quorum} are needed ({', '.join(said)})"
     )

@@ -29,7 +29,7 @@ def ask(machine: "Machine", event: ReadAsked) -> None:
 
 def _leased(machine: "Machine", leader: Leader) -> bool:
     leader.rounds.lease_wanted()
-    return leader.leases(void=machine.raft.is_lease_void)
+    return leader.leases(void=machine.raft.transfer.is_lease_void)
 
 
 def _forward(machine: "Machine", ticket: Ticket) -> None:

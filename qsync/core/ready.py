@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from election.messages import Ballot, Index, Replica, Term
+from election.ready import Note, TimerRequest
 from qsync.core.messages import Message
 from qsync.record import Entry
 
@@ -13,11 +14,11 @@ Ticket = int
 
 
 class TimerKind(StrEnum):
-    """What a timer is for. At most one of a kind is armed."""
+    """What a timer of the core is for, besides those of the election (`ElectionTimer`).
 
-    ELECTION = "election"
-    CHECK_QUORUM = "check_quorum"
-    TRANSFER = "transfer"
+    At most one of a kind is armed.
+    """
+
     PROMOTION = "promotion"
     HAND_OVER = "hand_over"
     DEMOTION = "demotion"
@@ -25,19 +26,6 @@ class TimerKind(StrEnum):
     SYNCHRO = "synchro"
     CONFIRM = "confirm"
     DISK = "disk"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timer:
-    """Ask for `TimerFired(kind)` after a time between `earliest` and `latest` seconds.
-
-    The shell throws the dice, the simulator picks adversarially. Replaces an armed timer of the
-    same kind; `earliest` None disarms it.
-    """
-
-    kind: str
-    earliest: float | None
-    latest: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,13 +69,6 @@ class ReadSettled(NamedTuple):
 
     ticket: Ticket
     refused: str | None = None
-
-
-class Note(NamedTuple):
-    """Something for the timeline: a stable name and its numbers."""
-
-    name: str
-    fields: dict[str, object]
 
 
 # What happened to the log and its fates, in order, for whoever mirrors it (qsync.data).
@@ -135,5 +116,5 @@ class Ready:
     """To be sent when `write` is durable (at once when there is none)."""
     settled: list[Settled] = field(default_factory=list)
     reads: list[ReadSettled] = field(default_factory=list)
-    timers: list[Timer] = field(default_factory=list)
+    timers: list[TimerRequest] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)

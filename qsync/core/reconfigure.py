@@ -3,8 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from election.raft import ElectionTiming
-from election.roles import ElectionMode
+from election.roles import ElectionMode, ElectionTiming
 from qsync.core import handover, membership
 from qsync.core.config import CoreConfig
 from qsync.core.ready import TimerKind
@@ -26,8 +25,8 @@ def reconfigure(machine: "Machine", config: CoreConfig) -> None:
         disconnect_timeout=config.disconnect_timeout,
         promise=config.promise,
     )
-    if timing != raft.timing or config.fencing is not before.fencing:
-        raft.set_fencing(config.fencing, timing=timing)
+    if timing != raft.state.timing or config.fencing is not before.fencing:
+        raft.state.set_timing(config.fencing, timing)
     if config.mode is not before.mode:
         raft.set_mode(config.mode)
         if config.mode is ElectionMode.OFF or config.mode is ElectionMode.VOTER:

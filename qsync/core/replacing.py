@@ -165,11 +165,11 @@ def keep_quorum(machine: "Machine") -> None:
     changes = list(ledger.configurations.standing())
     if not changes or changes[-1][0] <= ledger.confirmed:
         return
-    if not raft.contact.lost(ledger.now):
+    if not raft.state.contact.is_lost(ledger.now):
         return
     former = ledger.configurations.before(changes[-1][0])
     assert former is not None
-    since = ledger.now - raft.contact.timeout
+    since = ledger.now - raft.state.contact.timeout
     heard = [
         each
         for each in machine.peers.values()

@@ -137,7 +137,7 @@ def reasons_of(machine: "Machine") -> Iterator[Reason]:
     yield from _of_the_disk(machine.disk)
     leader = machine.leader
     if leader is None:
-        if machine.raft.fenced:
+        if machine.raft.state.fenced:
             yield fenced(term=machine.term)
         yield election(leader=machine.raft.leader, term=machine.term)
         return
@@ -159,7 +159,7 @@ def _stops(stopping: Stopping) -> Reason:
 
 def _standing(machine: "Machine") -> Iterator[Reason]:
     """Why this node counts for nothing now, whoever leads."""
-    if not machine.raft.contact.named:
+    if not machine.raft.electorate.named:
         founded = machine.ledger.configurations.followed is not None
         yield stranger(me=machine.config.me) if founded else UNFOUNDED
     if not machine.raft.ballot.member:

@@ -255,7 +255,7 @@ class Node:
             return 0.0
         if machine.raft.leader is None:
             return None
-        heard = machine.raft.loyalty.patient_until - machine.config.election_timeout
+        heard = machine.raft.state.promise.sticky_until - machine.config.election_timeout
         return max(0.0, self.loop.timers.elapsed() - heard)
 
     def uptime(self) -> float:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from qsync.core.ready import Timer
+from election.ready import TimerRequest
 from qsync.node.clock import ElapsedTime, WallClock
 from qsync.node.effects import Effects
 
@@ -25,7 +25,7 @@ class Timers:
         self._sleeps_until = FAR
         self._dice = effects.dice()
 
-    def arm(self, timer: Timer) -> None:
+    def arm(self, timer: TimerRequest) -> None:
         """Replace the deadline of that kind, or drop it."""
         if timer.earliest is None:
             self._deadlines.pop(timer.kind, None)

@@ -77,7 +77,7 @@ def status(node: "Node") -> dict[str, object]:
         "files": list(usage.files),
         "pid": usage.pid,
         "recruit": not membership.counts(machine),
-        "stranger": not raft.contact.named,
+        "stranger": not raft.electorate.named,
         "voters": voters(machine),
         "faults": faults(node),
         "quarantined": None if raft.ballot.member else machine.disk.quarantined,
@@ -152,7 +152,7 @@ def election(machine: "Machine") -> dict[str, object]:
         "leader": raft.leader,
         "timeout": machine.config.election_timeout,
         "fencing": machine.config.fencing.value,
-        "fenced": raft.fenced,
+        "fenced": raft.state.fenced,
         "tallies": [
             {
                 "term": int(tally.term),
@@ -163,7 +163,7 @@ def election(machine: "Machine") -> dict[str, object]:
                     for voter, nay in tally.answers.items()
                 },
             }
-            for tally in raft.tallies
+            for tally in raft.history
         ],
     }
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from qsync.core.ready import Timer
+from election.ready import TimerRequest
 from qsync.sim.clockwork import VirtualClock
 from qsync.sim.dice import RandomStream
 
@@ -45,7 +45,7 @@ class Alarms:
         self._rings = rings
         self._tokens: dict[str, int] = {}
 
-    def arm(self, timer: Timer) -> None:
+    def arm(self, timer: TimerRequest) -> None:
         """As asked for in a Ready."""
         token = self._tokens[timer.kind] = self._tokens.get(timer.kind, 0) + 1
         if timer.earliest is None:

@@ -138,12 +138,12 @@ def calling(node: Node, hello: Hello | None = None) -> Iterator[Caller]:
 def lead(node: Node, peer: Caller) -> None:
     """Node 2 votes for it and acks, so that it leads."""
     machine = node.replica.machine
-    machine.raft.leader_gone()
+    machine.raft.campaign.leader_gone()
     node._begin()
     theirs = read_instance(dict(node.identity.founders)[PEER])
     node._step(Connected(peer=PEER, epoch=machine.peers[PEER].epoch + 1, instance=theirs))
-    if not machine.raft.promoting:
-        assert machine.raft.promote() is None
+    if not machine.raft.campaign.promoting:
+        assert machine.raft.campaign.promote() is None
     node._turn()
     term = machine.term
     peer.tell(

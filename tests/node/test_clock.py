@@ -96,7 +96,7 @@ def test_a_promise_is_made_by_a_clock_that_was_read_after_the_heartbeat_arrived(
 
     with one_pass(stage, 2, lasting(stage), heartbeat):
         raft = follower.machine.raft
-        assert raft.loyalty.left(stage.now) == raft.timing.promise
+        assert raft.state.promise.left(stage.now) == raft.state.timing.promise
 
 
 def elapsed(asleep: Callable[[], float], *asked: float) -> list[float]:

@@ -27,10 +27,10 @@ def test_every_part_of_a_running_core_follows_the_new_configuration() -> None:
     reconfigure(machine, config)
     assert machine.leader is not None
     assert machine.config is machine.leader.config is machine.follower.config is config
-    assert machine.raft.timing.election_timeout == 9.0
-    assert machine.raft.timing.disconnect_timeout == 8.0
-    assert machine.raft.contact.timeout == 4.0  # strict: half of it
-    assert machine.raft.mode is ElectionMode.MANUAL
+    assert machine.raft.state.timing.election_timeout == 9.0
+    assert machine.raft.state.timing.disconnect_timeout == 8.0
+    assert machine.raft.state.contact.timeout == 4.0  # strict: half of it
+    assert machine.raft.campaign.mode is ElectionMode.MANUAL
     timers = {each.kind: each.earliest for each in lone.replica.ready().timers}
     assert timers[TimerKind.HEARTBEAT] == 2.0
 

@@ -95,7 +95,7 @@ async def test_a_peer_is_answered_before_what_one_client_asked_is_done(tmp_path:
             )  # fmt: skip
             peer.line.sendall(peer_messages.encode(ask))
             answered = 0
-            while machine.raft.tallies.kept(term=machine.term, candidate=PEER, pre=False) is None:
+            while machine.raft.history.kept(term=machine.term, candidate=PEER, pre=False) is None:
                 answered += len(client.heard())
                 node.reactor._pass(0.0)
             assert answered < MANY

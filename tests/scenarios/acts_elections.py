@@ -39,9 +39,9 @@ def durable(stage: Stage, words: list[str]) -> None:
 def votes(stage: Stage, words: list[str]) -> None:
     """votes N [TERM]: who asked for votes, who said what and why not, as far as N knows."""
     term = int(words[1]) if len(words) > 1 else None
-    for tally in stage.actor(words[0]).machine.raft.tallies:
+    for tally in stage.actor(words[0]).machine.raft.history:
         if term in (None, tally.term):
-            stage.say(f"{words[0]}: {describe.tally(tally)}")
+            stage.say(f"{words[0]}: {describe.votes(tally)}")
 
 
 @act

@@ -62,7 +62,7 @@ def members(stage: Stage, words: list[str]) -> None:
     """members [N...]: what each node takes itself for, and who the voters are in its log."""
     for actor in [stage.actor(word) for word in words] or stage.running:
         machine = actor.machine
-        standing = "member" if machine.raft.contact.named else "stranger"
+        standing = "member" if machine.raft.electorate.named else "stranger"
         if not machine.raft.ballot.member:
             standing = "recruit"
         followed = machine.ledger.configurations.followed

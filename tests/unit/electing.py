@@ -15,9 +15,9 @@ from election.messages import (
     RequestVoteResponse,
     Term,
 )
-from election.raft import ElectionTiming, Raft
+from election.raft import Raft
 from election.ready import NOTHING, ElectionReady, ElectionTimer, TimerRequest
-from election.roles import ElectionMode, Role
+from election.roles import ElectionMode, ElectionTiming, Role
 
 A, B, C = Replica(1), Replica(2), Replica(3)
 TIMING = ElectionTiming(election_timeout=1.0, disconnect_timeout=0.8, promise=0.4)

@@ -15,8 +15,9 @@ from election.messages import (
     RequestVote,
     Term,
 )
-from election.raft import ElectionMode, ElectionTimer, ElectionTiming, Raft
-from election.roles import Role
+from election.raft import Raft
+from election.ready import ElectionTimer
+from election.roles import ElectionMode, ElectionTiming, Role
 from qsync.core import border
 from qsync.core.logindex import LogIndex
 from qsync.core.messages import Append, ReadIndexResponse
@@ -59,11 +60,11 @@ def test_nobody_campaigns_in_the_last_term() -> None:
     raft = seat(TERM_MAX)
     raft.timer(ElectionTimer.ELECTION)
     assert raft.role is Role.FOLLOWER
-    assert "used up" in (raft.promote() or "")
+    assert "used up" in (raft.campaign.promote() or "")
     ready = raft.ready()
     assert not [each for _, each in ready.now if isinstance(each, RequestVote)]
     last = seat(Term(TERM_MAX - 1))
-    assert last.promote() is None
+    assert last.campaign.promote() is None
     assert last.term == TERM_MAX
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from election.campaign import Campaign
 from election.fencing import Fencing
 from election.messages import (
     Ballot,
@@ -16,9 +17,9 @@ from election.messages import (
     RequestVoteResponse,
     Term,
 )
-from election.raft import ElectionTiming, Raft
+from election.raft import Raft
 from election.ready import Letter
-from election.roles import ElectionMode, Role
+from election.roles import ElectionMode, ElectionTiming, Role
 
 TIMING = ElectionTiming(election_timeout=1.0, disconnect_timeout=0.8, promise=0.8)
 TIMINGS = (TIMING, ElectionTiming(election_timeout=0.2, disconnect_timeout=0.8, promise=0.1))
@@ -78,7 +79,7 @@ class World:
         *,
         prompt: bool = False,
         forgets: bool = False,
-        flaw: type[Raft] = Raft,
+        flaw: type[Campaign] = Campaign,
     ) -> None:
         self.flaw = flaw
         self.dice = random.Random(seed)
@@ -96,7 +97,7 @@ class World:
         self.nodes = {me: self._boot(me, start, Position(Term(0), Index(0))) for me in self.voters}
 
     def _boot(self, me: Replica, ballot: Ballot, position: Position) -> Node:
-        raft = self.flaw(
+        raft = Raft(
             me=me,
             voters=self.voters,
             mode=ElectionMode.CANDIDATE,
@@ -106,6 +107,7 @@ class World:
             ballot=ballot,
             position=position,
         )
+        raft.campaign.__class__ = self.flaw
         raft.clock(self.now)
         raft.start()
         return Node(raft=raft, disk=ballot)
@@ -198,7 +200,7 @@ class World:
 
     def _post(self, node: Node, letters: tuple[Letter, ...]) -> None:
         for to, said in letters:
-            self.wire.append((node.raft.me, to, said))
+            self.wire.append((node.raft.electorate.me, to, said))
             if isinstance(said, RequestVoteResponse) and said.granted and not said.pre:
                 assert node.disk.term >= said.asked_term, "a vote that is not durable"
                 first = self.votes.setdefault((said.voter, said.asked_term), to)
@@ -222,8 +224,8 @@ class World:
             if raft.role is not Role.LEADER:
                 continue
             if self.dice.random() < 0.3:
-                raft.set_last_position(Position(raft.term, Index(raft.position.index + 1)))
-            beat = Beat(raft.term, me, raft.position, self.now)
+                raft.set_last_position(Position(raft.term, Index(raft.state.position.index + 1)))
+            beat = Beat(raft.term, me, raft.state.position, self.now)
             self.wire += [(me, peer, beat) for peer in self.voters if peer != me]
 
     def _crash(self, me: Replica) -> None:
@@ -236,25 +238,23 @@ class World:
         disk = node.disk
         if self.forgets:
             disk = Ballot(term=Term(max(0, disk.term - 1)), vote=None, member=True)
-        self.nodes[me] = self._boot(me, disk, node.raft.position)
+        self.nodes[me] = self._boot(me, disk, node.raft.state.position)
 
     def _order(self, me: Replica) -> None:
         raft = self.nodes[me].raft
         match self.dice.randrange(5):
             case 0:
-                raft.promote()
+                raft.campaign.promote()
             case 1 if raft.role is Role.LEADER:
-                raft.transfer_leadership(
-                    self.dice.choice([peer for peer in self.voters if peer != me])
-                )
+                raft.transfer.begin(self.dice.choice([peer for peer in self.voters if peer != me]))
             case 2:
-                raft.resign("order")
+                raft.transfer.resign("order")
             case 3:
-                raft.set_fencing(self.fencing, timing=self.dice.choice(TIMINGS))
+                raft.state.set_timing(self.fencing, timing=self.dice.choice(TIMINGS))
             case _:
                 for node in self.nodes.values():  # a firewall that refuses, and nobody is dead
                     node.raft.clock(self.now)
-                    node.raft.leader_gone()
+                    node.raft.campaign.leader_gone()
 
     def _timer(self, me: Replica, *, early: bool) -> None:
         node = self.nodes[me]
@@ -291,15 +291,24 @@ class World:
     def _check_leases(self, elected: Replica) -> None:
         """No older leader may think that its followers still keep their promises."""
         for me, node in self.nodes.items():
-            if me != elected and node.raft.role is Role.LEADER and not node.raft.is_lease_void:
+            if (
+                me != elected
+                and node.raft.role is Role.LEADER
+                and not node.raft.transfer.is_lease_void
+            ):
                 ends = sorted(node.leases.values(), reverse=True)
-                needed = node.raft.quorum - 1
+                needed = node.raft.electorate.quorum - 1
                 leased = ends[needed - 1] if len(ends) >= needed else 0.0
                 assert leased <= self.now, "elected against a leader with a lease"
 
 
 def run(
-    seed: int, size: int, *, prompt: bool = False, forgets: bool = False, flaw: type[Raft] = Raft
+    seed: int,
+    size: int,
+    *,
+    prompt: bool = False,
+    forgets: bool = False,
+    flaw: type[Campaign] = Campaign,
 ) -> World:
     world = World(seed, size, prompt=prompt, forgets=forgets, flaw=flaw)
     for _ in range(2 * STEPS if prompt else STEPS):
@@ -321,27 +330,29 @@ def test_nobody_is_elected_against_promises_of_a_majority(size: int) -> None:
         run(seed, size, prompt=True)
 
 
-class Buries(Raft):
+class Buries(Campaign):
     """Takes a refused connection for the end of what was promised to the leader."""
 
     def leader_gone(self) -> None:
-        if self.role is not Role.LEADER and self.leader is not None:
-            self.loyalty.release(self.now)
+        state = self._state
+        if state.role is not Role.LEADER and state.leader is not None:
+            state.promise.release(state.now)
         super().leader_gone()
 
 
-class Indulges(Raft):
+class Indulges(Campaign):
     """Keeps its promise against all candidates but itself."""
 
-    def _campaign(
+    def campaign(
         self, *, promoted: bool, first: Replica | None = None, transfer: bool = False
     ) -> None:
-        self.loyalty.release(self.now)
-        super()._campaign(promoted=promoted, transfer=transfer)
+        del first
+        self._state.promise.release(self._state.now)
+        super().campaign(promoted=promoted, transfer=transfer)
 
 
 @pytest.mark.parametrize("flaw", [Buries, Indulges])
-def test_a_promise_that_is_not_kept_is_found_out(flaw: type[Raft]) -> None:
+def test_a_promise_that_is_not_kept_is_found_out(flaw: type[Campaign]) -> None:
     def storms() -> None:
         for seed in range(200):
             run(seed, 3, prompt=True, flaw=flaw)

@@ -56,7 +56,7 @@ def test_a_new_leader_is_reported_once_and_its_loss_once() -> None:
     drain(raft)
     assert raft.ready().elected
     assert not raft.ready().elected
-    raft.resign("disk")
+    raft.transfer.resign("disk")
     assert raft.ready().deposed
     assert raft.ready() is NOTHING
 
@@ -65,7 +65,7 @@ def test_losing_one_term_and_winning_the_next_between_two_readies_is_both() -> N
     here = room()
     raft = here.elect(A)
     raft.observe(Term(5), None)
-    assert raft.promote() is None
+    assert raft.campaign.promote() is None
     raft.ballot_written(raft.ballot)
     raft.received(vote(6, voter=B))
     ready = raft.ready()
@@ -127,7 +127,7 @@ def test_with_the_ballot_durable_answers_leave_at_once() -> None:
 
 def test_a_candidate_asks_only_when_its_own_vote_is_durable() -> None:
     raft = make(A, mode=ElectionMode.MANUAL)
-    assert raft.promote() is None
+    assert raft.campaign.promote() is None
     ready = raft.ready()
     assert ready.ballot == Ballot(term=Term(1), vote=A, member=True)
     assert ready.now == ()
@@ -136,7 +136,7 @@ def test_a_candidate_asks_only_when_its_own_vote_is_durable() -> None:
 
 def test_its_own_vote_counts_only_when_it_is_durable() -> None:
     raft = make(A, mode=ElectionMode.MANUAL)
-    raft.promote()
+    raft.campaign.promote()
     ballot = raft.ready().ballot
     assert ballot is not None
     raft.received(vote(1, voter=B))
@@ -147,11 +147,11 @@ def test_its_own_vote_counts_only_when_it_is_durable() -> None:
 
 def test_an_older_ballot_becoming_durable_does_not_count_for_a_newer_campaign() -> None:
     raft = make(A, mode=ElectionMode.MANUAL)
-    raft.promote()
+    raft.campaign.promote()
     first = raft.ready().ballot
     assert first is not None
     raft.observe(Term(4), None)
-    raft.promote()
+    raft.campaign.promote()
     raft.received(vote(5, voter=B))
     raft.ballot_written(first)
     assert raft.role is Role.CANDIDATE
@@ -225,12 +225,12 @@ def test_a_recruit_refuses_and_does_not_campaign() -> None:
     raft.clock(9.0)
     raft.timer("election")
     assert not [said for _, said in raft.ready().after]
-    assert raft.promote() is not None
+    assert raft.campaign.promote() is not None
 
 
 def test_a_recruit_that_became_a_member_votes_with_the_membership_in_the_ballot() -> None:
     raft = make(A, ballot=RECRUIT)
-    raft.become_member()
+    raft.state.become_member()
     raft.received(ask(1))
     assert raft.ready().ballot == Ballot(term=Term(1), vote=B, member=True)
 
@@ -250,7 +250,7 @@ def test_who_is_a_voter_is_decided_by_the_configuration_of_the_candidate() -> No
 
 def test_who_is_no_voter_does_not_campaign() -> None:
     raft = make(Replica(7))
-    assert raft.promote() is not None
+    assert raft.campaign.promote() is not None
     raft.clock(9.0)
     raft.timer(ElectionTimer.ELECTION)
     assert not raft.ready().now
@@ -259,7 +259,7 @@ def test_who_is_no_voter_does_not_campaign() -> None:
 def test_another_directory_under_the_id_of_a_voter_does_not_campaign() -> None:
     raft = make(A)
     raft.set_voters((A, B, C), 2, named=False)
-    assert raft.promote() is not None
+    assert raft.campaign.promote() is not None
     raft.clock(9.0)
     raft.timer(ElectionTimer.ELECTION)
     assert not raft.ready().now
@@ -267,7 +267,7 @@ def test_another_directory_under_the_id_of_a_voter_does_not_campaign() -> None:
 
 def test_the_vote_of_a_stranger_is_not_counted() -> None:
     raft = make(A, mode=ElectionMode.MANUAL)
-    raft.promote()
+    raft.campaign.promote()
     drain(raft)
     raft.received(vote(1, voter=Replica(7)))
     assert raft.role is Role.CANDIDATE
@@ -275,7 +275,7 @@ def test_the_vote_of_a_stranger_is_not_counted() -> None:
 
 def test_a_vote_that_contradicts_itself_is_not_counted() -> None:
     raft = make(A, mode=ElectionMode.MANUAL)
-    raft.promote()
+    raft.campaign.promote()
     drain(raft)
     raft.received(
         RequestVoteResponse(
@@ -301,7 +301,7 @@ def test_every_reason_is_kept_on_both_sides() -> None:
     raft.observe(Term(4), C)
     raft.received(ask(5, pre=True))
     raft.ready()
-    assert [describe.tally(each) for each in raft.tallies] == [
+    assert [describe.votes(each) for each in raft.history] == [
         "term=1 candidate=2 1:stale_term",
         "term=3 candidate=7 1:log_behind",
         "term=3 candidate=2 1:log_behind",
@@ -310,22 +310,22 @@ def test_every_reason_is_kept_on_both_sides() -> None:
         "term=5 candidate=2 1:leader_alive pre",
     ]
     asker = make(B, mode=ElectionMode.MANUAL)
-    asker.promote()
+    asker.campaign.promote()
     drain(asker)
     asker.received(vote(1, voter=A, nay=RejectReason.LOG_BEHIND))
     asker.received(vote(1, voter=C, nay=RejectReason.RECRUIT))
-    tallies = [describe.tally(each) for each in asker.tallies]
+    tallies = [describe.votes(each) for each in asker.history]
     assert tallies == ["term=1 candidate=2 1:log_behind 2:AYE 3:recruit"]
 
 
 def test_an_answer_that_comes_after_the_election_is_kept_too() -> None:
     raft = make(A, mode=ElectionMode.MANUAL)
-    raft.promote()
+    raft.campaign.promote()
     drain(raft)
     raft.received(vote(1, voter=B))
     raft.received(vote(1, voter=C, nay=RejectReason.LOG_BEHIND))
     assert leads(raft)
-    assert [describe.tally(each) for each in raft.tallies] == [
+    assert [describe.votes(each) for each in raft.history] == [
         "term=1 candidate=1 1:AYE 2:AYE 3:log_behind"
     ]
 
@@ -334,5 +334,5 @@ def test_the_reasons_kept_are_bounded() -> None:
     raft = make(A)
     for term in range(1, 200):
         answer(raft, ask(term))
-    assert len(raft.tallies) == 64
-    assert next(iter(raft.tallies)).term == 136
+    assert len(raft.history) == 64
+    assert next(iter(raft.history)).term == 136

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import cbor2
 
 from election.messages import Position, Replica
+from election.ready import ElectionTimer
 from qsync.core.inputs import (
     Consistency,
     DemoteAsked,
@@ -20,7 +21,6 @@ from qsync.core.inputs import (
     WriteFailed,
 )
 from qsync.core.messages import Message
-from qsync.core.ready import TimerKind
 from qsync.core.reconfigure import reconfigure
 from qsync.record import ONE_INSTANCE, Instance
 from qsync.sim.explore import clients
@@ -195,7 +195,7 @@ def _fire(host: ExploredNode, what: object) -> None:
 def _campaign(host: ExploredNode, what: object) -> None:
     """No leader is heard, the pre-votes are lost, and an operator says: promote."""
     host.begin(later=LONG if what is None else 0.0)
-    host.step(TimerFired(kind=TimerKind.ELECTION))
+    host.step(TimerFired(kind=ElectionTimer.ELECTION))
     host.core.machine.ready()
     host.step(PromoteAsked(ticket=OPERATOR))
 

@@ -26,9 +26,11 @@ from qsync.sim.explore.chain import Chain
 from qsync.sim.explore.ids import NodeId, Renaming
 
 LEFT_OUT: dict[tuple[str, str], str] = {
-    ("Raft", "tallies"): "minutes of past elections, for people; the open poll has its own tally",
-    ("Raft", "me"): "the node's place in the cluster says it",
-    ("Raft", "now"): "times are taken relative to it",
+    ("Raft", "history"): "past elections, for people; the open round has its own record",
+    ("Campaign", "_history"): "the same",
+    ("Voter", "_history"): "the same",
+    ("Electorate", "me"): "the node's place in the cluster says it",
+    ("RaftState", "now"): "times are taken relative to it",
     ("Ledger", "now"): "the same",
     ("Ledger", "cuts"): "counted for watchers; fates are looked at anew whenever it grows",
     ("PendingWrites", "_writes"): "numbers of writes only pair a write with its end",

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from election.messages import RequestVote
+from election.ready import ElectionTimer
 from election.roles import Role
 from qsync.core.progress import Membership
 from qsync.core.ready import TimerKind
@@ -99,12 +100,12 @@ class ActionMenu:
         found: list[tuple[str, ExplorerAct]] = []
         long, beat = (0.0, 0.0) if self._scope.tick else (LONG, self._scope.beat)
         campaigns = int(me) in self._scope.campaigning and not leads
-        if TimerKind.ELECTION in host.armed and campaigns:
-            found.append(("timeouts", ExplorerAct(me, "fire", Alarm(TimerKind.ELECTION, long))))
-        if campaigns and machine.raft.contact.named:
+        if ElectionTimer.ELECTION in host.armed and campaigns:
+            found.append(("timeouts", ExplorerAct(me, "fire", Alarm(ElectionTimer.ELECTION, long))))
+        if campaigns and machine.raft.electorate.named:
             if not self._scope.tick:
                 found.append(("campaigns", ExplorerAct(me, "campaign")))
-            elif machine.raft.now >= machine.raft.loyalty.patient_until:
+            elif machine.raft.state.now >= machine.raft.state.promise.sticky_until:
                 found.append(("campaigns", ExplorerAct(me, "campaign", "now")))
         if leads:
             if int(me) in self._scope.beating:
@@ -198,7 +199,7 @@ def _kind(act: ExplorerAct) -> int:
 
 
 _OPERATIONS = (
-    TimerKind.TRANSFER,
+    ElectionTimer.TRANSFER,
     TimerKind.HAND_OVER,
     TimerKind.DEMOTION,
     TimerKind.PROMOTION,

@@ -58,7 +58,8 @@ def view(host: ExploredNode) -> PropertyView:
         gone=diary.gone,
         led=tuple([(int(term), int(at)) for term, at in diary.led]),
         establishes=leader.term if leader is not None and established else 0,
-        leases=leader is not None and leader.leases(void=host.core.machine.raft.is_lease_void),
+        leases=leader is not None
+        and leader.leases(void=host.core.machine.raft.transfer.is_lease_void),
         told_ok=frozenset([place for place, sync in answers.ok.items() if sync]),
         told_gone=tuple(sorted(answers.gone.items())),
         outcomes=tuple(sorted(answers.outcomes.items())),

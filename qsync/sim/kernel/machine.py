@@ -110,7 +110,7 @@ class MemberView(Computer):
             return None
         machine = self.core.machine
         leader = machine.leader
-        if leader is None or not leader.established or machine.raft.is_lease_void:
+        if leader is None or not leader.established or machine.raft.transfer.is_lease_void:
             return None
         return leader
 
@@ -190,7 +190,7 @@ class LeaseOracle:
         if until is not None:
             now = member.process.at
             lease = (until - other.elapsed(now)) / other.clocks.rate
-            loyal = member.core.machine.raft.loyalty.left(member.elapsed(now))
+            loyal = member.core.machine.raft.state.promise.left(member.elapsed(now))
             properties.promise_outlasts_lease(member.number, to, lease - loyal / member.clocks.rate)
 
 

@@ -6,8 +6,10 @@ from functools import partial
 
 from typing_extensions import override
 
+from election.campaign import Campaign
 from election.messages import Index, Position, RejectReason, Replica, RequestVote, Term
 from election.raft import Raft
+from election.raft_state import RaftState
 from qsync.core import inputs
 from qsync.core.disk import DiskState
 from qsync.core.follower import Follower
@@ -37,22 +39,22 @@ def _outruns_ballot(core: Core) -> None:
 def _asked(core: Core, change: Callable[[Raft, RequestVote], RequestVote]) -> None:
     """Answers as if something else had been asked."""
     raft = core.machine.raft
-    honest = raft._refusal
+    honest = raft.voter.refusal
 
     def refusal(ask: RequestVote) -> RejectReason | None:
         return honest(change(raft, ask))
 
-    put(raft, _refusal=refusal)
+    put(raft.voter, refusal=refusal)
 
 
 def _as_long(raft: Raft, ask: RequestVote) -> RequestVote:
-    if ask.position.index < raft.position.index:
+    if ask.position.index < raft.state.position.index:
         return replace(ask, position=Position(Term(0), Index(0)))
-    return replace(ask, position=max(ask.position, raft.position))
+    return replace(ask, position=max(ask.position, raft.state.position))
 
 
 def _as_good(raft: Raft, ask: RequestVote) -> RequestVote:
-    return replace(ask, position=max(ask.position, raft.position))
+    return replace(ask, position=max(ask.position, raft.state.position))
 
 
 def _permitted(_raft: Raft, ask: RequestVote) -> RequestVote:
@@ -61,45 +63,51 @@ def _permitted(_raft: Raft, ask: RequestVote) -> RequestVote:
 
 def _votes_twice(core: Core) -> None:
     raft = core.machine.raft
-    honest = raft._refusal
+    honest = raft.voter.refusal
 
     def refusal(ask: RequestVote) -> RejectReason | None:
         nay = honest(ask)
-        return None if nay is RejectReason.VOTED_FOR_OTHER and raft.ballot.vote != raft.me else nay
+        own = raft.ballot.vote == raft.electorate.me
+        return None if nay is RejectReason.VOTED_FOR_OTHER and not own else nay
 
-    put(raft, _refusal=refusal)
+    put(raft.voter, refusal=refusal)
 
 
-class _Easy(Raft):
+class _Easy(Campaign):
     @property
     @override
-    def quorum(self) -> int:
+    def votes_needed(self) -> int:
         """A vote less than a majority elects."""
-        return super().quorum - 1
+        return super().votes_needed - 1
 
 
-class _Obedient(Raft):
+class _Obedient(RaftState):
     @override
     def observe(self, term: Term, leader: Replica | None) -> bool:
         """Who led before may go on sending."""
         return term < self.term or super().observe(term, leader)
 
 
-class _Unguarded(Raft):
+class _Unguarded(RaftState):
     @override
     def clock(self, now: float) -> None:
         """A leader never looks whether it still hears a quorum."""
         self.now = now
 
 
-class _Abrupt(Raft):
+class _Abrupt(Campaign):
     @override
-    def _pre_vote(self) -> None:
-        self._campaign(promoted=False)
+    def pre_vote(self) -> None:
+        """Never."""
+        self.campaign(promoted=False)
 
 
-def _raft_is(core: Core, kind: type[Raft]) -> None:
-    core.machine.raft.__class__ = kind
+def _state_is(core: Core, kind: type[RaftState]) -> None:
+    core.machine.raft.state.__class__ = kind
+
+
+def _campaign_is(core: Core, kind: type[Campaign]) -> None:
+    core.machine.raft.campaign.__class__ = kind
 
 
 class _Unread(Follower):
@@ -140,7 +148,7 @@ def _hands_over_early(core: Core) -> None:
         going = leader.stopping if leader is not None else None
         if isinstance(going, LeadershipTransfer) and not going.told:
             going.told = True
-            machine.raft.transfer_leadership(going.to, within=going.patience)
+            machine.raft.transfer.begin(going.to, within=going.patience)
         return honest()
 
     put(machine, ready=ready)
@@ -181,7 +189,7 @@ ELECTIONS = (
         name="minority_elects",
         rule="protocol.md 2",
         without="a vote less than a majority elects",
-        remodel=partial(_raft_is, kind=_Easy),
+        remodel=partial(_campaign_is, kind=_Easy),
     ),
     Mutant(
         name="votes_while_loyal",
@@ -193,7 +201,7 @@ ELECTIONS = (
         name="older_leader_obeyed",
         rule="protocol.md 7",
         without="a leader of an older term may go on sending",
-        remodel=partial(_raft_is, kind=_Obedient),
+        remodel=partial(_state_is, kind=_Obedient),
     ),
     Mutant(
         name="entry_before_unchecked",
@@ -211,14 +219,14 @@ ELECTIONS = (
         name="pre_vote_skipped",
         rule="protocol.md 2",
         without="a campaign begins without asking first whether it can be won",
-        remodel=partial(_raft_is, kind=_Abrupt),
+        remodel=partial(_campaign_is, kind=_Abrupt),
         harmless="pre-vote keeps a flapping node from deposing a healthy leader; votes decide",
     ),
     Mutant(
         name="never_fenced",
         rule="protocol.md 2",
         without="a leader that hears no quorum goes on leading",
-        remodel=partial(_raft_is, kind=_Unguarded),
+        remodel=partial(_state_is, kind=_Unguarded),
         harmless="what it cannot confirm waits, and its reads ask a quorum or rest on promises",
     ),
     Mutant(

@@ -212,7 +212,7 @@ def _confirms_after_telling(core: Core) -> None:
 
     def lead(leader: Leader) -> None:
         honest(leader)
-        if leader.confirm_due and machine.raft.transferring:
+        if leader.confirm_due and machine.raft.transfer.target:
             leader.record_confirm(0.0)
             leader.replicate(machine.out.send)
 

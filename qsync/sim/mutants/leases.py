@@ -5,7 +5,7 @@ from functools import partial
 from typing_extensions import override
 
 from election.messages import Replica
-from election.raft import Raft
+from election.transfer import LeaderTransfer
 from qsync.core.config import LEASE_SHARE
 from qsync.core.leader import Leader
 from qsync.core.progress import quorumth
@@ -22,7 +22,7 @@ def _shortened(core: Core) -> None:
     honest = raft.promise
 
     def promise() -> float:
-        raft.loyalty.release(raft.now)
+        raft.state.promise.release(raft.state.now)
         return honest()
 
     put(raft, promise=promise)
@@ -30,13 +30,13 @@ def _shortened(core: Core) -> None:
 
 def _refused_is_dead(core: Core) -> None:
     raft = core.machine.raft
-    honest = raft.leader_gone
+    honest = raft.campaign.leader_gone
 
     def leader_gone() -> None:
-        raft.loyalty.release(raft.now)
+        raft.state.promise.release(raft.state.now)
         honest()
 
-    put(raft, leader_gone=leader_gone)
+    put(raft.campaign, leader_gone=leader_gone)
 
 
 def _forgotten(core: Core) -> None:
@@ -45,21 +45,21 @@ def _forgotten(core: Core) -> None:
 
     def start() -> None:
         honest()
-        raft.loyalty.release(raft.now)
-        raft.loyalty.patient_until = raft.now
+        raft.state.promise.release(raft.state.now)
+        raft.state.promise.sticky_until = raft.state.now
 
     put(raft, start=start)
 
 
 def _indulgent(core: Core) -> None:
     raft = core.machine.raft
-    honest = raft._election_timeout
+    honest = raft.campaign.election_timeout
 
     def election_timeout() -> None:
-        raft.loyalty.release(raft.now)
+        raft.state.promise.release(raft.state.now)
         honest()
 
-    put(raft, _election_timeout=election_timeout)
+    put(raft.campaign, election_timeout=election_timeout)
 
 
 # -- leases
@@ -79,7 +79,7 @@ def _longer(
     HeartbeatRounds.heard(rounds, follower, round_, loyal_s=times * loyal_s)
 
 
-class _Resumes(Raft):
+class _Resumes(LeaderTransfer):
     @property
     @override
     def is_lease_void(self) -> bool:
@@ -88,7 +88,7 @@ class _Resumes(Raft):
 
 
 def _resumes(core: Core) -> None:
-    core.machine.raft.__class__ = _Resumes
+    core.machine.raft.transfer.__class__ = _Resumes
 
 
 class _Hasty(Leader):

@@ -1,12 +1,12 @@
 """Broken rules of operations: they do nothing wrong, and keep somebody waiting for ever."""
 
+from election.ready import ElectionTimer
 from qsync.core import inputs
 from qsync.core.operate import TIMERS
-from qsync.core.ready import TimerKind
 from qsync.replica import Replica as Core
 from qsync.sim.mutants.mutant import Mutant, put
 
-_OPERATIONS = frozenset({*TIMERS, TimerKind.TRANSFER})
+_OPERATIONS = frozenset({*TIMERS, ElectionTimer.TRANSFER})
 
 
 def _never_ends(core: Core) -> None:

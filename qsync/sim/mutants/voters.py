@@ -229,20 +229,20 @@ def _admits(core: Core, *, caught_up_to_promote: bool) -> None:
 
 
 def _votes_again(core: Core) -> None:
-    raft = core.machine.raft
+    state = core.machine.raft.state
 
     def become_member() -> None:
-        if not raft.ballot.member:
-            raft.ballot = Ballot(term=raft.term, vote=None, member=True)
-            raft.out.mark_dirty()
+        if not state.ballot.member:
+            state.ballot = Ballot(term=state.term, vote=None, member=True)
+            state.out.mark_dirty()
 
-    put(raft, become_member=become_member)
+    put(state, become_member=become_member)
 
 
 def _damage_ignored(core: Core) -> None:
     machine = core.machine
     if machine.disk.quarantined is not None:
-        machine.raft.ballot = replace(machine.raft.ballot, member=True)
+        machine.raft.state.ballot = replace(machine.raft.ballot, member=True)
         machine.disk.ballot = machine.raft.out.durable = machine.raft.ballot
 
 

@@ -125,7 +125,7 @@ def test_a_second_leader_of_one_term_is_not_followed() -> None:
 
 def test_a_candidate_follows_the_leader_of_its_term() -> None:
     raft = make(A, mode=ElectionMode.MANUAL)
-    raft.promote()
+    raft.campaign.promote()
     assert raft.observe(Term(1), B)
     assert (raft.role, raft.leader) == (Role.FOLLOWER, B)
     raft.ballot_written(raft.ballot)
@@ -138,7 +138,7 @@ def test_a_dead_leader_is_replaced_after_a_moment() -> None:
     here.elect(A)
     here.away = {A}
     for me in (B, C):
-        here.nodes[me].leader_gone()
+        here.nodes[me].campaign.leader_gone()
     here.pump()
     assert here.timers[B, "election"].latest == GONE_LATEST_S
     here.nodes[B].timer("election")
@@ -151,7 +151,7 @@ def test_a_dead_leader_is_replaced_after_a_moment() -> None:
 
 def test_a_split_vote_ends_early() -> None:
     raft = make(A, mode=ElectionMode.MANUAL)
-    raft.promote()
+    raft.campaign.promote()
     drain(raft)
     raft.received(vote(1, voter=B, nay=RejectReason.VOTED_FOR_OTHER))
     assert raft.ready() is NOTHING
@@ -164,7 +164,7 @@ def test_a_split_vote_ends_early() -> None:
 def test_after_a_split_vote_the_next_term_elects() -> None:
     here = room()
     for raft in here.nodes.values():
-        raft.promote()  # All at once, so each has voted for itself before it is asked.
+        raft.campaign.promote()  # All at once, so each has voted for itself before it is asked.
     here.pump()
     assert here.leaders() == []
     assert all(here.timers[me, "election"].latest == pytest.approx(0.1) for me in here.nodes)
@@ -176,7 +176,7 @@ def test_after_a_split_vote_the_next_term_elects() -> None:
 
 def test_a_log_that_is_behind_does_not_hurry() -> None:
     raft = make(A, mode=ElectionMode.MANUAL)
-    raft.promote()
+    raft.campaign.promote()
     drain(raft)
     for voter in (B, C):
         raft.received(vote(1, voter=voter, nay=RejectReason.LOG_BEHIND))
@@ -185,7 +185,7 @@ def test_a_log_that_is_behind_does_not_hurry() -> None:
 
 def test_a_refusal_that_comes_late_does_not_take_a_vote_back() -> None:
     raft = make(A, voters=(A, B, C, Replica(4), Replica(5)), mode=ElectionMode.MANUAL)
-    raft.promote()
+    raft.campaign.promote()
     drain(raft)
     raft.received(vote(1, voter=B))
     raft.received(vote(1, voter=B, nay=RejectReason.LEADER_ALIVE))
@@ -195,7 +195,7 @@ def test_a_refusal_that_comes_late_does_not_take_a_vote_back() -> None:
 
 def test_votes_of_an_older_term_and_pre_votes_elect_nobody() -> None:
     raft = make(A, mode=ElectionMode.MANUAL)
-    raft.promote()
+    raft.campaign.promote()
     drain(raft)
     raft.observe(Term(1), None)
     raft.received(vote(1, voter=B, pre=True))
@@ -226,7 +226,7 @@ def test_a_leader_that_hears_no_quorum_is_fenced(
     here = room(fencing=fencing)
     leader = here.elect(A)
     here.advance(silence)
-    assert leader.fenced is fenced
+    assert leader.state.fenced is fenced
     assert leader.role is (Role.FOLLOWER if fenced else Role.LEADER)
     assert leader.leader == (None if fenced else A)
     assert leader.term == 1
@@ -247,7 +247,7 @@ def test_answers_of_strangers_are_no_quorum() -> None:
     for _ in range(3):
         leader.heard(Replica(7))
         here.advance(0.5)
-    assert leader.fenced
+    assert leader.state.fenced
 
 
 def test_a_leader_has_the_clock_looked_at_while_nothing_else_happens() -> None:
@@ -268,9 +268,9 @@ def test_a_paused_leader_steps_down_before_it_answers_anything() -> None:
     leader.clock(here.now + 30.0)  # The process was stopped; these waited in its sockets.
     leader.heard(B)
     leader.heard(C)
-    assert leader.fenced
+    assert leader.state.fenced
     assert answer(leader, ask(2)).granted
-    assert not leader.fenced
+    assert not leader.state.fenced
 
 
 def test_a_fenced_leader_keeps_its_term_and_waits_one_timeout() -> None:
@@ -285,9 +285,9 @@ def test_a_fenced_leader_that_finds_a_quorum_again_leads_in_a_new_term() -> None
     here = room()
     leader = here.elect(A)
     here.advance(0.9)
-    assert leader.fenced
+    assert leader.state.fenced
     here.elect(A)
-    assert not leader.fenced
+    assert not leader.state.fenced
     assert leader.term == 2
 
 
@@ -295,8 +295,8 @@ def test_turning_fencing_on_counts_the_silence_that_has_passed() -> None:
     here = room(fencing=Fencing.OFF)
     leader = here.elect(A)
     here.advance(5.0)
-    leader.set_fencing(Fencing.SOFT)
-    assert leader.fenced
+    leader.state.set_timing(Fencing.SOFT)
+    assert leader.state.fenced
 
 
 def test_a_leader_that_is_never_fenced_is_no_obstacle_once_it_has_lost_its_quorum() -> None:
