@@ -6,62 +6,10 @@ They are part of the log, so nodes cannot disagree on them for long, whatever th
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from election.fencing import Fencing
-from election.quorum import Quorum
-from qsync import units
+from qsync.options.core_options import CORE_OPTIONS
 
-Parse = Callable[[str], object]
-
-
-def _quantity(read: Callable[[str], float], low: str, high: str) -> Parse:
-    """Text with a unit, as `read` understands it."""
-    first, last = read(low), read(high)
-
-    def parse(text: str) -> object:
-        found = read(text)
-        if not first <= found <= last:
-            raise ValueError(f"is not between {low} and {high}")
-        return found
-
-    return parse
-
-
-def _integer(low: int, high: int) -> Parse:
-    def parse(text: str) -> object:
-        try:
-            number = int(text)
-        except ValueError:
-            raise ValueError("is not a whole number") from None
-        if not low <= number <= high:
-            raise ValueError(f"is not between {low} and {high}")
-        return number
-
-    return parse
-
-
-def _word(*words: str) -> Parse:
-    def parse(text: str) -> object:
-        if text not in words:
-            raise ValueError(f"is none of {', '.join(words)}")
-        return text
-
-    return parse
-
-
-def _fencing(text: str) -> object:
-    _word(*Fencing)(text)
-    return Fencing(text)
-
-
-SETTINGS: Final[Mapping[str, Parse]] = {
-    "election.timeout": _quantity(units.duration, "10ms", "1h"),
-    "election.fencing": _fencing,
-    "replication.timeout": _quantity(units.duration, "5ms", "1h"),
-    "replication.synchro_quorum": Quorum,
-    "replication.synchro_timeout": _quantity(units.duration, "1ms", "24h"),
-    "replication.synchro_policy": _word("rollback", "detach"),
-    "replication.queue_entries_max": _integer(1, 100_000_000),
-    "replication.queue_bytes_max": _quantity(units.size, "1KiB", "64GiB"),
+SETTINGS: Final[Mapping[str, Callable[[str], object]]] = {
+    each.name: each.parse for each in CORE_OPTIONS if each.shared
 }
 """Each by its name in the configuration file; a parser raises ValueError, "the value ..."."""
 TEXT_CHARACTERS_MAX = 200

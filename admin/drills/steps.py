@@ -8,7 +8,7 @@ from admin.drills.values import PARSERS, bare
 from admin.drills.words import VERBS, OptionKind, StepVerb, Takes
 from admin.drills.yamls import Spot
 from qsync import units
-from qsync.config.kinds import nearest
+from qsync.options.value_kinds import nearest
 
 STEPS_MAX = 200
 _ALWAYS = ("as",)

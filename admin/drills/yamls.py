@@ -6,8 +6,8 @@ from typing import TypeVar
 
 import yaml
 
-from qsync.config.kinds import nearest
 from qsync.config.source import Problem, SettingOrigin
+from qsync.options.value_kinds import nearest
 
 T = TypeVar("T")
 _NULL = "tag:yaml.org,2002:null"

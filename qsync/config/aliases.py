@@ -2,24 +2,25 @@
 
 from collections.abc import Mapping
 
+from qsync.options.core_options import CORE_OPTIONS
+
+_SECTION = "replication"
+"""Where Tarantool's YAML files have their names, less this word in front."""
+
 ALIASES: Mapping[str, str] = {
     # box.cfg, flat
-    "election_mode": "election.mode",
-    "election_timeout": "election.timeout",
-    "election_fencing_mode": "election.fencing",
-    "replication_timeout": "replication.timeout",
-    "replication_synchro_quorum": "replication.synchro_quorum",
-    "replication_synchro_timeout": "replication.synchro_timeout",
-    "replication_synchro_queue_max_size": "replication.queue_bytes_max",
+    **{each.tarantool: each.name for each in CORE_OPTIONS if each.tarantool},
     "instance_name": "node.name",
     "work_dir": "node.dir",
     "replicaset_uuid": "cluster.id",
     "replicaset_name": "cluster.name",
     # The sections of its YAML files; those that are called the same here need no line.
-    "replication.election_mode": "election.mode",
-    "replication.election_timeout": "election.timeout",
-    "replication.election_fencing_mode": "election.fencing",
-    "replication.synchro_queue_max_size": "replication.queue_bytes_max",
+    **{
+        in_section: each.name
+        for each in CORE_OPTIONS
+        if each.tarantool
+        and (in_section := f"{_SECTION}.{each.tarantool.removeprefix(f'{_SECTION}_')}") != each.name
+    },
 }
 """Their name to ours. Values are ours: durations and sizes have units."""
 

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from election import quorum
 from qsync.config.kinds import Address
 from qsync.config.source import Problem, SettingOrigin
 
@@ -101,7 +100,7 @@ def _same(listen: Address, dialled: Address) -> bool:
 
 
 def _quorum(config: "NodeConfig") -> Iterator[tuple[str, str]]:
-    why = quorum.parse(config.replication.synchro_quorum).misfit(len(config.peers))
+    why = config.replication.synchro_quorum.misfit(len(config.peers))
     if why is not None:
         yield "replication.synchro_quorum", why
 

@@ -1,25 +1,20 @@
-"""What an option's text may be, and how it becomes a value and text again."""
+"""What the texts of options of a node alone may be: addresses, names, paths, secrets."""
 
-import difflib
 import ipaddress
 import re
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import field
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
-from election import quorum
-from qsync import units
 from qsync.config import secret
 from qsync.config.secret import Secret
+from qsync.options.core_options import CoreOption
+from qsync.options.value_kinds import ValueKind
 
 T = TypeVar("T")
-E = TypeVar("E", bound=StrEnum)
 
 PORT_MAX = 65535
-WORD_CHARS_MAX = 100
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 
 
@@ -70,16 +65,6 @@ class Address(str):
         return cls(f"[{host}]:{int(port)}" if ":" in host else f"{host}:{int(port)}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValueKind(Generic[T]):
-    """One kind of value. `parse` raises ValueError whose text completes "the value ..."."""
-
-    parse: Callable[[str], T]
-    show: Callable[[T], str] = str
-    suggest: Callable[[str], str | None] = lambda _: None
-    schema: dict[str, object]
-
-
 class OptionDescription(NamedTuple):
     """What is known of an option beside its value."""
 
@@ -94,65 +79,12 @@ def option(kind: ValueKind[T], default: str, about: str) -> T:
     )
 
 
-def integer(low: int, high: int) -> ValueKind[int]:
-    """A whole number within bounds, both allowed."""
-
-    def parse(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            raise ValueError("is not a whole number") from None
-        return _within(number, low, high, str)
-
-    return ValueKind(parse=parse, schema={"type": "integer", "minimum": low, "maximum": high})
-
-
-def duration(low: str, high: str) -> ValueKind[float]:
-    """Seconds, written with a unit, within bounds."""
-    first, last = units.duration(low), units.duration(high)
-
-    def parse(text: str) -> float:
-        return _within(units.duration(text), first, last, units.show_duration)
-
-    pattern = r"^[0-9]+(\.[0-9]+)?(us|ms|s|m|min|h|d)$"
-    return ValueKind(
-        parse=parse, show=units.show_duration, schema={"type": "string", "pattern": pattern}
+def declared(option: CoreOption[T]) -> T:
+    """A dataclass field for what the rules of the log depend on; it is declared there."""
+    return field(
+        default=option.default,
+        metadata={"option": OptionDescription(_erase(option.kind), option.about)},
     )
-
-
-def size(low: str, high: str) -> ValueKind[int]:
-    """Bytes, written with a unit, within bounds."""
-    first, last = units.size(low), units.size(high)
-
-    def parse(text: str) -> int:
-        return _within(units.size(text), first, last, units.show_size)
-
-    pattern = r"^[0-9]+(\.[0-9]+)?(B|[KMGT]iB|[KMGT]B)$"
-    return ValueKind(
-        parse=parse, show=units.show_size, schema={"type": "string", "pattern": pattern}
-    )
-
-
-def choice(values: type[E]) -> ValueKind[E]:
-    """One word of a list."""
-    words = [value.value for value in values]
-
-    def parse(text: str) -> E:
-        if text not in words:
-            raise ValueError(f"is none of {', '.join(words)}")
-        return values(text)
-
-    def suggest(text: str) -> str | None:
-        return nearest(text, words)
-
-    return ValueKind(parse=parse, show=str, suggest=suggest, schema={"enum": list(words)})
-
-
-def nearest(word: str, known: list[str]) -> str | None:
-    """The known word that was probably meant. Long texts are none, and take long to compare."""
-    if len(word) > WORD_CHARS_MAX:
-        return None
-    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.6)), None)
 
 
 def _flag(text: str) -> bool:
@@ -174,11 +106,6 @@ def _cluster_id(text: str) -> str:
         raise ValueError("is not a UUID, such as 8c2f6b1e-0c5a-4f62-9d0e-3a7d1b9c4e55") from None
 
 
-def _expression(text: str) -> str:
-    quorum.parse(text)
-    return text
-
-
 def _path(text: str) -> Path:
     if not text:
         raise ValueError("is empty")
@@ -195,7 +122,6 @@ NAME: ValueKind[str] = ValueKind(
 )
 LABEL: ValueKind[str] = ValueKind(parse=lambda text: text, schema={"type": "string"})
 CLUSTER_ID: ValueKind[str] = ValueKind(parse=_cluster_id, schema={"type": "string"})
-QUORUM: ValueKind[str] = ValueKind(parse=_expression, schema={"type": ["string", "integer"]})
 SECRET: ValueKind[Secret] = ValueKind(
     parse=secret.parse,
     schema={"type": "string", "minLength": secret.CHARS_MIN, "maxLength": secret.CHARS_MAX},
@@ -212,15 +138,6 @@ ADDRESS_OR_NONE: ValueKind[Address | None] = ValueKind(
     show=lambda address: "" if address is None else str(address),
     schema={"type": "string"},
 )
-
-
-N = TypeVar("N", int, float)
-
-
-def _within(number: N, low: N, high: N, show: Callable[[N], str]) -> N:
-    if not low <= number <= high:
-        raise ValueError(f"is not between {show(low)} and {show(high)}")
-    return number
 
 
 def _erase(kind: ValueKind[T]) -> ValueKind[object]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from election.fencing import Fencing
 from election.messages import Replica
+from election.quorum import Quorum
 from election.roles import ElectionMode
 from qsync.config.kinds import (
     ADDRESS,
@@ -16,17 +17,15 @@ from qsync.config.kinds import (
     NAME,
     PATH,
     PATH_OR_NONE,
-    QUORUM,
     SECRET,
     Address,
-    ValueKind,
-    choice,
-    duration,
-    integer,
+    declared,
     option,
-    size,
 )
 from qsync.config.secret import Secret
+from qsync.options import core_options
+from qsync.options.core_options import Policy, Replace
+from qsync.options.value_kinds import ValueKind, choice, duration, integer, size
 
 REPLICA_MAX = 31
 
@@ -34,22 +33,6 @@ _replica = integer(1, REPLICA_MAX)
 REPLICA: ValueKind[Replica] = ValueKind(
     parse=lambda text: Replica(_replica.parse(text)), schema=_replica.schema
 )
-
-
-class Policy(StrEnum):
-    """What happens to a transaction that waited too long for its quorum."""
-
-    ROLLBACK = "rollback"
-    DETACH = "detach"
-
-
-class Replace(StrEnum):
-    """Who gives the place of a voter that lost its disk to the new directory (membership.md M5)."""
-
-    AUTO = "auto"
-    """The leader, by itself, as soon as the new directory has caught up."""
-    MANUAL = "manual"
-    """An operator, with `qsync member replace`."""
 
 
 class WriterChoice(StrEnum):
@@ -114,45 +97,23 @@ class ClusterSection:
 class ElectionSection:
     """Who may lead, and how soon a silent leader is replaced."""
 
-    mode: ElectionMode = option(
-        choice(ElectionMode), "candidate", "may this node lead: off, voter, candidate, manual"
-    )
-    timeout: float = option(
-        duration("10ms", "1h"), "5s", "silence after which a follower calls an election"
-    )
-    fencing: Fencing = option(
-        choice(Fencing), "soft", "how soon a leader without a quorum steps down: soft, strict, off"
-    )
+    mode: ElectionMode = declared(core_options.ELECTION_MODE)
+    timeout: float = declared(core_options.ELECTION_TIMEOUT)
+    fencing: Fencing = declared(core_options.ELECTION_FENCING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicationSection:
     """How transactions reach the others and what is asked of them."""
 
-    timeout: float = option(
-        duration("5ms", "1h"), "1s", "heartbeat period; a peer silent for four of them is lost"
-    )
-    synchro_quorum: str = option(
-        QUORUM, "N / 2 + 1", "members that must hold a transaction; N is the number of voters"
-    )
-    synchro_timeout: float = option(
-        duration("1ms", "24h"), "5s", "how long the oldest pending transaction waits for its quorum"
-    )
-    synchro_policy: Policy = option(
-        choice(Policy), "rollback", "then: rollback undoes it, detach only releases the client"
-    )
-    queue_entries_max: int = option(
-        integer(1, 100_000_000), "100000", "pending transactions beyond which writers wait"
-    )
-    queue_bytes_max: int = option(
-        size("1KiB", "64GiB"), "16MiB", "bytes of pending transactions beyond which writers wait"
-    )
-    append_bytes_max: int = option(
-        size("4KiB", "1GiB"), "4MiB", "bytes of log in one message to a follower"
-    )
-    replace: Replace = option(
-        choice(Replace), "auto", "who gives a lost disk's place to a new one: auto (leader), manual"
-    )
+    timeout: float = declared(core_options.REPLICATION_TIMEOUT)
+    synchro_quorum: Quorum = declared(core_options.SYNCHRO_QUORUM)
+    synchro_timeout: float = declared(core_options.SYNCHRO_TIMEOUT)
+    synchro_policy: Policy = declared(core_options.SYNCHRO_POLICY)
+    queue_entries_max: int = declared(core_options.QUEUE_ENTRIES_MAX)
+    queue_bytes_max: int = declared(core_options.QUEUE_BYTES_MAX)
+    append_bytes_max: int = declared(core_options.APPEND_BYTES_MAX)
+    replace: Replace = declared(core_options.REPLACE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import yaml
 
 from qsync.config.aliases import ALIASES, canonical
-from qsync.config.kinds import nearest
 from qsync.config.sections import REPLICA_MAX
 from qsync.errors import ConfigError
+from qsync.options.value_kinds import nearest
 
 PREFIX = "QSYNC_"
 FILE_BYTES_MAX = 64 * 1024

@@ -1,11 +1,13 @@
 """The numbers and choices that the rules of the log depend on."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from election.fencing import Fencing
 from election.messages import Replica
 from election.quorum import Quorum
 from election.roles import ElectionMode
+from qsync.options import core_options
 from qsync.record import ONE_INSTANCE, Instance
 
 DISCONNECT_FACTOR = 4
@@ -16,11 +18,12 @@ CLOCK_DRIFT_MAX = 0.1
 """The largest relative error of the speed of one clock."""
 LEASE_SHARE = 1 - 2 * CLOCK_DRIFT_MAX
 """Of a promise: the leader's clock may be slow and the voter's fast (membership.md M11 b)."""
+_FIELDS = {each.name: each.core for each in core_options.CORE_OPTIONS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoreConfig:
-    """Times are seconds, sizes bytes. Defaults are Tarantool's where it has the option."""
+    """Times are seconds, sizes bytes. What a file may set is declared in `qsync.options`."""
 
     me: Replica
     voters: tuple[Replica, ...]
@@ -29,23 +32,28 @@ class CoreConfig:
     synchro_quorum: Quorum
     instance: Instance = ONE_INSTANCE
     """Which directory this is."""
-    mode: ElectionMode = ElectionMode.CANDIDATE
-    fencing: Fencing = Fencing.SOFT
+    mode: ElectionMode = core_options.ELECTION_MODE.default
+    fencing: Fencing = core_options.ELECTION_FENCING.default
     read_only: bool = False
-    election_timeout: float = 5.0
-    replication_timeout: float = 1.0
-    synchro_timeout: float = 5.0
-    synchro_policy: str = "rollback"
-    queue_entries_max: int = 100_000
-    queue_bytes_max: int = 16 << 20
+    election_timeout: float = core_options.ELECTION_TIMEOUT.default
+    replication_timeout: float = core_options.REPLICATION_TIMEOUT.default
+    synchro_timeout: float = core_options.SYNCHRO_TIMEOUT.default
+    synchro_policy: str = core_options.SYNCHRO_POLICY.default
+    queue_entries_max: int = core_options.QUEUE_ENTRIES_MAX.default
+    queue_bytes_max: int = core_options.QUEUE_BYTES_MAX.default
     append_entries_max: int = 4096
-    append_bytes_max: int = 4 << 20
+    append_bytes_max: int = core_options.APPEND_BYTES_MAX.default
     append_window_bytes: int = 32 << 20
     recent_bytes_max: int = 8 << 20
     confirm_delay: float = 0.01
     disk_retry_delay: float = 0.5
-    replace: str = "auto"
+    replace: str = core_options.REPLACE.default
     """`auto`: a leader replaces a voter that returns with a new directory (membership.md M5 b)."""
+
+    def with_options(self, values: Mapping[str, object]) -> "CoreConfig":
+        """Another one with these: options by their names in the file, as their kinds parse them."""
+        fields = {_FIELDS[name]: value for name, value in values.items()}
+        return replace(self, **fields)  # type: ignore[arg-type]  # their kinds know the types
 
     @property
     def disconnect_timeout(self) -> float:

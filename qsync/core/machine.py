@@ -63,7 +63,7 @@ class Machine:
         in_force = configurations.followed = configurations.in_force
         if in_force is not None:
             config = replace(config, voters=in_force.replicas)
-        self.config = config
+        self.config: CoreConfig = config
         ballot = _standing(ballot, alone=len(config.voters) == 1, quarantined=quarantined)
         self.disk = DiskState(self.ledger, durable=ballot, quarantined=quarantined)
         self.raft = _raft(config, ballot, self.ledger, named=is_named(config, in_force))

@@ -1,10 +1,7 @@
 """What the shared settings make of a node's own configuration, and when the two do not fit."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 
-from election.fencing import Fencing
-from election.quorum import Quorum
 from qsync import settings
 from qsync.core.config import CoreConfig
 
@@ -14,7 +11,7 @@ def overlaid(own: CoreConfig, shared: Mapping[str, str]) -> CoreConfig:
     config = own
     for key, text in shared.items():
         try:
-            config = _with(config, key, settings.parse(key, text))
+            config = config.with_options({key: settings.parse(key, text)})
         except ValueError:
             # A leader of another release knew what it meant; whoever does not keeps its own.
             continue
@@ -34,25 +31,3 @@ def misfits(config: CoreConfig, *, changed: Collection[str] = settings.SETTINGS)
             f"election.timeout {config.election_timeout:g} s is less than two heartbeats "
             f"(replication.timeout {config.replication_timeout:g} s)"
         )
-
-
-def _with(config: CoreConfig, key: str, value: object) -> CoreConfig:
-    match key, value:
-        case "election.timeout", float():
-            return replace(config, election_timeout=value)
-        case "election.fencing", Fencing():
-            return replace(config, fencing=value)
-        case "replication.timeout", float():
-            return replace(config, replication_timeout=value)
-        case "replication.synchro_quorum", Quorum():
-            return replace(config, synchro_quorum=value)
-        case "replication.synchro_timeout", float():
-            return replace(config, synchro_timeout=value)
-        case "replication.synchro_policy", str():
-            return replace(config, synchro_policy=value)
-        case "replication.queue_entries_max", int():
-            return replace(config, queue_entries_max=value)
-        case "replication.queue_bytes_max", int():
-            return replace(config, queue_bytes_max=value)
-        case _:
-            raise AssertionError(key)

@@ -4,15 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from election.fencing import Fencing
 from election.messages import Index, Replica
-from election.quorum import parse
-from election.roles import ElectionMode
 from qsync.config import NodeConfig
 from qsync.core.config import CoreConfig
 from qsync.core.configuration import Configuration
 from qsync.data.request import Limits
 from qsync.errors import ConfigError
+from qsync.options.core_options import CORE_OPTIONS
 from qsync.record import read_instance
 from qsync.store import faults
 from qsync.store.contract import (
@@ -167,23 +165,22 @@ def founding(identity: Identity) -> Configuration | None:
 
 def core_config(config: NodeConfig, *, instance: str = "") -> CoreConfig:
     """The numbers that the rules of the log depend on."""
-    replication, election = config.replication, config.election
-    return CoreConfig(
+    nothing_set = CoreConfig(
         me=Replica(config.node.id),
         instance=read_instance(instance),
         voters=tuple(Replica(peer.id) for peer in config.peers),
-        synchro_quorum=parse(replication.synchro_quorum),
-        mode=ElectionMode(election.mode),
-        fencing=Fencing(election.fencing),
-        election_timeout=election.timeout,
-        replication_timeout=replication.timeout,
-        synchro_timeout=replication.synchro_timeout,
-        synchro_policy=replication.synchro_policy,
-        replace=replication.replace,
-        queue_entries_max=replication.queue_entries_max,
-        queue_bytes_max=replication.queue_bytes_max,
-        append_bytes_max=replication.append_bytes_max,
+        synchro_quorum=config.replication.synchro_quorum,
     )
+    return nothing_set.with_options(
+        {each.name: option_value(config, each.name) for each in CORE_OPTIONS}
+    )
+
+
+def option_value(config: NodeConfig, name: str) -> object:
+    """The value of an option, by its name in the file: `section.option`."""
+    section, _, option = name.partition(".")
+    value: object = getattr(getattr(config, section), option)
+    return value
 
 
 def data_limits(config: NodeConfig) -> Limits:

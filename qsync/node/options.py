@@ -13,23 +13,17 @@ from qsync import units
 from qsync.config import NodeConfig
 from qsync.config.aliases import ALIASES
 from qsync.config.checks import inconsistencies
-from qsync.config.kinds import FLAG, ValueKind, nearest
+from qsync.config.kinds import FLAG
 from qsync.errors import ConfigError
-from qsync.node.assembly import core_config
+from qsync.node.assembly import core_config, option_value
 from qsync.node.clusterwide import effective
+from qsync.options.core_options import CORE_OPTIONS
+from qsync.options.value_kinds import ValueKind, nearest
 
 if TYPE_CHECKING:
     from qsync.node.node import Node
 
-DYNAMIC: Final = (
-    "election_mode",
-    "election_timeout",
-    "election_fencing_mode",
-    "replication_timeout",
-    "replication_synchro_quorum",
-    "replication_synchro_timeout",
-    "replication_synchro_queue_max_size",
-)
+DYNAMIC: Final = tuple(each.tarantool for each in CORE_OPTIONS if each.online)
 """What takes effect at once, beside `read_only`, which no file has."""
 _NAMES: Final = {ALIASES[name]: name for name in DYNAMIC}
 _READ_ONLY: Final = "read_only"
@@ -59,7 +53,7 @@ def current(node: "Node") -> dict[str, object]:
     shown[_READ_ONLY] = node.replica.machine.config.read_only
     config = effective(node.config, node.replica.settings)
     for name in DYNAMIC:
-        value = _value(config, ALIASES[name])
+        value = option_value(config, ALIASES[name])
         shown[name] = value if isinstance(value, int | float) else str(value)
     quorum = str(shown["replication_synchro_quorum"])
     if quorum.isdigit():
@@ -148,9 +142,3 @@ def _check_fixed(node: "Node", name: str, value: object) -> None:
 
 def _shown(value: object) -> str:
     return repr(value) if isinstance(value, str) else str(value)
-
-
-def _value(config: NodeConfig, key: str) -> object:
-    section, _, name = key.partition(".")
-    found: object = getattr(getattr(config, section), name)
-    return found

@@ -1,0 +1,201 @@
+"""The options that the rules of the log depend on, each declared once.
+
+Everything else that knows of them goes over this table: the file's sections, the defaults and
+fields of `CoreConfig`, what a cluster may share, `box.cfg` with Tarantool's names.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, Generic, Protocol, TypeVar
+
+from election.fencing import Fencing
+from election.quorum import Quorum
+from election.roles import ElectionMode
+from qsync.options.value_kinds import QUORUM, ValueKind, choice, duration, integer, size
+
+T = TypeVar("T")
+
+
+class AnyCoreOption(Protocol):
+    """A declared option, whatever the type of its value."""
+
+    @property
+    def name(self) -> str:
+        """See `CoreOption`."""
+
+    @property
+    def core(self) -> str:
+        """See `CoreOption`."""
+
+    @property
+    def shared(self) -> bool:
+        """See `CoreOption`."""
+
+    @property
+    def online(self) -> bool:
+        """See `CoreOption`."""
+
+    @property
+    def tarantool(self) -> str:
+        """See `CoreOption`."""
+
+    def parse(self, text: str) -> object:
+        """Raises ValueError whose text completes "the value ..."."""
+
+
+class Policy(StrEnum):
+    """What happens to a transaction that waited too long for its quorum."""
+
+    ROLLBACK = "rollback"
+    DETACH = "detach"
+
+
+class Replace(StrEnum):
+    """Who gives the place of a voter that lost its disk to the new directory (membership.md M5)."""
+
+    AUTO = "auto"
+    """The leader, by itself, as soon as the new directory has caught up."""
+    MANUAL = "manual"
+    """An operator, with `qsync member replace`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoreOption(Generic[T]):
+    """One option: its name in the file, what it may be, what it is without being set.
+
+    `core`: the field of `CoreConfig` that holds it. `tarantool`: its name in `box.cfg`.
+    `shared`: a row of `_settings` may set it for the whole cluster. `online`: `box.cfg` may
+    change it while the node runs.
+    """
+
+    name: str
+    core: str
+    kind: ValueKind[T]
+    default_text: str
+    about: str
+    shared: bool = False
+    online: bool = False
+    tarantool: str = ""
+    default: T = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "default", self.kind.parse(self.default_text))
+
+    def parse(self, text: str) -> T:
+        """Raises ValueError whose text completes "the value ..."."""
+        return self.kind.parse(text)
+
+
+ELECTION_MODE: Final = CoreOption(
+    "election.mode",
+    "mode",
+    choice(ElectionMode),
+    "candidate",
+    "may this node lead: off, voter, candidate, manual",
+    online=True,
+    tarantool="election_mode",
+)
+ELECTION_TIMEOUT: Final = CoreOption(
+    "election.timeout",
+    "election_timeout",
+    duration("10ms", "1h"),
+    "5s",
+    "silence after which a follower calls an election",
+    shared=True,
+    online=True,
+    tarantool="election_timeout",
+)
+ELECTION_FENCING: Final = CoreOption(
+    "election.fencing",
+    "fencing",
+    choice(Fencing),
+    "soft",
+    "how soon a leader without a quorum steps down: soft, strict, off",
+    shared=True,
+    online=True,
+    tarantool="election_fencing_mode",
+)
+REPLICATION_TIMEOUT: Final = CoreOption(
+    "replication.timeout",
+    "replication_timeout",
+    duration("5ms", "1h"),
+    "1s",
+    "heartbeat period; a peer silent for four of them is lost",
+    shared=True,
+    online=True,
+    tarantool="replication_timeout",
+)
+SYNCHRO_QUORUM: Final[CoreOption[Quorum]] = CoreOption(
+    "replication.synchro_quorum",
+    "synchro_quorum",
+    QUORUM,
+    "N / 2 + 1",
+    "members that must hold a transaction; N is the number of voters",
+    shared=True,
+    online=True,
+    tarantool="replication_synchro_quorum",
+)
+SYNCHRO_TIMEOUT: Final = CoreOption(
+    "replication.synchro_timeout",
+    "synchro_timeout",
+    duration("1ms", "24h"),
+    "5s",
+    "how long the oldest pending transaction waits for its quorum",
+    shared=True,
+    online=True,
+    tarantool="replication_synchro_timeout",
+)
+SYNCHRO_POLICY: Final = CoreOption(
+    "replication.synchro_policy",
+    "synchro_policy",
+    choice(Policy),
+    "rollback",
+    "then: rollback undoes it, detach only releases the client",
+    shared=True,
+)
+QUEUE_ENTRIES_MAX: Final = CoreOption(
+    "replication.queue_entries_max",
+    "queue_entries_max",
+    integer(1, 100_000_000),
+    "100000",
+    "pending transactions beyond which writers wait",
+    shared=True,
+)
+QUEUE_BYTES_MAX: Final = CoreOption(
+    "replication.queue_bytes_max",
+    "queue_bytes_max",
+    size("1KiB", "64GiB"),
+    "16MiB",
+    "bytes of pending transactions beyond which writers wait",
+    shared=True,
+    online=True,
+    tarantool="replication_synchro_queue_max_size",
+)
+APPEND_BYTES_MAX: Final = CoreOption(
+    "replication.append_bytes_max",
+    "append_bytes_max",
+    size("4KiB", "1GiB"),
+    "4MiB",
+    "bytes of log in one message to a follower",
+)
+REPLACE: Final = CoreOption(
+    "replication.replace",
+    "replace",
+    choice(Replace),
+    "auto",
+    "who gives a lost disk's place to a new one: auto (leader), manual",
+)
+
+CORE_OPTIONS: Final[tuple[AnyCoreOption, ...]] = (
+    ELECTION_MODE,
+    ELECTION_TIMEOUT,
+    ELECTION_FENCING,
+    REPLICATION_TIMEOUT,
+    SYNCHRO_QUORUM,
+    SYNCHRO_TIMEOUT,
+    SYNCHRO_POLICY,
+    QUEUE_ENTRIES_MAX,
+    QUEUE_BYTES_MAX,
+    APPEND_BYTES_MAX,
+    REPLACE,
+)
