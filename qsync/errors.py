@@ -147,13 +147,25 @@ class SyncQueueFull(Overloaded):
     number = 11
 
 
+class FailureReason(StrEnum):
+    """What became of a connection to one node."""
+
+    REFUSED = "refused"
+    TIMED_OUT = "timed_out"
+    BROKEN = "broken"
+
+
 class Unavailable(QsyncError):
-    """No node answered. `details["nodes"]` says what each address met."""
+    """No node answered. `details["nodes"]` says what each address met.
+
+    `reason`: of the one node that was asked. REFUSED: nobody listens there, so nothing was asked.
+    """
 
     code = "UNAVAILABLE"
     number = 12
     retryable = True
     outcome = Outcome.ROLLED_BACK
+    reason: FailureReason = FailureReason.BROKEN
 
 
 class Unanswered(Unavailable):

@@ -6,14 +6,12 @@ from itertools import count
 
 import trio
 
-from qsync.errors import QsyncError
+from qsync.client.one_node_aio import AsyncNodeConnection
+from qsync.errors import FailureReason, QsyncError, Unavailable
 from qsync.wire import replies, requests
-from qsync.wire.frames import Frames
-from qsync.wire.session import Dialer, Hello, Party
 from qsync.wire.verbs import Request
 
 CONNECT_S = 5.0
-_RECEIVE_BYTES = 64 * 1024
 _Answer = list[object] | QsyncError
 
 
@@ -32,9 +30,9 @@ class Silent(RequestTimedOut):
 class Wire:
     """Asks without waiting for the answers to what was asked before."""
 
-    def __init__(self, stream: trio.SocketStream) -> None:
+    def __init__(self, node: AsyncNodeConnection) -> None:
         self.broken = trio.Event()
-        self._stream = stream
+        self._node = node
         self._numbers = count(1)
         self._waiting: dict[int, trio.Event] = {}
         self._answers: dict[int, _Answer] = {}
@@ -64,20 +62,16 @@ class Wire:
             raise answer
         return answer
 
-    async def listen(self, frames: Frames, waiting: list[bytes]) -> None:
-        """Until the connection ends. Raises nothing that a node may cause."""
+    async def listen(self) -> None:
+        """Until the connection ends."""
         try:
             while True:
-                for payload in waiting:
+                for payload in await self._node.receive():
                     number, answer = replies.decode(payload)
                     if number in self._waiting:
                         self._answers[number] = answer
                         self._waiting[number].set()
-                received = await self._stream.receive_some(_RECEIVE_BYTES)
-                if not received:
-                    return
-                waiting = frames.feed(bytes(received))
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
+        except Unavailable:
             return
         finally:
             self.broken.set()
@@ -89,8 +83,8 @@ class Wire:
             raise ConnectionLost("the connection ended")
         async with self._sending:
             try:
-                await self._stream.send_all(data)
-            except (trio.BrokenResourceError, trio.ClosedResourceError):
+                await self._node.send(data)
+            except Unavailable:
                 raise ConnectionLost("the connection ended while the question was sent") from None
 
 
@@ -100,11 +94,11 @@ async def wired(address: str) -> AsyncGenerator[Wire]:
 
     A connection that ends cancels nothing: look at `wire.broken`.
     """
-    stream, frames, waiting = await _connect(address)
+    node = await _connect(address)
     failure: Exception | None = None
-    async with stream, trio.open_nursery() as nursery:
-        wire = Wire(stream)
-        nursery.start_soon(wire.listen, frames, waiting)
+    async with node, trio.open_nursery() as nursery:
+        wire = Wire(node)
+        nursery.start_soon(wire.listen)
         try:
             yield wire
         except Exception as error:  # noqa: BLE001 - raised again below, outside of the nursery
@@ -115,36 +109,10 @@ async def wired(address: str) -> AsyncGenerator[Wire]:
         raise failure
 
 
-async def _connect(address: str) -> tuple[trio.SocketStream, Frames, list[bytes]]:
-    host, _, port = address.rpartition(":")
-    frames = Frames()
-    with trio.move_on_after(CONNECT_S):
-        try:
-            stream = await trio.open_tcp_stream(host, int(port))
-        except OSError as error:
-            raise ConnectionLost(f"{address}: {error}") from None
-        try:
-            return stream, frames, await _shake_hands(stream, frames)
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
-            await trio.aclose_forcefully(stream)
-            raise ConnectionLost(f"{address}: it hung up") from None
-        except BaseException:
-            await trio.aclose_forcefully(stream)
-            raise
-    raise Silent(f"{address}: no handshake within {CONNECT_S:g} s")
-
-
-async def _shake_hands(stream: trio.SocketStream, frames: Frames) -> list[bytes]:
-    """Returns what came behind the answer."""
-    dialer = Dialer(Hello(party=Party.CLIENT))
-    waiting: list[bytes] = []
-    for _ in range(2):
-        while not waiting:
-            received = await stream.receive_some(_RECEIVE_BYTES)
-            if not received:
-                raise trio.BrokenResourceError("it hung up")
-            waiting = frames.feed(bytes(received))
-        said = dialer.received(waiting.pop(0))
-        if said is not None:
-            await stream.send_all(said)
-    return waiting
+async def _connect(address: str) -> AsyncNodeConnection:
+    try:
+        return await AsyncNodeConnection.open(address, timeout=CONNECT_S)
+    except Unavailable as error:
+        if error.reason is FailureReason.TIMED_OUT:
+            raise Silent(f"{address}: no handshake within {CONNECT_S:g} s") from None
+        raise ConnectionLost(error.message) from None

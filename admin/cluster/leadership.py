@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from admin.cluster import ask
 from admin.cluster.surveys import ClusterSurvey
-from qsync.errors import Outcome, QsyncError, Unavailable
+from qsync.errors import FailureReason, Outcome, QsyncError, Unavailable
 from qsync.wire import replies
 from qsync.wire.verbs import DryRunRequest, Request
 
@@ -80,7 +80,7 @@ def perform(address: str, request: Request, *, timeout: float) -> None:
     try:
         ask.value(address, request, timeout=timeout + GRACE_S)
     except Unavailable as error:
-        if "Connection refused" not in error.message:
-            # It was asked and may still do it.
+        if error.reason is not FailureReason.REFUSED:
+            # It may have been asked, and may still do it.
             raise NoAnswer(error.message, details=error.details) from None
         raise

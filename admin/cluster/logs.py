@@ -9,9 +9,9 @@ from typing import Protocol
 
 import cbor2
 
-from admin.cluster.ask import NodeConnection
 from election.messages import Index, Replica
 from qsync import record
+from qsync.client.one_node import NodeConnection
 from qsync.data import body
 from qsync.errors import ConfigError, ProtocolError
 from qsync.record import CHAIN_SEED, Entry, EntryKind, RecordDamage

@@ -1,8 +1,6 @@
 """Asks every node again and again over connections that stay, and keeps what each said last."""
 
-import os
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,18 +11,16 @@ from admin.cluster.moment import Moment
 from admin.cluster.surveys import UnreachableNode
 from admin.status.fields import Answer
 from admin.status.sample import NodeSample
-from qsync.errors import ProtocolError, QsyncError
-from qsync.wire import replies, requests
-from qsync.wire.frames import Frames
-from qsync.wire.session import Dialer, Hello, Party
-from qsync.wire.verbs import InfoRequest, PlainRequest, Request, Verb
+from qsync.client.one_node_aio import AsyncNodeConnection
+from qsync.errors import QsyncError
+from qsync.wire import replies
+from qsync.wire.verbs import InfoRequest, PlainRequest, Verb
 
 ANSWER_S_MAX = 1.0
 """A node that takes longer counts as silent."""
 REDIAL_S = 0.5
 SETTINGS_S = 10.0
 """How often settings are read again; they seldom change."""
-_RECEIVE_BYTES = 256 * 1024
 
 
 @dataclass(slots=True)
@@ -103,49 +99,43 @@ class Sampler:
         """Dial, ask, and dial again. Ends when another task follows the same node."""
         while True:
             try:
-                with trio.fail_after(ANSWER_S_MAX):
-                    line = await _Line.dial(sighting.address)
-            except (OSError, QsyncError, trio.TooSlowError, trio.BrokenResourceError) as error:
+                async with await AsyncNodeConnection.open(
+                    sighting.address, timeout=ANSWER_S_MAX
+                ) as node:
+                    await self._ask(sighting, node)
+            except QsyncError as error:
                 self._lost(sighting, error)
             else:
-                async with line.stream:
-                    if not await self._ask(sighting, line):
-                        del self._sightings[sighting.address]
-                        return
+                del self._sightings[sighting.address]
+                return
             await trio.sleep(REDIAL_S)
 
-    async def _ask(self, sighting: AddressState, line: "_Line") -> bool:
-        """Ask until the connection breaks. False when somebody else asks this node already."""
+    async def _ask(self, sighting: AddressState, node: AsyncNodeConnection) -> None:
+        """Ask until somebody else asks this node already. Raises when the connection breaks."""
         known_events, settings_at = -1, float("-inf")
-        try:
-            while True:
-                next_at = trio.current_time() + self.period
-                with trio.fail_after(ANSWER_S_MAX):
-                    asked = {"asked": time.monotonic_ns()}
-                    answer = replies.read_map(await line.ask(PlainRequest(0, Verb.STATUS))) | asked
-                    sample = NodeSample.read(answer)
-                    if self._is_followed(sighting, sample):
-                        return False
-                    if self._heard is not None:
-                        self._heard(sample)
-                    if sample.events != known_events:
-                        known_events = sample.events
-                        sighting.events = _maps(await line.ask(InfoRequest(0, "events")))
-                    if trio.current_time() - settings_at > SETTINGS_S:
-                        settings_at = trio.current_time()
-                        sighting.settings = replies.read_map(
-                            await line.ask(InfoRequest(0, "settings"))
-                        )
-                sighting.id, sighting.answer, sighting.why = sample.id, answer, ""
-                self._meet(sample)
-                await trio.sleep_until(next_at)
-        except (OSError, QsyncError, trio.TooSlowError, trio.BrokenResourceError) as error:
-            self._lost(sighting, error)
-            return True
+        while True:
+            begun = trio.current_time()
+            asked = {"asked": time.monotonic_ns()}
+            answer = replies.read_map(await node.ask(PlainRequest(0, Verb.STATUS))) | asked
+            sample = NodeSample.read(answer)
+            if self._is_followed(sighting, sample):
+                return
+            if self._heard is not None:
+                self._heard(sample)
+            if sample.events != known_events:
+                known_events = sample.events
+                sighting.events = _maps(await node.ask(InfoRequest(0, "events")))
+            if begun - settings_at > SETTINGS_S:
+                settings_at = begun
+                sighting.settings = replies.read_map(await node.ask(InfoRequest(0, "settings")))
+            sighting.id, sighting.answer, sighting.why = sample.id, answer, ""
+            self._meet(sample)
+            await trio.sleep_until(begun + self.period)
 
-    def _lost(self, sighting: AddressState, error: Exception) -> None:
-        slow = isinstance(error, trio.TooSlowError)
-        sighting.why = "no answer in time" if slow else _words(error)
+    def _lost(self, sighting: AddressState, error: QsyncError) -> None:
+        told = error.details.get("nodes")
+        whys = told if isinstance(told, Mapping) else {}
+        sighting.why = str(whys.get(sighting.address, error))
         sighting.answer = None
         self._tell()
 
@@ -172,53 +162,6 @@ class Sampler:
             self._answered.set()
 
 
-class _Line:
-    """A connection on which one thing is asked after another."""
-
-    def __init__(self, stream: trio.SocketStream) -> None:
-        self.stream = stream
-        self._frames = Frames()
-        self._waiting: deque[bytes] = deque()
-        self._number = 0
-
-    @classmethod
-    async def dial(cls, address: str) -> "_Line":
-        """Connect and shake hands. The stream is closed when that fails."""
-        host, _, port = address.rpartition(":")
-        stream = await trio.open_tcp_stream(host.strip("[]"), int(port))
-        try:
-            line = cls(stream)
-            dialer = Dialer(Hello(party=Party.CLIENT))
-            hello = dialer.received(await line.payload())
-            assert hello is not None
-            await stream.send_all(hello)
-            dialer.received(await line.payload())
-        except BaseException:
-            await trio.aclose_forcefully(stream)
-            raise
-        return line
-
-    async def ask(self, request: Request) -> list[object]:
-        """The values of the answer. Raises the error that was answered."""
-        self._number += 1
-        await self.stream.send_all(requests.encode(request._replace(id=self._number)))
-        while True:
-            number, answer = replies.decode(await self.payload())
-            if number == self._number:
-                if isinstance(answer, QsyncError):
-                    raise answer
-                return answer
-
-    async def payload(self) -> bytes:
-        """The next one."""
-        while not self._waiting:
-            received = await self.stream.receive_some(_RECEIVE_BYTES)
-            if not received:
-                raise ProtocolError("it hung up")
-            self._waiting.extend(self._frames.feed(bytes(received)))
-        return self._waiting.popleft()
-
-
 def _members(answers: Mapping[int, Answer]) -> dict[int, tuple[str, str]]:
     samples = [NodeSample.read(answer) for answer in answers.values()]
     return {id: (name, address) for each in samples for id, name, address in each.nodes}
@@ -229,12 +172,3 @@ def _maps(values: list[object]) -> tuple[Answer, ...]:
     if not isinstance(found, list | tuple):
         return ()
     return tuple(each for each in found if isinstance(each, Mapping))
-
-
-def _words(error: Exception) -> str:
-    # trio sums up its attempts; the reason of one of them says more.
-    told: BaseException = error.__cause__ or error
-    while isinstance(told, BaseExceptionGroup):
-        told = told.exceptions[-1]
-    number = told.errno if isinstance(told, OSError) else None
-    return str(told) if number is None else os.strerror(number)

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from admin.cluster import ask
 from admin.status.sample import IN_TOUCH, NodeSample, PeerSample
+from qsync.client.one_node import TIMEOUT_S, NodeConnection
 from qsync.errors import ConfigError, QsyncError, Unavailable
 
 ASKED_AT_ONCE_MAX = 31
@@ -77,7 +78,7 @@ class ClusterVerdict:
     sentence: str
 
 
-def survey(seeds: Sequence[str], *, timeout: float = ask.TIMEOUT_S) -> ClusterSurvey:
+def survey(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> ClusterSurvey:
     """Ask the seeds, learn of the other members and ask them too.
 
     Raises Unavailable when nobody answers.
@@ -133,12 +134,12 @@ def judge(found: ClusterSurvey) -> ClusterVerdict:
     )
 
 
-def first_to_answer(seeds: Sequence[str], *, timeout: float = ask.TIMEOUT_S) -> str:
+def first_to_answer(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> str:
     """The first of the addresses that answers. Raises Unavailable."""
     silences: dict[str, object] = {}
     for address in seeds:
         try:
-            ask.NodeConnection(address, timeout=timeout).close()
+            NodeConnection(address, timeout=timeout).close()
         except Unavailable as error:
             silences[address] = error.message
         else:

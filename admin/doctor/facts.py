@@ -8,6 +8,7 @@ from admin.cluster import ask, surveys
 from admin.cluster.surveys import ASKED_AT_ONCE_MAX, ClusterSurvey, ClusterVerdict, UnreachableNode
 from admin.status.sample import NodeSample
 from qsync import units
+from qsync.client.one_node import TIMEOUT_S
 from qsync.errors import QsyncError
 from qsync.wire import replies
 from qsync.wire.verbs import InfoRequest
@@ -74,7 +75,7 @@ class Facts:
         return names.get(id, str(id))
 
 
-def gather(seeds: Sequence[str], *, timeout: float = ask.TIMEOUT_S) -> Facts:
+def gather(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> Facts:
     """Ask everybody everything. Raises Unavailable when nobody answers."""
     found = surveys.survey(seeds, timeout=timeout)
 

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from admin.cluster import surveys
-from admin.cluster.ask import NodeConnection
 from admin.drills.measure import faults
 from admin.drills.record import RunRecord, StepRecord, TimelineEvent
 from admin.evidence.bundle import Bundle, write_part
@@ -21,6 +20,7 @@ from admin.evidence.tables import Row
 from admin.evidence.witnesses import EvidenceSource, Running
 from admin.lab.lab import Lab
 from admin.workload.history import save
+from qsync.client.one_node import NodeConnection
 from qsync.errors import QsyncError
 
 _ASK_S = 10.0

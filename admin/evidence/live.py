@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from admin.cluster.ask import NodeConnection
 from admin.evidence.parts import LONG, SHORT
 from admin.evidence.witnesses import Running
 from admin.status.sample import NodeSample
+from qsync.client.one_node import NodeConnection
 from qsync.errors import QsyncError, Unavailable
 from qsync.wire import replies
 from qsync.wire.verbs import PlainRequest, Verb

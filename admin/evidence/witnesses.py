@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from admin.cluster import logs
-from admin.cluster.ask import NodeConnection
 from admin.evidence import rows
 from admin.evidence.manifest import NodeFacts, NoEvidence
 from admin.evidence.replays import compared
@@ -17,6 +16,7 @@ from admin.evidence.tables import Row
 from admin.status.sample import NodeSample
 from election.messages import Index
 from qsync import record
+from qsync.client.one_node import NodeConnection
 from qsync.errors import ProtocolError, Unavailable
 from qsync.record import Entry, RecordDamage
 from qsync.wire import packed, replies

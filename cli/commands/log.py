@@ -9,11 +9,11 @@ from pathlib import Path
 import click
 
 from admin.cluster import logs
-from admin.cluster.ask import NodeConnection
 from cli import targets
 from cli.exits import CheckFailed
 from cli.options import json_option, timeout_option
 from cli.output import document, say, style, text, value
+from qsync.client.one_node import NodeConnection
 from qsync.errors import DirectoryLocked
 from qsync.record import Entry, EntryKind, Flags
 

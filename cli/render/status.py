@@ -1,6 +1,5 @@
 """The table of nodes and the sentence under it."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -21,7 +20,6 @@ _COLOURS = {
     ClusterHealth.DEGRADED: "yellow",
     ClusterHealth.DOWN: "red",
 }
-_ERRNO = re.compile(r"\A\[Errno \d+\] ")
 _LEADER, _DOWN, _WARNING, _FINE = "*", "x", "!", " "
 
 
@@ -184,4 +182,4 @@ def _odd_reasons(node: NodeSample) -> list[str]:
 
 
 def _short(why: str) -> str:
-    return _ERRNO.sub("", why.rpartition(": ")[2] or why)
+    return why.rpartition(": ")[2] or why

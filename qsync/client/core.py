@@ -136,7 +136,8 @@ class Core:
         shaking = link.phase is not ConnectionPhase.READY
         try:
             payloads = link.received(data)
-            if shaking and link.phase is ConnectionPhase.READY:
+            if shaking and link.ready:
+                link.phase = ConnectionPhase.READY
                 self.wires.welcomed(link)
                 if link is self.wires.home:
                     self._probe(link, now)

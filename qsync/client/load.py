@@ -5,25 +5,24 @@ what is measured is the cluster and not the client.
 """
 
 import selectors
-import socket
 import time
 from array import array
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from qsync.client import operations, targets
+from qsync.client import operations
 from qsync.client.numbering import born
+from qsync.client.one_node import NodeConnection
 from qsync.core.inputs import Consistency
 from qsync.data.request import Op
 from qsync.errors import Outcome, QsyncError, Unavailable
 from qsync.wire import cbor, replies, requests
-from qsync.wire.frames import Frames
-from qsync.wire.session import ConnectionState, Dialer, Hello, Party
+from qsync.wire.session import Hello, Party
 from qsync.wire.verbs import GetRequest, ReadLevel, WriteRequest
 
 _RECEIVE_BYTES: Final = 256 * 1024
+_HELLO: Final = Hello(party=Party.CLIENT, name="load")
 _STATUS_AT: Final = replies.PACKED_STATUS_AT
 
 
@@ -256,16 +255,15 @@ class _Line:
     """One connection; `started`: when each request under way began, by id."""
 
     def __init__(self, address: str, timeout: float, session: Callable[[], bytes] | None) -> None:
-        self.frames = Frames()
         self.started: dict[int, float] = {}
-        self.socket = socket.create_connection(targets.split(address), timeout=timeout)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._waiting: deque[bytes] = deque()
         self._id = 0
-        self._session = session() if session else b""
-        self._shake_hands()
-        if self._session:
-            self._open()
+        self._session = b""
+        node = NodeConnection(address, timeout=timeout, hello=_HELLO)
+        if session is not None:
+            ops = [operations.open_session(session())]
+            self._session = born(node.ask(WriteRequest(0, b"", 0, 0, 0, ops)))
+        self.socket, self.frames = node.socket, node.connection.frames
+        self.socket.settimeout(timeout)
 
     def low(self) -> int:
         """The oldest number under way."""
@@ -280,27 +278,3 @@ class _Line:
     def send(self, data: bytes) -> None:
         """Send; replies are small, so the node never waits for us to read."""
         self.socket.sendall(data)
-
-    def _shake_hands(self) -> None:
-        dialer = Dialer(Hello(party=Party.CLIENT, name="load"))
-        while dialer.state is not ConnectionState.READY:
-            answer = dialer.received(self._payload())
-            if answer is not None:
-                self.socket.sendall(answer)
-
-    def _open(self) -> None:
-        self.socket.sendall(
-            requests.encode(WriteRequest(0, b"", 0, 0, 0, [operations.open_session(self._session)]))
-        )
-        _, answer = replies.decode(self._payload())
-        if isinstance(answer, QsyncError):
-            raise answer
-        self._session = born(answer)
-
-    def _payload(self) -> bytes:
-        while not self._waiting:
-            data = self.socket.recv(_RECEIVE_BYTES)
-            if not data:
-                raise Unavailable("the node hung up before it was ready")
-            self._waiting.extend(self.frames.feed(data))
-        return self._waiting.popleft()

@@ -17,12 +17,12 @@ from pathlib import Path
 
 import qsync
 from admin.cluster import surveys
-from admin.cluster.ask import NodeConnection
 from admin.evidence import arrow
 from admin.evidence.columns import columns
 from admin.evidence.parts import SHORT
 from admin.evidence.witnesses import Running
 from admin.lab import lab
+from qsync.client.one_node import NodeConnection
 
 VALUE = "x" * 100
 

@@ -17,7 +17,6 @@ from admin.checker.quick import CheckedInvariant
 from admin.checker.rules.catalogue import judge, load
 from admin.checker.verdict import Result
 from admin.cluster import ask, surveys
-from admin.cluster.ask import NodeConnection
 from admin.evidence import witnesses
 from admin.evidence.bundle import Bundle
 from admin.evidence.collect import Dump, PartFormat
@@ -25,6 +24,7 @@ from admin.evidence.generations import Generations
 from admin.evidence.sampling import sample
 from admin.lab import lab
 from election.messages import Index
+from qsync.client.one_node import NodeConnection
 from qsync.data import schema
 from qsync.store.spaces import SpaceStore
 from qsync.wire import packed

@@ -16,7 +16,6 @@ from pyspark.sql.datasource import (
 )
 
 from admin.checker.spark.source_live import Pieces, whole
-from admin.cluster.ask import NodeConnection
 from admin.evidence import live
 from admin.evidence.arrow import batch
 from admin.evidence.generations import Generations
@@ -25,6 +24,7 @@ from admin.evidence.sampling import SampleRecorder
 from admin.evidence.witnesses import IDS
 from admin.status.sample import NodeSample
 from election.messages import Index
+from qsync.client.one_node import NodeConnection
 from qsync.errors import QsyncError
 from qsync.wire import packed
 from qsync.wire.verbs import PackedRequest

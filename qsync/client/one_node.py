@@ -1,0 +1,120 @@
+"""One node over a connection of its own, blocking: no retries, no looking for the leader."""
+
+import socket
+import time
+from collections import deque
+from types import TracebackType
+from typing import Final, Self
+
+from election.messages import Replica
+from qsync.client import targets
+from qsync.client.connection import PLAIN_HELLO, ClientConnection
+from qsync.client.reasons import HUNG_UP, unavailable
+from qsync.errors import ConfigError, QsyncError
+from qsync.wire import replies, requests
+from qsync.wire.session import Hello
+from qsync.wire.verbs import Request
+
+TIMEOUT_S: Final = 2.0
+"""How long a handshake or an answer may take, unless told otherwise."""
+_RECEIVE_BYTES: Final = 256 * 1024
+_SHORTEST_S: Final = 0.001
+"""A socket takes 0 for "do not wait at all"."""
+
+
+class NodeConnection:
+    """A connection to one node that asks one thing after another, each within `timeout` seconds.
+
+    Whatever keeps an answer away is Unavailable with its `reason`. Raises what the handshake
+    refuses, too. `greeting`: who answers there. `AsyncNodeConnection` is the same with `await`.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        timeout: float = TIMEOUT_S,
+        hello: Hello = PLAIN_HELLO,
+        replica: Replica | None = None,
+    ) -> None:
+        self.address = address
+        self.connection = ClientConnection(hello, replica=replica)
+        self._timeout = timeout
+        self._deadline = time.monotonic() + timeout
+        self._payloads: deque[bytes] = deque()
+        self.socket = self._dial()
+        try:
+            while not self.connection.ready:
+                self._receive()
+        except BaseException:
+            self.socket.close()
+            raise
+        greeting = self.connection.greeting
+        assert greeting is not None
+        self.greeting = greeting
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hang up."""
+        self.socket.close()
+
+    def ask(self, request: Request, *, timeout: float | None = None) -> list[object]:
+        """The values of the answer. Raises the error that was answered, or Unavailable."""
+        self.post(request)
+        return self.take(request, timeout=timeout)
+
+    def post(self, request: Request) -> None:
+        """Send a question whose answer is taken later. Raises Unavailable."""
+        self._deadline = time.monotonic() + self._timeout
+        self._send(requests.encode(request))
+
+    def take(self, request: Request, *, timeout: float | None = None) -> list[object]:
+        """The values of the answer to a question that was sent. Raises as `ask` does."""
+        self._deadline = time.monotonic() + (self._timeout if timeout is None else timeout)
+        while True:
+            while not self._payloads:
+                self._receive()
+            number, answer = replies.decode(self._payloads.popleft())
+            if number != request.id:
+                continue  # the late answer to something given up
+            if isinstance(answer, QsyncError):
+                raise answer
+            return answer
+
+    def _dial(self) -> socket.socket:
+        try:
+            made = socket.create_connection(targets.split(self.address), timeout=self._timeout)
+        except (OSError, ValueError, ConfigError) as error:
+            raise unavailable(self.address, error) from None
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return made
+
+    def _receive(self) -> None:
+        self._limit()
+        try:
+            received = self.socket.recv(_RECEIVE_BYTES)
+        except OSError as error:
+            raise unavailable(self.address, error) from None
+        if not received:
+            raise unavailable(self.address, ConnectionError(HUNG_UP))
+        self._payloads.extend(self.connection.received(received))
+        for data in self.connection.out:
+            self._send(data)
+        self.connection.out.clear()
+
+    def _send(self, data: bytes) -> None:
+        self._limit()
+        try:
+            self.socket.sendall(data)
+        except OSError as error:
+            raise unavailable(self.address, error) from None
+
+    def _limit(self) -> None:
+        self.socket.settimeout(max(_SHORTEST_S, self._deadline - time.monotonic()))

@@ -1,0 +1,134 @@
+"""One node over a connection of its own, under Trio or asyncio: no retries, no leader sought."""
+
+from collections import deque
+from types import TracebackType
+from typing import Final, Self
+
+import anyio
+import anyio.abc
+
+from election.messages import Replica
+from qsync.client import targets
+from qsync.client.connection import PLAIN_HELLO, ClientConnection
+from qsync.client.one_node import TIMEOUT_S
+from qsync.client.reasons import HUNG_UP, unavailable
+from qsync.errors import ConfigError, QsyncError
+from qsync.wire import replies, requests
+from qsync.wire.session import Hello
+from qsync.wire.verbs import Request
+
+_RECEIVE_BYTES: Final = 256 * 1024
+_BROKEN: Final = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError)
+
+
+class AsyncNodeConnection:
+    """`NodeConnection` with `await`: made by `await AsyncNodeConnection.open(address)`.
+
+    `receive` and `send` are for those who have many questions under way at once.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        stream: anyio.abc.SocketStream,
+        connection: ClientConnection,
+        *,
+        timeout: float,
+    ) -> None:
+        self.address = address
+        self._stream = stream
+        self._connection = connection
+        self._timeout = timeout
+        self._payloads: deque[bytes] = deque()
+        self._number = 0
+
+    @classmethod
+    async def open(
+        cls,
+        address: str,
+        *,
+        timeout: float = TIMEOUT_S,  # noqa: ASYNC109 - the caller's word
+        hello: Hello = PLAIN_HELLO,
+        replica: Replica | None = None,
+    ) -> Self:
+        """Connect and shake hands. Raises Unavailable or what the handshake refuses."""
+        connection = ClientConnection(hello, replica=replica)
+        try:
+            with anyio.fail_after(timeout):
+                host, port = targets.split(address)
+                stream = await anyio.connect_tcp(host, port)
+                made = cls(address, stream, connection, timeout=timeout)
+                try:
+                    while not connection.ready:
+                        made._payloads.extend(await made.receive())
+                except BaseException:
+                    await anyio.aclose_forcefully(stream)
+                    raise
+        except (OSError, ValueError, ConfigError) as error:  # also TimeoutError
+            raise unavailable(address, error) from None
+        return made
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Hang up."""
+        await anyio.aclose_forcefully(self._stream)
+
+    async def ask(
+        self,
+        request: Request,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - the caller's word
+    ) -> list[object]:
+        """The values of the answer; the request gets a number of its own.
+
+        Raises the error that was answered, or Unavailable.
+        """
+        self._number += 1
+        try:
+            with anyio.fail_after(self._timeout if timeout is None else timeout):
+                await self.send(requests.encode(request._replace(id=self._number)))
+                return await self._answer()
+        except TimeoutError as error:
+            raise unavailable(self.address, error) from None
+
+    async def receive(self) -> list[bytes]:
+        """The payloads that come next, perhaps none yet. Raises Unavailable when it hung up."""
+        if self._payloads:
+            waiting = list(self._payloads)
+            self._payloads.clear()
+            return waiting
+        try:
+            data = await self._stream.receive(_RECEIVE_BYTES)
+        except anyio.EndOfStream:
+            raise unavailable(self.address, ConnectionError(HUNG_UP)) from None
+        except _BROKEN as error:
+            raise unavailable(self.address, error) from None
+        payloads = self._connection.received(data)
+        for said in self._connection.out:
+            await self.send(said)
+        self._connection.out.clear()
+        return payloads
+
+    async def send(self, data: bytes) -> None:
+        """Send a whole frame. Raises Unavailable."""
+        try:
+            await self._stream.send(data)
+        except _BROKEN as error:
+            raise unavailable(self.address, error) from None
+
+    async def _answer(self) -> list[object]:
+        while True:
+            while not self._payloads:
+                self._payloads.extend(await self.receive())
+            number, answer = replies.decode(self._payloads.popleft())
+            if number == self._number:
+                if isinstance(answer, QsyncError):
+                    raise answer
+                return answer

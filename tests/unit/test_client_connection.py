@@ -1,0 +1,100 @@
+"""One connection to one node without a socket: handshake in any pieces, then answers."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from election.messages import Replica
+from qsync.client.connection import PLAIN_HELLO, ClientConnection
+from qsync.errors import AccessDenied, ForeignCluster, ProtocolError, QsyncError, TooLarge
+from qsync.wire import limits, replies
+from qsync.wire.frames import LENGTH, LENGTH_SIZE
+from qsync.wire.session import Acceptor, Greeting, Hello
+
+GREETING = Greeting(cluster="c-1", instance="i-1", replica=Replica(1), name="n1")
+
+
+def greeted(connection: ClientConnection) -> Acceptor:
+    """The node's side, after the greeting."""
+    acceptor = Acceptor(GREETING)
+    assert connection.received(acceptor.greet()) == []
+    return acceptor
+
+
+def welcomed(hello: Hello = PLAIN_HELLO) -> ClientConnection:
+    """A connection on which requests may be sent."""
+    connection = ClientConnection(hello)
+    acceptor = greeted(connection)
+    acceptor.received(connection.out[0][LENGTH_SIZE:])
+    assert connection.received(acceptor.accept()) == []
+    return connection
+
+
+@given(cuts=st.lists(st.integers(1, 40)))
+def test_a_handshake_may_come_in_any_pieces_with_answers_right_behind(cuts: list[int]) -> None:
+    connection, acceptor = ClientConnection(), Acceptor(GREETING)
+    came = acceptor.greet() + acceptor_ok() + replies.reply(1, "a") + replies.reply(2, "b")
+    payloads: list[bytes] = []
+    for size in [*cuts, len(came)]:
+        payloads += connection.received(came[:size]) if came else []
+        came = came[size:]
+    assert connection.ready
+    assert len(connection.out) == 1
+    assert connection.greeting == GREETING
+    assert [replies.decode(each) for each in payloads] == [(1, ["a"]), (2, ["b"])]
+
+
+def acceptor_ok() -> bytes:
+    """What ends a handshake with a client."""
+    acceptor = Acceptor(GREETING)
+    connection = ClientConnection()
+    connection.received(acceptor.greet())
+    acceptor.received(connection.out[0][LENGTH_SIZE:])
+    return acceptor.accept()
+
+
+def test_nothing_may_be_sent_before_the_node_has_agreed() -> None:
+    connection = ClientConnection()
+    greeted(connection)
+    assert not connection.ready
+    assert welcomed().ready
+
+
+def test_the_refusal_of_a_node_is_raised_as_it_was_said() -> None:
+    connection = ClientConnection()
+    acceptor = greeted(connection)
+    with pytest.raises(AccessDenied, match="not you"):
+        connection.received(acceptor.refuse(AccessDenied("not you")))
+    assert not connection.ready
+
+
+@pytest.mark.parametrize(
+    ("hello", "replica"),
+    [(replace(PLAIN_HELLO, cluster="c-2"), None), (PLAIN_HELLO, Replica(2))],
+    ids=["cluster", "replica"],
+)
+def test_who_is_not_the_wanted_peer_gets_no_hello(hello: Hello, replica: Replica | None) -> None:
+    connection = ClientConnection(hello, replica=replica)
+    with pytest.raises(ForeignCluster):
+        connection.received(Acceptor(GREETING).greet())
+    assert connection.out == []
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [(LENGTH.pack(limits.HANDSHAKE_BYTES_MAX + 1), TooLarge), (b"\0\0\0\1\xff", ProtocolError)],
+    ids=["long", "nonsense"],
+)
+def test_a_stranger_who_greets_with_anything_else_is_an_error(
+    data: bytes, error: type[QsyncError]
+) -> None:
+    with pytest.raises(error):
+        ClientConnection().received(data)
+
+
+def test_answers_may_be_larger_than_a_handshake() -> None:
+    large = "x" * limits.HANDSHAKE_BYTES_MAX
+    (payload,) = welcomed().received(replies.reply(1, large))
+    assert replies.decode(payload) == (1, [large])
