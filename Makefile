@@ -89,7 +89,7 @@ imports: $(VENV)/.developed ## who may import whom
 
 tidy: $(VENV)/.developed ## the rules no linter has
 	@echo "== tidy"
-	@$(BIN)/python -m pytest tests/repo/test_tidy.py tests/repo/test_docs.py -q
+	@$(BIN)/python -m pytest tests/repo/test_tidy.py tests/repo/test_docs.py tests/repo/test_reference.py -q
 
 types: $(VENV)/.developed ## mypy --strict
 	@echo "== types"
@@ -147,6 +147,9 @@ fuzz: $(VENV)/.developed ## what strangers send, for a good while
 	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest tests/fuzz -q -n auto --timeout 0 $(ARGS)
 
 # ----------------------------------------------------------------------------------- releases
+
+reference: $(VENV)/.developed ## tables of the reference, written from the code
+	@$(BIN)/python -m tests.repo.reference
 
 news: $(VENV)/.developed ## what the next release notes would say
 	@$(BIN)/towncrier build --draft

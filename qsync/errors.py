@@ -13,7 +13,7 @@ class Outcome(StrEnum):
 
 
 class QsyncError(Exception):
-    """Base of all errors. `outcome` of the write: `rolled_back` also if it never began."""
+    """A mistake of ours. All other errors are below it; `rolled_back` may mean "never began"."""
 
     code: ClassVar[str] = "INTERNAL"
     number: ClassVar[int] = 1
@@ -255,7 +255,7 @@ class TooLarge(QsyncError):
 
 
 class Compacted(QsyncError):
-    """The log does not reach back to where a change feed is to go on. `details["first"]` does."""
+    """The log does not reach back to where a feed is to go on; `details["first"]` is its oldest."""
 
     code = "COMPACTED"
     number = 29

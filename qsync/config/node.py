@@ -126,9 +126,14 @@ class NodeConfig:
                 shown[f"peers.{number}.{item.name}"] = described.kind.show(getattr(peer, item.name))
         return shown
 
+    @staticmethod
+    def about() -> dict[str, str]:
+        """What every option is for, by dotted key; those of a member as `peers.*.id` and so on."""
+        return {key: described.about for key, described in _OPTIONS.items()}
+
     def to_yaml(self) -> str:
         """The commented file that reads back as this configuration."""
-        about = {key: described.about for key, described in _OPTIONS.items()}
+        about = self.about()
         heads = {name: section.__doc__ or "" for name, section in _SECTIONS.items()}
         values = self.values() | {_SECRET: self.cluster.secret.text}
         return render(values, live=set(self.places), about=about, heads=heads)

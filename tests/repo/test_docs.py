@@ -14,8 +14,6 @@ from admin.metrics.health import CHECKS
 from cli.error_help import ERROR_HELP, ERROR_MODULES
 from cli.main import COMMANDS
 from qsync import errors
-from qsync.config import NodeConfig
-from qsync.config.aliases import ALIASES
 from tests.repo import tree
 
 PAGES = [path for path in tree.files(".md") if "/corpora/" not in path.as_posix()]
@@ -158,12 +156,6 @@ def test_error_numbers_and_codes_are_unique() -> None:
     assert {error.code for error in errors.all_errors()} <= {code for _, code in codes()}
 
 
-@pytest.mark.parametrize(("number", "code"), codes())
-def test_every_error_code_is_explained(number: int, code: str) -> None:
-    page = (tree.ROOT / "docs/reference/errors.md").read_text(encoding="utf-8")
-    assert re.search(rf"(?m)^\| {number} \| `{code}` \|", page)
-
-
 def test_every_error_has_a_cause_and_a_cure() -> None:
     for home in ERROR_MODULES:
         importlib.import_module(home)
@@ -178,18 +170,6 @@ def test_every_error_has_a_cause_and_a_cure() -> None:
 def test_every_command_is_explained(command: str) -> None:
     page = (tree.ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
     assert f"`qsync {command}" in page
-
-
-@pytest.mark.parametrize("key", [*NodeConfig().values(), "peers"])
-def test_every_option_is_explained(key: str) -> None:
-    page = (tree.ROOT / "docs/reference/config.md").read_text(encoding="utf-8")
-    assert f"| `{key}` |" in page
-
-
-@pytest.mark.parametrize("name", ALIASES)
-def test_every_name_of_tarantool_is_explained(name: str) -> None:
-    page = (tree.ROOT / "docs/reference/config.md").read_text(encoding="utf-8")
-    assert f"| `{name}` | `{ALIASES[name]}` |" in page
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)

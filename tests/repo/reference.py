@@ -1,0 +1,187 @@
+"""The tables of the reference that the code knows better: made from it, held equal by a test.
+
+`python -m tests.repo.reference` writes them anew. A table stands between two comments:
+`<!-- from the code: NAME -->` and `<!-- end -->`.
+"""
+
+import ast
+import importlib
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+
+import click
+
+from cli.error_help import ERROR_MODULES
+from cli.exits import Exit
+from cli.main import COMMANDS
+from qsync import errors
+from qsync.config import NodeConfig
+from qsync.config.aliases import ALIASES
+from qsync.data.keys import ENCODERS, FieldType
+from qsync.options.core_options import CORE_OPTIONS
+from tests.repo import tree
+
+DOCS = tree.ROOT / "docs" / "reference"
+_BLOCK = re.compile(r"<!-- from the code: (?P<name>[a-z ]+) -->\n.*?<!-- end -->", re.DOTALL)
+
+LINKS: Mapping[str, str] = {
+    "its fault points": "drills.md#fault-points",
+    "what happens inside of it": "evidence.md#what-nodes-write-down",
+    "/metrics and the health URLs": "metrics.md",
+}
+"""Words of options that have a page of their own."""
+WIDTH = 100
+
+
+def options() -> Iterator[str]:
+    """Every option of a node: its name, its default, what it is for."""
+    values = NodeConfig().values()
+    yield from _table("option", "default", "meaning")
+    for key, about in NodeConfig.about().items():
+        text = values.get(key, "")
+        yield f"| `{key}` | {f'`{text}`' if text else 'none'} | {_linked(about)} |"
+
+
+def shared() -> Iterator[str]:
+    """What a cluster may set for all its nodes."""
+    names = [f"`{each.name}`" for each in CORE_OPTIONS if each.shared]
+    yield ", ".join(names) + "."
+
+
+def tarantool() -> Iterator[str]:
+    """Tarantool's names of our options."""
+    yield from _table("name", "option")
+    yield from (f"| `{name}` | `{ours}` |" for name, ours in ALIASES.items())
+
+
+def error_codes() -> Iterator[str]:
+    """Every error: number, code, outcome, whether a retry makes sense, what it means."""
+    for home in ERROR_MODULES:
+        importlib.import_module(home)
+    yield from _table("number", "code", "outcome", "retry", "meaning")
+    for each in sorted(errors.all_errors(), key=lambda each: each.number):
+        retry = "yes" if each.retryable else "no"
+        about = " ".join((each.__doc__ or "").partition("\n\n")[0].split())
+        yield f"| {each.number} | `{each.code}` | {each.outcome.value} | {retry} | {about} |"
+
+
+def exit_codes() -> Iterator[str]:
+    """How commands end."""
+    yield from _table("code", "meaning")
+    yield from (f"| {int(each)} | {each.about} |" for each in Exit)
+
+
+def field_types() -> Iterator[str]:
+    """What a field may hold, and which types may be part of a key."""
+    source = tree.parse(tree.ROOT / "qsync/data/keys.py")
+    about = dict(_members(source, "FieldType"))
+    yield from _table("type", "values", "part of a key")
+    for each in FieldType:
+        yield f"| `{each}` | {about[each.name]} | {'yes' if each in ENCODERS else 'no'} |"
+
+
+def commands() -> Iterator[str]:
+    """Every command with its arguments and options, as `--help` has them."""
+    for name, (place, _) in COMMANDS.items():
+        module, _, attribute = place.partition(":")
+        found: object = getattr(importlib.import_module(module), attribute)
+        assert isinstance(found, click.Command)
+        yield from _command(found, f"qsync {name}")
+
+
+BLOCKS: Mapping[str, Callable[[], Iterable[str]]] = {
+    "options": options,
+    "shared options": shared,
+    "names of tarantool": tarantool,
+    "errors": error_codes,
+    "exit codes": exit_codes,
+    "field types": field_types,
+    "commands": commands,
+}
+
+
+def pages() -> dict[Path, str]:
+    """Every page that has such tables, as it should be."""
+    found = {path: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
+    return {path: _BLOCK.sub(_made, text) for path, text in found.items() if _BLOCK.search(text)}
+
+
+def _made(block: re.Match[str]) -> str:
+    name = block["name"]
+    lines = "\n".join(BLOCKS[name]())
+    return f"<!-- from the code: {name} -->\n{lines}\n<!-- end -->"
+
+
+def _linked(words: str) -> str:
+    for phrase, target in LINKS.items():
+        words = words.replace(phrase, f"[{phrase}]({target})")
+    return words
+
+
+def _table(*columns: str) -> Iterator[str]:
+    yield f"| {' | '.join(columns)} |"
+    yield f"|{'---|' * len(columns)}"
+
+
+def _members(source: ast.Module, name: str) -> Iterator[tuple[str, str]]:
+    """The members of an enumeration and the text below each."""
+    body = next(
+        node.body for node in source.body if isinstance(node, ast.ClassDef) and node.name == name
+    )
+    for line, below in pairwise(body):
+        match line, below:
+            case ast.Assign(targets=[ast.Name(id=word)]), ast.Expr(value=ast.Constant(value=text)):
+                yield word, str(text)
+            case _:
+                continue
+
+
+def _command(command: click.Command, words: str) -> Iterator[str]:
+    context = click.Context(command, info_name=words, max_content_width=WIDTH)
+    if isinstance(command, click.Group):
+        yield f"## `{words}`"
+        yield ""
+        yield from _help(command)
+        for name in command.list_commands(context):
+            part = command.get_command(context, name)
+            assert part is not None
+            yield from _command(part, f"{words} {name}")
+        return
+    arguments = " ".join(command.collect_usage_pieces(context))
+    yield f"## `{words} {arguments}`"
+    yield ""
+    yield from _help(command)
+    rows = [
+        record
+        for parameter in command.get_params(context)
+        if isinstance(parameter, click.Option)
+        and not parameter.hidden
+        and "--help" not in parameter.opts
+        and (record := parameter.get_help_record(context)) is not None
+    ]
+    if rows:
+        yield from _table("option", "does")
+        yield from (f"| `{option}` | {_cell(text)} |" for option, text in rows)
+        yield ""
+
+
+def _help(command: click.Command) -> Iterator[str]:
+    text = (command.help or "").partition("\f")[0].replace("\b\n", "")
+    for paragraph in text.split("\n\n"):
+        yield textwrap.dedent(paragraph).strip()
+        yield ""
+    if command.epilog:
+        yield command.epilog
+        yield ""
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
