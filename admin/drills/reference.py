@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from admin.drills import planning, reader, report
+from admin.drills.measure import GAP_S
 from admin.drills.model import Drill
 from admin.drills.mutants import BY_THE_LOAD, CAUGHT
 
@@ -141,11 +142,16 @@ def _table(measured: Sequence[MeasuredDrill]) -> str:
         "|---|---|---|---|---|---|---|---|",
     ]
     rows += [
-        f"| {each.nodes} | {each.runs} | {each.passed} | {each.rto_median:.3f} s "
-        f"| {each.rto_max:.3f} s | {each.gap_max:.3f} s | {each.date} | {each.version} |"
+        f"| {each.nodes} | {each.runs} | {each.passed} | {_rto(each.rto_median)} "
+        f"| {_rto(each.rto_max)} | {each.gap_max:.3f} s | {each.date} | {each.version} |"
         for each in measured
     ]
     return "\n".join(rows)
+
+
+def _rto(seconds: float) -> str:
+    """A gap that is too short to be one is no failover of no time."""
+    return f"{seconds:.3f} s" if seconds else f"< {GAP_S:g} s"
 
 
 def main() -> None:
