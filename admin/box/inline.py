@@ -12,11 +12,11 @@ from admin.box.place import NodeConnections
 from admin.box.pool import OpenConnection
 from admin.box.session import Box
 from qsync.client import targets
+from qsync.client.async_.database import AsyncDatabase
 from qsync.client.blocking import TIMEOUT_S, Client, connect
 from qsync.client.calls import ClientCall
-from qsync.client.database import AsyncDatabase
+from qsync.client.options import WINDOW
 from qsync.client.rows import Receipt
-from qsync.client.space import WINDOW
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -53,6 +53,9 @@ class Inline(AsyncDatabase):
     ) -> Receipt:
         """What became of a write whose outcome was unknown, blocking."""
         return self._client.resolve(token, timeout=timeout, again=again)
+
+    def _reader(self) -> "Inline":
+        return self
 
 
 class InlinePool:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from admin.box.pool import OpenConnection, Pool
 from qsync.client import targets
-from qsync.client.database import AsyncDatabase
+from qsync.client.async_.database import AsyncDatabase
 from qsync.errors import ConfigError, ProtocolError
 
 if TYPE_CHECKING:

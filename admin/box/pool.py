@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ParamSpec, Protocol, TypeVar
 
-from qsync.client.database import AsyncDatabase
+from qsync.client.async_.database import AsyncDatabase
 
 P = ParamSpec("P")
 R = TypeVar("R")

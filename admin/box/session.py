@@ -17,7 +17,7 @@ from admin.box.stat import Stat
 from admin.box.txn import BoxTransaction
 from admin.box.watch import BoxWatch
 from qsync.client import targets
-from qsync.client.database import AsyncDatabase
+from qsync.client.async_.database import AsyncDatabase
 from qsync.client.feed import AsyncFeed
 from qsync.client.options import WriteOptions
 from qsync.client.rows import Key, ReadConsistency, Receipt

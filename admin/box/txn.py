@@ -2,11 +2,11 @@
 
 from typing import Unpack
 
-from qsync.client.database import AsyncDatabase
+from qsync.client.async_.database import AsyncDatabase
+from qsync.client.async_.transaction import AsyncTransaction, AsyncTransactionSpace
 from qsync.client.operations import Operation
 from qsync.client.options import WriteOptions
 from qsync.client.rows import Receipt
-from qsync.client.transaction import AsyncTransaction, AsyncTransactionSpace
 from qsync.wire.verbs import Name
 
 

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Self
 
-from qsync.client.database import AsyncDatabase
+from qsync.client.async_.database import AsyncDatabase
 from qsync.errors import ProtocolError
 
 KEYS = ("box.status", "box.election", "box.synchro", "box.id")

@@ -17,16 +17,16 @@ import anyio.lowlevel
 
 from qsync.client import calls, targets
 from qsync.client.asks import PendingRequest
+from qsync.client.async_.database import AsyncDatabase
 from qsync.client.blocking import CONNECT_TIMEOUT_S, TIMEOUT_S
 from qsync.client.calls import ClientCall
 from qsync.client.core import Core
-from qsync.client.database import AsyncDatabase
 from qsync.client.effects import Close, Dial, Send
 from qsync.client.numbering import parse_token
+from qsync.client.options import WINDOW
 from qsync.client.patience import FAR
 from qsync.client.reasons import reason
 from qsync.client.rows import Receipt
-from qsync.client.space import WINDOW
 
 T = TypeVar("T")
 _RECEIVE_BYTES: Final = 256 * 1024
@@ -88,6 +88,10 @@ class AsyncClient(AsyncDatabase):
         for ask, _ in begun[waited:]:
             await self._shell.settle(ask)
         return [calls.outcome(ask, call.read) for ask, call in begun]
+
+    def _reader(self) -> "AsyncClient":
+        """Any number of calls may be under way at once, so feeds need no other connection."""
+        return self
 
     def _begin(self, call: ClientCall[T], timeout: float | None) -> PendingRequest:
         now = time.monotonic()

@@ -10,38 +10,31 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Final, Self, TypeVar, Unpack
+from typing import Final, Self, TypeVar
 
-from qsync.client import calls, feed, targets, transaction
+from qsync.client import calls, targets
 from qsync.client.asks import PendingRequest
 from qsync.client.calls import ClientCall
 from qsync.client.core import Core
-from qsync.client.feed import Feed, Values
-from qsync.client.node import NodeCalls
 from qsync.client.numbering import parse_token
-from qsync.client.options import WriteOptions
+from qsync.client.options import WINDOW
 from qsync.client.pipeline import Pipeline
 from qsync.client.pump import Pump
-from qsync.client.rows import Key, Receipt
-from qsync.client.schema import ClientSchema
-from qsync.client.space import WINDOW, Space
-from qsync.client.transaction import Transaction
-from qsync.errors import QsyncError
-from qsync.wire.verbs import Name
+from qsync.client.rows import Receipt
+from qsync.client.sync.database import Database
 
 T = TypeVar("T")
 TIMEOUT_S: Final = 10.0
 CONNECT_TIMEOUT_S: Final = 2.0
 
 
-class Client(NodeCalls):
+class Client(Database):
     """A connection to a cluster. Made by `qsync.connect`; also a context manager."""
 
     def __init__(
         self, core: Core, *, timeout: float, again: "Callable[[], Client] | None" = None
     ) -> None:
-        super().__init__(self)
-        self.schema = ClientSchema(self)
+        super().__init__()
         self._again = again
         self.timeout = timeout
         self._pump = Pump(core)
@@ -59,58 +52,6 @@ class Client(NodeCalls):
         """Say goodbye and close all connections."""
         with self._lock:
             self._pump.close()
-
-    def space(self, name: Name) -> Space:
-        """A space by name; whether there is one is found out when it is used."""
-        return Space(self, name)
-
-    def transaction(self, **given: Unpack[WriteOptions]) -> Transaction:
-        """A transaction: `with db.transaction(is_sync=True) as tx: ...`."""
-        return Transaction(self, given)
-
-    def atomic(
-        self,
-        function: Callable[[Transaction], T],
-        *,
-        attempts: int = 10,
-        **given: Unpack[WriteOptions],
-    ) -> T:
-        """Run `function(tx)` and commit; again while somebody else changed what it had read."""
-        for left in range(attempts - 1, -1, -1):
-            try:
-                with self.transaction(**given) as tx:
-                    result = function(tx)
-            except QsyncError as error:
-                if not left or not transaction.retryable(error):
-                    raise
-            else:
-                return result
-        raise AssertionError(attempts)
-
-    def watch(
-        self,
-        space: Name | None = None,
-        *,
-        key: Key = None,
-        after: int | Receipt | None = None,
-        idle: float | None = None,
-    ) -> Feed:
-        """Confirmed transactions in order, each once: `for change in db.watch("accounts"): ...`.
-
-        Of one space or of all; `key`: only below these first parts of its primary key. From now
-        on, or `after` an index or a receipt. Ends after `idle` seconds without a change, if given,
-        and when the watched space is dropped. Raises Compacted where the log does not reach back.
-        """
-        return Feed(self._twin, feed.cursor(space, key, after), idle=idle)
-
-    def watch_key(self, key: str) -> Values:
-        """Values of `box.status`, `box.election`, `box.synchro` or `box.id`, the newest at once."""
-        return Values(self._twin, key)
-
-    def _twin(self) -> "Client":
-        """Another connection to the same cluster, so that who watches keeps nobody waiting."""
-        assert self._again is not None
-        return self._again()
 
     def pipeline(self, *, window: int = WINDOW) -> Pipeline:
         """Many requests under way at once: `with db.pipeline() as pipe: ...`."""
@@ -168,6 +109,11 @@ class Client(NodeCalls):
         """Wait for one that was begun."""
         with self._lock:
             self._pump.until(lambda: ask.settled)
+
+    def _reader(self) -> "Client":
+        """Another connection to the same cluster, so that who watches keeps nobody waiting."""
+        assert self._again is not None
+        return self._again()
 
     def _begin(self, call: ClientCall[T], timeout: float | None) -> PendingRequest:
         now = time.monotonic()

@@ -6,20 +6,17 @@ pace, and after a lost connection it goes on where it was, with whichever node a
 
 import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Protocol, Self
 
 from qsync.client import questions
+from qsync.client.async_.runner import AsyncRunner
 from qsync.client.calls import ClientCall
 from qsync.client.changes import Change, ChangeBatch, ChangeKind
 from qsync.client.rows import Key, Receipt, key_of
+from qsync.client.sync.runner import BlockingRunner
 from qsync.wire.verbs import Name
-
-if TYPE_CHECKING:
-    from qsync.client.blocking import Client
-    from qsync.client.database import AsyncDatabase
 
 WAIT_S: Final = 1.0
 """How long a node keeps a question for which it has no news."""
@@ -72,15 +69,24 @@ def cursor(space: Name | None, key: Key, after: int | Receipt | None) -> Cursor:
     return Cursor(space, key_of(key), after)
 
 
+class FeedRunner(BlockingRunner, Protocol):
+    """A connection for one feed alone, so that it keeps nobody waiting."""
+
+    def close(self) -> None:
+        """Hang up."""
+
+
+AsyncFeedRunner = AsyncRunner
+"""The client's own connection: any number of calls may be under way on it."""
+
+
 class Feed:
     """Changes, blocking, over a connection of its own. Also a context manager."""
 
-    def __init__(
-        self, make: "Callable[[], Client]", place: Cursor, *, idle: float | None = None
-    ) -> None:
+    def __init__(self, client: FeedRunner, place: Cursor, *, idle: float | None = None) -> None:
         self._place = place
         self._idle = idle
-        self._client = make()
+        self._client = client
         if place.upto is None:
             try:
                 self._ask()
@@ -124,10 +130,14 @@ class Feed:
 
 
 class AsyncFeed:
-    """Changes with `async for`, over the client's own connection."""
+    """Changes with `async for`, over the client's own connection.
+
+    Without a place to go on after, "now" is when the first one is asked for, or when `begin` is
+    awaited.
+    """
 
     def __init__(
-        self, client: "AsyncDatabase", place: Cursor, *, idle: float | None = None
+        self, client: AsyncFeedRunner, place: Cursor, *, idle: float | None = None
     ) -> None:
         self._client = client
         self._place = place
@@ -159,10 +169,10 @@ class AsyncFeed:
 class Values:
     """The values of a broadcast key, blocking: the present one at once, then every other one."""
 
-    def __init__(self, make: "Callable[[], Client]", key: str) -> None:
+    def __init__(self, client: FeedRunner, key: str) -> None:
         self._key = key
         self._known: object = None
-        self._client = make()
+        self._client = client
 
     def __enter__(self) -> Self:
         return self
@@ -190,7 +200,7 @@ class Values:
 class AsyncValues:
     """The same with `async for`, over the client's own connection."""
 
-    def __init__(self, client: "AsyncDatabase", key: str) -> None:
+    def __init__(self, client: AsyncFeedRunner, key: str) -> None:
         self._client = client
         self._key = key
         self._known: object = None

@@ -1,14 +1,21 @@
 """Options that many calls take, and how they become what travels."""
 
-from collections.abc import Sequence
-from typing import Literal, Protocol, TypedDict, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal, TypedDict
 
 from qsync.client import calls
 from qsync.client.calls import ClientCall, Commit, KeyRange, range_of
 from qsync.client.rows import Key, ReadConsistency, Receipt, Values, level_of
 from qsync.wire.verbs import Name, Operations, ReadLevel
 
-T = TypeVar("T")
+WINDOW: Final = 256
+"""How many writes `replace_many` has under way at once."""
+OPERATE_S: Final = 10.0
+"""How long promote, demote and clear may take, unless told otherwise."""
+GRACE_S: Final = 1.0
+"""How much longer the client waits than the node, so that the node's answer wins."""
+Format = Iterable[object]
+"""Fields: `("name", "type")` each, or `{"name": ..., "type": ..., "is_nullable": ...}`."""
 
 
 class WriteOptions(TypedDict, total=False):
@@ -46,20 +53,6 @@ class RangeOptions(ReadOptions, total=False):
     limit: int | None
     offset: int
     after: Values | None
-
-
-class BlockingRunner(Protocol):
-    """What asks and waits, blocking."""
-
-    def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:
-        """Ask and wait for the answer."""
-
-
-class AsyncRunner(Protocol):
-    """What asks and waits, with `await`."""
-
-    async def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word
-        """Ask and wait for the answer."""
 
 
 def write(ops: Operations, options: WriteOptions) -> ClientCall[Receipt]:

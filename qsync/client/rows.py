@@ -8,7 +8,7 @@ import cbor2
 
 from election.messages import Index, Term
 from qsync.core.inputs import Consistency
-from qsync.errors import ConfigError, WrongKey, WrongTuple
+from qsync.errors import ConfigError, ProtocolError, WrongKey, WrongTuple
 from qsync.record import Lsn
 from qsync.wire import cbor
 from qsync.wire.verbs import LINEARIZABLE, ReadLevel
@@ -101,3 +101,11 @@ _LEVELS: Final[dict[str, ReadLevel]] = {
     Consistency.LEASE: ReadLevel(Consistency.LEASE),
     Consistency.LOCAL: ReadLevel(Consistency.LOCAL),
 }
+
+
+def sequence_value(receipt: Receipt) -> int:
+    """The number that a sequence gave. Raises ProtocolError."""
+    row = receipt.row
+    if row and isinstance(row[-1], int):
+        return row[-1]
+    raise ProtocolError("not the row of a sequence")

@@ -2,7 +2,7 @@
 
 from election.messages import Index, Position, Term
 from qsync.client.asks import PendingRequest, RetryKind
-from qsync.client.transaction import TransactionDraft
+from qsync.client.draft import TransactionDraft
 from qsync.wire.verbs import WriteRequest
 
 ONE = ["k", "accounts", 0, [1]]

@@ -1,18 +1,18 @@
-"""Everything that can be asked of a cluster with `await`, whoever carries the questions."""
+"""Everything that can be asked of a cluster, whoever carries the questions."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar, Unpack
 
-from qsync.client import feed, transaction
+from qsync.client import draft, feed
+from qsync.client.async_.node import AsyncNode
+from qsync.client.async_.schema import AsyncSchema
+from qsync.client.async_.space import AsyncSpace
+from qsync.client.async_.transaction import AsyncTransaction
 from qsync.client.calls import ClientCall
-from qsync.client.feed import AsyncFeed, AsyncValues
-from qsync.client.node import AsyncNode
-from qsync.client.options import WriteOptions
+from qsync.client.feed import AsyncFeed, AsyncFeedRunner, AsyncValues
+from qsync.client.options import WINDOW, WriteOptions
 from qsync.client.rows import Key, Receipt
-from qsync.client.schema import AsyncSchema
-from qsync.client.space import WINDOW, AsyncSpace
-from qsync.client.transaction import AsyncTransaction
 from qsync.errors import QsyncError
 from qsync.wire.verbs import Name
 
@@ -53,6 +53,10 @@ class AsyncDatabase(AsyncNode, ABC):
         Without `again`, or without the write, it is given up if nobody has done it.
         """
 
+    @abstractmethod
+    def _reader(self) -> AsyncFeedRunner:
+        """Who carries the questions of a feed."""
+
     def space(self, name: Name) -> AsyncSpace:
         """A space by name; whether there is one is found out when it is used."""
         return AsyncSpace(self, name)
@@ -74,7 +78,7 @@ class AsyncDatabase(AsyncNode, ABC):
                 async with self.transaction(**given) as tx:
                     result = await function(tx)
             except QsyncError as error:
-                if not left or not transaction.retryable(error):
+                if not left or not draft.retryable(error):
                     raise
             else:
                 return result
@@ -90,11 +94,12 @@ class AsyncDatabase(AsyncNode, ABC):
     ) -> AsyncFeed:
         """Confirmed transactions in order, each once: `async for change in db.watch("accounts")`.
 
-        As for the blocking client; without `after`, "now" is when the first change is asked for,
-        or when `begin` is awaited.
+        Of one space or of all; `key`: only below these first parts of its primary key. From now
+        on, or `after` an index or a receipt. Ends after `idle` seconds without a change, if given,
+        and when the watched space is dropped. Raises Compacted where the log does not reach back.
         """
-        return AsyncFeed(self, feed.cursor(space, key, after), idle=idle)
+        return AsyncFeed(self._reader(), feed.cursor(space, key, after), idle=idle)
 
     def watch_key(self, key: str) -> AsyncValues:
         """Values of `box.status`, `box.election`, `box.synchro` or `box.id`, the newest at once."""
-        return AsyncValues(self, key)
+        return AsyncValues(self._reader(), key)

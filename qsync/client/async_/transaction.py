@@ -1,0 +1,113 @@
+"""Transactions over several operations: collected here, sent at the end, validated by the leader.
+
+Reads inside see what the transaction has written so far. At commit the leader refuses with
+Conflict, and writes nothing, if anything that was read has changed: they are serializable.
+"""
+
+from types import TracebackType
+from typing import Final, Self, Unpack
+
+from qsync.client import calls, options
+from qsync.client.async_.runner import AsyncRunner
+from qsync.client.draft import SpaceWrites, TransactionDraft
+from qsync.client.operations import Operation
+from qsync.client.options import RangeOptions, WriteOptions
+from qsync.client.rows import Key, Receipt, Row
+from qsync.errors import QsyncError
+from qsync.wire.verbs import Name
+
+_SPACES: Final = "_space"
+"""A space that is always there."""
+
+
+class AsyncTransaction:
+    """`async with db.transaction() as tx:` commits at the end; an exception drops everything."""
+
+    def __init__(self, runner: AsyncRunner, given: WriteOptions) -> None:
+        self._runner = runner
+        self._draft = TransactionDraft(given)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if self._draft.over:
+            return
+        if kind is None:
+            await self.commit()
+        else:
+            self.rollback()
+
+    def space(self, name: Name) -> "AsyncTransactionSpace":
+        """A space inside of the transaction."""
+        return AsyncTransactionSpace(self._runner, self._draft, name)
+
+    async def try_write(self, operation: Operation) -> None:
+        """Add an operation unless the leader would refuse it now; raises its refusal.
+
+        The transaction goes on without what was refused. The others just collect, and a refusal
+        comes at commit; this costs a round trip each.
+        """
+        self._draft.write(operation)
+        asked = calls.select_at(_SPACES, calls.range_of(None, limit=0), self._draft.ops)
+        try:
+            await self._runner.run(asked, timeout=self._draft.timeout)
+        except QsyncError:
+            self._draft.ops.pop()
+            raise
+
+    @property
+    def size(self) -> int:
+        """How many operations it has so far."""
+        return len(self._draft.ops)
+
+    async def commit(self, **given: Unpack[WriteOptions]) -> Receipt | None:
+        """Send it. The receipt is None when it wrote nothing and read at most once.
+
+        Options given here count instead of those that the transaction began with.
+        """
+        call = self._draft.end(given)
+        if call is not None:
+            self._draft.receipt = await self._runner.run(call, timeout=self._draft.timeout)
+        return self._draft.receipt
+
+    def rollback(self) -> None:
+        """Drop everything; nothing was sent yet."""
+        self._draft.over = True
+
+    @property
+    def receipt(self) -> Receipt | None:
+        """The proof, after the commit."""
+        return self._draft.receipt
+
+    @property
+    def token(self) -> str | None:
+        """Session and number of the commit, whatever became of it; None before. Logs have it."""
+        return self._draft.token
+
+
+class AsyncTransactionSpace(SpaceWrites):
+    """A space inside of a transaction: writes are collected until the commit, reads are asked."""
+
+    def __init__(self, runner: AsyncRunner, draft: TransactionDraft, name: Name) -> None:
+        super().__init__(draft, name)
+        self._runner = runner
+
+    async def get(self, key: Key, *, index: Name = 0) -> Row | None:
+        """One tuple, with what this transaction has written; it must not change until commit."""
+        self._draft.check()
+        call = calls.get_at(self.name, key, index, self._draft.ops)
+        row, seen = await self._runner.run(call, timeout=self._draft.timeout)
+        self._draft.saw_key(self.name, index, key, seen)
+        return row
+
+    async def select(self, key: Key = None, **given: Unpack[RangeOptions]) -> list[Row]:
+        """Tuples of a range; none may come, go or change in it until commit."""
+        self._draft.check()
+        which = options.which(key, given)
+        call = calls.select_at(self.name, which, self._draft.ops)
+        rows, seen = await self._runner.run(call, timeout=self._draft.timeout)
+        self._draft.saw_range(self.name, which, seen)
+        return rows

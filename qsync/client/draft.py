@@ -1,0 +1,131 @@
+"""What a transaction has written and read so far, whoever sends it."""
+
+from dataclasses import replace
+
+from election.messages import Position
+from qsync.client import calls, operations, options
+from qsync.client.asks import PendingRequest
+from qsync.client.calls import Basis, ClientCall, KeyRange
+from qsync.client.numbering import Token
+from qsync.client.operations import Operation
+from qsync.client.options import Changes, WriteOptions
+from qsync.client.rows import Key, Receipt, Values, key_of
+from qsync.data.request import ReadKind
+from qsync.errors import QsyncError, RolledBack
+from qsync.wire.verbs import Name, WriteRequest
+
+
+class TransactionDraft:
+    """What a transaction has written and read so far."""
+
+    def __init__(self, given: WriteOptions) -> None:
+        self.ops: list[Operation] = []
+        self.receipt: Receipt | None = None
+        self.over = False
+        self.timeout = given.get("timeout")
+        self._given = given
+        self._commit = options.commit_of(given)
+        self._reads: list[list[object]] = []
+        self._seen: list[Position] = []
+        self._looks = 0
+        self._ask: PendingRequest | None = None
+
+    @property
+    def token(self) -> str | None:
+        """Session and number of the commit; None before."""
+        sent = None if self._ask is None else self._ask.request
+        return str(Token(sent.session, sent.seq)) if isinstance(sent, WriteRequest) else None
+
+    def write(self, operation: Operation) -> None:
+        """Add an operation."""
+        self.check()
+        self.ops.append(operation)
+
+    def check(self) -> None:
+        """Raises when the transaction is over."""
+        if self.over:
+            raise RolledBack("the transaction is over", hint="begin another one")
+
+    def saw_key(self, space: Name, index: Name, key: Key, seen: Position) -> None:
+        """A tuple was read of a log that had come so far; it must not change until the commit."""
+        self.saw([ReadKind.KEY, space, index, key_of(key)], seen)
+
+    def saw_range(self, space: Name, which: KeyRange, seen: Position) -> None:
+        """The same of a range: nothing may come, go or change in it."""
+        self.saw([ReadKind.RANGE, space, which.index, which.iterator, which.key], seen)
+
+    def saw(self, read: list[object], seen: Position) -> None:
+        """Something was read of a log that had come so far."""
+        if read not in self._reads:
+            self._reads.append(read)
+        self._looks += 1
+        if seen not in self._seen:
+            self._seen.append(seen)
+
+    def end(self, given: WriteOptions) -> ClientCall[Receipt] | None:
+        """How to commit; None when there is nothing that could go wrong."""
+        self.check()
+        if given:
+            self.timeout = given.get("timeout", self.timeout)
+            self._commit = options.commit_of({**self._given, **given})
+        self.over = True
+        # One look is true by itself. Two must be of one moment, be they at the same tuple.
+        if self.ops or self._looks > 1:
+            return replace(calls.write(self.ops, self._commit, self._basis()), begun=self._begun)
+        return None
+
+    def _begun(self, ask: PendingRequest) -> None:
+        self._ask = ask
+
+    def _basis(self) -> Basis:
+        """What was read must be as it was at the oldest of all places, in a log that has them all.
+
+        Asynchronous data may be cut off after it was read; the same index may then be another
+        entry, so every place is named by its term, too.
+        """
+        oldest = min((each.index for each in self._seen), default=0)
+        places: list[list[object]] = [
+            [ReadKind.LOG_POSITION, each.index, each.term] for each in self._seen
+        ]
+        return Basis(snapshot=oldest, reads=[*places, *self._reads])
+
+
+class SpaceWrites:
+    """Operations on a space inside of a transaction: kept until the commit."""
+
+    def __init__(self, draft: TransactionDraft, name: Name) -> None:
+        self.name = name
+        self._draft = draft
+
+    def insert(self, row: Values) -> None:
+        """A new tuple; DuplicateKey at commit if its key is taken."""
+        self._draft.write(operations.insert(self.name, row))
+
+    def replace(self, row: Values) -> None:
+        """A tuple, in the place of the one with its key."""
+        self._draft.write(operations.replace(self.name, row))
+
+    def update(self, key: Key, changes: Changes, *, index: Name = 0) -> None:
+        """Change fields of one tuple."""
+        self._draft.write(operations.update(self.name, key, changes, index))
+
+    def upsert(self, row: Values, changes: Changes) -> None:
+        """Insert the tuple, or change the one that is there."""
+        self._draft.write(operations.upsert(self.name, row, changes))
+
+    def delete(self, key: Key, *, index: Name = 0) -> None:
+        """Take one tuple away."""
+        self._draft.write(operations.delete(self.name, key, index))
+
+    def require(self, key: Key, row: Values | None, *, index: Name = 0) -> None:
+        """The tuple must be this one (None: absent) at this point, else Conflict at commit."""
+        self._draft.write(operations.require(self.name, key, row, index))
+
+    def require_exists(self, key: Key, *, exists: bool = True, index: Name = 0) -> None:
+        """A tuple must (not) be there at this point, else Conflict at commit."""
+        self._draft.write(operations.require_exists(self.name, key, exists=exists, index=index))
+
+
+def retryable(error: QsyncError) -> bool:
+    """May the whole transaction be tried again? Surely nothing of it was done."""
+    return error.retryable and error.outcome.value == "rolled_back"

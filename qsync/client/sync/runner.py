@@ -1,0 +1,30 @@
+"""What carries the questions of a surface."""
+# Made from qsync/client/async_/runner.py by tests/repo/blocking_surface.py: change that.
+
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
+
+from qsync.client.calls import ClientCall
+from qsync.client.options import WINDOW
+
+T = TypeVar("T")
+
+
+class BlockingRunner(Protocol):
+    """What asks and waits for the answer."""
+
+    def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:
+        """Ask and wait for the answer."""
+
+
+class ManyRunner(BlockingRunner, Protocol):
+    """A runner that can have many calls under way."""
+
+    def run_many(
+        self,
+        asked: Iterable[ClientCall[T]],
+        *,
+        window: int = WINDOW,
+        timeout: float | None = None,
+    ) -> list[T]:
+        """Ask all of them, at most `window` at once; answers in order."""
