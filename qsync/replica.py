@@ -17,7 +17,6 @@ from qsync.core.ready import (
     Ready,
     Ticket,
 )
-from qsync.core.reconfigure import reconfigure
 from qsync.core.settings import misfits, overlaid
 from qsync.core.waiters import NOTHING, Waiter, behind_what
 from qsync.core.writable import ReadOnlyReason
@@ -245,7 +244,7 @@ class Replica:
         config = overlaid(self._own, self._obeyed)
         if self.lost is not None:
             config = replace(config, mode=ElectionMode.VOTER)
-        reconfigure(self.machine, config)
+        self.machine.reconfigure(config)
         self.on_settings()
 
     # -- output

@@ -113,8 +113,8 @@ class SimulationRecorder(Invariants):
         limbo = (ledger.visible, len(ledger.limbo.queue), ledger.limbo.owner.owner)
         view = (raft.role.value, raft.term, ledger.log.last, ledger.confirmed, not reasons, limbo)
         shown = self._shown[me]
-        if core.machine.pace.led != shown.led:
-            shown.led = core.machine.pace.led
+        if core.machine.state.led != shown.led:
+            shown.led = core.machine.state.led
             self._note(me, "leads", term=int(shown.led))
         if view != shown.view:
             shown.view = view

@@ -5,7 +5,7 @@ ends the connection that it came over and changes nothing.
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import Final, assert_never
 
 from election.messages import (
     TERM_JUMP_MAX,
@@ -17,6 +17,7 @@ from election.messages import (
     Term,
     TimeoutNow,
 )
+from qsync.core.logindex import LogIndex
 from qsync.core.messages import (
     Append,
     AppendResponse,
@@ -27,12 +28,9 @@ from qsync.core.messages import (
     ReadIndexResponse,
     TransferLeadership,
 )
+from qsync.core.replica_state import ReplicaState
 from qsync.errors import Damaged, ProtocolError
 from qsync.record import CONFIG, Entry, EntryKind, RecordDamage, read_ref
-
-if TYPE_CHECKING:
-    from qsync.core.logindex import LogIndex
-    from qsync.core.machine import Machine
 
 ORIGIN_MAX: Final = 31
 """Highest replica id."""
@@ -44,15 +42,15 @@ _REFERRING: Final = frozenset(
 )
 
 
-def check(machine: "Machine", peer: Replica, message: Message) -> None:
+def check(state: ReplicaState, peer: Replica, message: Message) -> None:
     """May `peer` say that to us, as we are now? Raises ProtocolError."""
     said_by = sender(message)
     if said_by is not None and said_by != peer:
         raise ProtocolError(f"a message of node {said_by} over the connection of node {peer}")
-    check_term(machine.term, message.term)
+    check_term(state.term, message.term)
     if type(message) is Append:
-        check_entries(machine.ledger.log, message)
-        _check_configurations(machine, message.entries)
+        check_entries(state.ledger.log, message)
+        _check_configurations(state, message.entries)
 
 
 def sender(message: Message) -> Replica | None:
@@ -92,7 +90,7 @@ def check_term(ours: Term, told: Term) -> None:
         )
 
 
-def check_entries(log: "LogIndex", message: Append) -> None:
+def check_entries(log: LogIndex, message: Append) -> None:
     """Entries that continue our log must be such as a leader can have written there."""
     prev, entries = message.prev_index, message.entries
     if not entries:
@@ -118,14 +116,14 @@ def check_entries(log: "LogIndex", message: Append) -> None:
     _check_references(log, message)
 
 
-def _check_configurations(machine: "Machine", entries: Iterable[Entry]) -> None:
+def _check_configurations(state: ReplicaState, entries: Iterable[Entry]) -> None:
     """Voters count from where they are appended, so they must be such as this node can know."""
-    known = {machine.config.me, *machine.peers}
+    known = {state.config.me, *state.peers}
     for entry in entries:
         if not entry.flags & CONFIG:
             continue
         try:
-            voters = machine.ledger.configurations.codec.decode(entry.body)
+            voters = state.ledger.configurations.codec.decode(entry.body)
         except Damaged as damage:
             raise ProtocolError(f"entry {entry.index}: {damage.message}") from damage
         strange = [replica for replica, _ in voters if replica not in known]
@@ -133,7 +131,7 @@ def _check_configurations(machine: "Machine", entries: Iterable[Entry]) -> None:
             raise ProtocolError(f"entry {entry.index} names voters that are no members: {strange}")
 
 
-def _check_references(log: "LogIndex", message: Append) -> None:
+def _check_references(log: LogIndex, message: Append) -> None:
     controls = [each for each in message.entries if each.kind in _REFERRING]
     for entry in controls:
         try:

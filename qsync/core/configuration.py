@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from election.messages import Index, Replica
+from qsync.core.config import CoreConfig
 from qsync.core.logindex import LogIndex
 from qsync.record import CONFIG, HEADER_SIZE, ONE_INSTANCE, Entry, EntryKind, Instance, read_ref
 
@@ -51,6 +52,11 @@ class Codec(Protocol):
 
     def decode(self, body: bytes) -> Voters:
         """All voters, by a body. Raises Damaged."""
+
+
+def is_named(config: CoreConfig, configuration: Configuration | None) -> bool:
+    """Is this very directory a voter?"""
+    return configuration is not None and configuration.names(config.me, config.instance)
 
 
 def all_of(voters: Iterable[Replica], instance: Instance = ONE_INSTANCE) -> Configuration:
@@ -106,6 +112,10 @@ class Configurations:
             return Index(0)
         last = self._changes[-1]
         return last.index if last.taken_back_by is None else last.taken_back_by
+
+    def names(self, replica: Replica, instance: Instance | None) -> bool:
+        """Does the configuration that is followed name this very pair (membership.md M1 d)?"""
+        return self.followed is not None and self.followed.names(replica, instance)
 
     def before(self, index: Index) -> Configuration | None:
         """What was in force just before the change at `index`."""

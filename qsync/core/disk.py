@@ -1,15 +1,8 @@
 """The node's disk as the core sees it: what is durable, whether it writes, whether it is stuck."""
 
-from typing import TYPE_CHECKING
-
 from election.messages import Ballot
-from qsync.core import handover
-from qsync.core.inputs import LogUnreadable, WriteFailed
 from qsync.core.ledger import Ledger
-from qsync.core.ready import TimerKind, Write
-
-if TYPE_CHECKING:
-    from qsync.core.machine import Machine
+from qsync.core.ready import Write
 
 
 class DiskState:
@@ -62,29 +55,3 @@ class DiskState:
     def stuck(self) -> float:
         """For how many seconds the write that is under way has been."""
         return self._ledger.now - self._began if self._ledger.flight.under_way else 0.0
-
-
-def written(machine: "Machine", write_id: int) -> None:
-    """A Write is durable, and maybe a ballot with it."""
-    if machine.disk.wrote(write_id):
-        machine.raft.ballot_written(machine.disk.ballot)
-        machine.follow_raft()
-    if machine.leader is not None:
-        machine.leader.count()
-
-
-def failed(machine: "Machine", event: WriteFailed | LogUnreadable) -> None:
-    """A leader that cannot write steps down; everybody tries again after a while.
-
-    One that cannot read its log back cannot bring anybody to its end, and steps down too.
-    """
-    if isinstance(event, WriteFailed):
-        machine.disk.failed(event.id, event.why)
-        what = "written"
-    else:
-        machine.disk.error = machine.disk.error or event.why
-        what = "read"
-    machine.out.note("disk_failed", why=event.why)
-    brings = isinstance(event, WriteFailed)
-    handover.leave(machine, f"the log cannot be {what}: {event.why}", brings=brings)
-    machine.out.arm(TimerKind.DISK, machine.config.disk_retry_delay)

@@ -14,6 +14,8 @@ class Outbox:
         self._answers: list[ReadSettled] = []
         self._timers: list[TimerRequest] = []
         self._notes: list[Note] = []
+        self._asks: dict[Ticket, tuple[Replica, int]] = {}
+        self._next_ask = -1
 
     def send(self, peer: Replica, message: Message) -> None:
         """Queue a message; it leaves when our ballot is durable."""
@@ -26,6 +28,17 @@ class Outbox:
     def answers(self, settled: list[ReadSettled]) -> None:
         """Several at once."""
         self._answers += settled
+
+    def remember_ask(self, follower: Replica, ask: int) -> Ticket:
+        """A ticket (negative, so never a client's) for a follower that asks for a read index."""
+        ticket = self._next_ask
+        self._next_ask -= 1
+        self._asks[ticket] = (follower, ask)
+        return ticket
+
+    def take_ask(self, ticket: Ticket) -> tuple[Replica, int] | None:
+        """Whose question it was; None for a client's ticket."""
+        return self._asks.pop(ticket, None) if ticket < 0 else None
 
     def arm(self, kind: TimerKind, delay: float) -> None:
         """Ask for a timer after exactly `delay` seconds."""

@@ -16,7 +16,6 @@ the node that it goes on (protocol.md section 6: it only ever waits and confirms
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from election.messages import Replica, Term
 from election.raft import Raft
@@ -24,10 +23,8 @@ from election.roles import ElectionMode
 from qsync.core.leader import Leader
 from qsync.core.messages import TransferLeadership
 from qsync.core.ready import Ticket, TimerKind
-from qsync.core.stopping import GivingUp, LeadershipTransfer
-
-if TYPE_CHECKING:
-    from qsync.core.machine import Machine
+from qsync.core.replica_state import ReplicaState
+from qsync.core.stopping import Demotion, LeadershipTransfer
 
 
 class PromotionPhase(StrEnum):
@@ -47,130 +44,124 @@ class Promotion:
     term: Term
 
 
-def promote(machine: "Machine", ticket: Ticket) -> None:
-    """Lead: a planned switchover when somebody leads, an election otherwise."""
-    operations, leader, raft = machine.operations, machine.leader, machine.raft
-    if leader is not None and leader.open:
-        machine.answer(ticket)
-        return
-    if leader is not None and isinstance(leader.stopping, GivingUp):
-        machine.answer(ticket, "this node has just been demoted; promote it when that is over")
-        return
-    refused = may_lead(machine)
-    if refused is not None:
-        machine.answer(ticket, refused)
-        return
-    if operations.promotion is not None:
-        operations.promotion.tickets.append(ticket)
-        return
-    phase = PromotionPhase.CAMPAIGNING if leader is None else PromotionPhase.OPENING
-    operations.promotion = Promotion(tickets=[ticket], phase=phase, term=machine.term)
-    if leader is not None or raft.campaign.promoting:
-        return
-    if raft.leader is not None and raft.leader != machine.config.me:
-        operations.promotion.phase = PromotionPhase.ASKING
-        machine.out.send(
-            raft.leader, TransferLeadership(term=machine.term, candidate=machine.config.me)
-        )
-        machine.out.arm(TimerKind.PROMOTION, machine.config.election_timeout)
-    else:
-        _campaign(machine, operations.promotion)
+class Promotions:
+    """The one promotion of this node that is under way, if any."""
 
+    def __init__(self, state: ReplicaState) -> None:
+        self._state = state
+        self.current: Promotion | None = None
+        state.on_deposed.append(self.deposed)
 
-def may_lead(machine: "Machine") -> str | None:
-    """Why this node may not be promoted; None if it may."""
-    if machine.config.mode is ElectionMode.VOTER:
-        return "election mode is voter: this node never leads"
-    if not machine.raft.electorate.named:
-        return "this node is a stranger: the configuration does not name its directory"
-    if not machine.raft.ballot.member:
-        return "this node has not caught up since its log was damaged"
-    if machine.follower.split is not None:
-        return f"split brain: {machine.follower.split}"
-    return None
+    def promote(self, ticket: Ticket) -> None:
+        """Lead: a planned switchover when somebody leads, an election otherwise."""
+        state, raft = self._state, self._state.raft
+        leader = state.leader
+        if leader is not None and leader.open:
+            state.answer(ticket)
+            return
+        if leader is not None and isinstance(leader.stopping, Demotion):
+            state.answer(ticket, "this node has just been demoted; promote it when that is over")
+            return
+        refused = self.may_lead()
+        if refused is not None:
+            state.answer(ticket, refused)
+            return
+        if self.current is not None:
+            self.current.tickets.append(ticket)
+            return
+        phase = PromotionPhase.CAMPAIGNING if leader is None else PromotionPhase.OPENING
+        self.current = Promotion(tickets=[ticket], phase=phase, term=state.term)
+        if leader is not None or raft.campaign.promoting:
+            return
+        if raft.leader is not None and raft.leader != state.config.me:
+            self.current.phase = PromotionPhase.ASKING
+            ask = TransferLeadership(term=state.term, candidate=state.config.me)
+            state.out.send(raft.leader, ask)
+            state.out.arm(TimerKind.PROMOTION, state.config.election_timeout)
+        else:
+            self._campaign(self.current)
 
+    def may_lead(self) -> str | None:
+        """Why this node may not be promoted; None if it may."""
+        state = self._state
+        if state.config.mode is ElectionMode.VOTER:
+            return "election mode is voter: this node never leads"
+        if not state.raft.electorate.named:
+            return "this node is a stranger: the configuration does not name its directory"
+        if not state.raft.ballot.member:
+            return "this node has not caught up since its log was damaged"
+        if state.follower.split is not None:
+            return f"split brain: {state.follower.split}"
+        return None
 
-def advance(machine: "Machine") -> None:
-    """Called for every batch: a promotion goes on with what has happened."""
-    promotion, raft = machine.operations.promotion, machine.raft
-    if promotion is None:
-        return
-    if machine.leader is not None:
-        _enter(machine, promotion, PromotionPhase.OPENING)
-        if machine.leader.open:
-            _over(machine, None)
-    elif promotion.phase is not PromotionPhase.ASKING or raft.campaign.promoting:
-        _enter(machine, promotion, PromotionPhase.CAMPAIGNING)
-        if not raft.campaign.promoting:
-            _over(machine, may_lead(machine) or _lost(raft))
-    elif (refused := may_lead(machine)) is not None:
-        _over(machine, refused)
-    elif raft.leader is None:
-        # That leader says so itself that it leads no more, or is dead. Not so when another term
-        # has begun: its candidate may win, and then we are told who leads.
-        if machine.term == promotion.term:
-            _campaign(machine, promotion)
-    elif machine.term != promotion.term:
-        _over(machine, _lost(raft))
+    def advance(self) -> None:
+        """Called for every batch: a promotion goes on with what has happened."""
+        promotion, raft, leader = self.current, self._state.raft, self._state.leader
+        if promotion is None:
+            return
+        if leader is not None:
+            self._enter(promotion, PromotionPhase.OPENING)
+            if leader.open:
+                self._over(None)
+        elif promotion.phase is not PromotionPhase.ASKING or raft.campaign.promoting:
+            self._enter(promotion, PromotionPhase.CAMPAIGNING)
+            if not raft.campaign.promoting:
+                self._over(self.may_lead() or _lost(raft))
+        elif (refused := self.may_lead()) is not None:
+            self._over(refused)
+        elif raft.leader is None:
+            # That leader says so itself that it leads no more, or is dead. Not so when another
+            # term has begun: its candidate may win, and then we are told who leads.
+            if raft.term == promotion.term:
+                self._campaign(promotion)
+        elif raft.term != promotion.term:
+            self._over(_lost(raft))
 
+    def timer(self) -> None:
+        """The leader that was asked did not do its part in time."""
+        if self._is_asking and self.current is not None and self._state.leader is None:
+            self._state.out.note("hand_over_refused", leader=self._state.raft.leader)
+            self._campaign(self.current)
 
-def timer(machine: "Machine") -> None:
-    """The leader that was asked did not do its part in time."""
-    promotion = machine.operations.promotion
-    if (
-        promotion is not None
-        and promotion.phase is PromotionPhase.ASKING
-        and machine.leader is None
-    ):
-        machine.out.note("hand_over_refused", leader=machine.raft.leader)
-        _campaign(machine, promotion)
+    def out_of_reach(self, peer: Replica) -> None:
+        """Our connection to a peer is gone: if it is the leader that was asked, no word comes."""
+        if self._is_asking and self._state.raft.leader == peer:
+            self.timer()
 
+    def deposed(self, leader: Leader) -> None:
+        """Our leadership ended, and with it every promotion."""
+        going = leader.stopping
+        if isinstance(going, LeadershipTransfer):
+            why = f"this node has handed the leadership over to node {going.to}"
+        else:
+            why = "this node won and stopped leading before its PROMOTE was confirmed"
+        self._over(self.may_lead() or why)
 
-def out_of_reach(machine: "Machine", peer: Replica) -> None:
-    """Our connection to a peer is gone: if it is the leader that was asked, no word will come."""
-    promotion = machine.operations.promotion
-    if (
-        promotion is not None
-        and promotion.phase is PromotionPhase.ASKING
-        and machine.raft.leader == peer
-    ):
-        timer(machine)
+    @property
+    def _is_asking(self) -> bool:
+        return self.current is not None and self.current.phase is PromotionPhase.ASKING
 
+    def _enter(self, promotion: Promotion, phase: PromotionPhase) -> None:
+        if promotion.phase is PromotionPhase.ASKING:
+            self._state.out.disarm(TimerKind.PROMOTION)
+        promotion.phase = phase
 
-def deposed(machine: "Machine", leader: Leader) -> None:
-    """Our leadership ended, and with it every promotion."""
-    going = leader.stopping
-    if isinstance(going, LeadershipTransfer):
-        why = f"this node has handed the leadership over to node {going.to}"
-    else:
-        why = "this node won and stopped leading before its PROMOTE was confirmed"
-    _over(machine, may_lead(machine) or why)
+    def _campaign(self, promotion: Promotion) -> None:
+        self._enter(promotion, PromotionPhase.CAMPAIGNING)
+        refused = self._state.campaign()
+        if refused is not None:
+            self._over(refused)
 
-
-def _enter(machine: "Machine", promotion: Promotion, phase: PromotionPhase) -> None:
-    if promotion.phase is PromotionPhase.ASKING:
-        machine.out.disarm(TimerKind.PROMOTION)
-    promotion.phase = phase
-
-
-def _campaign(machine: "Machine", promotion: Promotion) -> None:
-    _enter(machine, promotion, PromotionPhase.CAMPAIGNING)
-    machine.raft.set_last_position(machine.ledger.log.position)
-    refused = machine.raft.campaign.promote()
-    if refused is not None:
-        _over(machine, refused)
-
-
-def _over(machine: "Machine", refused: str | None) -> None:
-    """The only end: everybody who asked is answered, and no timer is left behind."""
-    promotion = machine.operations.promotion
-    if promotion is None:
-        return
-    machine.operations.promotion = None
-    if promotion.phase is PromotionPhase.ASKING:
-        machine.out.disarm(TimerKind.PROMOTION)
-    for ticket in promotion.tickets:
-        machine.answer(ticket, refused)
+    def _over(self, refused: str | None) -> None:
+        """The only end: everybody who asked is answered, and no timer is left behind."""
+        promotion = self.current
+        if promotion is None:
+            return
+        self.current = None
+        if promotion.phase is PromotionPhase.ASKING:
+            self._state.out.disarm(TimerKind.PROMOTION)
+        for ticket in promotion.tickets:
+            self._state.answer(ticket, refused)
 
 
 def _lost(raft: Raft) -> str:

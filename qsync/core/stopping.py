@@ -1,4 +1,4 @@
-"""How a leader is about to stop: in favour of another node, or by giving the limbo up."""
+"""How a leader is about to stop: in favour of another node, or by ending its ownership."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ from qsync.core.ready import Ticket
 
 @dataclass(slots=True, kw_only=True)
 class LeadershipTransfer:
-    """It brings `to` up to its own last entry and then tells it to campaign (`told`).
+    """It brings `to` up to its own last entry and then tells it to campaign (TimeoutNow).
 
     `tickets`: who asked for it by `demote`; nobody, if the successor itself did. `leaving`: why
     this node must not lead any more, if so; then it stops leading also when `to` does not take
@@ -16,15 +16,15 @@ class LeadershipTransfer:
     """
 
     to: Replica
-    patience: float
+    timeout: float
     tickets: list[Ticket] = field(default_factory=list)
-    told: bool = False
+    timeout_now_sent: bool = False
     leaving: str = ""
     tried: frozenset[Replica] = frozenset()
 
 
 @dataclass(slots=True, kw_only=True)
-class GivingUp:
+class Demotion:
     """Nobody is to lead after it: the limbo is emptied, then a DEMOTE ends its ownership."""
 
     tickets: list[Ticket] = field(default_factory=list)
@@ -32,4 +32,4 @@ class GivingUp:
     """The DEMOTE is in the log: no way back."""
 
 
-Stopping = LeadershipTransfer | GivingUp
+Stopping = LeadershipTransfer | Demotion

@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
-from qsync.core.stopping import GivingUp, LeadershipTransfer, Stopping
-
-if TYPE_CHECKING:
-    from qsync.core.disk import DiskState
-    from qsync.core.machine import Machine
+from qsync.core.disk import DiskState
+from qsync.core.replica_state import ReplicaState
+from qsync.core.stopping import Demotion, LeadershipTransfer, Stopping
 
 
 class ReadOnlyReason(StrEnum):
@@ -127,47 +125,64 @@ def quarantine(*, text: str) -> Reason:
     return Reason(why=ReadOnlyReason.QUARANTINE, text=text, lifts="it has caught up with a leader")
 
 
-def reasons_of(machine: "Machine") -> Iterator[Reason]:
-    """All that keeps this node from writing, the weightiest first."""
-    if machine.config.read_only:
-        yield CONFIG
-    yield from _standing(machine)
-    if machine.follower.split is not None:
-        yield split_brain(text=str(machine.follower.split))
-    yield from _of_the_disk(machine.disk)
-    leader = machine.leader
-    if leader is None:
-        if machine.raft.state.fenced:
-            yield fenced(term=machine.term)
-        yield election(leader=machine.raft.leader, term=machine.term)
-        return
-    if not leader.established:
-        yield synchro(promoted_at=leader.promoted_at, confirmed=machine.ledger.confirmed)
-    if leader.stopping is not None:
-        yield _stops(leader.stopping)
+class Writable:
+    """Whether this node may write, by its role, its configuration and its disk."""
+
+    def __init__(self, state: ReplicaState, disk: DiskState) -> None:
+        self._state = state
+        self._disk = disk
+
+    def reasons(self) -> list[Reason]:
+        """Why it may not, the weightiest first; empty if it may."""
+        state = self._state
+        leader = state.leader
+        if (
+            leader is not None
+            and leader.open
+            and self._disk.error is None
+            and not state.config.read_only
+        ):
+            return []
+        return list(self._reasons())
+
+    def _reasons(self) -> Iterator[Reason]:
+        state = self._state
+        if state.config.read_only:
+            yield CONFIG
+        yield from self._membership()
+        if state.follower.split is not None:
+            yield split_brain(text=str(state.follower.split))
+        if self._disk.error is not None:
+            yield disk(error=self._disk.error)
+        if self._disk.lost is not None:
+            yield spaces(why=self._disk.lost)
+        leader = state.leader
+        if leader is None:
+            if state.raft.state.fenced:
+                yield fenced(term=state.term)
+            yield election(leader=state.raft.leader, term=state.term)
+            return
+        if not leader.established:
+            yield synchro(promoted_at=leader.promoted_at, confirmed=state.ledger.confirmed)
+        if leader.stopping is not None:
+            yield _stops(leader.stopping)
+
+    def _membership(self) -> Iterator[Reason]:
+        """Why this node counts for nothing now, whoever leads."""
+        state = self._state
+        if not state.raft.electorate.named:
+            founded = state.ledger.configurations.followed is not None
+            yield stranger(me=state.config.me) if founded else UNFOUNDED
+        if not state.raft.ballot.member:
+            why = self._disk.quarantined or "the log was damaged in a former life"
+            yield quarantine(text=why)
 
 
 def _stops(stopping: Stopping) -> Reason:
     match stopping:
         case LeadershipTransfer(to=to, leaving=leaving):
             return transfer(to=to, leaving=bool(leaving))
-        case GivingUp():
+        case Demotion():
             return DEMOTED
         case _:
             assert_never(stopping)
-
-
-def _standing(machine: "Machine") -> Iterator[Reason]:
-    """Why this node counts for nothing now, whoever leads."""
-    if not machine.raft.electorate.named:
-        founded = machine.ledger.configurations.followed is not None
-        yield stranger(me=machine.config.me) if founded else UNFOUNDED
-    if not machine.raft.ballot.member:
-        yield quarantine(text=machine.disk.quarantined or "the log was damaged in a former life")
-
-
-def _of_the_disk(found: "DiskState") -> Iterator[Reason]:
-    if found.error is not None:
-        yield disk(error=found.error)
-    if found.lost is not None:
-        yield spaces(why=found.lost)

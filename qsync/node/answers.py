@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, assert_never
 
 from qsync import record
-from qsync.core import operate
 from qsync.errors import ProtocolError, Rebuilding, WrongKey
 from qsync.wire import replies, verbs
 from qsync.wire.verbs import Verb
@@ -170,7 +169,7 @@ class VisibleReads:
 
     def dry_run(self, request: verbs.DryRunRequest) -> bytes:
         """What an operation would do, in numbers."""
-        return replies.reply(request.id, operate.dry_run(self._replica.machine, request.what))
+        return replies.reply(request.id, self._replica.machine.operations.dry_run(request.what))
 
 
 def _number(part: str) -> int | None:

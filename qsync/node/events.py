@@ -141,8 +141,8 @@ class EventRecorder:
         """The batch is decided, and nothing of that has been told yet."""
         machine, last = self._machine, self._last
         ledger = machine.ledger
-        if machine.pace.led != last.led:
-            last.led = machine.pace.led
+        if machine.state.led != last.led:
+            last.led = machine.state.led
             self._records.append((_LEADS, self._now(), int(last.led)))
         if self._place.elapsed.asleep != last.slept:
             last.slept = self._place.elapsed.asleep

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from election.messages import Index, Replica
 from qsync import __version__
-from qsync.core import membership
 from qsync.core.progress import Membership
 from qsync.node import view
 from qsync.node.links import LinkStatus
@@ -73,7 +72,7 @@ def _upstream(node: "Node", replica: int) -> dict[str, object]:
     elif leads and split is not None:
         status, message = "stopped", str(split)
     elif leads:
-        status, message = ("follow" if membership.counts(machine) else "sync"), None
+        status, message = ("follow" if machine.state.counts else "sync"), None
     else:
         status, message = "ready", None
     behind = ledger.visible < ledger.log.last
@@ -304,7 +303,7 @@ def standing(machine: "Machine") -> str:
     """The same of a machine without a node around it."""
     if machine.follower.split is not None:
         return "split_brain"
-    return "running" if membership.counts(machine) else "loading"
+    return "running" if machine.state.counts else "loading"
 
 
 def _pid(node: "Node") -> int:

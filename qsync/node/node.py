@@ -129,7 +129,7 @@ class Node:
                 secret=self.config.secret.key,
             ),
             step=self._step if events is None else events.asking(self._step),
-            check=partial(border.check, self.replica.machine),
+            check=self.replica.machine.check,
             requests=self.requests,
             now=effects.now,
         )

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from election.messages import Index
 from qsync import __version__
-from qsync.core import membership
 from qsync.core.progress import Membership
 from qsync.errors import StoreError
 from qsync.node import mishaps
@@ -76,7 +75,7 @@ def status(node: "Node") -> dict[str, object]:
         "memory": usage.memory_bytes,
         "files": list(usage.files),
         "pid": usage.pid,
-        "recruit": not membership.counts(machine),
+        "recruit": not machine.state.counts,
         "stranger": not raft.electorate.named,
         "voters": voters(machine),
         "faults": faults(node),
@@ -97,7 +96,7 @@ def _state(node: "Node") -> str:
     machine = node.replica.machine
     if machine.follower.split is not None:
         return "split_brain"
-    return "running" if membership.counts(machine) else "loading"
+    return "running" if machine.state.counts else "loading"
 
 
 def voters(machine: "Machine") -> list[list[object]]:

@@ -137,8 +137,8 @@ class Invariants:
                 self.books.enter(me, entry, ledger.log)
             mark.last = ledger.log.last
         raft = core.machine.raft
-        if core.machine.pace.led != mark.promoted:
-            mark.promoted = core.machine.pace.led
+        if core.machine.state.led != mark.promoted:
+            mark.promoted = core.machine.state.led
             properties.one_leader(mark.promoted, self.leaders.setdefault(mark.promoted, me), me)
         if raft.role is Role.LEADER:
             self._leads(me, core, raft.term)

@@ -2,13 +2,11 @@
 
 import socket
 from contextlib import closing
-from functools import partial
 from typing import TYPE_CHECKING
 
 import cbor2
 
 from election.messages import Replica
-from qsync.core import border
 from qsync.node.connection import Connection
 from qsync.node.reactor import Reactor
 from qsync.node.server import Admission, Server
@@ -90,7 +88,7 @@ def _server(actor: "Actor", door: Door) -> Server:
         greeting=lambda: greeting,
         admission=admission,
         step=actor.core.step,
-        check=partial(border.check, actor.core.machine),
+        check=actor.core.machine.check,
         requests=actor.desk.requests,
         now=lambda: actor.stage.now,
     )

@@ -6,8 +6,6 @@ from weakref import WeakKeyDictionary
 
 from election import describe
 from qsync.core.machine import Machine
-from qsync.core.operate import dry_run
-from qsync.core.reconfigure import reconfigure
 from qsync.node.broadcast import box_election, box_status, box_synchro
 from tests.scenarios.actor import Actor
 from tests.scenarios.acts import act
@@ -58,7 +56,7 @@ def why(stage: Stage, words: list[str]) -> None:
 @act
 def would(stage: Stage, words: list[str]) -> None:
     """would N WHAT: what promote, demote or clear_synchro_queue on N would do now."""
-    plan = dry_run(stage.actor(words[0]).machine, words[1])
+    plan = stage.actor(words[0]).machine.operations.dry_run(words[1])
     told = (f"{name}={value}" for name, value in plan.items() if value not in (None, 0, words[1]))
     stage.say(f"{words[0]} would {words[1]}: {' '.join(told)}")
 
@@ -88,7 +86,7 @@ def configure(stage: Stage, words: list[str]) -> None:
             continue
         actor.config = config
         actor.core.clock(stage.now)
-        reconfigure(actor.machine, config)
+        actor.machine.reconfigure(config)
         actor.desk.requests.reconfigured()
         actor.settle()
 

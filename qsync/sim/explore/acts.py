@@ -21,7 +21,6 @@ from qsync.core.inputs import (
     WriteFailed,
 )
 from qsync.core.messages import Message
-from qsync.core.reconfigure import reconfigure
 from qsync.record import ONE_INSTANCE, Instance
 from qsync.sim.explore import clients
 from qsync.sim.explore.host import ExploredNode, PeerConnection, TurnOutput
@@ -169,7 +168,7 @@ def _retime(host: ExploredNode, _what: object) -> None:
     """Its timeouts are half as long from now on."""
     host.begin()
     config = host.core.machine.config
-    reconfigure(host.core.machine, replace(
+    host.core.machine.reconfigure(replace(
         config,
         election_timeout=config.election_timeout / 2,
         replication_timeout=config.replication_timeout / 2,

@@ -39,7 +39,7 @@ LEFT_OUT: dict[tuple[str, str], str] = {
     ("PendingWrites", "_cut_reason"): "for people",
     ("Write", "cut_answered"): "for people",
     ("PendingWrites", "_cut_answered"): "for people",
-    ("LeadershipTransfer", "patience"): "a duration; the configuration and `leaving` say it",
+    ("LeadershipTransfer", "timeout"): "a duration; the configuration and `leaving` say it",
     ("Waiters", "_seen_at"): "between two turns it is the ledger's present state, or of no use",
     ("ExploredNode", "me"): "the node's place in the cluster says it",
     ("ExploredNode", "now"): "times are taken relative to it",

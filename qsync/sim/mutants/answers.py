@@ -20,15 +20,15 @@ from qsync.sim.mutants.mutant import Mutant, every_leader, put
 
 def _read_without_round(core: Core) -> None:
     machine = core.machine
-    honest = machine._read
+    honest = machine.read_requests.ask
 
     def read(event: inputs.ReadAsked) -> None:
         if machine.leader is not None and event.consistency is inputs.Consistency.LINEARIZABLE:
-            machine.answer(event.ticket)
+            machine.state.answer(event.ticket)
         else:
             honest(event)
 
-    put(machine, _read=read)
+    put(machine.read_requests, ask=read)
 
 
 def _index_without_round(core: Core) -> None:
@@ -40,7 +40,7 @@ def _index_without_round(core: Core) -> None:
         if isinstance(asked, ReadIndex) and machine.leader is not None:
             place = machine.ledger.shown
             told = ReadIndexResponse(term=machine.term, ask=asked.ask, place=place)
-            machine.out.send(asked.follower, told)
+            machine.state.out.send(asked.follower, told)
         else:
             honest(event)
 
@@ -61,24 +61,24 @@ def _round_before_read(core: Core) -> None:
 
 def _reads_before_promote(core: Core) -> None:
     machine = core.machine
-    honest = machine._lead
+    honest = machine.turn.serve
 
     def lead(leader: Leader) -> None:
         honest(leader)
         if not leader.established:
             if leader.rounds.reads.wants_round:
-                leader.begin_round(machine.out.send)
+                leader.begin_round(machine.state.out.send)
             for done in leader.rounds.settle():
-                machine.answer(done.ticket)
+                machine.state.answer(done.ticket)
 
-    put(machine, _lead=lead)
+    put(machine.turn, serve=lead)
 
 
 # -- elsewhere
 
 
 def _by_index(core: Core) -> None:
-    reads = core.machine.reads
+    reads = core.machine.state.reads
 
     def settle(ledger: Ledger) -> list[ReadSettled]:
         return _served(reads, lambda each: each.place.index <= ledger.visible)
@@ -87,7 +87,7 @@ def _by_index(core: Core) -> None:
 
 
 def _from_pending(core: Core) -> None:
-    reads, log = core.machine.reads, core.machine.ledger.log
+    reads, log = core.machine.state.reads, core.machine.ledger.log
 
     def has(each: _AtLeast) -> bool:
         index, term = each.place.index, each.place.term
@@ -113,11 +113,11 @@ class _Faithful(ReplicaReads):
 
 
 def _outlives_leader(core: Core) -> None:
-    core.machine.reads.__class__ = _Faithful
+    core.machine.state.reads.__class__ = _Faithful
 
 
 def _nameless_life(core: Core) -> None:
-    core.machine.reads._asks = 0
+    core.machine.state.reads._asks = 0
 
 
 # -- refusals

@@ -10,7 +10,6 @@ from qsync.core.config import CoreConfig
 from qsync.core.follower import Follower
 from qsync.core.leader import Leader
 from qsync.core.ledger import Ledger
-from qsync.core.membership import take
 from qsync.core.messages import AppendResponse, Heartbeat
 from qsync.core.progress import Membership, Progress
 from qsync.replica import Replica as Core
@@ -84,7 +83,7 @@ def _one_short(core: Core) -> None:
     known = {each.name: getattr(own, each.name) for each in fields(CoreConfig)}
     careless = _Careless(**known)
     keep(core, _own=careless)
-    take(core.machine, careless)
+    core.machine.state.take(careless)
 
 
 def _count(leader: Leader, *, any_term: bool, in_stretch: bool, more: int) -> None:

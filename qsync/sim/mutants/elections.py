@@ -26,7 +26,7 @@ def _on_disk(node: NodeHooks) -> None:
 
 
 def _outruns_ballot(core: Core) -> None:
-    out = core.machine.out
+    out = core.machine.state.out
     honest = out.fill
 
     def fill(ready: Ready, *, durable: bool) -> None:
@@ -146,9 +146,9 @@ def _hands_over_early(core: Core) -> None:
     def ready() -> Ready:
         leader = machine.leader
         going = leader.stopping if leader is not None else None
-        if isinstance(going, LeadershipTransfer) and not going.told:
-            going.told = True
-            machine.raft.transfer.begin(going.to, within=going.patience)
+        if isinstance(going, LeadershipTransfer) and not going.timeout_now_sent:
+            going.timeout_now_sent = True
+            machine.raft.transfer.begin(going.to, within=going.timeout)
         return honest()
 
     put(machine, ready=ready)

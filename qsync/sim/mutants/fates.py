@@ -161,10 +161,10 @@ def _rollback_inherited(core: Core) -> None:
     def change(leader: Leader) -> None:
         put(leader, roll_back=partial(_roll_back, leader))
         # Only who may roll back watches the time.
-        machine.out.arm(TimerKind.SYNCHRO, machine.config.synchro_timeout)
+        machine.state.out.arm(TimerKind.SYNCHRO, machine.config.synchro_timeout)
 
     every_leader(core, change)
-    put(machine, overdue=partial(_overdue, machine))
+    put(machine.turn, overdue=partial(_overdue, machine))
 
 
 def _roll_back(leader: Leader, wall: float) -> Entry | None:
@@ -178,7 +178,7 @@ def _roll_back(leader: Leader, wall: float) -> Entry | None:
 def _overdue(machine: Machine) -> None:
     queue = machine.ledger.limbo.queue
     if queue and machine.leader is not None:
-        machine.roll_back("at once")
+        machine.state.roll_back("at once")
 
 
 class Impatient(Leader):
@@ -208,15 +208,15 @@ class _Unstoppable(Leader):
 
 def _confirms_after_telling(core: Core) -> None:
     machine = core.machine
-    honest = machine._lead
+    honest = machine.turn.serve
 
     def lead(leader: Leader) -> None:
         honest(leader)
         if leader.confirm_due and machine.raft.transfer.target:
             leader.record_confirm(0.0)
-            leader.replicate(machine.out.send)
+            leader.replicate(machine.state.out.send)
 
-    put(machine, _lead=lead)
+    put(machine.turn, serve=lead)
 
 
 def _cancel_rolls_back(core: Core) -> None:
@@ -226,7 +226,7 @@ def _cancel_rolls_back(core: Core) -> None:
     def forget(ticket: int) -> None:
         honest(ticket)
         if not machine.reasons():
-            machine.roll_back("its client left")
+            machine.state.roll_back("its client left")
 
     put(machine, _forget=forget)
 

@@ -70,29 +70,29 @@ def keep(thing: object, **things: object) -> None:
 
 def every_leader(core: Core, change: Callable[[Leader], None]) -> None:
     """Change each leadership of this process when it begins."""
-    machine = core.machine
-    take_over = machine._take_over
+    state = core.machine.state
+    take_over = state._take_over
 
     def changed() -> None:
         take_over()
-        assert machine.leader is not None
-        change(machine.leader)
+        assert state.leader is not None
+        change(state.leader)
 
-    put(machine, _take_over=changed)
+    put(state, _take_over=changed)
 
 
 def every_follower(core: Core, kind: type[Follower]) -> None:
     """Each follower's half of this process is of that kind."""
-    machine = core.machine
-    honest = machine._new_follower
+    state = core.machine.state
+    honest = state._new_follower
 
     def changed() -> Follower:
         follower = honest()
         follower.__class__ = kind
         return follower
 
-    put(machine, _new_follower=changed)
-    machine.follower.__class__ = kind
+    put(state, _new_follower=changed)
+    state.follower.__class__ = kind
 
 
 def every_progress(core: Core, kind: type[Progress]) -> None:

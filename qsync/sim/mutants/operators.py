@@ -2,7 +2,7 @@
 
 from election.ready import ElectionTimer
 from qsync.core import inputs
-from qsync.core.operate import TIMERS
+from qsync.core.admin_ops import TIMERS
 from qsync.replica import Replica as Core
 from qsync.sim.mutants.mutant import Mutant, put
 
@@ -22,7 +22,7 @@ def _never_ends(core: Core) -> None:
 
 def _forgotten(core: Core) -> None:
     machine, asked = core.machine, set[int]()
-    honest, answer = machine.step, machine.answer
+    honest, answer = machine.step, machine.state.answer
 
     def step(event: inputs.Input) -> None:
         if isinstance(event, inputs.PromoteAsked):
@@ -33,7 +33,8 @@ def _forgotten(core: Core) -> None:
         if refused is None or ticket not in asked:
             answer(ticket, refused)
 
-    put(machine, step=step, answer=answered)
+    put(machine, step=step)
+    put(machine.state, answer=answered)
 
 
 OPERATORS = (

@@ -14,7 +14,7 @@ from qsync.core.limbo import Limbo
 from qsync.core.messages import Heartbeat, Message
 from qsync.core.progress import Membership, Progress
 from qsync.core.ready import LogAppended
-from qsync.core.replacing import Replacing
+from qsync.core.replacement import Replacement
 from qsync.core.rounds import HeartbeatRounds, Send
 from qsync.record import CONFIG, ONE_INSTANCE, WAIT_ACK, WAIT_SYNC, Entry, EntryKind, Instance
 from qsync.replica import Replica as Core
@@ -180,7 +180,7 @@ class _Thorough(Leader):
         return super().configure(configuration, wall)
 
 
-class _Unprepared(Replacing):
+class _Unprepared(Replacement):
     @override
     def begin(self, replica: Replica, *, target: Index) -> None:
         """Whoever comes, with however little of the log."""
@@ -188,7 +188,7 @@ class _Unprepared(Replacing):
 
 
 def _unprepared(core: Core) -> None:
-    core.machine.operations.replacing.__class__ = _Unprepared
+    core.machine.operations.replacement.__class__ = _Unprepared
 
 
 def _keeps_no_quorum(core: Core) -> None:
@@ -196,9 +196,8 @@ def _keeps_no_quorum(core: Core) -> None:
 
     def clock(now: float, wall: float = 0.0) -> None:
         machine.ledger.now = now
-        machine.pace.wall = wall
-        machine.raft.clock(now)
-        machine.follow_raft()
+        machine.state.wall = wall
+        machine.state.clock(now)
 
     put(machine, clock=clock)
 

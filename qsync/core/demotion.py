@@ -1,0 +1,54 @@
+"""A demote with nobody to hand over to: the limbo is emptied, then it has no owner any more.
+
+    phase      it waits for             and ends with
+    emptying   what is pending          all confirmed: recorded; timer: refused, this node leads on
+    recorded   the DEMOTE on a quorum   confirmed, or timer: this node stops leading, done
+
+Either ends, as done, when this node is deposed. Each phase has one synchro timeout, on the timer
+`demotion`.
+"""
+
+from qsync.core.leader import Leader
+from qsync.core.ready import Ticket, TimerKind
+from qsync.core.replica_state import ReplicaState
+from qsync.core.stopping import Demotion
+
+
+class Demotions:
+    """At most one at a time: it is kept by the leadership that it ends (`Leader.stopping`)."""
+
+    def __init__(self, state: ReplicaState) -> None:
+        self._state = state
+
+    def begin(self, leader: Leader, ticket: Ticket) -> None:
+        """Take nothing new, and wait for what is pending."""
+        assert leader.stopping is None
+        leader.stopping = Demotion(tickets=[ticket])
+        self._state.out.arm(TimerKind.DEMOTION, self._state.config.synchro_timeout)
+
+    def advance(self, leader: Leader, going: Demotion) -> None:
+        """Called for every batch."""
+        state = self._state
+        ledger = state.ledger
+        if not going.recorded:
+            # protocol.md section 4: DEMOTE only with an empty queue.
+            if leader.established and not ledger.limbo.queue:
+                leader.demote(state.wall)
+                going.recorded = True
+                state.out.arm(TimerKind.DEMOTION, state.config.synchro_timeout)
+        elif ledger.confirmed >= ledger.limbo.owner.index:
+            state.resign("demote")
+
+    def timer(self, leader: Leader, going: Demotion) -> None:
+        """A synchro timeout is over."""
+        state = self._state
+        if going.recorded:
+            # No way back: nothing may be written behind a DEMOTE. What it lacks a successor
+            # decides.
+            state.resign("demote")
+            return
+        pending = len(state.ledger.limbo.queue)
+        leader.stopping = None
+        state.out.note("demote_failed", pending=pending)
+        for ticket in going.tickets:
+            state.answer(ticket, f"{pending} pending transactions were not confirmed in time")

@@ -1,0 +1,78 @@
+"""What a leader does with every batch: count, record what is confirmed, replicate, answer reads."""
+
+from qsync.core.leader import Leader
+from qsync.core.ready import TimerKind
+from qsync.core.replica_state import ReplicaState
+
+
+class LeaderTurn:
+    """And what it does later: the timers for a CONFIRM and for what waits for too long."""
+
+    def __init__(self, state: ReplicaState) -> None:
+        self._state = state
+        self._synchro_armed = False
+        self._confirm_armed = False
+        self._confirm_now = False
+
+    def serve(self, leader: Leader) -> None:
+        """Everything that this leadership wants said and appended now."""
+        state = self._state
+        leader.count()
+        # Who was told to campaign has our whole log; a CONFIRM now would leave its log behind.
+        if leader.confirm_due and not state.raft.transfer.target:
+            self._record_confirm(leader)
+        self._confirm_now = False
+        if leader.established:
+            if leader.rounds.reads.wants_round:
+                leader.begin_round(state.out.send)
+            for done in leader.rounds.settle():
+                state.answer(done.ticket)
+        leader.replicate(state.out.send)
+        self._watch_synchro(leader)
+
+    def _record_confirm(self, leader: Leader) -> None:
+        """It rides with the next batch; only when none comes does it go alone."""
+        ledger, out = self._state.ledger, self._state.out
+        if self._confirm_now or ledger.log.last > ledger.written:
+            leader.record_confirm(self._state.wall)
+            if self._confirm_armed:
+                self._confirm_armed = False
+                out.disarm(TimerKind.CONFIRM)
+        elif not self._confirm_armed:
+            self._confirm_armed = True
+            out.arm(TimerKind.CONFIRM, self._state.config.confirm_delay)
+
+    def _watch_synchro(self, leader: Leader) -> None:
+        # Only who may roll back: else a time that is over would come again and again.
+        ledger, config = self._state.ledger, self._state.config
+        may = leader.open and config.synchro_policy == "rollback"
+        if ledger.limbo.queue and may and not self._synchro_armed:
+            self._synchro_armed = True
+            due = ledger.limbo.born + config.synchro_timeout
+            self._state.out.arm(TimerKind.SYNCHRO, max(0.001, due - ledger.now))
+
+    # -- timers
+
+    def confirm_timer(self) -> None:
+        """No batch came that a CONFIRM could have ridden with."""
+        self._confirm_armed = False
+        self._confirm_now = True
+
+    def synchro_timer(self) -> None:
+        """The oldest pending transaction may have waited too long."""
+        self._synchro_armed = False
+        self.overdue()
+
+    def overdue(self) -> None:
+        """Roll back if the oldest pending transaction has waited too long (policy `rollback`)."""
+        state = self._state
+        queue, leader, config = state.ledger.limbo.queue, state.leader, state.config
+        may = leader is not None and leader.open and config.synchro_policy == "rollback"
+        if not queue or not may:
+            return
+        if state.ledger.now - state.ledger.limbo.born >= config.synchro_timeout:
+            state.roll_back("synchro_timeout")
+
+    def rearm(self) -> None:
+        """The oldest transaction may be due sooner now: watch it anew with the next batch."""
+        self._synchro_armed = False

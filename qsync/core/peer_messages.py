@@ -1,0 +1,195 @@
+"""What a core does with what its peers say and with the connections to them."""
+
+from dataclasses import replace
+from typing import assert_never
+
+from election.messages import RequestVote, RequestVoteResponse, Resigned, TimeoutNow
+from election.roles import ElectionMode
+from qsync.core.admin_ops import AdminOps
+from qsync.core.disk import DiskState
+from qsync.core.inputs import Connected, Disconnected, Received
+from qsync.core.messages import (
+    Append,
+    AppendResponse,
+    Heartbeat,
+    HeartbeatResponse,
+    LogMessage,
+    MemberState,
+    ReadIndex,
+    ReadIndexResponse,
+    TransferLeadership,
+)
+from qsync.core.progress import Membership
+from qsync.core.read_requests import ReadRequests
+from qsync.core.replica_state import ReplicaState
+
+
+class PeerMessages:
+    """The term of a message is looked at before anything else of it (protocol.md section 3.5)."""
+
+    def __init__(
+        self, state: ReplicaState, *, disk: DiskState, reads: ReadRequests, operations: AdminOps
+    ) -> None:
+        self._state = state
+        self._disk = disk
+        self._reads = reads
+        self._operations = operations
+
+    def received(self, event: Received) -> None:
+        """A message of a peer that was identified by its handshake."""
+        state, message, peer = self._state, event.message, event.peer
+        if peer not in state.peers:
+            return
+        if isinstance(message, RequestVoteResponse) and not state.ledger.configurations.names(
+            peer, event.instance
+        ):
+            return  # Counted by pair: a vote of another directory is nobody's (membership.md M1 d).
+        if isinstance(message, RequestVote | RequestVoteResponse | TimeoutNow | Resigned):
+            state.received(message)
+        elif isinstance(message, Append | Heartbeat):
+            self._from_leader(message)
+        elif not isinstance(message, AppendResponse | HeartbeatResponse) or (
+            state.peers[peer].instance == event.instance
+        ):
+            self._from_follower(message)
+
+    # -- as a follower
+
+    def _from_leader(self, message: Append | Heartbeat) -> None:
+        state = self._state
+        if not state.observe(message.term, message.leader):
+            # A leader of an older term learns of the newer one from our answer.
+            state.out.send(message.leader, self._response(message, round_=0))
+            return
+        # Raft §5.2: who hears from the leader of its term follows it.
+        assert state.leader is None
+        if state.follower.split is not None:
+            return
+        if isinstance(message, Append):
+            self._append(message)
+        else:
+            self._heartbeat(message)
+
+    def _append(self, message: Append) -> None:
+        state = self._state
+        refusal = state.follower.append(message)
+        if state.follower.split is not None:
+            state.out.note("split_brain", what=str(state.follower.split))
+        elif refusal is not None:
+            state.out.send(message.leader, self._marked(refusal))
+
+    def _heartbeat(self, message: Heartbeat) -> None:
+        state = self._state
+        state.follower.heartbeat(message)
+        if message.admit and not state.raft.ballot.member:
+            state.raft.state.become_member()
+            state.out.note("admitted", by=message.leader)
+        loyal_s = state.raft.promise() if message.promise else 0.0
+        answer = self._response(message, round_=message.round, loyal_s=loyal_s)
+        state.out.send(message.leader, answer)
+
+    def acknowledge(self) -> None:
+        """Tell the leader what is durable here, if that is news."""
+        state = self._state
+        leader = state.raft.leader
+        if leader is None or leader == state.config.me or state.follower.split is not None:
+            return
+        ack = state.follower.ack()
+        if ack is not None:
+            state.out.send(leader, self._marked(ack))
+
+    def _response(
+        self, message: Append | Heartbeat, *, round_: int, loyal_s: float = 0.0
+    ) -> HeartbeatResponse:
+        state = self._state
+        return HeartbeatResponse(
+            term=state.term,
+            follower=state.config.me,
+            epoch=message.epoch,
+            round=round_,
+            recruit=not state.raft.ballot.member,
+            loyal_us=int(loyal_s * 1e6),
+            standing=self._standing(),
+        )
+
+    def _standing(self) -> MemberState:
+        """Whether leadership may be handed to us."""
+        if self._disk.error is not None:
+            return MemberState.UNWELL
+        match self._state.config.mode:
+            case ElectionMode.CANDIDATE:
+                return MemberState.CANDIDATE
+            case ElectionMode.VOTER:
+                return MemberState.VOTER
+            case ElectionMode.OFF | ElectionMode.MANUAL:
+                return MemberState.WHEN_TOLD
+            case _:
+                assert_never(self._state.config.mode)
+
+    def _marked(self, answer: AppendResponse) -> AppendResponse:
+        """With the truth about our membership: what a recruit acks does not count."""
+        if self._state.raft.ballot.member:
+            return answer
+        return replace(answer, recruit=True)
+
+    # -- as a leader
+
+    def _from_follower(self, message: LogMessage) -> None:
+        match message:
+            case AppendResponse() | HeartbeatResponse():
+                self._answered(message)
+            case ReadIndex():
+                self._reads.asked_by_follower(message)
+            case ReadIndexResponse():
+                self._state.out.answers(self._state.reads.told(message))
+            case TransferLeadership():
+                self._operations.asked_to_transfer(message.candidate)
+            case Append() | Heartbeat():
+                raise AssertionError(message)
+            case _:
+                assert_never(message)
+
+    def _answered(self, message: AppendResponse | HeartbeatResponse) -> None:
+        state = self._state
+        if message.term > state.term:
+            state.observe(message.term, None)
+            return
+        leader = state.leader
+        if leader is None:
+            return
+        if (
+            leader.appended(message)
+            if isinstance(message, AppendResponse)
+            else leader.heard(message)
+        ) and state.peers[message.follower].counts:
+            state.raft.heard(message.follower)
+
+    # -- connections
+
+    def connected(self, event: Connected) -> None:
+        """Our connection to a peer stands: what was acked over an older one does not count."""
+        state, ledger = self._state, self._state.ledger
+        progress = state.peers[event.peer]
+        progress.begin(epoch=event.epoch, connected=True, last=ledger.log.last, now=ledger.now)
+        progress.instance = event.instance
+        named = ledger.configurations.names(event.peer, event.instance)
+        progress.membership = Membership.RECRUIT if named else Membership.STRANGER
+        state.raft.campaign.absent.discard(event.peer)
+        peers = state.peers.values()
+        if all(each.connected and each.membership is not Membership.STRANGER for each in peers):
+            state.raft.everybody_is_there()
+        if state.leader is not None:
+            state.leader.rounds.forget(event.peer)
+            state.leader.begin_round(state.out.send)
+
+    def disconnected(self, event: Disconnected) -> None:
+        """Our connection to a peer is gone; if nobody listens there any more, so is the peer."""
+        state = self._state
+        progress = state.peers[event.peer]
+        if progress.epoch == event.epoch:
+            progress.connected = False
+            self._operations.out_of_reach(event.peer)
+        if event.refused:
+            state.raft.campaign.absent.add(event.peer)
+            if state.leader is None and state.raft.leader == event.peer:
+                state.leader_gone()

@@ -1,0 +1,209 @@
+"""What a replica is in its term: its log, its election, and its half of the role."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from election.messages import Ballot, ElectionMessage, Index, Replica, Term
+from election.quorum import majority
+from election.raft import Raft
+from election.roles import Role
+from qsync.core.config import CoreConfig
+from qsync.core.configuration import is_named
+from qsync.core.follower import Follower
+from qsync.core.leader import Leader
+from qsync.core.ledger import Ledger
+from qsync.core.messages import ReadIndexResponse
+from qsync.core.outbox import Outbox
+from qsync.core.progress import Membership, Progress
+from qsync.core.reads import ReplicaReads
+from qsync.core.ready import Ticket, TimerKind
+from qsync.core.waiters import Waiters
+
+
+class ReplicaState:
+    """Every input that may change the election goes through here, and `follow` comes after each.
+
+    So the role is never behind the election's: `leader` exists exactly while `raft` leads, and
+    `follower` acts in its term otherwise. The voters are never behind the log.
+
+    `led`: the newest term in which this node began to lead, for whoever looks on: it may have been
+    deposed in the very batch in which it was elected, and its PROMOTE is in its log all the same.
+    `wall`: the time for people. `on_deposed`: told of a leadership that has just ended.
+    """
+
+    def __init__(self, config: CoreConfig, *, ledger: Ledger, raft: Raft, life: int) -> None:
+        self.config: CoreConfig = config
+        self.ledger = ledger
+        self.raft = raft
+        self.peers: dict[Replica, Progress] = {}
+        self.waiters = Waiters()
+        self.reads = ReplicaReads(life)
+        self.out = Outbox()
+        self.leader: Leader | None = None
+        self.follower = Follower(config, ledger, term=raft.term)
+        self.led = 0
+        self.wall = 0.0
+        self.on_deposed: list[Callable[[Leader], None]] = []
+
+    @property
+    def term(self) -> Term:
+        """The term as this node knows it; durable before anything is answered with it."""
+        return self.raft.state.ballot.term
+
+    @property
+    def counts(self) -> bool:
+        """The node votes and its acks count: it is a voter that has forgotten nothing."""
+        return self.raft.electorate.named and self.raft.ballot.member
+
+    # -- inputs of the election
+
+    def start(self) -> None:
+        """Arm the first timer of the election."""
+        self.raft.start()
+        self.follow()
+
+    def clock(self, now: float) -> None:
+        """What time it is: a leader that was paused for too long steps down here."""
+        self.raft.clock(now)
+        self.follow()
+
+    def observe(self, term: Term, leader: Replica | None) -> bool:
+        """The term and the leader of a message, before anything else of it (protocol.md 3.5)."""
+        current = self.raft.observe(term, leader)
+        self.follow()
+        return current
+
+    def received(self, message: ElectionMessage) -> None:
+        """What a peer says about who leads."""
+        # The same batch may have moved the end of our log.
+        self.raft.set_last_position(self.ledger.log.position)
+        self.raft.received(message)
+        self.follow()
+
+    def timer(self, kind: str) -> None:
+        """A timer of the election."""
+        self.raft.set_last_position(self.ledger.log.position)
+        self.raft.timer(kind)
+        self.follow()
+
+    def ballot_written(self, ballot: Ballot) -> None:
+        """That ballot is durable."""
+        self.raft.ballot_written(ballot)
+        self.follow()
+
+    def campaign(self) -> str | None:
+        """Ask for votes because somebody wants this node to lead. Says why not, if so.
+
+        The role is followed with the next input: `ready` is no place to begin another term in.
+        """
+        self.raft.set_last_position(self.ledger.log.position)
+        return self.raft.campaign.promote()
+
+    def leader_gone(self) -> None:
+        """Nobody listens at the leader's address."""
+        self.raft.campaign.leader_gone()
+        self.follow()
+
+    def resign(self, why: str) -> None:
+        """Stop leading, and say so."""
+        self.raft.transfer.resign(why)
+        self.follow()
+
+    def take(self, config: CoreConfig) -> None:
+        """Everything that has a copy of the configuration gets this one."""
+        self.config = self.follower.config = config
+        leader = self.leader
+        if leader is not None:
+            leader.config = leader.rounds.config = config
+
+    # -- what is done by leaders and followers alike
+
+    def answer(self, ticket: Ticket, refused: str | None = None) -> None:
+        """A read or an operation may be answered; negative tickets are followers' reads."""
+        asked = self.out.take_ask(ticket)
+        if asked is None:
+            self.out.answer(ticket, refused)
+            return
+        follower, number = asked
+        place = None if refused else self.ledger.shown
+        self.out.send(follower, ReadIndexResponse(term=self.term, ask=number, place=place))
+
+    def roll_back(self, why: str) -> int:
+        """Roll back all that is pending; returns how many transactions that were."""
+        leader, queue = self.leader, self.ledger.limbo.queue
+        assert leader is not None
+        count = len(queue)
+        first = queue[0].index if queue else Index(0)
+        entry = leader.roll_back(self.wall)
+        if entry is None:
+            return 0
+        self.waiters.rolled_back(first)
+        self.out.note("rollback", first=first, record=entry.index, transactions=count, why=why)
+        return count
+
+    # -- the role
+
+    def follow(self) -> None:
+        """Keep our half of the role in step with the election's, and the voters with the log."""
+        self.follow_configuration()
+        raft, leader = self.raft.state, self.leader
+        if leader is not None and (raft.role is not Role.LEADER or raft.ballot.term != leader.term):
+            self._step_down(leader)
+        if self.leader is None and raft.role is Role.LEADER:
+            self._take_over()
+        if self.leader is None and self.follower.term != raft.ballot.term:
+            self.follower = self._new_follower()
+            self.out.answers(self.reads.leader_lost())
+
+    def follow_configuration(self) -> None:
+        """Count by the configuration in force in the log, from where it was appended (M1 b)."""
+        configurations = self.ledger.configurations
+        configuration = configurations.in_force
+        if configuration is configurations.followed:
+            return
+        configurations.followed = configuration
+        if configuration is not None:
+            self.take(replace(self.config, voters=configuration.replicas))
+        for progress in self.peers.values():
+            named = configurations.names(progress.peer, progress.instance)
+            if named != (progress.membership is not Membership.STRANGER):
+                # Whether a newcomer has forgotten something is in its next answer.
+                progress.membership = Membership.RECRUIT if named else Membership.STRANGER
+        voters, named = self.config.voters, is_named(self.config, configuration)
+        self.raft.set_voters(voters, majority(len(voters)), named=named)
+        self.out.note("configuration", voters=list(voters), named=named)
+
+    def _new_follower(self) -> Follower:
+        follower = Follower(self.config, self.ledger, term=self.raft.term)
+        follower.split = self.follower.split
+        return follower
+
+    def _take_over(self) -> None:
+        last, now = self.ledger.log.last, self.ledger.now
+        for each in self.peers.values():
+            each.begin(epoch=each.epoch, connected=each.connected, last=last, now=now)
+        self.leader = Leader(
+            self.config,
+            self.ledger,
+            term=self.raft.term,
+            followers=self.peers.values(),
+            wall=self.wall,
+        )
+        self.out.answers(self.reads.leader_lost())
+        self.leader.begin_round(self.out.send)
+        self.led = self.raft.term
+        self.out.note("promote", term=self.raft.term, index=self.leader.promoted_at)
+
+    def _step_down(self, leader: Leader) -> None:
+        self.leader = None
+        self.waiters.deposed()
+        for refused in leader.rounds.reads.refuse_all("this node no longer leads"):
+            self.answer(refused.ticket, refused.refused)
+        self.follower = self._new_follower()
+        self.out.disarm(TimerKind.HAND_OVER)
+        self.out.disarm(TimerKind.DEMOTION)
+        # Who wanted the leadership to end is told so.
+        for ticket in leader.stopping.tickets if leader.stopping is not None else ():
+            self.answer(ticket)
+        for deposed in self.on_deposed:
+            deposed(leader)
