@@ -1,7 +1,7 @@
 """How long things took: counts in buckets of growing width, which can be added and subtracted."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 PER_DECADE = 6
@@ -19,6 +19,13 @@ class Spread:
     counts: tuple[int, ...] = ()
     seconds: float = 0.0
     longest: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Leave out empty buckets at the end, and more buckets than there are."""
+        used = min(len(self.counts), len(BOUNDS) + 1)
+        while used and not self.counts[used - 1]:
+            used -= 1
+        object.__setattr__(self, "counts", self.counts[:used])
 
     @property
     def count(self) -> int:
@@ -61,23 +68,6 @@ class Spread:
             seconds += part.seconds
             longest = max(longest, part.longest)
         return cls(tuple(counts), seconds, longest)
-
-    def describe(self) -> dict[str, object]:
-        """Plain numbers, for STATUS; trailing empty buckets are left out."""
-        counts = list(self.counts)
-        while counts and not counts[-1]:
-            counts.pop()
-        return {"counts": counts, "seconds": self.seconds, "longest": self.longest}
-
-    @classmethod
-    def read(cls, answer: Mapping[str, object]) -> "Spread":
-        """From `describe`; anything else is an empty one."""
-        counts, seconds, longest = (answer.get(key) for key in ("counts", "seconds", "longest"))
-        if not isinstance(counts, Sequence) or not isinstance(seconds, int | float):
-            return cls()
-        kept = tuple(each for each in counts if isinstance(each, int))
-        known = float(longest) if isinstance(longest, int | float) else 0.0
-        return cls(kept[: len(BOUNDS) + 1], float(seconds), known)
 
 
 class Histogram:

@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING
 
 from admin.box import why
-from admin.box.info import BoxInfo
 from admin.box.why import WhyAnswer
 from qsync.errors import QsyncError
+from qsync.status import decode
+from qsync.status.record import BoxInfo
 
 if TYPE_CHECKING:
     from admin.box.session import Box
@@ -27,7 +28,7 @@ class Why:
         leader: BoxInfo | None = None
         if found.leader is not None:
             whole = await self._box.place.ask(found.leader.address)
-            leader = BoxInfo.read(whole)
+            leader = decode.box_info(whole)
         return why.waiting(leader, found)
 
     async def would(self, what: str = "promote") -> WhyAnswer:

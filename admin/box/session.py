@@ -26,7 +26,7 @@ from qsync.wire.verbs import Name
 
 if TYPE_CHECKING:
     from admin.box.asking import Why
-    from admin.box.info import BoxInfo
+    from qsync.status.record import BoxInfo
 
 T = TypeVar("T")
 
@@ -105,9 +105,9 @@ class Box:
 
     async def info(self) -> "BoxInfo":
         """`box.info` of the node, as a record. No part that fails hides the others."""
-        from admin.box.info import BoxInfo  # noqa: PLC0415 - the schema is slow to load
+        from qsync.status import decode  # noqa: PLC0415 - the record is slow to load
 
-        return BoxInfo.read(map_of(await self.node.info()))
+        return decode.box_info(map_of(await self.node.info()))
 
     async def info_at(self, path: str) -> object:
         """A part of it, such as `synchro.queue.len`."""

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from admin.box.info import BoxInfo, Lacking, OldestPending
 from admin.cluster import surveys
 from admin.cluster.surveys import ClusterSurvey
-from admin.status.sample import NodeSample
+from qsync.status.limbo import MissingAck, OldestPending
+from qsync.status.record import BoxInfo, NodeStatus
 
 SCHEMA = "qsync/why/1"
 
@@ -79,7 +79,7 @@ def waiting(leader: BoxInfo | None, found: ClusterSurvey) -> WhyAnswer:
         return _waiting_without_leader(question, found)
     acks = oldest.acks
     needed = max(0, oldest.quorum - acks)
-    lacking = ", ".join(each.name or str(each.id) for each in oldest.missing) or "nobody"
+    lacking = ", ".join(each.label for each in oldest.missing) or "nobody"
     sentence = (
         f"The oldest of {queue.len} (term {oldest.term}, lsn {oldest.lsn}) has waited "
         f"{oldest.age:.3g} s of {leader.synchro.timeout:g} s: {acks} of {oldest.quorum} acks, "
@@ -109,7 +109,9 @@ def waiting(leader: BoxInfo | None, found: ClusterSurvey) -> WhyAnswer:
 
 
 def _waiting_without_leader(question: str, found: ClusterSurvey) -> WhyAnswer:
-    pending = {each.name: each.limbo.len for each in found.samples if each.limbo.len}
+    pending = {
+        each.name: each.synchro.queue.len for each in found.samples if each.synchro.queue.len
+    }
     held = ", ".join(f"{name} holds {count}" for name, count in pending.items())
     majority = found.voters // 2 + 1
     answering = len(found.samples)
@@ -129,15 +131,15 @@ def _waiting_without_leader(question: str, found: ClusterSurvey) -> WhyAnswer:
     )
 
 
-def _lack(each: Lacking, found: ClusterSurvey) -> str:
+def _lack(each: MissingAck, found: ClusterSurvey) -> str:
     idle = "" if each.idle is None else f", last heard {each.idle:.3g} s ago"
     # The leader knows how far it came; only the node itself knows what holds it up.
     why = surveys.trouble_of(found, each.id) or each.why
-    return f"{each.name or each.id} lacks it by {each.behind} entries: {why}{idle}"
+    return f"{each.label} lacks it by {each.behind} entries: {why}{idle}"
 
 
 def _unblock(oldest: OldestPending, leader: BoxInfo) -> tuple[str, ...]:
-    away = [each.name or str(each.id) for each in oldest.missing if "no connection" in each.why]
+    away = [each.label for each in oldest.missing if not each.connected]
     steps = [f"start or reconnect {' or '.join(away)}"] if away else []
     if leader.synchro.policy == "rollback":
         left = max(0.0, leader.synchro.timeout - oldest.age)
@@ -148,7 +150,7 @@ def _unblock(oldest: OldestPending, leader: BoxInfo) -> tuple[str, ...]:
 
 
 def promotion(
-    what: str, node: NodeSample, found: ClusterSurvey, plan: Mapping[str, object]
+    what: str, node: NodeStatus, found: ClusterSurvey, plan: Mapping[str, object]
 ) -> WhyAnswer:
     """What promote, demote or clear_synchro_queue would do, and the test of every candidate."""
     refused = plan.get("refused")
@@ -187,7 +189,7 @@ def _tests(found: ClusterSurvey) -> Iterable[str]:
         against = []
         if each.mode == "voter":
             against.append("election mode is voter")
-        if each.whole.get("recruit"):
+        if each.recruit:
             against.append("it has not caught up since its directory was empty")
         if each.status == "split_brain":
             against.append("split brain")
@@ -199,7 +201,7 @@ def _tests(found: ClusterSurvey) -> Iterable[str]:
         yield f"{silent.name or silent.address}: does not answer"
 
 
-def _steps(what: str, node: NodeSample, found: ClusterSurvey, *, refused: bool) -> Iterable[str]:
+def _steps(what: str, node: NodeStatus, found: ClusterSurvey, *, refused: bool) -> Iterable[str]:
     majority = found.voters // 2 + 1
     if len(found.samples) < majority:
         names = " or ".join(each.name for each in found.silent)
@@ -213,7 +215,7 @@ def _steps(what: str, node: NodeSample, found: ClusterSurvey, *, refused: bool) 
     able = [
         each.name
         for each in found.samples
-        if each.name != node.name and each.mode != "voter" and not each.whole.get("recruit")
+        if each.name != node.name and each.mode != "voter" and not each.recruit
     ]
     if able:
         yield f"promote {' or '.join(able)} instead"

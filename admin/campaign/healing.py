@@ -56,7 +56,7 @@ async def heal(nodes: Nodes, book: CampaignHistory) -> bool:
 
 def missing(found: ClusterSurvey) -> str:
     """What keeps a cluster from being whole; nothing when it is."""
-    strangers = [each.name for each in found.samples if each.recruit or each.whole.get("stranger")]
+    strangers = [each.name for each in found.samples if each.recruit or each.stranger]
     verdict = surveys.judge(found)
     if verdict.health is not ClusterHealth.HEALTHY:
         return verdict.sentence

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from admin.cluster import leadership
 from admin.cluster.surveys import ClusterSurvey, peer_of
-from admin.status.sample import NodeSample
 from qsync.errors import NotLeader
+from qsync.status.record import NodeStatus
 from qsync.wire.verbs import ReplaceMemberRequest
 
 VOTER, RECRUIT, STRANGER, SILENT, OUT = "voter", "recruit", "stranger", "silent", "out"
@@ -67,7 +67,7 @@ def _voters(found: ClusterSurvey) -> tuple[tuple[int, str], ...]:
     return max(found.samples, key=lambda each: (each.term, each.last)).voters
 
 
-def _standing(sample: NodeSample | None, *, named: str | None) -> str:
+def _standing(sample: NodeStatus | None, *, named: str | None) -> str:
     if sample is None:
         return SILENT if named is not None else OUT
     if sample.stranger:

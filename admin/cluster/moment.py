@@ -8,12 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO
 
+from admin.cluster import fields
+from admin.cluster.fields import Answer
 from admin.cluster.surveys import ClusterSurvey, UnreachableNode
 from admin.doctor.facts import Facts, NodeSettings
-from admin.status import fields
-from admin.status.fields import Answer
-from admin.status.sample import NodeSample
 from qsync.errors import ConfigError
+from qsync.status import decode
 
 SCHEMA = "qsync/moment/1"
 
@@ -35,7 +35,7 @@ class Moment:
     @cached_property
     def survey(self) -> ClusterSurvey:
         """As one round of answers."""
-        found = tuple(NodeSample.read(self.answers[id]) for id in sorted(self.answers))
+        found = tuple(decode.status(self.answers[id]) for id in sorted(self.answers))
         return ClusterSurvey(samples=found, silent=self.silent)
 
     @cached_property

@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 
 import trio
 
+from admin.cluster.fields import Answer
 from admin.cluster.moment import Moment
 from admin.cluster.surveys import UnreachableNode
-from admin.status.fields import Answer
-from admin.status.sample import NodeSample
 from qsync.client.one_node_aio import AsyncNodeConnection
 from qsync.errors import QsyncError
+from qsync.status import decode
+from qsync.status.record import NodeStatus
 from qsync.wire import replies
 from qsync.wire.verbs import InfoRequest, PlainRequest, Verb
 
@@ -43,7 +44,7 @@ class Sampler:
         seeds: Sequence[str],
         *,
         period: float,
-        heard: Callable[[NodeSample], None] | None = None,
+        heard: Callable[[NodeStatus], None] | None = None,
     ) -> None:
         """`heard` is called with every answer, as it comes."""
         self.period = period
@@ -117,7 +118,7 @@ class Sampler:
             begun = trio.current_time()
             asked = {"asked": time.monotonic_ns()}
             answer = replies.read_map(await node.ask(PlainRequest(0, Verb.STATUS))) | asked
-            sample = NodeSample.read(answer)
+            sample = decode.status(answer)
             if self._is_followed(sighting, sample):
                 return
             if self._heard is not None:
@@ -139,12 +140,12 @@ class Sampler:
         sighting.answer = None
         self._tell()
 
-    def _is_followed(self, sighting: AddressState, sample: NodeSample) -> bool:
+    def _is_followed(self, sighting: AddressState, sample: NodeStatus) -> bool:
         """The same node under another address."""
         others = [each for each in self._sightings.values() if each is not sighting]
         return any(each.id == sample.id and each.answer is not None for each in others)
 
-    def _meet(self, sample: NodeSample) -> None:
+    def _meet(self, sample: NodeStatus) -> None:
         """Follow the members that it names, unless they are followed already."""
         ids = {each.id for each in self._sightings.values()}
         for id, _, address in sample.nodes:
@@ -163,7 +164,7 @@ class Sampler:
 
 
 def _members(answers: Mapping[int, Answer]) -> dict[int, tuple[str, str]]:
-    samples = [NodeSample.read(answer) for answer in answers.values()]
+    samples = [decode.status(answer) for answer in answers.values()]
     return {id: (name, address) for each in samples for id, name, address in each.nodes}
 
 

@@ -3,15 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from admin.cluster import ask, surveys
+from admin.cluster import ask, fields, surveys
 from admin.cluster.leadership import GRACE_S, NoAnswer
-from admin.status import fields
-from admin.status.sample import NodeSample
 from election.quorum import Quorum
 from qsync import settings
 from qsync.client import operations
 from qsync.config.aliases import canonical
 from qsync.errors import ConfigError, NotLeader, Unavailable
+from qsync.status.record import NodeStatus
 from qsync.wire import replies
 from qsync.wire.verbs import InfoRequest, WriteRequest
 
@@ -31,7 +30,7 @@ class SettingChange:
 class SharedSettings:
     """What the leader says. `values`: what counts; `shared`: the part that is the cluster's."""
 
-    leader: NodeSample
+    leader: NodeStatus
     values: Mapping[str, str]
     shared: Mapping[str, str]
 
@@ -91,7 +90,7 @@ def consequence(found: SharedSettings, changes: Sequence[SettingChange]) -> str 
     needed = quorum.of(voters)
     there = 1 + sum(each.counts for each in found.leader.peers)
     words = f"{needed} of {voters} voters must have a transaction; {there} are in touch"
-    pending = found.leader.limbo.len
+    pending = found.leader.synchro.queue.len
     if there < needed:
         return f"{words}: commits would wait for {needed - there} more"
     return f"{words}" + (f"; {pending} pending are counted anew" if pending else "")

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from admin.cluster import ask
-from admin.status.sample import IN_TOUCH, NodeSample, PeerSample
 from qsync.client.one_node import TIMEOUT_S, NodeConnection
 from qsync.errors import ConfigError, QsyncError, Unavailable
+from qsync.status import decode, health
+from qsync.status.members import IN_TOUCH, PeerStatus
+from qsync.status.record import NodeStatus
 
 ASKED_AT_ONCE_MAX = 31
 ASKED_AGAIN_S = 0.05
@@ -18,7 +20,6 @@ SETTLE_S = 2.0
 """How long the rest of a cluster that takes writes already may take to join."""
 REST_S = 5.0
 """What a healed cluster is given until nothing is pending any more."""
-_TROUBLED = frozenset({"loading", "split_brain"})
 
 
 class ClusterHealth(StrEnum):
@@ -43,7 +44,7 @@ class UnreachableNode:
 class ClusterSurvey:
     """The answers of one round, by id."""
 
-    samples: tuple[NodeSample, ...]
+    samples: tuple[NodeStatus, ...]
     silent: tuple[UnreachableNode, ...] = ()
 
     @property
@@ -54,7 +55,7 @@ class ClusterSurvey:
         return max([len(each.nodes) for each in self.samples] + [len(self)])
 
     @property
-    def leader(self) -> NodeSample | None:
+    def leader(self) -> NodeStatus | None:
         """The leader of the highest term, writable or not."""
         leaders = [each for each in self.samples if each.leads]
         return max(leaders, key=lambda each: each.term, default=None)
@@ -84,14 +85,14 @@ def survey(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> ClusterSurvey
     Raises Unavailable when nobody answers.
     """
     answers = _ask_all(seeds, timeout)
-    samples = {each.id: each for each in answers.values() if isinstance(each, NodeSample)}
+    samples = {each.id: each for each in answers.values() if isinstance(each, NodeStatus)}
     if not samples:
         silences = {address: str(answer) for address, answer in answers.items()}
         raise Unavailable("no node answers", details={"nodes": silences})
     members = {id: (name, address) for each in samples.values() for id, name, address in each.nodes}
     rest = [address for id, (_, address) in members.items() if id not in samples]
     answers.update(_ask_all([each for each in rest if each not in answers], timeout))
-    samples |= {each.id: each for each in answers.values() if isinstance(each, NodeSample)}
+    samples |= {each.id: each for each in answers.values() if isinstance(each, NodeStatus)}
     silent = [
         UnreachableNode(
             id=id, name=name, address=address, why=str(answers.get(address, "not asked"))
@@ -109,7 +110,7 @@ def judge(found: ClusterSurvey) -> ClusterVerdict:
     leader = found.leader
     if leader is None:
         return _nobody_leads(found)
-    quorum = leader.limbo.quorum or found.voters // 2 + 1
+    quorum = leader.synchro.quorum or found.voters // 2 + 1
     away = [peer for peer in leader.peers if not peer.counts]
     away_ids = {peer.id for peer in away} | {each.id for each in found.silent}
     if leader.voters:  # who is no voter at all, for now, is not missed by a quorum
@@ -180,7 +181,7 @@ def wait_at_rest(addresses: Sequence[str]) -> None:
     while time.monotonic() < deadline:
         with contextlib.suppress(Unavailable):
             found = survey(addresses, timeout=ASKED_AGAIN_S * 10)
-            if not found.silent and not any(each.limbo.len for each in found.samples):
+            if not found.silent and not any(each.synchro.queue.len for each in found.samples):
                 return
         time.sleep(ASKED_AGAIN_S)
 
@@ -232,7 +233,7 @@ def leader_address(found: ClusterSurvey) -> str | None:
     return newest.leader_address
 
 
-def behind(found: ClusterSurvey, node: NodeSample) -> int:
+def behind(found: ClusterSurvey, node: NodeStatus) -> int:
     """How many entries a node's durable log is behind the leader's."""
     return max(0, found.leader.last - node.written) if found.leader is not None else 0
 
@@ -242,16 +243,15 @@ def stall(found: ClusterSurvey) -> str | None:
     leader = found.leader
     if leader is None or leader.stuck is None:
         return None
-    names = {id: name for each in found.samples for id, name, _ in each.nodes}
-    missing = leader.limbo.waiting.missing if leader.limbo.waiting is not None else ()
-    whom = ", ".join(_with_cause(found, id, names.get(id, str(id))) for id in missing)
+    missing = leader.synchro.queue.missing
+    whom = ", ".join(_with_cause(found, each.id, each.label) for each in missing)
     return f"nothing has been confirmed for {leader.stuck:.3g} s: waits for {whom or 'the quorum'}"
 
 
 def trouble_of(found: ClusterSurvey, id: int) -> str | None:
     """Why a node may not ack, as far as it says so itself."""
     node = next((each for each in found.samples if each.id == id), None)
-    return None if node is None else node.disk.trouble
+    return None if node is None else health.wrong(node, "disk", "writer")
 
 
 def _with_cause(found: ClusterSurvey, id: int, name: str) -> str:
@@ -259,16 +259,16 @@ def _with_cause(found: ClusterSurvey, id: int, name: str) -> str:
     return f"{name} ({trouble})" if trouble else name
 
 
-def peer_of(found: ClusterSurvey, id: int) -> PeerSample | None:
+def peer_of(found: ClusterSurvey, id: int) -> PeerStatus | None:
     """How the leader sees a node."""
     peers = found.leader.peers if found.leader is not None else ()
     return next((peer for peer in peers if peer.id == id), None)
 
 
-def _ask_all(addresses: Sequence[str], timeout: float) -> dict[str, NodeSample | QsyncError]:
-    def one(address: str) -> NodeSample | QsyncError:
+def _ask_all(addresses: Sequence[str], timeout: float) -> dict[str, NodeStatus | QsyncError]:
+    def one(address: str) -> NodeStatus | QsyncError:
         try:
-            return NodeSample.read(ask.status(address, timeout=timeout))
+            return decode.status(ask.status(address, timeout=timeout))
         except QsyncError as error:
             return error
 
@@ -325,8 +325,8 @@ def _nobody_leads(found: ClusterSurvey) -> ClusterVerdict:
 
 def _sentence(
     found: ClusterSurvey,
-    leader: NodeSample,
-    away: Sequence[PeerSample],
+    leader: NodeStatus,
+    away: Sequence[PeerStatus],
     *,
     margin: int,
     quorum: int,
@@ -348,22 +348,20 @@ def _sentence(
     breaks = f"{margin} more may go" if margin else "losing any one of them stops writes"
     if voters == 1:
         breaks = "there is no replica to lose it to"
-    if leader.limbo.unsafe:
+    if leader.synchro.unsafe:
         breaks += "; the quorum is below a majority, so confirmed writes can be lost"
     if health is ClusterHealth.HEALTHY:
         return f"Healthy: {head}; {breaks}."
     return f"Degraded: {_trouble(found, away)}; {head}; {breaks}."
 
 
-def _trouble(found: ClusterSurvey, away: Sequence[PeerSample]) -> str:
+def _trouble(found: ClusterSurvey, away: Sequence[PeerStatus]) -> str:
     silent = {each.name for each in found.silent}
     parts = [f"{name} does not answer" for name in sorted(silent)]
     parts += [f"{each.name} is {_way(each)}" for each in away if each.name not in silent]
     told = {each.name for each in away}
     parts += [
-        f"{each.name} is {each.status}"
-        for each in _troubled(found)
-        if not each.faults and each.name not in told
+        _unsound(each) for each in _troubled(found) if not each.faults and each.name not in told
     ]
     parts += [
         f"{each.name} is broken on purpose ({', '.join(fault.point for fault in each.faults)})"
@@ -373,19 +371,21 @@ def _trouble(found: ClusterSurvey, away: Sequence[PeerSample]) -> str:
     return ", ".join(parts)
 
 
-def _way(peer: PeerSample) -> str:
+def _unsound(node: NodeStatus) -> str:
+    if node.status != "running":
+        return f"{node.name} is {node.status}"
+    return f"{node.name}: {health.unsound(node)}"
+
+
+def _way(peer: PeerStatus) -> str:
     if peer.stranger:
         return "a stranger: its directory is new"
     return "catching up" if peer.status == IN_TOUCH else peer.status
 
 
-def _troubled(found: ClusterSurvey) -> list[NodeSample]:
+def _troubled(found: ClusterSurvey) -> list[NodeStatus]:
     """Nodes that answer and say that something is wrong with themselves."""
-    return [
-        each
-        for each in found.samples
-        if each.quarantined or each.faults or each.status in _TROUBLED
-    ]
+    return [each for each in found.samples if each.faults or health.unsound(each)]
 
 
 def _or(names: Iterable[str]) -> str:

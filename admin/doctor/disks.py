@@ -5,7 +5,7 @@ from statistics import median
 
 from admin.doctor.facts import Facts
 from admin.doctor.finding import Finding, critical, note, warning
-from admin.status.sample import BUSY_S_MAX
+from qsync.status import health
 
 USUAL_S_MAX = 0.05
 """A durable write that takes longer makes every commit slow."""
@@ -19,10 +19,11 @@ _MS = 1e3
 def disk_writes(facts: Facts) -> Iterator[Finding]:
     """The log can be written."""
     for node in facts.nodes:
-        if node.disk.error:
+        wrong = health.wrong(node, "disk")
+        if wrong is not None:
             yield critical(
                 node.name,
-                f"cannot write its log: {node.disk.error}",
+                wrong,
                 "make room or mend the disk; the node goes on by itself",
             )
 
@@ -61,10 +62,11 @@ def rows_agree(facts: Facts) -> Iterator[Finding]:
 def disk_answers(facts: Facts) -> Iterator[Finding]:
     """No write hangs."""
     for node in facts.nodes:
-        if node.disk.busy_s > BUSY_S_MAX:
+        wrong = health.wrong(node, "writer")
+        if wrong is not None:
             yield critical(
                 node.name,
-                f"a write of its log has not ended for {node.disk.busy_s:.2g} s",
+                wrong,
                 "look at the disk and its controller; a leader whose disk hangs steps down",
             )
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from admin.cluster import ask, surveys
 from admin.cluster.surveys import ASKED_AT_ONCE_MAX, ClusterSurvey, ClusterVerdict, UnreachableNode
-from admin.status.sample import NodeSample
 from qsync import units
 from qsync.client.one_node import TIMEOUT_S
 from qsync.errors import QsyncError
+from qsync.status.record import NodeStatus
 from qsync.wire import replies
 from qsync.wire.verbs import InfoRequest
 
@@ -46,7 +46,7 @@ class Facts:
     settings: Mapping[int, NodeSettings] = field(default_factory=dict)
 
     @property
-    def nodes(self) -> tuple[NodeSample, ...]:
+    def nodes(self) -> tuple[NodeStatus, ...]:
         """Those that answered."""
         return self.survey.samples
 
@@ -56,7 +56,7 @@ class Facts:
         return self.survey.silent
 
     @property
-    def leader(self) -> NodeSample | None:
+    def leader(self) -> NodeStatus | None:
         """Of the highest term."""
         return self.survey.leader
 
@@ -65,7 +65,7 @@ class Facts:
         """Can it commit?"""
         return surveys.judge(self.survey)
 
-    def of(self, node: NodeSample) -> NodeSettings:
+    def of(self, node: NodeStatus) -> NodeSettings:
         """A node's settings; empty ones where they are not known."""
         return self.settings.get(node.id, NodeSettings())
 
@@ -79,7 +79,7 @@ def gather(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> Facts:
     """Ask everybody everything. Raises Unavailable when nobody answers."""
     found = surveys.survey(seeds, timeout=timeout)
 
-    def one(node: NodeSample) -> NodeSettings | None:
+    def one(node: NodeStatus) -> NodeSettings | None:
         try:
             answer = ask.value(node.address, InfoRequest(1, "settings"), timeout=timeout)
         except QsyncError:

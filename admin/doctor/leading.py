@@ -21,7 +21,7 @@ def leader_writes(facts: Facts) -> Iterator[Finding]:
             _electing(facts),
         )
     elif leader.ro:
-        why = "; ".join(leader.ro_reasons) or str(leader.ro_reason)
+        why = "; ".join(leader.ro_texts) or str(leader.ro_reason)
         yield critical(
             leader.name,
             f"leads term {leader.term} but takes no writes: {why}",
@@ -115,7 +115,7 @@ def quorum_margin(facts: Facts) -> Iterator[Finding]:
 
 def quorum_safe(facts: Facts) -> Iterator[Finding]:
     """The quorum is a majority."""
-    if any(node.limbo.unsafe for node in facts.nodes):
+    if any(node.synchro.unsafe for node in facts.nodes):
         yield critical(
             CLUSTER,
             "the quorum is below a majority: what one side confirms the other may not have",

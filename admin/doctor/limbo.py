@@ -14,23 +14,22 @@ ROOM_SHARE_MAX = 0.8
 def limbo_moves(facts: Facts) -> Iterator[Finding]:
     """Pending transactions are confirmed, and soon."""
     leader = facts.leader
-    if leader is None or not leader.limbo.len:
+    if leader is None or not leader.synchro.queue.len:
         return
-    limbo = leader.limbo
+    synchro, limbo = leader.synchro, leader.synchro.queue
     stall = surveys.stall(facts.survey)
     if stall is not None:
         yield critical(
             leader.name,
-            f"{stall}; {limbo.len} pending, for {limbo.timeout:g} s at the most",
+            f"{stall}; {limbo.len} pending, for {synchro.timeout:g} s at the most",
             "look at the disks of those that are named, then at the links to them; a node that "
             "hangs is better stopped, if a quorum is there without it",
         )
-    elif limbo.timeout and limbo.age > AGE_SHARE_MAX * limbo.timeout:
-        waiting = limbo.waiting.missing if limbo.waiting is not None else ()
-        whom = ", ".join(facts.name(id) for id in waiting) or "the quorum"
+    elif synchro.timeout and limbo.age > AGE_SHARE_MAX * synchro.timeout:
+        whom = ", ".join(each.label for each in limbo.missing) or "the quorum"
         yield warning(
             leader.name,
-            f"{limbo.len} pending, the oldest for {limbo.age:.2g} s of {limbo.timeout:g} s; "
+            f"{limbo.len} pending, the oldest for {limbo.age:.2g} s of {synchro.timeout:g} s; "
             f"it waits for {whom}",
             f"look at the disks and links of {whom}; then all of them are rolled back together",
         )
@@ -39,7 +38,7 @@ def limbo_moves(facts: Facts) -> Iterator[Finding]:
 def limbo_room(facts: Facts) -> Iterator[Finding]:
     """The limbo is not about to be full."""
     for node in facts.nodes:
-        limbo = node.limbo
+        limbo = node.synchro.queue
         parts = (
             (limbo.len, limbo.entries_max, "transactions", "queue_entries_max"),
             (limbo.size, limbo.bytes_max, "bytes", "queue_bytes_max"),
@@ -89,9 +88,9 @@ def nothing_lost(facts: Facts) -> Iterator[Finding]:
                 "`qsync info lost` shows where they are kept; make the space is_sync if that "
                 "must not happen",
             )
-        elif node.lost:
+        elif node.lost.entries:
             yield note(
                 node.name,
-                f"keeps {node.lost} entries that were cut from its log",
+                f"keeps {node.lost.entries} entries that were cut from its log",
                 "`qsync info lost` shows them; look at them once, they change nothing",
             )

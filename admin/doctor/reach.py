@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from admin.doctor.facts import Facts
 from admin.doctor.finding import CLUSTER, Finding, critical, note, warning
-from admin.status.sample import IN_TOUCH
+from qsync.status.members import IN_TOUCH
 
 
 def members_answer(facts: Facts) -> Iterator[Finding]:
@@ -42,9 +42,9 @@ def members_agree(facts: Facts) -> Iterator[Finding]:
 
 def one_cluster(facts: Facts) -> Iterator[Finding]:
     """All nodes belong to one cluster and are told apart."""
-    ids = {node.cluster_uuid for node in facts.nodes}
+    ids = {node.replicaset.uuid for node in facts.nodes}
     if len(ids) > 1:
-        whose = ", ".join(f"{node.name} {node.cluster_uuid}" for node in facts.nodes)
+        whose = ", ".join(f"{node.name} {node.replicaset.uuid}" for node in facts.nodes)
         yield critical(
             CLUSTER,
             f"nodes of different clusters answer: {whose}",

@@ -28,7 +28,7 @@ def data_agrees(facts: Facts) -> Iterator[Finding]:
     """No node's confirmed data differs from the leader's."""
     for node in facts.nodes:
         if node.status == "split_brain":
-            why = "; ".join(node.ro_reasons)
+            why = "; ".join(node.ro_texts)
             yield critical(
                 node.name,
                 f"its confirmed data differs from the leader's: {why}",

@@ -49,7 +49,7 @@ def timeouts_fit_disks(facts: Facts) -> Iterator[Finding]:
     """The election timeout is long against the slowest write of the log."""
     for node in facts.nodes:
         timeout = facts.of(node).seconds("election.timeout")
-        slowest = node.disk.write_s_max
+        slowest = node.disk.slowest_s
         if timeout is None or slowest is None or slowest * WRITES_PER_TIMEOUT_MIN < timeout:
             continue
         yield warning(

@@ -10,8 +10,8 @@ from admin.cluster import surveys
 from admin.cluster.surveys import ClusterSurvey
 from admin.drills.model import Condition
 from admin.drills.watch import SamplingThread
-from admin.status.sample import NodeSample
 from admin.workload.tally import WriteTally
+from qsync.status.record import NodeStatus
 
 EXTERNAL_S_MAX = 10.0
 """A command that is asked as a probe has so long to end."""
@@ -88,7 +88,7 @@ class Probes:
         """
         return len(self.tally.acked) > self.acked_then + self.clients
 
-    def _others(self, condition: Condition, survey: ClusterSurvey) -> list[NodeSample]:
+    def _others(self, condition: Condition, survey: ClusterSurvey) -> list[NodeStatus]:
         left_out = self.names[condition.other] if condition.other else ()
         return [each for each in survey.samples if each.name not in left_out]
 
@@ -112,11 +112,11 @@ def _ends_with_0(command: str) -> bool:
     return done.returncode == 0
 
 
-def _sample(survey: ClusterSurvey, name: str) -> NodeSample | None:
+def _sample(survey: ClusterSurvey, name: str) -> NodeStatus | None:
     return next((each for each in survey.samples if each.name == name), None)
 
 
-def _caught_up(survey: ClusterSurvey, node: NodeSample | None) -> bool:
+def _caught_up(survey: ClusterSurvey, node: NodeStatus | None) -> bool:
     leader = survey.leader
     if node is None or leader is None or node.recruit:
         return False
@@ -124,11 +124,11 @@ def _caught_up(survey: ClusterSurvey, node: NodeSample | None) -> bool:
 
 
 def _limbo_len(survey: ClusterSurvey) -> float | None:
-    return None if survey.leader is None else float(survey.leader.limbo.len)
+    return None if survey.leader is None else float(survey.leader.synchro.queue.len)
 
 
 def _limbo_age(survey: ClusterSurvey) -> float | None:
-    return None if survey.leader is None else survey.leader.limbo.age
+    return None if survey.leader is None else survey.leader.synchro.queue.age
 
 
 _TRUE: Mapping[str, Callable[[Probes, Condition, ClusterSurvey], bool]] = {
@@ -137,7 +137,7 @@ _TRUE: Mapping[str, Callable[[Probes, Condition, ClusterSurvey], bool]] = {
     "healthy": Probes.healthy,
     "acked_again": Probes.acked_again,
 }
-_OF_NODES: Mapping[str, Callable[[ClusterSurvey, NodeSample | None], bool]] = {
+_OF_NODES: Mapping[str, Callable[[ClusterSurvey, NodeStatus | None], bool]] = {
     "answers": lambda _, node: node is not None,
     "leads": lambda _, node: node is not None and node.leads and not node.ro,
     "read_only": lambda _, node: node is not None and node.ro,

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -11,7 +11,7 @@ import trio
 
 from admin.cluster.sampler import Sampler
 from admin.cluster.surveys import ClusterSurvey
-from admin.status.sample import NodeSample
+from qsync.status.record import NodeStatus
 
 PERIOD_S = 0.05
 KEPT_S = 0.2
@@ -32,7 +32,7 @@ class NodeObservation:
     written: int = 0
     confirmed: int = 0
     limbo: int = 0
-    sample: NodeSample | None = None
+    sample: NodeStatus | None = None
     """All that it said, where that is kept: a few times a second, and when its role changed."""
 
 
@@ -40,16 +40,16 @@ class ThinnedSamples:
     """What is kept of samples: not all of a long drill would fit into memory."""
 
     def __init__(self) -> None:
-        self._last: dict[int, tuple[float, NodeSample]] = {}
+        self._last: dict[int, tuple[float, NodeStatus]] = {}
 
-    def take(self, sample: NodeSample, now: float) -> NodeSample | None:
+    def take(self, sample: NodeStatus, now: float) -> NodeStatus | None:
         """The sample, a few times a second and when its role changed; else nothing."""
         at, last = self._last.get(sample.id, (float("-inf"), sample))
         same = (sample.role, sample.term, sample.ro) == (last.role, last.term, last.ro)
         if same and sample.pid == last.pid and now - at < KEPT_S:
             return None
         self._last[sample.id] = now, sample
-        return replace(sample, whole={})
+        return sample
 
 
 class SamplingThread:
@@ -117,7 +117,7 @@ class SamplingThread:
                 ro=each.ro,
                 written=each.written,
                 confirmed=each.confirmed,
-                limbo=each.limbo.len,
+                limbo=each.synchro.queue.len,
                 sample=self._thinned.take(each, now),
             )
             for each in survey.samples

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from admin.evidence.parts import LONG, SHORT
 from admin.evidence.witnesses import Running
-from admin.status.sample import NodeSample
 from qsync.client.one_node import NodeConnection
 from qsync.errors import QsyncError, Unavailable
+from qsync.status import decode
+from qsync.status.record import NodeStatus
 from qsync.wire import replies
 from qsync.wire.verbs import PlainRequest, Verb
 
@@ -64,7 +65,7 @@ class LivePoll:
                 self.silent[address] = error.message
         return found
 
-    def statuses(self) -> dict[str, NodeSample]:
+    def statuses(self) -> dict[str, NodeStatus]:
         """What they say of themselves; members that are named there are asked from now on."""
         found = self.each(status_of)
         known = {each.id for each in found.values()}
@@ -92,9 +93,9 @@ class LivePoll:
             raise
 
 
-def status_of(line: NodeConnection) -> NodeSample:
+def status_of(line: NodeConnection) -> NodeStatus:
     """STATUS, as a record."""
-    return NodeSample.read(replies.read_map(line.ask(PlainRequest(1, Verb.STATUS))))
+    return decode.status(replies.read_map(line.ask(PlainRequest(1, Verb.STATUS))))
 
 
 def batches(

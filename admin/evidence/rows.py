@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from admin.evidence import opening
 from admin.evidence.tables import Row
-from admin.status.sample import NodeSample
 from admin.workload.history import HistoryLine
 from qsync import record
 from qsync.record import HEADER, HEADER_SIZE, Entry, EntryKind
+from qsync.status.record import NodeStatus
 from qsync.wire.packed import PackedRows
 
 
@@ -76,7 +76,7 @@ def kind_number(name: str) -> int:
 
 
 def status_row(
-    sample: NodeSample, *, number: int, life: int, time_mono: int, generation: int = 1
+    sample: NodeStatus, *, number: int, life: int, time_mono: int, generation: int = 1
 ) -> Row:
     """What a node said of itself. `life` tells its processes apart.
 
@@ -104,10 +104,10 @@ def status_row(
         "confirmed": sample.confirmed,
         "visible": sample.visible,
         "folded": sample.folded,
-        "limbo_owner": sample.limbo.owner,
-        "limbo_term": sample.limbo.term,
-        "limbo_len": sample.limbo.len,
-        "quorum": sample.limbo.quorum,
+        "limbo_owner": sample.synchro.queue.owner,
+        "limbo_term": sample.synchro.queue.term,
+        "limbo_len": sample.synchro.queue.len,
+        "quorum": sample.synchro.quorum,
         "vclock": {str(origin): lsn for origin, lsn in sample.vclock.items()},
     }
 

@@ -10,7 +10,7 @@ from admin.cluster.sampler import Sampler
 from admin.evidence import rows
 from admin.evidence.generations import Generations
 from admin.evidence.tables import Row
-from admin.status.sample import NodeSample
+from qsync.status.record import NodeStatus
 
 PERIOD_S = 0.2
 """How often every node is asked."""
@@ -33,7 +33,7 @@ class SampleRecorder:
         self._number = first
         self._clock = clock
 
-    def heard(self, sample: NodeSample) -> Row:
+    def heard(self, sample: NodeStatus) -> Row:
         """One answer."""
         row = rows.status_row(
             sample,
@@ -64,7 +64,7 @@ def sample(
 async def _sample(
     addresses: Sequence[str], recorder: SampleRecorder, *, seconds: float, period: float
 ) -> None:
-    def heard(sample: NodeSample) -> None:
+    def heard(sample: NodeStatus) -> None:
         recorder.heard(sample)
 
     with trio.move_on_after(seconds):

@@ -13,12 +13,13 @@ from admin.evidence import rows
 from admin.evidence.manifest import NodeFacts, NoEvidence
 from admin.evidence.replays import compared
 from admin.evidence.tables import Row
-from admin.status.sample import NodeSample
 from election.messages import Index
 from qsync import record
 from qsync.client.one_node import NodeConnection
 from qsync.errors import ProtocolError, Unavailable
 from qsync.record import Entry, RecordDamage
+from qsync.status import decode
+from qsync.status.record import NodeStatus
 from qsync.wire import packed, replies
 from qsync.wire.packed import PackedRows
 from qsync.wire.verbs import DigestRequest, InfoRequest, PackedRequest, PlainRequest, Verb
@@ -59,7 +60,7 @@ class Account:
     cluster: str = ""
     cluster_uuid: str = ""
     quorum: int = 0
-    sample: NodeSample | None = None
+    sample: NodeStatus | None = None
     settings: dict[str, object] = field(default_factory=dict)
     founders: tuple[int, ...] = ()
 
@@ -90,12 +91,12 @@ class Running:
         """From STATUS."""
         asked = {"asked": time.monotonic_ns()}
         answer = replies.read_map(self.line.ask(PlainRequest(1, Verb.STATUS)))
-        sample = NodeSample.read(answer | asked)
+        sample = decode.status(answer | asked)
         return Account(
             facts=facts_of(sample),
-            cluster=sample.cluster,
-            cluster_uuid=sample.cluster_uuid,
-            quorum=sample.limbo.quorum,
+            cluster=sample.cluster.name,
+            cluster_uuid=sample.replicaset.uuid,
+            quorum=sample.synchro.quorum,
             sample=sample,
             settings=replies.read_map(self.line.ask(InfoRequest(1, "settings"))),
         )
@@ -230,7 +231,7 @@ class CopiedLog:
         return []
 
 
-def facts_of(sample: NodeSample) -> NodeFacts:
+def facts_of(sample: NodeStatus) -> NodeFacts:
     """What the manifest says of a node that answers."""
     return NodeFacts(
         node=sample.id,

@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from admin.status.sample import IN_TOUCH, NodeSample
 from qsync.histogram import Spread
+from qsync.status import health
+from qsync.status.members import IN_TOUCH
+from qsync.status.record import NodeStatus
 
 PREFIX = "qsync_"
 Labels = Mapping[str, str]
@@ -27,21 +29,21 @@ class Family:
     name: str
     kind: MetricType
     about: str
-    points: Callable[[NodeSample], Iterable[Point]] = lambda _: ()
-    spread: Callable[[NodeSample], Spread] = field(default=lambda _: Spread())
+    points: Callable[[NodeStatus], Iterable[Point]] = lambda _: ()
+    spread: Callable[[NodeStatus], Spread] = field(default=lambda _: Spread())
 
 
-def _gauge(name: str, about: str, of: Callable[[NodeSample], float | None]) -> Family:
+def _gauge(name: str, about: str, of: Callable[[NodeStatus], float | None]) -> Family:
     """One number; no point while it is not known."""
 
-    def points(node: NodeSample) -> Iterable[Point]:
+    def points(node: NodeStatus) -> Iterable[Point]:
         found = of(node)
         return () if found is None else (({}, float(found)),)
 
     return Family(name=PREFIX + name, kind=MetricType.GAUGE, about=about, points=points)
 
 
-def _each(name: str, about: str, of: Callable[[NodeSample], Iterable[Point]]) -> Family:
+def _each(name: str, about: str, of: Callable[[NodeStatus], Iterable[Point]]) -> Family:
     """Several numbers, told apart by labels."""
     return Family(name=PREFIX + name, kind=MetricType.GAUGE, about=about, points=of)
 
@@ -49,53 +51,53 @@ def _each(name: str, about: str, of: Callable[[NodeSample], Iterable[Point]]) ->
 def _count(name: str, key: str, about: str) -> Family:
     """A number of STATUS `counters`, which only grows while the process lives."""
 
-    def points(node: NodeSample) -> Iterable[Point]:
+    def points(node: NodeStatus) -> Iterable[Point]:
         return (({}, float(node.counters.get(key, 0))),)
 
     return Family(name=PREFIX + name, kind=MetricType.COUNTER, about=about, points=points)
 
 
-def _histogram(name: str, about: str, of: Callable[[NodeSample], Spread]) -> Family:
+def _histogram(name: str, about: str, of: Callable[[NodeStatus], Spread]) -> Family:
     return Family(name=PREFIX + name, kind=MetricType.HISTOGRAM, about=about, spread=of)
 
 
-def _info(node: NodeSample) -> Iterable[Point]:
+def _info(node: NodeStatus) -> Iterable[Point]:
     labels = {"version": node.version, "address": node.address, "uuid": node.uuid}
     return ((labels | {"replica": str(node.id), "status": node.status}, 1.0),)
 
 
-def _reasons(node: NodeSample) -> Iterable[Point]:
+def _reasons(node: NodeStatus) -> Iterable[Point]:
     return (({"reason": node.ro_reason}, 1.0),) if node.ro_reason else ()
 
 
-def _links(node: NodeSample) -> Iterable[Point]:
+def _links(node: NodeStatus) -> Iterable[Point]:
     return (({"peer": each.name}, float(each.status == IN_TOUCH)) for each in node.peers)
 
 
-def _lags(node: NodeSample) -> Iterable[Point]:
+def _lags(node: NodeStatus) -> Iterable[Point]:
     return (({"peer": each.name}, float(each.lag)) for each in node.peers if each.lag is not None)
 
 
-def _idles(node: NodeSample) -> Iterable[Point]:
+def _idles(node: NodeStatus) -> Iterable[Point]:
     known = [(each.name, each.idle) for each in node.peers if each.idle is not None]
     return (({"peer": name}, idle) for name, idle in known)
 
 
-def _refused(node: NodeSample) -> Iterable[Point]:
+def _refused(node: NodeStatus) -> Iterable[Point]:
     return (({"reason": why}, float(count)) for why, count in node.refused.items())
 
 
-def _missing(node: NodeSample) -> float | None:
+def _missing(node: NodeStatus) -> float | None:
     if not node.leads:
         return None
-    return float(len(node.limbo.waiting.missing)) if node.limbo.waiting is not None else 0.0
+    return float(len(node.synchro.queue.missing))
 
 
-def _stalled(node: NodeSample) -> float | None:
-    return node.limbo.stalled if node.leads else None
+def _stalled(node: NodeStatus) -> float | None:
+    return node.synchro.queue.stalled if node.leads else None
 
 
-def _leader_idle(node: NodeSample) -> float | None:
+def _leader_idle(node: NodeStatus) -> float | None:
     return None if node.leads else node.leader_idle
 
 
@@ -103,7 +105,9 @@ FAMILIES: tuple[Family, ...] = (
     _each("info", "1; the labels say who this is", _info),
     _gauge("uptime_seconds", "since the process opened its directory", lambda n: n.uptime),
     _gauge("clock_seconds", "the node's wall clock, for skew", lambda n: n.time),
-    _gauge("healthy", "1 if it takes part and knows of nothing wrong", lambda n: n.healthy),
+    _gauge(
+        "healthy", "1 if it takes part and knows of nothing wrong", lambda n: not health.unsound(n)
+    ),
     _gauge("split_brain", "1 if confirmed data differs", lambda n: n.status == "split_brain"),
     _gauge("quarantined", "1 if it found damage in its log", lambda n: bool(n.quarantined)),
     _gauge("stranger", "1 if the configuration does not name its directory", lambda n: n.stranger),
@@ -119,8 +123,8 @@ FAMILIES: tuple[Family, ...] = (
     _count("step_downs_total", "step_downs", "leaderships that this node gave up or lost"),
     # Quorum
     _gauge("voters", "members that vote", lambda n: len(n.voters or n.nodes)),
-    _gauge("quorum", "voters that must have a transaction", lambda n: n.limbo.quorum),
-    _gauge("quorum_unsafe", "1 if the quorum is below a majority", lambda n: n.limbo.unsafe),
+    _gauge("quorum", "voters that must have a transaction", lambda n: n.synchro.quorum),
+    _gauge("quorum_unsafe", "1 if the quorum is below a majority", lambda n: n.synchro.unsafe),
     _gauge("quorum_margin", "voters in touch beyond the quorum; on the leader", lambda n: n.margin),
     _gauge(
         "commits", "1 if what is written is confirmed: on a leader that can", lambda n: n.commits
@@ -137,7 +141,9 @@ FAMILIES: tuple[Family, ...] = (
     _gauge("log_visible_index", "readable here up to", lambda n: n.visible),
     _gauge("log_folded_index", "in the spaces on disk up to", lambda n: n.folded),
     _gauge("behind_entries", "entries of the leader that are not durable here", lambda n: n.behind),
-    _gauge("lost_entries", "entries cut from the log and kept in the archive", lambda n: n.lost),
+    _gauge(
+        "lost_entries", "entries cut from the log and kept in the archive", lambda n: n.lost.entries
+    ),
     _count("log_cuts_total", "cuts", "tails cut off because the leader had others"),
     _count(
         "lost_async_writes_total", "lost_async", "asynchronous writes answered ok here and then cut"
@@ -147,14 +153,18 @@ FAMILIES: tuple[Family, ...] = (
     _each("peer_lag_entries", "entries that the peer has not acked; on the leader", _lags),
     _each("peer_idle_seconds", "since the peer was heard; on the leader", _idles),
     # Limbo
-    _gauge("limbo_length", "pending transactions", lambda n: n.limbo.len),
+    _gauge("limbo_length", "pending transactions", lambda n: n.synchro.queue.len),
     _gauge(
-        "limbo_length_max", "pending ones beyond which writers wait", lambda n: n.limbo.entries_max
+        "limbo_length_max",
+        "pending ones beyond which writers wait",
+        lambda n: n.synchro.queue.entries_max,
     ),
-    _gauge("limbo_bytes", "size of the pending transactions", lambda n: n.limbo.size),
-    _gauge("limbo_bytes_max", "bytes beyond which writers wait", lambda n: n.limbo.bytes_max),
-    _gauge("limbo_age_seconds", "how long the oldest one waits", lambda n: n.limbo.age),
-    _gauge("limbo_timeout_seconds", "how long it may wait", lambda n: n.limbo.timeout),
+    _gauge("limbo_bytes", "size of the pending transactions", lambda n: n.synchro.queue.size),
+    _gauge(
+        "limbo_bytes_max", "bytes beyond which writers wait", lambda n: n.synchro.queue.bytes_max
+    ),
+    _gauge("limbo_age_seconds", "how long the oldest one waits", lambda n: n.synchro.queue.age),
+    _gauge("limbo_timeout_seconds", "how long it may wait", lambda n: n.synchro.timeout),
     _gauge("limbo_missing_acks", "voters whose ack the oldest one lacks; on the leader", _missing),
     # Requests
     _count("writes_total", "writes", "writes whose fate was told to a client"),
@@ -200,7 +210,7 @@ FAMILIES: tuple[Family, ...] = (
     _count("spaces_rebuilds_total", "rebuilds", "times that the stored rows were made anew"),
     _count("spaces_scrubs_total", "scrubs", "times that all stored rows were verified"),
     _gauge("overlay_rows", "row versions in memory, not folded yet", lambda n: n.disk.overlay_rows),
-    _gauge("memory_max_bytes", "largest resident memory so far", lambda n: n.memory),
+    _gauge("memory_max_bytes", "largest resident memory so far", lambda n: n.memory.rss),
     _gauge("open_files", "file descriptors in use", lambda n: n.files[0] if n.files else None),
     _gauge("open_files_max", "file descriptors allowed", lambda n: n.files[1] if n.files else None),
     _count("events_unwritten_total", "events_unwritten", "events that the timeline file lacks"),

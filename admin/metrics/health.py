@@ -3,14 +3,15 @@
 from collections.abc import Callable, Mapping
 from urllib.parse import parse_qs, urlsplit
 
-from admin.status.sample import NodeSample
+from qsync.status import health
+from qsync.status.record import NodeStatus
 
 OK, UNAVAILABLE, BAD_REQUEST = 200, 503, 400
-Check = Callable[[NodeSample, int | None], str | None]
+Check = Callable[[NodeStatus, int | None], str | None]
 """Why not, or None when it is so. The number is the lag that is allowed."""
 
 
-def answer(target: str, node: NodeSample) -> tuple[int, dict[str, object]] | None:
+def answer(target: str, node: NodeStatus) -> tuple[int, dict[str, object]] | None:
     """Status and JSON for a request target such as `/replica?lag=10`; None for no URL of ours."""
     try:
         parts = urlsplit(target)
@@ -47,35 +48,27 @@ def _lag(query: str) -> int | None:
     return int(text)
 
 
-def _health(node: NodeSample, _: int | None) -> str | None:
-    if node.quarantined:
-        return f"quarantined: {node.quarantined}"
-    if node.disk.error:
-        return f"the log cannot be written: {node.disk.error}"
-    if node.spaces.error:
-        return node.spaces.error
-    if node.spaces.differs:
-        return f"its rows of {', '.join(node.spaces.differs)} differ from the leader's"
-    return None if node.healthy else f"status is {node.status}"
+def _health(node: NodeStatus, _: int | None) -> str | None:
+    return health.unsound(node)
 
 
-def _leader(node: NodeSample, _: int | None) -> str | None:
+def _leader(node: NodeStatus, _: int | None) -> str | None:
     return None if node.leads else "another node leads" if node.leader else "nobody leads"
 
 
-def _writable(node: NodeSample, _: int | None) -> str | None:
+def _writable(node: NodeStatus, _: int | None) -> str | None:
     if not node.ro:
         return None
-    return "; ".join(node.ro_reasons) or node.ro_reason or "it is read-only"
+    return "; ".join(node.ro_texts) or node.ro_reason or "it is read-only"
 
 
-def _replica(node: NodeSample, lag: int | None) -> str | None:
+def _replica(node: NodeStatus, lag: int | None) -> str | None:
     if node.leads:
         return "this node leads"
     return _health(node, lag) or _follows(node, lag)
 
 
-def _follows(node: NodeSample, lag: int | None) -> str | None:
+def _follows(node: NodeStatus, lag: int | None) -> str | None:
     if node.leader is None or node.behind is None:
         return "it follows no leader"
     if lag is not None and node.behind > lag:
@@ -83,7 +76,7 @@ def _follows(node: NodeSample, lag: int | None) -> str | None:
     return None
 
 
-def _ready(node: NodeSample, lag: int | None) -> str | None:
+def _ready(node: NodeStatus, lag: int | None) -> str | None:
     """It can serve what a node of its role is there for."""
     wrong = _health(node, lag)
     if wrong is not None:
@@ -91,7 +84,7 @@ def _ready(node: NodeSample, lag: int | None) -> str | None:
     return _writable(node, lag) or _confirms(node) if node.leads else _follows(node, lag)
 
 
-def _confirms(node: NodeSample) -> str | None:
+def _confirms(node: NodeStatus) -> str | None:
     return None if node.stuck is None else f"nothing has been confirmed for {node.stuck:.3g} s"
 
 

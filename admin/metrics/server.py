@@ -1,7 +1,7 @@
 """The HTTP side of a node: `/metrics`, `/status` and the health URLs. Read-only, and bounded."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -9,11 +9,11 @@ import h11
 import trio
 
 from admin.metrics import health, text
-from admin.status.sample import NodeSample
 from qsync import __version__
 from qsync.config import NodeConfig
-from qsync.node import view
 from qsync.node.node import Node, not_listening
+from qsync.node.status import status
+from qsync.status.record import NodeStatus, as_members
 
 CONNECTIONS_MAX = 32
 """More at a time are answered 503 and closed."""
@@ -28,7 +28,7 @@ _JSON = "application/json"
 _METHODS = (b"GET", b"HEAD", b"OPTIONS")
 _NOT_FOUND, _METHOD_NOT_ALLOWED, _TOO_MANY = 404, 405, 503
 
-Status = Callable[[], Mapping[str, object]]
+Status = Callable[[], NodeStatus]
 Answer = tuple[int, str, bytes]
 """Status code, content type and body."""
 
@@ -47,7 +47,7 @@ class Metrics:
 
     async def serve(self, node: Node) -> None:
         """Answer until cancelled."""
-        await serve(self._listeners, lambda: view.status(node))
+        await serve(self._listeners, partial(status, node))
 
 
 @asynccontextmanager
@@ -81,10 +81,10 @@ async def serve(listeners: list[trio.SocketListener], status: Status) -> None:
 def respond(target: str, status: Status) -> Answer:
     """The answer to a GET of `target`."""
     if target == "/metrics":
-        return 200, text.CONTENT_TYPE, text.expose([NodeSample.read(status())]).encode()
+        return 200, text.CONTENT_TYPE, text.expose([status()]).encode()
     if target == "/status":
-        return 200, _JSON, _json(status())
-    found = health.answer(target, NodeSample.read(status()))
+        return 200, _JSON, _json(as_members(status()))
+    found = health.answer(target, status())
     if found is None:
         known = ["/metrics", "/status", *health.CHECKS]
         return _NOT_FOUND, _JSON, _json({"error": f"there is no {target}", "there is": known})

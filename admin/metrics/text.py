@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Iterator
 
 from admin.metrics.families import FAMILIES, Family, Labels, MetricType
-from admin.status.sample import NodeSample
 from qsync.histogram import BOUNDS, Spread
+from qsync.status.record import NodeStatus
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 BUCKET_STEP = 3
 """Every third bucket is shown: two a decade are enough for an alert, and a third of the series."""
 
 
-def expose(nodes: Iterable[NodeSample]) -> str:
+def expose(nodes: Iterable[NodeStatus]) -> str:
     """All metrics of these nodes; each value bears the labels `cluster` and `node`."""
     lines: list[str] = []
     found = list(nodes)
@@ -22,8 +22,8 @@ def expose(nodes: Iterable[NodeSample]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _lines(family: Family, node: NodeSample) -> Iterator[str]:
-    own = {"cluster": node.cluster, "node": node.name}
+def _lines(family: Family, node: NodeStatus) -> Iterator[str]:
+    own = {"cluster": node.cluster.name, "node": node.name}
     if family.kind is MetricType.HISTOGRAM:
         yield from _buckets(family.name, own, family.spread(node))
         return

@@ -14,7 +14,7 @@ from qsync.wire.verbs import InfoRequest
 
 if TYPE_CHECKING:
     from admin.cluster.surveys import ClusterHealth, ClusterSurvey, ClusterVerdict
-    from admin.status.sample import NodeSample
+    from qsync.status.record import NodeStatus
 
 _FAILS = {
     "degraded": frozenset({surveys.ClusterHealth.DEGRADED, surveys.ClusterHealth.DOWN}),
@@ -89,7 +89,7 @@ def as_members(found: "ClusterSurvey", verdict: "ClusterVerdict") -> dict[str, o
     }
 
 
-def _node(found: "ClusterSurvey", node: "NodeSample") -> dict[str, object]:
+def _node(found: "ClusterSurvey", node: "NodeStatus") -> dict[str, object]:
     usual = node.disk.usual_s
     return {
         "name": node.name,
@@ -106,23 +106,22 @@ def _node(found: "ClusterSurvey", node: "NodeSample") -> dict[str, object]:
         "status": node.status or "running",
         "stranger": node.stranger,
         "write_us": None if usual is None else round(usual * 1e6),
-        "lost": node.lost,
+        "lost": node.lost.entries,
         "faults": [each.point for each in node.faults],
         "counters": node.counters,
     }
 
 
-def _limbo(leader: "NodeSample") -> dict[str, object]:
+def _limbo(leader: "NodeStatus") -> dict[str, object]:
     """What waits for its quorum, in seconds, bytes and names."""
-    limbo, names = leader.limbo, {id: name for id, name, _ in leader.nodes}
-    missing = limbo.waiting.missing if limbo.waiting is not None else ()
+    synchro, queue = leader.synchro, leader.synchro.queue
     return {
-        "len": limbo.len,
-        "size": limbo.size,
-        "age": limbo.age,
-        "timeout": limbo.timeout,
-        "quorum": limbo.quorum,
-        "missing": [names.get(id, str(id)) for id in missing],
+        "len": queue.len,
+        "size": queue.size,
+        "age": queue.age,
+        "timeout": synchro.timeout,
+        "quorum": synchro.quorum,
+        "missing": [each.label for each in queue.missing],
     }
 
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from admin.cluster.surveys import ClusterHealth, ClusterSurvey, ClusterVerdict, behind, peer_of
-from admin.status.sample import NodeSample
+from qsync.status.record import NodeStatus
 
 NARROW = 60
 """Below this many columns a node is one line of text."""
@@ -88,14 +88,12 @@ def details(found: ClusterSurvey) -> list[str]:
                 f"{node.name} is a stranger: the configuration does not name its directory "
                 f"(`qsync member replace {node.name}`)"
             )
-        if node.lost:
-            lines.append(
-                f"{node.name} keeps {node.lost} entries cut from its log (`qsync info lost`)"
-            )
-    oldest = found.leader.limbo.waiting if found.leader is not None else None
+        if node.lost.entries:
+            kept = f"keeps {node.lost.entries} entries cut from its log (`qsync info lost`)"
+            lines.append(f"{node.name} {kept}")
+    oldest = found.leader.synchro.queue.waiting if found.leader is not None else None
     if oldest is not None and oldest.missing:
-        names = {id: name for each in found.samples for id, name, _ in each.nodes}
-        missing = ", ".join(names.get(id, str(id)) for id in oldest.missing)
+        missing = ", ".join(each.label for each in oldest.missing)
         lines.append(f"the oldest pending transaction, index {oldest.index}, waits for {missing}")
     return lines
 
@@ -103,13 +101,13 @@ def details(found: ClusterSurvey) -> list[str]:
 @dataclass(frozen=True, slots=True)
 class _Column:
     title: str
-    of: Callable[[ClusterSurvey, NodeSample], str]
+    of: Callable[[ClusterSurvey, NodeStatus], str]
     from_width: int = 0
     justify: Literal["left", "right"] = "left"
     min_width: int | None = None
 
 
-def _mark(found: ClusterSurvey, node: NodeSample) -> str:
+def _mark(found: ClusterSurvey, node: NodeStatus) -> str:
     if found.leader is not None and node.id == found.leader.id:
         return _LEADER if not node.ro else _WARNING
     peer = peer_of(found, node.id)
@@ -117,26 +115,26 @@ def _mark(found: ClusterSurvey, node: NodeSample) -> str:
     return _WARNING if troubled or node.quarantined else _FINE
 
 
-def _vclock(_: ClusterSurvey, node: NodeSample) -> str:
+def _vclock(_: ClusterSurvey, node: NodeStatus) -> str:
     return "{" + " ".join(f"{id}:{lsn}" for id, lsn in sorted(node.vclock.items())) + "}"
 
 
-def _idle(found: ClusterSurvey, node: NodeSample) -> str:
+def _idle(found: ClusterSurvey, node: NodeStatus) -> str:
     peer = peer_of(found, node.id)
     return "-" if peer is None or peer.idle is None else seconds(peer.idle)
 
 
-def _behind(found: ClusterSurvey, node: NodeSample) -> str:
+def _behind(found: ClusterSurvey, node: NodeStatus) -> str:
     leads = found.leader is None or found.leader.id == node.id
     return "-" if leads else str(behind(found, node))
 
 
-def _upstream(found: ClusterSurvey, node: NodeSample) -> str:
+def _upstream(found: ClusterSurvey, node: NodeStatus) -> str:
     peer = peer_of(found, node.id)
     return "-" if peer is None else peer.status
 
 
-def _fsync(_: ClusterSurvey, node: NodeSample) -> str:
+def _fsync(_: ClusterSurvey, node: NodeStatus) -> str:
     usual = node.disk.usual_s
     return "-" if usual is None else seconds(usual)
 
@@ -149,7 +147,7 @@ _COLUMNS = (
     _Column("term", lambda _, node: str(node.term), justify="right"),
     _Column("confirmed", lambda _, node: str(node.confirmed), justify="right"),
     _Column("lag", _behind, justify="right"),
-    _Column("limbo", lambda _, node: str(node.limbo.len), justify="right"),
+    _Column("limbo", lambda _, node: str(node.synchro.queue.len), justify="right"),
     _Column("idle", _idle, from_width=76, justify="right", min_width=5),
     _Column("peer", _upstream, from_width=76),
     _Column("vclock", _vclock, from_width=100),
@@ -169,16 +167,16 @@ def seconds(value: float) -> str:
     return f"{value / 3600:.0f}h"
 
 
-def _one_line(found: ClusterSurvey, node: NodeSample) -> str:
+def _one_line(found: ClusterSurvey, node: NodeStatus) -> str:
     access = "ro" if node.ro else "rw"
     return f"{_mark(found, node)} {node.name} {node.role} {access} t{node.term} c{node.confirmed}"
 
 
-def _odd_reasons(node: NodeSample) -> list[str]:
+def _odd_reasons(node: NodeStatus) -> list[str]:
     """Reasons other than the ordinary one of a follower."""
     if not node.ro or (node.role == "follower" and node.ro_reason == "election" and node.leader):
         return []
-    return list(node.ro_reasons) or ([node.ro_reason] if node.ro_reason else [])
+    return node.ro_texts or ([node.ro_reason] if node.ro_reason else [])
 
 
 def _short(why: str) -> str:

@@ -8,11 +8,11 @@ from admin.box.asking import Why
 from admin.box.backup import Backup
 from admin.box.cfg import CfgOptions
 from admin.box.ctl import Ctl
-from admin.box.info import BoxInfo
 from admin.box.session import Box
 from admin.box.space import BoxSpace
 from admin.box.watch import KEYS
 from cli.shell import arguments
+from qsync.status.record import BoxInfo, names
 
 
 def _doc(of: object) -> str:
@@ -89,9 +89,7 @@ BOX: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Everything that begins with a global name: how it is called, and what it does."""
 
-INFO: Final = tuple(
-    name for name in BoxInfo.__dataclass_fields__ if name not in {"errors", "whole"}
-)
+INFO: Final = names(BoxInfo)
 OPTIONS: Final = tuple(CfgOptions.__annotations__)
 TAKES: Final[Mapping[str, tuple[str, ...]]] = {
     "box.cfg": OPTIONS,

@@ -1,7 +1,7 @@
 """What the prompt says of the cluster, kept up to date in the background, and news of it."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -13,6 +13,9 @@ from cli.shell.settings import ShellSettings
 from cli.shell.slash import COMMANDS
 from cli.shell.talk import InteractiveShell
 from qsync.errors import QsyncError
+from qsync.status import decode
+from qsync.status.members import IN_TOUCH
+from qsync.status.record import NodeStatus
 
 LOOK_S: Final = 1.0
 """How often the node is asked how it is, at least."""
@@ -50,22 +53,15 @@ class NodeStanding:
         return f"{self.cluster}/{self.node}{self.mark}:{self.term}{tx}> "
 
 
-def read(info: Mapping[str, object], former: NodeStanding) -> NodeStanding:
+def read(status: NodeStatus, former: NodeStanding) -> NodeStanding:
     """From the status of a node."""
-    peers = info.get("peers")
-    away = [
-        str(each["name"])
-        for each in (peers if isinstance(peers, list) else [])
-        if each.get("status") != "up"
-    ]
-    leader = info.get("leader_name")
     return replace(
         former,
-        node=str(info.get("name")),
-        role=str(info.get("role")),
-        term=int(str(info.get("term") or 0)),
-        leader=str(leader) if leader else None,
-        away=tuple(away),
+        node=status.name,
+        role=status.role,
+        term=status.term,
+        leader=status.leader_name,
+        away=tuple(each.name for each in status.peers if each.status != IN_TOUCH),
         reached=True,
     )
 
@@ -118,7 +114,7 @@ class Watcher:
         talk, former = self.talk, self.standing
         base = replace(former, cluster=talk.cluster, production=talk.production)
         try:
-            now = read(await talk.box.node.status(), base)
+            now = read(decode.status(await talk.box.node.status()), base)
         except QsyncError:
             now = replace(base, reached=False, node=talk.box.name or former.node)
         self.standing = now

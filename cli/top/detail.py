@@ -2,12 +2,11 @@
 
 from rich.text import Text
 
-from admin.status import fields
-from admin.status.sample import NodeSample
 from cli.render.status import seconds
 from cli.top import draw
 from cli.top.draw import DIM, HEAD, UNEASY, Lines
 from cli.top.picture import ClusterPicture
+from qsync.status.record import NodeStatus
 
 _VOTES_SHOWN = 3
 _KEY_WIDTH = 10
@@ -33,14 +32,14 @@ def detail(picture: ClusterPicture, id: int, width: int) -> Lines:
             f"  uuid {node.uuid}",
         ),
     ]
-    lines += [_pair("read-only", reason, UNEASY) for reason in node.ro_reasons]
+    lines += [_pair("read-only", reason, UNEASY) for reason in node.ro_texts]
     lines += [_pair(name, words) for name, words in _facts(picture, node)]
     lines += _links(node)
     lines += _votes(picture, node)
     return [draw.fit(each, width) for each in lines]
 
 
-def _facts(picture: ClusterPicture, node: NodeSample) -> list[tuple[str, str]]:
+def _facts(picture: ClusterPicture, node: NodeStatus) -> list[tuple[str, str]]:
     disk, spread = node.disk, picture.disks.get(node.id)
     slow = spread.quantile(0.99) if spread is not None else None
     usual = "-" if disk.usual_s is None else seconds(disk.usual_s)
@@ -49,7 +48,7 @@ def _facts(picture: ClusterPicture, node: NodeSample) -> list[tuple[str, str]]:
     behind = "" if node.behind is None else f"  behind {node.behind}"
     election = (
         f"{node.role} term {node.term} voted {picture.name(node.vote)} mode {node.mode} "
-        f"fencing {node.fencing} leader {node.leader_name or 'nobody'}"
+        f"fencing {node.election.fencing} leader {node.leader_name or 'nobody'}"
     )
     log = (
         f"head {node.last}  durable {node.written}  confirmed {node.confirmed}  "
@@ -60,7 +59,7 @@ def _facts(picture: ClusterPicture, node: NodeSample) -> list[tuple[str, str]]:
         f"free {free}  rows in memory {draw.amount(disk.overlay_rows)}  {disk.error or ''}"
     )
     process = (
-        f"memory {draw.size(node.memory)}  files {'/'.join(map(str, node.files))}  "
+        f"memory {draw.size(node.memory.rss)}  files {'/'.join(map(str, node.files))}  "
         f"clients {node.clients}  waiting {node.waiters}"
     )
     return [
@@ -69,11 +68,16 @@ def _facts(picture: ClusterPicture, node: NodeSample) -> list[tuple[str, str]]:
         ("disk", writes),
         ("process", process),
         ("counters", "  ".join(f"{name} {count}" for name, count in counters)),
-        ("archive", f"{node.lost} entries cut from its log" if node.lost else "nothing was cut"),
+        (
+            "archive",
+            f"{node.lost.entries} entries cut from its log"
+            if node.lost.entries
+            else "nothing was cut",
+        ),
     ]
 
 
-def _links(node: NodeSample) -> Lines:
+def _links(node: NodeStatus) -> Lines:
     return [
         _pair(
             f"-> {peer.name}",
@@ -86,15 +90,13 @@ def _links(node: NodeSample) -> Lines:
     ]
 
 
-def _votes(picture: ClusterPicture, node: NodeSample) -> Lines:
-    tallies = fields.maps(fields.mapping(node.whole, "election"), "tallies")
+def _votes(picture: ClusterPicture, node: NodeStatus) -> Lines:
     lines: Lines = []
-    for each in tallies[-_VOTES_SHOWN:]:
-        answers = fields.mapping(each, "answers")
-        said = "  ".join(f"{picture.name(int(str(id)))} {word}" for id, word in answers.items())
-        kind = "pre-vote" if each.get("pre") else "vote"
-        who = picture.name(fields.integer(each, "candidate"))
-        lines.append(_pair(kind, f"term {fields.integer(each, 'term')} for {who}: {said}"))
+    for each in node.election.tallies[-_VOTES_SHOWN:]:
+        said = "  ".join(f"{picture.name(id)} {word}" for id, word in each.answers.items())
+        kind = "pre-vote" if each.pre else "vote"
+        who = picture.name(each.candidate)
+        lines.append(_pair(kind, f"term {each.term} for {who}: {said}"))
     return lines
 
 

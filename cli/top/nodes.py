@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from admin.cluster import surveys
-from admin.status.sample import NodeSample
 from cli.render.status import seconds
 from cli.top import draw
 from cli.top.draw import BAD, GOOD, HEAD, UNEASY, Lines
 from cli.top.picture import ClusterPicture
+from qsync.status.record import NodeStatus
 
 TROUBLED = 12
 """More nodes than this: those in trouble come first, the calm ones are summed up."""
@@ -23,12 +23,12 @@ class Column:
 
     title: str
     width: int
-    of: Callable[[ClusterPicture, NodeSample], str]
+    of: Callable[[ClusterPicture, NodeStatus], str]
     from_width: int = 0
     left: bool = False
 
 
-def mark(picture: ClusterPicture, node: NodeSample) -> str:
+def mark(picture: ClusterPicture, node: NodeStatus) -> str:
     """`*` leads, `!` in trouble, blank fine."""
     leader = picture.leader
     if leader is not None and node.id == leader.id:
@@ -86,7 +86,7 @@ def _pointer(id: int, selected: int) -> str:
     return ">" if id == selected else " "
 
 
-def _row(picture: ClusterPicture, node: NodeSample, columns: list[Column], selected: int) -> Text:
+def _row(picture: ClusterPicture, node: NodeStatus, columns: list[Column], selected: int) -> Text:
     sign = mark(picture, node)
     cells = " ".join(_cell(each, each.of(picture, node)) for each in columns)
     style = {"*": GOOD, "!": UNEASY}.get(sign, "")
@@ -99,7 +99,7 @@ def _cell(column: Column, text: str) -> str:
     return text.ljust(column.width) if column.left else text.rjust(column.width)
 
 
-def _link(picture: ClusterPicture, node: NodeSample) -> str:
+def _link(picture: ClusterPicture, node: NodeStatus) -> str:
     """The leader's connection to it."""
     peer = surveys.peer_of(picture.survey, node.id)
     if peer is None:
@@ -107,46 +107,46 @@ def _link(picture: ClusterPicture, node: NodeSample) -> str:
     return "catchup" if peer.recruit and peer.status == "up" else peer.status
 
 
-def _access(_: ClusterPicture, node: NodeSample) -> str:
+def _access(_: ClusterPicture, node: NodeStatus) -> str:
     if not node.ro:
         return "rw"
     ordinary = node.role == "follower" and node.ro_reason == "election"
     return "ro" if ordinary else f"ro {node.ro_reason or '?'}"
 
 
-def _lag(picture: ClusterPicture, node: NodeSample) -> str:
+def _lag(picture: ClusterPicture, node: NodeStatus) -> str:
     leader = picture.leader
     if leader is None or leader.id == node.id:
         return "-"
     return draw.amount(surveys.behind(picture.survey, node))
 
 
-def _idle(_: ClusterPicture, node: NodeSample) -> str:
+def _idle(_: ClusterPicture, node: NodeStatus) -> str:
     if node.leads or node.leader_idle is None:
         return "-"
     return seconds(node.leader_idle)
 
 
-def _fsync(_: ClusterPicture, node: NodeSample) -> str:
+def _fsync(_: ClusterPicture, node: NodeStatus) -> str:
     usual = node.disk.usual_s
     return "-" if usual is None else seconds(usual)
 
 
-def _fsync_slow(picture: ClusterPicture, node: NodeSample) -> str:
+def _fsync_slow(picture: ClusterPicture, node: NodeStatus) -> str:
     spread = picture.disks.get(node.id)
     slow = spread.quantile(0.99) if spread is not None else None
     return "-" if slow is None else seconds(slow)
 
 
-def _vclock(_: ClusterPicture, node: NodeSample) -> str:
+def _vclock(_: ClusterPicture, node: NodeStatus) -> str:
     return "{" + " ".join(f"{id}:{lsn}" for id, lsn in sorted(node.vclock.items())) + "}"
 
 
-def _vote(picture: ClusterPicture, node: NodeSample) -> str:
+def _vote(picture: ClusterPicture, node: NodeStatus) -> str:
     return picture.name(node.vote)
 
 
-def _free(_: ClusterPicture, node: NodeSample) -> str:
+def _free(_: ClusterPicture, node: NodeStatus) -> str:
     return "-" if node.disk.free is None else draw.size(node.disk.free)
 
 
@@ -166,10 +166,10 @@ COLUMNS = (
     Column("link", 7, _link, from_width=78, left=True),
     Column("fsync", 5, _fsync, from_width=64),
     Column("p99", 5, _fsync_slow, from_width=160),
-    Column("limbo", 5, lambda _, node: draw.amount(node.limbo.len)),
+    Column("limbo", 5, lambda _, node: draw.amount(node.synchro.queue.len)),
     Column("clients", 7, lambda _, node: str(node.clients), from_width=160),
     Column("free", 5, _free, from_width=160),
-    Column("mem", 5, lambda _, node: draw.size(node.memory), from_width=160),
+    Column("mem", 5, lambda _, node: draw.size(node.memory.rss), from_width=160),
     Column("up", 6, lambda _, node: draw.lasting(node.uptime), from_width=160),
     Column("version", 8, lambda _, node: node.version, from_width=190, left=True),
 )

@@ -4,13 +4,13 @@ from datetime import UTC, datetime
 
 from admin.cluster.surveys import ClusterHealth
 from admin.doctor.finding import Severity
-from admin.status.sample import NodeSample
 from cli.render.status import seconds
 from cli.top import draw
 from cli.top.draw import BAD, DIM, GOOD, HEAD, UNEASY, Lines, Signs
 from cli.top.past import PastEvent
 from cli.top.picture import ClusterPicture
 from qsync import __version__
+from qsync.status.record import NodeStatus
 
 HEALTH = {
     ClusterHealth.HEALTHY: ("  HEALTHY", GOOD),
@@ -68,7 +68,7 @@ def leader(picture: ClusterPicture, width: int, *, wide: bool = False) -> Lines:
     access = "takes writes" if not node.ro else f"READ-ONLY: {node.ro_reason}"
     if node.stuck is not None:
         access = f"CONFIRMS NOTHING for {seconds(node.stuck)}"
-    more = f"  fencing {node.fencing}  mode {node.mode}" if wide else ""
+    more = f"  fencing {node.election.fencing}  mode {node.mode}" if wide else ""
     return [
         draw.fitting(
             width,
@@ -82,7 +82,7 @@ def leader(picture: ClusterPicture, width: int, *, wide: bool = False) -> Lines:
     ]
 
 
-def _disagreement(picture: ClusterPicture, odd: list[NodeSample]) -> str:
+def _disagreement(picture: ClusterPicture, odd: list[NodeStatus]) -> str:
     each = odd[0]
     whom = picture.name(each.leader) if each.leader else "nobody"
     rest = f" and {len(odd) - 1} more" if len(odd) > 1 else ""
@@ -94,11 +94,11 @@ def limbo(picture: ClusterPicture, width: int) -> Lines:
     node = picture.leader
     if node is None:
         return [draw.fit(draw.line(("LIMBO   ", HEAD), "unknown without a leader"), width)]
-    queue = node.limbo
-    share = queue.age / queue.timeout if queue.timeout and queue.len else 0.0
+    synchro, queue = node.synchro, node.synchro.queue
+    share = queue.age / synchro.timeout if synchro.timeout and queue.len else 0.0
     style = BAD if share > _HALF else UNEASY if share > _TENTH else ""
-    age = f"{seconds(queue.age)} of {queue.timeout:g}s " if queue.len else ""
-    waits = _waits_for(picture, node)
+    age = f"{seconds(queue.age)} of {synchro.timeout:g}s " if queue.len else ""
+    waits = _waits_for(node)
     return [
         draw.fitting(
             width,
@@ -111,9 +111,8 @@ def limbo(picture: ClusterPicture, width: int) -> Lines:
     ]
 
 
-def _waits_for(picture: ClusterPicture, node: NodeSample) -> str:
-    waiting = node.limbo.waiting
-    return ", ".join(picture.name(id) for id in waiting.missing) if waiting is not None else ""
+def _waits_for(node: NodeStatus) -> str:
+    return ", ".join(each.label for each in node.synchro.queue.missing)
 
 
 def quorum(picture: ClusterPicture, width: int) -> Lines:
@@ -129,8 +128,8 @@ def quorum(picture: ClusterPicture, width: int) -> Lines:
     )
     style = BAD if found.margin < 0 else UNEASY if found.margin == 0 else GOOD
     margin = f"margin {found.margin}" + (" (any loss stops writes)" if found.margin == 0 else "")
-    unsafe = "  BELOW A MAJORITY" if node.limbo.unsafe else ""
-    words = f"{node.limbo.quorum} of {picture.survey.voters} voters  "
+    unsafe = "  BELOW A MAJORITY" if node.synchro.unsafe else ""
+    words = f"{node.synchro.quorum} of {picture.survey.voters} voters  "
     on_disk = f"  on disk: {node.name} {node.written}  {acked}"
     return [
         draw.fit(
@@ -186,11 +185,13 @@ def acks(picture: ClusterPicture, width: int) -> Lines:
     node = picture.leader
     if node is None:
         return [draw.line("nobody leads, so nobody counts acks")]
-    queue = node.limbo
+    synchro, queue = node.synchro, node.synchro.queue
     reached = {node.name: node.written}
     reached |= {peer.name: peer.acked for peer in node.peers if peer.acked is not None}
-    missing = _waits_for(picture, node)
-    age = f"{seconds(queue.age)} of {queue.timeout:g}s, then {queue.policy}" if queue.len else "-"
+    missing = _waits_for(node)
+    age = (
+        f"{seconds(queue.age)} of {synchro.timeout:g}s, then {synchro.policy}" if queue.len else "-"
+    )
     lines = [
         draw.line(
             f"owner {picture.name(queue.owner)}  term {queue.term}  ",
@@ -223,7 +224,7 @@ def matrix(picture: ClusterPicture, width: int) -> Lines:
     return lines
 
 
-def _link(node: NodeSample | None, other: int) -> tuple[str, str]:
+def _link(node: NodeStatus | None, other: int) -> tuple[str, str]:
     if node is None:
         return "?", DIM
     if node.id == other:

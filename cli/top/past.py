@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from admin.status import fields
-from admin.status.fields import Answer
+from admin.cluster import fields
+from admin.cluster.fields import Answer
 
 _GRAVE = frozenset({"split_brain", "disk_failed", "fold_failed", "two_leaders", "cut", "overruled"})
 _UNEASY = frozenset(

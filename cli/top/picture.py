@@ -9,9 +9,9 @@ from admin.cluster.moment import Moment
 from admin.cluster.surveys import ClusterSurvey, ClusterVerdict
 from admin.doctor import checks
 from admin.doctor.finding import Finding
-from admin.status.sample import NodeSample
 from cli.top.past import Leadership, PastEvent, leaderships, merged
 from qsync.histogram import Spread
+from qsync.status.record import NodeStatus
 
 WINDOW_S = 60.0
 RATE_S = 2.0
@@ -52,14 +52,14 @@ class ClusterPicture:
         return self.moment.survey
 
     @property
-    def leader(self) -> NodeSample | None:
+    def leader(self) -> NodeStatus | None:
         """Of the highest term."""
         return self.survey.leader
 
     @property
     def cluster(self) -> str:
         """What the cluster is called."""
-        return next((each.cluster for each in self.survey.samples if each.cluster), "?")
+        return next((each.cluster.name for each in self.survey.samples if each.cluster.name), "?")
 
     def name(self, id: int | None) -> str:
         """A member's name."""
@@ -83,7 +83,7 @@ class _Mark:
     """What the nodes had said by then."""
 
     time: float
-    nodes: Mapping[int, NodeSample]
+    nodes: Mapping[int, NodeStatus]
 
 
 class PictureModel:
@@ -130,7 +130,7 @@ class PictureModel:
             self._spark_at = mark.time
             self._sparks.append(rates.writes)
 
-    def _oldest(self, id: int) -> NodeSample:
+    def _oldest(self, id: int) -> NodeStatus:
         """What a node said first within the window."""
         return next(mark.nodes[id] for mark in self._marks if id in mark.nodes)
 
@@ -167,7 +167,7 @@ class PictureModel:
         return self._past
 
 
-def _count(node: NodeSample, key: str) -> int:
+def _count(node: NodeStatus, key: str) -> int:
     return node.counters.get(key, 0)
 
 

@@ -133,7 +133,9 @@ class VisibleReads:
                 value = value[part]
             elif isinstance(value, dict) and number in value:
                 value = value[number]
-            elif isinstance(value, list) and number is not None and 1 <= number <= len(value):
+            elif (
+                isinstance(value, list | tuple) and number is not None and 1 <= number <= len(value)
+            ):
                 value = value[number - 1]
             else:
                 known = sorted(map(str, value)) if isinstance(value, dict) else []

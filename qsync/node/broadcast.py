@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from qsync.node import info, view
+from qsync.node.limbo_status import is_busy
+from qsync.node.status import state
 
 if TYPE_CHECKING:
     from qsync.core.machine import Machine
@@ -23,7 +24,7 @@ def box_status(machine: "Machine") -> dict[str, object]:
         "is_ro": bool(reasons),
         "is_ro_cfg": machine.config.read_only,
         "ro_reason": reasons[0].why.value if reasons else None,
-        "status": info.standing(machine),
+        "status": state(machine),
     }
 
 
@@ -45,7 +46,7 @@ def box_synchro(machine: "Machine") -> dict[str, object]:
         "owner": int(limbo.owner.owner),
         "term": int(limbo.owner.term),
         "len": len(limbo.queue),
-        "busy": bool(view.synchro(machine)["busy"]),
+        "busy": is_busy(machine),
     }
 
 

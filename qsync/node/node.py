@@ -11,7 +11,7 @@ from qsync.config import Address, NodeConfig
 from qsync.core import border
 from qsync.core.inputs import Input
 from qsync.errors import ConfigError, Rebuilding, StoreError
-from qsync.node import handshake, info, mishaps, view
+from qsync.node import handshake, info, mishaps
 from qsync.node.alive import PERIOD_EARLIEST
 from qsync.node.answers import VisibleReads
 from qsync.node.assembly import NodeStorage, core_config, data_limits, founding, open_storage
@@ -27,10 +27,12 @@ from qsync.node.loop import EXPIRY, Loop
 from qsync.node.reactor import Reactor
 from qsync.node.requests import ClientRequests
 from qsync.node.server import Admission, Server
+from qsync.node.status import status
 from qsync.node.system import NodeSystem
 from qsync.node.timeline import Timeline
 from qsync.node.timers import Timers
 from qsync.replica import Replica
+from qsync.status.record import as_members
 from qsync.store.contract import Identity, Tail
 from qsync.store.writer import Choice, LogWriter, WriterMode
 
@@ -137,8 +139,8 @@ class Node:
     def _answers(self) -> VisibleReads:
         return VisibleReads(
             self.replica,
-            status=lambda: view.status(self),
-            parts={**view.parts(self), **info.parts(self)},
+            status=lambda: as_members(status(self)),
+            parts=info.parts(self),
             desk=NodeQueries(self, now=self.reactor.effects.now),
         )
 
@@ -266,20 +268,6 @@ class Node:
         """The archive of cut tails."""
         return self.storage.log.archived()
 
-    def disk(self) -> dict[str, object]:
-        """How the log is written, and whether that goes well."""
-        return {
-            "writer": self.loop.writer.mode.value,
-            "fsync_us": round(self.storage.probe_s * 1e6),
-            "write_us": round(self.loop.writer.choice.median_s * 1e6),
-            "write_us_max": round(self.loop.writer.choice.slowest_s * 1e6),
-            "writes": self.loop.writer.times.spread().describe(),
-            "stalled": self.loop.writer.busy_since is not None,
-            "busy_s": self.loop.writer.busy_s,
-            "error": disk_error(self),
-            "overlay_rows": self.replica.raw.overlay_rows,
-        }
-
 
 def _folding(node: Node) -> Folding:
     """Its own task: what looks after the rows on disk."""
@@ -342,11 +330,6 @@ def _replica(config: NodeConfig, storage: NodeStorage, effects: Effects) -> Repl
         storage.spaces.rebuilt = error.message
         storage.spaces.wipe()
         return make()
-
-
-def disk_error(node: Node) -> str | None:
-    """What is wrong with the disk: with writing the log, with its place, or with the spaces."""
-    return node.replica.machine.disk.error or node.storage.gone or node.folding.error
 
 
 def not_listening(option: str, address: Address, error: OSError) -> ConfigError:

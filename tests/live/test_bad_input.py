@@ -15,8 +15,9 @@ import pytest
 
 from admin.cluster import ask, surveys
 from admin.lab import lab
-from admin.status.sample import NodeSample
 from qsync.errors import Unavailable
+from qsync.status import decode
+from qsync.status.record import NodeStatus
 from tests.live.real import ROOT, put, running, until
 
 pytestmark = pytest.mark.slow
@@ -201,8 +202,8 @@ def test_a_full_disk_ends_leadership_and_loses_nothing(tmp_path: Path) -> None:
         until(lambda: sample(leader.address).confirmed >= other.confirmed, "it catches up")
 
 
-def sample(address: str) -> NodeSample:
-    return NodeSample.read(ask.status(address, timeout=5))
+def sample(address: str) -> NodeStatus:
+    return decode.status(ask.status(address, timeout=5))
 
 
 def state(address: str) -> str:
@@ -213,7 +214,7 @@ def state(address: str) -> str:
 
 
 def reasons(address: str) -> str:
-    return str(sample(address).whole["ro_reasons"])
+    return str(sample(address).ro_reasons)
 
 
 def lag(found: lab.Lab, address: str) -> int:
@@ -238,7 +239,7 @@ def test_a_damaged_record_quarantines_the_node_until_it_has_caught_up(tmp_path: 
         found.start(node)
         until(lambda: state(node.address) == "running", "it is admitted again")
         until(lambda: lag(found, node.address) == 0, "it is up to date again")
-        assert sample(node.address).whole["quarantined"] is None
+        assert sample(node.address).quarantined is None
         (why,) = node.dir.glob("log.damaged-*/why.txt")
         assert "checksum" in why.read_text("utf-8")
 

@@ -13,8 +13,9 @@ import pytest
 import qsync
 from admin.cluster import ask, surveys
 from admin.lab import lab
-from admin.status.sample import NodeSample
 from qsync.errors import QsyncError
+from qsync.status import decode
+from qsync.status.record import NodeStatus
 from qsync.wire.verbs import DigestRequest
 from tests.live.real import Writer, put, running, until
 
@@ -36,8 +37,8 @@ def leader_of(found: lab.Lab) -> lab.LabNode:
     return found.node(leader.name)
 
 
-def sample(node: lab.LabNode) -> NodeSample:
-    return NodeSample.read(ask.status(node.address, timeout=5))
+def sample(node: lab.LabNode) -> NodeStatus:
+    return decode.status(ask.status(node.address, timeout=5))
 
 
 def test_no_acknowledged_write_is_lost_and_none_is_applied_twice(three: lab.Lab) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from admin.cluster import ask
 from admin.lab import lab
-from admin.status.sample import NodeSample
+from qsync.status import decode
 from tests.fuzz.asked import CORPUS, PAYLOADS
 from tests.fuzz.hostile import framed
 from tests.live.real import put, running
@@ -48,7 +48,7 @@ def memory_mib(found: lab.Lab) -> float:
 def serves(found: lab.Lab) -> None:
     """Others are answered as ever."""
     node = found.nodes[0]
-    assert NodeSample.read(ask.status(node.address, timeout=10)).status == "running"
+    assert decode.status(ask.status(node.address, timeout=10)).status == "running"
     put(found, [2, "meanwhile"])
 
 

@@ -126,4 +126,4 @@ def test_a_lowered_quorum_lets_what_is_pending_through_and_outlives_every_leader
 
 def pending(found: lab.Lab) -> int:
     leader = surveys.survey(found.addresses).leader
-    return leader.limbo.len if leader is not None else 0
+    return leader.synchro.queue.len if leader is not None else 0

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from admin.box import why
-from admin.box.info import BoxInfo as Told
 from admin.cluster import fault_points, surveys
 from admin.cluster.ask import value
 from admin.doctor import checks
 from admin.doctor.facts import gather
 from admin.lab import lab
 from qsync.faultpoints import Point
+from qsync.status import decode
 from qsync.wire.replies import read_map
 from qsync.wire.verbs import InfoRequest
 from tests.live.real import put, running, until
@@ -69,7 +69,7 @@ def test_a_cluster_whose_disks_hang_says_that_nothing_is_confirmed_and_why(tmp_p
             (moves,) = checks.run(gather(found.addresses), checks.chosen(["limbo-moves"]))
             assert [each.severity for each in moves.findings] == ["critical"]
             told = read_map(value(leader.address, InfoRequest(1, ""), timeout=10))
-            answer = why.waiting(Told.read(told), survey)
+            answer = why.waiting(decode.box_info(told), survey)
             assert any("a write of its log has not ended" in fact for fact in answer.facts)
             code, reason = ready(found.node(leader.name))
             assert code == 503

@@ -10,11 +10,11 @@ import trio
 import qsync
 from admin.cluster import ask
 from admin.lab.ports import free_ports
-from admin.status.sample import NodeSample
 from qsync.config import NodeConfig
 from qsync.data import schema
 from qsync.node.assembly import found_cluster
 from qsync.node.node import Node, open_node
+from qsync.status import decode
 from qsync.store.spaces import SpaceStore
 from tests.live import real
 from tests.node.test_seams import aside
@@ -101,8 +101,9 @@ async def test_a_follower_whose_rows_are_others_says_so_and_repairs_nothing(
         await aside(lambda: real.until(lambda: odd.folding.care.scrubs > scrubs, "it looks"))
         assert odd.folding.care.rebuilds == 0
         assert odd.timeline.counts["spaces_differ"] == 1
-        told = await aside(lambda: NodeSample.read(ask.status(odd.address, timeout=10)))
-        assert (told.spaces.differs, told.healthy) == (("t",), False)
+        told = await aside(lambda: decode.status(ask.status(odd.address, timeout=10)))
+        assert told.spaces.differs == ("t",)
+        assert told.health.checks["spaces"].ok is False
         others = [node for node in nodes if node is not odd]
         assert not [node for node in others if node.folding.comparing.differs]
 

@@ -12,15 +12,10 @@ from admin.metrics import server
 from admin.metrics.text import CONTENT_TYPE
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError
+from qsync.status import decode
+from qsync.status.record import NodeStatus
 
-STATUS: dict[str, object] = {
-    "id": 1,
-    "name": "n1",
-    "status": "running",
-    "role": "leader",
-    "leader": 1,
-    "ro": False,
-}
+STATUS = NodeStatus(id=1, name="n1", status="running", role="leader", leader=1, ro=False)
 
 
 @asynccontextmanager
@@ -77,7 +72,7 @@ async def test_one_connection_is_answered_again_and_again() -> None:
         assert (await guest.ask("/writable"))[0] == 200
         code, _, body = await guest.ask("/replica")
         assert (code, json.loads(body)["why"]) == (503, "this node leads")
-        assert json.loads((await guest.ask("/status"))[2]) == STATUS
+        assert decode.status(json.loads((await guest.ask("/status"))[2])) == STATUS
         code, _, body = await guest.ask("/nothing")
         assert code == 404
         assert "/metrics" in json.loads(body)["there is"]

@@ -12,7 +12,6 @@ import trio
 
 import qsync
 from admin.cluster import ask
-from admin.status.sample import NodeSample
 from election.messages import Index, Replica, Term
 from qsync.config import NodeConfig
 from qsync.core.messages import Append, Heartbeat
@@ -21,6 +20,8 @@ from qsync.errors import AccessDenied
 from qsync.node.assembly import found_cluster
 from qsync.node.node import Node, open_node
 from qsync.record import Crc
+from qsync.status import decode
+from qsync.status.record import NodeStatus
 from qsync.store.directory import is_formatted
 from qsync.wire.verbs import FaultRequest, InfoRequest
 from tests.live import real
@@ -63,8 +64,8 @@ async def fault(
     await aside(lambda: ask.value(node.address, request, timeout=10))
 
 
-async def sample(node: Node) -> NodeSample:
-    return await aside(lambda: NodeSample.read(ask.status(node.address, timeout=10)))
+async def sample(node: Node) -> NodeStatus:
+    return await aside(lambda: decode.status(ask.status(node.address, timeout=10)))
 
 
 async def test_a_node_whose_configuration_does_not_say_so_is_not_broken(tmp_path: Path) -> None:
@@ -100,7 +101,7 @@ async def test_a_point_that_is_forgotten_is_disarmed_by_the_node_itself(tmp_path
         assert node.storage.log.before_commit is not None
 
         def disarmed() -> bool:
-            return not NodeSample.read(ask.status(node.address, timeout=10)).faults
+            return not decode.status(ask.status(node.address, timeout=10)).faults
 
         await aside(lambda: real.until(disarmed, "the point is disarmed"))
         assert node.storage.log.before_commit is None

@@ -22,7 +22,7 @@ from qsync.config import NodeConfig
 from qsync.config.aliases import ALIASES
 from qsync.data.keys import ENCODERS, FieldType
 from qsync.options.core_options import CORE_OPTIONS
-from tests.repo import tree
+from tests.repo import status_fields, tree
 
 DOCS = tree.ROOT / "docs" / "reference"
 _BLOCK = re.compile(r"<!-- from the code: (?P<name>[a-z ]+) -->\n.*?<!-- end -->", re.DOTALL)
@@ -100,6 +100,8 @@ BLOCKS: Mapping[str, Callable[[], Iterable[str]]] = {
     "exit codes": exit_codes,
     "field types": field_types,
     "commands": commands,
+    "box info": status_fields.box_info,
+    "beyond box info": status_fields.beyond_box_info,
 }
 
 

@@ -1,13 +1,18 @@
 """What transcripts may look at: logs with their fates, acks, archives, a node in one line."""
 
+import math
+
 from election.messages import Index
-from qsync.node import view
+from qsync.node.limbo_status import Neighbours, synchro
 from qsync.record import Entry, EntryKind, decode
 from qsync.vclock import describe, signature
 from tests.scenarios import words as said
 from tests.scenarios.actor import Actor
 from tests.scenarios.acts import act
 from tests.scenarios.stage import Stage
+
+NEIGHBOURS = Neighbours(name=str, broken=lambda _: None, uptime=math.inf)
+"""Everybody is called by its number, and nothing is known of connections."""
 
 
 @act
@@ -66,12 +71,13 @@ def queue(stage: Stage, words: list[str]) -> None:
     """queue N...: the limbo as the status of each node shows it."""
     for word in words:
         actor = stage.actor(word)
-        shown = view.synchro(actor.machine)
-        names = ("len", "size", "owner", "age", "confirm_lag")
-        text = " ".join(f"{name}={shown[name]:g}" for name in names)
-        waiting = shown["waiting"]
-        if isinstance(waiting, dict):
-            text += " oldest={index} acks_from={acks_from} missing={missing}".format(**waiting)
+        queue = synchro(actor.machine, NEIGHBOURS).queue
+        text = f"len={queue.len} size={queue.size} owner={queue.owner} age={queue.age:g}"
+        text += f" unconfirmed={queue.unconfirmed}"
+        if queue.waiting is not None:
+            acked, missing = queue.waiting.acked_by, [each.label for each in queue.missing]
+            text += f" oldest={queue.waiting.index}"
+            text += f" acked_by=[{', '.join(map(str, acked))}] missing=[{', '.join(missing)}]"
         stage.say(f"{actor.me}: {text}")
 
 

@@ -12,6 +12,7 @@ from admin.cluster.moment import Moment
 from admin.cluster.surveys import UnreachableNode
 from cli.top.picture import ClusterPicture, PictureModel
 from qsync.histogram import Histogram
+from tests.answers import spread, synchro, waiting
 
 SCREENS = Path(__file__).parent / "screens"
 NOON = 1_767_268_800.0  # 2026-01-01 12:00 UTC
@@ -24,7 +25,7 @@ def times(**counts: int) -> dict[str, object]:
     made = Histogram()
     for name, count in counts.items():
         made.add(int(name.removeprefix("us")) / 1e6, count)
-    return made.spread().describe()
+    return spread(made)
 
 
 def node(id: int, *, leads: bool = False, **more: object) -> dict[str, object]:
@@ -34,8 +35,8 @@ def node(id: int, *, leads: bool = False, **more: object) -> dict[str, object]:
         "id": id,
         "name": NAMES[id],
         "uuid": f"0000000{id}-1111-2222-3333-444444444444",
-        "cluster": "demo",
-        "cluster_uuid": "c",
+        "cluster": {"name": "demo"},
+        "replicaset": {"uuid": "c"},
         "address": f"127.0.0.1:330{id}",
         "version": "0.1.0",
         "status": "running",
@@ -75,7 +76,7 @@ def node(id: int, *, leads: bool = False, **more: object) -> dict[str, object]:
         "counters": {"writes": 1000, "reads": 400, "elections": 1} if leads else {},
         "election": {"fencing": "soft", "tallies": []},
         "clients": 34 if leads else 1,
-        "memory": 96 << 20,
+        "memory": {"rss": 96 << 20},
         "files": [40, 1024],
         "events": 9,
         "time": NOON,
@@ -96,7 +97,7 @@ def limbo(**more: object) -> dict[str, object]:
         "term": 7,
         "len": 0,
     }
-    return whole | more
+    return synchro(**whole | more)
 
 
 def event(at: float, name: str, **fields: object) -> dict[str, object]:
@@ -133,7 +134,7 @@ def healthy() -> Moment:
 
 def degraded() -> Moment:
     """n3 is silent, n2 behind; four transactions wait for them."""
-    waiting = {"index": 88540, "acks_from": [1, 4], "missing": [2, 3, 5]}
+    oldest = waiting(88540, 2, 3, 5, acked=(1, 4))
     peers = [
         {"id": 2, "name": "n2", "status": "up", "idle": 0.9, "lag": 21370, "acked": 67173},
         {"id": 3, "name": "n3", "status": "down", "message": "ECONNREFUSED", "acked": 85990},
@@ -147,7 +148,7 @@ def degraded() -> Moment:
             peers=peers,
             last=88543,
             written=88543,
-            synchro=limbo(len=4, size=412, age=2.7, waiting=waiting),
+            synchro=limbo(len=4, size=412, age=2.7, waiting=oldest),
             counters={"writes": 1000, "rolled_back": 3, "unknown": 2, "elections": 1},
         ),
         2: node(2, written=67173, last=67173, confirmed=67170, behind=21370, leader_idle=0.9),

@@ -3,11 +3,13 @@
 from rich.console import Console
 
 from admin.cluster.surveys import ClusterHealth, ClusterSurvey, UnreachableNode, judge
-from admin.status.sample import NodeSample
 from cli.render.status import seconds, status
+from qsync.status import decode
+from qsync.status.record import NodeStatus
+from tests.answers import synchro, waiting
 
 
-def sample(id: int, *, leads: bool = False, **more: object) -> NodeSample:
+def sample(id: int, *, leads: bool = False, **more: object) -> NodeStatus:
     peers = [
         {"id": other, "name": f"n{other}", "status": "up", "idle": 0.02, "lag": 0, "acked": 7}
         for other in (1, 2, 3)
@@ -29,12 +31,12 @@ def sample(id: int, *, leads: bool = False, **more: object) -> NodeSample:
         "last": 7,
         "written": 7,
         "confirmed": 7,
-        "synchro": {"quorum": 2, "len": 0, "waiting": None},
+        "synchro": synchro(quorum=2, len=0, waiting=None),
         "nodes": [[n, f"n{n}", f"127.0.0.1:330{n}"] for n in (1, 2, 3)],
         "peers": peers if leads else [],
         "disk": {"fsync_us": 240},
     }
-    return NodeSample.read(answer | more)
+    return decode.status(answer | more)
 
 
 HEALTHY = ClusterSurvey(
@@ -128,22 +130,16 @@ def test_a_quorum_below_a_majority_is_always_said() -> None:
 
 
 def test_the_oldest_pending_transaction_names_who_is_missing() -> None:
-    waiting = {"quorum": 2, "len": 4, "waiting": {"index": 8, "acks_from": [1], "missing": [2, 3]}}
-    found = ClusterSurvey(samples=(sample(1, leads=True, synchro=waiting), sample(2), sample(3)))
+    pending = synchro(quorum=2, len=4, waiting=waiting(8, 2, 3, acked=(1,)))
+    found = ClusterSurvey(samples=(sample(1, leads=True, synchro=pending), sample(2), sample(3)))
     assert "the oldest pending transaction, index 8, waits for n2, n3" in screen(found, 80)
 
 
-def stalled(seconds: float) -> NodeSample:
+def stalled(seconds: float) -> NodeStatus:
     """A leader in touch with all, whose oldest pending transaction is old."""
-    synchro = {
-        "quorum": 2,
-        "len": 3,
-        "age": 14.0,
-        "stalled": seconds,
-        "timeout": 60.0,
-        "waiting": {"index": 8, "acks_from": [1], "missing": [2, 3]},
-    }
-    return sample(1, leads=True, synchro=synchro, election={"timeout": 5.0})
+    oldest = waiting(8, 2, 3, acked=(1,))
+    pending = synchro(quorum=2, len=3, age=14.0, stalled=seconds, timeout=60.0, waiting=oldest)
+    return sample(1, leads=True, synchro=pending, election={"timeout": 5.0})
 
 
 def test_a_leader_in_touch_with_all_that_confirms_nothing_cannot_commit() -> None:
@@ -177,7 +173,7 @@ def test_durations_are_short() -> None:
 
 
 def test_members_without_their_data_make_no_majority_and_it_says_so() -> None:
-    def lost(id: int, *, recruit: bool) -> NodeSample:
+    def lost(id: int, *, recruit: bool) -> NodeStatus:
         return sample(id, leader=None, leader_name=None, recruit=recruit, last=0 if recruit else 7)
 
     found = ClusterSurvey(

@@ -10,10 +10,11 @@ from admin.cluster.surveys import ClusterSurvey, UnreachableNode
 from admin.doctor import checks
 from admin.doctor.facts import Facts, NodeSettings
 from admin.doctor.finding import Severity
-from admin.status.sample import NodeSample
 from cli.main import run
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError
+from qsync.status import decode
+from tests.answers import synchro, waiting
 from tests.repo import tree
 
 NOW = 1_700_000_000.0
@@ -26,7 +27,7 @@ def answer(id: int) -> dict[str, object]:
         "id": id,
         "name": f"n{id}",
         "uuid": f"u{id}",
-        "cluster_uuid": "c",
+        "replicaset": {"uuid": "c"},
         "address": f"127.0.0.1:330{id}",
         "version": "1.0",
         "status": "running",
@@ -45,7 +46,7 @@ def answer(id: int) -> dict[str, object]:
         "files": [20, 1024],
         "nodes": [[n, f"n{n}", f"127.0.0.1:330{n}"] for n in (1, 2, 3)],
         "peers": [{"id": n, "name": f"n{n}", "status": "up"} for n in (1, 2, 3) if n != id],
-        "synchro": {"quorum": 2, "timeout": 5.0, "entries_max": 100, "bytes_max": 1000},
+        "synchro": synchro(quorum=2, timeout=5.0, entries_max=100, bytes_max=1000),
         "counters": {"elections": 1 if leads else 0},
         "disk": {"fsync_us": 900, "write_us": 1000, "free": 50 << 30, "total": 100 << 30},
     }
@@ -70,7 +71,7 @@ def facts(changes: Mapping[int, Mapping[str, object]] | None = None, *gone: int)
     there = [id for id in (1, 2, 3) if id not in gone]
     return Facts(
         survey=ClusterSurvey(
-            samples=tuple(NodeSample.read(answer(id) | dict(changed.get(id, {}))) for id in there),
+            samples=tuple(decode.status(answer(id) | dict(changed.get(id, {}))) for id in there),
             silent=tuple(
                 UnreachableNode(id=id, name=f"n{id}", address=f"127.0.0.1:330{id}", why="refused")
                 for id in gone
@@ -82,7 +83,7 @@ def facts(changes: Mapping[int, Mapping[str, object]] | None = None, *gone: int)
 
 def limbo(**more: object) -> dict[str, object]:
     whole: dict[str, object] = {"quorum": 2, "timeout": 5.0, "entries_max": 100, "bytes_max": 1000}
-    return {"synchro": whole | more}
+    return {"synchro": synchro(**whole | more)}
 
 
 def disk(**more: object) -> dict[str, object]:
@@ -134,7 +135,7 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
     ("members-answer", C, "n3", "n1 does not reach", lambda: facts({1: peers(1, 3)}, 3)),
     ("links-stand", W, "n2 -> n3", "cut one way", lambda: facts({2: peers(2, 3, message="x")})),
     ("members-agree", C, "n3", "knows the members", lambda: facts({3: FOUR})),
-    ("one-cluster", C, "cluster", "different", lambda: facts({2: {"cluster_uuid": "d"}})),
+    ("one-cluster", C, "cluster", "different", lambda: facts({2: {"replicaset": {"uuid": "d"}}})),
     ("one-cluster", C, "n1", "same uuid as n2", lambda: facts({2: {"uuid": "u1"}})),
     ("one-version", N, "cluster", "n2 2.0", lambda: facts({2: {"version": "2.0"}})),
     ("data-agrees", C, "n2", "differs", lambda: facts({2: {"status": "split_brain"}})),
@@ -171,7 +172,7 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
         W,
         "n1",
         "waits for n2, n3",
-        lambda: facts({1: limbo(len=4, age=3.0, waiting={"index": 9, "missing": [2, 3]})}),
+        lambda: facts({1: limbo(len=4, age=3.0, waiting=waiting(9, 2, 3))}),
     ),
     (
         "limbo-moves",
@@ -180,7 +181,7 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
         "confirmed for 9 s: waits for n2 (a write of its log has not ended for 10 s), n3",
         lambda: facts(
             {
-                1: limbo(len=4, stalled=9.0, waiting={"index": 9, "missing": [2, 3]}),
+                1: limbo(len=4, stalled=9.0, waiting=waiting(9, 2, 3)),
                 2: disk(busy_s=10.0),
             }
         ),
@@ -335,7 +336,7 @@ def test_every_check_is_explained() -> None:
 
 
 def test_missing_facts_are_no_trouble() -> None:
-    bare = NodeSample.read(
+    bare = decode.status(
         {"id": 1, "name": "n1", "role": "leader", "ro": False, "status": "running"}
     )
     results = checks.run(Facts(survey=ClusterSurvey(samples=(bare,))))

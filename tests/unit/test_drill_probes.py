@@ -6,14 +6,15 @@ from admin.cluster.surveys import ClusterSurvey
 from admin.drills.model import Condition
 from admin.drills.probing import Probes
 from admin.drills.watch import SamplingThread
-from admin.status.sample import NodeSample, PeerSample
 from admin.workload.tally import WriteTally
+from qsync.status.members import PeerStatus
+from qsync.status.record import NodeStatus
 
 BEFORE, AFTER = 1, 1 << 62
 NAMES = {"first": ("n2",), "second": ("n1",), "all": ("n1", "n2")}
 
 
-def probes(*samples: NodeSample) -> Probes:
+def probes(*samples: NodeStatus) -> Probes:
     watch = SamplingThread(())
     watch.survey = ClusterSurvey(samples=samples)
     found = Probes(watch=watch, tally=WriteTally(), names=NAMES, clients=1)
@@ -21,13 +22,13 @@ def probes(*samples: NodeSample) -> Probes:
     return found
 
 
-def leader(asked: int, **said: object) -> NodeSample:
+def leader(asked: int, **said: object) -> NodeStatus:
     return node("n2", asked, role="leader", ro=False, confirmed=7, written=7, **said)
 
 
-def node(name: str, asked: int, **said: object) -> NodeSample:
+def node(name: str, asked: int, **said: object) -> NodeStatus:
     usual = {"id": int(name[1:]), "name": name, "uuid": name, "address": name, "asked": asked}
-    return NodeSample(**usual | said)  # type: ignore[arg-type]  # whatever the test says
+    return NodeStatus(**usual | said)  # type: ignore[arg-type]  # whatever the test says
 
 
 def test_the_last_answer_of_a_killed_node_is_not_that_it_has_caught_up() -> None:
@@ -68,6 +69,6 @@ def test_measures_are_of_this_step() -> None:
 
 
 def test_peers_count_for_health() -> None:
-    away = PeerSample(id=1, name="n1", status="down", idle=None, lag=None, acked=None, message=None)
+    away = PeerStatus(id=1, name="n1", status="down")
     healthy = Condition(probe="healthy")
     assert not probes(leader(AFTER, peers=(away,)), node("n1", AFTER)).come_true(healthy)

@@ -9,10 +9,10 @@ import pytest
 from admin.cluster.leadership import in_words
 from admin.cluster.surveys import ClusterSurvey
 from admin.lab import lab
-from admin.status.sample import NodeSample
 from cli import main
 from qsync.client.reasons import reason
 from qsync.errors import NoSuchSpace
+from qsync.status import decode
 
 NOBODY = "127.0.0.1:1"
 
@@ -99,7 +99,7 @@ def test_the_reason_of_a_broken_connection_is_the_system_s_in_words() -> None:
 def test_who_would_be_handed_to_is_told_by_name() -> None:
     nodes = [[1, "n1", "127.0.0.1:3301"], [2, "n2", "127.0.0.1:3302"]]
     answer: dict[str, object] = {"id": 1, "name": "n1", "nodes": nodes}
-    found = ClusterSurvey(samples=(NodeSample.read(answer),))
+    found = ClusterSurvey(samples=(decode.status(answer),))
     plan = {"term": 4, "term_after": 5, "pending": 0, "confirms": 0, "rolls_back": 0}
     assert in_words(plan, found).endswith("rolls back 0")
     assert in_words(plan | {"hands_over_to": 2}, found).endswith("rolls back 0, hands over to n2")

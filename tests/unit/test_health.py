@@ -5,7 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from admin.metrics import health
-from admin.status.sample import NodeSample
+from qsync.status import decode
+from qsync.status.record import NodeStatus
+from tests.answers import synchro
 
 BASE: dict[str, object] = {
     "id": 2,
@@ -18,26 +20,26 @@ BASE: dict[str, object] = {
     "ro_reason": "election",
     "behind": 3,
 }
-FOLLOWER = NodeSample.read(BASE)
-LEADER = NodeSample.read(BASE | {"role": "leader", "ro": False, "leader": 2, "behind": 0})
-STUCK = NodeSample.read(
+FOLLOWER = decode.status(BASE)
+LEADER = decode.status(BASE | {"role": "leader", "ro": False, "leader": 2, "behind": 0})
+STUCK = decode.status(
     BASE
     | {"role": "leader", "leader": 2, "ro_reason": "synchro", "behind": 0}
     | {"ro_reasons": [{"why": "synchro", "text": "the PROMOTE at 9 is not confirmed"}]}
 )
-STALLED = NodeSample.read(
+STALLED = decode.status(
     BASE
     | {"role": "leader", "ro": False, "leader": 2, "behind": 0, "election": {"timeout": 1.0}}
-    | {"synchro": {"quorum": 1, "len": 1, "stalled": 2.5}}
+    | {"synchro": synchro(quorum=1, len=1, stalled=2.5)}
 )
-LONELY = NodeSample.read(BASE | {"role": "candidate", "leader": None, "behind": None})
-SPLIT = NodeSample.read(BASE | {"status": "split_brain"})
-RECRUIT = NodeSample.read(BASE | {"status": "loading", "recruit": True})
-QUARANTINED = NodeSample.read(BASE | {"quarantined": "entry 7 does not hold"})
-FULL = NodeSample.read(BASE | {"disk": {"error": "no room"}})
+LONELY = decode.status(BASE | {"role": "candidate", "leader": None, "behind": None})
+SPLIT = decode.status(BASE | {"status": "split_brain"})
+RECRUIT = decode.status(BASE | {"status": "loading", "recruit": True})
+QUARANTINED = decode.status(BASE | {"quarantined": "entry 7 does not hold"})
+FULL = decode.status(BASE | {"disk": {"error": "no room"}})
 
 
-def code(target: str, node: NodeSample) -> int | None:
+def code(target: str, node: NodeStatus) -> int | None:
     found = health.answer(target, node)
     return None if found is None else found[0]
 
@@ -61,7 +63,7 @@ def code(target: str, node: NodeSample) -> int | None:
     ],
 )
 def test_a_url_is_200_for_these_nodes_and_503_for_all_others(
-    target: str, ok: list[NodeSample]
+    target: str, ok: list[NodeStatus]
 ) -> None:
     every = [FOLLOWER, LEADER, STUCK, STALLED, LONELY, SPLIT, RECRUIT, QUARANTINED, FULL]
     assert [node for node in every if code(target, node) == 200] == ok
@@ -80,10 +82,10 @@ def test_a_url_is_200_for_these_nodes_and_503_for_all_others(
         ("/health", SPLIT, "status is split_brain"),
         ("/health", QUARANTINED, "quarantined: entry 7 does not hold"),
         ("/ready", STALLED, "nothing has been confirmed for 2.5 s"),
-        ("/ready", FULL, "the log cannot be written: no room"),
+        ("/ready", FULL, "cannot write its log: no room"),
     ],
 )
-def test_a_refusal_says_why(target: str, node: NodeSample, why: str) -> None:
+def test_a_refusal_says_why(target: str, node: NodeStatus, why: str) -> None:
     found = health.answer(target, node)
     assert found is not None
     assert (found[0], found[1]["why"]) == (503, why)

@@ -4,7 +4,8 @@ import pytest
 
 from admin.cluster import leadership
 from admin.cluster.surveys import ClusterSurvey, UnreachableNode
-from admin.status.sample import NodeSample
+from qsync.status import decode
+from qsync.status.record import NodeStatus
 
 PLAN: dict[str, object] = {
     "node": 1,
@@ -18,9 +19,9 @@ PLAN: dict[str, object] = {
 }
 
 
-def sample(id: int, **more: object) -> NodeSample:
+def sample(id: int, **more: object) -> NodeStatus:
     nodes = [[each, f"n{each}", f"h:{each}"] for each in (1, 2, 3, 4, 5)]
-    return NodeSample.read({"id": id, "name": f"n{id}", "nodes": nodes, **more})
+    return decode.status({"id": id, "name": f"n{id}", "nodes": nodes, **more})
 
 
 FOUND = ClusterSurvey(

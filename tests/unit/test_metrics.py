@@ -4,8 +4,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from admin.metrics.families import FAMILIES, MetricType
 from admin.metrics.text import expose
-from admin.status.sample import NodeSample
 from qsync.histogram import Histogram
+from qsync.status import decode
+from qsync.status.record import NodeStatus
+from tests.answers import spread, synchro, waiting
 
 TIMES = Histogram()
 for seconds in (0.0002, 0.0002, 0.003, 0.5):
@@ -13,7 +15,7 @@ for seconds in (0.0002, 0.0002, 0.003, 0.5):
 STATUS: dict[str, object] = {
     "id": 1,
     "name": 'n"1\\',
-    "cluster": "de\nmo",
+    "cluster": {"name": "de\nmo"},
     "role": "leader",
     "leader": 1,
     "ro": False,
@@ -21,13 +23,7 @@ STATUS: dict[str, object] = {
     "term": 7,
     "last": 12,
     "time": 1700000000.25,
-    "synchro": {
-        "quorum": 2,
-        "len": 4,
-        "age": 1.5,
-        "stalled": 1.25,
-        "waiting": {"index": 9, "missing": [2, 3]},
-    },
+    "synchro": synchro(quorum=2, len=4, age=1.5, stalled=1.25, waiting=waiting(9, 2, 3)),
     "nodes": [[1, "n1", "a:1"], [2, "n2", "a:2"], [3, "n3", "a:3"]],
     "peers": [
         {"id": 2, "name": "n2", "status": "up", "lag": 3, "idle": 0.25},
@@ -35,16 +31,16 @@ STATUS: dict[str, object] = {
     ],
     "counters": {"writes": 10, "unknown": 2, "lost_async": 1},
     "refused": {"protocol": 5},
-    "latency": TIMES.spread().describe(),
+    "latency": spread(TIMES),
     "files": [12, 1024],
 }
-LEADER = NodeSample.read(STATUS)
-FOLLOWER = NodeSample.read(
+LEADER = decode.status(STATUS)
+FOLLOWER = decode.status(
     STATUS | {"name": "n2", "role": "follower", "ro": True, "ro_reason": "election"}
 )
 
 
-def read(*nodes: NodeSample) -> dict[str, list[tuple[dict[str, str], float]]]:
+def read(*nodes: NodeStatus) -> dict[str, list[tuple[dict[str, str], float]]]:
     """Every sample by its name; the labels that all have are left out."""
     found: dict[str, list[tuple[dict[str, str], float]]] = {}
     for family in text_string_to_metric_families(expose(nodes)):

@@ -10,8 +10,10 @@ import yaml
 
 from admin.metrics.families import FAMILIES, MetricType
 from admin.metrics.text import expose
-from admin.status.sample import NodeSample
 from qsync.histogram import Histogram
+from qsync.status import decode
+from qsync.status.record import NodeStatus
+from tests.answers import spread, synchro
 from tests.repo import tree
 from tests.unit.promql import Evaluator, Scrape
 
@@ -91,14 +93,14 @@ def test_what_operators_asked_for_has_an_alert_and_a_place_on_the_dashboard() ->
 # ------------------------------------------------------------------------------------ when it fires
 
 
-def node(id: int, **changes: object) -> NodeSample:
+def node(id: int, **changes: object) -> NodeStatus:
     """Of three, the first leads."""
     leads = id == 1
     others = [other for other in (1, 2, 3) if other != id]
     answer: dict[str, object] = {
         "id": id,
         "name": f"n{id}",
-        "cluster": "demo",
+        "cluster": {"name": "demo"},
         "status": "running",
         "role": "leader" if leads else "follower",
         "leader": 1,
@@ -107,25 +109,26 @@ def node(id: int, **changes: object) -> NodeSample:
         "time": NOW,
         "nodes": [[n, f"n{n}", f"a:{n}"] for n in (1, 2, 3)],
         "peers": [{"id": n, "name": f"n{n}", "status": "up"} for n in others],
-        "synchro": {"quorum": 2, "timeout": 5.0, "entries_max": 100, "bytes_max": 1000},
+        "synchro": limbo(),
         "counters": {},
         "disk": {"free": 50, "total": 100},
         "files": [10, 1024],
         "latency": times(0.002),
         "writes": times(0.001),
     }
-    return NodeSample.read(answer | changes)
+    return decode.status(answer | changes)
 
 
 def times(*seconds: float) -> dict[str, object]:
     made = Histogram()
     for each in seconds:
         made.add(each)
-    return made.spread().describe()
+    return spread(made)
 
 
 def limbo(**more: object) -> dict[str, object]:
-    return {"quorum": 2, "timeout": 5.0, "entries_max": 100, "bytes_max": 1000} | more
+    whole: dict[str, object] = {"quorum": 2, "timeout": 5.0, "entries_max": 100, "bytes_max": 1000}
+    return synchro(**whole | more)
 
 
 def peers(*down: int) -> list[dict[str, object]]:
@@ -134,7 +137,7 @@ def peers(*down: int) -> list[dict[str, object]]:
 
 CALM = [node(1), node(2), node(3)]
 NOBODY: dict[str, object] = {"role": "candidate", "leader": None, "ro": True}
-FIRING: dict[str, list[NodeSample]] = {
+FIRING: dict[str, list[NodeStatus]] = {
     "QsyncNoLeader": [node(1, **NOBODY), node(2, **NOBODY)],
     "QsyncNotWritable": [node(1, ro=True), node(2), node(3)],
     "QsyncQuorumLost": [node(1, peers=peers(2, 3))],
@@ -164,7 +167,7 @@ FIRING: dict[str, list[NodeSample]] = {
 }
 
 
-def firing(rule: dict[str, object], nodes: list[NodeSample]) -> list[dict[str, str]]:
+def firing(rule: dict[str, object], nodes: list[NodeStatus]) -> list[dict[str, str]]:
     up = [("up", {"job": "qsync", "instance": each.name}, 1.0) for each in nodes]
     before = Scrape.of(expose(CALM), time=EARLIER)
     return Evaluator(before, Scrape.of(expose(nodes), time=NOW, more=up)).firing(str(rule["expr"]))

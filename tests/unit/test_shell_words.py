@@ -16,6 +16,8 @@ from cli.shell.manual import page
 from cli.shell.settings import ShellSettings
 from cli.shell.slash import COMMANDS
 from cli.shell.standing import NodeStanding
+from qsync.status import decode
+from qsync.status.record import NodeStatus
 from tests.unit.lua import Bench
 
 ROOT = Path(__file__).parents[2]
@@ -168,9 +170,10 @@ def test_questions_cannot_be_switched_off_in_production() -> None:
         ShellSettings().change("confirm", "off", production=True)
 
 
-def status(**more: object) -> dict[str, object]:
+def status(**more: object) -> NodeStatus:
     peers = [{"name": "n2", "status": "up"}, {"name": "n3", "status": "up"}]
-    return {"name": "n1", "role": "leader", "term": 7, "leader_name": "n1", "peers": peers} | more
+    usual = {"name": "n1", "role": "leader", "term": 7, "leader_name": "n1", "peers": peers}
+    return decode.status(usual | more)
 
 
 def test_the_prompt_says_who_where_and_whether_a_transaction_is_open() -> None:

@@ -1,13 +1,13 @@
 """Why: read-only, waiting, what promote would do. Sentences with node, rule, numbers, next step."""
 
 from admin.box import why
-from admin.box.info import BoxInfo
 from admin.cluster.surveys import ClusterSurvey, UnreachableNode
-from admin.status.sample import NodeSample
+from qsync.status import decode
+from qsync.status.record import BoxInfo, NodeStatus
 from tests.unit.test_box_info import WHOLE
 
 
-def sample(id: int, *, leads: bool = False, last: int = 10, **more: object) -> NodeSample:
+def sample(id: int, *, leads: bool = False, last: int = 10, **more: object) -> NodeStatus:
     answer: dict[str, object] = {
         "id": id,
         "name": f"n{id}",
@@ -18,7 +18,7 @@ def sample(id: int, *, leads: bool = False, last: int = 10, **more: object) -> N
         "nodes": [[each, f"n{each}", f"h:{each}"] for each in (1, 2, 3)],
         **more,
     }
-    return NodeSample.read(answer)
+    return decode.status(answer)
 
 
 def silent(*ids: int) -> tuple[UnreachableNode, ...]:
@@ -26,7 +26,7 @@ def silent(*ids: int) -> tuple[UnreachableNode, ...]:
 
 
 def info(**more: object) -> BoxInfo:
-    return BoxInfo.read({**WHOLE, **more})
+    return decode.box_info({**WHOLE, **more})
 
 
 def test_a_follower_is_read_only_because_somebody_else_leads() -> None:
@@ -65,7 +65,7 @@ def test_a_voter_without_a_connection_is_to_be_started() -> None:
     synchro = WHOLE["synchro"]
     assert isinstance(synchro, dict)
     queue = dict(synchro["queue"])
-    gone = {"id": 2, "name": "n2", "acked": 8, "behind": 1, "why": "no connection: ECONNREFUSED"}
+    gone = {"id": 2, "name": "n2", "acked": 8, "behind": 1, "connected": False}
     queue["waiting"] = {**queue["waiting"], "missing": [gone]}
     found = ClusterSurvey(samples=(sample(1, leads=True),), silent=silent(2, 3))
     rollback = {**synchro, "queue": queue, "timeout": 5.0, "policy": "rollback"}
@@ -81,7 +81,7 @@ def test_nothing_waits_in_an_empty_limbo() -> None:
 
 
 def test_without_a_leader_the_missing_majority_is_named() -> None:
-    found = ClusterSurvey(samples=(sample(1, synchro={"len": 3}),), silent=silent(2, 3))
+    found = ClusterSurvey(samples=(sample(1, synchro={"queue": {"len": 3}}),), silent=silent(2, 3))
     answer = why.waiting(None, found)
     assert "1 of 3 voters answer, 2 make a majority" in answer.sentence
     assert "n1 holds 3" in answer.sentence

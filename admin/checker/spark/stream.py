@@ -22,10 +22,10 @@ from admin.evidence.generations import Generations
 from admin.evidence.live import LivePoll, LiveRange
 from admin.evidence.sampling import SampleRecorder
 from admin.evidence.witnesses import IDS
-from admin.status.sample import NodeSample
 from election.messages import Index
 from qsync.client.one_node import NodeConnection
 from qsync.errors import QsyncError
+from qsync.status.record import NodeStatus
 from qsync.wire import packed
 from qsync.wire.verbs import PackedRequest
 
@@ -64,7 +64,7 @@ class StreamOffset:
 class NodePosition:
     """What a node says when a micro-batch is planned: where it is, and at the former place."""
 
-    sample: NodeSample
+    sample: NodeStatus
     reach: int
     crc: int
     before: int

@@ -1,1 +1,0 @@
-"""What nodes say of themselves: one sample, field by field."""

@@ -1,0 +1,137 @@
+"""The limbo in a node's status: the queue, and who lacks its oldest transaction and why."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from election.messages import Replica
+from qsync.core.progress import Membership
+from qsync.node.links import LinkStatus
+from qsync.status.limbo import MissingAck, OldestPending, QueueStatus, SynchroStatus
+
+if TYPE_CHECKING:
+    from qsync.core.machine import Machine
+    from qsync.core.progress import Progress
+    from qsync.node.node import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """What the core does not know of the other members.
+
+    `name` by id; `broken`: why there is no connection to a member, None while there is one;
+    `uptime`: seconds since this node was opened, and nobody was heard before that.
+    """
+
+    name: Callable[[int], str | None]
+    broken: Callable[[Replica], str | None]
+    uptime: float
+
+
+def of_node(node: "Node") -> SynchroStatus:
+    """The limbo of a node that runs."""
+
+    def broken(peer: Replica) -> str | None:
+        link = node.links.links[peer]
+        return None if link.status is LinkStatus.UP else link.message or link.status.value
+
+    neighbours = Neighbours(name=node.name_of, broken=broken, uptime=node.uptime())
+    return synchro(node.replica.machine, neighbours, confirm_lag=node.requests.tickets.waited)
+
+
+def synchro(
+    machine: "Machine", neighbours: Neighbours, *, confirm_lag: float = 0.0
+) -> SynchroStatus:
+    """Quorum and queue of a replica."""
+    config, ledger, limbo = machine.config, machine.ledger, machine.ledger.limbo
+    return SynchroStatus(
+        quorum=config.quorum,
+        quorum_expression=str(config.synchro_quorum),
+        unsafe=config.synchro_quorum.is_unsafe_for(len(config.voters)),
+        timeout=config.synchro_timeout,
+        policy=str(config.synchro_policy),
+        queue=QueueStatus(
+            len=len(limbo.queue),
+            size=ledger.queue_bytes,
+            owner=limbo.owner.owner,
+            term=limbo.owner.term,
+            age=ledger.now - limbo.born if limbo.queue else 0.0,
+            stalled=limbo.stalled(ledger.now),
+            busy=is_busy(machine),
+            confirm_lag=confirm_lag,
+            unconfirmed=ledger.log.last - ledger.confirmed,
+            entries_max=config.queue_entries_max,
+            bytes_max=config.queue_bytes_max,
+            waiting=_oldest(machine, neighbours),
+        ),
+    )
+
+
+def is_busy(machine: "Machine") -> bool:
+    """A leader that is about to stop takes no more transactions."""
+    return machine.leader is not None and machine.leader.stopping is not None
+
+
+def _oldest(machine: "Machine", neighbours: Neighbours) -> OldestPending | None:
+    ledger, leader = machine.ledger, machine.leader
+    if not ledger.limbo.queue:
+        return None
+    oldest = ledger.limbo.queue[0]
+    acked: list[int] = []
+    missing: list[MissingAck] = []
+    if leader is not None:
+        acked = [each.peer for each in leader.counted() if each.match >= oldest.index]
+        acked += [machine.config.me] if ledger.written >= oldest.index else []
+        missing = [
+            _lacking(machine, neighbours, each)
+            for each in machine.config.voters
+            if each not in acked
+        ]
+    return OldestPending(
+        index=oldest.index,
+        term=oldest.term,
+        lsn=oldest.lsn,
+        origin=oldest.origin,
+        since=oldest.time,
+        age=ledger.now - ledger.limbo.born,
+        quorum=machine.config.quorum,
+        acks=len(acked) if leader is not None else None,
+        acked_by=tuple(neighbours.name(each) for each in sorted(acked)),
+        missing=tuple(missing),
+    )
+
+
+def _lacking(machine: "Machine", neighbours: Neighbours, voter: Replica) -> MissingAck:
+    ledger = machine.ledger
+    if voter == machine.config.me:
+        return MissingAck(
+            id=voter,
+            name=neighbours.name(voter),
+            acked=ledger.written,
+            behind=ledger.log.last - ledger.written,
+            idle=0.0,
+            why=machine.disk.error or "its own log is not durable that far yet",
+        )
+    progress, broken = machine.peers[voter], neighbours.broken(voter)
+    heard = ledger.now - progress.heard_at
+    return MissingAck(
+        id=voter,
+        name=neighbours.name(voter),
+        acked=progress.match,
+        behind=ledger.log.last - progress.match,
+        idle=heard if heard < neighbours.uptime else None,
+        connected=broken is None,
+        why=_why(progress, broken),
+    )
+
+
+def _why(progress: "Progress", broken: str | None) -> str:
+    if broken is not None:
+        return f"no connection: {broken}"
+    if progress.membership is Membership.STRANGER:
+        return "it is a stranger: the configuration does not name its directory"
+    if progress.membership is Membership.RECRUIT:
+        return "it has not caught up since its log was damaged, so its acks do not count"
+    if progress.probing:
+        return "it is being asked where its log agrees"
+    return f"it has acked up to {progress.match}"

@@ -1,0 +1,161 @@
+"""The other members in a node's status: what comes from them, what goes there, and votes."""
+
+from typing import TYPE_CHECKING
+
+from election.messages import Index, Replica
+from qsync.core.progress import Membership
+from qsync.node.links import LinkStatus
+from qsync.status.members import (
+    DownstreamStatus,
+    ElectionStatus,
+    MemberStatus,
+    PeerStatus,
+    UpstreamStatus,
+    VoteStatus,
+)
+
+if TYPE_CHECKING:
+    from qsync.core.machine import Machine
+    from qsync.core.progress import Progress
+    from qsync.node.node import Node
+
+
+def behind(machine: "Machine") -> int | None:
+    """How many entries a follower lacks on disk, by the leader's last heartbeat."""
+    if machine.leader is not None:
+        return 0
+    if machine.raft.leader is None:
+        return None
+    return max(0, machine.follower.leader_last - machine.ledger.written)
+
+
+def election(node: "Node") -> ElectionStatus:
+    """Term, vote, fencing, and the recent votes with the reasons of every NAY."""
+    machine, raft = node.replica.machine, node.replica.machine.raft
+    return ElectionStatus(
+        state=raft.role.value,
+        term=raft.term,
+        vote=raft.ballot.vote,
+        leader=raft.leader or 0,
+        leader_name=node.name_of(raft.leader),
+        leader_idle=node.leader_idle(),
+        timeout=machine.config.election_timeout,
+        fencing=machine.config.fencing.value,
+        fenced=raft.state.fenced,
+        tallies=tuple(
+            VoteStatus(
+                term=tally.term,
+                candidate=tally.candidate,
+                pre=tally.pre,
+                answers={
+                    int(voter): "AYE" if nay is None else nay.value
+                    for voter, nay in tally.answers.items()
+                },
+            )
+            for tally in raft.history
+        ),
+    )
+
+
+def peers(node: "Node") -> tuple[PeerStatus, ...]:
+    """Our connections, and what the leader knows of its followers."""
+    machine = node.replica.machine
+    last, now, leads = machine.ledger.log.last, machine.ledger.now, machine.leader is not None
+    found = []
+    for replica, link in node.links.links.items():
+        progress = machine.peers[replica]
+        heard = leads and progress.heard_at > 0
+        found.append(
+            PeerStatus(
+                id=replica,
+                name=link.peer.name,
+                status=link.status.value,
+                epoch=link.epoch,
+                message=link.message,
+                acked=progress.match if leads else None,
+                lag=last - progress.match if leads else None,
+                idle=now - progress.heard_at if heard else None,
+                recruit=not progress.counts if leads else None,
+                stranger=progress.membership is Membership.STRANGER if leads else None,
+            )
+        )
+    return tuple(found)
+
+
+def replication(node: "Node") -> dict[int, MemberStatus]:
+    """Every member as this node sees it; itself without upstream and downstream."""
+    return {int(peer.id): _member(node, peer.id) for peer in node.config.members}
+
+
+def _member(node: "Node", replica: int) -> MemberStatus:
+    machine = node.replica.machine
+    me = replica == node.config.node.id
+    down = not me and machine.leader is not None
+    return MemberStatus(
+        id=replica,
+        uuid=node.identity.instance if me else node.server.instance_of(replica),
+        name=node.name_of(replica),
+        lsn=machine.ledger.log.lsn_of(replica),
+        upstream=None if me else _upstream(node, replica),
+        downstream=_downstream(node, machine.peers[Replica(replica)]) if down else None,
+    )
+
+
+def _upstream(node: "Node", replica: int) -> UpstreamStatus:
+    """What comes from that member: only the leader sends entries."""
+    machine, ledger = node.replica.machine, node.replica.machine.ledger
+    leads, message = machine.raft.leader == replica, None
+    if not node.server.hears(replica):
+        state, message = "disconnected", "it has no connection to this node"
+    elif leads and machine.follower.split is not None:
+        state, message = "stopped", str(machine.follower.split)
+    elif leads:
+        state = "follow" if machine.state.counts else "sync"
+    else:
+        state = "ready"
+    late = leads and ledger.visible < ledger.log.last
+    return UpstreamStatus(
+        status=state,
+        idle=node.leader_idle() if leads else None,
+        lag=_age(node, Index(ledger.visible + 1)) if late else 0.0,
+        peer=node.address_of(replica),
+        message=message,
+        behind=behind(machine) if leads else None,
+    )
+
+
+def _downstream(node: "Node", progress: "Progress") -> DownstreamStatus:
+    """What this leader knows of a follower."""
+    ledger = node.replica.machine.ledger
+    link = node.links.links[progress.peer]
+    follows = link.status is LinkStatus.UP
+    caught_up = progress.match >= ledger.log.last
+    heard = ledger.now - progress.heard_at
+    return DownstreamStatus(
+        status="follow" if follows else "stopped",
+        idle=heard if heard < node.uptime() else None,
+        lag=0.0 if caught_up else _age(node, Index(progress.match + 1)),
+        vclock=vclock_at(node, progress.match),
+        message=None if follows else link.message or link.status.value,
+        acked=progress.match,
+        behind=ledger.log.last - progress.match,
+        counts=progress.counts,
+    )
+
+
+def _age(node: "Node", index: Index) -> float:
+    """Seconds since that entry was made, by the leader's clock and ours."""
+    found = node.replica.machine.ledger.entries(index, index)
+    return max(0.0, node.loop.timers.wall() - found[0].time) if found else 0.0
+
+
+def vclock_at(node: "Node", index: int) -> dict[int, int]:
+    """Of every origin the last lsn at or below an index."""
+    log, at = node.replica.machine.ledger.log, index
+    origins = set(log.vclock())
+    found: dict[int, int] = {}
+    while at and len(found) < len(origins):
+        run = log.run_at(at)
+        found.setdefault(int(run.origin), int(run.first_lsn) + at - run.first)
+        at = run.first - 1
+    return dict(sorted(found.items()))

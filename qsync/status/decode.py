@@ -1,0 +1,85 @@
+"""From what a node said to the record: what is missing or of another kind keeps its default."""
+
+from collections.abc import Mapping
+from types import UnionType
+from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from qsync.status.record import BoxInfo, NodeStatus, names
+
+T = TypeVar("T", bound=BoxInfo)
+UNTOLD: Final = "the node does not tell it"
+
+
+def status(answer: Mapping[str, object]) -> NodeStatus:
+    """The answer to STATUS. Never fails, whatever a newer, older or mad node says."""
+    return read(NodeStatus, answer)
+
+
+def box_info(answer: Mapping[str, object]) -> BoxInfo:
+    """The answer to INFO. Never fails."""
+    return read(BoxInfo, answer)
+
+
+def read(kind: type[T], answer: Mapping[str, object]) -> T:
+    """From an answer; `errors` says what it lacks, what the node could not tell, what is odd.
+
+    Members that are not known are left out: a newer node has more of them.
+    """
+    errors = {name: UNTOLD for name in names(kind) if name not in answer}
+    told: dict[str, object] = {}
+    for name, value in answer.items():
+        failure = _failure(kind, name, value)
+        if failure is not None:
+            errors[name] = failure
+        else:
+            told[name] = value
+    told.pop("errors", None)
+    try:
+        found = msgspec.convert(told, kind, strict=False)
+    except msgspec.ValidationError:
+        found = _lenient(kind, told, "", errors)
+    return msgspec.structs.replace(found, errors=errors)
+
+
+def _failure(kind: type[BoxInfo], name: str, value: object) -> str | None:
+    """Why the node could not tell this: `{"error": ...}` where no `error` belongs."""
+    if not isinstance(value, Mapping) or set(value) != {"error"}:
+        return None
+    inner = _struct_of(_kinds(kind).get(name))
+    own = inner is not None and "error" in inner.__struct_fields__
+    return None if own else str(value["error"])
+
+
+def _lenient(kind: type[Any], told: Mapping[str, object], path: str, errors: dict[str, str]) -> Any:  # noqa: ANN401 - of that kind
+    """Field by field, into the structs below too."""
+    kept: dict[str, object] = {}
+    for name, wanted in _kinds(kind).items():
+        if name not in told:
+            continue
+        value, at = told[name], f"{path}.{name}" if path else name
+        try:
+            kept[name] = msgspec.convert(value, wanted, strict=False)
+        except msgspec.ValidationError as error:
+            inner = _struct_of(wanted)
+            if inner is not None and isinstance(value, Mapping):
+                kept[name] = _lenient(inner, value, at, errors)
+            else:
+                errors[at] = str(error)
+    return kind(**kept)
+
+
+def _kinds(kind: type[Any]) -> dict[str, Any]:
+    return {
+        name: each for name, each in get_type_hints(kind).items() if name != "__struct_fields__"
+    }
+
+
+def _struct_of(kind: Any) -> type[msgspec.Struct] | None:  # noqa: ANN401 - a type or a form of it
+    """The struct that a field holds, or may hold."""
+    among = get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)
+    for each in among:
+        if isinstance(each, type) and issubclass(each, msgspec.Struct):
+            return each
+    return None

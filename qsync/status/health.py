@@ -1,0 +1,60 @@
+"""The one judgement of a node's health; metrics, surveys, checks and `box.info.health` ask here."""
+
+from qsync.status.record import HealthCheck, HealthStatus, NodeStatus
+
+BUSY_S_MAX = 1.0
+"""A write of the log that takes longer is said to hang."""
+SOUND = ("box", "disk", "spaces")
+"""Checks of a node that takes part and has what it should have, whoever leads."""
+
+
+def judge(node: NodeStatus) -> HealthStatus:
+    """Every check, with what is wrong if it fails.
+
+    A node whose write hangs is not alive: only a restart ends a write that the disk keeps. A node
+    that is alive is ready when nothing at all is wrong, and somebody leads.
+    """
+    found = {
+        "box": _takes_part(node),
+        "disk": f"cannot write its log: {node.disk.error}" if node.disk.error else None,
+        "spaces": _rows(node),
+        "writer": _hangs(node),
+        "leader": None if node.leader else f"nobody leads in term {node.term}",
+    }
+    return HealthStatus(
+        alive=found["writer"] is None,
+        ready=all(why is None for why in found.values()),
+        checks={name: HealthCheck(ok=why is None, why=why) for name, why in found.items()},
+    )
+
+
+def wrong(node: NodeStatus, *checks: str) -> str | None:
+    """What the first of these checks that fails finds; None when all of them pass."""
+    judged = judge(node).checks
+    return next((judged[name].why for name in checks if not judged[name].ok), None)
+
+
+def unsound(node: NodeStatus) -> str | None:
+    """Why it does not take part or lacks what it should have; None for a sound one."""
+    return wrong(node, *SOUND)
+
+
+def _takes_part(node: NodeStatus) -> str | None:
+    if node.quarantined:
+        return f"quarantined: {node.quarantined}"
+    return f"status is {node.status}" if node.status not in {"running", ""} else None
+
+
+def _rows(node: NodeStatus) -> str | None:
+    spaces = node.spaces
+    if spaces.error:
+        return spaces.error
+    if spaces.differs:
+        where = ", ".join(spaces.differs)
+        return f"its rows of {where} differ from the leader's at index {spaces.compared}"
+    return None
+
+
+def _hangs(node: NodeStatus) -> str | None:
+    busy = node.disk.busy_s
+    return f"a write of its log has not ended for {busy:.2g} s" if busy > BUSY_S_MAX else None

@@ -1,0 +1,101 @@
+"""The other members in a node's status: what comes from them, what goes there, and votes."""
+
+from typing import Annotated
+
+from msgspec import Struct, field
+
+IN_TOUCH = "up"
+"""The status of a connection that stands."""
+
+
+class UpstreamStatus(Struct, frozen=True, kw_only=True):
+    """What comes to this node from a member. Only the leader sends entries."""
+
+    status: Annotated[
+        str,
+        "`follow`, `sync` (this node counts in no quorum yet), `ready` (connected, and not the "
+        "leader), `disconnected`, or `stopped`",
+    ] = ""
+    idle: Annotated[float | None, "seconds since the leader was heard"] = None
+    lag: Annotated[
+        float | None, "seconds since the oldest entry was made that cannot be shown here yet"
+    ] = None
+    peer: Annotated[str | None, "its address"] = None
+    message: Annotated[str | None, "what is wrong"] = None
+    behind: Annotated[int | None, "entries of the leader that are not on disk here"] = None
+
+
+class DownstreamStatus(Struct, frozen=True, kw_only=True):
+    """What the leader knows of a follower."""
+
+    status: Annotated[str, "`follow`, or `stopped` without a connection"] = ""
+    idle: Annotated[float | None, "seconds since it was heard"] = None
+    lag: Annotated[
+        float | None, "seconds since the oldest entry was made that it has not acked"
+    ] = None
+    vclock: Annotated[dict[int, int], "the last lsn of each origin that it has acked"] = field(
+        default_factory=dict
+    )
+    message: Annotated[str | None, "what is wrong"] = None
+    acked: Annotated[int, "index up to which it has acked"] = 0
+    behind: Annotated[int, "entries of the leader's log that it has not acked"] = 0
+    counts: Annotated[bool, "whether its acks count in the quorum"] = True
+
+
+class MemberStatus(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A member; the node itself has no upstream, and only the leader has downstreams."""
+
+    id: Annotated[int, "its replica id"]
+    uuid: Annotated[str | None, "the instance that runs there; null: not met yet"]
+    name: Annotated[str | None, "its name"]
+    lsn: Annotated[int, "the last number of its own transactions"]
+    upstream: Annotated[UpstreamStatus | None, "what comes from it"] = None
+    downstream: Annotated[DownstreamStatus | None, "what the leader knows of it"] = None
+
+
+class PeerStatus(Struct, frozen=True, kw_only=True):
+    """A connection from this node to a member."""
+
+    id: Annotated[int, "replica id of the member"] = 0
+    name: Annotated[str, "its name"] = ""
+    status: Annotated[str, "`up`, or why the connection does not stand"] = ""
+    epoch: Annotated[int, "how often it has been connected to"] = 0
+    message: Annotated[str | None, "what is wrong"] = None
+    acked: Annotated[int | None, "index up to which it has acked; told by the leader"] = None
+    lag: Annotated[int | None, "entries that it has not acked; told by the leader"] = None
+    idle: Annotated[float | None, "seconds since it was heard; told by the leader"] = None
+    recruit: Annotated[bool | None, "whether it counts in no quorum; told by the leader"] = None
+    stranger: Annotated[
+        bool | None, "whether the configuration does not name its directory; told by the leader"
+    ] = None
+
+    @property
+    def counts(self) -> bool:
+        """Its acks count in a quorum, as far as the leader knows."""
+        return self.status == IN_TOUCH and not self.recruit
+
+
+class VoteStatus(Struct, frozen=True, kw_only=True):
+    """Who asked for votes, and what this node heard."""
+
+    term: Annotated[int, "for which term"] = 0
+    candidate: Annotated[int, "replica id of who asked"] = 0
+    pre: Annotated[bool, "whether it only asked who would vote (pre-vote)"] = False
+    answers: Annotated[dict[int, str], "`AYE` or the reason of the refusal, by replica id"] = field(
+        default_factory=dict
+    )
+
+
+class ElectionStatus(Struct, frozen=True, kw_only=True):
+    """Role and term of the node, and whom it follows."""
+
+    state: Annotated[str, "`leader`, `candidate` or `follower`"] = ""
+    term: Annotated[int, "the term that this node is in"] = 0
+    vote: Annotated[int | None, "replica id that it voted for in this term"] = None
+    leader: Annotated[int, "replica id of the leader; 0: nobody"] = 0
+    leader_name: Annotated[str | None, "its name"] = None
+    leader_idle: Annotated[float | None, "seconds since it was heard; 0 on the leader"] = None
+    timeout: Annotated[float, "seconds of silence after which an election is called"] = 0.0
+    fencing: Annotated[str, "when a leader without a quorum steps down"] = ""
+    fenced: Annotated[bool, "whether it led this term and has lost its quorum"] = False
+    tallies: Annotated[tuple[VoteStatus, ...], "the recent votes, the oldest first"] = ()

@@ -1,0 +1,238 @@
+"""The record itself: `box.info`, and what STATUS tells beyond it.
+
+`BoxInfo` is what Tarantool's users know by that name. `NodeStatus` is the whole record; tables,
+dashboards, metrics, checks and evidence show parts of it. A field is defined here or in the files
+beside this one, and nowhere else.
+"""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Struct, field
+
+from qsync.histogram import Spread
+from qsync.status.limbo import SynchroStatus
+from qsync.status.members import ElectionStatus, MemberStatus, PeerStatus
+from qsync.status.storage import (
+    DiskStatus,
+    FaultStatus,
+    GcStatus,
+    LostStatus,
+    MemoryStatus,
+    SpacesStatus,
+)
+
+STUCK_S = 5.0
+"""What counts as the election timeout of a node that does not tell its own."""
+
+
+class ReadOnlyInfo(Struct, frozen=True, kw_only=True):
+    """Why a node takes no writes."""
+
+    why: Annotated[str, "the reason in one word"] = ""
+    text: Annotated[str, "the numbers behind it"] = ""
+    lifts: Annotated[str, "what lifts it"] = ""
+    node: Annotated[str, "whose reason it is"] = ""
+
+
+class ClusterName(Struct, frozen=True, kw_only=True):
+    """The cluster, as its configuration calls it."""
+
+    name: Annotated[str, "its name"] = ""
+    tag: Annotated[str, "its tag, such as `production`"] = ""
+
+
+class ReplicaSet(Struct, frozen=True, kw_only=True):
+    """The cluster, as its directories know it."""
+
+    uuid: Annotated[str, "the cluster's uuid; empty on a stranger"] = ""
+    name: Annotated[str, "its name"] = ""
+
+
+class AnonymousReplicas(Struct, frozen=True, kw_only=True):
+    """There are none."""
+
+    count: Annotated[int, "always 0"] = 0
+
+
+class HealthCheck(Struct, frozen=True, kw_only=True):
+    """One check of a node's health."""
+
+    ok: Annotated[bool, "whether it passes"] = True
+    why: Annotated[str | None, "what is wrong"] = None
+
+
+class HealthStatus(Struct, frozen=True, kw_only=True):
+    """What a node knows to be wrong with itself."""
+
+    alive: Annotated[bool, "whether it need not be restarted"] = True
+    ready: Annotated[bool, "whether it may be given work"] = False
+    checks: Annotated[
+        dict[str, HealthCheck], "`box`, `disk`, `spaces`, `writer`, `leader`, by name"
+    ] = field(default_factory=dict)
+
+
+class BoxInfo(Struct, frozen=True, kw_only=True):
+    """One node's account of itself. Every member has a default, for what could not be told.
+
+    `errors`: what could not be told, and why, by the path of the field.
+    """
+
+    id: Annotated[int, "replica id of the node"] = 0
+    uuid: Annotated[str, "its instance"] = ""
+    name: Annotated[str, "its name"] = ""
+    lsn: Annotated[int, "the last number of its own transactions"] = 0
+    signature: Annotated[int, "the last index of its log"] = 0
+    vclock: Annotated[dict[int, int], "the last lsn of each origin in its log"] = field(
+        default_factory=dict
+    )
+    ro: Annotated[bool, "whether it takes no writes"] = True
+    ro_reason: Annotated[str | None, "the weightiest reason in one word; null: it writes"] = None
+    ro_reasons: Annotated[tuple[ReadOnlyInfo, ...], "every reason"] = ()
+    status: Annotated[str, "`running`, `loading` (it counts in no quorum yet) or `split_brain`"] = (
+        ""
+    )
+    uptime: Annotated[float, "seconds since its directory was opened"] = 0.0
+    version: Annotated[str, "its release"] = ""
+    package: Annotated[str, "always `qsync`"] = ""
+    hostname: Annotated[str, "the host that it runs on"] = ""
+    pid: Annotated[int, "its process"] = 0
+    listen: Annotated[str, "its address"] = ""
+    cluster: Annotated[ClusterName, "its cluster, by its configuration"] = field(
+        default_factory=ClusterName
+    )
+    replicaset: Annotated[ReplicaSet, "its cluster, by its directory"] = field(
+        default_factory=ReplicaSet
+    )
+    replication: Annotated[dict[int, MemberStatus], "every member, by replica id"] = field(
+        default_factory=dict
+    )
+    replication_anon: Annotated[AnonymousReplicas, "replicas without an id"] = field(
+        default_factory=AnonymousReplicas
+    )
+    election: Annotated[ElectionStatus, "who leads"] = field(default_factory=ElectionStatus)
+    synchro: Annotated[SynchroStatus, "synchronous replication"] = field(
+        default_factory=SynchroStatus
+    )
+    memory: Annotated[MemoryStatus, "what takes room"] = field(default_factory=MemoryStatus)
+    gc: Annotated[GcStatus, "what of the log is still needed"] = field(default_factory=GcStatus)
+    lost: Annotated[LostStatus, "what was cut off its log"] = field(default_factory=LostStatus)
+    faults: Annotated[tuple[FaultStatus, ...], "fault points that are armed"] = ()
+    health: Annotated[HealthStatus, "what it knows to be wrong"] = field(
+        default_factory=HealthStatus
+    )
+    errors: dict[str, str] = field(default_factory=dict)
+
+
+class NodeStatus(BoxInfo, frozen=True, kw_only=True):
+    """All that a node says of itself at one moment.
+
+    `asked`: when it was asked for it, on the monotonic clock of who asked, in nanoseconds; 0 if
+    nobody noted it. It was so then, or later.
+    """
+
+    address: Annotated[str, "where clients reach it"] = ""
+    time: Annotated[float | None, "its wall clock, in seconds since 1970"] = None
+    role: Annotated[str, "`leader`, `candidate` or `follower`"] = ""
+    mode: Annotated[str, "`candidate`, `voter`, `manual` or `off`"] = ""
+    term: Annotated[int, "the term that it is in"] = 0
+    vote: Annotated[int | None, "replica id that it voted for in this term"] = None
+    leader: Annotated[int | None, "replica id of the leader; null: nobody"] = None
+    leader_name: Annotated[str | None, "its name"] = None
+    leader_address: Annotated[str | None, "its address"] = None
+    leader_idle: Annotated[float | None, "seconds since it was heard; 0 on the leader"] = None
+    behind: Annotated[
+        int | None, "entries of the leader that are not on disk here, by its last heartbeat"
+    ] = None
+    last: Annotated[int, "the last index of its log"] = 0
+    crc: Annotated[int | None, "chain checksum of the entry there"] = None
+    written: Annotated[int, "index up to which its log is durable"] = 0
+    confirmed: Annotated[int, "index up to which all is decided"] = 0
+    visible: Annotated[int, "index up to which it is readable here"] = 0
+    folded: Annotated[int, "index up to which it is in the spaces on disk"] = 0
+    nodes: Annotated[tuple[tuple[int, str, str], ...], "id, name and address of each member"] = ()
+    peers: Annotated[tuple[PeerStatus, ...], "its connections to the others"] = ()
+    disk: Annotated[DiskStatus, "how its log is written"] = field(default_factory=DiskStatus)
+    spaces: Annotated[SpacesStatus, "its stored rows"] = field(default_factory=SpacesStatus)
+    latency: Annotated[Spread, "writes by the seconds from asking to the answer"] = field(
+        default_factory=Spread
+    )
+    counters: Annotated[dict[str, int], "counts since its process began, by name"] = field(
+        default_factory=dict
+    )
+    refused: Annotated[dict[str, int], "connections that were refused, by reason"] = field(
+        default_factory=dict
+    )
+    mishaps: Annotated[int, "connections that a mistake of its own ended"] = 0
+    events: Annotated[int, "events in its timeline since its process began"] = 0
+    waiters: Annotated[int, "requests that wait for an answer"] = 0
+    clients: Annotated[int, "client connections"] = 0
+    files: Annotated[tuple[int, ...], "open files, and how many may be open"] = ()
+    recruit: Annotated[bool, "whether it counts in no quorum"] = False
+    stranger: Annotated[bool, "whether the configuration does not name its directory"] = False
+    voters: Annotated[
+        tuple[tuple[int, str], ...],
+        "id and instance of each voter, by the configuration",
+    ] = ()
+    quarantined: Annotated[str | None, "the damage that it found in its log"] = None
+    asked: int = 0
+
+    @property
+    def leads(self) -> bool:
+        """It is the leader, writable or not yet."""
+        return self.role == "leader"
+
+    @property
+    def ro_texts(self) -> list[str]:
+        """Every reason for being read-only, with its numbers."""
+        return [each.text for each in self.ro_reasons]
+
+    @property
+    def margin(self) -> int | None:
+        """On the leader: voters in touch beyond the quorum; negative when they are too few."""
+        if not self.leads:
+            return None
+        return 1 + sum(each.counts for each in self.peers) - self.synchro.quorum
+
+    @property
+    def stuck(self) -> float | None:
+        """On the leader: since when nothing is confirmed, in seconds; None while it goes on.
+
+        A leader may be writable and in touch with everybody and still confirm nothing: acks come
+        from disks, and heartbeats do not. What takes longer than the time after which a silent
+        leader is replaced is no longer just slow.
+        """
+        stalled, patience = self.synchro.queue.stalled, self.election.timeout or STUCK_S
+        return stalled if self.leads and stalled > patience else None
+
+    @property
+    def commits(self) -> bool:
+        """A leader that takes writes, has its quorum, and confirms what it takes."""
+        margin = self.margin
+        return margin is not None and margin >= 0 and not self.ro and self.stuck is None
+
+
+NOT_TOLD = frozenset({"errors", "asked"})
+"""Fields of the record that are no part of what a node says."""
+
+
+def names(kind: type[BoxInfo]) -> tuple[str, ...]:
+    """The members that a node tells, in their order."""
+    return tuple(name for name in kind.__struct_fields__ if name not in NOT_TOLD)
+
+
+def as_members(status: NodeStatus, kind: type[BoxInfo] = NodeStatus) -> dict[str, object]:
+    """As plain values, for the wire and for JSON; what could not be told as `{"error": ...}`.
+
+    With `BoxInfo` only the members of `box.info`.
+    """
+    told: dict[str, object] = msgspec.to_builtins(status, enc_hook=_plain)
+    failed = {name: {"error": why} for name, why in status.errors.items()}
+    return {name: failed.get(name, told[name]) for name in names(kind)}
+
+
+def _plain(value: object) -> object:
+    """Texts of a type of their own, such as addresses."""
+    if isinstance(value, str):
+        return str(value)
+    raise TypeError(f"a status holds no {type(value).__name__}")

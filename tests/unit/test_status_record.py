@@ -1,0 +1,97 @@
+"""The record of a node's status: what is defined once is told, read and documented everywhere."""
+
+import json
+import types
+import typing
+from collections.abc import Iterator
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Struct
+
+from cli.shell import known
+from qsync.histogram import Spread
+from qsync.status import decode
+from qsync.status.record import BoxInfo, NodeStatus, as_members, names
+from qsync.wire import replies
+from qsync.wire.frames import Frames
+from tests.repo.status_fields import structs
+
+
+def test_every_field_says_what_it_is() -> None:
+    quiet = [
+        f"{kind}.{name}"
+        for kind in (NodeStatus, *_all(NodeStatus))
+        for name, hint in typing.get_type_hints(kind, include_extras=True).items()
+        if typing.get_origin(hint) is not typing.Annotated and name not in {"errors", "asked"}
+    ]
+    assert quiet == []
+
+
+def _all(kind: type[Struct]) -> Iterator[type[Struct]]:
+    for hint in typing.get_type_hints(kind).values():
+        for inner in structs(hint):
+            yield inner
+            yield from _all(inner)
+
+
+def values(of: object) -> st.SearchStrategy[typing.Any]:
+    """Whatever a field of that type may hold."""
+    args, origin = typing.get_args(of), typing.get_origin(of)
+    if of is Spread:
+        return st.builds(Spread, st.lists(st.integers(0, 9), max_size=4).map(tuple), st.just(1.5))
+    if isinstance(of, type) and issubclass(of, Struct):
+        hints = typing.get_type_hints(of)
+        left_out = {"errors", "asked"}
+        return st.builds(of, **{name: values(hints[name]) for name in hints.keys() - left_out})
+    if origin in {typing.Union, types.UnionType}:
+        return st.one_of([values(each) for each in args])
+    if origin is tuple and args[-1] is Ellipsis:
+        return st.lists(values(args[0]), max_size=2).map(tuple)
+    if origin is tuple:
+        return st.tuples(*map(values, args))
+    if origin is dict:
+        return st.dictionaries(values(args[0]), values(args[1]), max_size=2)
+    plain = {
+        bool: st.booleans(),
+        int: st.integers(0, 1 << 40),
+        float: st.integers(0, 999).map(float),
+        str: st.text("abc-1.", max_size=5),
+        type(None): st.none(),
+    }
+    return plain[typing.cast("type", of)]
+
+
+@given(values(NodeStatus))
+def test_what_a_node_fills_in_is_what_everybody_reads(status: NodeStatus) -> None:
+    told = as_members(status)
+    (payload,) = Frames().feed(replies.reply(1, told))
+    _, answer = replies.decode(payload)
+    assert isinstance(answer, list)
+    assert decode.status(replies.read_map(answer)) == status
+    assert decode.status(json.loads(json.dumps(told))) == status, "from a recording"
+
+
+@given(values(NodeStatus))
+def test_box_info_is_a_projection_of_the_record(status: NodeStatus) -> None:
+    told = as_members(status)
+    members = as_members(status, BoxInfo)
+    assert members == {name: told[name] for name in names(BoxInfo)}
+    info = decode.box_info(members)
+    assert all(getattr(info, name) == getattr(status, name) for name in names(BoxInfo))
+    assert names(BoxInfo) == known.INFO, "the shell completes the same"
+
+
+def test_what_a_node_could_not_tell_hides_nothing_else() -> None:
+    status = NodeStatus(id=3, errors={"gc": "KeyError: 3"})
+    told = as_members(status)
+    assert told["gc"] == {"error": "KeyError: 3"}
+    read = decode.status(told)
+    assert (read.id, read.errors) == (3, {"gc": "KeyError: 3"})
+
+
+def test_a_field_of_another_kind_costs_that_field_alone() -> None:
+    told = {"synchro": {"quorum": 2, "queue": {"len": "many", "age": 1.5, "newer": 1}}, "newer": 2}
+    read = decode.status(told)
+    assert (read.synchro.quorum, read.synchro.queue.age, read.synchro.queue.len) == (2, 1.5, 0)
+    assert "synchro.queue.len" in read.errors
