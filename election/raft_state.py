@@ -92,7 +92,7 @@ class RaftState:
             self._become(Role.FOLLOWER, leader)
             self.fenced = False
             self.out.note("follows", term=self.term, leader=leader)
-        self.promise.sticky_until = self.now + self.timing.election_timeout
+        self.promise.heard(self.now, sticky=self.timing.election_timeout)
         return True
 
     def grant_vote(self, candidate: Replica) -> None:

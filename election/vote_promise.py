@@ -4,6 +4,7 @@
 class VotePromise:
     """Stickiness is for liveness and may be cut short; leases rest on a promise, which may not.
 
+    `heard_at`: when the leader was heard last; of the leader that is known, if one is.
     `sticky_until`: a leader was heard recently, so votes are refused until then (Raft thesis
     §4.2.3, where `election_timeout` is this time). membership.md M11 i: a promise is never
     shortened, neither by another timing nor because the leader's address refuses connections. It
@@ -11,11 +12,16 @@ class VotePromise:
     """
 
     def __init__(self) -> None:
+        self.heard_at = 0.0
         self.sticky_until = 0.0
         self._promised_until = 0.0
 
     def __repr__(self) -> str:
         return f"sticky until {self.sticky_until:g}, promised until {self._promised_until:g}"
+
+    def heard(self, now: float, *, sticky: float) -> None:
+        """The leader was heard: no vote for others for `sticky` seconds from now."""
+        self.heard_at, self.sticky_until = now, now + sticky
 
     def promise(self, until: float) -> None:
         """No vote for anybody but the leader until then; the later of two ends holds."""

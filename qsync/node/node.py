@@ -257,8 +257,7 @@ class Node:
             return 0.0
         if machine.raft.leader is None:
             return None
-        heard = machine.raft.state.promise.sticky_until - machine.config.election_timeout
-        return max(0.0, self.loop.timers.elapsed() - heard)
+        return max(0.0, self.loop.timers.elapsed() - machine.raft.state.promise.heard_at)
 
     def uptime(self) -> float:
         """Seconds since this node was opened."""

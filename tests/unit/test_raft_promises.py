@@ -1,5 +1,7 @@
 """Staying the leader: pre-vote, loyalty, split votes, check-quorum and fencing."""
 
+from dataclasses import replace
+
 import pytest
 
 from election.fencing import Fencing
@@ -89,6 +91,15 @@ def test_each_word_of_the_leader_renews_the_loyalty() -> None:
         assert raft.observe(Term(1), C)
     raft.clock(2.7)
     assert answer(raft, ask(2)).reason is RejectReason.LEADER_ALIVE
+
+
+def test_when_the_leader_was_heard_is_known_whatever_the_timeout_is_since_then() -> None:
+    raft = make(A)
+    raft.clock(3.0)
+    raft.observe(Term(1), C)
+    raft.clock(3.5)
+    raft.state.set_timing(Fencing.SOFT, replace(raft.state.timing, election_timeout=60.0))
+    assert raft.state.promise.heard_at == 3.0
 
 
 def test_a_timer_that_comes_while_the_leader_is_heard_is_armed_for_the_rest() -> None:

@@ -31,6 +31,7 @@ LEFT_OUT: dict[tuple[str, str], str] = {
     ("Voter", "_history"): "the same",
     ("Electorate", "me"): "the node's place in the cluster says it",
     ("RaftState", "now"): "times are taken relative to it",
+    ("VotePromise", "heard_at"): "for people; `sticky_until` is what decides",
     ("Ledger", "now"): "the same",
     ("Ledger", "cuts"): "counted for watchers; fates are looked at anew whenever it grows",
     ("PendingWrites", "_writes"): "numbers of writes only pair a write with its end",
