@@ -24,7 +24,7 @@ def interrupted_politely() -> Iterator[None]:
         return
     terminals = [number for number in _OUTPUTS if os.isatty(number)]
 
-    def asked(number: int, frame: FrameType | None) -> None:
+    def interrupt_once(number: int, frame: FrameType | None) -> None:
         if number == signal.SIGHUP:
             # It may come twice, from the kernel and from a shell; and what is said while
             # clearing up must not fail.
@@ -37,7 +37,7 @@ def interrupted_politely() -> Iterator[None]:
 
     wanted = [each for each in _ASKING if signal.getsignal(each) is signal.SIG_DFL]
     for each in wanted:
-        signal.signal(each, asked)
+        signal.signal(each, interrupt_once)
     try:
         yield
     finally:

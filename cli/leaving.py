@@ -33,7 +33,9 @@ class CheckOutputs:
     json: Path | None = None
 
     @classmethod
-    def asked(cls, html: Path | None, violations: Path | None, out: Path | None) -> "CheckOutputs":
+    def of_options(
+        cls, html: Path | None, violations: Path | None, out: Path | None
+    ) -> "CheckOutputs":
         """`out` takes everything that has no place of its own. Raises UsageError.
 
         What cannot be written is said now, and not when hours of judging are over.

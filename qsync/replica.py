@@ -136,7 +136,7 @@ class Replica:
         self._check_writable()
         state = self.state if self._backlog or self.machine.ledger.events else self._state
         if request.session and request.seq:
-            seen = state.seen(request.session, request.seq)
+            seen = state.known_request(request.session, request.seq)
             if isinstance(seen, KnownRequest):
                 return self._attach(ticket, seen)
             if seen is not Once.NEW:

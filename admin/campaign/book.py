@@ -39,7 +39,7 @@ class CampaignHistory:
         """Seconds since the campaign began."""
         return time.monotonic() - self._began
 
-    def note(self, what: str, **members: object) -> None:
+    def write_line(self, what: str, **members: object) -> None:
         """A line of the history."""
         self.checker.at = round(self.elapsed, 3)
         line = {"at": self.checker.at, "what": what, **members}
@@ -47,7 +47,7 @@ class CampaignHistory:
 
     def broken(self, kind: BrokenPromise, text: str) -> None:
         """A promise that the checker knows nothing of was broken."""
-        self.note("broken", kind=kind, text=text)
+        self.write_line("broken", kind=kind, text=text)
         self.figures.add(kind, text, at=self.checker.at)
         self._file.flush()
 
@@ -57,29 +57,29 @@ class CampaignHistory:
 
     # -- writes
 
-    def begin(self, *, counter: int | None, strong: bool, client: str) -> int:
+    def invoke(self, *, counter: int | None, strong: bool, client: str) -> int:
         """A write begins; its value, which no other write has."""
         self._value += 1
-        self.note("begin", value=self._value, counter=counter, strong=strong, client=client)
-        self.checker.begin(self._value, counter=counter, strong=strong)
+        self.write_line("begin", value=self._value, counter=counter, strong=strong, client=client)
+        self.checker.invoke(self._value, counter=counter, strong=strong)
         return self._value
 
     def commit(
         self, value: int, place: WritePlace, number: int | None, *, by: str, token: str | None
     ) -> None:
         """It was answered as committed."""
-        self.note("commit", value=value, place=list(place), number=number, by=by, token=token)
+        self.write_line("commit", value=value, place=list(place), number=number, by=by, token=token)
         self.checker.commit(value, place, number)
 
     def refuse(self, value: int, why: str, *, by: str) -> None:
         """It was answered as not done."""
-        self.note("refuse", value=value, why=why, by=by)
+        self.write_line("refuse", value=value, why=why, by=by)
         self.figures.counts["refused"] += 1
         self.checker.refuse(value, why)
 
     def unknown(self, value: int, token: str, why: str, *, by: str, first: bool) -> None:
         """Nobody could say. `first`: it is not known from an attempt before."""
-        self.note("unknown", value=value, token=token, why=why, by=by)
+        self.write_line("unknown", value=value, token=token, why=why, by=by)
         self.figures.counts["unknown"] += first
 
     # -- reads
@@ -90,7 +90,7 @@ class CampaignHistory:
 
     def show(self, look: OpenRead, begun: float, number: int, value: int) -> None:
         """It was answered."""
-        self.note(
+        self.write_line(
             "read",
             counter=look.counter,
             level=look.level,
@@ -105,13 +105,13 @@ class CampaignHistory:
 
     def reach(self, who: str, floor: WritePlace, seen: WritePlace) -> None:
         """A read showed the log up to `seen`, and had to show at least the entry `floor`."""
-        self.note("place", who=who, floor=list(floor), seen=list(seen))
+        self.write_line("place", who=who, floor=list(floor), seen=list(seen))
         self.figures.counts["places"] += 1
         self.checker.reach(who, floor, seen)
 
     def find(self, value: int, who: str, *, must: bool, gone: bool, found: bool) -> None:
         """A read for one write was answered."""
-        self.note("find", value=value, who=who, must=must, gone=gone, found=found)
+        self.write_line("find", value=value, who=who, must=must, gone=gone, found=found)
         self.figures.counts["lookups"] += 1
         if found and gone:
             self.checker.meet(value, who, gone=True)
@@ -123,7 +123,7 @@ class CampaignHistory:
     def end(self, stored: dict[str, StoredState]) -> None:
         """What the nodes hold."""
         for node, held in stored.items():
-            self.note(
+            self.write_line(
                 "stored",
                 node=node,
                 journal=len(held.journal),

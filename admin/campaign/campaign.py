@@ -144,7 +144,9 @@ class CampaignRun:
             self.rounds += 1
             drawn = drawing.draw(dice, self.plan.kinds, seconds=min(left, drawing.ROUND_S))
             self.doing = ", ".join(strike.kind for strike in drawn)
-            self.book.note("round", number=self.rounds, strikes=[_told(each) for each in drawn])
+            self.book.write_line(
+                "round", number=self.rounds, strikes=[_told(each) for each in drawn]
+            )
             async with trio.open_nursery() as round_:
                 for strike in drawn:
                     round_.start_soon(strikes.perform, strike)

@@ -90,7 +90,7 @@ class Checker:
 
     # -- writes
 
-    def begin(self, value: Value, *, counter: int | None, strong: bool) -> None:
+    def invoke(self, value: Value, *, counter: int | None, strong: bool) -> None:
         """A write is about to be sent, for the first time."""
         floor = 0 if counter is None else self._floors.get(counter, 0)
         self.written[value] = CampaignWrite(

@@ -54,7 +54,7 @@ class CampaignOperators:
                 self._book.broken(BrokenPromise.UNANSWERED, f"{verb} on {node.name}: {error}")
         finally:
             self.under_way -= 1
-        self._book.note("operation", verb=verb, node=node.name, sent=asked.sent, said=said)
+        self._book.write_line("operation", verb=verb, node=node.name, sent=asked.sent, said=said)
 
     async def _ask(self, asked: "OperatorRequest", chance: float) -> str:
         others = [each.id for each in self._nodes.all if each is not asked.node]

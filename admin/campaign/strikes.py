@@ -42,12 +42,12 @@ class Strikes:
         dice = Random(strike.seed)  # noqa: S311 - replays, hides nothing
         self.book.figures.faults[strike.kind] += 1
         await _ACTS[strike.kind](self, strike, dice)
-        self.book.note("undone", kind=strike.kind, seed=strike.seed)
+        self.book.write_line("undone", kind=strike.kind, seed=strike.seed)
 
     def struck(self, strike: Strike, *nodes: LabNode, **more: object) -> None:
         """Write it down."""
         names = [node.name for node in nodes]
-        self.book.note("strike", kind=strike.kind, nodes=names, lasts=strike.lasts, **more)
+        self.book.write_line("strike", kind=strike.kind, nodes=names, lasts=strike.lasts, **more)
 
     # -- processes
 

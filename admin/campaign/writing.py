@@ -123,7 +123,7 @@ class Writing:
         counter = dice.randrange(spaces.COUNTERS) if kind < COUNTED_SHARE else None
         is_sync = None if kind < COUNTED_SHARE + NOTED_SHARE else True
         strong = counter is not None or is_sync is True
-        value = self._book.begin(counter=counter, strong=strong, client=by)
+        value = self._book.invoke(counter=counter, strong=strong, client=by)
         ops = spaces.noted(value) if counter is None else spaces.counted(value, counter)
         sent = Sent(value=value, ops=ops, is_sync=is_sync)
         self.under_way += 1

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
+from admin.checker.clip import clip
 from admin.checker.linear.models import pair
 from admin.checker.operation import CompletionType, Frozen, Operation, freeze
-from admin.checker.shown import shown
 from admin.checker.verdict import Verdict, Violation, conclude, skipped
 
 BANK_TOTAL = "bank-total"
@@ -68,7 +68,7 @@ def check_failures(operations: Iterable[Operation], *, initial: object = None) -
             violations.append(
                 Violation(
                     invariant=FAILURES,
-                    message=f"{shown(each.value)} was read, whose write had failed",
+                    message=f"{clip(each.value)} was read, whose write had failed",
                     key=each.key,
                     witness=(failed[name], each),
                     stuck=each.number,

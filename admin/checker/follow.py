@@ -75,19 +75,19 @@ class Follow:
         self._writable: OrderedDict[int, Row] = OrderedDict()
         self._raised: set[tuple[str, int, int, int]] = set()
 
-    def take(self, status: Sequence[Row], log: Log) -> list[FollowNote]:
+    def poll(self, status: Sequence[Row], log: Log) -> list[FollowNote]:
         """What came since the last call, and what is to be told of it."""
         self.batches += 1
         self.samples += len(status)
         before = self.events.rows
-        told = list(self.events.take(status))
+        told = list(self.events.update(status))
         told += self._raise(self._of_status(before, status))
         unseen = self.window.unseen
         told += self._raise(self._of_logs(log))
         if self.window.unseen > unseen:
             count = self.window.unseen - unseen
             told.append(
-                self.events.note(f"{count} entries were not looked at: their node went away")
+                self.events.record(f"{count} entries were not looked at: their node went away")
             )
         return told
 
@@ -123,7 +123,7 @@ class Follow:
 
     def _entries(self, whose: tuple[int, int], log: Log, at: Ints) -> Iterator[Breach]:
         columns = (log[name][at] for name in ("term", "crc", "origin", "lsn"))
-        yield from self.window.take(whose, Entries(int(log["index"][at[0]]), *columns))
+        yield from self.window.extend(whose, Entries(int(log["index"][at[0]]), *columns))
         for place in at[log["promote"][at] != 0]:
             term, origin = int(log["term"][place]), int(log["origin"][place])
             yield from self._claim(term, origin, f"a PROMOTE in the log of node {whose[0]}")

@@ -57,13 +57,13 @@ class StatusEvents:
         """What each node said last."""
         return [node.row for node in self._nodes.values()]
 
-    def take(self, status: Sequence[Row]) -> Iterator[FollowNote]:
+    def update(self, status: Sequence[Row]) -> Iterator[FollowNote]:
         """What all nodes that answer said now."""
         self._begun = self._now() if self._begun is None else self._begun
         yield from self._met(status)
         yield from self._led(status)
 
-    def note(self, message: str, *, node: int = 0, term: int = 0) -> FollowNote:
+    def record(self, message: str, *, node: int = 0, term: int = 0) -> FollowNote:
         """An event."""
         return FollowNote(
             what=FollowEventKind.EVENT, message=message, seconds=self.seconds, node=node, term=term
@@ -78,19 +78,19 @@ class StatusEvents:
             life, generation = _int(row["life"]), _int(row["generation"])
             if node is None:
                 self._nodes[number] = _Node(name, row, life, generation)
-                yield self.note(f"{name} is {row['role']} in term {row['term']}", node=number)
+                yield self.record(f"{name} is {row['role']} in term {row['term']}", node=number)
                 continue
             if generation != node.generation:
-                yield self.note(f"{name} has a new directory", node=number)
+                yield self.record(f"{name} has a new directory", node=number)
             elif life != node.life:
-                yield self.note(f"{name} runs again, {_as(node.row, row)}", node=number)
+                yield self.record(f"{name} runs again, {_as(node.row, row)}", node=number)
             elif node.silent:
-                yield self.note(f"{name} answers again", node=number)
+                yield self.record(f"{name} answers again", node=number)
             self._nodes[number] = _Node(name, row, life, generation)
         for number, node in self._nodes.items():
             if number not in here and not node.silent:
                 node.silent = True
-                yield self.note(f"{node.name} does not answer", node=number)
+                yield self.record(f"{node.name} does not answer", node=number)
 
     def _led(self, status: Sequence[Row]) -> Iterator[FollowNote]:
         """Who leads, when that changes."""
@@ -101,10 +101,10 @@ class StatusEvents:
             if found != self._leader and found[1] >= self._leader[1]:
                 self._leader = found
                 text = f"{row['name']} leads in term {row['term']}"
-                yield self.note(text, node=found[0], term=found[1])
+                yield self.record(text, node=found[0], term=found[1])
         elif self._leader[0] and status:
             self._leader = 0, self._leader[1]
-            yield self.note("nobody leads")
+            yield self.record("nobody leads")
 
 
 def _as(before: Row, row: Row) -> str:

@@ -85,7 +85,7 @@ class Window:
         self._lsns: dict[Whose, dict[int, int]] = {}
         self._parted: set[tuple[str, int, int]] = set()
 
-    def take(self, whose: Whose, entries: Entries) -> Iterator[Breach]:
+    def extend(self, whose: Whose, entries: Entries) -> Iterator[Breach]:
         """More of one log. A node's former generation is forgotten."""
         node, generation = whose
         known = self._kept.get(node)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
 
-from admin.checker.shown import shown
+from admin.checker.clip import clip
 from admin.workload.history import HistoryLine, OutcomeType
 
 Frozen: TypeAlias = Hashable
@@ -74,7 +74,7 @@ def describe(operation: Operation) -> str:
         end = str(operation.ended)
     failed = " (failed)" if operation.kind is CompletionType.FAIL else ""
     who = "" if operation.process == NOBODY else f"process {operation.process} "
-    return f"[{operation.begun}..{end}] {who}{operation.f} {shown(operation.value)}{failed}"
+    return f"[{operation.begun}..{end}] {who}{operation.f} {clip(operation.value)}{failed}"
 
 
 class Members(tuple[tuple[str, Frozen], ...]):

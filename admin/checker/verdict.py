@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from admin.checker.clip import clip
 from admin.checker.exhibit import EvidenceRow
 from admin.checker.operation import Operation, describe
-from admin.checker.shown import shown
 
 KEPT_MAX = 1000
 """So many violations are kept with their proof; all of them are counted."""
@@ -46,14 +46,14 @@ class Violation:
     term: int = 0
 
     @property
-    def said(self) -> str:
+    def message_of_key(self) -> str:
         """The message, of which key."""
-        return self.message if self.key is None else f"key {shown(self.key)}: {self.message}"
+        return self.message if self.key is None else f"key {clip(self.key)}: {self.message}"
 
     def describe(self) -> list[str]:
         """In words, a line for each operation."""
         mark = "   <- no order explains this"
-        said = [self.said]
+        said = [self.message_of_key]
         if self.opening:
             said.append(f"  before: {self.opening}")
         said += [f"  {each.describe()}" for each in self.rows]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from statistics import median
 
 from admin.doctor.facts import Facts
-from admin.doctor.finding import Finding, critical, note, warning
+from admin.doctor.finding import Finding, critical, notice, warning
 from qsync.status import health
 
 USUAL_S_MAX = 0.05
@@ -91,7 +91,7 @@ def disks_even(facts: Facts) -> Iterator[Finding]:
     middle = median(known.values())
     for name, usual in known.items():
         if usual > UNEVEN_S_MIN and usual > UNEVEN_FACTOR * middle:
-            yield note(
+            yield notice(
                 name,
                 f"its disk takes {usual * _MS:.0f} ms where the others take {middle * _MS:.1f} ms",
                 "it holds nothing up while the quorum is there without it; better it does not lead",
@@ -117,7 +117,7 @@ def events_written(facts: Facts) -> Iterator[Finding]:
     for node in facts.nodes:
         count = node.counters.get("events_unwritten", 0)
         if count:
-            yield note(
+            yield notice(
                 node.name,
                 f"could not write {count} events to its timeline.jsonl",
                 "is its directory full or read-only?",

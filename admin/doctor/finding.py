@@ -40,6 +40,6 @@ def warning(subject: str, text: str, cure: str) -> Finding:
     return Finding(severity=Severity.WARNING, subject=subject, text=text, cure=cure)
 
 
-def note(subject: str, text: str, cure: str) -> Finding:
+def notice(subject: str, text: str, cure: str) -> Finding:
     """Worth knowing."""
     return Finding(severity=Severity.NOTE, subject=subject, text=text, cure=cure)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from admin.doctor.facts import Facts
-from admin.doctor.finding import CLUSTER, Finding, critical, note, warning
+from admin.doctor.finding import CLUSTER, Finding, critical, notice, warning
 
 ELECTIONS_PER_HOUR_MAX = 4.0
 _HOUR_S = 3600.0
@@ -127,10 +127,10 @@ def voters_odd(facts: Facts) -> Iterator[Finding]:
     """The number of voters is odd, and enough to lose one."""
     voters = facts.survey.voters
     if voters == 1:
-        yield note(CLUSTER, "there is one node: its disk is the only copy", "add two more")
+        yield notice(CLUSTER, "there is one node: its disk is the only copy", "add two more")
     elif voters % 2 == 0:
         may = (voters - 1) // 2
-        yield note(
+        yield notice(
             CLUSTER,
             f"{voters} voters survive the loss of {may}, as {voters - 1} do",
             "an even number costs an ack more and gains nothing: add or remove one",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from admin.cluster import surveys
 from admin.doctor.facts import Facts
-from admin.doctor.finding import Finding, critical, note, warning
+from admin.doctor.finding import Finding, critical, notice, warning
 
 AGE_SHARE_MAX = 0.5
 """Of the timeout, after which a pending transaction is rolled back."""
@@ -57,7 +57,7 @@ def rolled_back(facts: Facts) -> Iterator[Finding]:
     for node in facts.nodes:
         count = node.counters.get("transactions_rolled_back", 0)
         if count:
-            yield note(
+            yield notice(
                 node.name,
                 f"rolled back {count} transactions since its start; their clients were told",
                 "no quorum acked in time: see `qsync info events` for when, and who was away then",
@@ -69,7 +69,7 @@ def outcomes_known(facts: Facts) -> Iterator[Finding]:
     for node in facts.nodes:
         count = node.counters.get("unknown", 0)
         if count:
-            yield note(
+            yield notice(
                 node.name,
                 f"could not tell {count} writes their fate in time since its start",
                 "clients learn it by retrying with the token (`qsync explain OUTCOME_UNKNOWN`); "
@@ -89,7 +89,7 @@ def nothing_lost(facts: Facts) -> Iterator[Finding]:
                 "must not happen",
             )
         elif node.lost.entries:
-            yield note(
+            yield notice(
                 node.name,
                 f"keeps {node.lost.entries} entries that were cut from its log",
                 "`qsync info lost` shows them; look at them once, they change nothing",

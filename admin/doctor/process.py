@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from admin.doctor.facts import Facts
-from admin.doctor.finding import CLUSTER, Finding, note, warning
+from admin.doctor.finding import CLUSTER, Finding, notice, warning
 
 SKEW_S_MAX = 2.0
 """More than asking everybody takes."""
@@ -71,7 +71,7 @@ def strangers_few(facts: Facts) -> Iterator[Finding]:
         count = sum(node.refused.values())
         if count > REFUSED_MAX:
             why = ", ".join(f"{name} {n}" for name, n in sorted(node.refused.items()))
-            yield note(
+            yield notice(
                 node.name,
                 f"refused {count} connections since its start: {why}",
                 "something that does not speak our protocol, or a node of another cluster, dials",

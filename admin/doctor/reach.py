@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from admin.doctor.facts import Facts
-from admin.doctor.finding import CLUSTER, Finding, critical, note, warning
+from admin.doctor.finding import CLUSTER, Finding, critical, notice, warning
 from qsync.status.members import IN_TOUCH
 
 
@@ -65,7 +65,7 @@ def one_version(facts: Facts) -> Iterator[Finding]:
     versions = sorted({node.version for node in facts.nodes})
     if len(versions) > 1:
         who = ", ".join(f"{node.name} {node.version}" for node in facts.nodes)
-        yield note(
+        yield notice(
             CLUSTER,
             f"nodes run different releases: {who}",
             "fine during a rolling upgrade; finish it, the leader last",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from admin.doctor.facts import Facts
-from admin.doctor.finding import CLUSTER, Finding, note, warning
+from admin.doctor.finding import CLUSTER, Finding, notice, warning
 from election import quorum
 from qsync.config import Address
 
@@ -67,7 +67,7 @@ def writes_outlive_elections(facts: Facts) -> Iterator[Finding]:
     election = facts.of(leader).seconds("election.timeout")
     synchro = facts.of(leader).seconds("replication.synchro_timeout")
     if election is not None and synchro is not None and synchro < election:
-        yield note(
+        yield notice(
             CLUSTER,
             f"synchro_timeout {synchro:g} s is shorter than election.timeout {election:g} s: "
             "a leader that loses its quorum rolls back before another one can take over",

@@ -42,7 +42,7 @@ class UndoLog:
         return list(reversed(self._open))
 
     @classmethod
-    def begin(cls, directory: Path, drill: str) -> "UndoLog":
+    def create(cls, directory: Path, drill: str) -> "UndoLog":
         """A new one. Raises DrillRuns when another drill is not mended yet."""
         found = cls.read(directory)
         if found is not None and found.debts:

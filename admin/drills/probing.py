@@ -31,7 +31,7 @@ class Probes:
     since: float = 0.0
     acked_then: int = 0
 
-    def begin(self) -> None:
+    def begin_step(self) -> None:
         """A step begins: what it waits for has to come after this moment."""
         self.since, self.acked_then = time.monotonic(), len(self.tally.acked)
 

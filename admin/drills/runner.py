@@ -63,7 +63,7 @@ class DrillRunner:
         planning.allow(self.drill, self.lab, names, found)
         for name in self.drill.targets:
             self.tell(f"{name}: {', '.join(names[name])}")
-        journal = UndoLog.begin(self.lab.dir, self.drill.name)
+        journal = UndoLog.create(self.lab.dir, self.drill.name)
         load = Workload(
             self.lab.addresses,
             history=self.history,
@@ -166,7 +166,7 @@ class DrillRunner:
     def _step(self, step: Step, acts: Acts, load: Workload, probes: Probes) -> None:
         self.tell(f"{time.monotonic() - self.began:6.1f} s  {step.describe()}")
         begun = time.monotonic()
-        probes.begin()
+        probes.begin_step()
         nodes: tuple[str, ...] = ()
         error: str | None = None
         try:
@@ -242,7 +242,7 @@ class DrillRunner:
     def _steady(self, probes: Probes, when: str) -> None:
         """Wait for the steady state. Raises StepFailed naming what is missing."""
         deadline = time.monotonic() + STEADY_S_MAX
-        probes.begin()
+        probes.begin_step()
         while missing := [each for each in self.drill.steady_state if not probes.come_true(each)]:
             if time.monotonic() > deadline:
                 said = ", ".join(each.describe() for each in missing)

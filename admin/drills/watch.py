@@ -42,7 +42,7 @@ class ThinnedSamples:
     def __init__(self) -> None:
         self._last: dict[int, tuple[float, NodeStatus]] = {}
 
-    def take(self, sample: NodeStatus, now: float) -> NodeStatus | None:
+    def thin(self, sample: NodeStatus, now: float) -> NodeStatus | None:
         """The sample, a few times a second and when its role changed; else nothing."""
         at, last = self._last.get(sample.id, (float("-inf"), sample))
         same = (sample.role, sample.term, sample.ro) == (last.role, last.term, last.ro)
@@ -118,7 +118,7 @@ class SamplingThread:
                 written=each.written,
                 confirmed=each.confirmed,
                 limbo=each.synchro.queue.len,
-                sample=self._thinned.take(each, now),
+                sample=self._thinned.thin(each, now),
             )
             for each in survey.samples
         ]

@@ -147,7 +147,7 @@ class Dump:
                     part.path.unlink()
             return
         self._before = former.manifest
-        self._generations.take(former.manifest.nodes)
+        self._generations.restore(former.manifest.nodes)
         status: list[Row] = []
         for part in former.parts("status"):
             former.check_part(part)

@@ -12,7 +12,7 @@ class Generations:
         self._known: dict[tuple[int, str], int] = {}
         self._last: dict[int, int] = {}
 
-    def take(self, nodes: Iterable[NodeFacts]) -> None:
+    def restore(self, nodes: Iterable[NodeFacts]) -> None:
         """What was known before; instead of what was met since."""
         self._known = {(each.node, each.uuid): each.generation for each in nodes}
         self._last = {each.node: each.generation for each in nodes}

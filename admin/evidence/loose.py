@@ -31,7 +31,7 @@ def as_bundle(path: Path, folder: Path) -> Bundle:
     made = write(folder, Manifest(run_id=path.name, source="log"), {"wal": _rows(path)})
     seen: dict[int, _Seen] = defaultdict(_Seen)
     for row in made.rows("wal"):
-        seen[number(row, "node")].take(row)
+        seen[number(row, "node")].apply(row)
     nodes = tuple(
         NodeFacts(node=node, last=each.last, confirmed=each.confirmed)
         for node, each in sorted(seen.items())
@@ -49,7 +49,7 @@ class _Seen:
     confirmed: int = 0
     places: dict[tuple[int, int], int] = field(default_factory=dict)
 
-    def take(self, row: Row) -> None:
+    def apply(self, row: Row) -> None:
         """The next entry."""
         self.last = number(row, "index")
         self.places[number(row, "origin"), number(row, "lsn")] = self.last

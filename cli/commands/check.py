@@ -177,7 +177,7 @@ def check(
         return follow(named, seconds=seconds, spark=spark, settings=set_options(conf))
     if seconds is not None:
         raise click.UsageError("--for goes with --follow")
-    left = CheckOutputs.asked(html, violations, out)
+    left = CheckOutputs.of_options(html, violations, out)
     if labels is not None:
         if sources or format_ or model or html or violations or out:
             raise click.UsageError("--labels names its files and formats")

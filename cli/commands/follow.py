@@ -71,13 +71,13 @@ def _until_interrupted() -> Iterator[threading.Event]:
     """Ctrl-C, or a polite request to end, sets the event; a second Ctrl-C interrupts."""
     stop = threading.Event()
 
-    def asked(_number: int, _frame: FrameType | None) -> None:
+    def request_stop(_number: int, _frame: FrameType | None) -> None:
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
 
     numbers = (signal.SIGINT, signal.SIGTERM)
-    former = {number: signal.signal(number, asked) for number in numbers}
+    former = {number: signal.signal(number, request_stop) for number in numbers}
     try:
         yield stop
     finally:

@@ -76,13 +76,13 @@ class DataVerbs:
     async def _get(self, box: Box, args: Sequence[object]) -> object:
         space = await self.space(box, args)
         given = arguments.getting(arguments.at(args, 3))
-        return shown(space, await space.get(arguments.key(arguments.at(args, 2)), **given))
+        return by_field_names(space, await space.get(arguments.key(arguments.at(args, 2)), **given))
 
     async def _select(self, box: Box, args: Sequence[object]) -> object:
         space = await self.space(box, args)
         given = arguments.reading(arguments.at(args, 3))
         found = await space.select(arguments.key(arguments.at(args, 2)), **given)
-        return [shown(space, each) for each in found]
+        return [by_field_names(space, each) for each in found]
 
     async def _count(self, box: Box, args: Sequence[object]) -> object:
         space = await self.space(box, args)
@@ -99,20 +99,20 @@ class DataVerbs:
         space = await self.space(box, args)
         key = arguments.key(arguments.at(args, 2))
         found = await space.select(key, iterator=iterator, limit=1)
-        return shown(space, found[0]) if found else None
+        return by_field_names(space, found[0]) if found else None
 
     async def _insert(self, box: Box, args: Sequence[object]) -> object:
         space = await self.space(box, args)
-        return shown(space, await space.insert(arguments.row(arguments.at(args, 2))))
+        return by_field_names(space, await space.insert(arguments.row(arguments.at(args, 2))))
 
     async def _replace(self, box: Box, args: Sequence[object]) -> object:
         space = await self.space(box, args)
-        return shown(space, await space.replace(arguments.row(arguments.at(args, 2))))
+        return by_field_names(space, await space.replace(arguments.row(arguments.at(args, 2))))
 
     async def _update(self, box: Box, args: Sequence[object]) -> object:
         space = await self.space(box, args)
         key, given = arguments.key(arguments.at(args, 2)), arguments.at(args, 3)
-        return shown(space, await space.update(key, arguments.changes(given)))
+        return by_field_names(space, await space.update(key, arguments.changes(given)))
 
     async def _upsert(self, box: Box, args: Sequence[object]) -> object:
         space = await self.space(box, args)
@@ -122,14 +122,14 @@ class DataVerbs:
 
     async def _delete(self, box: Box, args: Sequence[object]) -> object:
         space = await self.space(box, args)
-        return shown(space, await space.delete(arguments.key(arguments.at(args, 2))))
+        return by_field_names(space, await space.delete(arguments.key(arguments.at(args, 2))))
 
     async def _truncate(self, box: Box, args: Sequence[object]) -> object:
         await (await self.space(box, args)).truncate()
         return NOTHING
 
 
-def shown(space: BoxSpace, row: Sequence[object] | None) -> NamedRow | None:
+def by_field_names(space: BoxSpace, row: Sequence[object] | None) -> NamedRow | None:
     """A tuple with the names of its fields."""
     if row is None:
         return None

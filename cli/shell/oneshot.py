@@ -62,7 +62,7 @@ def run(
 
 
 async def _run(shell: ShellCore, job: Job, collect: Callable[[list[object]], None]) -> None:
-    await shell.begin()
+    await shell.detect_target()
     for name, text in job.sources:
         for chunk in chunks(shell.runtime.compile, text, name=name):
             if chunk.startswith(COMMAND):

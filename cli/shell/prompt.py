@@ -71,7 +71,7 @@ async def _converse(job: Job) -> None:
         voices = ShellOutput(result=_print, out=_print, say=_say)
         talk = InteractiveShell(box, voices, nursery, read_only=job.read_only, ask=editor.question)
         talk.settings.format = job.format
-        await talk.begin()
+        await talk.detect_target()
         watcher = Watcher(talk)
         await watcher.look()
         editor.attach(talk, watcher)

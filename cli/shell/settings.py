@@ -29,7 +29,7 @@ class ShellSettings:
         """All of them."""
         return tuple(each.name for each in fields(cls))
 
-    def shown(self, name: str) -> str:
+    def as_typed(self, name: str) -> str:
         """A value as it is typed."""
         value: object = getattr(self, name)
         return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)

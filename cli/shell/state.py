@@ -54,7 +54,7 @@ class ShellCore(ABC):
         """Columns of the screen."""
         return WIDTH
 
-    async def begin(self) -> None:
+    async def detect_target(self) -> None:
         """Learn what kind of cluster this is."""
         found = await self.box.info_at("cluster")
         if isinstance(found, dict):
@@ -64,7 +64,7 @@ class ShellCore(ABC):
         """Speak to another cluster from now on."""
         box.consistency = self.settings.consistency
         self.box = self.verbs.boxes[0] = box
-        await self.begin()
+        await self.detect_target()
 
     # -- chunks
 
@@ -177,7 +177,7 @@ class ShellCore(ABC):
         """There is no later in a script: the first call was all."""
         return False
 
-    async def told(self, topic: str | None) -> str:
+    async def help_page(self, topic: str | None) -> str:
         """A page of help."""
         from cli.shell.manual import page  # noqa: PLC0415 - only when asked for
 

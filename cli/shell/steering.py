@@ -22,7 +22,7 @@ class Leave(Exception):
 
 async def help_(shell: ShellCore, rest: str) -> None:
     """Explain a name, or list what there is."""
-    shell.voices.result(await shell.told(rest or None))
+    shell.voices.result(await shell.help_page(rest or None))
 
 
 async def tutorial(shell: ShellCore, rest: str) -> None:
@@ -59,7 +59,7 @@ async def set_(shell: ShellCore, rest: str) -> None:
     settings = shell.settings
     if not rest:
         for name in settings.names():
-            shell.voices.result(f"{name:11} {settings.shown(name)}")
+            shell.voices.result(f"{name:11} {settings.as_typed(name)}")
         return
     name, _, value = rest.partition(" ")
     try:

@@ -35,7 +35,7 @@ class VerbHost(Protocol):
     def watch(self, box: Box, key: str, function: int) -> bool:
         """Call the function for every other value of a key. False: nobody would."""
 
-    async def told(self, topic: str | None) -> str:
+    async def help_page(self, topic: str | None) -> str:
         """A page of help."""
 
     async def taught(self, action: str | None) -> str:
@@ -115,7 +115,7 @@ class Verbs:
 
     async def _help(self, args: Sequence[object]) -> object:
         topic = arguments.at(args, 0)
-        self._host.emit(await self._host.told(None if topic is None else str(topic)))
+        self._host.emit(await self._host.help_page(None if topic is None else str(topic)))
         return NOTHING
 
     async def _tutorial(self, args: Sequence[object]) -> object:

@@ -176,9 +176,9 @@ class UnfoldedHistory:
         self.footprints.remember(done.folded, done.keys)
         self.folded = done.folded
 
-    def seen(self, session: bytes, seq: int) -> Seen:
+    def known_request(self, session: bytes, seq: int) -> Seen:
         """Is that request in the log already (pending ones included)?"""
-        return self.sessions.seen(session, seq, self._rolled)
+        return self.sessions.known_request(session, seq, self._rolled)
 
     def view(self, at: int | None) -> VersionView:
         """What is to be read at an index; the head state for None."""
@@ -191,7 +191,7 @@ class UnfoldedHistory:
         self.head = Index(index)
         self._txns.append(txn)
         self.overlay.put(index, txn.writes)
-        self.sessions.note(txn)
+        self.sessions.record(txn)
         if txn.schema is not None:
             self.schemas.change(index, txn.schema)
 

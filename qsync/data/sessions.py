@@ -52,7 +52,7 @@ class Session:
         self.low = low
         self.outcomes: dict[int, Outcome] = {}
 
-    def note(self, seq: int, low: int, outcome: Outcome) -> None:
+    def record(self, seq: int, low: int, outcome: Outcome) -> None:
         """A request of this session is in the log."""
         if low > self.low:
             self._forget_below(low)
@@ -89,7 +89,7 @@ class Sessions:
             self.folded[name] = session
             self.head[name] = session.copy()
 
-    def seen(self, session: bytes, seq: int, rolled: Container[int]) -> Seen:
+    def known_request(self, session: bytes, seq: int, rolled: Container[int]) -> Seen:
         """What is known of a request. `rolled` has the indexes rolled back above the folded one."""
         if not session:
             return NEW
@@ -102,7 +102,7 @@ class Sessions:
             return KnownRequest(index, term, gone or index in rolled)
         return STALE if seq < known.low else NEW
 
-    def note(self, txn: LoggedTransaction) -> None:
+    def record(self, txn: LoggedTransaction) -> None:
         """A transaction joined the log."""
         if txn.changes:
             _advance(self.head, txn, rolled_back=False)
@@ -110,13 +110,13 @@ class Sessions:
         elif txn.session:
             known = self.head.get(txn.session)
             if known is not None:
-                known.note(txn.seq, txn.low, (txn.index, txn.term, False))
+                known.record(txn.seq, txn.low, (txn.index, txn.term, False))
 
     def cut(self, txns: Iterable[LoggedTransaction]) -> None:
         """Entries left the log; `txns` are those above the folded index that stay."""
         self.head = {name: one.copy() for name, one in self.folded.items() if one is not None}
         for txn in txns:
-            self.note(txn)
+            self.record(txn)
 
     def plan(self, txns: Iterable[LoggedTransaction], rolled: Container[int]) -> Table:
         """The sessions that these transactions change, as they are after folding them."""
@@ -169,7 +169,7 @@ def _advance(table: Table, txn: LoggedTransaction, *, rolled_back: bool) -> None
             table[name] = Session(opened=txn.index)
     known = table.get(txn.session)
     if known is not None:
-        known.note(txn.seq, txn.low, (txn.index, txn.term, rolled_back))
+        known.record(txn.seq, txn.low, (txn.index, txn.term, rolled_back))
 
 
 def _sweep(table: Table, txn: LoggedTransaction) -> None:

@@ -63,7 +63,7 @@ class SimulatedDisk:
 
     def submit(self, write: Write, told: Told, *args: object) -> None:
         """Begin a write; `told(why, *args)` when it is durable (`why` None) or has failed."""
-        self.log.begin(self.seal(write))
+        self.log.begin_write(self.seal(write))
         self._told = (told, args)
         self._later(self.slowness)
 

@@ -116,7 +116,7 @@ class Environment:
             except lmdb.Error as error:
                 raise faults.typed(error, self.path) from error
 
-    def begin(self) -> "Transaction[bytes]":
+    def read_view(self) -> "Transaction[bytes]":
         """A read view that the caller ends before the next `update`. The writing thread only."""
         try:
             return self._env.begin()

@@ -44,7 +44,7 @@ class Marking:
         self.changes = 0
         """Completed changes; whoever flushes remembers the number and tells it to `flushed`."""
 
-    def begin(self) -> None:
+    def begin_change(self) -> None:
         """A change begins."""
         with self._lock:
             if self._clean:

@@ -53,10 +53,10 @@ class MemoryLog:
 
     def write(self, write: Write) -> None:
         """One commit: cut, append, ballot and confirmed. Raises `fault`."""
-        self.begin(write)
+        self.begin_write(write)
         self.finish()
 
-    def begin(self, write: Write) -> None:
+    def begin_write(self, write: Write) -> None:
         """Put a write in flight: until `finish` the disk has nothing of it."""
         assert self._flight is None
         self._flight = write
@@ -307,7 +307,7 @@ class MemoryWriter:
     def submit(self, write: Write, done: Callable[[StoreError | None], None]) -> None:
         """Make `write` durable and tell `done`, unless stalled."""
         assert self._done is None
-        self._log.begin(write)
+        self._log.begin_write(write)
         self._done = done
         if not self.stalled:
             self.release()

@@ -89,7 +89,7 @@ class SealChanges:
             former = seal_of(was)
             self.count(key, 0, number - former, number * number - former * former)
 
-    def take(self, key: bytes, was: bytes) -> None:
+    def remove(self, key: bytes, was: bytes) -> None:
         """What was stored there is not there any more."""
         former = seal_of(was)
         self.count(key, -1, -former, -former * former)

@@ -132,7 +132,7 @@ class SpaceStore:
         def commit(txn: "Transaction[bytes]") -> Iterator[None]:
             return change.commit(txn, self._env.db(_ROWS), self._env.db(_META))
 
-        self._mark.begin()
+        self._mark.begin_change()
         self._end_view()
         done = False
         try:
@@ -217,7 +217,7 @@ class SpaceStore:
             return False
 
     def _begin(self) -> "Transaction[bytes]":
-        self._view, self._rows = self._env.begin(), self._env.db(_ROWS)
+        self._view, self._rows = self._env.read_view(), self._env.db(_ROWS)
         return self._view
 
     def _end_view(self) -> None:
@@ -332,9 +332,9 @@ class _Change:
             for key in map(longkeys.stored_key, self._deletes[at : at + self._rows_max]):
                 was = txn.pop(key, db=rows)
                 if was is not None:
-                    self.all.take(key, was)
+                    self.all.remove(key, was)
                     if key <= self._passed:
-                        self.behind.take(key, was)
+                        self.behind.remove(key, was)
             yield
 
     def _put(self, txn: "Transaction[bytes]", rows: "_Database") -> Iterator[None]:

@@ -22,7 +22,7 @@ from admin.checker.spark.clients.jobs import judge_histories, outlines
 from admin.checker.spark.clients.keys import Terms
 from admin.checker.spark.columns import Body, ReferenceColumns, RequestColumns, Slice, slices
 from admin.checker.spark.compared import compare
-from admin.checker.spark.found import BREACH, DDL, FindingRow
+from admin.checker.spark.job_schema import BREACH, DDL, FindingRow
 from admin.checker.spark.judge import judge
 from admin.checker.spark.scan import look
 from admin.checker.spark.scanning import Batches, ScanContext, batch

@@ -113,7 +113,7 @@ class Actor:
         if ready.write is None:
             self.stage.send(self, ready.send_after)
             return bool(ready.settled or ready.reads)
-        self.log.begin(ready.write)
+        self.log.begin_write(ready.write)
         self.after = ready.send_after
         if self.slow:
             return False

@@ -77,7 +77,7 @@ class Case:
             log.add(row)
         queue = LimboReplay(log)
         for place in range(len(log.index)):
-            queue.take(place)
+            queue.apply(place)
         return queue
 
     # -- changes

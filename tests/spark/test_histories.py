@@ -30,7 +30,7 @@ from admin.checker.spark.clients.partitions import judge_partition
 from admin.checker.spark.clients.zones import decided
 from admin.checker.spark.columns import Whose
 from admin.checker.spark.concluding import whose
-from admin.checker.spark.found import SLICE
+from admin.checker.spark.job_schema import SLICE
 from admin.checker.spark.joining import JoinedLog
 from admin.checker.spark.scan import look
 from admin.checker.spark.scanning import ScanContext, by_session

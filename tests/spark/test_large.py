@@ -24,20 +24,20 @@ from admin.checker.rules.catalogue import RULES, load, verdict_of
 from admin.checker.rules.fates import replay
 from admin.checker.rules.rule import Rule, RuleFinding
 from admin.checker.rules.run import RunTables
-from admin.checker.spark.answered import ACKED, FAILED, told
+from admin.checker.spark.answered import ACKED, FAILED, failures_and_successes
 from admin.checker.spark.arrays import numbers
 from admin.checker.spark.disks import QUORUM, ROWS
-from admin.checker.spark.found import BREACH, DOUBT, FACTS, FindingRow
 from admin.checker.spark.invariants import owned
 from admin.checker.spark.invariants.acks import followed
 from admin.checker.spark.invariants.feeds import SPAN, longest
 from admin.checker.spark.invariants.feeds import look as look_at_feeds
 from admin.checker.spark.invariants.feeds import plan as plan_feeds
 from admin.checker.spark.invariants.fresh import look as look_at_reads
-from admin.checker.spark.invariants.hidden import Look, places, shown, values
+from admin.checker.spark.invariants.hidden import Look, places, reads_of_rolled_back, values
 from admin.checker.spark.invariants.stretches import look as look_at_stops
 from admin.checker.spark.invariants.stretches import parts
 from admin.checker.spark.invariants.times import look as look_at_clocks
+from admin.checker.spark.job_schema import BREACH, DOUBT, FACTS, FindingRow
 from admin.checker.spark.reading import Chunk, chunks, in_order
 from admin.checker.verdict import Result
 from admin.evidence.bundle import Bundle, write_part
@@ -96,7 +96,7 @@ def test_hidden_values_are_found_as_row_by_row(runs: Runs) -> None:
 
         wanted = hidden_rule.RULE.find(run)
         lost = values(ask, places(_rolled(run), _known(run)))
-        found = ask("ops", functools.partial(shown, lost=lost), lost)
+        found = ask("ops", functools.partial(reads_of_rolled_back, lost=lost), lost)
         assert _of(found) == _whole(wanted), seed
         seen[bool(wanted.breaches)] += bool(wanted.facts)
     assert min(seen[True], seen[False]) > SEEN_MIN
@@ -161,7 +161,7 @@ def test_what_clients_were_told_is_counted_as_line_by_line(runs: Runs) -> None:
             for chunk in chunks(path, "ops", "index"):
                 yield from look(chunk)
 
-        found = list(told(ask))
+        found = list(failures_and_successes(ask))
         acked = sum(each.amount for each in found if each.what == ACKED)
         run.manifest = replace(run.manifest, faults=True)
         assert acked == promised.eventful(run).facts, seed

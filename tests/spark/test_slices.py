@@ -23,7 +23,7 @@ from admin.checker.rules.sealing import checksum
 from admin.checker.spark.columns import Whose
 from admin.checker.spark.concluding import JobOutputs, conclude, whose
 from admin.checker.spark.crc import ChecksumColumns, checksums
-from admin.checker.spark.found import SLICE
+from admin.checker.spark.job_schema import SLICE
 from admin.checker.spark.joining import JoinedLog
 from admin.checker.spark.scan import answers, look
 from admin.checker.spark.scanning import ScanContext, by_session
@@ -177,7 +177,7 @@ def _in_slices(
     brought = JobOutputs()
     slices: dict[Whose, dict[int, Summary]] = defaultdict(dict)
     for each in ranges:
-        brought.take(look(name, each, given))
+        brought.add(look(name, each, given))
     for row in brought.rows.pop(SLICE):
         slices[whose(row)][row.index] = Summary.parse(row.message)
     logs = {log: JoinedLog(log, list(found.values()), given) for log, found in slices.items()}
@@ -189,7 +189,7 @@ def _in_slices(
         logs[log] = JoinedLog(log, list(slices[log].values()), given)
         assert logs[log].open.points == set()
     for joined in logs.values():
-        brought.take(joined.out)
+        brought.add(joined.out)
     places = {log: each.places for log, each in logs.items()}
     found = conclude(run.manifest, brought, given, places)
     breaches = {breach.where for finding in found.values() for breach in finding.breaches}

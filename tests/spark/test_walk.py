@@ -15,7 +15,7 @@ from admin.checker.rules import replayed
 from admin.checker.rules.catalogue import BY_ID, load
 from admin.checker.rules.run import DEMOTE, PROMOTE, LogTable, RunTables, build
 from admin.checker.spark.columns import Whose, slices
-from admin.checker.spark.found import BREACH, FACTS, FindingRow
+from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow
 from admin.checker.spark.units import known_columns, plan
 from admin.checker.spark.walk.log import LogWalk as Walked
 from admin.checker.spark.walk.says import Says, samples
@@ -101,7 +101,7 @@ def _walked(run: RunTables, rows: list[Row], span: int) -> Judged:
         table = known_columns(pa.Table.from_batches([batch("wal", some)]))
         for part in slices("dice", [table]):
             log = logs.setdefault(part.whose, Walked(part.whose, says[part.whose[1:]]))
-            log.take(part)
+            log.next_slice(part)
     return _sorted(each for log in logs.values() for each in log.end())
 
 

@@ -12,7 +12,7 @@ def counted(
     checker: Checker, value: int, place: WritePlace, number: int, *, counter: int = 0
 ) -> None:
     """A counted write, from the beginning to its answer."""
-    checker.begin(value, counter=counter, strong=True)
+    checker.invoke(value, counter=counter, strong=True)
     checker.commit(value, place, number)
 
 
@@ -46,11 +46,11 @@ def broken(checker: Checker) -> set[BrokenPromise]:
 def test_a_history_that_keeps_all_promises_is_clean() -> None:
     checker = two_writes()
     checker.show(checker.look(0, "lease", "n1"), 2, 2)
-    checker.begin(3, counter=None, strong=False)
+    checker.invoke(3, counter=None, strong=False)
     checker.commit(3, WritePlace(1, 12), None)  # asynchronous: it may be lost
-    checker.begin(4, counter=0, strong=True)  # nobody could say: it may be there, or not
-    checker.begin(5, counter=0, strong=True)
-    checker.begin(6, counter=0, strong=True)
+    checker.invoke(4, counter=0, strong=True)  # nobody could say: it may be there, or not
+    checker.invoke(5, counter=0, strong=True)
+    checker.invoke(6, counter=0, strong=True)
     checker.refuse(6, "CONFLICT")
     good = held({1: 1, 2: 1, 4: 1}, number=3, value=4)
     end(checker, good, good, good)
@@ -78,7 +78,7 @@ def test_a_write_that_counts_from_below_what_was_answered_before_lost_it() -> No
 def test_an_asynchronous_write_that_was_answered_may_be_lost_unless_it_asked_for_a_quorum() -> None:
     for strong in (False, True):
         checker = Checker()
-        checker.begin(1, counter=None, strong=strong)
+        checker.invoke(1, counter=None, strong=strong)
         checker.commit(1, WritePlace(1, 10), None)
         checker.end({"n1": StoredState(journal={}, notes={}, counters={})})
         assert broken(checker) == ({BrokenPromise.LOST} if strong else set())
@@ -119,7 +119,7 @@ def test_a_read_that_began_before_the_answer_may_show_what_was_before() -> None:
 
 def test_a_read_must_show_what_an_earlier_read_has_shown() -> None:
     checker = Checker()
-    checker.begin(1, counter=0, strong=True)
+    checker.invoke(1, counter=0, strong=True)
     checker.show(checker.look(0, "local", "n1"), 1, 1)
     checker.show(checker.look(0, "lease", "n2"), 0, 0)
     assert broken(checker) == {BrokenPromise.STALE}
@@ -154,7 +154,7 @@ def test_a_lookup_must_find_what_was_committed_before() -> None:
 @pytest.mark.parametrize("refused_first", [True, False])
 def test_a_token_that_is_answered_in_two_ways_is_a_wrong_outcome(refused_first: bool) -> None:
     checker = Checker()
-    checker.begin(1, counter=0, strong=True)
+    checker.invoke(1, counter=0, strong=True)
     if refused_first:
         checker.refuse(1, "ROLLED_BACK")
     checker.commit(1, WritePlace(1, 10), 1)
@@ -168,14 +168,14 @@ def test_two_receipts_of_one_write_are_a_wrong_outcome_and_so_is_one_of_two() ->
     checker.commit(2, WritePlace(2, 15), None)
     assert broken(checker) == {BrokenPromise.WRONG}
     checker = two_writes()
-    checker.begin(3, counter=None, strong=True)
+    checker.invoke(3, counter=None, strong=True)
     checker.commit(3, WritePlace(1, 11), None)
     assert broken(checker) == {BrokenPromise.WRONG}
 
 
 def test_a_refused_write_that_is_there_is_a_wrong_outcome() -> None:
     checker = two_writes()
-    checker.begin(3, counter=None, strong=False)
+    checker.invoke(3, counter=None, strong=False)
     checker.refuse(3, "ROLLED_BACK")
     end(checker, held({1: 1, 2: 1}, number=2, value=2, notes={3: 1}))
     assert broken(checker) == {BrokenPromise.WRONG}
@@ -183,7 +183,7 @@ def test_a_refused_write_that_is_there_is_a_wrong_outcome() -> None:
 
 def test_a_refused_write_that_a_read_shows_is_a_wrong_outcome() -> None:
     checker = Checker()
-    checker.begin(1, counter=0, strong=True)
+    checker.invoke(1, counter=0, strong=True)
     checker.show(checker.look(0, "local", "n1"), 1, 1)
     checker.refuse(1, "ROLLED_BACK")
     assert broken(checker) == {BrokenPromise.WRONG}
@@ -191,7 +191,7 @@ def test_a_refused_write_that_a_read_shows_is_a_wrong_outcome() -> None:
 
 def test_an_asynchronous_write_may_be_read_until_it_is_refused_and_never_after() -> None:
     checker = Checker()
-    checker.begin(1, counter=None, strong=False)
+    checker.invoke(1, counter=None, strong=False)
     checker.meet(1, "a local read of n1")
     checker.refuse(1, "ROLLED_BACK")
     assert checker.look_out(1)
@@ -202,7 +202,7 @@ def test_an_asynchronous_write_may_be_read_until_it_is_refused_and_never_after()
 
 def test_a_value_that_was_read_and_is_gone_at_the_end_is_a_wrong_outcome() -> None:
     checker = two_writes()
-    checker.begin(3, counter=0, strong=True)
+    checker.invoke(3, counter=0, strong=True)
     checker.show(checker.look(0, "lease", "n1"), 3, 3)
     end(checker, held({1: 1, 2: 1}, number=2, value=2))
     assert BrokenPromise.WRONG in broken(checker)
@@ -210,15 +210,15 @@ def test_a_value_that_was_read_and_is_gone_at_the_end_is_a_wrong_outcome() -> No
 
 def test_two_values_for_one_number_are_a_wrong_outcome() -> None:
     checker = two_writes()
-    checker.begin(3, counter=0, strong=True)
+    checker.invoke(3, counter=0, strong=True)
     checker.show(checker.look(0, "local", "n1"), 2, 3)
     assert broken(checker) == {BrokenPromise.WRONG}
 
 
 def test_numbers_against_the_order_of_receipts_are_a_wrong_outcome() -> None:
     checker = Checker()
-    checker.begin(1, counter=0, strong=True)
-    checker.begin(2, counter=0, strong=True)
+    checker.invoke(1, counter=0, strong=True)
+    checker.invoke(2, counter=0, strong=True)
     checker.commit(1, WritePlace(1, 12), 1)
     checker.commit(2, WritePlace(1, 11), 2)
     end(checker, held({1: 1, 2: 1}, number=2, value=2))

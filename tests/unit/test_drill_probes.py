@@ -18,7 +18,7 @@ def probes(*samples: NodeStatus) -> Probes:
     watch = SamplingThread(())
     watch.survey = ClusterSurvey(samples=samples)
     found = Probes(watch=watch, tally=WriteTally(), names=NAMES, clients=1)
-    found.begin()
+    found.begin_step()
     return found
 
 

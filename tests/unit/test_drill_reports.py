@@ -115,7 +115,7 @@ def test_of_what_nodes_say_little_is_kept_and_every_change_of_role() -> None:
     leads = msgspec.structs.replace(one, role="leader")
     again = msgspec.structs.replace(leads, pid=8)
     seen = [(one, 0.0), (two, 0.01), (one, 0.05), (one, 0.1), (leads, 0.15), (again, 0.16)]
-    kept = [thinned.take(sample, at) for sample, at in [*seen, (again, 0.2), (again, 0.4)]]
+    kept = [thinned.thin(sample, at) for sample, at in [*seen, (again, 0.2), (again, 0.4)]]
     assert [sample is not None for sample in kept] == [
         True,
         True,
@@ -232,7 +232,7 @@ def test_a_regression_is_what_grew_beyond_the_threshold(tmp_path: Path) -> None:
 
 
 def test_what_is_owed_is_on_disk_before_it_is_done_and_until_it_is_undone(tmp_path: Path) -> None:
-    journal = UndoLog.begin(tmp_path, "kill")
+    journal = UndoLog.create(tmp_path, "kill")
     journal.owe(UndoStep(undo=Undo.START, node="n1"))
     journal.owe(UndoStep(undo=Undo.MEND))
     journal.settle(UndoStep(undo=Undo.START, node="n1"))
@@ -241,14 +241,14 @@ def test_what_is_owed_is_on_disk_before_it_is_done_and_until_it_is_undone(tmp_pa
     assert found.debts == [UndoStep(undo=Undo.MEND)]
     assert found.drill == "kill"
     with pytest.raises(DrillRuns, match="left 1 things broken"):
-        UndoLog.begin(tmp_path, "again")
+        UndoLog.create(tmp_path, "again")
     journal.settle(UndoStep(undo=Undo.MEND))
     journal.close()
     assert UndoLog.read(tmp_path) is None
 
 
 def test_a_torn_last_line_of_a_journal_is_what_was_not_done_yet(tmp_path: Path) -> None:
-    journal = UndoLog.begin(tmp_path, "kill")
+    journal = UndoLog.create(tmp_path, "kill")
     journal.owe(UndoStep(undo=Undo.RESUME, node="n1"))
     with journal.path.open("a") as file:
         file.write('{"owe": "sta')
@@ -265,7 +265,7 @@ def test_what_is_no_journal_is_refused(tmp_path: Path, line: str) -> None:
 
 
 def test_a_runner_that_lives_keeps_others_from_healing(tmp_path: Path) -> None:
-    UndoLog.begin(tmp_path, "kill")
+    UndoLog.create(tmp_path, "kill")
     found = UndoLog.read(tmp_path)
     assert found is not None
     assert not found.runs  # it is this very process

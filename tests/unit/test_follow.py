@@ -76,9 +76,9 @@ NOTHING = log()
 
 def test_a_healthy_cluster_passes_and_says_who_leads() -> None:
     follow = Follow()
-    first = follow.take(three(), logs(1, 5))
+    first = follow.poll(three(), logs(1, 5))
     assert events(first)[-1] == "n1 leads in term 1"
-    assert follow.take(three(), logs(6, 9)) == []
+    assert follow.poll(three(), logs(6, 9)) == []
     assert follow.result is Result.PASS
     assert {each.id for each in follow.judged} >= {"log-matching", "one-writable", "one-leader"}
 
@@ -86,44 +86,44 @@ def test_a_healthy_cluster_passes_and_says_who_leads() -> None:
 def test_nothing_seen_is_no_pass() -> None:
     follow = Follow()
     assert follow.result is Result.UNKNOWN
-    follow.take(three(), logs(1, 5, nodes=(1,)))
+    follow.poll(three(), logs(1, 5, nodes=(1,)))
     assert follow.result is Result.UNKNOWN, "one log alone agrees with nobody"
 
 
 def test_restarts_new_leaders_and_silence_are_life() -> None:
     follow = Follow()
-    follow.take(three(), NOTHING)
-    assert events(follow.take(three()[1:], NOTHING)) == ["n1 does not answer", "nobody leads"]
-    assert events(follow.take(three()[1:], NOTHING)) == []
-    assert events(follow.take(three(leader=2, term=2)[1:], NOTHING)) == ["n2 leads in term 2"]
+    follow.poll(three(), NOTHING)
+    assert events(follow.poll(three()[1:], NOTHING)) == ["n1 does not answer", "nobody leads"]
+    assert events(follow.poll(three()[1:], NOTHING)) == []
+    assert events(follow.poll(three(leader=2, term=2)[1:], NOTHING)) == ["n2 leads in term 2"]
     back = three(leader=2, term=2)
     back[0]["life"] = 999
     back[0]["confirmed"] = 3
-    assert events(follow.take(back, NOTHING)) == ["n1 runs again, as a new process"]
+    assert events(follow.poll(back, NOTHING)) == ["n1 runs again, as a new process"]
     emptied = three(leader=2, term=2)
     emptied[0] |= {"life": 1001, "written": 2, "confirmed": 2}
-    assert events(follow.take(emptied, NOTHING)) == ["n1 runs again, without what it had above 2"]
+    assert events(follow.poll(emptied, NOTHING)) == ["n1 runs again, without what it had above 2"]
     wiped = three(leader=2, term=2)
     wiped[0] |= {"life": 1000, "generation": 2}
-    assert events(follow.take(wiped, NOTHING)) == ["n1 has a new directory"]
+    assert events(follow.poll(wiped, NOTHING)) == ["n1 has a new directory"]
     assert follow.violations.total() == 0
 
 
 def test_what_was_said_in_an_earlier_batch_counts() -> None:
     follow = Follow()
-    follow.take(three(leader=1, term=4), NOTHING)
+    follow.poll(three(leader=1, term=4), NOTHING)
     for _ in range(5):
-        follow.take(three(leader=2, term=5), NOTHING)
-    found = follow.take([said(3, role="leader", term=4)], NOTHING)
+        follow.poll(three(leader=2, term=5), NOTHING)
+    found = follow.poll([said(3, role="leader", term=4)], NOTHING)
     assert {each[0] for each in alarms(found)} == {"one-writable", "one-leader", "status-monotone"}
-    again = follow.take(three(leader=2, term=5), NOTHING)
+    again = follow.poll(three(leader=2, term=5), NOTHING)
     assert alarms(again) == [], "told once"
 
 
 def test_two_promotes_of_a_term_are_two_leaders() -> None:
     follow = Follow()
-    follow.take([], log(entry(1, node=1, promote=1), entry(1, node=2, promote=1)))
-    found = follow.take([], log(entry(2, node=3, promote=1, origin=9)))
+    follow.poll([], log(entry(1, node=1, promote=1), entry(1, node=2, promote=1)))
+    found = follow.poll([], log(entry(2, node=3, promote=1, origin=9)))
     assert [each[0] for each in alarms(found)] == ["one-leader"]
 
 
@@ -137,7 +137,7 @@ def test_a_divergence_is_told_once_where_it_begins_however_the_batches_fall() ->
                 for at in range(first, first + size)
                 for node in (1, 2, 3)
             ]
-            found += follow.take([], log(*rows))
+            found += follow.poll([], log(*rows))
         told = [each for each in found if each.what is FollowEventKind.VIOLATION]
         assert {(each.invariant, each.index) for each in told} == {("log-matching", 8)}
         assert follow.result is Result.FAIL
@@ -145,34 +145,34 @@ def test_a_divergence_is_told_once_where_it_begins_however_the_batches_fall() ->
 
 def test_confirmed_entries_of_two_terms_at_one_place_do_not_agree() -> None:
     follow = Follow()
-    follow.take([], logs(1, 5))
-    found = follow.take([], log(entry(6, node=1, term=1), entry(6, node=2, term=2)))
+    follow.poll([], logs(1, 5))
+    found = follow.poll([], log(entry(6, node=1, term=1), entry(6, node=2, term=2)))
     assert ("confirmed-agree", 0, 6) in alarms(found)
 
 
 def test_what_a_node_had_confirmed_must_be_the_same_when_it_is_read_again() -> None:
     follow = Follow()
-    follow.take([], logs(1, 9))
-    assert alarms(follow.take([], logs(5, 9, nodes=(2,)))) == []
+    follow.poll([], logs(1, 9))
+    assert alarms(follow.poll([], logs(5, 9, nodes=(2,)))) == []
     again = log(*(entry(at, node=2, crc=at * 7 + (at >= 7)) for at in range(5, 10)))
-    assert ("confirmed-kept", 2, 7) in alarms(follow.take([], again))
+    assert ("confirmed-kept", 2, 7) in alarms(follow.poll([], again))
 
 
 def test_the_shape_of_each_log_is_followed() -> None:
     follow = Follow()
-    follow.take([], logs(1, 5))
+    follow.poll([], logs(1, 5))
     odd = log(entry(6, node=1, term=3, lsn=1), entry(7, node=1, term=2, lsn=1))
-    assert alarms(follow.take([], odd)) == [("log-terms", 1, 7)]
-    follow.take([], logs(6, 6, nodes=(2,)))
+    assert alarms(follow.poll([], odd)) == [("log-terms", 1, 7)]
+    follow.poll([], logs(6, 6, nodes=(2,)))
     skipped = log(entry(7, node=2, lsn=9))
-    assert ("log-lsns", 2, 7) in alarms(follow.take([], skipped))
+    assert ("log-lsns", 2, 7) in alarms(follow.poll([], skipped))
 
 
 def test_entries_that_were_missed_are_said_and_do_not_hide_a_divergence() -> None:
     follow = Follow()
-    follow.take([], logs(1, 5))
-    follow.take([], logs(6, 20, nodes=(1, 2)))
-    found = follow.take([], log(entry(15, node=3, crc=1)))
+    follow.poll([], logs(1, 5))
+    follow.poll([], logs(6, 20, nodes=(1, 2)))
+    found = follow.poll([], log(entry(15, node=3, crc=1)))
     assert ("log-matching", 0, 15) in alarms(found)
     assert events(found) == ["9 entries were not looked at: their node went away"]
 
@@ -184,14 +184,14 @@ def test_the_window_is_all_that_is_kept_and_a_late_node_is_compared_where_it_rea
         index = np.arange(first, last + 1)
         return Entries(first, np.ones_like(index), index * 7 + odd, np.ones_like(index), index)
 
-    assert list(window.take((1, 1), some(1, 100))) == []
+    assert list(window.extend((1, 1), some(1, 100))) == []
     assert window.holds(1) == (93, 100)
-    late = list(window.take((2, 1), some(1, 92, odd=1)))
+    late = list(window.extend((2, 1), some(1, 92, odd=1)))
     assert late == [], "the window has moved on"
-    (found,) = window.take((2, 1), some(93, 94, odd=1))
+    (found,) = window.extend((2, 1), some(93, 94, odd=1))
     assert (found.invariant, found.index) == ("log-matching", 93)
     assert window.holds(2) == (87, 94)
-    assert list(window.take((2, 2), some(90, 100))) == [], "a new directory is a new log"
+    assert list(window.extend((2, 2), some(90, 100))) == [], "a new directory is a new log"
 
 
 def test_violations_are_counted_beyond_those_that_are_told(
@@ -202,7 +202,7 @@ def test_violations_are_counted_beyond_those_that_are_told(
     told = 0
     for term in range(1, 9):
         rows = [said(1, role="leader", term=term), said(2, role="leader", term=term)]
-        told += len(alarms(follow.take(rows, NOTHING)))
+        told += len(alarms(follow.poll(rows, NOTHING)))
     assert told == 3
     assert follow.violations.total() > 8
 
@@ -211,6 +211,6 @@ def test_only_the_newest_terms_are_remembered(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("admin.checker.follow.TERMS_MAX", 4)
     follow = Follow()
     for term in range(1, 40):
-        follow.take([said(1, role="leader", term=term)], NOTHING)
+        follow.poll([said(1, role="leader", term=term)], NOTHING)
     assert len(follow._writable) == 4
     assert len(follow._leaders.known) == 4

@@ -70,7 +70,7 @@ def play(
 
 
 def healthy(state: Follow, told: "Told", _stop: threading.Event) -> None:
-    told(state.take(three(), logs(1, 9)))
+    told(state.poll(three(), logs(1, 9)))
 
 
 def test_a_healthy_cluster_ends_with_0_and_objects_on_lines(
@@ -89,7 +89,7 @@ def test_a_violation_is_printed_at_once_and_ends_with_6(
 ) -> None:
     def broken(state: Follow, told: "Told", stop: threading.Event) -> None:
         healthy(state, told, stop)
-        told(state.take([said(2, role="leader", term=1)], logs(10, 12)))
+        told(state.poll([said(2, role="leader", term=1)], logs(10, 12)))
         assert "VIOLATION one-leader: term 1 has two leaders" in capsys.readouterr().out
 
     play(monkeypatch, broken)

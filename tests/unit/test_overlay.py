@@ -235,12 +235,12 @@ class Histories(RuleBasedStateMachine):
     @invariant()
     def requests_in_the_log_are_known_and_others_are_not(self) -> None:
         for state in self.states:
-            assert state.seen(b"nobody", 1) is EXPIRED
-            assert state.seen(self.book.session, 10**9) is NEW
+            assert state.known_request(b"nobody", 1) is EXPIRED
+            assert state.known_request(self.book.session, 10**9) is NEW
             numbers = {txn.seq: txn.index for txn in state._txns}
             for seq, index in numbers.items():
                 if seq:
-                    assert state.seen(self.book.session, seq) == KnownRequest(
+                    assert state.known_request(self.book.session, seq) == KnownRequest(
                         index, 1, index in self.rolled
                     )
 

@@ -113,8 +113,8 @@ def test_a_doubted_refusal_takes_the_number_and_is_synchronous(book: Book) -> No
     assert (done.writes, done.results) == ([], [])
     entry = book.entry(done.body)
     book.state.applied(entry.index, entry.term, done)
-    assert book.state.seen(SESSION, 1) == KnownRequest(book.last, 1, False)
-    assert book.follower().seen(SESSION, 1) == KnownRequest(book.last, 1, False)
+    assert book.state.known_request(SESSION, 1) == KnownRequest(book.last, 1, False)
+    assert book.follower().known_request(SESSION, 1) == KnownRequest(book.last, 1, False)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def fed(automaton: str, *events: NodeEvent) -> Automaton:
     machine = BY_ID[automaton](2)
     for each in events:
         assert each.name in machine.names, each
-        machine.take(each)
+        machine.step(each)
     return machine
 
 
@@ -216,7 +216,7 @@ def test_by_its_configuration_a_confirm_is_judged_where_no_quorum_is_told() -> N
     machine = BY_ID[ACKED](0)
     assert machine.found.lacks
     for each in (*OPENED, *follows(1, *THREE), *LEADS, event("confirmed", 1, **LATER)):
-        machine.take(each)
+        machine.step(each)
     assert not machine.found.lacks
     assert len(machine.found.breaches) == 1
 

@@ -29,19 +29,19 @@ def stored_rows(book: Book) -> list[list[object]]:
 
 
 def test_a_request_is_new_then_known(book: Book) -> None:
-    assert book.state.seen(SESSION, 1) is NEW
+    assert book.state.known_request(SESSION, 1) is NEW
     book.pend(PUT, seq=1)
-    assert book.state.seen(SESSION, 1) == KnownRequest(book.last, 1, False)
-    assert book.follower().seen(SESSION, 1) == KnownRequest(book.last, 1, False)
+    assert book.state.known_request(SESSION, 1) == KnownRequest(book.last, 1, False)
+    assert book.follower().known_request(SESSION, 1) == KnownRequest(book.last, 1, False)
 
 
 def test_without_a_session_everything_is_new(book: Book) -> None:
     book.write(PUT)
-    assert book.state.seen(b"", 1) is NEW
+    assert book.state.known_request(b"", 1) is NEW
 
 
 def test_a_session_nobody_opened_is_expired(book: Book) -> None:
-    assert book.state.seen(b"other", 1) is EXPIRED
+    assert book.state.known_request(b"other", 1) is EXPIRED
     with pytest.raises(SessionExpired):
         book.state.execute(Request(b"other", 1, 0, [PUT]))
 
@@ -55,27 +55,27 @@ def test_an_opening_tells_the_id_that_is_born(book: Book) -> None:
     (row,) = book.write([30, b"mine"])
     assert row is not None
     assert cbor2.loads(row) == [session(book.last, b"mine")]
-    assert book.state.seen(session(book.last, b"mine"), 1) is NEW
-    assert book.follower().seen(session(book.last, b"mine"), 1) is NEW
+    assert book.state.known_request(session(book.last, b"mine"), 1) is NEW
+    assert book.follower().known_request(session(book.last, b"mine"), 1) is NEW
 
 
 def test_a_request_below_low_is_stale(book: Book) -> None:
     for seq, low in ((1, 0), (2, 0), (3, 3)):
         book.write(PUT, seq=seq, low=low)
-    assert [book.state.seen(SESSION, seq) for seq in (1, 2)] == [STALE, STALE]
-    assert isinstance(book.state.seen(SESSION, 3), KnownRequest)
+    assert [book.state.known_request(SESSION, seq) for seq in (1, 2)] == [STALE, STALE]
+    assert isinstance(book.state.known_request(SESSION, 3), KnownRequest)
 
 
 def test_a_late_copy_of_an_opening_opens_another_session(book: Book) -> None:
     book.write(PUT, seq=1)
     book.write(OPEN)
-    assert isinstance(book.state.seen(SESSION, 1), KnownRequest)
-    assert book.state.seen(session(book.last), 1) is NEW
+    assert isinstance(book.state.known_request(SESSION, 1), KnownRequest)
+    assert book.state.known_request(session(book.last), 1) is NEW
     book.write([31, SESSION])
     book.write(OPEN)
     for state in (book.state, book.follower()):
-        assert state.seen(SESSION, 1) is EXPIRED
-        assert state.seen(session(book.last), 1) is NEW
+        assert state.known_request(SESSION, 1) is EXPIRED
+        assert state.known_request(session(book.last), 1) is NEW
 
 
 def test_an_expired_session_is_gone_from_memory_and_store(book: Book) -> None:
@@ -83,7 +83,7 @@ def test_an_expired_session_is_gone_from_memory_and_store(book: Book) -> None:
     book.fold()
     assert len(stored_rows(book)) == 1
     book.write([31, SESSION])
-    assert book.state.seen(SESSION, 1) is EXPIRED
+    assert book.state.known_request(SESSION, 1) is EXPIRED
     book.fold()
     assert stored_rows(book) == []
 
@@ -102,10 +102,10 @@ def test_a_session_may_change_more_than_once_in_a_transaction(book: Book, ops: s
     name = session(book.last + 1)
     book.write(*([int(op), SEED if op == "30" else name] for op in ops.split()))
     known = NEW if ops.endswith("30") else EXPIRED
-    assert book.state.seen(name, 1) is known
+    assert book.state.known_request(name, 1) is known
     book.fold()
-    assert book.state.seen(name, 1) is known
-    assert book.follower(book.store).seen(name, 1) is known
+    assert book.state.known_request(name, 1) is known
+    assert book.follower(book.store).known_request(name, 1) is known
     assert (name in [row[0] for row in stored_rows(book)]) is (known is NEW)
 
 
@@ -114,11 +114,11 @@ def test_a_rolled_back_request_is_known_as_that_for_ever(book: Book) -> None:
     place = book.last
     book.state.roll_back(place, place)
     gone = KnownRequest(place, 1, True)
-    assert book.state.seen(SESSION, 1) == gone
+    assert book.state.known_request(SESSION, 1) == gone
     book.write(PUT, seq=2)
     book.fold()
-    assert book.state.seen(SESSION, 1) == gone
-    assert book.follower(book.store).seen(SESSION, 1) == gone
+    assert book.state.known_request(SESSION, 1) == gone
+    assert book.follower(book.store).known_request(SESSION, 1) == gone
 
 
 def test_a_restored_request_is_known_as_that(book: Book) -> None:
@@ -126,7 +126,7 @@ def test_a_restored_request_is_known_as_that(book: Book) -> None:
     place = book.last
     book.state.roll_back(place, place)
     book.state.restore(place, place)
-    assert book.state.seen(SESSION, 1) == KnownRequest(place, 1, False)
+    assert book.state.known_request(SESSION, 1) == KnownRequest(place, 1, False)
 
 
 def test_a_cut_request_is_new_again(book: Book) -> None:
@@ -135,9 +135,9 @@ def test_a_cut_request_is_new_again(book: Book) -> None:
     book.pend(PUT, seq=2, low=2)
     book.pend([30, b"other"])
     book.state.cut(kept)
-    assert book.state.seen(SESSION, 1) == KnownRequest(kept, 1, False)
-    assert book.state.seen(SESSION, 2) is NEW
-    assert book.state.seen(b"other", 1) is EXPIRED
+    assert book.state.known_request(SESSION, 1) == KnownRequest(kept, 1, False)
+    assert book.state.known_request(SESSION, 2) is NEW
+    assert book.state.known_request(b"other", 1) is EXPIRED
 
 
 def test_the_row_of_a_session_says_all(book: Book) -> None:
@@ -159,7 +159,7 @@ def test_folding_a_part_leaves_later_outcomes_in_memory_only(book: Book) -> None
     assert [outcome[0] for outcome in row[3]] == [1, 2]  # type: ignore[attr-defined]  # a list
     again = book.follower(book.store)
     for state in (book.state, again):
-        assert [type(state.seen(SESSION, seq)) for seq in (1, 2, 3)] == [KnownRequest] * 3
+        assert [type(state.known_request(SESSION, seq)) for seq in (1, 2, 3)] == [KnownRequest] * 3
 
 
 def test_numbers_below_low_or_nonsense_are_refused(book: Book) -> None:
@@ -172,7 +172,7 @@ def test_numbers_below_low_or_nonsense_are_refused(book: Book) -> None:
 def test_number_zero_asks_for_no_memory(book: Book) -> None:
     for _ in range(2):
         book.append(Request(SESSION, 0, 0, [PUT]))
-    assert book.state.seen(SESSION, 0) is NEW
+    assert book.state.known_request(SESSION, 0) is NEW
 
 
 def test_the_limits_of_sessions_are_reached(book: Book) -> None:
@@ -191,10 +191,10 @@ def test_any_bytes_begin_the_id_of_a_session(seed: bytes) -> None:
     book = Book()
     book.write([30, seed])
     state = book.follower()
-    assert state.seen(session(1, seed), 1) is NEW
+    assert state.known_request(session(1, seed), 1) is NEW
     book.write([31, session(1, seed)])
     state.apply(book.log[-1:])
-    assert state.seen(session(1, seed), 1) is EXPIRED
+    assert state.known_request(session(1, seed), 1) is EXPIRED
 
 
 @given(
@@ -210,13 +210,13 @@ def test_folding_in_slices_is_as_folding_at_once(
     book.space()
     book.write(OPEN)
     for seq, low, rolled in requests:
-        if book.state.seen(SESSION, seq) is not NEW:
+        if book.state.known_request(SESSION, seq) is not NEW:
             continue
         book.pend([2, "t", pack(seq)], seq=seq, low=min(seq, low))
         if rolled:
             book.state.roll_back(book.last, book.last)
     book.state.see(book.last)
-    expected = [book.state.seen(SESSION, seq) for seq in range(13)]
+    expected = [book.state.known_request(SESSION, seq) for seq in range(13)]
     cut = min(cut, book.last)
     whole = Book()
     whole.log = book.log
@@ -232,7 +232,7 @@ def test_folding_in_slices_is_as_folding_at_once(
     everything = (b"", b"\xff" * 8)
     assert list(book.store.scan(*everything)) == list(whole.store.scan(*everything))
     for state in (book.state, whole.state):
-        assert [state.seen(SESSION, seq) for seq in range(13)] == expected
+        assert [state.known_request(SESSION, seq) for seq in range(13)] == expected
 
 
 def test_session_names_survive_the_way_through_a_key() -> None:

@@ -154,7 +154,7 @@ def test_settings_change_one_by_one_and_refuse_what_is_wrong() -> None:
     settings.change("rows", "5", production=False)
     settings.change("confirm", "off", production=False)
     assert (settings.format, settings.rows, settings.confirm) == (OutputFormat.JSON, 5, False)
-    assert settings.shown("confirm") == "off"
+    assert settings.as_typed("confirm") == "off"
     for name, text, why in (
         ("format", "xml", "none of auto"),
         ("rows", "0", "not a number of rows"),

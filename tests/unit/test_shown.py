@@ -1,14 +1,14 @@
 """Messages of the checkers can be read, whatever clients called their keys."""
 
+from admin.checker.clip import SHOWN_CHARS_MAX, clip
 from admin.checker.linear.check import check_register
 from admin.checker.operation import Operation
-from admin.checker.shown import SHOWN_CHARS_MAX, shown
 
 
 def test_what_is_short_is_shown_whole_and_what_is_long_is_cut_and_counted() -> None:
-    assert shown("x") == "'x'"
-    assert shown("x" * (SHOWN_CHARS_MAX - 2)) == repr("x" * (SHOWN_CHARS_MAX - 2))
-    cut = shown("x" * 5000)
+    assert clip("x") == "'x'"
+    assert clip("x" * (SHOWN_CHARS_MAX - 2)) == repr("x" * (SHOWN_CHARS_MAX - 2))
+    cut = clip("x" * 5000)
     assert cut.startswith("'xxx")
     assert cut.endswith("... (5,002 characters)")
     assert len(cut) < SHOWN_CHARS_MAX + 40

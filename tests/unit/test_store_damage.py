@@ -95,7 +95,7 @@ def test_a_torn_write_in_memory_loses_only_what_was_never_acked(torn: int) -> No
     made = some(6)
     log = MemoryLog()
     log.write(write(made[:3]))
-    log.begin(write(made[3:], confirmed=2))
+    log.begin_write(write(made[3:], confirmed=2))
     log.crash(torn=torn)
     found = log.recover()
     kept = 3 if torn < len(made[3].raw) else 4
@@ -338,13 +338,13 @@ def test_a_crash_in_memory_loses_the_write_in_flight_unless_it_landed() -> None:
     made = some(4)
     log = MemoryLog()
     log.write(write(made[:2]))
-    log.begin(write(made[2:]))
+    log.begin_write(write(made[2:]))
     log.crash()
     assert log.recover().last == 2
-    log.begin(write(made[2:]))
+    log.begin_write(write(made[2:]))
     log.crash(landed=True)
     assert log.recover().last == 4
-    log.begin(write(cut_above=1))
+    log.begin_write(write(cut_above=1))
     log.crash(torn=3)
     assert (log.recover().last, log.archived()) == (4, [])
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from admin.checker.clip import clip
 from admin.checker.elle.appends import Appends, ListRead, ListTransaction
 from admin.checker.operation import CompletionType, Frozen
-from admin.checker.shown import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,13 +44,13 @@ def _internal(transaction: ListTransaction) -> Iterator[Anomaly]:
             later.discard((key, step.value))
             continue
         wanted, values = known.get(key, ()), step.values
-        read = f"key {shown(key)}: read {shown(list(values))}"
+        read = f"key {clip(key)}: read {clip(list(values))}"
         seen = values if key in whole else values[max(0, len(values) - len(wanted)) :]
         if not set(own.get(key, ())) <= set(values):
-            said = f"{read} after it had appended {shown(own[key])}"
+            said = f"{read} after it had appended {clip(own[key])}"
             yield Anomaly(name="own-append-missing", message=said, transactions=(transaction.at,))
         elif seen != wanted:
-            said = f"{read} where it had {shown(list(wanted))}"
+            said = f"{read} where it had {clip(list(wanted))}"
             yield Anomaly(name="internal", message=said, transactions=(transaction.at,))
         known[key] = values
         whole.add(key)
@@ -84,23 +84,23 @@ class _Faults:
         for at, value in enumerate(values):
             writer = self._appends.writer.get((key, value))
             if value in before:
-                found.append((at, "duplicate-elements", f"read {shown(value)} twice", ()))
+                found.append((at, "duplicate-elements", f"read {clip(value)} twice", ()))
             elif writer is None:
-                found.append((at, "garbage", f"read {shown(value)}, which nobody appended", ()))
+                found.append((at, "garbage", f"read {clip(value)}, which nobody appended", ()))
             elif _kind(self._appends, writer) is CompletionType.FAIL:
-                found.append((at, "G1a", f"read {shown(value)}, whose append failed", (writer,)))
+                found.append((at, "G1a", f"read {clip(value)}, whose append failed", (writer,)))
             before.add(value)
         return found
 
 
 def _read(appends: Appends, read: ListRead, faults: _Faults) -> Iterator[Anomaly]:
-    key = f"key {shown(read.key)}"
+    key = f"key {clip(read.key)}"
     for name, said, others in faults.of(read):
         yield Anomaly(name=name, message=f"{key}: {said}", transactions=(*others, read.reader))
     if not appends.agrees(read):
         order = appends.order[read.key]
-        said = f"{key}: read {shown(list(read.values))}, "
-        said += f"with which {shown(list(order))} does not begin"
+        said = f"{key}: read {clip(list(read.values))}, "
+        said += f"with which {clip(list(order))} does not begin"
         both = tuple(sorted({read.reader, appends.reader[read.key]}))
         yield Anomaly(name="incompatible-order", message=said, transactions=both)
 
@@ -113,7 +113,7 @@ def _intermediate(appends: Appends, read: ListRead) -> Iterator[Anomaly]:
     if writer is None or writer == read.reader:
         return
     if appends.own(writer, read.key)[-1] != value:
-        said = f"key {shown(read.key)}: read up to {shown(value)}, in the middle of a transaction"
+        said = f"key {clip(read.key)}: read up to {clip(value)}, in the middle of a transaction"
         yield Anomaly(name="G1b", message=said, transactions=(writer, read.reader))
 
 
@@ -124,7 +124,7 @@ def _own_orders(appends: Appends) -> Iterator[Anomaly]:
     ones are there, too, unless they were taken back.
     """
     told: set[tuple[Frozen, int]] = set()
-    for key, values in appends.seen():
+    for key, values in appends.whole_reads():
         parts: dict[int, list[Frozen]] = {}
         for value in dict.fromkeys(values):
             writer = appends.writer.get((key, value))
@@ -136,15 +136,15 @@ def _own_orders(appends: Appends) -> Iterator[Anomaly]:
                 own = [value for value in own if value in found]
             if found != own[: len(found)] and (key, writer) not in told:
                 told.add((key, writer))
-                said = f"key {shown(key)}: {shown(found)} was read of what one transaction "
-                said += f"appended as {shown(own)}"
+                said = f"key {clip(key)}: {clip(found)} was read of what one transaction "
+                said += f"appended as {clip(own)}"
                 yield Anomaly(name="own-order", message=said, transactions=(writer,))
 
 
 def _dirty_updates(appends: Appends) -> Iterator[Anomaly]:
     """What was committed on top of what failed."""
     told: set[tuple[int, int]] = set()
-    for key, values in appends.seen() if appends.failed else ():
+    for key, values in appends.whole_reads() if appends.failed else ():
         aborted: tuple[int, Frozen] | None = None
         for value in values:
             writer = appends.writer.get((key, value))
@@ -154,7 +154,7 @@ def _dirty_updates(appends: Appends) -> Iterator[Anomaly]:
                 aborted = (writer, value)
             elif aborted is not None:
                 both = (aborted[0], writer)
-                said = f"key {shown(key)}: {shown(value)} came after {shown(aborted[1])}, "
+                said = f"key {clip(key)}: {clip(value)} came after {clip(aborted[1])}, "
                 said += "whose append failed"
                 if both not in told:
                     told.add(both)
@@ -172,9 +172,7 @@ def _lost_updates(appends: Appends) -> Iterator[Anomaly]:
                 readers.append(read.reader)
     for (key, values), readers in read_before.items():
         if len(readers) > 1:
-            said = (
-                f"key {shown(key)}: all of them read {shown(list(values))} and then appended to it"
-            )
+            said = f"key {clip(key)}: all of them read {clip(list(values))} and then appended to it"
             yield Anomaly(name="lost-update", message=said, transactions=tuple(readers))
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from admin.checker.clip import clip
 from admin.checker.elle.graph import Edge, Graph, Span, add_sessions, add_time
 from admin.checker.operation import NOBODY, CompletionType, Frozen, Operation, freeze
-from admin.checker.shown import shown
 
 STEPS = frozenset({"txn", "append", "read", "r"})
 """Operations that are a transaction, of several steps or of one."""
@@ -67,7 +67,7 @@ class Appends:
     committed: set[int] = field(default_factory=set)
     failed: dict[Frozen, set[Frozen]] = field(default_factory=dict)
 
-    def kept(self, key: Frozen, values: tuple[Frozen, ...]) -> tuple[Frozen, ...]:
+    def without_failed(self, key: Frozen, values: tuple[Frozen, ...]) -> tuple[Frozen, ...]:
         """A list without what failed: that was there and went again, so it has no place in it."""
         gone = self.failed.get(key)
         return values if gone is None else tuple(each for each in values if each not in gone)
@@ -78,10 +78,10 @@ class Appends:
 
     def agrees(self, read: ListRead) -> bool:
         """Whether it begins with what was read, but for what failed."""
-        values = self.kept(read.key, read.values)
+        values = self.without_failed(read.key, read.values)
         return self.order.get(read.key, ())[: len(values)] == values
 
-    def seen(self) -> Iterator[tuple[Frozen, tuple[Frozen, ...]]]:
+    def whole_reads(self) -> Iterator[tuple[Frozen, tuple[Frozen, ...]]]:
         """Keys and lists that hold everything that was read, most of it once."""
         yield from self.order.items()
         for read in self.reads:
@@ -135,11 +135,11 @@ def understood(operations: Sequence[Operation]) -> Appends:
 def _order(found: Appends) -> None:
     """Which list of each key is the longest, and whose appends somebody saw."""
     for read in found.reads:
-        values = found.kept(read.key, read.values)
+        values = found.without_failed(read.key, read.values)
         if len(values) > len(found.order.get(read.key, ())):
             found.order[read.key] = values
             found.reader[read.key] = read.reader
-    for key, values in found.seen():
+    for key, values in found.whole_reads():
         for value in values:
             writer = found.writer.get((key, value))
             if (
@@ -164,7 +164,7 @@ def steps_of(operation: Operation) -> Iterator[TransactionStep]:
             yield _step(each)
     else:
         raise ValueError(
-            f"no transaction of appends and reads: {operation.f} {shown(operation.value)}"
+            f"no transaction of appends and reads: {operation.f} {clip(operation.value)}"
         )
 
 
@@ -175,14 +175,14 @@ def _step(step: object) -> TransactionStep:
         case ["r", key, value]:
             return TransactionStep(appends=False, key=freeze(key), value=_values(value))
         case _:
-            raise ValueError(f"a step is [append, key, value] or [r, key, list], not {shown(step)}")
+            raise ValueError(f"a step is [append, key, value] or [r, key, list], not {clip(step)}")
 
 
 def _values(value: object) -> tuple[Frozen, ...]:
     if value is None:
         return ()
     if not isinstance(value, list | tuple):
-        raise TypeError(f"a read of a list is a list, not {shown(value)}")
+        raise TypeError(f"a read of a list is a list, not {clip(value)}")
     if {int, str}.issuperset(map(type, value)):
         return tuple(value)
     return tuple([freeze(each) for each in value])
@@ -244,7 +244,7 @@ def _add_writes(
 def _add_read(graph: Graph, appends: Appends, read: ListRead, unread: list[int]) -> None:
     order = appends.order.get(read.key, ())
     reader, key, _, others = read
-    others = appends.kept(key, others)
+    others = appends.without_failed(key, others)
     size = len(others)
     if order[:size] != others:
         return

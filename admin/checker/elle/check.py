@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from admin.checker.clip import clip
 from admin.checker.elle.anomalies import Anomaly, anomalies_of_reads
 from admin.checker.elle.appends import Appends, dependencies, understood
 from admin.checker.elle.cycles import Cycle, cycles
 from admin.checker.elle.graph import Edge
 from admin.checker.elle.levels import PROHIBITED, IsolationLevel
 from admin.checker.operation import CompletionType, Operation
-from admin.checker.shown import shown
 from admin.checker.verdict import Result, Verdict, Violation, conclude
 
 
@@ -34,7 +34,7 @@ def check_appends(
             invariant=level,
             result=Result.UNKNOWN,
             facts=len(appends.committed),
-            note=f"key {shown(key)}: {shown(value)} was appended twice, "
+            note=f"key {clip(key)}: {clip(value)} was appended twice, "
             "so reads do not tell who wrote it",
         )
     prohibited = PROHIBITED[IsolationLevel(level)]

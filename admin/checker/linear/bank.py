@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from admin.checker.clip import clip
 from admin.checker.linear.models import (
     Atom,
     FittedModel,
@@ -12,7 +13,6 @@ from admin.checker.linear.models import (
     without_looks,
 )
 from admin.checker.operation import Frozen, Members, Operation
-from admin.checker.shown import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Bank:
             case "transfer":
                 return state if state is Sentinel.ANY else self._transfer(state, value)
             case other:
-                raise ValueError(f"a bank has no operation {shown(other)}")
+                raise ValueError(f"a bank has no operation {clip(other)}")
 
     def idle(self, f: str, value: Frozen) -> bool:  # noqa: ARG002 - the protocol's
         """No balance is unseen."""
@@ -73,7 +73,7 @@ class Bank:
 
     def _transfer(self, state: State, value: Frozen) -> State:
         if not isinstance(value, tuple):
-            raise TypeError(f"a transfer is [from, to, amount], not {shown(value)}")
+            raise TypeError(f"a transfer is [from, to, amount], not {clip(value)}")
         source, target, amount = value[:3]
         assert isinstance(state, tuple)
         balances: dict[str, int] = dict(state)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from admin.checker.clip import clip
 from admin.checker.linear import sets, zones
 from admin.checker.linear.bank import Bank
 from admin.checker.linear.explain import explain
@@ -17,7 +18,6 @@ from admin.checker.linear.models import (
 from admin.checker.linear.search import STEPS_MAX, LinearSearch, SearchConclusion, search
 from admin.checker.linear.texts import Text
 from admin.checker.operation import Frozen, Operation, by_key, freeze, happened
-from admin.checker.shown import shown
 from admin.checker.verdict import Result, Verdict, Violation, conclude, merge
 
 LINEARIZABLE = "linearizable"
@@ -54,7 +54,7 @@ def check_key(
         case SearchConclusion.ORDER:
             return conclude(LINEARIZABLE, facts=facts, violations=(), steps=found.steps)
         case SearchConclusion.GAVE_UP:
-            note = f"key {shown(key)}: undecided after {found.steps} steps"
+            note = f"key {clip(key)}: undecided after {found.steps} steps"
             return Verdict(
                 invariant=LINEARIZABLE,
                 result=Result.UNKNOWN,
@@ -67,7 +67,7 @@ def check_key(
             if odd is None:
                 violation = _explained(key, NO_ORDER, operations, model, found)
             else:
-                alone, value = search([odd[0]], model, steps_max=steps_max), shown(odd[1])
+                alone, value = search([odd[0]], model, steps_max=steps_max), clip(odd[1])
                 violation = _explained(key, f"nobody wrote {value}", [odd[0]], model, alone)
             return conclude(LINEARIZABLE, facts=facts, violations=(violation,), steps=found.steps)
 

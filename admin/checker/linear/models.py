@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Protocol, TypeAlias
 
+from admin.checker.clip import clip
 from admin.checker.operation import LOOKS, Frozen, Operation, freeze
-from admin.checker.shown import shown
 
 State: TypeAlias = Hashable
 """What an object remembers; compared and hashed by the search."""
@@ -153,12 +153,12 @@ class Counter:
         match f:
             case "add":
                 if not isinstance(value, int):
-                    raise TypeError(f"a counter adds numbers, not {shown(value)}")
+                    raise TypeError(f"a counter adds numbers, not {clip(value)}")
                 return state + value
             case "read":
                 return state if value == state else Sentinel.NEVER
             case other:
-                raise ValueError(f"a counter has no operation {shown(other)}")
+                raise ValueError(f"a counter has no operation {clip(other)}")
 
     def idle(self, f: str, value: Frozen) -> bool:  # noqa: ARG002 - the protocol's
         """No sum is unseen."""
@@ -236,7 +236,7 @@ def without_looks(operations: Sequence[Operation], gone: Collection[Atom]) -> li
 def pair(value: object) -> tuple[Frozen, Frozen]:
     """The two values of a `cas`."""
     if not isinstance(value, list | tuple) or len(value) != 2:  # noqa: PLR2004 - a pair
-        raise TypeError(f"a cas is [old, new], not {shown(value)}")
+        raise TypeError(f"a cas is [old, new], not {clip(value)}")
     old, new = value
     return freeze(old), freeze(new)
 
@@ -246,7 +246,7 @@ def members(value: object) -> frozenset[Frozen]:
     if value is None:
         return frozenset()
     if not isinstance(value, list | tuple | set | frozenset):
-        raise TypeError(f"a set reads a list of elements, not {shown(value)}")
+        raise TypeError(f"a set reads a list of elements, not {clip(value)}")
     return frozenset(freeze(each) for each in value)
 
 
@@ -276,7 +276,7 @@ class _RegisterMachine:
                 old, _ = pair(value)
                 return state if old != state else Sentinel.NEVER
             case other:
-                raise ValueError(f"a register has no operation {shown(other)}")
+                raise ValueError(f"a register has no operation {clip(other)}")
 
     def _known(self, value: Frozen) -> State:
         return value if value in self.seen else Sentinel.UNSEEN
@@ -305,7 +305,7 @@ class _SetMachine:
             case "add":
                 return self._known(state | self._bit(value)) if isinstance(state, int) else state
             case other:
-                raise ValueError(f"a set has no operation {shown(other)}")
+                raise ValueError(f"a set has no operation {clip(other)}")
 
     def _known(self, mask: int) -> State:
         return mask if any(mask & ~read == 0 for read in self._reads) else Sentinel.UNSEEN

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from admin.checker.clip import clip
 from admin.checker.linear.models import members
 from admin.checker.operation import FOREVER, Frozen, Operation, freeze
-from admin.checker.shown import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ def torn(operations: Sequence[Operation], initial: Sequence[Frozen] = ()) -> Tor
             return _apart(answer, known)
         for element in _sorted(known - answer):
             if element not in adds:
-                said = f"nobody added {shown(element)}"
+                said = f"nobody added {clip(element)}"
                 return Torn(message=said, elements=frozenset({element}))
             placed.append(_Placed(place + 1, adds.pop(element)))
         if answer != known:

@@ -5,6 +5,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from admin.checker.clip import clip
 from admin.checker.linear.models import (
     Atom,
     FittedModel,
@@ -13,7 +14,6 @@ from admin.checker.linear.models import (
     look_atoms,
 )
 from admin.checker.operation import Frozen, Operation
-from admin.checker.shown import shown
 
 ROOT = 0
 """The node of the initial text in a tree of texts."""
@@ -98,7 +98,7 @@ class _TextMachine:
             case "append":
                 return self._known(state + _text(value)) if isinstance(state, str) else state
             case other:
-                raise ValueError(f"a text has no operation {shown(other)}")
+                raise ValueError(f"a text has no operation {clip(other)}")
 
     def _known(self, text: str) -> State:
         at = bisect_left(self._answers, text)
@@ -152,7 +152,7 @@ class _PieceMachine:
             case "append":
                 return self._append(state, _text(value))
             case other:
-                raise ValueError(f"a text has no operation {shown(other)}")
+                raise ValueError(f"a text has no operation {clip(other)}")
 
     def _append(self, state: State, piece: str) -> State:
         node = self._nodes.get((state, piece)) if isinstance(state, int) else None
@@ -187,7 +187,7 @@ def _text(value: object) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise TypeError(f"a text, not {shown(value)}")
+        raise TypeError(f"a text, not {clip(value)}")
     return value
 
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from admin.checker.clip import clip
 from admin.checker.operation import FOREVER, Frozen, Operation, freeze
-from admin.checker.shown import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,9 +101,9 @@ def _blocks(
         value = freeze(each.value)
         write = writes.get(value)
         if write is None and value != initial:
-            return blocks, Clash(message=f"nobody wrote {shown(each.value)}", witness=(each,))
+            return blocks, Clash(message=f"nobody wrote {clip(each.value)}", witness=(each,))
         if write is not None and each.ended is not None and each.ended < write.begun:
-            said = f"{shown(each.value)} was read before anybody began to write it"
+            said = f"{clip(each.value)} was read before anybody began to write it"
             return blocks, Clash(message=said, witness=(each, write))
         blocks.setdefault(value, _Block()).add(each)
     for value, write in writes.items():
@@ -128,6 +128,6 @@ def _clash(blocks: dict[Frozen, _Block], one: Zone, other: Zone) -> Clash:
 
 def _words(one: Zone, other: Zone) -> str:
     if other.end < other.begin:
-        both = f"{shown(one.value)} and {shown(other.value)}"
+        both = f"{clip(one.value)} and {clip(other.value)}"
         return f"{both} must both have been there at the same time"
-    return f"{shown(other.value)} came and went while {shown(one.value)} must have been there"
+    return f"{clip(other.value)} came and went while {clip(one.value)} must have been there"

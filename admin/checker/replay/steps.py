@@ -33,7 +33,7 @@ class Automaton(ABC):
         self.found = RuleFinding()
 
     @abstractmethod
-    def take(self, each: NodeEvent) -> None:
+    def step(self, each: NodeEvent) -> None:
         """The next step of some node."""
 
 
@@ -55,7 +55,7 @@ class PromiseReplay(Automaton):
         self._released: dict[Whose, tuple[int | None, int]] = {}
 
     @override
-    def take(self, each: NodeEvent) -> None:
+    def step(self, each: NodeEvent) -> None:
         """A promise, its end, or a vote.
 
         Promises run while a machine is suspended (j), and the clock of events does not.
@@ -109,11 +109,11 @@ class AckReplay(Automaton):
         self._acks: dict[tuple[int, int], dict[Pair, NodeEvent]] = {}
 
     @override
-    def take(self, each: NodeEvent) -> None:
+    def step(self, each: NodeEvent) -> None:
         """Somebody leads, acks or confirms."""
-        self._disks.take(each)
+        self._disks.apply(each)
         if each.name in Voters.names:
-            self._voters.take(each)
+            self._voters.step(each)
         if each.name == "started":
             self._leads.pop(each.node, None)
         elif each.name == "configured":
@@ -176,7 +176,7 @@ class PlaceReplay(Automaton):
         self._index, self._term = [0], [0]
 
     @override
-    def take(self, each: NodeEvent) -> None:
+    def step(self, each: NodeEvent) -> None:
         """Something is confirmed, or shown: `term` of the last entry that is."""
         if each.name == "confirmed":
             if each.index > self._index[-1]:
@@ -209,7 +209,7 @@ class Directories(Automaton):
         self._opened: dict[tuple[int, ...], NodeEvent] = {}
 
     @override
-    def take(self, each: NodeEvent) -> None:
+    def step(self, each: NodeEvent) -> None:
         """`floor`: the instance; `peer` and `index`: device and inode."""
         self.found.facts += 1
         is_log = each.name == "log-opened"

@@ -33,7 +33,7 @@ class Voters:
         self._instances: dict[int, int] = {}
         self._followed: dict[int, _Followed] = {}
 
-    def take(self, each: NodeEvent) -> None:
+    def step(self, each: NodeEvent) -> None:
         """A start, a directory, a configuration or one of its voters."""
         if each.name == "started":
             self._followed.pop(each.node, None)

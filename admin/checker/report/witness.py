@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
+from admin.checker.clip import clip
 from admin.checker.exhibit import EvidenceRow
 from admin.checker.operation import FOREVER, NOBODY, Operation
 from admin.checker.report.places import PlacedViolation
-from admin.checker.shown import shown
 from admin.checker.verdict import Violation
 from admin.html import page
 from admin.html.timeline import LEFT, ROW, TimeScale, svg
@@ -34,7 +34,7 @@ def section(place: int, placed: PlacedViolation, *, anchor: str, title: str) -> 
     yield f'<section class="witness" id="{anchor}-{place}">'
     yield f"<h3>{place}. {escape(found.invariant)}{when}</h3>"
     yield f'<p class="muted small">Promised: {escape(title)}.</p>'
-    yield f"<p>{escape(found.said)}</p>"
+    yield f"<p>{escape(found.message_of_key)}</p>"
     if found.opening:
         yield f'<p class="muted">Before: {escape(found.opening)}</p>'
     if found.witness:
@@ -127,7 +127,7 @@ def _who(each: Operation) -> str:
 
 def _plain(each: Operation) -> str:
     failed = " (failed)" if each.kind.value == "fail" else ""
-    return f"{each.f} {shown(each.value)}{failed}"
+    return f"{each.f} {clip(each.value)}{failed}"
 
 
 def _did(each: Operation) -> str:

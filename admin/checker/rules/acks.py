@@ -14,7 +14,7 @@ def find(run: RunTables) -> RuleFinding:
     found = RuleFinding(lacks="" if acks else "no event `ack` with a checksum")
     disks, writes = DiskReplay(), dict[Whose, NodeEvent]()
     for each in run.events if acks else ():
-        disks.take(each)
+        disks.apply(each)
         if each.name == "durable":
             writes[each.whose] = each
         if each.name != "ack" or not each.index:

@@ -111,7 +111,7 @@ def completeness(run: RunTables) -> RuleFinding:
     return found
 
 
-def kept(run: RunTables) -> RuleFinding:
+def confirmed_still_in_log(run: RunTables) -> RuleFinding:
     """What a node once had on its disk and confirmed is still in its log."""
     found = RuleFinding()
     newest = run.newest
@@ -123,7 +123,7 @@ def kept(run: RunTables) -> RuleFinding:
         found.facts += 1
         last = log.last if log is not None else 0
         if last < upto:
-            message = texts.kept(whose[0], upto, last)
+            message = texts.ends_before_confirmed(whose[0], upto, last)
             rows = [s.shows() for s in run.status if s.whose == whose and (s.confirmed or 0) > last]
             end = [] if log is None else log.shows(len(log.index) - 1)
             found.broken(KEPT, message, (*rows[:1], *end), node=whose[0], index=upto)
@@ -187,7 +187,7 @@ RULES = (
         KEPT,
         "what was confirmed stays in the log",
         ("wal",),
-        kept,
+        confirmed_still_in_log,
         idle="no node with a log is known to have confirmed anything on its disk",
     ),
 )

@@ -16,7 +16,7 @@ def _follow(log: LogTable, found: RuleFinding) -> None:
     queue, former, record = LimboReplay(log), -1, -1
     for place, kind in enumerate(log.kind):
         named = queue.named(place) if kind == CONFIRM else None
-        queue.take(place)
+        queue.apply(place)
         if named is None:
             continue
         found.facts += 1

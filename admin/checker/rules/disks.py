@@ -11,7 +11,7 @@ class DiskReplay:
 
     held: dict[int, list[int]] = field(default_factory=dict)
 
-    def take(self, event: NodeEvent) -> None:
+    def apply(self, event: NodeEvent) -> None:
         """Something was written, cut, or found at a start."""
         if event.name not in {"durable", "cut", "started"}:
             return

@@ -16,7 +16,7 @@ def _follow(log: LogTable, found: RuleFinding) -> None:
     queue = LimboReplay(log)
     for place, kind in enumerate(log.kind):
         alone = not queue.pending
-        gone = queue.take(place)
+        gone = queue.apply(place)
         flags = log.flags[place]
         if kind == TXN and not flags & WAIT_ACK:
             found.facts += 1

@@ -55,7 +55,7 @@ def _by_events(run: RunTables) -> RuleFinding:
     disks, highest, lacked = DiskReplay(), 0, False
     writes: dict[tuple[int, int], list[NodeEvent]] = {}
     for each in run.events if not found.lacks else ():
-        disks.take(each)
+        disks.apply(each)
         if each.name == "durable":
             writes.setdefault((each.index, each.crc), []).append(each)
         if each.name == "confirmed" and each.index > highest:

@@ -16,7 +16,7 @@ class _Past:
     led: Status | None = None
     safe: Status | None = None
 
-    def take(self, each: Status) -> None:
+    def apply(self, each: Status) -> None:
         self.sample = each
         if (each.role == "leader" or each.ro is False) and _term(self.led) < each.term:
             self.led = each
@@ -33,7 +33,7 @@ def find(run: RunTables) -> RuleFinding:
         if before.sample.life != each.life:
             found.facts += 1
             _compare(before, each, found)
-        before.take(each)
+        before.apply(each)
     _ballots(run, found)
     return found
 

@@ -25,7 +25,7 @@ def _follow(log: LogTable, found: RuleFinding) -> None:
                 message = f"the {kind} at {log.index[place]} of node {log.node} {why}"
                 rows = log.shows(newest, place - 1, place)
                 found.broken(FITS, message, rows, node=log.node, index=log.index[place])
-        queue.take(place)
+        queue.apply(place)
         if newest < 0 or log.term[place] > log.term[newest]:
             newest = place
 

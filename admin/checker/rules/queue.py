@@ -25,7 +25,7 @@ class LimboReplay:
         ref = self.log.ref[place]
         return None if ref is None else self.places.get(ref)
 
-    def take(self, place: int) -> list[Pending]:
+    def apply(self, place: int) -> list[Pending]:
         """The next entry. Returns what it rolls back."""
         log, pending = self.log, self.pending
         kind, sync = log.kind[place], self.is_sync(place)

@@ -18,7 +18,7 @@ def _follow(log: LogTable, found: RuleFinding) -> None:
     for place, kind in enumerate(log.kind):
         named = queue.named(place) if kind == ROLLBACK else None
         waiting = {each for each, _ in queue.pending}
-        gone = [each for each, _ in queue.take(place)]
+        gone = [each for each, _ in queue.apply(place)]
         if named is None:
             continue
         found.facts += 1

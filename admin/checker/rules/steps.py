@@ -27,7 +27,7 @@ def replayed(automaton: type[Automaton], run: RunTables) -> RuleFinding:
     machine = automaton(run.manifest.quorum)
     for each in run.events:
         if each.name in automaton.names:
-            machine.take(each)
+            machine.step(each)
     return machine.found
 
 

@@ -55,7 +55,7 @@ def complete(node: int, promote: Pair, entry: Pair, era: int) -> str:
     )
 
 
-def kept(node: int, upto: int, last: int) -> str:
+def ends_before_confirmed(node: int, upto: int, last: int) -> str:
     """A log that ends before what its node had confirmed."""
     return f"node {node} had confirmed {upto}, its log ends at {last}"
 

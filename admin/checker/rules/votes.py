@@ -75,7 +75,7 @@ class Elections:
     term: int = 0
     index: int = 0
 
-    def take(self, event: NodeEvent) -> None:
+    def apply(self, event: NodeEvent) -> None:
         """One more event."""
         self.term = max(self.term, event.term)
         if event.name == "leads":
@@ -103,7 +103,7 @@ def _promoted(run: RunTables, found: RuleFinding) -> None:
     """Whoever wrote a PROMOTE leads that term, as far as events are there that would say so."""
     told = Elections()
     for each in run.events:
-        told.take(each)
+        told.apply(each)
     written: dict[tuple[int, int], tuple[int, EvidenceRow]] = {}
     for log in run.logs.values():
         for place, kind in enumerate(log.kind):

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from admin.checker.spark.arrays import NOBODY, Flags, among, numbers, words
-from admin.checker.spark.found import DDL, FindingRow
+from admin.checker.spark.job_schema import DDL, FindingRow
 from admin.checker.spark.loading import bundles
 from admin.checker.spark.reading import Chunk, chunks, collected, read, spread
 from admin.checker.spark.scanning import batch
@@ -43,12 +43,12 @@ def answered(tables: Mapping[str, "DataFrame"]) -> "DataFrame":
         some = [each for each in parts if runs is None or each.run_id in runs]
         return collected(spread(ops.sparkSession, some, [each.size for each in some], look))
 
-    found = pa.Table.from_batches([batch(told(ask))])
+    found = pa.Table.from_batches([batch(failures_and_successes(ask))])
     # Connect does not take the schema from a table without rows.
     return ops.sparkSession.createDataFrame(found, DDL)
 
 
-def told(ask: Ask) -> Iterator[FindingRow]:
+def failures_and_successes(ask: Ask) -> Iterator[FindingRow]:
     """Two questions: what failed, and which of that was told to have succeeded, too."""
     failed: dict[str, set[Request]] = defaultdict(set)
     for each in ask(look, None):

@@ -27,10 +27,10 @@ class Bounds:
     def pushed(self, filters: Iterable[Filter]) -> Iterator[Filter]:
         """Narrow by all of them. Gives them back, so that Spark filters the rows."""
         for each in filters:
-            self.take(each)
+            self.narrow(each)
             yield each
 
-    def take(self, filter_: Filter) -> None:
+    def narrow(self, filter_: Filter) -> None:
         """Narrow by one filter, if it is of use."""
         match filter_:
             case EqualTo(("node",), int(value)):

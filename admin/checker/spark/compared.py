@@ -8,7 +8,7 @@ import numpy as np
 from admin.checker.rules.texts import stretches
 from admin.checker.spark.arrays import Numbers
 from admin.checker.spark.columns import Slice
-from admin.checker.spark.found import BREACH, FACTS, UNEQUAL, FindingRow
+from admin.checker.spark.job_schema import BREACH, FACTS, UNEQUAL, FindingRow
 from admin.checker.spark.scanning import ScanContext
 
 

@@ -10,7 +10,7 @@ from admin.checker.rules.catalogue import RULES
 from admin.checker.rules.rule import Breach, RuleFinding
 from admin.checker.rules.votes import SUFFICE, Elections, unelected
 from admin.checker.spark.columns import Whose
-from admin.checker.spark.found import (
+from admin.checker.spark.job_schema import (
     BREACH,
     CLAIM,
     DOUBT,
@@ -35,7 +35,7 @@ class JobOutputs:
 
     rows: dict[str, list[FindingRow]] = field(default_factory=lambda: defaultdict(list))
 
-    def take(self, found: Iterable[FindingRow]) -> None:
+    def add(self, found: Iterable[FindingRow]) -> None:
         """More of it."""
         for each in found:
             self.rows[each.what].append(each)
@@ -191,7 +191,7 @@ def _kept(own: JobOutputs, manifest: Manifest, given: ScanContext) -> None:
             own.facts(run, "confirmed-kept", 1)
             last = lasts.get(log, 0)
             if last < upto:
-                text = texts.kept(log[1], upto, last)
+                text = texts.ends_before_confirmed(log[1], upto, last)
                 own.breach(run, "confirmed-kept", text, node=log[1], index=upto)
 
 

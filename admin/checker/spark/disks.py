@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from admin.checker.rules import texts
 from admin.checker.spark.arrays import Flags, Numbers, among, numbers
-from admin.checker.spark.found import BREACH, FACTS, FindingRow
+from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow
 
 COLUMNS = ("node", "number", "name", "index", "term", "crc")
 """What is looked at of an event."""
@@ -53,7 +53,7 @@ class DiskChecksums:
         found: Flags = (had == crc) & (_lowest(writes.index, written + 1, upto) >= index)
         return found
 
-    def take(self, writes: DiskWriteColumns) -> None:
+    def apply(self, writes: DiskWriteColumns) -> None:
         """From now on they are behind us."""
         index, durable = writes.index, writes.durable
         lowest = int((index + ~durable).min())
@@ -101,7 +101,7 @@ class RunDisks:
         self._facts = {ACKS: 0, QUORUM: 0}
         self._odd: list[FindingRow] = []
 
-    def take(self, events: pa.Table) -> None:
+    def apply(self, events: pa.Table) -> None:
         """The next ones."""
         for first in range(0, len(events), self._rows):
             self._take(events.slice(first, self._rows))
@@ -151,7 +151,7 @@ class RunDisks:
             where = (place[0], 0, place[1], 0)
             self._odd.append(FindingRow(self.run_id, BREACH, QUORUM, *where, 0, text))
         for one, own in writes.items():
-            self._disks[one].take(own)
+            self._disks[one].apply(own)
 
     def _holds(
         self,

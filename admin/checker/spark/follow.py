@@ -65,7 +65,7 @@ def follow(
     state = Follow(window=wanted.window)
 
     def took(frame: "DataFrame", _number: int) -> None:
-        notes = take(state, frame.toArrow())
+        notes = judge_micro_batch(state, frame.toArrow())
         if notes:
             told(notes)
 
@@ -90,7 +90,7 @@ def follow(
     return state
 
 
-def take(state: Follow, found: "pa.Table") -> list[FollowNote]:
+def judge_micro_batch(state: Follow, found: "pa.Table") -> list[FollowNote]:
     """One micro-batch."""
     said = found.column("said")
     status: list[Row] = [_STATUS | json.loads(each) for each in said.drop_null().to_pylist()]
@@ -98,7 +98,7 @@ def take(state: Follow, found: "pa.Table") -> list[FollowNote]:
     now = time.monotonic_ns()
     state.delays.extend((now - int(str(row["time_mono"]))) / 1e9 for row in status)
     log = found.filter(said.is_null())
-    return state.take(status, {name: log.column(name).to_numpy() for name in _NUMBERS})
+    return state.poll(status, {name: log.column(name).to_numpy() for name in _NUMBERS})
 
 
 def _beginning(addresses: Sequence[str]) -> tuple[list[str], int]:

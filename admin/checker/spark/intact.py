@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from admin.checker.spark.found import FindingRow
+from admin.checker.spark.job_schema import FindingRow
 from admin.checker.spark.reading import collected, spread
 from admin.evidence import checksums
 from admin.evidence.bundle import Bundle

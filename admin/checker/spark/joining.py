@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from admin.checker.rules import texts
 from admin.checker.rules.sealing import checksum
 from admin.checker.spark.columns import CONFIRM, ROLLBACK, Whose
-from admin.checker.spark.found import BREACH, FACTS, LOG, REACHED, ROLLED, FindingRow
-from admin.checker.spark.replaying import LimboRecord, Replay, asked
+from admin.checker.spark.job_schema import BREACH, FACTS, LOG, REACHED, ROLLED, FindingRow
+from admin.checker.spark.replaying import LimboRecord, Replay, numbered_requests
 from admin.checker.spark.scanning import ScanContext, ScanQuestions
 from admin.checker.spark.stretches import LogStretches
 from admin.checker.spark.summary import Summary
@@ -128,7 +128,7 @@ class JoinedLog:
         self.facts["failures-gone"] += len(failed)
         count = sum(found.requests.count for found in self.slices)
         if self.first == 1:
-            count -= sum(asked(each) for each in self.replay.rolled_back(self.upto))
+            count -= sum(numbered_requests(each) for each in self.replay.rolled_back(self.upto))
         self.facts["once"] += count
         self._overlaps()
         done: dict[tuple[str, int], int] = {}

@@ -13,7 +13,7 @@ from admin.checker.rules.rule import RuleFinding
 from admin.checker.spark import frames, invariants
 from admin.checker.spark.columns import Whose
 from admin.checker.spark.concluding import JobOutputs, conclude, whose
-from admin.checker.spark.found import DDL, LOG, ROLLED, SLICE
+from admin.checker.spark.job_schema import DDL, LOG, ROLLED, SLICE
 from admin.checker.spark.joining import JoinedLog
 from admin.checker.spark.loading import load
 from admin.checker.spark.reading import TASKS_MAX, collected
@@ -63,16 +63,16 @@ def judge(
     # Small tables are looked at several times; decoding them once is cheaper.
     small = [tables[name].persist() for name in SMALL]
     brought = JobOutputs()
-    brought.take(collected(frames.beforehand(tables)))
+    brought.add(collected(frames.beforehand(tables)))
     given = _given(brought, manifests, unknown or {})
     units = plan(paths, span)
     first = [frames.elections(tables), frames.statuses(tables)]
     if units:
         first.append(_over(session, units).mapInArrow(scan(units, given), DDL))
-    brought.take(collected(functools.reduce(_union, first)))
+    brought.add(collected(functools.reduce(_union, first)))
     logs = _join(session, units, given, brought)
     for each in logs.values():
-        brought.take(each.out)
+        brought.add(each.out)
     if keep is not None:
         keep.update(logs)
     _tell(session, tables, brought, given)
@@ -82,7 +82,7 @@ def judge(
     if units:
         walked = trails(dict(zip(manifests, paths, strict=True)), units)
         last.append(_over(session, walked).mapInArrow(follow(walked), DDL))
-    brought.take(collected(functools.reduce(_union, last)))
+    brought.add(collected(functools.reduce(_union, last)))
     for table in small:
         table.unpersist()
     apart = brought.by_run()

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from admin.checker.rules.votes import ELECTIONS
 from admin.checker.spark.arrays import among, numbers, words
-from admin.checker.spark.found import FindingRow
+from admin.checker.spark.job_schema import FindingRow
 from admin.checker.spark.reading import TASK_BYTES, TASKS_MAX, Chunk, chunks, read, spread
 from admin.checker.spark.scanning import Batches
 from admin.checker.spark.source import PartitionReader, QsyncSource

@@ -12,7 +12,7 @@ import pyarrow.json as pj
 import pyarrow.parquet as pq
 
 from admin.checker.spark.arrays import numbers
-from admin.checker.spark.found import DDL, FindingRow
+from admin.checker.spark.job_schema import DDL, FindingRow
 from admin.checker.spark.scanning import Batches, batch
 from admin.evidence.arrow import batch as rows_as_columns
 from admin.evidence.arrow import check_rows, damage_told, schema

@@ -10,7 +10,7 @@ import numpy as np
 from admin.checker.spark.answered import LOOKS
 from admin.checker.spark.arrays import Flags, Numbers, among, known, numbers
 from admin.checker.spark.columns import Whose
-from admin.checker.spark.found import BREACH, FACTS, FindingRow
+from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow
 from admin.checker.spark.joining import JoinedLog
 from admin.checker.spark.loading import bundles
 from admin.checker.spark.reading import Chunk, chunks, read, spread

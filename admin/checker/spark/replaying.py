@@ -144,7 +144,7 @@ class Replay:
         return self._runs[at].bits if known else None
 
 
-def asked(gone: RolledBackEntries) -> int:
+def numbered_requests(gone: RolledBackEntries) -> int:
     """How many numbered requests went with it."""
     return gone.last - gone.first + 1 if gone.bits & ASKED else 0
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from admin.checker.spark.asked import requests
 from admin.checker.spark.columns import PROMOTE, TXN, Slice, Whose, slices
 from admin.checker.spark.compared import compare
 from admin.checker.spark.controls import tell
-from admin.checker.spark.found import ENTRY, PROMOTED, SLICE, FindingRow
+from admin.checker.spark.job_schema import ENTRY, PROMOTED, SLICE, FindingRow
+from admin.checker.spark.numbered_requests import requests
 from admin.checker.spark.scanning import Batches, ScanContext, ScanQuestions, batch
 from admin.checker.spark.shapes import facts, outline, shape
 from admin.checker.spark.units import Unit, tables

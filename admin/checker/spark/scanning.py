@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from admin.checker.spark.arrays import Numbers
 from admin.checker.spark.columns import Whose
-from admin.checker.spark.found import FindingRow
+from admin.checker.spark.job_schema import FindingRow
 
 Batches = Iterator[pa.RecordBatch]
 

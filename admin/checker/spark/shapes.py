@@ -9,7 +9,7 @@ from admin.checker.spark.arrays import Numbers
 from admin.checker.spark.columns import Slice
 from admin.checker.spark.controls import breaks
 from admin.checker.spark.crc import ChecksumColumns, checksums
-from admin.checker.spark.found import BREACH, FACTS, FindingRow
+from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow
 from admin.checker.spark.summary import Summary
 
 

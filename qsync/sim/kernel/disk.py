@@ -188,7 +188,7 @@ class KernelDisk(simulated.SimulatedDisk):
 
     def _land(self, write: Write) -> None:
         """A crash found it under way: it is there, or not, or a torn piece of it."""
-        self.log.begin(self.seal(write))
+        self.log.begin_write(self.seal(write))
         super().crash(power=False)
 
     @override

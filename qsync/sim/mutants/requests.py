@@ -61,13 +61,13 @@ def _refused_after_append(core: Core) -> None:
 def _retry_applies_twice(core: Core) -> None:
     state = core._state
 
-    def seen(session: bytes, seq: int) -> Seen:
+    def known_request(session: bytes, seq: int) -> Seen:
         known = state.sessions.head.get(session)
         if known is not None:
             known.outcomes.pop(seq, None)
         return NEW
 
-    put(state, seen=seen)
+    put(state, known_request=known_request)
 
 
 def _sessions_forgotten(core: Core) -> None:

@@ -5,6 +5,7 @@ import pickle  # noqa: TID251 - between tasks of one Spark job, as Spark itself 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from admin.checker.clip import clip
 from admin.checker.elle import IsolationLevel
 from admin.checker.kinds import Hints, ObjectKind, kind_of
 from admin.checker.linear import LINEARIZABLE, STEPS_MAX
@@ -12,7 +13,6 @@ from admin.checker.operation import CompletionType as Ended
 from admin.checker.operation import Operation, freeze, happened
 from admin.checker.quick import OF_NO_KIND, check_operations
 from admin.checker.sessions import MONOTONIC_READS
-from admin.checker.shown import shown
 from admin.checker.verdict import Result, Verdict
 
 Row = tuple[object, ...]
@@ -53,7 +53,7 @@ def judge_key(
     kind = terms.hints.kind or kind_of(operations, beside)
     if kind is None:
         fs = ", ".join(sorted({each.f for each in operations}))
-        note = f"{OF_NO_KIND}{fs} (key {shown(operations[0].key)})"
+        note = f"{OF_NO_KIND}{fs} (key {clip(operations[0].key)})"
         odd = Verdict(invariant=LINEARIZABLE, result=Result.UNKNOWN, facts=0, note=note)
         return KeyVerdicts((), (odd,))
     kinds, checked = check_operations(

@@ -21,7 +21,7 @@ from admin.checker.spark.invariants.hidden import hidden
 from admin.checker.spark.invariants.lives import ballots, restarts
 from admin.checker.spark.invariants.meeting import meeting
 from admin.checker.spark.invariants.owned import receipts
-from admin.checker.spark.invariants.queries import told
+from admin.checker.spark.invariants.queries import facts_and_breaches
 from admin.checker.spark.invariants.rest import leaders, pending
 from admin.checker.spark.invariants.steps import steps
 from admin.checker.spark.invariants.stored import stored
@@ -63,7 +63,7 @@ REGISTRY: "tuple[Frame, ...]" = (
 def frames(tables: "Mapping[str, DataFrame]") -> "list[DataFrame]":
     """What all of them look for."""
     rows = functools.reduce(_union, [each(tables) for each in REGISTRY])
-    return [*(each(tables) for each in WALKS), told(rows)]
+    return [*(each(tables) for each in WALKS), facts_and_breaches(rows)]
 
 
 def _union(one: "DataFrame", other: "DataFrame") -> "DataFrame":

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from admin.checker.spark.disks import COLUMNS, ROWS, RunDisks
-from admin.checker.spark.found import FindingRow
 from admin.checker.spark.invariants.queries import Tables
+from admin.checker.spark.job_schema import FindingRow
 from admin.checker.spark.loading import bundles
 from admin.checker.spark.reading import chunks, in_order, spread
 from admin.evidence.manifest import Manifest
@@ -27,5 +27,5 @@ def followed(path: Path, rows: int = ROWS) -> Iterator[FindingRow]:
     manifest = Manifest.load(path)
     disks = RunDisks(manifest.run_id, manifest.quorum, rows)
     for events in in_order(chunks(path, "events", "number"), "number", COLUMNS):
-        disks.take(events)
+        disks.apply(events)
     yield from disks.end()

@@ -12,8 +12,8 @@ import numpy as np
 from admin.checker.rules import feeds as rules
 from admin.checker.rules.feeds import USER_SPACE_MIN
 from admin.checker.spark.arrays import Flags, Numbers, among, known, numbers
-from admin.checker.spark.found import BREACH, FACTS, FindingRow
 from admin.checker.spark.invariants.queries import Row, Tables
+from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow
 from admin.checker.spark.loading import bundles
 from admin.checker.spark.reading import Chunk, chunks, read, spread
 from admin.evidence.manifest import Manifest

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from admin.checker.spark.arrays import among, known, numbers
-from admin.checker.spark.found import BREACH, FACTS, FindingRow
 from admin.checker.spark.invariants.queries import Tables
+from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow
 from admin.checker.spark.loading import bundles
 from admin.checker.spark.reading import Chunk, chunks, read, spread
 

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from admin.checker.spark.arrays import NOBODY, Flags, Numbers, among, known, numbers, words
-from admin.checker.spark.found import BREACH, FACTS, FindingRow
 from admin.checker.spark.invariants.queries import Row, Tables
+from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow
 from admin.checker.spark.loading import bundles
 from admin.checker.spark.reading import Chunk, chunks, collected, read, spread
 from admin.evidence.manifest import Manifest
@@ -49,7 +49,7 @@ def hidden(tables: Tables) -> "DataFrame":
         return spread(session, parts, [each.size for each in parts], look)
 
     lost = values(lambda *question: collected(ask(*question)), by_run)
-    return ask("ops", functools.partial(shown, lost=lost), lost)
+    return ask("ops", functools.partial(reads_of_rolled_back, lost=lost), lost)
 
 
 def values(ask: Ask, by_run: Mapping[str, Gone]) -> dict[str, set[Value]]:
@@ -119,7 +119,9 @@ def writers(chunk: Chunk, values: Mapping[str, Collection[Value]]) -> Iterator[F
         yield FindingRow(chunk.run_id, "writers", _ID, amount=count[each], message=json.dumps(each))
 
 
-def shown(chunk: Chunk, lost: Mapping[str, Collection[Value]]) -> Iterator[FindingRow]:
+def reads_of_rolled_back(
+    chunk: Chunk, lost: Mapping[str, Collection[Value]]
+) -> Iterator[FindingRow]:
     """Reads, and those that show what was rolled back."""
     table, wanted = read(chunk, _LINES), lost[chunk.run_id]
     reads = among(table, "f", ("read",)) & among(table, "type", ("ok",))

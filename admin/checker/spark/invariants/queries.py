@@ -21,7 +21,7 @@ def query(text: str, tables: Tables, *names: str) -> "DataFrame":
     return session.sql(text, None, **used)
 
 
-def told(rows: "DataFrame") -> "DataFrame":
+def facts_and_breaches(rows: "DataFrame") -> "DataFrame":
     """Facts counted, and breaches one by one, as `found.DDL` has them."""
     return query(
         """

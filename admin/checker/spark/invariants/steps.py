@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from admin.checker.replay.steps import AUTOMATA
 from admin.checker.rules.run import event
 from admin.checker.spark.arrays import among
-from admin.checker.spark.found import BREACH, FACTS, LACKS, FindingRow
 from admin.checker.spark.invariants.queries import Tables
+from admin.checker.spark.job_schema import BREACH, FACTS, LACKS, FindingRow
 from admin.checker.spark.loading import bundles
 from admin.checker.spark.reading import chunks, in_order, spread
 from admin.evidence.manifest import Manifest
@@ -41,7 +41,7 @@ def replayed(path: Path) -> Iterator[FindingRow]:
             each = event(row)
             for machine in machines:
                 if each.name in machine.names:
-                    machine.take(each)
+                    machine.step(each)
     for machine in machines:
         found = machine.found
         yield FindingRow(run, FACTS, machine.id, amount=found.facts)

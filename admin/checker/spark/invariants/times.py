@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from admin.checker.spark.arrays import numbers
-from admin.checker.spark.found import DOUBT, FACTS, FindingRow
 from admin.checker.spark.invariants.queries import Tables
+from admin.checker.spark.job_schema import DOUBT, FACTS, FindingRow
 from admin.checker.spark.loading import bundles
 from admin.checker.spark.reading import chunks, in_order, spread
 from admin.evidence.manifest import Manifest

@@ -25,7 +25,7 @@ class Lead:
         self._highest = -1
         self._lsns: dict[int, int] = {}
 
-    def take(self, here: Slice, *, whole: bool) -> Iterator[FactCount | OddEntry]:
+    def next_slice(self, here: Slice, *, whole: bool) -> Iterator[FactCount | OddEntry]:
         """The next slice. `whole`: the log is here from its first entry on."""
         self._owners = [(-1, self._owner)]
         begin = 0

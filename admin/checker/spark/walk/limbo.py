@@ -67,7 +67,7 @@ class LimboWalk:
         self._sync = none
         self._gone: set[int] = set()
 
-    def begin(
+    def next_slice(
         self, here: Slice, sync: Flags, names: NamedEntries, base: int
     ) -> Iterator[FactCount | OddEntry]:
         """The next slice, of which the first entry has the place `base`. Judges its CONFIRMs."""

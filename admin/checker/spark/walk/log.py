@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from admin.checker.spark.columns import ROLLBACK, Slice, Whose
-from admin.checker.spark.found import BREACH, FACTS, FindingRow
+from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow
 from admin.checker.spark.walk.lead import Lead
 from admin.checker.spark.walk.limbo import LimboWalk
 from admin.checker.spark.walk.odd import FactCount, OddEntry
@@ -33,7 +33,7 @@ class LogWalk:
         self._lead = Lead()
         self._limbo = LimboWalk()
 
-    def take(self, here: Slice) -> None:
+    def next_slice(self, here: Slice) -> None:
         """The next slice; what follows on the last one has a higher index."""
         if not self._last:
             self._whole = here.index[0] == 1
@@ -43,12 +43,12 @@ class LogWalk:
         self._last = int(here.index[-1])
         sync = synchronous(here)
         names = self._past.names(here, sync)
-        self._note(self._lead.take(here, whole=self._whole))
-        self._note(self._limbo.begin(here, sync, names, self._past.count))
+        self._note(self._lead.next_slice(here, whole=self._whole))
+        self._note(self._limbo.next_slice(here, sync, names, self._past.count))
         if self._whole:
             self._events(here, names)
         self._limbo.end()
-        self._past.take(here, sync)
+        self._past.next_slice(here, sync)
 
     def end(self) -> list[FindingRow]:
         """Everything."""

@@ -82,7 +82,7 @@ class Past:
         there = place >= 0
         return NamedEntries(at[there], place[there], index[there], term[there], waits[there])
 
-    def take(self, here: Slice, sync: Flags) -> None:
+    def next_slice(self, here: Slice, sync: Flags) -> None:
         """The next slice."""
         starts = breaks(here)
         for at, size in zip(

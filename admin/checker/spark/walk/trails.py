@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from admin.checker.spark.columns import Whose, slices
-from admin.checker.spark.found import FindingRow
+from admin.checker.spark.job_schema import FindingRow
 from admin.checker.spark.scanning import Batches, batch
 from admin.checker.spark.units import ScanUnit, Unit, tables
 from admin.checker.spark.walk.log import LogWalk
@@ -61,7 +61,7 @@ def _followed(trail: Trail) -> Iterator[FindingRow]:
     for unit in trail.units:
         for here in slices(unit.run_id, tables(unit, COLUMNS)):
             log = logs.setdefault(here.whose, LogWalk(here.whose, says.get(here.whose[1:], [])))
-            log.take(here)
+            log.next_slice(here)
     for log in logs.values():
         yield from log.end()
 

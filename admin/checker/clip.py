@@ -4,7 +4,7 @@ SHOWN_CHARS_MAX = 200
 """What is longer is cut in messages. Reports for programs have the operations whole."""
 
 
-def shown(value: object) -> str:
+def clip(value: object) -> str:
     """As Python writes it, cut where it is long, with its whole length in characters."""
     text = repr(value)
     if len(text) <= SHOWN_CHARS_MAX:
