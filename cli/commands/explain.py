@@ -1,20 +1,12 @@
 """`qsync explain CODE`: what an error or an exit code means for the data, and the cure."""
 
-import importlib
-
 import click
 
-from cli.error_help import ERROR_HELP, ERROR_MODULES, ErrorHelp
-from cli.exits import Exit, exit_of, retry_of
+from cli import explanations
+from cli.exits import Exit
 from cli.options import json_option
 from cli.output import document, style, text
-from qsync.errors import ConfigError, Outcome, QsyncError, all_errors
-
-_DATA = {
-    Outcome.COMMITTED: "The write took effect.",
-    Outcome.ROLLED_BACK: "Nothing was written, or it was undone for certain.",
-    Outcome.UNKNOWN: "The write may have taken effect or may still do so: never say it failed.",
-}
+from qsync.errors import ConfigError
 
 
 @click.command(epilog="Example: qsync explain OUTCOME_UNKNOWN; qsync explain 5; qsync explain list")
@@ -25,8 +17,6 @@ def explain(*, code: str) -> None:
 
     `list` names them all.
     """
-    for home in ERROR_MODULES:
-        importlib.import_module(home)
     if code == "list":
         _list()
     elif code.isdigit():
@@ -36,16 +26,16 @@ def explain(*, code: str) -> None:
 
 
 def _list() -> None:
-    classes = all_errors()
+    found = explanations.all_explanations()
     if style().as_json:
         document(
             "explain",
-            codes=[_members(each) for each in classes],
+            codes=[each.as_members() for each in found],
             exits=[{"exit": int(each), "about": each.about} for each in Exit],
         )
         return
-    for each in classes:
-        text(f"{each.code:<18} {_about(each)}")
+    for each in found:
+        text(f"{each.kind.code:<18} {each.about}")
     for code in Exit:
         text(f"exit {int(code):<13} {code.about}")
 
@@ -55,7 +45,7 @@ def _exit(code: int) -> None:
         known = ", ".join(str(int(each)) for each in Exit)
         raise ConfigError(f"no command exits with {code}; there are {known}")
     found = Exit(code)
-    raised = [each.code for each in all_errors() if exit_of(each("")) is found]
+    raised = [each.kind.code for each in explanations.all_explanations() if each.exit == code]
     if style().as_json:
         document("explain", exit=code, about=found.about, codes=raised)
         return
@@ -65,39 +55,9 @@ def _exit(code: int) -> None:
 
 
 def _error(code: str) -> None:
-    wanted = code.upper().replace("-", "_")
-    found = next((each for each in all_errors() if each.code == wanted), None)
-    if found is None:
-        raise ConfigError(f"there is no error code {code!r}", hint="`qsync explain list`")
+    found = explanations.explain(code)
     if style().as_json:
-        document("explain", **_members(found))
+        document("explain", **found.as_members())
         return
-    text(f"{found.code} ({found.number})")
-    text(f"  {_about(found)}")
-    text(f"  data: {_DATA[found.outcome]}")
-    text(f"  retry: {retry_of(found)}")
-    text(f"  why: {_help_of(found).why}")
-    text(f"  cure: {_help_of(found).do}")
-    text(f"  exit code: {int(exit_of(found('')))}")
-
-
-def _help_of(kind: type[QsyncError]) -> ErrorHelp:
-    return ERROR_HELP.get(kind.code, ErrorHelp("not told", kind.hint or "not told"))
-
-
-def _about(kind: type[QsyncError]) -> str:
-    return (kind.__doc__ or "").partition("\n")[0]
-
-
-def _members(kind: type[QsyncError]) -> dict[str, object]:
-    return {
-        "code": kind.code,
-        "number": kind.number,
-        "about": _about(kind),
-        "outcome": kind.outcome.value,
-        "retryable": kind.retryable,
-        "hint": kind.hint,
-        "why": _help_of(kind).why,
-        "cure": _help_of(kind).do,
-        "exit": int(exit_of(kind(""))),
-    }
+    for line in found.lines():
+        text(line)

@@ -9,7 +9,7 @@ from cli.shell.formats import OutputStyle, render
 from cli.shell.state import ShellCore
 from cli.shell.steering import CommandMisused
 from qsync import units
-from qsync.errors import QsyncError, all_errors
+from qsync.errors import ConfigError, QsyncError
 
 _MILLI: Final = 1000.0
 
@@ -154,9 +154,18 @@ def _story(told: Mapping[str, Mapping[str, object]], index: int) -> list[str]:
 
 async def explain(shell: ShellCore, rest: str) -> None:
     """Explain the last error, or an error code. What happened to the data, and what to do."""
+    from cli import explanations  # noqa: PLC0415 - it loads whatever defines errors
+
     error = shell.failed
-    if rest or error is None:
-        shell.voices.result(_code(rest) if rest else "nothing went wrong yet")
+    if rest:
+        try:
+            found = explanations.explain(rest)
+        except ConfigError as unknown:
+            raise CommandMisused(f"{unknown.message}: {unknown.hint}") from None
+        shell.voices.result("\n".join(found.lines()))
+        return
+    if error is None:
+        shell.voices.result("nothing went wrong yet")
         return
     shell.tell(f"{error.code}: {error.message}")
     shell.tell(f"outcome: {error.outcome.value}; retry: {retry_of(type(error))}", "  ")
@@ -165,25 +174,6 @@ async def explain(shell: ShellCore, rest: str) -> None:
     facts = error.details.get("why")
     if isinstance(facts, dict):
         _tell(shell, str(facts["sentence"]), facts["facts"], facts["next"])
-
-
-def _code(word: str) -> str:
-    """What an error code means."""
-    from importlib import import_module  # noqa: PLC0415 - only for this page
-
-    from cli.error_help import ERROR_HELP, ERROR_MODULES  # noqa: PLC0415 - the same
-
-    for home in ERROR_MODULES:
-        import_module(home)
-    wanted = word.upper().replace("-", "_")
-    found = next((each for each in all_errors() if each.code == wanted), None)
-    if found is None:
-        return f"there is no error code {word}; `qsync explain list` has all of them"
-    lines = [f"{found.code}: {(found.__doc__ or '').partition(chr(10))[0]}"]
-    lines.append(f"  outcome: {found.outcome.value}; retry: {retry_of(found)}")
-    if found.code in ERROR_HELP:
-        lines += [f"  why: {ERROR_HELP[found.code].why}", f"  cure: {ERROR_HELP[found.code].do}"]
-    return "\n".join(lines)
 
 
 async def everywhere(shell: ShellCore, rest: str) -> None:

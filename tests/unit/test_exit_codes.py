@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from cli import explanations
 from cli import main as command
 from cli.exits import CheckFailed, Exit, NotHealed, StoppedByGuard, exit_of
 from cli.output import Style, complain
@@ -132,7 +133,9 @@ def test_every_command_has_help_with_an_example(
 
 def test_explain_knows_errors_and_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.run(["explain", "outcome-unknown"]) == 0
-    assert "never say it failed" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "never say it failed" in said
+    assert said.splitlines() == list(explanations.explain("OUTCOME_UNKNOWN").lines())
     assert command.run(["explain", "4", "--json"]) == 0
     assert "READONLY" in json.loads(capsys.readouterr().out)["codes"]
     assert command.run(["explain", "NO_SUCH"]) == 2

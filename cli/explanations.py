@@ -1,0 +1,80 @@
+"""What an error means for the data and what to do about it: for `qsync explain` and the shell."""
+
+import importlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from cli.error_help import ERROR_HELP, ERROR_MODULES, ErrorHelp
+from cli.exits import exit_of, retry_of
+from qsync.errors import ConfigError, Outcome, QsyncError, all_errors
+
+_DATA: Final[Mapping[Outcome, str]] = {
+    Outcome.COMMITTED: "The write took effect.",
+    Outcome.ROLLED_BACK: "Nothing was written, or it was undone for certain.",
+    Outcome.UNKNOWN: "The write may have taken effect or may still do so: never say it failed.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorExplanation:
+    """Of one kind of error."""
+
+    kind: type[QsyncError]
+
+    @property
+    def about(self) -> str:
+        """What it is, in a sentence."""
+        return (self.kind.__doc__ or "").partition("\n")[0]
+
+    @property
+    def help(self) -> ErrorHelp:
+        """Where it comes from and what to do."""
+        kind = self.kind
+        return ERROR_HELP.get(kind.code, ErrorHelp("not told", kind.hint or "not told"))
+
+    @property
+    def exit(self) -> int:
+        """What a command that ends with it exits with."""
+        return int(exit_of(self.kind("")))
+
+    def lines(self) -> Iterator[str]:
+        """For people."""
+        yield f"{self.kind.code} ({self.kind.number})"
+        yield f"  {self.about}"
+        yield f"  data: {_DATA[self.kind.outcome]}"
+        yield f"  retry: {retry_of(self.kind)}"
+        yield f"  why: {self.help.why}"
+        yield f"  cure: {self.help.do}"
+        yield f"  exit code: {self.exit}"
+
+    def as_members(self) -> dict[str, object]:
+        """For JSON."""
+        kind = self.kind
+        return {
+            "code": kind.code,
+            "number": kind.number,
+            "about": self.about,
+            "outcome": kind.outcome.value,
+            "retryable": kind.retryable,
+            "hint": kind.hint,
+            "why": self.help.why,
+            "cure": self.help.do,
+            "exit": self.exit,
+        }
+
+
+def all_explanations() -> list[ErrorExplanation]:
+    """Of every kind of error that any part of qsync can raise, by number."""
+    for home in ERROR_MODULES:
+        importlib.import_module(home)
+    return [ErrorExplanation(each) for each in all_errors()]
+
+
+def explain(code: str) -> ErrorExplanation:
+    """Of the error with that code, however it is written. Raises ConfigError."""
+    wanted = code.upper().replace("-", "_")
+    found = next((each for each in all_explanations() if each.kind.code == wanted), None)
+    if found is None:
+        raise ConfigError(f"there is no error code {code!r}", hint="`qsync explain list`")
+    return found
