@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from random import Random
 
@@ -20,7 +21,18 @@ ASKED_S = 5.0
 PATIENCE_S = 60.0
 """When a node that nobody ended has not answered by then, it never will."""
 TURN_S = 0.3
-VERBS = ("promote", "demote", "hand over", "clear")
+
+
+class OperatorVerb(StrEnum):
+    """What operators of a campaign ask for."""
+
+    PROMOTE = "promote"
+    DEMOTE = "demote"
+    HAND_OVER = "hand over"
+    CLEAR = "clear"
+
+
+VERBS = tuple(OperatorVerb)
 
 
 class CampaignOperators:
@@ -40,7 +52,7 @@ class CampaignOperators:
                 self._nursery.start_soon(self._one, node, dice.choice(VERBS), dice.random())
                 await trio.sleep(dice.random() * TURN_S)
 
-    async def _one(self, node: LabNode, verb: str, chance: float) -> None:
+    async def _one(self, node: LabNode, verb: OperatorVerb, chance: float) -> None:
         asked = OperatorRequest(node=node, verb=verb, life=self._nodes.life(node))
         self.under_way += 1
         try:
@@ -58,7 +70,11 @@ class CampaignOperators:
 
     async def _ask(self, asked: "OperatorRequest", chance: float) -> str:
         others = [each.id for each in self._nodes.all if each is not asked.node]
-        heir = others[int(chance * len(others))] if asked.verb == "hand over" and others else 0
+        heir = (
+            others[int(chance * len(others))]
+            if asked.verb is OperatorVerb.HAND_OVER and others
+            else 0
+        )
         make = _request(asked.verb, heir)
         async with wired(asked.node.address) as wire:
             self._book.figures.counts["operations"] += 1
@@ -72,16 +88,16 @@ class OperatorRequest:
     """An operation. `life`: which process of the node it was. `sent`: it knows of it."""
 
     node: LabNode
-    verb: str
+    verb: OperatorVerb
     life: int
     sent: bool = False
 
 
-def _request(verb: str, heir: int) -> Callable[[int], Request]:
+def _request(verb: OperatorVerb, heir: int) -> Callable[[int], Request]:
     match verb:
-        case "promote":
+        case OperatorVerb.PROMOTE:
             return partial(PromoteRequest, timeout=ASKED_S)
-        case "clear":
+        case OperatorVerb.CLEAR:
             return partial(ClearRequest, timeout=ASKED_S)
-        case _:
+        case OperatorVerb.DEMOTE | OperatorVerb.HAND_OVER:
             return partial(DemoteRequest, to=heir, timeout=ASKED_S)

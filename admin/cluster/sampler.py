@@ -32,6 +32,7 @@ class AddressState:
     id: int = 0
     answer: Answer | None = None
     why: str = "not asked yet"
+    failed: bool = False
     events: tuple[Answer, ...] = ()
     settings: Answer = field(default_factory=dict)
 
@@ -137,7 +138,7 @@ class Sampler:
         told = error.details.get("nodes")
         whys = told if isinstance(told, Mapping) else {}
         sighting.why = str(whys.get(sighting.address, error))
-        sighting.answer = None
+        sighting.answer, sighting.failed = None, True
         self._tell()
 
     def _is_followed(self, sighting: AddressState, sample: NodeStatus) -> bool:
@@ -155,10 +156,7 @@ class Sampler:
         self._tell()
 
     def _tell(self) -> None:
-        asked = [
-            each.answer is not None or each.why != "not asked yet"
-            for each in self._sightings.values()
-        ]
+        asked = [each.answer is not None or each.failed for each in self._sightings.values()]
         if all(asked):
             self._answered.set()
 

@@ -3,6 +3,7 @@
 import select
 import socket
 from collections.abc import Callable
+from enum import IntEnum
 from time import perf_counter
 from typing import Final, TypeVar
 
@@ -31,6 +32,14 @@ class ClientTurn:
         self.idle = self.under_way = 0
         self.period = 0.0
         """How often the peer asks whether we live."""
+
+
+class ClosedBy(IntEnum):
+    """Who ended a connection, if anybody has."""
+
+    NOBODY = 0
+    US = 1
+    OTHER_SIDE = 2
 
 
 class Connection:
@@ -71,7 +80,7 @@ class Connection:
         """Bytes that wait to be sent."""
         self.mask = READABLE
         """What it is watched for."""
-        self.closed = False
+        self.closed = ClosedBy.NOBODY
         self.urgent = True
         self.opened_at = opened_at
         self.whose = "a stranger"

@@ -15,7 +15,7 @@ from qsync.config import PeerConfig
 from qsync.core.inputs import Connected, Disconnected, Input
 from qsync.errors import QsyncError
 from qsync.node import alive
-from qsync.node.connection import Connection, nonblocking
+from qsync.node.connection import ClosedBy, Connection, nonblocking
 from qsync.node.effects import Socket
 from qsync.node.reactor import Reactor
 from qsync.record import read_instance
@@ -156,7 +156,7 @@ class Links:
         )
         dialer = Dialer(self._hello(link.epoch), replica=Replica(link.peer.id), secret=self._secret)
         connection.take = lambda _, payloads: self._shake(link, dialer, payloads)
-        connection.lost = lambda _, why: self._lost(link, dialer, why)
+        connection.lost = lambda gone, why: self._lost(link, dialer, gone, why)
         link.connection = connection
         self._reactor.add(connection)
 
@@ -190,10 +190,11 @@ class Links:
             )
         return len(payloads)
 
-    def _lost(self, link: PeerLink, dialer: Dialer, why: str) -> None:
+    def _lost(self, link: PeerLink, dialer: Dialer, connection: Connection, why: str) -> None:
         link.connection = None
-        # Closed before it greeted: whatever accepts there (a proxy) has nobody behind it.
-        self._failed(link, why, refused=dialer.greeting is None and "closed" in why)
+        # Hung up before it greeted: whatever accepts there (a proxy) has nobody behind it.
+        hung_up = connection.closed is ClosedBy.OTHER_SIDE
+        self._failed(link, why, refused=dialer.greeting is None and hung_up)
 
     def _failed(self, link: PeerLink, why: str, *, refused: bool) -> None:
         was_up = link.status is LinkStatus.UP

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from qsync.errors import QsyncError
-from qsync.node.connection import READABLE, WRITABLE, Connection, Take
+from qsync.node.connection import READABLE, WRITABLE, ClosedBy, Connection, Take
 from qsync.node.doors import Accept, Listener
 from qsync.node.due import Due
 from qsync.node.effects import Effects, Socket
@@ -35,6 +35,7 @@ LINGER = 0.001
 under way, and waking up through the scheduler costs more than serving it."""
 PEER_UNSENT_BYTES_MAX = 256 << 20
 """What may wait to be sent to a peer; a slower one is disconnected."""
+HUNG_UP: Final = "closed by the other side"
 _GONE: Final = select.EPOLLERR | select.EPOLLHUP
 
 Survive = Callable[[Exception, str], None]
@@ -110,11 +111,11 @@ class Reactor:
         self._connections[connection.fd] = connection
         self._poll.register(connection.fd, READABLE)
 
-    def close(self, connection: Connection, why: str) -> None:
-        """Drop a connection; its owner is told once."""
+    def close(self, connection: Connection, why: str, *, by: ClosedBy = ClosedBy.US) -> None:
+        """Drop a connection; its owner is told once. `by`: OTHER_SIDE when it hung up."""
         if connection.closed:
             return
-        connection.closed = True
+        connection.closed = by
         self.unsent -= connection.unsent
         del self._connections[connection.fd]
         self._poll.unregister(connection.fd)
@@ -235,7 +236,7 @@ class Reactor:
         if not connection.turn.inbox and connection.mask & READABLE:
             self._read(connection)
         elif mask & _GONE:
-            self.close(connection, "closed by the other side")
+            self.close(connection, HUNG_UP, by=ClosedBy.OTHER_SIDE)
 
     def _read(self, connection: Connection) -> None:
         try:
@@ -246,7 +247,7 @@ class Reactor:
             self.close(connection, str(error))
         else:
             if payloads is None:
-                self.close(connection, "closed by the other side")
+                self.close(connection, HUNG_UP, by=ClosedBy.OTHER_SIDE)
             else:
                 taken = self._hand(connection, payloads) if connection.urgent and payloads else 0
                 if len(payloads) > taken and not connection.closed:

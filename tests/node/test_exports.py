@@ -8,7 +8,7 @@ import pytest
 from election.messages import Index
 from qsync.errors import Damaged, Overloaded
 from qsync.node import exports
-from qsync.node.connection import Connection
+from qsync.node.connection import ClosedBy, Connection
 from qsync.node.exports import Exports
 from qsync.record import HEADER
 from qsync.wire import packed
@@ -100,7 +100,7 @@ def test_only_so_many_may_ask_at_once(room: Exports, asker: Connection) -> None:
 
 def test_who_hung_up_costs_nothing_more(lone: Lone, room: Exports, asker: Connection) -> None:
     room.ask(asker, PackedRequest(1, Index(1), 10, 0))
-    asker.closed = True
+    asker.closed = ClosedBy.US
     assert work(room) == 1
     assert not lone.said
 

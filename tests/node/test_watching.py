@@ -8,7 +8,7 @@ import pytest
 from election.messages import Index, Term
 from qsync.errors import Compacted, LostWrite, NoSuchSpace, Overloaded, WrongKey
 from qsync.node import watching
-from qsync.node.connection import Connection
+from qsync.node.connection import ClosedBy, Connection
 from qsync.node.watching import Watching
 from qsync.wire.verbs import ChangesRequest, WatchRequest
 from tests.node.lone import Lone, row
@@ -194,7 +194,7 @@ def test_a_reader_that_is_gone_is_forgotten(lone: Lone, room: Watching, reader: 
     room.changes(reader, changes(confirmed))
     room.key(reader, WatchRequest(8, "box.status", {"confirmed": confirmed}, 1.0))
     assert len(room) == 2
-    reader.closed = True
+    reader.closed = ClosedBy.US
     room.tick()
     assert len(room) == 0
     assert lone.answers() == []

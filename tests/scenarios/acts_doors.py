@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import cbor2
 
 from election.messages import Replica
-from qsync.node.connection import Connection
+from qsync.node.connection import ClosedBy, Connection
 from qsync.node.reactor import Reactor
 from qsync.node.server import Admission, Server
 from qsync.node.system import SYSTEM
@@ -38,8 +38,8 @@ class Door(Reactor):
     def flush(self) -> None:
         """There is nobody to flush to."""
 
-    def close(self, connection: Connection, why: str) -> None:
-        connection.closed = True
+    def close(self, connection: Connection, why: str, *, by: ClosedBy = ClosedBy.US) -> None:
+        connection.closed = by
         connection.sock.close()
         if connection.lost is not None:
             connection.lost(connection, why)
@@ -66,7 +66,7 @@ def knock(stage: "Stage", words: list[str]) -> None:
             inside[word] = connection
     for connection in inside.values():
         with closing(connection.sock):
-            connection.closed = True
+            connection.closed = ClosedBy.US
 
 
 def _server(actor: "Actor", door: Door) -> Server:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from qsync.errors import RECORDED, QsyncError
 from qsync.node.answers import VisibleReads
-from qsync.node.connection import ClientTurn, Connection
+from qsync.node.connection import ClientTurn, ClosedBy, Connection
 from qsync.node.due import Due
 from qsync.node.expiry import Expiry
 from qsync.node.requests import ClientRequests
@@ -39,7 +39,7 @@ class Caller(Connection):
     def __init__(self, name: str) -> None:
         # Nothing is ever read from it or written to it, so there is nothing else to set up.
         self.name = name
-        self.closed = False
+        self.closed = ClosedBy.NOBODY
         self.unsent, self.turn = 0, ClientTurn()
         self.asked: dict[int, Asked] = {}
 
@@ -85,7 +85,7 @@ class Desk:
 
     def hang_up(self, by: str) -> None:
         """A client is gone, and so is its connection."""
-        self.callers.pop(by).closed = True
+        self.callers.pop(by).closed = ClosedBy.US
 
     def _answered(self, connection: Connection, data: bytes) -> None:
         if connection.closed:
