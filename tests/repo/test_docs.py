@@ -121,6 +121,19 @@ def test_the_map_has_every_room_and_leads_to_files_that_are_there() -> None:
         assert (tree.ROOT / place).exists(), place
 
 
+@pytest.mark.parametrize(
+    "page", sorted((tree.ROOT / "docs/design/packages").glob("*.md")), ids=lambda page: page.stem
+)
+def test_the_page_of_a_package_names_files_that_are_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    home = re.match(r"# `([a-z._/]+)`", text)
+    assert home is not None
+    room = tree.ROOT / home[1].replace(".", "/")
+    named = re.findall(r"[a-z_]+(?:/[a-z_]+)*\.py", text)
+    assert [name for name in named if not (room / name).is_file()] == []
+    assert "```mermaid" in text
+
+
 @functools.cache
 def codes() -> list[tuple[int, str]]:
     """Number and code of every error class in the sources, imported or not."""
