@@ -14,10 +14,10 @@ from admin.box.place import NodeConnections, map_of
 from admin.box.schema import BoxSchema
 from admin.box.space import BoxSpace
 from admin.box.stat import Stat
-from admin.box.txn import BoxTransaction
 from admin.box.watch import BoxWatch
 from qsync.client import targets
 from qsync.client.async_.database import AsyncDatabase
+from qsync.client.async_.transaction import AsyncTransaction
 from qsync.client.feed import AsyncFeed
 from qsync.client.options import WriteOptions
 from qsync.client.rows import Key, ReadConsistency, Receipt
@@ -43,7 +43,7 @@ class Box:
 
     def __init__(self, place: NodeConnections) -> None:
         self.place = place
-        self.txn: BoxTransaction | None = None
+        self.txn: AsyncTransaction | None = None
         self.last: Receipt | None = None
         self.unknown: str | None = None
         """The token of the last write of which nobody could say what became of it."""
@@ -137,14 +137,18 @@ class Box:
         """A space by name or id, as it is defined now. Raises NoSuchSpace."""
         return BoxSpace(self, await self.schema.find(name))
 
-    def begin(self, **given: Unpack[WriteOptions]) -> BoxTransaction:
-        """Open a transaction: what the session's spaces do belongs to it, until its end."""
+    def begin(self, **given: Unpack[WriteOptions]) -> AsyncTransaction:
+        """Open a transaction: what the session's spaces do belongs to it, until its end.
+
+        It is serializable: a Conflict at commit says that something it read has changed meanwhile,
+        and that nothing was written.
+        """
         if self.txn is not None:
             raise NoTransaction(
                 f"a transaction with {self.txn.size} operations is open already",
                 hint="commit it or roll it back first",
             )
-        self.txn = BoxTransaction(self.data, given)
+        self.txn = self.data.transaction(**given)
         return self.txn
 
     async def commit(self, **given: Unpack[WriteOptions]) -> Receipt | None:

@@ -114,7 +114,7 @@ class BoxSpace:
     async def _write(self, operation: Operation) -> Row | None:
         box = self._box
         if box.txn is not None:
-            await box.txn.write(operation)
+            await box.txn.try_write(operation)
             return None
         receipt = await box.data.run(options.write([operation], {}))
         box.last = receipt
