@@ -45,6 +45,7 @@ class QuorumContact:
     def heard(self, peer: Replica, now: float) -> None:
         """That voter answered. Anybody else is not counted."""
         if peer in self._heard:
+            assert now >= self._heard[peer]  # One monotonic clock (membership.md M11 j).
             self._heard[peer] = now
 
     def is_fresh(self, now: float) -> bool:

@@ -25,11 +25,15 @@ class VotePromise:
 
     def promise(self, until: float) -> None:
         """No vote for anybody but the leader until then; the later of two ends holds."""
-        self._promised_until = max(self._promised_until, until)
+        before = self._promised_until
+        self._promised_until = max(before, until)
+        # membership.md M11 i: no timing makes it shorter.
+        assert self._promised_until >= before
 
     def release(self, now: float) -> None:
         """The leader itself said that nothing is owed to it any more."""
         self._promised_until = min(self._promised_until, now)
+        assert self.left(now) == 0.0
 
     def left(self, now: float) -> float:
         """How many seconds of the last promise are left."""

@@ -21,8 +21,11 @@ class VoteRecord:
 
     def record(self, voter: Replica, nay: RejectReason | None) -> None:
         """Note an answer. A late NAY does not take an AYE back: a vote is given once."""
+        granted = self.granted()
         if voter not in self.answers or self.answers[voter] is not None:
             self.answers[voter] = nay
+        # Raft §5.2: a server votes for at most one candidate in a term, and keeps to it.
+        assert self.granted() >= granted
 
     def granted(self) -> int:
         """How many said AYE."""
@@ -52,6 +55,7 @@ class VoteHistory:
             record = self._kept[key] = VoteRecord(term=term, candidate=candidate, pre=pre)
             if len(self._kept) > self._limit:
                 self._kept.popitem(last=False)
+        assert len(self._kept) <= self._limit
         return record
 
     def kept(self, *, term: Term, candidate: Replica, pre: bool) -> VoteRecord | None:

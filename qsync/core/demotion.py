@@ -34,6 +34,7 @@ class Demotions:
             # protocol.md section 4: DEMOTE only with an empty queue.
             if leader.established and not ledger.limbo.queue:
                 leader.demote(state.wall)
+                assert ledger.limbo.owner.owner == 0
                 going.recorded = True
                 state.out.arm(TimerKind.DEMOTION, state.config.synchro_timeout)
         elif ledger.confirmed >= ledger.limbo.owner.index:

@@ -61,6 +61,7 @@ class Follower:
                 )
             self.ledger.extend(fresh)
         self.matched = max(self.matched, message.last)
+        assert self.matched <= self.ledger.log.last
         self.ledger.leaders = max(self.ledger.leaders, self.matched)
         self.learn(message.confirmed)
         self._ack_due = True
@@ -97,6 +98,8 @@ class Follower:
         )
 
     def _refuse(self, hint: Index) -> AppendResponse:
+        # The leader goes on from there: at what is confirmed the logs agree, or it is a split.
+        assert hint <= self.ledger.log.last
         return AppendResponse(
             term=self.term,
             follower=self.config.me,
@@ -126,6 +129,8 @@ class Follower:
             return None
         if self._ack_due and not waiting:
             self._ack_due = False
+        # protocol.md section 3.5: an ack is of what is durable here, and equal to the leader's log.
+        assert index <= self.ledger.log.last
         self._acked = index
         return AppendResponse(
             term=self.term,

@@ -7,7 +7,7 @@ from qsync.core.config import CoreConfig
 from qsync.core.configuration import Configuration
 from qsync.core.ledger import Ledger
 from qsync.core.messages import Append, AppendResponse, HeartbeatResponse, MemberState
-from qsync.core.progress import Progress, counted, is_current, quorumth
+from qsync.core.progress import Progress, ReplicationState, counted, is_current, quorumth
 from qsync.core.ready import LogAppended
 from qsync.core.rounds import HeartbeatRounds, Send
 from qsync.core.stopping import Stopping
@@ -38,6 +38,8 @@ class Leader:
         """Who may be handed the leadership, by their own words in this term."""
         self.confirm_due = False
         self.promoted_at = self._promote(wall).index
+        # protocol.md section 6: the PROMOTE is the first entry of the term.
+        assert ledger.log.first_of_run(self.promoted_at) == self.promoted_at == ledger.log.last
 
     def _promote(self, wall: float) -> Entry:
         # protocol.md section 6: the first entry of the term names the former owner and its lsn.
@@ -113,6 +115,7 @@ class Leader:
         self.confirm_due = False
         index, owner, lsn = self.ledger.limbo.last_sync_confirmed
         if index:
+            assert index <= self.ledger.confirmed
             self._append(EntryKind.CONFIRM, 0, ref_body(LimboRef(owner, lsn)), wall)
 
     # -- acks
@@ -137,6 +140,7 @@ class Leader:
         q = self._quorum_has()
         if q <= limbo.confirmed:
             return
+        assert q <= ledger.log.last
         # Raft §5.4.2: acks for an entry of an older term decide nothing by themselves.
         if ledger.log.term_at(q) != self.term:
             return
@@ -163,13 +167,15 @@ class Leader:
         for progress in self.followers.values():
             if not progress.connected:
                 continue
-            if progress.probing:
-                if not progress.asked:
-                    progress.asked = True
-                    progress.moved_at = self.ledger.now
+            match progress.state:
+                case ReplicationState.PROBE:
+                    progress.probed(now=self.ledger.now)
                     self._send_batch(progress, progress.sent, send)
-            elif progress.sent < last:
-                self._stream(progress, last, send)
+                case ReplicationState.PROBE_SENT:
+                    pass
+                case ReplicationState.REPLICATE:
+                    if progress.sent < last:
+                        self._stream(progress, last, send)
 
     def _stream(self, progress: Progress, last: Index, send: Send) -> None:
         config, log = self.config, self.ledger.log
@@ -184,10 +190,14 @@ class Leader:
                 bytes_max=config.append_bytes_max,
             )
             self._send_batch(progress, upto, send)
-            progress.sent = upto
+            progress.streamed(upto)
 
     def _send_batch(self, progress: Progress, upto: Index, send: Send) -> None:
         log, prev = self.ledger.log, progress.sent
+        carried = self.ledger.limbo.clip_carried(upto)
+        assert prev <= upto <= log.last
+        # protocol.md section 3.8: the receiver takes it as it is, so it is of this batch's end.
+        assert carried <= upto
         send(
             progress.peer,
             Append(
@@ -198,7 +208,7 @@ class Leader:
                 prev_term=log.term_at(prev),
                 prev_crc=log.crc_at(prev),
                 last=upto,
-                confirmed=self.ledger.limbo.clip_carried(upto),
+                confirmed=carried,
             ),
         )
 
@@ -226,7 +236,7 @@ class Leader:
 
     def resend_stalled(self) -> None:
         """A batch or its answer may be lost: probe again after two replication timeouts."""
-        now, patience = self.ledger.now, 2 * self.config.replication_timeout
+        now, timeout = self.ledger.now, 2 * self.config.replication_timeout
         for progress in self.followers.values():
-            if progress.connected and progress.stalled(now=now, patience=patience):
-                progress.ask_again(now=now)
+            if progress.connected and progress.stalled(now=now, timeout=timeout):
+                progress.probe_again(now=now)

@@ -112,6 +112,8 @@ class Ledger:
         """Entries `first .. last`, from memory or from where they are durable."""
         if last < first:
             return []
+        assert first >= 1
+        assert last <= self.log.last
         found = self.recent.slice(first, last)
         if found is not None:
             return found
@@ -129,6 +131,8 @@ class Ledger:
         """The leader appends one entry of its own. The caller mirrors it in its state."""
         log = self.log
         index = log.last + 1
+        # protocol.md section 6: a leader appends in its own term, and no later one is in its log.
+        assert term >= log.position.term
         entry = make(
             index=index,
             term=term,
@@ -146,6 +150,9 @@ class Ledger:
 
     def extend(self, entries: list[Entry]) -> None:
         """A follower appends what its leader sent."""
+        # Log matching (Raft §5.3): a batch continues the log where its predecessor ends it.
+        assert entries
+        assert entries[0].index == self.log.last + 1
         # Before what it decides: a ROLLBACK of the batch may take entries of the same batch.
         self.events.append(LogAppended(entries))
         for entry in entries:
@@ -194,6 +201,7 @@ class Ledger:
             self.limbo.confirm(index)
         else:
             self._overrule(index)
+        assert self.limbo.confirmed == index
         self._trim()
 
     def _overrule(self, index: Index) -> None:
@@ -230,6 +238,9 @@ class Ledger:
         self.log.cut(above)
         self.recent.cut(above)
         self.leaders = min(self.leaders, above)
+        # What is not in the log any more is neither durable nor anybody's (protocol.md section 7).
+        assert self.log.last == above
+        assert self.written <= above
         self.limbo.reset(self.limbo.confirmed)
         self.events.append(LogCut(above))
         self._replay()
@@ -256,6 +267,9 @@ class Ledger:
     def wrote(self, write_id: int) -> Ballot:
         """The Write is durable. Returns the ballot that became durable with it."""
         write = self.flight.wrote(write_id)
+        # protocol.md section 9.6: confirmed is monotone, also on the disk.
+        assert write.confirmed <= self.limbo.confirmed
+        assert self.written <= self.log.last
         self.durable_confirmed = max(self.durable_confirmed, write.confirmed)
         self._trim()
         return write.ballot

@@ -88,6 +88,8 @@ class Limbo:
         """TXN and PROMOTE (always WAIT_ACK): pending if synchronous, or if one before it is."""
         queue = self.queue
         if entry.flags & WAIT_ACK or queue:
+            # protocol.md section 4: what is pending is always a suffix of the log, in its order.
+            assert entry.index > (queue[-1].index if queue else self.confirmed)
             births = self._births
             if not queue:
                 births.clear()
@@ -98,6 +100,9 @@ class Limbo:
     def owned(self, entry: Entry) -> None:
         """PROMOTE gives the limbo a new owner, DEMOTE none."""
         owner = entry.origin if entry.kind == EntryKind.PROMOTE else Replica(0)
+        # One log: owners follow one another in it, and terms do not go back (Raft §5.3).
+        assert not self._owners or entry.index > self._owners[-1].index
+        assert not self._owners or entry.term >= self._owners[-1].term
         self._owners.append(Owner(entry.index, owner, entry.term))
 
     def rolled_back_from(self, first: Index, record: Index) -> RolledBackRange | None:
@@ -107,6 +112,8 @@ class Limbo:
             earliest = self.queue.pop().index
         if earliest is None:
             return None
+        # protocol.md section 4: what is confirmed is decided, and no ROLLBACK beyond it has a say.
+        assert self.confirmed < earliest < record
         stretch = RolledBackRange(earliest, record)
         self._stretches.append(stretch)
         return stretch
@@ -125,6 +132,9 @@ class Limbo:
                 decided = entry
         while queue and not queue[0].flags & WAIT_ACK:
             queue.popleft()
+        # protocol.md section 3.9: an asynchronous transaction waits only behind a synchronous one.
+        assert not queue or queue[0].index > index
+        assert not queue or queue[0].flags & WAIT_ACK
         if decided is not None:
             self.last_sync_confirmed = (decided.index, decided.origin, decided.lsn)
 
@@ -157,6 +167,8 @@ class Limbo:
 
     def reset(self, confirmed: Index) -> None:
         """Forget everything above `confirmed`: the caller replays it from the log."""
+        # protocol.md section 9.6: the confirmed index of a replica never goes back.
+        assert confirmed >= self.confirmed
         self.confirmed = confirmed
         self.queue.clear()
         while self._stretches and self._stretches[-1].rollback > confirmed:

@@ -63,7 +63,10 @@ class LogIndex:
         self.last = Index(index)
 
     def _begin(self, index: int, term: int, origin: int, lsn: int) -> None:
+        # One leader a term (Raft §5.2), so a term is one run, of one origin.
         assert not self._runs or term > self._runs[-1].term
+        assert origin >= 1
+        assert lsn >= 1
         self._runs.append(TermRun(Index(index), Term(term), Replica(origin), Lsn(lsn)))
         self._firsts.append(index)
 

@@ -10,6 +10,7 @@ from typing import assert_never
 
 from election.messages import Ballot, Index, Replica, RequestVote, Term
 from election.raft import Raft
+from election.ready import NOTHING
 from election.roles import ElectionMode, ElectionTiming
 from qsync.core import border
 from qsync.core import inputs as happened
@@ -287,6 +288,8 @@ class Machine:
     def _collect_raft(self, ready: Ready) -> None:
         self.raft.set_last_position(self.ledger.log.position)
         wanted = self.raft.ready()
+        if wanted is NOTHING:
+            return
         for peer, message in (*wanted.now, *wanted.after):
             # Who runs on another directory than the configuration names is not asked as that voter.
             if not isinstance(message, RequestVote) or self._may_be_asked(peer):

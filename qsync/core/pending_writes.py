@@ -53,6 +53,10 @@ class PendingWrites:
             return None
         if self.written == last and ballot == durable and self._cut_above is None:
             return None
+        # protocol.md section 9.5: terms and votes never go back on a disk.
+        assert ballot.term >= durable.term
+        assert ballot.term > durable.term or durable.vote in (None, ballot.vote)
+        assert self.written <= last
         self._writes += 1
         self._write = Write(
             id=self._writes,
@@ -70,7 +74,9 @@ class PendingWrites:
     def wrote(self, write_id: int) -> Write:
         """The Write is durable, and with it what of its entries is still in the log."""
         write = self._end(write_id)
-        self.written = max(self.written, self._good_to)
+        # What was cut while it was written is not made durable by it.
+        assert self.written <= self._good_to
+        self.written = self._good_to
         return write
 
     def failed(self, write_id: int) -> None:

@@ -19,17 +19,33 @@ class Membership(Enum):
     VOTER = 3
 
 
+class ReplicationState(Enum):
+    """How the leader sends to a follower (etcd-io/raft, `tracker/state.go`: Probe, Replicate).
+
+        PROBE        an empty batch is due that asks where the logs agree
+        PROBE_SENT   it is on its way; nothing else is sent until it is answered or given up
+        REPLICATE    batches are sent one after the other, without waiting for answers
+
+    A new connection or term begins with PROBE. An ack leads to REPLICATE from any state, a refusal
+    and a silence that lasts lead back to PROBE. There is no state for snapshots yet (protocol.md
+    section 7: too far behind for the log).
+    """
+
+    PROBE = 1
+    PROBE_SENT = 2
+    REPLICATE = 3
+
+
 class Progress:
     """One follower, within one connection epoch. Acks of an older epoch do not count.
 
     `instance`: the directory that it runs on.
     `match`: durable there and equal to our log. `sent`: everything up to it is on its way.
-    While `probing` the leader asks with an empty batch where the logs agree.
+    Invariant: 0 <= match <= sent (etcd-io/raft says 0 <= Match < Next, and Next is sent + 1).
     `hello_at`: how long our log was when we connected.
     """
 
     __slots__ = (
-        "asked",
         "connected",
         "epoch",
         "heard_at",
@@ -39,8 +55,8 @@ class Progress:
         "membership",
         "moved_at",
         "peer",
-        "probing",
         "sent",
+        "state",
     )
 
     def __init__(self, peer: Replica) -> None:
@@ -52,8 +68,7 @@ class Progress:
         self.hello_at = Index(0)
         self.match = Index(0)
         self.sent = Index(0)
-        self.probing = True
-        self.asked = False
+        self.state = ReplicationState.PROBE
         self.heard_at = float("-inf")
         self.moved_at = float("-inf")
 
@@ -62,6 +77,11 @@ class Progress:
         """It is a voter by its pair (membership.md M1 d), and cannot have forgotten an ack."""
         return self.membership is Membership.VOTER
 
+    @property
+    def is_replicating(self) -> bool:
+        """It is known where the logs agree."""
+        return self.state is ReplicationState.REPLICATE
+
     def answered(self, *, recruit: bool, now: float) -> None:
         """It was heard, and said whether it may have forgotten acks."""
         self.heard_at = now
@@ -69,30 +89,45 @@ class Progress:
             self.membership = Membership.RECRUIT if recruit else Membership.VOTER
 
     def __repr__(self) -> str:
-        how = "probing" if self.probing else "streaming"
-        return f"{self.peer}: {how} match={self.match} sent={self.sent}"
+        return f"{self.peer}: {self.state.name.lower()} match={self.match} sent={self.sent}"
 
     def begin(self, *, epoch: int, connected: bool, last: Index, now: float) -> None:
         """Start over: a new connection, or a new term of ours."""
+        # protocol.md section 3.5: acks are kept per connection, and a follower may begin anew.
+        assert epoch >= self.epoch
+        assert last >= 0
         self.epoch = epoch
         self.connected = connected
         self.hello_at = last
         self.match = Index(0)
         self.sent = last
-        self.probing = True
-        self.asked = False
+        self.state = ReplicationState.PROBE
         self.moved_at = now
+
+    def probed(self, *, now: float) -> None:
+        """An empty batch at `sent` is on its way."""
+        assert self.connected
+        assert self.state is ReplicationState.PROBE
+        self.state = ReplicationState.PROBE_SENT
+        self.moved_at = now
+
+    def streamed(self, upto: Index) -> None:
+        """A batch that ends there is on its way."""
+        assert self.connected
+        assert self.state is ReplicationState.REPLICATE
+        assert self.match <= self.sent < upto
+        self.sent = upto
 
     def accepted(self, index: Index, *, now: float) -> None:
         """The follower has everything up to `index`, durable."""
-        self.asked = False
-        if self.probing:
-            self.probing = False
+        if self.state is not ReplicationState.REPLICATE:
+            self.state = ReplicationState.REPLICATE
             self.sent = index
         if index > self.match:
             self.match = index
             self.moved_at = now
         self.sent = max(self.sent, self.match)
+        assert 0 <= index <= self.match <= self.sent
 
     def refused(self, answer: AppendResponse, log: LogIndex) -> None:
         """The follower lacks the entry before our batch: step back to where we may agree."""
@@ -101,23 +136,25 @@ class Progress:
             hint = min(hint, log.last_of_term_at_most(answer.index_term))
             if log.term_at(hint) == answer.index_term:
                 hint = min(hint, Index(answer.index))
-        back = self.sent - 1 if self.probing else self.sent
+        back = self.sent if self.is_replicating else self.sent - 1
+        # What was acked in this term over this connection is never asked about again (log
+        # matching, Raft §5.3): the search ends at `match`.
         self.sent = Index(max(self.match, min(hint, back), 0))
-        self.probing = True
-        self.asked = False
+        self.state = ReplicationState.PROBE
+        assert 0 <= self.match <= self.sent
 
-    def stalled(self, *, now: float, patience: float) -> bool:
+    def stalled(self, *, now: float, timeout: float) -> bool:
         """Something was sent and nothing came back for too long: it may be lost."""
-        waits = self.asked or self.sent > self.match
-        return waits and now - self.moved_at > patience
+        waits = self.state is ReplicationState.PROBE_SENT or self.sent > self.match
+        return waits and now - self.moved_at > timeout
 
-    def ask_again(self, *, now: float) -> None:
+    def probe_again(self, *, now: float) -> None:
         """Forget what is on its way and probe from what is known."""
-        if not self.probing:
+        if self.is_replicating:
             self.sent = self.match
-        self.probing = True
-        self.asked = False
+        self.state = ReplicationState.PROBE
         self.moved_at = now
+        assert 0 <= self.match <= self.sent
 
 
 def quorumth(values: Iterable[float], quorum: int) -> float:

@@ -142,6 +142,8 @@ class Promotions:
         return self.current is not None and self.current.phase is PromotionPhase.ASKING
 
     def _enter(self, promotion: Promotion, phase: PromotionPhase) -> None:
+        assert promotion is self.current
+        assert phase is not PromotionPhase.ASKING
         if promotion.phase is PromotionPhase.ASKING:
             self._state.out.disarm(TimerKind.PROMOTION)
         promotion.phase = phase

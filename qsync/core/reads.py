@@ -46,6 +46,8 @@ class LeaderReads:
 
     def answered(self, round_: int) -> list[ReadSettled]:
         """A quorum follows us in `round_`: the reads noted before it began may be served."""
+        # Rounds are numbered and begun in order; nobody answers one that has not begun.
+        assert round_ <= self.round
         done: list[ReadSettled] = []
         waiting = self._in_round
         while waiting and waiting[0].round <= round_:

@@ -123,7 +123,7 @@ class Replacement:
         return (
             progress.connected
             and progress.instance is not None
-            and not progress.probing
+            and progress.is_replicating
             and progress.match >= last
             and progress.heard_at >= fresh
         )

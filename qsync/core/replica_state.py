@@ -137,6 +137,8 @@ class ReplicaState:
         entry = leader.roll_back(self.wall)
         if entry is None:
             return 0
+        # protocol.md section 5: the decision is one step, nothing pending escapes it.
+        assert not self.ledger.limbo.queue
         self.waiters.rolled_back(first)
         self.out.note("rollback", first=first, record=entry.index, transactions=count, why=why)
         return count
@@ -145,7 +147,9 @@ class ReplicaState:
 
     def follow(self) -> None:
         """Keep our half of the role in step with the election's, and the voters with the log."""
-        self.follow_configuration()
+        configurations = self.ledger.configurations
+        if configurations.in_force is not configurations.followed:
+            self.follow_configuration()
         raft, leader = self.raft.state, self.leader
         if leader is not None and (raft.role is not Role.LEADER or raft.ballot.term != leader.term):
             self._step_down(leader)
@@ -154,6 +158,9 @@ class ReplicaState:
         if self.leader is None and self.follower.term != raft.ballot.term:
             self.follower = self._new_follower()
             self.out.answers(self.reads.leader_lost())
+        # One leader a term (Raft §5.2), and one half of the role on each side.
+        assert (self.leader is not None) == (raft.role is Role.LEADER)
+        assert self.leader is None or self.leader.term == raft.ballot.term
 
     def follow_configuration(self) -> None:
         """Count by the configuration in force in the log, from where it was appended (M1 b)."""

@@ -52,7 +52,7 @@ class HeartbeatRounds:
             if not progress.connected:
                 continue
             reach = max(progress.hello_at, promoted_at)
-            caught_up = not progress.probing and progress.match >= reach
+            caught_up = progress.is_replicating and progress.match >= reach
             send(
                 progress.peer,
                 Heartbeat(

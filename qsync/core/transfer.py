@@ -72,6 +72,8 @@ class Transfers:
         # hand.
         ready = leader.established or going.leaving
         if progress.match == state.ledger.log.last and ready:
+            # Nothing is appended from here to the end, so the target's log stays as good as ours.
+            assert leader.stopping is going
             going.timeout_now_sent = True
             state.out.disarm(TimerKind.HAND_OVER)
             state.raft.transfer.begin(going.to, within=going.timeout)

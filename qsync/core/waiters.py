@@ -57,6 +57,7 @@ class Waiters:
 
     def deposed(self) -> None:
         """The leadership is over; its waiters learn their fate from the log."""
+        assert not self._own or self._own[0].term == self._own[-1].term
         self._others.extend(self._own)
         self._own.clear()
         self._dirty = True

@@ -132,6 +132,6 @@ def _why(progress: "Progress", broken: str | None) -> str:
         return "it is a stranger: the configuration does not name its directory"
     if progress.membership is Membership.RECRUIT:
         return "it has not caught up since its log was damaged, so its acks do not count"
-    if progress.probing:
+    if not progress.is_replicating:
         return "it is being asked where its log agrees"
     return f"it has acked up to {progress.match}"

@@ -13,7 +13,6 @@ PURE = ("election", "qsync.core")
 """Nothing here is ever allowed to go in a circle."""
 
 ALLOWED: dict[str, str] = {
-    "qsync.client.blocking": "a feed is opened by a database and opens one itself",
     "qsync.data.body": "a body is made of a request, whose settings are part of the schema",
     "qsync.config.checks": "a configuration checks itself",
     "qsync": "the running node: its parts still take all of it",

@@ -215,7 +215,7 @@ def _admits(core: Core, *, caught_up_to_promote: bool) -> None:
             def admitting(peer: Replica, message: Message) -> None:
                 progress = leader.followers[peer]
                 assert isinstance(message, Heartbeat)
-                has = not progress.probing and progress.match >= promoted_at
+                has = progress.is_replicating and progress.match >= promoted_at
                 may = has or not caught_up_to_promote
                 admit = progress.membership is Membership.RECRUIT and may
                 send(peer, replace(message, admit=admit))

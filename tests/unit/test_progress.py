@@ -1,0 +1,98 @@
+"""How a leader sends to a follower: which state follows which, and what it does not send."""
+
+import pytest
+
+from election.messages import Index, Replica, Term
+from qsync.core.logindex import LogIndex
+from qsync.core.messages import AppendResponse
+from qsync.core.progress import Progress, ReplicationState
+
+B = Replica(2)
+
+
+def log_of(last: int) -> LogIndex:
+    log = LogIndex()
+    for index in range(1, last + 1):
+        log.note(index, 1, 1, index, crc=index, size=10)
+    return log
+
+
+def progress(state: ReplicationState, *, match: int = 0, sent: int = 5) -> Progress:
+    found = Progress(B)
+    found.begin(epoch=1, connected=True, last=Index(sent), now=0.0)
+    found.match, found.state = Index(match), state
+    return found
+
+
+def refusal(hint: int) -> AppendResponse:
+    return AppendResponse(
+        term=Term(1),
+        follower=B,
+        epoch=1,
+        ok=False,
+        index=Index(hint),
+        index_term=Term(1),
+        recruit=False,
+    )
+
+
+def test_a_connection_begins_with_a_probe_from_the_end_of_the_log() -> None:
+    found = progress(ReplicationState.REPLICATE, match=3)
+    found.begin(epoch=2, connected=True, last=Index(9), now=1.0)
+    assert (found.state, found.match, found.sent) == (ReplicationState.PROBE, 0, 9)
+
+
+def test_one_probe_is_under_way_at_a_time() -> None:
+    found = progress(ReplicationState.PROBE)
+    found.probed(now=1.0)
+    assert found.state is ReplicationState.PROBE_SENT
+    with pytest.raises(AssertionError):
+        found.probed(now=2.0)
+
+
+@pytest.mark.parametrize("state", ReplicationState)
+def test_an_ack_leads_to_replication_from_any_state(state: ReplicationState) -> None:
+    found = progress(state)
+    found.accepted(Index(4), now=1.0)
+    assert found.state is ReplicationState.REPLICATE
+    assert found.match == 4
+    assert found.match <= found.sent
+
+
+@pytest.mark.parametrize("state", ReplicationState)
+def test_a_refusal_leads_back_to_a_probe_and_never_below_what_is_acked(
+    state: ReplicationState,
+) -> None:
+    found = progress(state, match=3)
+    found.refused(refusal(1), log_of(5))
+    assert found.state is ReplicationState.PROBE
+    assert found.match <= found.sent <= 5
+
+
+@pytest.mark.parametrize("state", ReplicationState)
+def test_silence_leads_back_to_a_probe(state: ReplicationState) -> None:
+    found = progress(state, match=3)
+    found.probe_again(now=9.0)
+    assert found.state is ReplicationState.PROBE
+    assert not found.stalled(now=10.0, timeout=2.0)
+
+
+@pytest.mark.parametrize("state", [ReplicationState.PROBE, ReplicationState.PROBE_SENT])
+def test_nothing_is_streamed_before_it_is_known_where_the_logs_agree(
+    state: ReplicationState,
+) -> None:
+    with pytest.raises(AssertionError):
+        progress(state).streamed(Index(6))
+
+
+def test_nothing_is_sent_without_a_connection() -> None:
+    found = progress(ReplicationState.PROBE)
+    found.connected = False
+    with pytest.raises(AssertionError):
+        found.probed(now=1.0)
+
+
+def test_the_epoch_of_connections_does_not_go_back() -> None:
+    found = progress(ReplicationState.PROBE)
+    with pytest.raises(AssertionError):
+        found.begin(epoch=0, connected=True, last=Index(5), now=1.0)
