@@ -1,5 +1,6 @@
 """The record of a node's status: what is defined once is told, read and documented everywhere."""
 
+import ast
 import json
 import types
 import typing
@@ -15,6 +16,7 @@ from qsync.status import decode
 from qsync.status.record import BoxInfo, NodeStatus, as_members, names
 from qsync.wire import replies
 from qsync.wire.frames import Frames
+from tests.repo import tree
 from tests.repo.status_fields import structs
 
 
@@ -95,3 +97,26 @@ def test_a_field_of_another_kind_costs_that_field_alone() -> None:
     read = decode.status(told)
     assert (read.synchro.quorum, read.synchro.queue.age, read.synchro.queue.len) == (2, 1.5, 0)
     assert "synchro.queue.len" in read.errors
+
+
+FILLED_IN = ("status", "limbo_status", "member_status", "storage_status")
+CONSTANT = {"GcStatus": {"is_paused"}}
+"""Fields that never differ from their default."""
+
+
+def test_a_node_fills_in_every_field() -> None:
+    filled: dict[str, set[str]] = {}
+    for module in FILLED_IN:
+        for node in ast.walk(tree.parse(tree.ROOT / f"qsync/node/{module}.py")):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                given = {each.arg for each in node.keywords if each.arg}
+                filled.setdefault(node.func.id, set()).update(given)
+    kinds: set[type[Struct]] = {NodeStatus, *_all(NodeStatus)}
+    left = {
+        kind.__name__: left
+        for kind in kinds
+        if kind.__name__ in filled and kind.__struct_fields__
+        if (left := set(kind.__struct_fields__) - filled[kind.__name__])
+    }
+    judged = {"NodeStatus": {"health", "asked", "replication_anon"}}
+    assert left == judged | CONSTANT
