@@ -7,9 +7,10 @@ from admin.drills import targets
 from admin.drills.model import Condition, Drill, Step, Value
 from admin.drills.targets import Names
 from admin.links.rules import DirectedLink
-from qsync.sim.network import Pair
-from qsync.sim.node import SimulatedNode
-from qsync.sim.world import World
+from qsync.faultpoints import FaultPoints
+from qsync.sim.kernel.machine import MemberMachine
+from qsync.sim.kernel.world import KernelWorld
+from qsync.sim.parts import Pair
 
 BEGIN_S_MAX = 60.0
 REST_TIMEOUTS = 80
@@ -20,7 +21,7 @@ WAKE_S = 0.01
 
 FLAP = "flap "
 
-Do = Callable[["Play", Step, list[SimulatedNode]], None]
+Do = Callable[["Play", Step, list[MemberMachine]], None]
 
 
 class WaitMissed(Exception):
@@ -29,10 +30,10 @@ class WaitMissed(Exception):
 
 @dataclass(slots=True)
 class Play:
-    """`acts`: what each verb does. `struck`: nodes whose fault points have struck."""
+    """`acts`: what each verb does. `struck`: nodes whose disks have struck."""
 
     drill: Drill
-    world: World
+    world: KernelWorld
     acts: Mapping[str, Do]
     names: Names = field(default_factory=dict)
     labels: dict[str, float] = field(default_factory=dict)
@@ -108,7 +109,7 @@ class Play:
         """Who leads now, by name."""
         return next((f"n{node.me}" for node in self._leading(())), None)
 
-    def _leading(self, but: tuple[str, ...]) -> list[SimulatedNode]:
+    def _leading(self, but: tuple[str, ...]) -> list[MemberMachine]:
         nodes = [node for node in self.world.nodes if f"n{node.me}" not in but]
         found = [node for node in nodes if node.leads and not node.paused]
         return sorted(found, key=lambda node: -node.core.machine.term)
@@ -125,11 +126,11 @@ class Play:
         """More than may have been under way when the step began."""
         return self.acked > self.acked_then + len(self.world.clients)
 
-    def all_of(self, condition: Condition, fact: Callable[[SimulatedNode], bool]) -> bool:
+    def all_of(self, condition: Condition, fact: Callable[[MemberMachine], bool]) -> bool:
         """Of every node of a target."""
         return all(fact(self._node(name)) for name in self.names[condition.node or ""])
 
-    def has_caught_up(self, node: SimulatedNode) -> bool:
+    def has_caught_up(self, node: MemberMachine) -> bool:
         """It has on disk what the leader had confirmed, and its votes and acks count."""
         machine = node.core.machine
         leaders = self._leading(())
@@ -137,7 +138,7 @@ class Play:
         mine = machine.ledger.written if node.reachable and machine.raft.ballot.member else -1
         return confirmed is not None and mine >= confirmed
 
-    def _node(self, name: str) -> SimulatedNode:
+    def _node(self, name: str) -> MemberMachine:
         return next(node for node in self.world.nodes if f"n{node.me}" == name)
 
     # -- doing
@@ -170,12 +171,13 @@ class Play:
             if what.startswith(FLAP):
                 self.end(what)
         network = self.world.network
-        network.blocked.clear()
         network.held_up.clear()
+        network.unblock([pair for pair, times in network.blocked.items() for _ in range(times)])
 
-    def disarm(self, node: SimulatedNode) -> None:
+    def disarm(self, node: MemberMachine) -> None:
         """Nothing strikes there any more."""
-        self.world.network.loses.pop(node.me, None)
+        if node.up:
+            points_of(node).disarm()
         node.disk.heal()
         node.clocks.wall_ahead = 0.0
         self.struck.discard(node.me)
@@ -191,16 +193,31 @@ class Play:
             resume(node)
 
 
-def start(node: SimulatedNode) -> None:
+def start(node: MemberMachine) -> None:
     """A process, if there is none."""
     if not node.up:
         node.start()
 
 
-def resume(node: SimulatedNode) -> None:
+def resume(node: MemberMachine) -> None:
     """It goes on, if it stands still."""
     if node.paused:
         node.resume()
+
+
+def points_of(node: MemberMachine) -> FaultPoints:
+    """Those of its process."""
+    return node.node.requests.desk.seams.points
+
+
+def _struck(play: Play, condition: Condition) -> bool:
+    """A fault point of the disk of each, or of its process."""
+
+    def has_struck(node: MemberMachine) -> bool:
+        known = points_of(node).describe() if node.up else []
+        return node.me in play.struck or any(each["struck"] for each in known)
+
+    return play.all_of(condition, has_struck)
 
 
 def pairs(wanted: Iterable[DirectedLink]) -> list[Pair]:
@@ -228,6 +245,6 @@ PROBES: Mapping[str, Callable[[Play, Condition], bool]] = {
     "leads": lambda play, it: play.all_of(it, lambda node: node.leads and not node.paused),
     "read_only": lambda play, it: play.all_of(it, lambda node: node.reachable and not node.leads),
     "caught_up": lambda play, it: play.all_of(it, play.has_caught_up),
-    "struck": lambda play, it: play.all_of(it, lambda node: node.me in play.struck),
+    "struck": _struck,
 }
 """What a step may wait for."""

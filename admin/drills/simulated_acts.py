@@ -7,40 +7,38 @@ from admin.drills import links, targets
 from admin.drills.acts import FLAP_S, OFF_S, ON_S
 from admin.drills.acts_faults import FSYNC_S
 from admin.drills.model import Step
-from admin.drills.playing import FLAP, Do, Play, pairs, resume, seconds, start
+from admin.drills.playing import FLAP, Do, Play, pairs, points_of, resume, seconds, start
 from admin.links.rules import DirectedLink
 from qsync.core.inputs import DemoteAsked, PromoteAsked
-from qsync.core.messages import Append, Heartbeat, Message
-from qsync.record import EntryKind
-from qsync.sim.node import SimulatedNode
+from qsync.faultpoints import Point
+from qsync.sim.kernel.machine import MemberMachine
 
 WIPE_S = 5.0
 STALL_S = 0.2
 """How long a piece is held back that counts as lost, as by the proxy."""
-_ROLLBACK = int(EntryKind.ROLLBACK)
 _FLIPPED_BIT = 8 * 20
 
 
-def _stop(node: SimulatedNode) -> None:
+def _stop(node: MemberMachine) -> None:
     if node.up:
         node.stop(power=False)
 
 
-def _pause(node: SimulatedNode) -> None:
+def _pause(node: MemberMachine) -> None:
     if node.reachable:
         node.pause()
 
 
-def _fill(node: SimulatedNode) -> None:
+def _fill(node: MemberMachine) -> None:
     node.disk.broken = True
 
 
-def _promote(node: SimulatedNode) -> None:
+def _promote(node: MemberMachine) -> None:
     if node.reachable:
         node.operate("promote", lambda ticket: PromoteAsked(ticket=ticket))
 
 
-def _demote(node: SimulatedNode) -> None:
+def _demote(node: MemberMachine) -> None:
     if node.reachable:
         node.operate("demote", lambda ticket: DemoteAsked(ticket=ticket, to=None))
 
@@ -48,22 +46,20 @@ def _demote(node: SimulatedNode) -> None:
 # -- disks of stopped nodes
 
 
-def _tear(node: SimulatedNode) -> None:
+def _tear(node: MemberMachine) -> None:
     """In memory nothing is half there: the last entry is gone, though it was durable."""
     log = node.disk.log
     if log.last:
         log.lose_tail(above=type(log.last)(log.last - 1))
-    _open(node)
 
 
-def _flip(node: SimulatedNode) -> None:
+def _flip(node: MemberMachine) -> None:
     log = node.disk.log
     if log.last:
         log.damage(log.last, bit=_FLIPPED_BIT)
-    _open(node)
 
 
-def _wipe(play: Play, _: Step, nodes: list[SimulatedNode]) -> None:
+def _wipe(play: Play, _: Step, nodes: list[MemberMachine]) -> None:
     """As when a machine is replaced: not while the others cannot do without it."""
     for node in nodes:
         others = [each for each in play.world.nodes if each is not node]
@@ -76,28 +72,17 @@ def _wipe(play: Play, _: Step, nodes: list[SimulatedNode]) -> None:
         node.exchange()
 
 
-def _open(node: SimulatedNode) -> None:
-    """As a node opens its directory: a damaged log is set aside."""
-    log = node.disk.log
-    why = log.recover().quarantined
-    if why is not None:
-        log.start_over(why=why)
-        log.recover()
-    if node.disk.spaces.folded > log.last:
-        node.disk.spaces.wipe()
-
-
 # -- processes
 
 
-def _starve(play: Play, step: Step, nodes: list[SimulatedNode]) -> None:
+def _starve(play: Play, step: Step, nodes: list[MemberMachine]) -> None:
     on, off = seconds(step.options, "on", ON_S), seconds(step.options, "off", OFF_S)
     for node in nodes:
         phases = [(partial(_pause, node), off), (partial(resume, node), on)]
         play.in_turn(f"starve {node.me}", phases)
 
 
-def _feed(play: Play, _: Step, nodes: list[SimulatedNode]) -> None:
+def _feed(play: Play, _: Step, nodes: list[MemberMachine]) -> None:
     for node in nodes:
         play.end(f"starve {node.me}")
         resume(node)
@@ -110,14 +95,14 @@ def _block(play: Play, wanted: list[DirectedLink]) -> None:
     play.world.network.block(pairs(wanted), tear=False)
 
 
-def _across(play: Play, step: Step, nodes: list[SimulatedNode]) -> list[DirectedLink]:
+def _across(play: Play, step: Step, nodes: list[MemberMachine]) -> list[DirectedLink]:
     word = step.options.get("with")
     beside = () if word is None else targets.now(play.names, str(word), play.leader())
     inside = [f"n{node.me}" for node in nodes]
     return links.across(play.everybody, inside, beside, str(step.options.get("way", "both")))
 
 
-def _slow(play: Play, step: Step, nodes: list[SimulatedNode]) -> None:
+def _slow(play: Play, step: Step, nodes: list[MemberMachine]) -> None:
     delay, jitter = seconds(step.options, "delay", 0.0), seconds(step.options, "jitter", 0.0)
     stall = seconds(step.options, "stall", 0.0)
     dice = play.world.clockwork.dice("slow links")
@@ -129,7 +114,7 @@ def _slow(play: Play, step: Step, nodes: list[SimulatedNode]) -> None:
     play.world.network.held_up |= dict.fromkeys(pairs(_across(play, step, nodes)), late)
 
 
-def _flap(play: Play, step: Step, nodes: list[SimulatedNode]) -> None:
+def _flap(play: Play, step: Step, nodes: list[MemberMachine]) -> None:
     every, network = seconds(step.options, "every", FLAP_S), play.world.network
     wanted = pairs(_across(play, step, nodes))
     phases = [
@@ -139,31 +124,31 @@ def _flap(play: Play, step: Step, nodes: list[SimulatedNode]) -> None:
     play.in_turn(f"{FLAP}{wanted}", phases)
 
 
-def _ring(play: Play, _: Step, __: list[SimulatedNode]) -> None:
+def _ring(play: Play, _: Step, __: list[MemberMachine]) -> None:
     _block(play, links.ring(play.everybody))
 
 
-def _bridge(play: Play, _: Step, nodes: list[SimulatedNode]) -> None:
+def _bridge(play: Play, _: Step, nodes: list[MemberMachine]) -> None:
     _block(play, links.bridge(play.everybody, f"n{nodes[0].me}"))
 
 
 # -- fault points
 
 
-def _stall_fsync(play: Play, step: Step, nodes: list[SimulatedNode]) -> None:
+def _stall_fsync(play: Play, step: Step, nodes: list[MemberMachine]) -> None:
     delay = seconds(step.options, "delay", FSYNC_S)
     for node in nodes:
         node.disk.slowness = 1.0 + delay / play.world.swarm.platter.write_delay
         _count(play, step, node)
 
 
-def _fail_fsync(play: Play, step: Step, nodes: list[SimulatedNode]) -> None:
+def _fail_fsync(play: Play, step: Step, nodes: list[MemberMachine]) -> None:
     for node in nodes:
         node.disk.broken = True
         _count(play, step, node)
 
 
-def _count(play: Play, step: Step, node: SimulatedNode) -> None:
+def _count(play: Play, step: Step, node: MemberMachine) -> None:
     """So many writes strike; without `times` all of them."""
     left = seconds(step.options, "times", 0.0) or float("inf")
 
@@ -177,47 +162,26 @@ def _count(play: Play, step: Step, node: SimulatedNode) -> None:
     node.disk.told = told
 
 
-def _jump_clock(_: Play, step: Step, nodes: list[SimulatedNode]) -> None:
+def _jump_clock(_: Play, step: Step, nodes: list[MemberMachine]) -> None:
     ahead = seconds(step.options, "ahead", 0.0) - seconds(step.options, "behind", 0.0)
     for node in nodes:
         node.clocks.wall_ahead = ahead
 
 
-def _lose(play: Play, step: Step, nodes: list[SimulatedNode]) -> None:
-    lost = _rollback_lost if step.options.get("what") == "rollback" else _confirm_lost
+def _lose(_: Play, step: Step, nodes: list[MemberMachine]) -> None:
+    """A fault point of the node itself."""
+    rollback = step.options.get("what") == "rollback"
     for node in nodes:
-        ledger = node.core.machine.ledger
-        loses = lost(int(ledger.confirmed), int(ledger.log.last))
-        play.world.network.loses[node.me] = partial(_struck, play, node, loses)
+        points_of(node).arm(Point.LOSE_ROLLBACK if rollback else Point.LOSE_CONFIRM)
 
 
-def _disarm(play: Play, _: Step, nodes: list[SimulatedNode]) -> None:
+def _disarm(play: Play, _: Step, nodes: list[MemberMachine]) -> None:
     for node in nodes:
         play.disarm(node)
 
 
-def _struck(
-    play: Play, node: SimulatedNode, loses: Callable[[Message], bool], message: Message
-) -> bool:
-    if not loses(message):
-        return False
-    play.struck.add(node.me)
-    return True
-
-
-def _confirm_lost(confirmed: int, _: int) -> Callable[[Message], bool]:
-    return lambda it: isinstance(it, Append | Heartbeat) and it.confirmed > confirmed
-
-
-def _rollback_lost(_: int, last: int) -> Callable[[Message], bool]:
-    return lambda it: (
-        isinstance(it, Append)
-        and any(each.kind == _ROLLBACK and each.index > last for each in it.entries)
-    )
-
-
-def _each(do: Callable[[SimulatedNode], None]) -> Do:
-    def all_of_them(_: Play, __: Step, nodes: list[SimulatedNode]) -> None:
+def _each(do: Callable[[MemberMachine], None]) -> Do:
+    def all_of_them(_: Play, __: Step, nodes: list[MemberMachine]) -> None:
         for node in nodes:
             do(node)
 

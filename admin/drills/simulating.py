@@ -13,12 +13,13 @@ from admin.lab.lab import DEFAULTS
 from election.fencing import Fencing
 from qsync import units
 from qsync.errors import ConfigError
+from qsync.options.core_options import Policy
 from qsync.sim.canon import PropertyViolation
+from qsync.sim.kernel.world import KernelWorld
 from qsync.sim.plan import Plan
 from qsync.sim.run import mutant_names
 from qsync.sim.swarm import FLAWS
 from qsync.sim.variety import VARIETY
-from qsync.sim.world import World
 
 _WITHOUT = (*FLAWS, *VARIETY, "tune")
 """What is wrong is the drill's business, and so are the settings of the cluster."""
@@ -55,7 +56,7 @@ class SimulatedRun:
 def simulate(drill: Drill, *, nodes: int, mutant: str | None = None) -> SimulatedRun:
     """Run it. Raises ConfigError for a drill that does what the simulator cannot."""
     refuse_what_cannot_be(drill)
-    if mutant is not None and mutant not in mutant_names():
+    if mutant is not None and mutant not in mutant_names(kernel=True):
         raise ConfigError(
             f"there is no mutant {mutant!r}", hint="`qsync sim --mutant list` shows them"
         )
@@ -67,8 +68,9 @@ def simulate(drill: Drill, *, nodes: int, mutant: str | None = None) -> Simulate
         strikes=(),
         without=_WITHOUT,
         mutant=mutant,
+        kernel=True,
     )
-    world = World(plan)
+    world = KernelWorld(plan)
     _configure(world, drill)
     play = Play(drill, world, ACTS)
     end, why = RunEnd.PASSED, None
@@ -109,17 +111,16 @@ def refuse_what_cannot_be(drill: Drill) -> None:
         )
 
 
-def _configure(world: World, drill: Drill) -> None:
+def _configure(world: KernelWorld, drill: Drill) -> None:
     """As the drill's options say; times in the run's own measure: a seed draws the heartbeat."""
     beat = units.duration((DEFAULTS | dict(drill.options))["replication.timeout"])
     share = world.swarm.timing.replication_timeout / beat
     text = drill.options.get("replication.synchro_timeout")
     for node in world.nodes:
         node.clocks.when = "uniform"  # timers that always ring alike never end a tie
-        timeout = node.config.synchro_timeout if text is None else units.duration(text) * share
-        node.config = replace(
-            node.config,
-            synchro_timeout=timeout,
-            synchro_policy="rollback",
-            fencing=Fencing.SOFT,
-        )
+        replication = replace(node.config.replication, synchro_policy=Policy.ROLLBACK)
+        if text is not None:
+            replication = replace(replication, synchro_timeout=units.duration(text) * share)
+        election = replace(node.config.election, fencing=Fencing.SOFT)
+        own = replace(node.config.node, faults=True)
+        node.config = replace(node.config, node=own, replication=replication, election=election)

@@ -24,6 +24,7 @@ def test_every_drill_can_be_simulated_and_has_a_mutant_that_it_catches() -> None
     assert CAUGHT.keys() == set(reader.own_names())
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(("name", "mutant"), CAUGHT.items())
 def test_a_drill_catches_its_mutant_where_its_load_alone_does_not(name: str, mutant: str) -> None:
     drill = reader.load(reader.find(name))

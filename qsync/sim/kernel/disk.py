@@ -157,11 +157,11 @@ class KernelDisk(simulated.SimulatedDisk):
             self._inline = write
             self._wait(process)
             self._inline = None
+        self._clockwork.after(0.0, self.told)
         if self.broken or self._dice.chance(self._platter.failure):
             raise StoreError("input/output error")
         self._log.keep(self.seal(write))
         self.looks_on(write)
-        self._clockwork.after(0.0, self.told)
         if not self._beside:
             process.enter()  # it may die before it tells anybody
 
