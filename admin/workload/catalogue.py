@@ -4,40 +4,26 @@ Every synchronous write also inserts a row with a number of its own into a journ
 transaction: afterwards the journal says which writes took effect.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
 
 from admin.workload.load_names import LoadKind
+from admin.workload.spaces import (
+    ACCOUNTS,
+    BANK,
+    JOURNAL,
+    KEYS,
+    LEFT,
+    LISTS,
+    QUEUE,
+    REGISTERS,
+    RIGHT,
+    SETS,
+)
+from admin.workload.worker import Act, Worker
 from qsync.client.blocking import Client
 from qsync.client.transaction import Transaction
 from qsync.errors import Conflict
-
-if TYPE_CHECKING:
-    from admin.workload.clients import Worker
-
-LEFT, RIGHT = "bank_left", "bank_right"
-REGISTERS, JOURNAL = "registers", "journal"
-LISTS, SETS, QUEUE = "lists", "sets", "queue"
-BANK = "bank"
-ACCOUNTS = 4
-"""In each of the two spaces."""
-BALANCE = 100
-KEYS = 6
-FULL = 100
-"""After so many acknowledged writes of all clients new lists and sets are begun."""
-
-Act: TypeAlias = Callable[["Worker", Client], None]
-SPACES: Mapping[str, tuple[Sequence[tuple[str, str]], bool, Sequence[str] | None]] = {
-    LEFT: ([("id", "unsigned"), ("balance", "integer")], True, None),
-    RIGHT: ([("id", "unsigned"), ("balance", "integer")], True, None),
-    REGISTERS: ([("id", "unsigned"), ("value", "unsigned")], True, None),
-    JOURNAL: ([("id", "unsigned"), ("what", "string")], True, None),
-    LISTS: ([("id", "unsigned"), ("items", "array")], True, None),
-    SETS: ([("set", "unsigned"), ("number", "unsigned")], True, ("set", "number")),
-    QUEUE: ([("number", "unsigned"), ("client", "unsigned")], False, None),
-}
-"""Format, synchronous or not, and the parts of the primary key where it is not the first field."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +43,7 @@ class WorkloadSpec:
 # -- the bank
 
 
-def transfer(worker: "Worker", client: Client) -> None:
+def transfer(worker: Worker, client: Client) -> None:
     """Money goes from one space to the other."""
     dice = worker.dice
     source, target = dice.randrange(ACCOUNTS), dice.randrange(ACCOUNTS)
@@ -73,7 +59,7 @@ def transfer(worker: "Worker", client: Client) -> None:
     worker.change(client, "transfer", BANK, lambda number: [*names, number], change)
 
 
-def read_bank(worker: "Worker", client: Client) -> None:
+def read_bank(worker: Worker, client: Client) -> None:
     """All balances at one moment: two selects that are validated together."""
 
     def look() -> object:
@@ -95,7 +81,7 @@ def balances_of(source: Client | Transaction) -> dict[str, int]:
 # -- registers
 
 
-def write(worker: "Worker", client: Client) -> None:
+def write(worker: Worker, client: Client) -> None:
     """A register gets the write's own number."""
     key = worker.dice.randrange(KEYS)
 
@@ -106,7 +92,7 @@ def write(worker: "Worker", client: Client) -> None:
     worker.change(client, "write", register(key), _itself, change, row=(REGISTERS, key))
 
 
-def exchange(worker: "Worker", client: Client) -> None:
+def exchange(worker: Worker, client: Client) -> None:
     """Compare and set, by a transaction that reads first."""
     key = worker.dice.randrange(KEYS)
     old = read_register(worker, client, key)
@@ -124,12 +110,12 @@ def exchange(worker: "Worker", client: Client) -> None:
     worker.change(client, "cas", told, lambda number: [old, number], change, row=row)
 
 
-def read(worker: "Worker", client: Client) -> None:
+def read(worker: Worker, client: Client) -> None:
     """Of any register."""
     read_register(worker, client, worker.dice.randrange(KEYS))
 
 
-def read_register(worker: "Worker", client: Client, key: int) -> object:
+def read_register(worker: Worker, client: Client, key: int) -> object:
     """Its value; None also when it could not be read."""
 
     def look() -> object:
@@ -139,7 +125,7 @@ def read_register(worker: "Worker", client: Client, key: int) -> object:
     return worker.look(client, "read", register(key), look)
 
 
-def glance(worker: "Worker", client: Client) -> None:  # noqa: ARG001 - it has others
+def glance(worker: Worker, client: Client) -> None:  # noqa: ARG001 - it has others
     """Of any register at any node: at least what was written, or seen, before."""
     key = worker.dice.randrange(KEYS)
     worker.glance("read", register(key), REGISTERS, key)
@@ -153,7 +139,7 @@ def register(key: int) -> str:
 # -- lists
 
 
-def append(worker: "Worker", client: Client) -> None:
+def append(worker: Worker, client: Client) -> None:
     """A transaction reads one or two lists, and appends to one or two."""
     dice = worker.dice
     first = KEYS * worker.chapter
@@ -186,7 +172,7 @@ def list_of(source: Client | Transaction, key: int) -> list[object]:
 # -- sets
 
 
-def add(worker: "Worker", client: Client) -> None:
+def add(worker: Worker, client: Client) -> None:
     """A new element."""
     which = worker.chapter
 
@@ -197,7 +183,7 @@ def add(worker: "Worker", client: Client) -> None:
     worker.change(client, "add", set_name(which), _itself, change)
 
 
-def read_set(worker: "Worker", client: Client) -> None:
+def read_set(worker: Worker, client: Client) -> None:
     """All elements."""
     which = worker.chapter
     worker.look(client, "read", set_name(which), lambda: set_of(client, which))
@@ -216,7 +202,7 @@ def set_name(which: int) -> str:
 # -- the queue
 
 
-def offer(worker: "Worker", client: Client) -> None:
+def offer(worker: Worker, client: Client) -> None:
     """A row of an asynchronous space, half of the time in a synchronous transaction."""
     sync = worker.dice.random() < 0.5  # noqa: PLR2004 - half
 

@@ -10,7 +10,10 @@ from admin.checker.operation import operations
 from admin.checker.sessions import check_read_your_writes
 from admin.checker.verdict import Result, Verdict, merge
 from admin.cluster import ask
-from admin.workload.catalogue import (
+from admin.workload.catalogue import LOADS, balances_of, integer, register, set_name, set_of
+from admin.workload.history import History, HistoryLine, OutcomeType
+from admin.workload.load_names import LoadKind
+from admin.workload.spaces import (
     ACCOUNTS,
     BALANCE,
     BANK,
@@ -18,19 +21,11 @@ from admin.workload.catalogue import (
     KEYS,
     LEFT,
     LISTS,
-    LOADS,
     QUEUE,
     REGISTERS,
     RIGHT,
     SETS,
-    balances_of,
-    integer,
-    register,
-    set_name,
-    set_of,
 )
-from admin.workload.history import History, HistoryLine, OutcomeType
-from admin.workload.load_names import LoadKind
 from admin.workload.tally import WriteTally
 from qsync.client.blocking import Client
 from qsync.client.rows import Row

@@ -18,7 +18,6 @@ ALLOWED: dict[str, str] = {
     "qsync": "the running node: its parts still take all of it",
     "qsync.sim.kernel.calls": "a simulated machine, its processes and their streams are one world",
     "qsync.sim.explore.examine": "a node of the explorer and what is examined of it",
-    "admin.workload.catalogue": "a workload is named in the catalogue that it is looked up in",
     "admin.box.asking": "a session of `box` and what can be asked in it",
     "cli.shell.looking": "the verbs of the shell and the shell",
 }

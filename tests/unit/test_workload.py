@@ -8,8 +8,9 @@ from typing import TypeVar
 import pytest
 from typing_extensions import override
 
-from admin.workload.clients import Worker, WorkerConfig, Workload
+from admin.workload.clients import Workload
 from admin.workload.history import History, HistoryLine, OutcomeType
+from admin.workload.worker import Worker, WorkerConfig
 from election.messages import Index, Term
 from qsync.client import verdicts
 from qsync.client.asks import PendingRequest

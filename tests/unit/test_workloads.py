@@ -5,10 +5,11 @@ import pytest
 from admin.checker.verdict import Result
 from admin.drills import judging, reader
 from admin.workload import proof
-from admin.workload.catalogue import JOURNAL, LOADS, QUEUE, SPACES
+from admin.workload.catalogue import LOADS
 from admin.workload.history import History, OutcomeType
 from admin.workload.load_names import LoadKind
 from admin.workload.proof import Proof
+from admin.workload.spaces import JOURNAL, QUEUE, SPACES
 from admin.workload.tally import ReceiptPlace, WriteTally
 
 SAME = {"n1": {"s": "d"}, "n2": {"s": "d"}}

@@ -1,0 +1,188 @@
+"""One client of a run: it does its acts, retries, and writes down what it was told."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import TypeAlias
+
+from admin.workload.history import AnsweredBy, History, OutcomeType
+from admin.workload.node_reads import Glances
+from admin.workload.row_names import SpaceIds
+from admin.workload.spaces import FULL
+from admin.workload.tally import ReceiptPlace, UnresolvedWrite, WriteTally
+from election.messages import Position
+from qsync.client.blocking import Client, connect
+from qsync.client.numbering import parse_token
+from qsync.client.rows import Receipt
+from qsync.client.transaction import Transaction
+from qsync.errors import Conflict, Outcome, OutcomeUnknown, QsyncError
+
+Act: TypeAlias = "Callable[[Worker, Client], None]"
+"""One thing that a client does."""
+TIMEOUT_S = 3.0
+NUMBERS_EACH = 1_000_000_000
+"""Numbers of the journal that each client has for itself."""
+MAY_GO = "asynchronous: it was answered, and may still be lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerConfig:
+    """What a client is told to do. `think`: its pause between two operations, in seconds."""
+
+    seeds: Sequence[str]
+    number: int
+    seed: int
+    think: float
+    acts: tuple[tuple[Act, int], ...]
+
+
+class Worker:
+    """One client in a thread of its own. It never stops on an error that a user may meet."""
+
+    def __init__(
+        self, orders: WorkerConfig, *, history: History, tally: WriteTally, stop: threading.Event
+    ) -> None:
+        self.dice = Random(f"{orders.seed} {orders.number}")  # noqa: S311 - replays, hides nothing
+        self.clients: list[Client] = []
+        self.crash: BaseException | None = None
+        self._orders = orders
+        self._history = history
+        self._tally = tally
+        self._stop = stop
+        self._process = history.new_process()
+        self._next = orders.number * NUMBERS_EACH
+        self._glances = Glances(orders.seeds, self.dice)
+        self._spaces = SpaceIds()
+        name = f"client {orders.number}"
+        self.thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    @property
+    def number(self) -> int:
+        """Which of the clients it is."""
+        return self._orders.number
+
+    @property
+    def chapter(self) -> int:
+        """Which lists and sets are in use: checking and reading take longer as they grow."""
+        return len(self._tally.acked) // FULL
+
+    def _run(self) -> None:
+        acts = [act for act, _ in self._orders.acts]
+        shares = [share for _, share in self._orders.acts]
+        try:
+            client = connect(self._orders.seeds, timeout=TIMEOUT_S)
+            self.clients.append(client)
+            while not self._stop.wait(self._orders.think):
+                (act,) = self.dice.choices(acts, shares)
+                act(self, client)
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that judges
+            self.crash = error
+        finally:
+            self._glances.close()
+
+    def change(
+        self,
+        client: Client,
+        f: str,
+        key: str | None,
+        value: Callable[[int], object],
+        change: Callable[[Transaction, int], None],
+        *,
+        sync: bool = True,
+        row: tuple[str, int] | None = None,
+    ) -> None:
+        """Do one transaction and note what was told; an unknown one costs the process its name.
+
+        `value`: what the history says of a write by its number, asked before and after it. `row`:
+        the space and the key of the first row that it changes.
+        """
+        self._next += 1
+        number, process = self._next, self._process
+        known = self._spaces.hash_of(client, row)
+        self._history.invoke(process, f, key=key, value=value(number), key_hash=known)
+        begun = time.monotonic()
+        tx = client.transaction()
+        try:
+            try:
+                with tx:
+                    change(tx, number)
+            finally:
+                self._number(process, tx.token)
+        except OutcomeUnknown as error:
+            self._tally.met_unknown += 1
+            self._tally.unknown[number] = UnresolvedWrite(
+                process=process, number=number, token=error.token, client=client
+            )
+            self._process = self._history.new_process()
+        except QsyncError as error:
+            self._undone(process, number, error)
+        else:
+            receipt = receipt_of(tx)
+            place = ReceiptPlace(client=self.number, term=receipt.term, index=receipt.index)
+            self._tally.ack(number, place, time.monotonic() - begun, sync=sync)
+            self._glances.written = Position(receipt.term, receipt.index)
+            told = AnsweredBy(
+                term=receipt.term,
+                lsn=receipt.lsn,
+                log_index=receipt.index,
+                error=None if sync else MAY_GO,
+            )
+            kind = OutcomeType.OK if sync else OutcomeType.INFO
+            self._history.complete(process, kind, value=value(number), told=told)
+            if not sync:
+                self._process = self._history.new_process()
+
+    def _number(self, process: int, token: str | None) -> None:
+        """What was sent has a number, by which logs know it; what was given up before has none."""
+        if token is not None:
+            session, seq = parse_token(token)
+            self._history.numbered(process, session.hex(), seq)
+
+    def _undone(self, process: int, number: int, error: QsyncError) -> None:
+        if error.outcome is Outcome.UNKNOWN:
+            # It can never be asked about again; only a log may know.
+            self._tally.met_unknown += 1
+            self._process = self._history.new_process()
+            return
+        self._tally.conflicts += isinstance(error, Conflict)
+        self._tally.refused += isinstance(error, Conflict)
+        self._tally.undone.add(number)
+        self._history.complete(process, OutcomeType.FAIL, told=AnsweredBy(error=error.code))
+
+    def look(self, client: Client, f: str, key: str, look: Callable[[], object]) -> object:
+        """Do one read and note what was told; None also when there was no answer."""
+        process = self._process
+        self._history.invoke(process, f, key=key, session=client.session)
+        try:
+            value = look()
+        except QsyncError as error:
+            self._tally.conflicts += isinstance(error, Conflict)
+            self._history.complete(process, OutcomeType.FAIL, told=AnsweredBy(error=error.code))
+            return None
+        self._tally.reads += 1
+        self._history.complete(process, OutcomeType.OK, value=value)
+        return value
+
+    def glance(self, f: str, name: str, space: str, key: int) -> None:
+        """Read one field of a row at any node, at least as new as a place that it was told of."""
+        floor = self._glances.floor()
+        if floor is None:
+            return
+        process = self._process
+        self._history.invoke(process, f, key=name, floor=(floor.term, floor.index))
+        try:
+            row, shown = self._glances.get(space, key, floor)
+        except QsyncError as error:
+            self._history.complete(process, OutcomeType.FAIL, told=AnsweredBy(error=error.code))
+            return
+        self._tally.reads += 1
+        told = AnsweredBy(term=shown.term, log_index=shown.index)
+        self._history.complete(process, OutcomeType.OK, value=row and row[1], told=told)
+
+
+def receipt_of(tx: Transaction) -> Receipt:
+    """Of a transaction that was committed."""
+    assert tx.receipt is not None
+    return tx.receipt
