@@ -85,7 +85,7 @@ class TimeoutNow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resigned:
-    """The leader leads no more, and will not again in this term: nobody owes it loyalty."""
+    """The leader leads no more, and will not again in this term: nobody owes it a vote."""
 
     term: Term
     leader: Replica

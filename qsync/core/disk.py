@@ -24,7 +24,7 @@ class DiskState:
         if self.error is not None:
             return None
         ledger = self._ledger
-        write = ledger.flight.take(
+        write = ledger.pending_writes.take(
             ledger.entries,
             last=ledger.log.last,
             ballot=ballot,
@@ -44,7 +44,7 @@ class DiskState:
 
     def failed(self, write_id: int, why: str) -> None:
         """Nothing of the write may be relied on."""
-        self._ledger.flight.failed(write_id)
+        self._ledger.pending_writes.failed(write_id)
         self.error = why
 
     def retry(self) -> None:
@@ -54,4 +54,4 @@ class DiskState:
     @property
     def stuck(self) -> float:
         """For how many seconds the write that is under way has been."""
-        return self._ledger.now - self._began if self._ledger.flight.under_way else 0.0
+        return self._ledger.now - self._began if self._ledger.pending_writes.under_way else 0.0

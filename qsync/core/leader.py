@@ -229,7 +229,7 @@ class Leader:
             return answer.term == self.term
         progress.answered(recruit=answer.recruit, now=self.ledger.now)
         self.standings[answer.follower] = answer.standing
-        self.rounds.heard(answer.follower, answer.round, loyal_s=answer.loyal_us / 1e6)
+        self.rounds.heard(answer.follower, answer.round, promised_s=answer.promised_us / 1e6)
         return True
 
     # -- watching

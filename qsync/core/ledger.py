@@ -37,7 +37,7 @@ class Ledger:
         self.log = LogIndex()
         self.configurations = Configurations(founding, codec)
         self.limbo = Limbo(confirmed=confirmed)
-        self.recent = EntryCache(base=Index(0), bytes_max=recent_bytes_max)
+        self.entry_cache = EntryCache(base=Index(0), bytes_max=recent_bytes_max)
         self.durable_confirmed = confirmed
         self.leaders = Index(0)
         """Up to here this log is known to be the present leader's, or was shown before."""
@@ -46,7 +46,7 @@ class Ledger:
         self.notes: list[Note] = []
         self.cuts = 0
         self._tail = tail
-        self.flight = PendingWrites()
+        self.pending_writes = PendingWrites()
 
     def recover(self, headers: Iterable[Header]) -> None:
         """Fill from the headers of a durable log, oldest first; what is undecided is replayed."""
@@ -56,11 +56,11 @@ class Ledger:
             if index <= limbo.confirmed and (kind in _RARE or flags & CONFIG):
                 self._recall(Index(index))
         assert limbo.confirmed <= log.last
-        self.flight.written = log.last
-        self.recent = EntryCache(base=limbo.confirmed, bytes_max=self.recent.bytes_max)
+        self.pending_writes.written = log.last
+        self.entry_cache = EntryCache(base=limbo.confirmed, bytes_max=self.entry_cache.bytes_max)
         if log.last > limbo.confirmed:
             for entry in self._tail(Index(limbo.confirmed + 1), log.last):
-                self.recent.push(entry)
+                self.entry_cache.push(entry)
                 self.configurations.took(entry, log)
                 self._decide(entry)
 
@@ -114,12 +114,12 @@ class Ledger:
             return []
         assert first >= 1
         assert last <= self.log.last
-        found = self.recent.slice(first, last)
+        found = self.entry_cache.slice(first, last)
         if found is not None:
             return found
         # What memory has let go of is durable; the end of the range may not be yet.
-        split = Index(min(last, self.recent.first - 1))
-        newest = self.recent.slice(split + 1, last) if split < last else []
+        split = Index(min(last, self.entry_cache.first - 1))
+        newest = self.entry_cache.slice(split + 1, last) if split < last else []
         assert newest is not None
         return self._tail(first, split) + newest
 
@@ -160,7 +160,7 @@ class Ledger:
 
     def _push(self, entry: Entry) -> None:
         self.log.push(entry)
-        self.recent.push(entry)
+        self.entry_cache.push(entry)
         if entry.kind == _TXN:
             if entry.flags & CONFIG:
                 self.configurations.took(entry, self.log)
@@ -232,11 +232,11 @@ class Ledger:
             "asynchronous": answered,
             "why": reason,
         }
-        self.flight.cut(above, reason, answered)
+        self.pending_writes.cut(above, reason, answered)
         reopened = self.limbo.stretch_at(above)
         self.configurations.cut(above)
         self.log.cut(above)
-        self.recent.cut(above)
+        self.entry_cache.cut(above)
         self.leaders = min(self.leaders, above)
         # What is not in the log any more is neither durable nor anybody's (protocol.md section 7).
         assert self.log.last == above
@@ -262,11 +262,11 @@ class Ledger:
     @property
     def written(self) -> Index:
         """Durable here, up to here."""
-        return self.flight.written
+        return self.pending_writes.written
 
     def wrote(self, write_id: int) -> Ballot:
         """The Write is durable. Returns the ballot that became durable with it."""
-        write = self.flight.wrote(write_id)
+        write = self.pending_writes.wrote(write_id)
         # protocol.md section 9.6: confirmed is monotone, also on the disk.
         assert write.confirmed <= self.limbo.confirmed
         assert self.written <= self.log.last
@@ -275,7 +275,7 @@ class Ledger:
         return write.ballot
 
     def _trim(self) -> None:
-        self.recent.trim(Index(min(self.limbo.confirmed, self.written) + 1))
+        self.entry_cache.trim(Index(min(self.limbo.confirmed, self.written) + 1))
 
 
 _TXN = int(EntryKind.TXN)

@@ -86,7 +86,7 @@ class MemberState(IntEnum):
 class HeartbeatResponse:
     """Follower to leader: in your term I still follow you (answer to `round`).
 
-    `loyal_us`: for so many microseconds from now on I vote for nobody else; 0 when nobody asked.
+    `promised_us`: for so many microseconds from now on I vote for nobody else; 0 when nobody asked.
     """
 
     term: Term
@@ -94,7 +94,7 @@ class HeartbeatResponse:
     epoch: int
     round: int
     recruit: bool
-    loyal_us: int
+    promised_us: int
     standing: MemberState = MemberState.CANDIDATE
 
 

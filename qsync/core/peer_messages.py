@@ -84,8 +84,8 @@ class PeerMessages:
         if message.admit and not state.raft.ballot.member:
             state.raft.state.become_member()
             state.out.note("admitted", by=message.leader)
-        loyal_s = state.raft.promise() if message.promise else 0.0
-        answer = self._response(message, round_=message.round, loyal_s=loyal_s)
+        promised_s = state.raft.promise() if message.promise else 0.0
+        answer = self._response(message, round_=message.round, promised_s=promised_s)
         state.out.send(message.leader, answer)
 
     def acknowledge(self) -> None:
@@ -99,7 +99,7 @@ class PeerMessages:
             state.out.send(leader, self._marked(ack))
 
     def _response(
-        self, message: Append | Heartbeat, *, round_: int, loyal_s: float = 0.0
+        self, message: Append | Heartbeat, *, round_: int, promised_s: float = 0.0
     ) -> HeartbeatResponse:
         state = self._state
         return HeartbeatResponse(
@@ -108,7 +108,7 @@ class PeerMessages:
             epoch=message.epoch,
             round=round_,
             recruit=not state.raft.ballot.member,
-            loyal_us=int(loyal_s * 1e6),
+            promised_us=int(promised_s * 1e6),
             standing=self._standing(),
         )
 

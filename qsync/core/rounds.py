@@ -34,7 +34,7 @@ class HeartbeatRounds:
         self._term = term
         self._began: dict[int, float] = {}
         self._answered: dict[Replica, int] = {}
-        self._loyal_until: dict[Replica, float] = {}
+        self._lease_until: dict[Replica, float] = {}
         self._wanted_until = float("-inf")
 
     def begin(self, send: Send, *, promoted_at: Index) -> None:
@@ -67,8 +67,8 @@ class HeartbeatRounds:
                 ),
             )
 
-    def heard(self, follower: Replica, round_: int, *, loyal_s: float) -> None:
-        """A follower answered a round, and said how long it stays loyal.
+    def heard(self, follower: Replica, round_: int, *, promised_s: float) -> None:
+        """A follower answered a round, and said how long its promise lasts.
 
         Its word counts, not our own timing: theirs may be another one, above all while it changes.
         The lease runs from the sending of the round: the promise ran while the answer travelled
@@ -76,22 +76,22 @@ class HeartbeatRounds:
         """
         if round_ > self._answered.get(follower, 0):
             self._answered[follower] = round_
-            until = self.rests_until(round_, loyal_s)
+            until = self.rests_until(round_, promised_s)
             if until is not None:
                 # Promises are never shortened, so the later end of two holds.
-                self._loyal_until[follower] = max(until, self._loyal_until.get(follower, until))
+                self._lease_until[follower] = max(until, self._lease_until.get(follower, until))
 
-    def rests_until(self, round_: int, loyal_s: float) -> float | None:
+    def rests_until(self, round_: int, promised_s: float) -> float | None:
         """Until when a lease may rest on that answer; None of a round that is long over."""
         began = self._began.get(round_)
         if began is None:
             return None
-        return began + LEASE_SHARE * min(loyal_s, self.config.disconnect_timeout)
+        return began + LEASE_SHARE * min(promised_s, self.config.disconnect_timeout)
 
     def forget(self, follower: Replica) -> None:
         """The connection is a new one: what was answered over the former one does not count."""
         self._answered.pop(follower, None)
-        self._loyal_until.pop(follower, None)
+        self._lease_until.pop(follower, None)
 
     def answered(self) -> int:
         """The newest round in which a quorum of the voters said that they follow."""
@@ -119,7 +119,7 @@ class HeartbeatRounds:
         """Until when no other leader can have been elected, on this node's monotonic clock."""
         followers = counted(self._followers.values())
         times = [self._ledger.now + self.config.lease]
-        times += [self._loyal_until.get(each.peer, float("-inf")) for each in followers]
+        times += [self._lease_until.get(each.peer, float("-inf")) for each in followers]
         if len(times) < self._majority:
             return float("-inf")
         return quorumth(times, self._majority)

@@ -189,7 +189,7 @@ class EventRecorder:
             if isinstance(message, AppendResponse):
                 if message.ok and message.index:
                     self._ack(peer, message)
-            elif isinstance(message, HeartbeatResponse) and message.loyal_us:
+            elif isinstance(message, HeartbeatResponse) and message.promised_us:
                 self._promise(peer, message)
             elif isinstance(message, RequestVoteResponse) and message.granted and not message.pre:
                 vote = [int(peer), int(message.asked_term)]
@@ -221,7 +221,7 @@ class EventRecorder:
         the batch, and the node read its own clock after that. A time in which the machine was
         suspended is in it as soon as it is in SLEPT.
         """
-        lasts = heard.loyal_us * 1000
+        lasts = heard.promised_us * 1000
         until = self._began + int(self._last.slept * _NANOS) + lasts
         leader, term, written = self._last.promised
         if (leader, term) != (int(peer), int(heard.term)) or until - written > lasts // 4:

@@ -175,7 +175,7 @@ def _heard(fields: cbor.Fields) -> HeartbeatResponse:
         follower=fields.replica(),
         epoch=fields.uint(),
         round=fields.uint(),
-        loyal_us=fields.uint(),
+        promised_us=fields.uint(),
         recruit=fields.flag(),
         standing=MemberState(fields.uint(max(MemberState))),
     )

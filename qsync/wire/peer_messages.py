@@ -43,7 +43,7 @@ _APPEND = struct.Struct(">BB BQ BI BQ BQ BQ BI BQ BQ BI")
 _APPENDED = struct.Struct(">BB BQ BI BQ B BQ BQ B")
 # Heartbeat: term, leader, epoch, round, matched, confirmed, last, promise, admit.
 _HEARTBEAT = struct.Struct(">BB BQ BI BQ BQ BQ BQ BQ B B")
-# HeartbeatResponse: term, follower, epoch, round, loyal_us, recruit, standing (its own head).
+# HeartbeatResponse: term, follower, epoch, round, promised_us, recruit, standing (its own head).
 _HEARD = struct.Struct(">BB BQ BI BQ BQ BQ B B")
 
 _APPEND_HEAD: Final = cbor.ARRAY | 10
@@ -169,7 +169,7 @@ def _encode_answer(message: AppendResponse | Heartbeat | HeartbeatResponse) -> b
                 _U64,
                 message.round,
                 _U64,
-                message.loyal_us,
+                message.promised_us,
                 cbor.TRUE if message.recruit else cbor.FALSE,
                 message.standing,
             )
@@ -255,13 +255,13 @@ def _decode_heard(payload: bytes) -> Message:
         return decode_slowly(payload)
     if standing not in _STANDINGS:
         return decode_slowly(payload)
-    term, who, epoch, number, loyal_us = fields[3::2]
+    term, who, epoch, number, promised_us = fields[3::2]
     return HeartbeatResponse(
         term=term,
         follower=_replica(who),
         epoch=epoch,
         round=number,
-        loyal_us=loyal_us,
+        promised_us=promised_us,
         recruit=_BOOLEANS[recruit],
         standing=_STANDINGS[standing],
     )

@@ -120,7 +120,7 @@ SAID: st.SearchStrategy[Message] = st.one_of(
     ),
     st.builds(
         HeartbeatResponse, term=TERMS, follower=IDS, epoch=NUMBERS, round=NUMBERS, recruit=FLAGS,
-        loyal_us=NUMBERS,
+        promised_us=NUMBERS,
     ),
     st.builds(ReadIndex, term=TERMS, follower=IDS, ask=NUMBERS),
     st.builds(ReadIndexResponse, term=TERMS, ask=NUMBERS, place=st.none() | PLACES),
@@ -194,7 +194,7 @@ async def test_a_message_of_somebody_else_ends_its_connection_only(
             term=one, leader=Replica(3), epoch=1, round=1, matched=Index(0), confirmed=Index(0)
         ),
         HeartbeatResponse(
-            term=one, follower=Replica(10), epoch=1, round=1, recruit=False, loyal_us=1
+            term=one, follower=Replica(10), epoch=1, round=1, recruit=False, promised_us=1
         ),
         ReadIndex(term=one, follower=Replica(9), ask=1),
         TransferLeadership(term=one, candidate=Replica(9)),

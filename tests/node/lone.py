@@ -74,7 +74,7 @@ class Lone:
     def forget(self, below: int) -> None:
         """The log begins at that index from now on, in memory too."""
         self.kept_from = below
-        recent = self.replica.machine.ledger.recent
+        recent = self.replica.machine.ledger.entry_cache
         recent._entries.clear()
         recent._base = int(self.replica.machine.ledger.log.last)
 

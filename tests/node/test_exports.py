@@ -124,7 +124,7 @@ def test_an_answer_begins_anew_when_the_log_was_cut_meanwhile(
     room.ask(asker, PackedRequest(1, Index(1), 30, 0))
     room.step()
     ledger.cuts += 1
-    ledger.flight.written = Index(15)
+    ledger.pending_writes.written = Index(15)
     work(room)
     assert indexes(answer(lone)) == list(range(1, 16))
 

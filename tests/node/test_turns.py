@@ -270,7 +270,7 @@ async def test_a_leader_that_cannot_read_its_log_back_steps_down_and_lives(tmp_p
             lead(node, peer)
             peer.tell(ack(node))
             # What memory has let go of would be read back; and the disk is gone.
-            recent = machine.ledger.recent
+            recent = machine.ledger.entry_cache
             recent._entries.clear()
             recent._base = int(machine.ledger.log.last)
             node.storage.log.close()

@@ -94,7 +94,7 @@ answers: st.SearchStrategy[Message] = st.one_of(
         epoch=u64,
         round=u64,
         recruit=flags,
-        loyal_us=u64,
+        promised_us=u64,
         standing=st.sampled_from(MemberState),
     ),
     st.builds(ReadIndex, term=terms, follower=replicas, ask=u64),
@@ -197,7 +197,7 @@ def test_an_append_must_follow_its_previous_entry() -> None:
 @pytest.mark.parametrize("who", [0, 32, 2**32 - 1])
 def test_a_replica_id_out_of_range_is_a_protocol_error(who: int) -> None:
     message = HeartbeatResponse(
-        term=Term(1), follower=Replica(who), epoch=1, round=1, recruit=False, loyal_us=1
+        term=Term(1), follower=Replica(who), epoch=1, round=1, recruit=False, promised_us=1
     )
     with pytest.raises(ProtocolError):
         decode(payload(encode(message)))

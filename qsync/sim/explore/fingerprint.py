@@ -49,14 +49,14 @@ LEFT_OUT: dict[tuple[str, str], str] = {
     ("ExploredNode", "_told"): "of the turn that is over",
     ("ExploredNode", "_mark"): "the same",
     ("HeartbeatRounds", "_began"): "read by leases only: see LEASES",
-    ("HeartbeatRounds", "_loyal_until"): "the same",
+    ("HeartbeatRounds", "_lease_until"): "the same",
     ("HeartbeatRounds", "_wanted_until"): "the same",
 }
 """Class and field, and why nothing is decided by it."""
 
 LEASES = frozenset({
     ("HeartbeatRounds", "_began"),
-    ("HeartbeatRounds", "_loyal_until"),
+    ("HeartbeatRounds", "_lease_until"),
     ("HeartbeatRounds", "_wanted_until"),
 })  # fmt: skip
 """Matters in scopes whose clients read by lease."""

@@ -186,7 +186,7 @@ class LeaseOracle:
         leader = other.leading
         if not room.leases_hold or leader is None or leader.term != heard.term:
             return
-        until = leader.rounds.rests_until(heard.round, heard.loyal_us / 1e6)
+        until = leader.rounds.rests_until(heard.round, heard.promised_us / 1e6)
         if until is not None:
             now = member.process.at
             lease = (until - other.elapsed(now)) / other.clocks.rate

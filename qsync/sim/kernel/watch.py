@@ -112,7 +112,7 @@ class KernelObserver:
                     message.index > ledger.written and message.term < term
                 ):
                     continue  # of a term that is over: what it speaks of was cut meanwhile
-                if isinstance(message, HeartbeatResponse) and message.loyal_us:
+                if isinstance(message, HeartbeatResponse) and message.promised_us:
                     self._leases.promised(peer, message)
                 self._witness.said(self._me, core, peer, message)
         except PropertyViolation as violation:

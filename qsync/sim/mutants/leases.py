@@ -66,17 +66,17 @@ def _indulgent(core: Core) -> None:
 
 
 def _from_the_answer(
-    rounds: HeartbeatRounds, follower: Replica, round_: int, loyal_s: float
+    rounds: HeartbeatRounds, follower: Replica, round_: int, promised_s: float
 ) -> None:
     if round_ in rounds._began:
         rounds._began[round_] = rounds._ledger.now
-    HeartbeatRounds.heard(rounds, follower, round_, loyal_s=loyal_s)
+    HeartbeatRounds.heard(rounds, follower, round_, promised_s=promised_s)
 
 
 def _longer(
-    rounds: HeartbeatRounds, follower: Replica, round_: int, loyal_s: float, *, times: float
+    rounds: HeartbeatRounds, follower: Replica, round_: int, promised_s: float, *, times: float
 ) -> None:
-    HeartbeatRounds.heard(rounds, follower, round_, loyal_s=times * loyal_s)
+    HeartbeatRounds.heard(rounds, follower, round_, promised_s=times * promised_s)
 
 
 class _Resumes(LeaderTransfer):
@@ -103,7 +103,7 @@ class _Undiscerning(HeartbeatRounds):
     def leased_until(self) -> float:
         """By whatever directory promised."""
         times = [self._ledger.now + self.config.lease]
-        times += [self._loyal_until.get(each, float("-inf")) for each in self._followers]
+        times += [self._lease_until.get(each, float("-inf")) for each in self._followers]
         return quorumth(times, self._majority)
 
 

@@ -107,8 +107,8 @@ def every_lease(core: Core, heard: Callable[[HeartbeatRounds, Replica, int, floa
     def change(leader: Leader) -> None:
         rounds = leader.rounds
 
-        def hears(follower: Replica, round_: int, *, loyal_s: float) -> None:
-            heard(rounds, follower, round_, loyal_s)
+        def hears(follower: Replica, round_: int, *, promised_s: float) -> None:
+            heard(rounds, follower, round_, promised_s)
 
         put(rounds, heard=hears)
 
