@@ -284,7 +284,7 @@ def test_what_is_left_out_is_there() -> None:
             found.add((kind, name))
     # No write is, in this scope, nor a hand-over.
     under_way = {("Write", name) for name in ("id", "cut_reason", "cut_answered")}
-    under_way.add(("LeadershipTransfer", "patience"))
+    under_way.add(("LeadershipTransfer", "timeout"))
     assert not set(fingerprint.LEFT_OUT) - found - under_way
 
 
