@@ -4,14 +4,17 @@ import json
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from admin.evidence import opening
 from admin.evidence.tables import Row
 from admin.workload.history import HistoryLine
 from qsync import record
 from qsync.record import HEADER, HEADER_SIZE, Entry, EntryKind
-from qsync.status.record import NodeStatus
 from qsync.wire.packed import PackedRows
+
+if TYPE_CHECKING:
+    from qsync.status.record import NodeStatus  # msgspec, which executors of Spark need not have
 
 
 def wal_row(entry: Entry, *, node: int, generation: int = 1) -> Row:
@@ -76,7 +79,7 @@ def kind_number(name: str) -> int:
 
 
 def status_row(
-    sample: NodeStatus, *, number: int, life: int, time_mono: int, generation: int = 1
+    sample: "NodeStatus", *, number: int, life: int, time_mono: int, generation: int = 1
 ) -> Row:
     """What a node said of itself. `life` tells its processes apart.
 
