@@ -216,6 +216,12 @@ NOT_TOLD = frozenset({"errors", "asked"})
 """Fields of the record that are no part of what a node says."""
 
 
+for _kind in (BoxInfo, NodeStatus):
+    # msgspec reads the types of a struct when it first decodes one, and a second thread that
+    # decodes at that moment meets what is half read, and ends the process. So it reads them now.
+    msgspec.json.Decoder(_kind)
+
+
 def names(kind: type[BoxInfo]) -> tuple[str, ...]:
     """The members that a node tells, in their order."""
     return tuple(name for name in kind.__struct_fields__ if name not in NOT_TOLD)

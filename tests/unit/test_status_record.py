@@ -2,6 +2,9 @@
 
 import ast
 import json
+import subprocess
+import sys
+import textwrap
 import types
 import typing
 from collections.abc import Iterator
@@ -120,3 +123,41 @@ def test_a_node_fills_in_every_field() -> None:
     }
     judged = {"NodeStatus": {"health", "asked", "replication_anon"}}
     assert left == judged | CONSTANT
+
+
+FIRST_READERS = """
+import sys
+import threading
+from qsync.status import decode
+from qsync.status.record import NodeStatus, as_members
+
+answer = as_members(NodeStatus())
+together = threading.Barrier(8)
+read = []
+
+def reader():
+    together.wait()
+    read.append(decode.status(answer))
+
+threads = [threading.Thread(target=reader) for _ in range(8)]
+sys.setswitchinterval(1e-6)
+for each in threads:
+    each.start()
+for each in threads:
+    each.join()
+assert len(read) == 8, read
+"""
+
+
+def test_threads_may_read_the_first_answers_together() -> None:
+    """A command asks all nodes at once, each from a thread of its own."""
+    for _ in range(5):
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(FIRST_READERS)],
+            capture_output=True,
+            text=True,
+            timeout=50,
+            cwd=tree.ROOT,
+            check=False,
+        )
+        assert done.returncode == 0, done
