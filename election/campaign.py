@@ -75,7 +75,7 @@ class Campaign:
             return f"the terms are used up: {state.term} is the last one"
         if self.promoting:
             return "a promotion of this node is under way"
-        state.out.note("promote", term=state.term)
+        state.out.add_event("promote", term=state.term)
         self.campaign(promoted=True, first=state.leader if state.has_leader_lease else None)
         return None
 
@@ -93,7 +93,7 @@ class Campaign:
         state = self._state
         if not state.observe(said.term, None) or said.leader != state.leader:
             return
-        state.out.note("leader_resigned", term=state.term, leader=said.leader)
+        state.out.add_event("leader_resigned", term=state.term, leader=said.leader)
         state.become_follower()
         state.promise.sticky_until = state.now
         state.promise.release(state.now)  # by its own word
@@ -109,7 +109,7 @@ class Campaign:
         state = self._state
         if state.role is Role.LEADER or state.leader is None:
             return
-        state.out.note("leader_gone", term=state.term, leader=state.leader)
+        state.out.add_event("leader_gone", term=state.term, leader=state.leader)
         state.become_follower()
         state.promise.sticky_until = state.now
         if self.may_begin:
@@ -178,7 +178,7 @@ class Campaign:
             first=first,
         )
         state.become_candidate(round_)
-        state.out.note("campaign", term=state.term, promoted=promoted)
+        state.out.add_event("campaign", term=state.term, promoted=promoted)
         if first is not None:
             left = max(left, state.promise.sticky_until - state.now)
             state.out.arm(ElectionTimer.ELECTION, left, left + timeout / 10)
@@ -193,10 +193,10 @@ class Campaign:
         """Neither a leader nor a result in sight."""
         state = self._state
         if state.leader is not None:
-            state.out.note("leader_silent", term=state.term, leader=state.leader)
+            state.out.add_event("leader_silent", term=state.term, leader=state.leader)
         if state.round is not None and state.round.promoted:
             nays = sorted(state.round.record.rejections())
-            state.out.note("promote_failed", term=state.term, nays=nays)
+            state.out.add_event("promote_failed", term=state.term, nays=nays)
         state.become_follower()
         state.arm_election()
 

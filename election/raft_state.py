@@ -87,11 +87,11 @@ class RaftState:
         if leader != self.leader:
             if self.leader is not None or leader == self.electorate.me:
                 # Impossible while ballots are durable; the first one seen stays.
-                self.out.note("two_leaders", term=term, first=self.leader, second=leader)
+                self.out.add_event("two_leaders", term=term, first=self.leader, second=leader)
                 return False
             self._become(Role.FOLLOWER, leader)
             self.fenced = False
-            self.out.note("follows", term=self.term, leader=leader)
+            self.out.add_event("follows", term=self.term, leader=leader)
         self.promise.heard(self.now, sticky=self.timing.election_timeout)
         return True
 
@@ -102,7 +102,7 @@ class RaftState:
         ballot = self.ballot
         if ballot.vote is None:
             ballot = replace(ballot, vote=candidate)
-            self.out.note("votes", term=self.term, candidate=candidate)
+            self.out.add_event("votes", term=self.term, candidate=candidate)
         self._become(Role.FOLLOWER, self.leader, ballot)
         self.arm_election()
 
@@ -122,7 +122,7 @@ class RaftState:
         self.contact.start_term(self.now)
         self.out.disarm(ElectionTimer.ELECTION)
         self.arm_check()
-        self.out.note("elected", term=self.term)
+        self.out.add_event("elected", term=self.term)
 
     def become_follower(self) -> None:
         """Of nobody, in the same term: a leader is lost, or a round of ours is given up."""
@@ -137,19 +137,19 @@ class RaftState:
         self.out.disarm(ElectionTimer.CHECK_QUORUM)
         self.out.disarm(ElectionTimer.TRANSFER)
         self.arm_election()
-        self.out.note("stepped_down", term=self.term, why=why)
+        self.out.add_event("stepped_down", term=self.term, why=why)
 
     def become_member(self) -> None:
         """Vote, and be counted, from now on: what was acked cannot have been forgotten any more."""
         if not self.ballot.member:
             self.ballot = replace(self.ballot, member=True)
             self.out.mark_dirty()
-            self.out.note("member", term=self.term)
+            self.out.add_event("member", term=self.term)
 
     def _fence(self, why: str) -> None:
         """Nobody can tell any more whether there is a newer leader: stop, but keep the term."""
         self.fenced = True
-        self.out.note("fenced", term=self.term, why=why)
+        self.out.add_event("fenced", term=self.term, why=why)
         self.step_down(why)
 
     def _become(self, role: Role, leader: Replica | None, ballot: Ballot | None = None) -> None:

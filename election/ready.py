@@ -89,7 +89,7 @@ class ElectionOutbox:
         self._timers[kind] = TimerRequest(kind=kind, earliest=None)
         self._dirty = True
 
-    def note(self, name: str, **fields: object) -> None:
+    def add_event(self, name: str, **fields: object) -> None:
         """Keep an event for the timeline."""
         self._notes.append(Note(name, fields))
         self._dirty = True

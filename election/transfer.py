@@ -33,7 +33,7 @@ class LeaderTransfer:
         """Somebody was told in this term that our lease does not count: serve no read on it."""
         return self._lease_void == self._state.term
 
-    def begin(self, to: Replica, *, within: float | None = None) -> None:
+    def send_timeout_now(self, to: Replica, *, within: float | None = None) -> None:
         """Tell a voter, whose log is as long as ours, to campaign at once.
 
         It ends when we are deposed, with its timer (after `within`, or an election timeout), or
@@ -47,7 +47,7 @@ class LeaderTransfer:
         state.out.send(to, TimeoutNow(term=state.term, leader=state.electorate.me))
         timeout = state.timing.election_timeout if within is None else within
         state.out.arm(ElectionTimer.TRANSFER, timeout, timeout)
-        state.out.note("hands_over", term=state.term, to=to)
+        state.out.add_event("hands_over", term=state.term, to=to)
 
     def cancel(self) -> None:
         """Nobody waits for the target any more; it may take over all the same."""
@@ -58,7 +58,7 @@ class LeaderTransfer:
     def timed_out(self) -> None:
         """The target did not take over in time."""
         if self.target is not None:
-            self._state.out.note("transfer_failed", term=self._state.term, to=self.target)
+            self._state.out.add_event("transfer_failed", term=self._state.term, to=self.target)
             self._target = None
 
     def resign(self, why: str) -> None:

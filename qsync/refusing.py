@@ -37,7 +37,7 @@ class PendingRefusal(NamedTuple):
     error: errors.QsyncError | None
     place: Position
 
-    def asked(self, ticket: Ticket) -> ReadAsked:
+    def read(self, ticket: Ticket) -> ReadAsked:
         """The read that waits for the same."""
         if self.error is not None:
             return ReadAsked(ticket=ticket, consistency=Consistency.LINEARIZABLE)

@@ -110,7 +110,7 @@ class Running:
         crc: int | None = None
         ask: PackedRequest | None = self._post(first, last, opening)
         while ask is not None:
-            answer = packed.read(self.line.take(ask))
+            answer = packed.read(self.line.receive(ask))
             if crc is not None and answer.before != crc:
                 raise LogWasCut
             rows, ask = answer.rows, None

@@ -100,7 +100,7 @@ class Client(Database):
             self._wait(open_, 0)
         return [calls.outcome(ask, call.read) for ask, call in begun]
 
-    def begin(self, call: ClientCall[T], *, timeout: float | None = None) -> PendingRequest:
+    def submit(self, call: ClientCall[T], *, timeout: float | None = None) -> PendingRequest:
         """Send without waiting; for pipelines."""
         with self._lock:
             return self._begin(call, timeout)

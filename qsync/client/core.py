@@ -196,7 +196,7 @@ class Core:
         ask.settled_at = now
         self._asks.pop(ask.id, None)
         if isinstance(outcome, QsyncError):
-            ask.error = verdicts.told(ask, outcome)
+            ask.error = verdicts.for_caller(ask, outcome)
             if ask.kind is RetryKind.OPEN:
                 self.numbering.standing = SessionStanding.CLOSED
         else:
@@ -296,7 +296,7 @@ class Core:
                 self._settle(ask, now, verdict)
         if direct:
             for ask in list(self._asks.values()):
-                self._settle(ask, now, verdicts.unavailable(self.wires.told()))
+                self._settle(ask, now, verdicts.unavailable(self.wires.attempts()))
 
     # -- sending
 
@@ -310,7 +310,7 @@ class Core:
             return
         if waiting.held:
             self._open(now)
-        for ask in waiting.take(INFLIGHT_MAX - len(home.inflight)):
+        for ask in waiting.next_batch(INFLIGHT_MAX - len(home.inflight)):
             _flag(ask)
             wires.send(home, ask, now)
 
@@ -344,7 +344,7 @@ class Core:
             flown = [link.inflight.pop(ask.id, None) for link in wires.links()]
             inflight = any(each is not None for each in flown)
             reached = any(link.phase is ConnectionPhase.READY for link in wires.links())
-            error = verdicts.overdue(ask, wires.told(), inflight=inflight, reached=reached)
+            error = verdicts.overdue(ask, wires.attempts(), inflight=inflight, reached=reached)
             self._settle(ask, now, error)
         if late:
             self._waiting.prune()

@@ -151,7 +151,7 @@ class AsyncFeed:
         while not place.pending:
             if place.ended or (self._idle is not None and place.idle_s >= self._idle):
                 raise StopAsyncIteration
-            await self.begin()
+            await self.poll()
         change = place.next()
         assert change is not None
         return change
@@ -161,7 +161,7 @@ class AsyncFeed:
         """Everything up to this index of the log was read, and handed out or waits here."""
         return self._place.upto or 0
 
-    async def begin(self) -> None:
+    async def poll(self) -> None:
         """Ask once. With `after=None` the first time says what "now" is."""
         self._place.took(await self._client.run(self._place.call()))
 

@@ -170,7 +170,7 @@ class LoadGenerator:
             low = line.low()
             frames: list[bytes] = []
             while room > 0:
-                start = schedule.take(now)
+                start = schedule.next_start(now)
                 if start is None:
                     break
                 frames.append(self._workload(line.request(start, low)))
@@ -227,7 +227,7 @@ class _Schedule:
         self._step = 1 / rate if rate else 0.0
         self._next = begin
 
-    def take(self, now: float) -> float | None:
+    def next_start(self, now: float) -> float | None:
         """The intended start of a request to be begun now, or None."""
         if self.over(now) or self._next > now:
             return None

@@ -76,7 +76,7 @@ class Numbering:
         """The write with its session and number: the next of ours, or those of a token."""
         if token is not None:
             return write._replace(session=token.session, seq=token.seq, low=0)
-        seq = self.take()
+        seq = self.next_number()
         id, _, _, _, flags, ops, timeout, snapshot, reads = write
         return WriteRequest(id, self.id, seq, self.low, flags, ops, timeout, snapshot, reads)
 
@@ -96,7 +96,7 @@ class Numbering:
         self.id = id
         self.standing = SessionStanding.OPEN
 
-    def take(self) -> int:
+    def next_number(self) -> int:
         """The next number; it is pending until settled."""
         seq = self._next
         self._next = seq + 1

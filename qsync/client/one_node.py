@@ -68,14 +68,14 @@ class NodeConnection:
     def ask(self, request: Request, *, timeout: float | None = None) -> list[object]:
         """The values of the answer. Raises the error that was answered, or Unavailable."""
         self.post(request)
-        return self.take(request, timeout=timeout)
+        return self.receive(request, timeout=timeout)
 
     def post(self, request: Request) -> None:
         """Send a question whose answer is taken later. Raises Unavailable."""
         self._deadline = time.monotonic() + self._timeout
         self._send(requests.encode(request))
 
-    def take(self, request: Request, *, timeout: float | None = None) -> list[object]:
+    def receive(self, request: Request, *, timeout: float | None = None) -> list[object]:
         """The values of the answer to a question that was sent. Raises as `ask` does."""
         self._deadline = time.monotonic() + (self._timeout if timeout is None else timeout)
         while True:

@@ -17,7 +17,7 @@ T = TypeVar("T")
 class Beginner(Protocol):
     """What can ask now and wait later."""
 
-    def begin(self, call: ClientCall[T], *, timeout: float | None = None) -> PendingRequest:
+    def submit(self, call: ClientCall[T], *, timeout: float | None = None) -> PendingRequest:
         """Ask."""
 
     def settle(self, ask: PendingRequest) -> None:
@@ -71,7 +71,7 @@ class Pipeline:
         """Ask; when the window is full, wait until half of it is free."""
         if len(self._open) >= self._window:
             self.drain(self._window // 2)
-        ask = self._beginner.begin(call, timeout=timeout)
+        ask = self._beginner.submit(call, timeout=timeout)
         self._open.append(ask)
         return Pending(self._beginner, ask, call)
 

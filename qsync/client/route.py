@@ -87,7 +87,7 @@ class Route:
         self.learn(address)
         self._preferred = self.hinted = address
 
-    def take(self, now: float, busy: Container[str]) -> str | None:
+    def next_address(self, now: float, busy: Container[str]) -> str | None:
         """The address to try now; the next call gives another one. None: all are tried or rest.
 
         `busy`: those that are being tried already.

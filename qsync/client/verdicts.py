@@ -40,7 +40,7 @@ def judge(ask: PendingRequest, error: QsyncError, *, direct: bool) -> QsyncError
     return None if again else error
 
 
-def told(ask: PendingRequest, error: QsyncError) -> QsyncError:
+def for_caller(ask: PendingRequest, error: QsyncError) -> QsyncError:
     """The error as the caller may hear it: about a write in doubt, only a fate is definite.
 
     That goes for what a node said as well as for what was found here: that nobody answered, that

@@ -47,7 +47,7 @@ class SendQueues:
         self.held = deque(ask for ask in self.held if not ask.settled)
         self._asks = deque(ask for ask in self._asks if not ask.settled)
 
-    def take(self, room: int) -> Iterator[PendingRequest]:
+    def next_batch(self, room: int) -> Iterator[PendingRequest]:
         """At most `room` asks that can be sent now."""
         while self._asks and room > 0:
             ask = self._asks.popleft()

@@ -59,7 +59,7 @@ class Wires:
                 for link in self._links.values()
                 if link.phase is not ConnectionPhase.READY
             }
-            address = self.route.take(now, busy)
+            address = self.route.next_address(now, busy)
             if address is None:
                 self.soon(self.route.rested(busy))
                 return
@@ -149,7 +149,7 @@ class Wires:
                 self._dial_at = now + STAGGER_S  # it is being dialled: the first turn is its own
         self.back_off(now, free=bool(hint))
 
-    def told(self) -> dict[str, str]:
+    def attempts(self) -> dict[str, str]:
         """What was met at each address, for people."""
         told = dict.fromkeys(self.route.addresses, "it was not tried yet")
         standing = {link.address: _STANDINGS[link.phase] for link in self._links.values()}

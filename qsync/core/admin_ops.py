@@ -42,7 +42,7 @@ class AdminOps:
         self._state = state
         self._writable = writable
 
-    def asked(
+    def handle_request(
         self, event: PromoteAsked | DemoteAsked | RollbackAsked | ReplaceAsked | LeaveAsked
     ) -> None:
         """An operator asks, or whoever stops the process."""
@@ -54,7 +54,7 @@ class AdminOps:
             case RollbackAsked():
                 self.roll_back(event.ticket)
             case ReplaceAsked():
-                self.replacement.asked(event)
+                self.replacement.handle_request(event)
             case LeaveAsked():
                 self.transfers.leave(event.why)
             case _:
@@ -72,7 +72,7 @@ class AdminOps:
         if to is None:
             to = self._successor(leader)
         if to is None:
-            self.demotions.begin(leader, ticket)
+            self.demotions.start(leader, ticket)
         else:
             self.transfers.demote(leader, ticket, to)
 
@@ -80,7 +80,7 @@ class AdminOps:
         """A follower was told to lead."""
         state = self._state
         if state.leader is not None:
-            self.transfers.asked(state.leader, candidate)
+            self.transfers.handle_request(state.leader, candidate)
         elif state.raft.transfer.resigned == state.term:
             # It does not know yet that nobody leads; need not wait until it misses us, either.
             state.out.send(candidate, TimeoutNow(term=state.term, leader=state.config.me))

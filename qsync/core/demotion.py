@@ -20,7 +20,7 @@ class Demotions:
     def __init__(self, state: ReplicaState) -> None:
         self._state = state
 
-    def begin(self, leader: Leader, ticket: Ticket) -> None:
+    def start(self, leader: Leader, ticket: Ticket) -> None:
         """Take nothing new, and wait for what is pending."""
         assert leader.stopping is None
         leader.stopping = Demotion(tickets=[ticket])
@@ -50,6 +50,6 @@ class Demotions:
             return
         pending = len(state.ledger.limbo.queue)
         leader.stopping = None
-        state.out.note("demote_failed", pending=pending)
+        state.out.add_event("demote_failed", pending=pending)
         for ticket in going.tickets:
             state.answer(ticket, f"{pending} pending transactions were not confirmed in time")

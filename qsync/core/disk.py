@@ -24,7 +24,7 @@ class DiskState:
         if self.error is not None:
             return None
         ledger = self._ledger
-        write = ledger.pending_writes.take(
+        write = ledger.pending_writes.next_write(
             ledger.entries,
             last=ledger.log.last,
             ballot=ballot,

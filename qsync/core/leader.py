@@ -220,7 +220,7 @@ class Leader:
 
     def begin_round(self, send: Send) -> None:
         """Ask everybody whether they still follow."""
-        self.rounds.begin(send, promoted_at=self.promoted_at)
+        self.rounds.start_round(send, promoted_at=self.promoted_at)
 
     def heard(self, answer: HeartbeatResponse) -> bool:
         """A follower follows. True if it was of this term."""

@@ -52,7 +52,7 @@ class Ledger:
         """Fill from the headers of a durable log, oldest first; what is undecided is replayed."""
         log, limbo = self.log, self.limbo
         for index, term, origin, lsn, kind, flags, length, _time, crc in headers:
-            log.note(index, term, origin, lsn, crc=crc, size=HEADER_SIZE + length)
+            log.append(index, term, origin, lsn, crc=crc, size=HEADER_SIZE + length)
             if index <= limbo.confirmed and (kind in _RARE or flags & CONFIG):
                 self._recall(Index(index))
         assert limbo.confirmed <= log.last
@@ -93,7 +93,7 @@ class Ledger:
         return max(self.limbo.confirmed, reach)
 
     @property
-    def shown(self) -> Position:
+    def readable_place(self) -> Position:
         """The last readable entry, as a place: it names everything that can be read here."""
         index = self.limbo.clip(self.visible)
         return Position(self.log.term_at(index), index)

@@ -52,7 +52,7 @@ class LogIndex:
         self._ends.append(self._bytes)
         self.last = index
 
-    def note(self, index: int, term: int, origin: int, lsn: int, *, crc: int, size: int) -> None:
+    def append(self, index: int, term: int, origin: int, lsn: int, *, crc: int, size: int) -> None:
         """Take note of the next entry by its header. `size` is header and body, in bytes."""
         assert index == self.last + 1
         if not self._runs or self._runs[-1].term != term:

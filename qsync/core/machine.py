@@ -136,7 +136,7 @@ class Machine:
         assert config.me == before.me
         if (config.voters, config.instance) != (before.voters, before.instance):
             config = replace(config, voters=before.voters, instance=before.instance)
-        state.take(config)
+        state.set_configuration(config)
         election, timing = self.raft.state, _timing(config)
         if timing != election.timing or config.fencing is not before.fencing:
             election.set_timing(config.fencing, timing)
@@ -191,7 +191,7 @@ class Machine:
                 | happened.ReplaceAsked()
                 | happened.LeaveAsked()
             ):
-                self.operations.asked(event)
+                self.operations.handle_request(event)
             case happened.Forgotten():
                 self._forget(event.ticket)
             case _:
@@ -223,7 +223,7 @@ class Machine:
         else:
             self.disk.error = self.disk.error or event.why
             what = "read"
-        self.state.out.note("disk_failed", why=event.why)
+        self.state.out.add_event("disk_failed", why=event.why)
         self.operations.transfers.leave(f"the log cannot be {what}: {event.why}", brings=brings)
         self.state.out.arm(TimerKind.DISK, self.config.disk_retry_delay)
 

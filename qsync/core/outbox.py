@@ -48,7 +48,7 @@ class Outbox:
         """What the timer was for is done."""
         self._timers.append(TimerRequest(kind=kind, earliest=None))
 
-    def note(self, name: str, **fields: object) -> None:
+    def add_event(self, name: str, **fields: object) -> None:
         """For the timeline."""
         self._notes.append(Note(name, fields))
 

@@ -74,7 +74,7 @@ class PeerMessages:
         state = self._state
         refusal = state.follower.append(message)
         if state.follower.split is not None:
-            state.out.note("split_brain", what=str(state.follower.split))
+            state.out.add_event("split_brain", what=str(state.follower.split))
         elif refusal is not None:
             state.out.send(message.leader, self._marked(refusal))
 
@@ -83,7 +83,7 @@ class PeerMessages:
         state.follower.heartbeat(message)
         if message.admit and not state.raft.ballot.member:
             state.raft.state.become_member()
-            state.out.note("admitted", by=message.leader)
+            state.out.add_event("admitted", by=message.leader)
         promised_s = state.raft.promise() if message.promise else 0.0
         answer = self._response(message, round_=message.round, promised_s=promised_s)
         state.out.send(message.leader, answer)
@@ -141,7 +141,7 @@ class PeerMessages:
             case ReadIndex():
                 self._reads.asked_by_follower(message)
             case ReadIndexResponse():
-                self._state.out.answers(self._state.reads.told(message))
+                self._state.out.answers(self._state.reads.on_response(message))
             case TransferLeadership():
                 self._operations.asked_to_transfer(message.candidate)
             case Append() | Heartbeat():
@@ -170,7 +170,7 @@ class PeerMessages:
         """Our connection to a peer stands: what was acked over an older one does not count."""
         state, ledger = self._state, self._state.ledger
         progress = state.peers[event.peer]
-        progress.begin(epoch=event.epoch, connected=True, last=ledger.log.last, now=ledger.now)
+        progress.reset(epoch=event.epoch, connected=True, last=ledger.log.last, now=ledger.now)
         progress.instance = event.instance
         named = ledger.configurations.names(event.peer, event.instance)
         progress.membership = Membership.RECRUIT if named else Membership.STRANGER

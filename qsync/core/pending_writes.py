@@ -45,7 +45,7 @@ class PendingWrites:
         if self._cut_above is None or above < self._cut_above:
             self._cut_above, self._cut_reason = above, reason
 
-    def take(
+    def next_write(
         self, entries: Entries, *, last: Index, ballot: Ballot, durable: Ballot, confirmed: Index
     ) -> Write | None:
         """All that is not durable yet; None while a Write is under way or nothing is due."""

@@ -91,7 +91,7 @@ class Progress:
     def __repr__(self) -> str:
         return f"{self.peer}: {self.state.name.lower()} match={self.match} sent={self.sent}"
 
-    def begin(self, *, epoch: int, connected: bool, last: Index, now: float) -> None:
+    def reset(self, *, epoch: int, connected: bool, last: Index, now: float) -> None:
         """Start over: a new connection, or a new term of ours."""
         # protocol.md section 3.5: acks are kept per connection, and a follower may begin anew.
         assert epoch >= self.epoch

@@ -120,7 +120,7 @@ class Promotions:
     def timer(self) -> None:
         """The leader that was asked did not do its part in time."""
         if self._is_asking and self.current is not None and self._state.leader is None:
-            self._state.out.note("hand_over_refused", leader=self._state.raft.leader)
+            self._state.out.add_event("hand_over_refused", leader=self._state.raft.leader)
             self._campaign(self.current)
 
     def out_of_reach(self, peer: Replica) -> None:

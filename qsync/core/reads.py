@@ -37,7 +37,7 @@ class LeaderReads:
         """Somebody waits for a round that has not begun."""
         return bool(self._parked)
 
-    def begin(self) -> int:
+    def start_round(self) -> int:
         """A new round begins now; every parked read waits for it."""
         self.round += 1
         self._in_round.extend(_InRound(ticket, self.round) for ticket in self._parked)
@@ -98,7 +98,7 @@ class ReplicaReads:
         self._asked[self._asks] = ticket
         return self._asks
 
-    def told(self, answer: ReadIndexResponse) -> list[ReadSettled]:
+    def on_response(self, answer: ReadIndexResponse) -> list[ReadSettled]:
         """The leader answered: wait for that entry, or give up."""
         ticket = self._asked.pop(answer.ask, None)
         if ticket is None:

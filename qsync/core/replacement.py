@@ -25,7 +25,7 @@ class Replacement:
         """Where the last change that was made for it stands."""
         self.tickets: list[Ticket] = []
 
-    def begin(self, replica: Replica, *, target: Index) -> None:
+    def start(self, replica: Replica, *, target: Index) -> None:
         """A replacement begins."""
         assert self.replica is None
         self.replica, self.target, self.change = replica, target, None
@@ -41,14 +41,14 @@ class Replacement:
         if ticket in self.tickets:
             self.tickets.remove(ticket)
 
-    def asked(self, event: ReplaceAsked) -> None:
+    def handle_request(self, event: ReplaceAsked) -> None:
         """An operator asks; answered when the new pair is a voter and that is decided."""
         refused = self.refusal(event.replica)
         if refused is not None:
             self._state.answer(event.ticket, refused)
             return
         if self.replica is None:
-            self.begin(event.replica, target=self._state.ledger.log.last)
+            self.start(event.replica, target=self._state.ledger.log.last)
         self.tickets.append(event.ticket)
 
     def refusal(self, replica: Replica) -> str | None:
@@ -79,7 +79,7 @@ class Replacement:
             return
         for progress in self._state.peers.values():
             if progress.membership is Membership.STRANGER and self._is_current(progress, Index(0)):
-                self.begin(progress.peer, target=self._state.ledger.log.last)
+                self.start(progress.peer, target=self._state.ledger.log.last)
                 return
 
     def advance(self) -> None:
@@ -134,7 +134,7 @@ class Replacement:
         }
 
     def _end(self, refused: str | None) -> None:
-        self._state.out.note("replaced", replica=self.replica, refused=refused)
+        self._state.out.add_event("replaced", replica=self.replica, refused=refused)
         for ticket in self.end():
             self._state.answer(ticket, refused)
 

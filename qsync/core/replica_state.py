@@ -109,7 +109,7 @@ class ReplicaState:
         self.raft.transfer.resign(why)
         self.follow()
 
-    def take(self, config: CoreConfig) -> None:
+    def set_configuration(self, config: CoreConfig) -> None:
         """Everything that has a copy of the configuration gets this one."""
         self.config = self.follower.config = config
         leader = self.leader
@@ -125,7 +125,7 @@ class ReplicaState:
             self.out.answer(ticket, refused)
             return
         follower, number = asked
-        place = None if refused else self.ledger.shown
+        place = None if refused else self.ledger.readable_place
         self.out.send(follower, ReadIndexResponse(term=self.term, ask=number, place=place))
 
     def roll_back(self, why: str) -> int:
@@ -140,7 +140,7 @@ class ReplicaState:
         # protocol.md section 5: the decision is one step, nothing pending escapes it.
         assert not self.ledger.limbo.queue
         self.waiters.rolled_back(first)
-        self.out.note("rollback", first=first, record=entry.index, transactions=count, why=why)
+        self.out.add_event("rollback", first=first, record=entry.index, transactions=count, why=why)
         return count
 
     # -- the role
@@ -170,7 +170,7 @@ class ReplicaState:
             return
         configurations.followed = configuration
         if configuration is not None:
-            self.take(replace(self.config, voters=configuration.replicas))
+            self.set_configuration(replace(self.config, voters=configuration.replicas))
         for progress in self.peers.values():
             named = configurations.names(progress.peer, progress.instance)
             if named != (progress.membership is not Membership.STRANGER):
@@ -178,7 +178,7 @@ class ReplicaState:
                 progress.membership = Membership.RECRUIT if named else Membership.STRANGER
         voters, named = self.config.voters, is_named(self.config, configuration)
         self.raft.set_voters(voters, majority(len(voters)), named=named)
-        self.out.note("configuration", voters=list(voters), named=named)
+        self.out.add_event("configuration", voters=list(voters), named=named)
 
     def _new_follower(self) -> Follower:
         follower = Follower(self.config, self.ledger, term=self.raft.term)
@@ -188,7 +188,7 @@ class ReplicaState:
     def _take_over(self) -> None:
         last, now = self.ledger.log.last, self.ledger.now
         for each in self.peers.values():
-            each.begin(epoch=each.epoch, connected=each.connected, last=last, now=now)
+            each.reset(epoch=each.epoch, connected=each.connected, last=last, now=now)
         self.leader = Leader(
             self.config,
             self.ledger,
@@ -199,7 +199,7 @@ class ReplicaState:
         self.out.answers(self.reads.leader_lost())
         self.leader.begin_round(self.out.send)
         self.led = self.raft.term
-        self.out.note("promote", term=self.raft.term, index=self.leader.promoted_at)
+        self.out.add_event("promote", term=self.raft.term, index=self.leader.promoted_at)
 
     def _step_down(self, leader: Leader) -> None:
         self.leader = None

@@ -37,7 +37,7 @@ class HeartbeatRounds:
         self._lease_until: dict[Replica, float] = {}
         self._wanted_until = float("-inf")
 
-    def begin(self, send: Send, *, promoted_at: Index) -> None:
+    def start_round(self, send: Send, *, promoted_at: Index) -> None:
         """Ask everybody whether they still follow; admit recruits that have caught up.
 
         A recruit lost a part of its log, and nothing but acks with it: term and vote are intact.
@@ -46,7 +46,7 @@ class HeartbeatRounds:
         not enough. Not to wait until the PROMOTE is confirmed: that may need the recruit.
         """
         ledger = self._ledger
-        round_ = self.reads.begin()
+        round_ = self.reads.start_round()
         self._began[round_] = ledger.now
         for progress in self._followers.values():
             if not progress.connected:

@@ -31,7 +31,7 @@ class Transfers:
     def __init__(self, state: ReplicaState) -> None:
         self._state = state
 
-    def begin(
+    def start(
         self, leader: Leader, to: Replica, *, timeout: float | None = None
     ) -> LeadershipTransfer:
         """Stop writing and bring `to` to our last entry."""
@@ -39,7 +39,7 @@ class Transfers:
         state = self._state
         timeout = state.config.election_timeout if timeout is None else timeout
         leader.stopping = going = LeadershipTransfer(to=to, timeout=timeout)
-        state.out.note("handing_over", to=to)
+        state.out.add_event("handing_over", to=to)
         state.out.arm(TimerKind.HAND_OVER, going.timeout)
         return going
 
@@ -49,13 +49,13 @@ class Transfers:
         if refused is not None:
             self._state.answer(ticket, refused)
         else:
-            self.begin(leader, to).tickets.append(ticket)
+            self.start(leader, to).tickets.append(ticket)
 
-    def asked(self, leader: Leader, candidate: Replica) -> None:
+    def handle_request(self, leader: Leader, candidate: Replica) -> None:
         """A follower was told to lead. If we cannot reach it, it asks the others after a while."""
         progress = leader.followers.get(candidate)
         if progress is not None and progress.connected and leader.stopping is None:
-            self.begin(leader, candidate)
+            self.start(leader, candidate)
 
     def advance(self, leader: Leader, going: LeadershipTransfer) -> None:
         """Called for every batch: tell the target as soon as it has our whole log."""
@@ -76,7 +76,7 @@ class Transfers:
             assert leader.stopping is going
             going.timeout_now_sent = True
             state.out.disarm(TimerKind.HAND_OVER)
-            state.raft.transfer.begin(going.to, within=going.timeout)
+            state.raft.transfer.send_timeout_now(going.to, within=going.timeout)
 
     def timer(self, leader: Leader, going: LeadershipTransfer) -> None:
         """The target did not come up to our last entry in time."""
@@ -94,7 +94,7 @@ class Transfers:
 
     def _failed(self, leader: Leader, going: LeadershipTransfer, why: str) -> None:
         state = self._state
-        state.out.note("hand_over_failed", to=going.to)
+        state.out.add_event("hand_over_failed", to=going.to)
         state.out.disarm(TimerKind.HAND_OVER)
         state.raft.transfer.cancel()
         leader.stopping = None
@@ -116,7 +116,7 @@ class Transfers:
             return
         going = leader.stopping
         if going is None:
-            state.out.note("leaving", why=why)
+            state.out.add_event("leaving", why=why)
             if not brings and not self._is_whole_elsewhere(leader):
                 state.resign(why)
                 return
@@ -124,7 +124,7 @@ class Transfers:
         elif isinstance(going, Demotion):
             state.resign(why)
         elif not going.leaving:
-            state.out.note("leaving", why=why)
+            state.out.add_event("leaving", why=why)
             going.leaving, going.tried = why, frozenset({going.to})
 
     def _leave_to_next(self, leader: Leader, why: str, tried: frozenset[Replica]) -> None:
@@ -136,7 +136,7 @@ class Transfers:
         # for an operator.
         config = self._state.config
         timeout = min(config.replication_timeout, config.election_timeout)
-        going = self.begin(leader, to, timeout=timeout)
+        going = self.start(leader, to, timeout=timeout)
         going.leaving, going.tried = why, tried | {to}
 
     def _is_whole_elsewhere(self, leader: Leader) -> bool:

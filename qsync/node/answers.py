@@ -64,7 +64,7 @@ class VisibleReads:
 
     def _read(self, request: Reading) -> bytes:
         state = self._replica.state
-        seen = self._replica.machine.ledger.shown
+        seen = self._replica.machine.ledger.readable_place
         match request:
             case verbs.GetRequest(number, space, by, key, _):
                 return replies.row(number, state.get(space, by, key), read_from=seen)

@@ -63,7 +63,7 @@ class Care:
         begun = self._effects.now()
         if self._told is not lost:
             self._told = lost
-            self._timeline.note("spaces_lost", {"why": lost.why})
+            self._timeline.append("spaces_lost", {"why": lost.why})
         self._scrubbing = False
         lost.at = None
         self._spaces.wipe()
@@ -75,4 +75,4 @@ class Care:
             await self._effects.give_way()
         self.rebuilds += 1
         seconds = round(self._effects.now() - begun, 3)
-        self._timeline.note("spaces_rebuilt", {"entries": lost.goal, "seconds": seconds})
+        self._timeline.append("spaces_rebuilt", {"entries": lost.goal, "seconds": seconds})

@@ -109,7 +109,7 @@ class Comparing:
         self.differs = tuple(map(self._name_of, differing))
         if self.differs and self.differs != before:
             fields = {"index": here[1], "term": here[0], "spaces": list(self.differs)}
-            self._timeline.note("spaces_differ", fields)
+            self._timeline.append("spaces_differ", fields)
         if self.differs:
             self._suspect()
 

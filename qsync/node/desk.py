@@ -48,7 +48,7 @@ class NodeQueries:
             return True
         return self.tracing.armed or self.seams.points.any_armed
 
-    def take(self, connection: Connection, request: verbs.Request) -> bool:
+    def handle_request(self, connection: Connection, request: verbs.Request) -> bool:
         """Answer, or keep the question until it can be. False: it is none of ours."""
         try:
             if isinstance(request, verbs.WatchRequest):
@@ -94,7 +94,7 @@ class NodeQueries:
         found = options.change(self._node, request.given)
         if request.given:
             # What was accepted is short and plain; what is refused may be anything.
-            self._node.timeline.note("options", {"given": request.given})
+            self._node.timeline.append("options", {"given": request.given})
         self._send(connection, replies.reply(request.id, found))
 
     def _fault(self, connection: Connection, request: verbs.FaultRequest) -> None:
@@ -109,7 +109,7 @@ class NodeQueries:
         else:
             points.disarm(request.point)
         armed = points.describe()
-        self._node.timeline.note("faults", {"armed": armed})
+        self._node.timeline.append("faults", {"armed": armed})
         self._send(connection, replies.reply(request.id, armed))
 
     def _snapshot(self, connection: Connection, number: int) -> None:

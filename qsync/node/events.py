@@ -117,7 +117,7 @@ class EventRecorder:
         )
         self.write()
 
-    def begin(self) -> None:
+    def batch_started(self) -> None:
         """A batch of inputs begins."""
         self._began = self._now()
 
@@ -277,7 +277,7 @@ class EventRecorder:
             self.file.close()
 
 
-def begin(
+def open_recorder(
     config: "NodeConfig",
     storage: "NodeStorage",
     core: "Core",

@@ -71,7 +71,7 @@ class Folding:
             except StoreError as error:
                 # The log carries durability: rows stay in memory until the disk takes them again.
                 if self.error is None:
-                    self._timeline.note("fold_failed", {"why": str(error)})
+                    self._timeline.append("fold_failed", {"why": str(error)})
                 self.error = str(error)
                 await self._effects.sleep(RETRY_DELAY)
             else:

@@ -21,7 +21,7 @@ async def leave(node: "Node") -> None:
     machine = node.replica.machine
     if machine.leader is None or not machine.peers:
         return
-    node.loop.begin()
+    node.loop.start_batch()
     node.loop.step(LeaveAsked(why="the node stops"))
     node.loop.turn()
     effects = node.reactor.effects

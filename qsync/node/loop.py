@@ -32,7 +32,7 @@ Loses = Callable[[Message], bool]
 class LoopObserver(Protocol):
     """Who is told what happens inside of a node, each thing before anybody else can know of it."""
 
-    def begin(self) -> None:
+    def batch_started(self) -> None:
         """A batch of inputs begins."""
 
     def asking(self, step: Callable[[Input], None]) -> Callable[[Input], None]:
@@ -85,10 +85,10 @@ class Loop:
         self._settling = False
         self._batches: dict[tuple[int, int], bytes] = {}
 
-    def begin(self) -> None:
+    def start_batch(self) -> None:
         """A batch begins, or more of it was received: tell the machine what time it is."""
         if self.events is not None:
-            self.events.begin()
+            self.events.batch_started()
         self.replica.clock(self.timers.elapsed(), self.timers.wall())
 
     def step(self, event: Input) -> None:
@@ -97,7 +97,7 @@ class Loop:
 
     def fired(self, kinds: list[str]) -> None:
         """Timers have come due: a batch of its own."""
-        self.begin()
+        self.start_batch()
         for kind in kinds:
             self.step(TimerFired(kind=kind))
         self.turn()
@@ -137,7 +137,7 @@ class Loop:
         for timer in ready.timers:
             self.timers.arm(timer)
         for note in ready.notes:
-            self._timeline.note(note.name, note.fields)
+            self._timeline.append(note.name, note.fields)
         wrote = False
         if ready.write is not None:
             self._after = ready.send_after
@@ -156,7 +156,7 @@ class Loop:
         assert write is not None
         after, self._after = self._after, []
         if not self._settling:
-            self.begin()
+            self.start_batch()
         if error is None:
             if self.events is not None:
                 self.events.wrote(write)

@@ -28,6 +28,6 @@ def survive(replica: Replica, timeline: Timeline, error: Exception, doing: str) 
     if isinstance(error, QsyncError):
         return
     text = "".join(traceback.format_exception(error))
-    timeline.note(
+    timeline.append(
         EVENT, {"doing": doing, "error": repr(error)[:500], "trace": text[-TRACE_CHARS_MAX:]}
     )

@@ -95,9 +95,9 @@ class Node:
 
             def over(why: str) -> None:
                 loop.events = self.reactor.leaving = None
-                self.timeline.note("events_stopped", {"why": why})
+                self.timeline.append("events_stopped", {"why": why})
 
-            loop.events = recorder = events.begin(
+            loop.events = recorder = events.open_recorder(
                 self.config, self.storage, self.replica, elapsed=loop.timers.elapsed, over=over
             )
             self.reactor.leaving = recorder.write
@@ -176,9 +176,9 @@ class Node:
             self.loop.timers.at(kind, now)
         self.loop.turn()
         if self.storage.spaces.rebuilt is not None:
-            self.timeline.note("spaces_rebuilt", {"why": self.storage.spaces.rebuilt})
+            self.timeline.append("spaces_rebuilt", {"why": self.storage.spaces.rebuilt})
         pid = self.reactor.effects.usage().pid
-        self.timeline.note("started", {"pid": pid, "term": self.replica.machine.term})
+        self.timeline.append("started", {"pid": pid, "term": self.replica.machine.term})
 
     def tasks(self) -> list[Callable[[], Awaitable[None]]]:
         """All that waits, side by side."""
@@ -196,18 +196,18 @@ class Node:
             while self.folding.slice():
                 pass
         except StoreError as error:
-            self.timeline.note("fold_failed", {"why": str(error)})
-        self.timeline.note("stopped", {"term": self.replica.machine.term})
+            self.timeline.append("fold_failed", {"why": str(error)})
+        self.timeline.append("stopped", {"term": self.replica.machine.term})
         try:
             self.storage.close()
         except StoreError as error:
             # What could not be flushed is in the log, or on a disk that is gone.
-            self.timeline.note("close_failed", {"why": str(error)})
+            self.timeline.append("close_failed", {"why": str(error)})
 
     # -- one batch
 
     def _begin(self) -> None:
-        self.loop.begin()
+        self.loop.start_batch()
 
     def _step(self, event: Input) -> None:
         self.loop.step(event)
@@ -227,7 +227,7 @@ class Node:
             self.server.sweep()
             self.requests.expiry.sweep(now)
             if self.storage.look():
-                self.timeline.note("directory_gone", {"why": self.storage.gone})
+                self.timeline.append("directory_gone", {"why": self.storage.gone})
             self.loop.timers.at(SWEEP, now + SWEEP_INTERVAL)
         if ALIVE in own:
             period = max(PERIOD_EARLIEST, self.replica.machine.config.replication_timeout)

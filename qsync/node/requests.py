@@ -73,7 +73,7 @@ class ClientRequests:
         """The core has another configuration."""
         self._timeout = self._replica.machine.config.synchro_timeout + GRACE
 
-    def take(self, connection: Connection, payloads: list[bytes]) -> int:
+    def handle_frames(self, connection: Connection, payloads: list[bytes]) -> int:
         """A client's frames, in order, as many as its turn allows; returns how many.
 
         Raises ProtocolError when they are none of ours.
@@ -215,7 +215,7 @@ class ClientRequests:
         number = self.tickets.number()
         ask = AskTicket(connection, request.id, done, write=False, late=refusals.unsure())
         self.tickets.put_refusal(number, ask, deadline=due)
-        self._step(waiting.asked(number))
+        self._step(waiting.read(number))
 
     def _deny(self, connection: Connection, number: int, error: errors.QsyncError) -> None:
         if isinstance(error, errors.Conflict):
@@ -224,7 +224,7 @@ class ClientRequests:
 
     def settled(self, settled: Sequence[Settled]) -> None:
         """Fates that became definite: answer those who wait for them."""
-        take, send = self.tickets.take, self._send
+        take, send = self.tickets.pop, self._send
         self.tickets.settled(settled[0].ticket, len(settled), now=self._now())
         # Of the newest; the others have no fewer, and whatever is confirmed is on a quorum.
         acks = self._answers.acks(settled[-1].index)
@@ -272,7 +272,7 @@ class ClientRequests:
             self._ask(connection, request.id, asked.replace(request), request.timeout)
         elif isinstance(request, verbs.PlainRequest) and request.verb is Verb.ROLLBACK_QUEUE:
             self._ask(connection, request.id, asked.roll_back, READ_TIMEOUT)
-        elif not self.desk.take(connection, request):
+        elif not self.desk.handle_request(connection, request):
             assert not isinstance(request, verbs.WriteRequest | verbs.NodeRequest)
             self._reply(connection, request.id, lambda: self._answers.answer(request))
 
@@ -341,7 +341,7 @@ class ClientRequests:
     def readable(self, settled: Sequence[ReadSettled]) -> None:
         """Reads and operations that may be answered now."""
         for each in settled:
-            ticket = self.tickets.take(each.ticket)
+            ticket = self.tickets.pop(each.ticket)
             if type(ticket) is not AskTicket:
                 continue
             if ticket.write or each.refused is not None:

@@ -211,7 +211,7 @@ class Server:
 
     def _serve(self, connection: Connection, payloads: list[bytes]) -> int:
         try:
-            return self._requests.take(connection, payloads)
+            return self._requests.handle_frames(connection, payloads)
         except ProtocolError as error:
             self._count(error.code.lower())
             self._reactor.flush()

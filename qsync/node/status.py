@@ -47,12 +47,12 @@ def status(node: "Node") -> NodeStatus:
         listen=node.address,
         cluster=ClusterName(name=config.cluster.name, tag=config.cluster.tag),
         replicaset=ReplicaSet(uuid=identity.cluster, name=config.cluster.name),
-        replication=parts.told("replication", member_status.replication, {}),
-        election=parts.told("election", member_status.election, ElectionStatus()),
-        synchro=parts.told("synchro", limbo_status.of_node, SynchroStatus()),
-        memory=parts.told("memory", storage_status.memory, MemoryStatus()),
-        gc=parts.told("gc", storage_status.gc, GcStatus()),
-        lost=parts.told("lost", storage_status.lost, LostStatus()),
+        replication=parts.or_error("replication", member_status.replication, {}),
+        election=parts.or_error("election", member_status.election, ElectionStatus()),
+        synchro=parts.or_error("synchro", limbo_status.of_node, SynchroStatus()),
+        memory=parts.or_error("memory", storage_status.memory, MemoryStatus()),
+        gc=parts.or_error("gc", storage_status.gc, GcStatus()),
+        lost=parts.or_error("lost", storage_status.lost, LostStatus()),
         faults=storage_status.faults(node),
         address=node.address,
         time=node.loop.timers.wall(),
@@ -72,7 +72,7 @@ def status(node: "Node") -> NodeStatus:
         visible=ledger.visible,
         folded=node.replica.raw.folded,
         nodes=_nodes(node),
-        peers=parts.told("peers", member_status.peers, ()),
+        peers=parts.or_error("peers", member_status.peers, ()),
         disk=storage_status.disk(node),
         spaces=storage_status.spaces(node),
         latency=node.requests.tickets.latency.spread(),
@@ -99,7 +99,7 @@ class _Parts:
         self.errors: dict[str, str] = {}
         self._node = node
 
-    def told(self, name: str, make: Callable[["Node"], T], without: T) -> T:
+    def or_error(self, name: str, make: Callable[["Node"], T], without: T) -> T:
         """What `make` gives; `without` if it fails, and then `errors` says why."""
         try:
             return make(self._node)

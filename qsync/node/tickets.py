@@ -84,7 +84,7 @@ class Tickets:
         """Who waits under that number."""
         return self._open.get(number)
 
-    def take(self, number: Ticket) -> AnyTicket | None:
+    def pop(self, number: Ticket) -> AnyTicket | None:
         """It is answered now; None if it was answered before."""
         return self._open.pop(number, None)
 

@@ -32,7 +32,7 @@ class Timeline:
         if path is not None:
             self.events.extend(_reread(path))
 
-    def note(self, name: str, fields: Mapping[str, object]) -> None:
+    def append(self, name: str, fields: Mapping[str, object]) -> None:
         """Keep an event and append it to the file."""
         time = datetime.fromtimestamp(self._wall(), UTC).isoformat(timespec="milliseconds")
         line = json.dumps({"time": time, "event": name, **fields}, default=str)

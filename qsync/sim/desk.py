@@ -75,7 +75,7 @@ class TicketDesk:
                 answer(call.attempt, self._refusal(core, error))
                 return
             self._waiting[ticket] = waiting
-            core.step(waiting.asked(ticket))
+            core.step(waiting.read(ticket))
         self._calls[ticket] = (call, answer)
 
     def _told(self, core: Core, ticket: int, call: WriteCall, *, sure: bool) -> None:
@@ -129,7 +129,7 @@ class TicketDesk:
             answer(call.attempt, self._refusal(core, error))
             return
         self._witness.served(self._me, core, call, value)
-        shown = core.machine.ledger.shown
+        shown = core.machine.ledger.readable_place
         seen = ReadResult(node=self._me, value=value, index=shown.index, term=shown.term)
         answer(call.attempt, seen)
 

@@ -273,7 +273,7 @@ def clock_read_since(me: int, *, looked: float, received: float) -> None:
 
 def fresh(me: int, consistency: str, ledger: Ledger, floor: Position) -> None:
     """Property 3: a read has seen all that was answered before it was asked: that very entry."""
-    shown = ledger.shown
+    shown = ledger.readable_place
     if floor.index > shown.index or ledger.log.term_at(floor.index) != floor.term:
         text = f"node {me} serves a {consistency} read at {shown.index} of term {shown.term}"
         raise PropertyViolation(

@@ -40,7 +40,7 @@ class Client:
         node = self.node
         node._begin()
         try:
-            node.requests.take(self.connection, [payload])
+            node.requests.handle_frames(self.connection, [payload])
         except QsyncError:
             pass  # the reactor would hang up
         node._turn()

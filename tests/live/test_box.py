@@ -243,7 +243,7 @@ def test_a_transaction_of_a_feed_is_whole_and_only_of_the_watched_keys(here: Lab
 async def test_the_async_client_watches_too(here: Lab) -> None:
     async with qsync.connect_async(here.addresses, timeout=20) as db:
         feed = db.watch("things")
-        await feed.begin()
+        await feed.poll()
         receipt = await db.space("things").replace([70, "x"])
         with trio.fail_after(20):
             change = await anext(aiter(feed))

@@ -181,7 +181,7 @@ async def test_batches_with_a_later_rollback_are_lost_and_nothing_else(tmp_path:
         machine, loses = node.replica.machine, node.loop.loses
         assert machine.leader is not None
         assert loses is not None
-        node.loop.begin()
+        node.loop.start_batch()
         pending = int(node.replica.submit(None, Request(ops=[[1, "t", ROW]])).index)
         rollback = machine.leader.roll_back(0.0)
         assert rollback is not None

@@ -39,11 +39,6 @@ BARE = frozenset({"asked", "begin", "note", "said", "shown", "take", "told"})
 SPARED = (
     "admin/drills/simulated_acts.py",
     "admin/evidence/recorder.py",
-    "election/",
-    "qsync/client/",
-    "qsync/core/",
-    "qsync/node/",
-    "qsync/refusing.py",
     "qsync/sim/",
 )
 """Where such names are still to be replaced."""

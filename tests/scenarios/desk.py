@@ -81,7 +81,7 @@ class Desk:
         """A client's request arrives, as bytes."""
         caller = self.callers.setdefault(by, Caller(by))
         caller.asked[request.id] = asked
-        self.requests.take(caller, [requests.encode(request)[LENGTH_SIZE:]])
+        self.requests.handle_frames(caller, [requests.encode(request)[LENGTH_SIZE:]])
 
     def hang_up(self, by: str) -> None:
         """A client is gone, and so is its connection."""

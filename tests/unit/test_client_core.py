@@ -579,10 +579,10 @@ def test_low_waits_for_an_unresolved_write_but_not_for_ever() -> None:
     numbering = Numbering(random.Random(1))
     write = numbering.assign(WriteRequest(1, b"", 0, 0, 0, [[6, "s"]]))
     numbering.keep(write)
-    numbering.settled(numbering.take())
+    numbering.settled(numbering.next_number())
     assert numbering.low == 1
     for _ in range(UNRESOLVED_SPAN_MAX):
-        numbering.settled(numbering.take())
+        numbering.settled(numbering.next_number())
     assert numbering.low > UNRESOLVED_SPAN_MAX
     assert numbering.again(write.seq) is None
 

@@ -246,7 +246,9 @@ class World:
             case 0:
                 raft.campaign.promote()
             case 1 if raft.role is Role.LEADER:
-                raft.transfer.begin(self.dice.choice([peer for peer in self.voters if peer != me]))
+                raft.transfer.send_timeout_now(
+                    self.dice.choice([peer for peer in self.voters if peer != me])
+                )
             case 2:
                 raft.transfer.resign("order")
             case 3:

@@ -13,13 +13,13 @@ B = Replica(2)
 def log_of(last: int) -> LogIndex:
     log = LogIndex()
     for index in range(1, last + 1):
-        log.note(index, 1, 1, index, crc=index, size=10)
+        log.append(index, 1, 1, index, crc=index, size=10)
     return log
 
 
 def progress(state: ReplicationState, *, match: int = 0, sent: int = 5) -> Progress:
     found = Progress(B)
-    found.begin(epoch=1, connected=True, last=Index(sent), now=0.0)
+    found.reset(epoch=1, connected=True, last=Index(sent), now=0.0)
     found.match, found.state = Index(match), state
     return found
 
@@ -38,7 +38,7 @@ def refusal(hint: int) -> AppendResponse:
 
 def test_a_connection_begins_with_a_probe_from_the_end_of_the_log() -> None:
     found = progress(ReplicationState.REPLICATE, match=3)
-    found.begin(epoch=2, connected=True, last=Index(9), now=1.0)
+    found.reset(epoch=2, connected=True, last=Index(9), now=1.0)
     assert (found.state, found.match, found.sent) == (ReplicationState.PROBE, 0, 9)
 
 
@@ -95,4 +95,4 @@ def test_nothing_is_sent_without_a_connection() -> None:
 def test_the_epoch_of_connections_does_not_go_back() -> None:
     found = progress(ReplicationState.PROBE)
     with pytest.raises(AssertionError):
-        found.begin(epoch=0, connected=True, last=Index(5), now=1.0)
+        found.reset(epoch=0, connected=True, last=Index(5), now=1.0)

@@ -119,7 +119,7 @@ def test_a_mode_deposes_nobody_by_itself(mode: ElectionMode) -> None:
     leader = here.elect(A)
     leader.set_mode(mode)
     # Who must not lead in it hands over, which takes a leader.
-    leader.transfer.begin(B)
+    leader.transfer.send_timeout_now(B)
     here.pump()
     assert here.leaders() == [B]
 
@@ -173,7 +173,7 @@ def test_a_resignation_of_the_past_or_of_somebody_else_changes_nothing() -> None
 def test_a_transfer_needs_nobody_to_miss_the_leader() -> None:
     here = room()
     leader = here.elect(A)
-    leader.transfer.begin(B)
+    leader.transfer.send_timeout_now(B)
     assert leader.transfer.target == B
     assert leader.transfer.is_lease_void
     here.minutes.clear()
@@ -188,7 +188,7 @@ def test_a_transfer_that_nobody_takes_up_is_over_with_its_timer() -> None:
     here = room()
     leader = here.elect(A)
     here.away = {B}
-    leader.transfer.begin(B)
+    leader.transfer.send_timeout_now(B)
     here.pump()
     assert here.timers[A, "transfer"].earliest == 1.0
     leader.timer("transfer")
@@ -277,7 +277,7 @@ def test_the_state_is_one_line() -> None:
     here = room()
     leader = here.elect(A)
     assert describe.state(leader) == "raft me=1 leader term=1 vote=1 leader=1 log=0:0"
-    leader.transfer.begin(B)
+    leader.transfer.send_timeout_now(B)
     assert describe.state(leader).endswith(" handing_to=2")
     here.advance(5.0)
     assert describe.state(leader).endswith("follower term=1 vote=1 leader=- log=0:0 fenced")

@@ -20,9 +20,9 @@ def test_while_nobody_waits_nobody_is_looked_for() -> None:
     for number, deadline in ((1, 5.0), (2, 3.0), (3, 4.0)):
         tickets.put(number, waiting(sock), deadline=deadline)
     assert tickets.expires_at == 3.0
-    tickets.take(2)
+    tickets.pop(2)
     assert tickets.expires_at == 4.0
-    tickets.take(1)
+    tickets.pop(1)
     assert [number for number, _ in tickets.overdue(4.0)] == [3]
     assert tickets.expires_at == FAR
     sock.close()

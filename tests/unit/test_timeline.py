@@ -8,10 +8,10 @@ from qsync.node.timeline import EVENTS_MAX, FILE_BYTES_MAX, REREAD_BYTES_MAX, Ti
 
 def test_events_are_counted_and_their_losses_summed(tmp_path: Path) -> None:
     timeline = Timeline(tmp_path / "timeline.jsonl")
-    timeline.note("elected", {"term": 3})
-    timeline.note("cut", {"above": 5, "asynchronous": 2})
-    timeline.note("cut", {"above": 9, "asynchronous": 1})
-    timeline.note("rollback", {"transactions": 4})
+    timeline.append("elected", {"term": 3})
+    timeline.append("cut", {"above": 5, "asynchronous": 2})
+    timeline.append("cut", {"above": 9, "asynchronous": 1})
+    timeline.append("rollback", {"transactions": 4})
     assert timeline.counts["cut"] == 2
     assert (timeline.sums["cut"], timeline.sums["rollback"]) == (3, 4)
     lines = (tmp_path / "timeline.jsonl").read_text().splitlines()
@@ -21,7 +21,7 @@ def test_events_are_counted_and_their_losses_summed(tmp_path: Path) -> None:
 
 def test_the_past_is_known_after_a_restart_but_not_counted_again(tmp_path: Path) -> None:
     path = tmp_path / "timeline.jsonl"
-    Timeline(path).note("elected", {"term": 3})
+    Timeline(path).append("elected", {"term": 3})
     with path.open("a") as file:
         file.write('{"time": "torn by a cra')
     again = Timeline(path)
@@ -43,22 +43,22 @@ def test_a_large_file_is_set_aside_and_the_ring_is_bounded(tmp_path: Path) -> No
     with path.open("wb") as file:
         file.truncate(FILE_BYTES_MAX + 1)
     timeline = Timeline(path)
-    timeline.note("elected", {})
+    timeline.append("elected", {})
     assert (tmp_path / "timeline.1.jsonl").stat().st_size > FILE_BYTES_MAX
     assert len(path.read_text().splitlines()) == 1
     for number in range(EVENTS_MAX + 5):
-        timeline.note("votes", {"term": number})
+        timeline.append("votes", {"term": number})
     assert len(timeline.events) == EVENTS_MAX
 
 
 def test_a_disk_that_takes_nothing_is_counted_and_takes_no_node_down(tmp_path: Path) -> None:
     timeline = Timeline(tmp_path / "no such folder" / "timeline.jsonl")
-    timeline.note("elected", {"term": 1})
+    timeline.append("elected", {"term": 1})
     assert timeline.unwritten == 1
     assert len(timeline.events) == 1
 
 
 def test_numbers_and_words_that_json_does_not_know_become_text() -> None:
     timeline = Timeline(None)
-    timeline.note("stepped_down", {"why": Path("x")})
+    timeline.append("stepped_down", {"why": Path("x")})
     assert timeline.events[0]["why"] == "x"

@@ -38,7 +38,7 @@ class Scripted(Client):
 
     @override
     def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:
-        raise self._ends.pop(0)(self.begin(call, timeout=timeout))
+        raise self._ends.pop(0)(self.submit(call, timeout=timeout))
 
     @override
     def resolve(self, token: str, *, timeout: float | None = None, again: bool = True) -> Receipt:

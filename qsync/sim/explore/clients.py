@@ -112,7 +112,7 @@ def _refuse(host: ExploredNode, ticket: int, request: Request, error: QsyncError
         return
     host.diary.answers.refusals[ticket] = refused
     host.happened("refusal waits")
-    host.step(waiting.asked(ticket))
+    host.step(waiting.read(ticket))
 
 
 def refusal_due(host: ExploredNode, ticket: int, refused: str | None) -> None:

@@ -343,7 +343,7 @@ class MemberMachine(MemberView):
         self._note(what, node.replica)
 
         def do() -> None:
-            node.loop.begin()
+            node.loop.start_batch()
             node.loop.step(event)
             node.loop.turn()
 

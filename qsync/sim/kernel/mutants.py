@@ -174,7 +174,7 @@ def _retry_renumbered(core: Core) -> None:
         for ask in link.inflight.values():
             write = ask.request
             if isinstance(write, WriteRequest) and write.seq and write.session == core.numbering.id:
-                ask.request = write._replace(seq=core.numbering.take())
+                ask.request = write._replace(seq=core.numbering.next_number())
                 ask.frame = requests.encode(ask.request)
         honest(link, why, now)
 

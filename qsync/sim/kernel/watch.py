@@ -65,7 +65,7 @@ class KernelObserver:
         self._step = node.replica.step
         node.replica.step = self._stepping  # type: ignore[method-assign]  # each input, first of all
 
-    def begin(self) -> None:
+    def batch_started(self) -> None:
         """A batch of inputs begins: the clock is about to be read."""
         self._looked = self._process.at
 

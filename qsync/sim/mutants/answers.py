@@ -38,7 +38,7 @@ def _index_without_round(core: Core) -> None:
     def step(event: inputs.Input) -> None:
         asked = event.message if isinstance(event, inputs.Received) else None
         if isinstance(asked, ReadIndex) and machine.leader is not None:
-            place = machine.ledger.shown
+            place = machine.ledger.readable_place
             told = ReadIndexResponse(term=machine.term, ask=asked.ask, place=place)
             machine.state.out.send(asked.follower, told)
         else:

@@ -83,7 +83,7 @@ def _one_short(core: Core) -> None:
     known = {each.name: getattr(own, each.name) for each in fields(CoreConfig)}
     careless = _Careless(**known)
     keep(core, _own=careless)
-    core.machine.state.take(careless)
+    core.machine.state.set_configuration(careless)
 
 
 def _count(leader: Leader, *, any_term: bool, in_stretch: bool, more: int) -> None:
@@ -158,10 +158,10 @@ class _Keeping(Progress):
     __slots__ = ()
 
     @override
-    def begin(self, *, epoch: int, connected: bool, last: Index, now: float) -> None:
+    def reset(self, *, epoch: int, connected: bool, last: Index, now: float) -> None:
         """What was acked once stays acked, over connections and terms."""
         match = self.match
-        super().begin(epoch=epoch, connected=connected, last=last, now=now)
+        super().reset(epoch=epoch, connected=connected, last=last, now=now)
         self.match = match
 
 

@@ -148,7 +148,7 @@ def _hands_over_early(core: Core) -> None:
         going = leader.stopping if leader is not None else None
         if isinstance(going, LeadershipTransfer) and not going.timeout_now_sent:
             going.timeout_now_sent = True
-            machine.raft.transfer.begin(going.to, within=going.timeout)
+            machine.raft.transfer.send_timeout_now(going.to, within=going.timeout)
         return honest()
 
     put(machine, ready=ready)

@@ -182,9 +182,9 @@ class _Thorough(Leader):
 
 class _Unprepared(Replacement):
     @override
-    def begin(self, replica: Replica, *, target: Index) -> None:
+    def start(self, replica: Replica, *, target: Index) -> None:
         """Whoever comes, with however little of the log."""
-        super().begin(replica, target=Index(0))
+        super().start(replica, target=Index(0))
 
 
 def _unprepared(core: Core) -> None:
@@ -211,7 +211,7 @@ def _admits(core: Core, *, caught_up_to_promote: bool) -> None:
     def change(leader: Leader) -> None:
         rounds = leader.rounds
 
-        def begin(send: Send, *, promoted_at: Index) -> None:
+        def start_round(send: Send, *, promoted_at: Index) -> None:
             def admitting(peer: Replica, message: Message) -> None:
                 progress = leader.followers[peer]
                 assert isinstance(message, Heartbeat)
@@ -220,9 +220,9 @@ def _admits(core: Core, *, caught_up_to_promote: bool) -> None:
                 admit = progress.membership is Membership.RECRUIT and may
                 send(peer, replace(message, admit=admit))
 
-            HeartbeatRounds.begin(rounds, admitting, promoted_at=promoted_at)
+            HeartbeatRounds.start_round(rounds, admitting, promoted_at=promoted_at)
 
-        put(rounds, begin=begin)
+        put(rounds, start_round=start_round)
 
     every_leader(core, change)
 
