@@ -78,8 +78,6 @@ class Replica:
         self._backlog: list[LogEvent] = []
         self._own = config
         self._obeyed: Mapping[str, str] = {}
-        self.on_settings: Callable[[], None] = _nobody
-        """Called when the configuration is another one than before."""
         self.torn = False
         """An exception left it half changed: whoever holds it must stop, the log is whole."""
         self.lost: UntrustedRows | None = None
@@ -245,7 +243,6 @@ class Replica:
         if self.lost is not None:
             config = replace(config, mode=ElectionMode.VOTER)
         self.machine.reconfigure(config)
-        self.on_settings()
 
     # -- output
 
@@ -367,10 +364,6 @@ def _grounded(log: LogIndex, request: Request) -> Request:
             case _:
                 reads.append(read)
     return request._replace(reads=reads)
-
-
-def _nobody() -> None:
-    """Nobody wants to know."""
 
 
 def _not_new(seen: Once) -> errors.QsyncError:

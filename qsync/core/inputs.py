@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from election.messages import Index, Replica, Term
 from qsync.core.messages import Message
@@ -77,14 +78,13 @@ class Consistency(StrEnum):
     LOCAL = "local"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadAsked:
+class ReadAsked(NamedTuple):
     """A client wants to read. Answered by ReadSettled with the same ticket."""
 
     ticket: Ticket
     consistency: Consistency
     term: Term = Term(0)
-    index: Index = Index(0)
+    index: Index = Index(0)  # type: ignore[assignment]  # hides tuple.index, which nobody needs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -176,6 +176,7 @@ class Machine:
                 self._written(event.id)
             case happened.ReadAsked():
                 self.read_requests.ask(event)
+                return  # neither the log nor who leads has changed
             case happened.TimerFired():
                 self._timer(event.kind)
             case happened.WriteFailed() | happened.LogUnreadable():

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, assert_never
 
+from election.messages import Position
 from qsync import record
 from qsync.errors import ProtocolError, Rebuilding, WrongKey
 from qsync.wire import replies, verbs
-from qsync.wire.verbs import Verb
+from qsync.wire.verbs import RowsRequest, Verb
 
 if TYPE_CHECKING:
     from qsync.node.desk import NodeQueries
@@ -22,7 +23,6 @@ Question = (
     | verbs.DigestRequest
     | verbs.DryRunRequest
 )
-Reading = verbs.GetRequest | verbs.SelectRequest | verbs.CountRequest | verbs.TxGetRequest
 
 
 class VisibleReads:
@@ -50,41 +50,54 @@ class VisibleReads:
         own = int(machine.ledger.written >= index)
         return own + sum(1 for each in leader.counted() if each.match >= index)
 
-    def read(self, request: Reading) -> bytes:
+    @property
+    def place(self) -> Position:
+        """The last entry that can be read now."""
+        return self._replica.machine.ledger.readable_place
+
+    def read(self, request: RowsRequest, place: Position) -> bytes:
         """The reply to a read that need not wait any longer. Raises what the data refuses.
+
+        `place`: as it is now, for many reads that are answered together.
 
         A row that is not as it was stored costs this node all of its rows, and nobody a wrong
         answer.
         """
         try:
-            return self._read(request)
+            return self._read(request, place)
         except Rebuilding as error:
             self._replica.lose(error.message)
             raise
 
-    def _read(self, request: Reading) -> bytes:
+    def _read(self, request: RowsRequest, place: Position) -> bytes:
         state = self._replica.state
-        seen = self._replica.machine.ledger.readable_place
-        match request:
-            case verbs.GetRequest(number, space, by, key, _):
-                return replies.row(number, state.get(space, by, key), read_from=seen)
-            case verbs.TxGetRequest(number, ops, space, by, key, _):
-                found = state.preview(ops, space, by, key)
-                return replies.row(number, found, read_from=seen)
-            case verbs.SelectRequest(
-                number, space, by, iterator, key, limit, offset, after, _, ops
-            ):
-                if after is not None and not isinstance(after, bytes):
-                    raise WrongKey("`after` is the encoded tuple to go on from")
-                found_rows = state.select(
-                    space, by, iterator, key, limit=limit, offset=offset, after=after, ops=ops
-                )
-                return replies.rows(number, found_rows, read_from=seen)
-            case verbs.CountRequest(number, space, by, iterator, key, _, ops):
-                total = state.count(space, by, iterator, key, ops=ops)
-                return replies.counted(number, total, read_from=seen)
-            case _:
-                assert_never(request)
+        # By exact type: patterns that take the fields apart cost as much as the read itself.
+        if type(request) is verbs.GetRequest:
+            found = state.get(request.space, request.by, request.key)
+            return replies.row(request.id, found, read_from=place)
+        if type(request) is verbs.TxGetRequest:
+            found = state.preview(request.ops, request.space, request.by, request.key)
+            return replies.row(request.id, found, read_from=place)
+        if type(request) is verbs.SelectRequest:
+            after = request.after
+            if after is not None and not isinstance(after, bytes):
+                raise WrongKey("`after` is the encoded tuple to go on from")
+            found_rows = state.select(
+                request.space,
+                request.by,
+                request.iterator,
+                request.key,
+                limit=request.limit,
+                offset=request.offset,
+                after=after,
+                ops=request.ops,
+            )
+            return replies.rows(request.id, found_rows, read_from=place)
+        assert type(request) is verbs.CountRequest
+        total = state.count(
+            request.space, request.by, request.iterator, request.key, ops=request.ops
+        )
+        return replies.counted(request.id, total, read_from=place)
 
     def answer(self, request: Question) -> bytes:
         """The reply to anything but reads, writes and operations."""

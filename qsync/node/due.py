@@ -3,14 +3,15 @@
 from collections import deque
 from collections.abc import Callable
 from time import perf_counter
-from typing import Final
+from typing import Any, Final
 
 from qsync.node.connection import Connection
 
 DUE_SECONDS_MAX: Final = 0.005
 """After so long the rest waits for the next pass: peers and timers go first."""
 
-Answer = Callable[[], None]
+Give = Callable[[Connection, Any], None]
+"""Gives one connection the answer to one question."""
 Failed = Callable[[Connection, Exception], None]
 
 
@@ -26,7 +27,9 @@ class Due:
     ) -> None:
         self._failed = failed
         self._clock = clock
-        self._queues: dict[Connection, deque[Answer]] = {}
+        self._queues: dict[Connection, deque[tuple[Give, object]]] = {}
+        self._turns: deque[Connection] = deque()
+        """Every connection that has a queue, once; the first has the next turn."""
 
     def __len__(self) -> int:
         return len(self._queues)
@@ -36,33 +39,41 @@ class Due:
         """Can any of them be given? Not to who does not read what it asked for."""
         return bool(self._queues) and any(not each.full for each in self._queues)
 
-    def add(self, connection: Connection, answer: Answer) -> None:
-        """It may be given from now on."""
-        self._queues.setdefault(connection, deque()).append(answer)
+    def add(self, connection: Connection, give: Give, question: object) -> None:
+        """`give(connection, question)` may be called from now on."""
+        queue = self._queues.get(connection)
+        if queue is None:
+            self._queues[connection] = deque(((give, question),))
+            self._turns.append(connection)
+        else:
+            queue.append((give, question))
 
     def work(self) -> None:
         """Give answers until the time of this pass is over; one always."""
-        if not self._queues:
+        turns, queues, clock = self._turns, self._queues, self._clock
+        if not turns:
             return
-        until = self._clock() + DUE_SECONDS_MAX
-        while self._round():
-            if self._clock() >= until:
-                return
-
-    def _round(self) -> bool:
-        """The next answer of the connection whose turn it is. False when none can be given."""
-        for connection in list(self._queues):
-            queue = self._queues[connection]
+        until = clock() + DUE_SECONDS_MAX
+        full = 0
+        while full < len(turns):
+            connection = turns.popleft()
             if connection.closed:
-                del self._queues[connection]
-            elif not connection.full:
-                del self._queues[connection]
-                answer = queue.popleft()
-                if queue:
-                    self._queues[connection] = queue  # behind all others
-                try:
-                    answer()
-                except Exception as error:  # noqa: BLE001 - costs its connection, or all
-                    self._failed(connection, error)
-                return True
-        return False
+                del queues[connection]
+                continue
+            if connection.full:
+                turns.append(connection)
+                full += 1
+                continue
+            full = 0
+            queue = queues[connection]
+            give, question = queue.popleft()
+            if queue:
+                turns.append(connection)  # behind all others
+            else:
+                del queues[connection]
+            try:
+                give(connection, question)
+            except Exception as error:  # noqa: BLE001 - costs its connection, or all
+                self._failed(connection, error)
+            if clock() >= until:
+                return

@@ -108,7 +108,7 @@ class Loop:
         requests = self.requests
         if requests is not None:
             if requests.tickets.due:
-                requests.tickets.due.work()
+                requests.reads.serve()
             if requests.desk.busy:
                 requests.desk.turn()
             self.timers.no_later(EXPIRY, requests.expires_at)

@@ -69,7 +69,6 @@ class Node:
         self.loop = self._loop(effects)
         self.requests = self._requests()
         self.loop.requests = self.requests
-        self.replica.on_settings = self.requests.reconfigured
         self.server = self._server()
         self.folding = _folding(self)
         self.server.hear_sums = self.folding.comparing.heard

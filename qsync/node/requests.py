@@ -2,11 +2,10 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Final
 
 from qsync import errors, refusing
-from qsync.core.inputs import Consistency, Forgotten, Input, ReadAsked
+from qsync.core.inputs import Forgotten, Input
 from qsync.core.ready import ReadSettled, Settled, Ticket, TransactionFate
 from qsync.data.request import Request as Transaction
 from qsync.node import asked, refusals
@@ -15,13 +14,12 @@ from qsync.node.connection import Connection
 from qsync.node.desk import NodeQueries
 from qsync.node.due import Due
 from qsync.node.expiry import Expiry
-from qsync.node.tickets import AskTicket, Tickets, WriteTicket
+from qsync.node.reads import READ_TIMEOUT, ClientReads, ReadOutputs
+from qsync.node.tickets import AskTicket, ReadTicket, Tickets, WriteTicket, number_of
 from qsync.replica import Replica
 from qsync.wire import replies, requests, verbs
 from qsync.wire.verbs import Verb, WriteFlags
 
-READ_TIMEOUT = 5.0
-"""Seconds a read may wait for its quorum round or its index."""
 GRACE = 1.0
 """Seconds beyond `synchro_timeout` in which a rollback may still become definite."""
 
@@ -52,7 +50,7 @@ class ClientRequests:
         due: Due | None = None,
     ) -> None:
         self.tickets = Tickets(due)
-        self.counters = {"writes": 0, "reads": 0, "conflicts": 0, "unknown": 0, "rolled_back": 0}
+        self.counters = {"writes": 0, "conflicts": 0, "unknown": 0, "rolled_back": 0}
         self._replica = replica
         self._answers = answers
         self._step = step
@@ -60,18 +58,16 @@ class ClientRequests:
         self._leader_address = leader_address
         self._now = now
         self._inflight_max = inflight_max
+        self.reads = ClientReads(
+            answers, self.tickets, out=ReadOutputs(step, send, self._fail), now=now
+        )
         self.expiry = expiry
         self._parked: deque[tuple[Connection, verbs.WriteRequest, float]] = deque()
-        self._timeout = replica.machine.config.synchro_timeout + GRACE
 
     @property
     def desk(self) -> NodeQueries:
         """Who answers what is not about data."""
         return self._answers.desk
-
-    def reconfigured(self) -> None:
-        """The core has another configuration."""
-        self._timeout = self._replica.machine.config.synchro_timeout + GRACE
 
     def handle_frames(self, connection: Connection, payloads: list[bytes]) -> int:
         """A client's frames, in order, as many as its turn allows; returns how many.
@@ -125,7 +121,10 @@ class ClientRequests:
 
     def _due(self, request: verbs.WriteRequest) -> float:
         """When its time is over."""
-        return self._now() + (self._timeout if request.timeout is None else request.timeout)
+        timeout = request.timeout
+        if timeout is None:
+            timeout = self._replica.machine.config.synchro_timeout + GRACE
+        return self._now() + timeout
 
     def resume(self) -> None:
         """Writers that waited for room in the limbo go on."""
@@ -263,7 +262,7 @@ class ClientRequests:
 
     def _other(self, connection: Connection, request: verbs.Request) -> None:
         if isinstance(request, verbs.RowsRequest):
-            self._read(connection, request)
+            self.reads.ask(connection, request)
         elif isinstance(request, verbs.PromoteRequest | verbs.ClearRequest):
             self._ask(connection, request.id, asked.promote, request.timeout)
         elif isinstance(request, verbs.DemoteRequest):
@@ -283,38 +282,6 @@ class ClientRequests:
             self._fail(connection, number, error)
         else:
             self._send(connection, frame)
-
-    def _read(
-        self,
-        connection: Connection,
-        request: verbs.RowsRequest,
-    ) -> None:
-        self.counters["reads"] += 1
-        answers, level = self._answers, request.level
-        if level.consistency is Consistency.LOCAL:
-            self._reply(connection, request.id, lambda: answers.read(request))
-            return
-        ticket = self.tickets.number()
-
-        def done(refused: str | None) -> None:
-            if refused is None:
-                self._reply(connection, request.id, lambda: answers.read(request))
-            else:
-                self._fail(connection, request.id, errors.NotLeader(refused))
-
-        self.tickets.put(
-            ticket,
-            AskTicket(connection, request.id, done, write=False),
-            deadline=self._now() + READ_TIMEOUT,
-        )
-        self._step(
-            ReadAsked(
-                ticket=ticket,
-                consistency=level.consistency,
-                term=level.term,
-                index=level.at,
-            )
-        )
 
     def _ask(
         self,
@@ -340,15 +307,22 @@ class ClientRequests:
 
     def readable(self, settled: Sequence[ReadSettled]) -> None:
         """Reads and operations that may be answered now."""
+        pop, due = self.tickets.pop, self.tickets.due
         for each in settled:
-            ticket = self.tickets.pop(each.ticket)
-            if type(ticket) is not AskTicket:
-                continue
-            if ticket.write or each.refused is not None:
-                ticket.done(each.refused)
-            else:  # It may be long, and whoever asked may have asked for many.
-                self.tickets.due.add(ticket.connection, partial(ticket.done, None))
-        self.tickets.due.work()
+            ticket = pop(each.ticket)
+            if type(ticket) is ReadTicket:
+                self.reads.may_be_served(ticket, each.refused)
+            elif type(ticket) is AskTicket:
+                if ticket.write or each.refused is not None:
+                    ticket.done(each.refused)
+                else:
+                    due.add(ticket.connection, self._sure, ticket)
+        self.reads.serve()
+
+    def _sure(self, _: Connection, ticket: AskTicket) -> None:
+        """What a refusal rests on is decided."""
+        ticket.done(None)
+        self.reads.look_again()
 
     # -- those whose time is over
 
@@ -390,7 +364,7 @@ class ClientRequests:
                     "no quorum answered in time, so the read could not be made sure",
                     hint="read with consistency local, or wait until a quorum is back",
                 )
-            self._fail(ticket.connection, ticket.request, error)
+            self._fail(ticket.connection, number_of(ticket), error)
 
     def _fail(self, connection: Connection, number: int, error: errors.QsyncError) -> None:
         if error.leader is None and isinstance(error, errors.NotLeader | errors.ReadOnly):

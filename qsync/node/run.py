@@ -1,6 +1,5 @@
 """Runs a node in the foreground until it is told to stop."""
 
-import gc
 import signal
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
@@ -9,6 +8,7 @@ from typing import Protocol
 import trio
 
 from qsync.config import NodeConfig
+from qsync.node import garbage
 from qsync.node.node import Node, open_node
 
 
@@ -41,9 +41,8 @@ async def _serve(config: NodeConfig, open_beside: OpenBeside) -> None:
         if beside is not None:
             nursery.start_soon(beside.serve, node)
         announce(node, beside)
-        # What lives as long as the node need not be looked at by every collection.
-        gc.collect()
-        gc.freeze()
+        garbage.settle()
+        nursery.start_soon(garbage.collect_while_quiet, lambda: len(node.requests.tickets) == 0)
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             async for _ in signals:
                 break

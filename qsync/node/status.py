@@ -141,6 +141,7 @@ def _counters(node: "Node") -> dict[str, int]:
     counts, sums = node.timeline.counts, node.timeline.sums
     return {
         **node.requests.counters,
+        "reads": node.requests.reads.count,
         "cuts": node.replica.machine.ledger.cuts,
         "lost_async": sums["cut"],
         "elections": counts["elected"],

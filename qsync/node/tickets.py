@@ -1,6 +1,5 @@
 """Clients that wait for an answer: who, for what, and until when."""
 
-import heapq
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -8,8 +7,9 @@ from qsync.core.ready import Ticket
 from qsync.errors import QsyncError
 from qsync.histogram import Histogram
 from qsync.node.connection import Connection
+from qsync.node.deadlines import Deadlines
 from qsync.node.due import Due
-from qsync.node.timers import FAR
+from qsync.wire.verbs import RowsRequest
 
 
 class WriteTicket(NamedTuple):
@@ -25,8 +25,15 @@ class WriteTicket(NamedTuple):
     refusal: QsyncError | None = None
 
 
+class ReadTicket(NamedTuple):
+    """A client waits to read."""
+
+    connection: Connection
+    request: RowsRequest
+
+
 class AskTicket(NamedTuple):
-    """A client waits to read, or an operator for an operation: `done(refused)` answers it.
+    """An operator waits for an operation, or a refusal until it is sure: `done(refused)` answers.
 
     `late` is told when the time is over; without it, that the read or operation is not done.
     """
@@ -38,7 +45,14 @@ class AskTicket(NamedTuple):
     late: QsyncError | None = None
 
 
-AnyTicket = WriteTicket | AskTicket
+AnyTicket = WriteTicket | ReadTicket | AskTicket
+
+
+def number_of(ticket: AnyTicket) -> int:
+    """The number by which its client knows the question."""
+    if isinstance(ticket, ReadTicket):
+        return ticket.request.id
+    return ticket.request
 
 
 class Tickets:
@@ -53,7 +67,8 @@ class Tickets:
         """Seconds that the newest of them took."""
         self._next = 1
         self._open: dict[Ticket, AnyTicket] = {}
-        self._deadlines: list[tuple[float, Ticket]] = []
+        self._deadlines = Deadlines()
+        self._read_deadlines = Deadlines()
         self._refusals: set[Ticket] = set()
 
     def __len__(self) -> int:
@@ -68,7 +83,12 @@ class Tickets:
     def put(self, number: Ticket, ticket: AnyTicket, *, deadline: float) -> None:
         """Somebody waits, until `deadline` at most."""
         self._open[number] = ticket
-        heapq.heappush(self._deadlines, (deadline, number))
+        self._deadlines.add(deadline, number)
+
+    def put_read(self, number: Ticket, ticket: ReadTicket, *, deadline: float) -> None:
+        """A client waits to read: all of them wait equally long, and writes do not."""
+        self._open[number] = ticket
+        self._read_deadlines.add(deadline, number)
 
     def put_refusal(self, number: Ticket, ticket: AskTicket, *, deadline: float) -> None:
         """A refusal waits until it may be told."""
@@ -98,21 +118,16 @@ class Tickets:
     @property
     def expires_at(self) -> float:
         """When the first of those who wait has waited for too long; infinite when nobody waits."""
-        deadlines = self._deadlines
-        while deadlines and deadlines[0][1] not in self._open:
-            heapq.heappop(deadlines)
-        return deadlines[0][0] if deadlines else FAR
+        open_ = self._open
+        return min(self._deadlines.soonest(open_), self._read_deadlines.soonest(open_))
 
     def overdue(self, now: float) -> list[tuple[Ticket, AnyTicket]]:
         """Those whose deadline has passed; they are taken."""
         found: list[tuple[Ticket, AnyTicket]] = []
-        deadlines = self._deadlines
-        while deadlines and deadlines[0][0] <= now:
-            number = heapq.heappop(deadlines)[1]
-            ticket = self._open.pop(number, None)
-            if ticket is not None:
-                found.append((number, ticket))
-        if len(deadlines) > 2 * len(self._open) + 1024:
-            self._deadlines = [each for each in deadlines if each[1] in self._open]
-            heapq.heapify(self._deadlines)
+        for deadlines in (self._deadlines, self._read_deadlines):
+            for number in deadlines.pop_overdue(now):
+                ticket = self._open.pop(number, None)
+                if ticket is not None:
+                    found.append((number, ticket))
+            deadlines.trim(self._open, len(self._open))
         return found

@@ -24,10 +24,10 @@ PAIRS = (
     (feed.AsyncFeed, feed.Feed),
     (feed.AsyncValues, feed.Values),
 )
-ASYNC_ONLY = {"AsyncFeed": {"begin"}, "AsyncValues": {"within"}}
+ASYNC_ONLY = {"AsyncFeed": {"poll"}, "AsyncValues": {"within"}}
 """A blocking feed asks first when it is made."""
 BLOCKING_ONLY = {
-    "Client": {"begin", "close", "pipeline", "session", "settle"},
+    "Client": {"close", "pipeline", "session", "settle", "submit"},
     "Feed": {"close"},
     "Values": {"close"},
 }

@@ -87,7 +87,6 @@ def configure(stage: Stage, words: list[str]) -> None:
         actor.config = config
         actor.core.clock(stage.now)
         actor.machine.reconfigure(config)
-        actor.desk.requests.reconfigured()
         actor.settle()
 
 
