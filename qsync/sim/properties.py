@@ -253,6 +253,18 @@ def operators_answered(waiting: Collection[str], timeouts: int) -> None:
         raise PropertyViolation(13, f"not answered after {timeouts} election timeouts: {text}")
 
 
+def operators_known(me: int, asked: int, known: int) -> None:
+    """Property 13: who was not answered yet is somebody whom the node means to answer."""
+    if asked != known:
+        raise PropertyViolation(13, f"{asked} operators wait at node {me}, which knows of {known}")
+
+
+def operation_ends(me: int, what: str, *, timed: bool) -> None:
+    """Property 13: an operation that waits for another node's word has a timer that ends it."""
+    if not timed:
+        raise PropertyViolation(13, f"no timer ends the {what} at node {me}")
+
+
 def lease_over(me: int, term: int, other: int, elected: int) -> None:
     """Property 3: what a leader answers alone is fresh, since nobody else can have been elected."""
     if not term:

@@ -45,6 +45,10 @@ BREAKS = {
     "lease_twice_the_promise": {3},
     "cut_at_once": {4},
     "rolled_back_said_at_once": {4},
+    "rollback_beyond_confirmed": {2},
+    "session_opened_twice": {9},
+    "operation_never_ends": {13},
+    "operator_forgotten": {13},
 }
 
 FIRST = {

@@ -23,13 +23,12 @@ from qsync.core.inputs import (
 from qsync.core.messages import Message
 from qsync.record import ONE_INSTANCE, Instance
 from qsync.sim.explore import clients
+from qsync.sim.explore.answers import OPERATOR
 from qsync.sim.explore.host import ExploredNode, PeerConnection, TurnOutput
 from qsync.sim.process import brief
 
 LONG = 1000.0
 """Seconds that are longer than every timeout."""
-OPERATOR = 1000
-"""The ticket of an operator; clients have smaller ones."""
 
 
 class ExplorerAct(NamedTuple):
@@ -195,8 +194,8 @@ def _campaign(host: ExploredNode, what: object) -> None:
     """No leader is heard, the pre-votes are lost, and an operator says: promote."""
     host.begin(later=LONG if what is None else 0.0)
     host.step(TimerFired(kind=ElectionTimer.ELECTION))
-    host.core.machine.ready()
-    host.step(PromoteAsked(ticket=OPERATOR))
+    host.answer(host.core.machine.ready())
+    host.operator_asks(PromoteAsked(ticket=OPERATOR))
 
 
 def _pause(host: ExploredNode, _what: object) -> None:
@@ -249,24 +248,24 @@ def _read_by_lease(host: ExploredNode, what: object) -> None:
 
 def _roll_back(host: ExploredNode, _what: object) -> None:
     host.begin()
-    host.step(RollbackAsked(ticket=OPERATOR))
+    host.operator_asks(RollbackAsked(ticket=OPERATOR))
 
 
 def _promote(host: ExploredNode, _what: object) -> None:
     host.begin()
-    host.step(PromoteAsked(ticket=OPERATOR))
+    host.operator_asks(PromoteAsked(ticket=OPERATOR))
 
 
 def _demote(host: ExploredNode, what: object) -> None:
     assert isinstance(what, int)
     host.begin()
-    host.step(DemoteAsked(ticket=OPERATOR, to=Replica(what)))
+    host.operator_asks(DemoteAsked(ticket=OPERATOR, to=Replica(what)))
 
 
 def _replace(host: ExploredNode, what: object) -> None:
     assert isinstance(what, int)
     host.begin()
-    host.step(ReplaceAsked(ticket=OPERATOR, replica=Replica(what)))
+    host.operator_asks(ReplaceAsked(ticket=OPERATOR, replica=Replica(what)))
 
 
 _PERFORMERS: dict[str, Callable[[ExploredNode, object], None]] = {

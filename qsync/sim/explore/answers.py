@@ -16,6 +16,10 @@ Outcome = tuple[int, int, str]
 _CUT = frozenset({TransactionFate.CUT, TransactionFate.LOST})
 
 
+OPERATOR = 1000
+"""The ticket of an operator; clients have smaller ones."""
+
+
 class OpenQuestion(NamedTuple):
     """What the entry is that a ticket waits for. `refused`: the refusal of that request."""
 
@@ -45,6 +49,8 @@ class AnswerLog:
         """Those that were refused, and not told so yet."""
         self.floors: dict[int, Position] = {}
         """Reads that wait, and the entry that each of them must have seen."""
+        self.operators = 0
+        """So many of them wait."""
 
     def refuses(self, request: Name) -> None:
         """A client hears that nothing was done."""
@@ -53,6 +59,7 @@ class AnswerLog:
     def restarts(self) -> None:
         """Who waited is not answered any more."""
         self.asked, self.floors, self.refusals = {}, {}, {}
+        self.operators = 0
 
     def tells(self, ledger: Ledger, settled: Settled, *, sync: bool) -> None:
         """A client hears of its transaction. Properties 3, 4 and 9, as one node can know them."""

@@ -8,14 +8,15 @@ import cbor2
 from election.messages import Index
 from qsync import refusing
 from qsync.core.ledger import Ledger
-from qsync.data import keys
+from qsync.data import keys, sessions
 from qsync.data.keys import FieldType, KeyPart
 from qsync.data.request import Op, ReadKind, Request
+from qsync.data.schema import SESSION
 from qsync.data.sessions import PLACE_BYTES
-from qsync.errors import RECORDED, Conflict, QsyncError, WrongTuple
+from qsync.errors import RECORDED, Conflict, QsyncError, SessionExpired, WrongTuple
 from qsync.sim import properties
 from qsync.sim.canon import PropertyViolation, ReferenceLog, ReferenceRecords
-from qsync.sim.explore.answers import OpenQuestion
+from qsync.sim.explore.answers import OpenQuestion, Place
 from qsync.sim.explore.host import ExploredNode
 from qsync.store.memory import MemorySpaces
 
@@ -37,6 +38,8 @@ read at the start, `note` writes beside it."""
 RESET = "reset"
 """Sets the row to what it was at the start."""
 _KINDS = (ADD, *ONCE, RESET)
+OPEN, EXPIRE = "open", "expire"
+"""A copy of the request that opened the session of `add`; and its end, by an entry in the log."""
 
 
 class CallAttempt(NamedTuple):
@@ -70,8 +73,9 @@ def call(host: ExploredNode, what: object) -> None:
     if host.core.machine.reasons():
         return  # only in a batch: what came before it took the leadership
     request = _REQUESTS[what.kind](host, what.seq)
-    session = _session(host, what.kind)
-    request = request._replace(session=session, seq=what.seq, low=1, doubted=what.doubted)
+    if what.kind in _KINDS:
+        session = _session(host, what.kind)
+        request = request._replace(session=session, seq=what.seq, low=1, doubted=what.doubted)
     submit(host, what.ticket, request)
 
 
@@ -82,9 +86,12 @@ def submit(host: ExploredNode, ticket: int, request: Request) -> None:
         submitted = host.core.submit(ticket, request)
     except (Conflict, WrongTuple) as error:
         _refuse(host, ticket, request, error)
+    except SessionExpired:
+        host.happened("expired")
     else:
         refused = submitted.refusal is not None
-        answers.asked[ticket] = OpenQuestion(request.session, request.seq, refused)
+        if request.session:
+            answers.asked[ticket] = OpenQuestion(request.session, request.seq, refused)
         word = "recorded" if refused else "called"
         host.happened("attached" if submitted.duplicate else word)
 
@@ -160,9 +167,13 @@ def _written_at(books: ReferenceRecords, ledger: Ledger, upto: int) -> int:
 
 
 def _session(host: ExploredNode, kind: str) -> bytes:
-    """The one that was opened for this kind of request."""
-    (found,) = [each for each in host.core.state.sessions.head if _kind(each) == kind]
-    return found
+    """The one that was opened first for this kind of request: its client knows of no other."""
+    found = []
+    for (space, key), writes in _books(host).writes.items():
+        if space == SESSION and _kind(sessions.name_of(key)) == kind:
+            index, term, _ = writes[0]
+            found.append((index, term, sessions.name_of(key)))
+    return min(found)[2]
 
 
 def _kind(session: bytes) -> str:
@@ -188,6 +199,14 @@ def _note(_host: ExploredNode, seq: int) -> Request:
     return Request(ops=[_put(_NOTES, seq)])
 
 
+def _open(_host: ExploredNode, _seq: int) -> Request:
+    return Request(ops=[[Op.OPEN_SESSION, ADD.encode()]])
+
+
+def _expire(host: ExploredNode, _seq: int) -> Request:
+    return Request(ops=[[Op.EXPIRE_SESSION, _session(host, ADD)]])
+
+
 def _reset(_host: ExploredNode, _seq: int) -> Request:
     return Request(ops=[[Op.REPLACE, SPACE, _START]])
 
@@ -198,6 +217,8 @@ _REQUESTS: dict[str, Callable[[ExploredNode, int], Request]] = {
     "edit": _edit,
     "note": _note,
     RESET: _reset,
+    OPEN: _open,
+    EXPIRE: _expire,
 }
 
 
@@ -261,6 +282,8 @@ def _examine_sessions(host: ExploredNode, books: ReferenceRecords) -> None:
         place = index, int(log.term_at(index))
         if books.places[place].request[1]:
             wanted[books.places[place].request] = place
+        for ended in _ended(books, place):
+            wanted = {request: at for request, at in wanted.items() if request[0] != ended}
     known = {
         (name, seq): (index, term)
         for name, session in host.core.state.sessions.head.items()
@@ -268,6 +291,13 @@ def _examine_sessions(host: ExploredNode, books: ReferenceRecords) -> None:
         for seq, (index, term, _) in session.outcomes.items()
     }
     properties.requests_known(host.me, known, wanted)
+
+
+def _ended(books: ReferenceRecords, place: Place) -> list[bytes]:
+    """Sessions that the entry there ends."""
+    sessions_of = [key for key in books.places[place].keys if key[0] == SESSION]
+    gone = (*place, None)
+    return [sessions.name_of(key[1]) for key in sessions_of if gone in books.writes[key]]
 
 
 def _examine_order(host: ExploredNode, books: ReferenceRecords, canon: ReferenceLog) -> None:

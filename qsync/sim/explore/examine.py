@@ -1,10 +1,15 @@
 """What one node can break by itself: looked at after each turn, and written in its diary."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from election.messages import Index
+from election.ready import ElectionTimer
 from election.roles import Role
 from qsync.core.ledger import Ledger
+from qsync.core.promotion import PromotionPhase
+from qsync.core.ready import TimerKind
+from qsync.core.stopping import Demotion, LeadershipTransfer
 from qsync.sim import properties
 from qsync.sim.canon import ReferenceLog, ReferenceRecords
 
@@ -46,6 +51,35 @@ class NodeBefore:
         if ledger is not self.ledger or ledger.confirmed != self.confirmed:
             _confirms(host, ledger)
         _shows(host, ledger)
+        _operations(host)
+
+
+def _operations(host: "ExploredNode") -> None:
+    """Property 13: every operation has a time at which it ends, and knows who waits for that."""
+    operations, leader = host.core.machine.operations, host.core.machine.leader
+    promotion, stopping = operations.promotions.current, leader.stopping if leader else None
+    waiting = len(operations.replacement.tickets) + len(operations.rolling_back)
+    if promotion is not None:
+        waiting += len(promotion.tickets)
+        if promotion.phase in _ENDS_OF_PROMOTIONS:
+            by = _ENDS_OF_PROMOTIONS[promotion.phase]
+            properties.operation_ends(host.me, "promotion", timed=by in host.armed)
+    if stopping is not None:
+        waiting += len(stopping.tickets)
+        timed = not host.armed.isdisjoint(_ENDS_OF_STOPPING[type(stopping)])
+        properties.operation_ends(host.me, type(stopping).__name__, timed=timed)
+    properties.operators_known(host.me, host.diary.answers.operators, waiting)
+
+
+_ENDS_OF_PROMOTIONS: Mapping[PromotionPhase, str] = {
+    PromotionPhase.ASKING: TimerKind.PROMOTION,
+    PromotionPhase.CAMPAIGNING: ElectionTimer.ELECTION,
+}
+"""The third phase lasts as long as there is no quorum (protocol.md section 6)."""
+_ENDS_OF_STOPPING: Mapping[type, frozenset[str]] = {
+    LeadershipTransfer: frozenset({TimerKind.HAND_OVER, ElectionTimer.TRANSFER}),
+    Demotion: frozenset({TimerKind.DEMOTION}),
+}
 
 
 def _confirms(host: "ExploredNode", ledger: Ledger) -> None:

@@ -81,4 +81,16 @@ HISTORIES = (
         reaches=frozenset({"told lost", "cut", "confirmed"}),
         kills=frozenset({"lost_for_cut"}),
     ),
+    Scope(
+        name="rollback-overruled",
+        claim="who rolled back what its successor confirmed shows it when it hears so",
+        prelude="elect 1; only 1 2; hold 2 1; put 1 a; only 1; rollback 1; only 2 3; elect 2; all; "
+        "connect 2 1",
+        bounds={"heartbeats": 1},
+        ordered=True,
+        slow_disk=False,
+        records=False,
+        reaches=frozenset({"overruled", "told committed", "cut"}),
+        kills=frozenset({"rollback_beyond_confirmed"}),
+    ),
 )

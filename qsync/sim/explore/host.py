@@ -13,6 +13,7 @@ from qsync.core.ready import Ready, TransactionFate
 from qsync.data import body
 from qsync.record import WAIT_ACK, Instance
 from qsync.sim import properties
+from qsync.sim.explore.answers import OPERATOR
 from qsync.sim.explore.diary import GhostState
 from qsync.sim.explore.examine import NodeBefore
 from qsync.sim.explore.plan import StartPlan
@@ -108,6 +109,11 @@ class ExploredNode:
         """Something happens."""
         self.core.step(event)
 
+    def operator_asks(self, event: Input) -> None:
+        """One more waits for an answer."""
+        self.diary.answers.operators += 1
+        self.step(event)
+
     def end(self, refusal_due: "RefusalDue") -> TurnOutput:
         """Fulfil what is wanted. Raises Violation when the node breaks a property by itself."""
         self._fulfil(self.core.ready())
@@ -157,9 +163,10 @@ class ExploredNode:
                 self.armed.discard(timer.kind)
         for note in ready.notes:
             self.happened(note.name)
-        self._answer(ready)
+        self.answer(ready)
 
-    def _answer(self, ready: Ready) -> None:
+    def answer(self, ready: Ready) -> None:
+        """Whoever waited is told."""
         ledger, answers = self.ledger, self.diary.answers
         for settled in ready.settled:
             entries = ledger.entries(settled.index, settled.index)
@@ -171,7 +178,9 @@ class ExploredNode:
             answers.tells(ledger, settled, sync=sync)
             self.happened(f"told {settled.verdict.value}")
         for read in ready.reads:
-            if read.ticket in answers.refusals:
+            if read.ticket == OPERATOR:
+                answers.operators -= 1
+            elif read.ticket in answers.refusals:
                 self._told.due.append((read.ticket, read.refused))
             elif read.ticket in answers.floors:
                 if read.refused is None:

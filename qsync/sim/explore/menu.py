@@ -45,6 +45,8 @@ BOUNDS = (
     "asks",
     "doubts",
     "resets",
+    "expiries",
+    "openings",
     "folds",
     "batches",
 )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from election.messages import Index, Position, Term
 from qsync.sim.explore.acts import ExplorerAct, ReadAct
 from qsync.sim.explore.cast import StateTable
-from qsync.sim.explore.clients import ADD, ONCE, RESET, CallAttempt
+from qsync.sim.explore.clients import ADD, EXPIRE, ONCE, OPEN, RESET, CallAttempt
 from qsync.sim.explore.menu import ActionMenu
 from qsync.sim.explore.scope import Scope
 from qsync.sim.explore.world import (
@@ -31,6 +31,8 @@ _REQUESTS = {
     "asks": (ONCE, False),
     "doubts": (("swap",), True),
     "resets": ((RESET,), False),
+    "expiries": ((EXPIRE,), False),
+    "openings": ((OPEN,), False),
 }
 """By bound: what is asked, and whether what is asked again has the same number."""
 

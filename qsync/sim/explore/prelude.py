@@ -176,9 +176,15 @@ def _confirm(prelude: Prelude, words: list[str]) -> None:
     prelude.at(words[0], "fire", Alarm(TimerKind.CONFIRM, 0.0))
 
 
+def _roll_back(prelude: Prelude, words: list[str]) -> None:
+    """An operator has the leader roll back what is pending."""
+    prelude.at(words[0], "roll back", None)
+
+
 def _call(prelude: Prelude, words: list[str]) -> None:
-    """The leader takes a request with data, by its kind."""
-    asked = CallAttempt(words[1], seq=ASKED, ticket=ASKED)
+    """The leader takes a request with data, by its kind; `call N KIND SEQ` if it is asked again."""
+    seq = int(words[2]) if len(words) > 2 else ASKED
+    asked = CallAttempt(words[1], seq=seq, ticket=ASKED)
     prelude.at(words[0], "call", asked)
 
 
@@ -203,6 +209,7 @@ _WORDS: dict[str, Callable[[Prelude, list[str]], None]] = {
     "call": _call,
     "fold": _fold,
     "confirm": _confirm,
+    "rollback": _roll_back,
     "only": Prelude.only,
     "all": Prelude.all,
 }

@@ -22,6 +22,17 @@ _REQUESTS = Scope(
     kills=frozenset({"refuses_by_head", "condition_ignored"}),
 )
 
+_REOPENED = replace(
+    _REQUESTS,
+    name="session-reopened",
+    claim="a session that expired is not opened again by a late copy of what opened it",
+    prelude="elect 1; create 1; call 1 add 1",
+    bounds={"calls": 1, "expiries": 1, "openings": 1},
+    unheard=frozenset({"Heartbeat", "HeartbeatResponse"}),
+    reaches=frozenset({"attached", "expired", "told committed"}),
+    kills=frozenset({"session_opened_twice"}),
+)
+
 REQUESTS = (
     _REQUESTS,
     replace(
@@ -54,5 +65,14 @@ REQUESTS = (
         unheard=frozenset({"Heartbeat", "HeartbeatResponse"}),
         reaches=frozenset({"crash", "elected", "told committed"}),
         kills=frozenset({"sessions_not_folded", "sessions_survive_a_cut"}),
+    ),
+    _REOPENED,
+)
+
+REQUESTS_LONG = (
+    replace(
+        _REOPENED,
+        name="session-reopened-takeover",
+        bounds={**_REOPENED.bounds, "campaigns": 1},
     ),
 )
