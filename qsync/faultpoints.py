@@ -4,30 +4,20 @@ This is only the list of what is armed. What strikes there looks here, and nothi
 nothing is armed (see `qsync.node.seams`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 
 from qsync.errors import AccessDenied, ConfigError
+from qsync.faults import Fault
 
-
-class Point(StrEnum):
-    """Where a node can be broken."""
-
-    SLOW_FSYNC = "slow_fsync"
-    FAIL_FSYNC = "fail_fsync"
-    CLOCK_JUMP = "clock_jump"
-    LOSE_CONFIRM = "lose_confirm"
-    LOSE_ROLLBACK = "lose_rollback"
-
-
-ABOUT: Mapping[Point, str] = {
-    Point.SLOW_FSYNC: "every commit of the log takes `seconds` longer",
-    Point.FAIL_FSYNC: "a commit of the log fails with an input/output error",
-    Point.CLOCK_JUMP: "the wall clock is `seconds` ahead (or behind: negative)",
-    Point.LOSE_CONFIRM: "messages that tell of a later confirmation are not sent",
-    Point.LOSE_ROLLBACK: "messages with a later ROLLBACK are not sent",
-}
+POINTS = (
+    Fault.SLOW_FSYNC,
+    Fault.FAIL_FSYNC,
+    Fault.CLOCK_JUMP,
+    Fault.LOSE_CONFIRM,
+    Fault.LOSE_ROLLBACK,
+)
+"""The faults that a node can do to itself."""
 DELAY_S_MAX = 60.0
 JUMP_S_MAX = 366 * 86_400.0
 TIMES_MAX = 1_000_000
@@ -39,7 +29,7 @@ LASTS_S, LASTS_S_MAX = 3600.0, 86_400.0
 class ArmedFault:
     """One point. `left`: how often it still strikes; None until it is disarmed, or `until` then."""
 
-    point: Point
+    point: Fault
     until: float
     seconds: float = 0.0
     left: int | None = None
@@ -64,7 +54,7 @@ class FaultPoints:
         self.allowed = allowed
         self._changed = changed
         self._now = now
-        self._armed: dict[Point, ArmedFault] = {}
+        self._armed: dict[Fault, ArmedFault] = {}
 
     def arm(
         self, name: str, *, seconds: float = 0.0, times: int = 0, lasts: float = LASTS_S
@@ -108,12 +98,12 @@ class FaultPoints:
         if late:
             self._changed()
 
-    def seconds(self, point: Point) -> float | None:
+    def seconds(self, point: Fault) -> float | None:
         """Of an armed point; None when it is not armed or has struck as often as it was to."""
         found = self._armed.get(point)
         return None if found is None or found.left == 0 else found.seconds
 
-    def strike(self, point: Point) -> float | None:
+    def strike(self, point: Fault) -> float | None:
         """As `seconds`, and it counts. Each point is struck from one thread only."""
         found = self._armed.get(point)
         if found is None or found.left == 0:
@@ -128,17 +118,16 @@ class FaultPoints:
         return [each.describe() for each in list(self._armed.values())]
 
 
-def _known(name: str) -> Point:
-    try:
-        return Point(name)
-    except ValueError:
-        known = ", ".join(Point)
-        raise ConfigError(f"there is no fault point {name!r}; there are {known}") from None
+def _known(name: str) -> Fault:
+    found = next((point for point in POINTS if point == name), None)
+    if found is None:
+        raise ConfigError(f"there is no fault point {name!r}; there are {', '.join(POINTS)}")
+    return found
 
 
-def _check(point: Point, seconds: float, times: int) -> None:
-    limit = JUMP_S_MAX if point is Point.CLOCK_JUMP else DELAY_S_MAX
-    low = -limit if point is Point.CLOCK_JUMP else 0.0
+def _check(point: Fault, seconds: float, times: int) -> None:
+    limit = JUMP_S_MAX if point is Fault.CLOCK_JUMP else DELAY_S_MAX
+    low = -limit if point is Fault.CLOCK_JUMP else 0.0
     if not low <= seconds <= limit:
         raise ConfigError(f"{point}: {seconds:g} seconds are not between {low:g} and {limit:g}")
     if not 0 <= times <= TIMES_MAX:

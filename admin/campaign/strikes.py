@@ -19,7 +19,7 @@ from admin.cluster import ask, fault_points, surveys
 from admin.lab.lab import LabNode
 from admin.links.rules import WHOLE, DirectedLink, LinkRule, links_between
 from qsync.errors import QsyncError
-from qsync.faultpoints import Point
+from qsync.faults import Fault
 
 DOWN_S = (0.1, 4.0)
 ASK_S = 0.5
@@ -210,16 +210,16 @@ def unanswered() -> Iterator[None]:
         yield
 
 
-def _point(kind: StrikeKind, dice: Random) -> tuple[Point, float]:
+def _point(kind: StrikeKind, dice: Random) -> tuple[Fault, float]:
     match kind:
         case StrikeKind.SLOW_FSYNC:
-            return Point.SLOW_FSYNC, round(dice.uniform(0.05, 1.0), 2)
+            return Fault.SLOW_FSYNC, round(dice.uniform(0.05, 1.0), 2)
         case StrikeKind.CLOCK_JUMP:
-            return Point.CLOCK_JUMP, round(dice.uniform(-JUMP_S, JUMP_S), 1)
+            return Fault.CLOCK_JUMP, round(dice.uniform(-JUMP_S, JUMP_S), 1)
         case StrikeKind.LOSE_MESSAGES:
-            return dice.choice([Point.LOSE_CONFIRM, Point.LOSE_ROLLBACK]), 0.0
+            return dice.choice([Fault.LOSE_CONFIRM, Fault.LOSE_ROLLBACK]), 0.0
         case _:
-            return Point.FAIL_FSYNC, 0.0
+            return Fault.FAIL_FSYNC, 0.0
 
 
 _RULES: Mapping[StrikeKind, LinkRule] = {

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from admin.drills import report
 from admin.drills.judging import scale_of, show
+from admin.drills.probes import MeasureUnit
 from admin.drills.read import table, text
-from admin.drills.words import MeasureUnit
 from qsync.errors import ConfigError
 
 NOISE_S = 0.02

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from admin.drills.model import Condition
+from admin.drills.probes import PROBES, MeasureUnit
 from admin.drills.values import bare, number, truth
-from admin.drills.words import PROBES, MeasureUnit
 from admin.drills.yamls import Spot
 from qsync import units
 
@@ -67,5 +67,5 @@ def _fits(spot: Spot, parts: dict[str, Spot], name: str) -> None:
         spot.complain(f"{name} {'needs' if probe.node else 'takes no'} `node`")
     if (name == "external") != ("run" in parts):
         spot.complain("`run` belongs to `external`, and to nothing else")
-    if "not" in parts and name not in {"leader_exists", "writable"}:
+    if "not" in parts and not probe.another:
         spot.complain("`not` means another leader than this one; it goes with leader_exists")

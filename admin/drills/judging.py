@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from admin.checker.verdict import Result
 from admin.drills import measure
+from admin.drills.measure import MEASURES
 from admin.drills.model import CHECKS, Drill
+from admin.drills.probes import MeasureUnit
 from admin.drills.record import RunEnd, RunRecord
-from admin.drills.words import MEASURES, MeasureUnit
 from admin.workload.catalogue import LOADS
 
 MEASURE = "measure"

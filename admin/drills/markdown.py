@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from admin.drills.judging import scale_of, show
+from admin.drills.measure import MEASURES
 from admin.drills.read import maps, number, table, text
-from admin.drills.words import MEASURES
 
 
 def render(report: Mapping[str, object]) -> str:

@@ -1,17 +1,21 @@
 """The numbers of a run, from its history, its steps and the timelines of the nodes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from admin.drills.record import RunRecord, StepRecord, TimelineEvent
-from admin.drills.watch import NodeObservation
+from admin.drills.probes import MeasureUnit
+from admin.drills.verbs.catalogue import WAITING
 from admin.workload.history import HistoryLine, OutcomeType
+
+if TYPE_CHECKING:  # a file is read without whatever watches a cluster
+    from admin.drills.record import RunRecord, StepRecord, TimelineEvent
+    from admin.drills.watch import NodeObservation
 
 GAP_S = 0.1
 """A shorter time without an acknowledgement is no gap worth counting."""
 _NS = 1_000_000_000
-_QUIET = frozenset({"wait", "until"})
 _ROLLED_BACK = frozenset({"ROLLED_BACK", "QUORUM_TIMEOUT"})
 
 
@@ -64,9 +68,9 @@ def writes(lines: Sequence[HistoryLine]) -> list[AckedWrite]:
     return sorted(found, key=lambda each: each.ended)
 
 
-def faults(marks: Sequence[StepRecord]) -> list[StepRecord]:
+def faults(marks: "Sequence[StepRecord]") -> "list[StepRecord]":
     """The steps that did something to the cluster."""
-    return [mark for mark in marks if mark.verb not in _QUIET]
+    return [mark for mark in marks if mark.verb not in WAITING]
 
 
 def gaps(found: Sequence[AckedWrite], since: float, until: float) -> list[Gap]:
@@ -100,7 +104,7 @@ class GapSplit:
     client: float | None = None
 
 
-def split(gap: Gap, since: float, run: RunRecord) -> GapSplit:
+def split(gap: Gap, since: float, run: "RunRecord") -> GapSplit:
     """Detection until somebody stood, election until it was won, take-over until it confirmed.
 
     A planned switchover has no detection: the hand-over begins with the step.
@@ -121,56 +125,182 @@ def split(gap: Gap, since: float, run: RunRecord) -> GapSplit:
     )
 
 
-def _writable(sight: NodeObservation, won: TimelineEvent) -> bool:
+def _writable(sight: "NodeObservation", won: "TimelineEvent") -> bool:
     """The winner takes writes."""
     mine = sight.node == won.node and sight.time >= won.time
     return mine and sight.role == "leader" and not sight.ro
 
 
-def measures(run: RunRecord) -> dict[str, float | None]:
-    """Every measure of `words.MEASURES`, and the times of labelled steps. None: nothing to tell."""
-    found = writes(run.lines)
-    struck = faults(run.marks)
-    fault = struck[0].begun if struck else run.begun
-    over = run.marks[-1].ended if run.marks else run.ended
-    all_gaps = gaps(found, fault, over)
-    longest = all_gaps[0] if all_gaps else None
-    before = _gap_around(found, fault, longest)
-    since = max(fault, before.begun) if before else fault
-    parts = split(before, since, run) if before else GapSplit()
-    told: dict[str, float | None] = {
-        "rto": (before.ended - since) if before else 0.0,
-        "gap": before.seconds if before else _widest(found, fault, over),
-        "gaps_total": sum(gap.seconds for gap in all_gaps),
-        "detection": parts.detection,
-        "election": parts.election,
-        "take_over": parts.take_over,
-        "client": parts.client,
-        "unknown": float(run.met_unknown),
-        "unresolved": float(run.unresolved),
-        "failed": float(_failed(run.lines)),
-        "rolled_back": float(_failed(run.lines, _ROLLED_BACK)),
-        "rpo_lost_acked": None if run.proof is None else float(len(run.proof.lost)),
-        "rolled_back_visible": (
-            None if run.proof is None else float(len(run.proof.rolled_back_visible))
-        ),
-        "terms": float(len(run.terms)),
-        "p99_before": latencies(found, run.begun, fault).p99,
-        "p99_during": latencies(found, fault, over).p99,
-        "p99_after": latencies(found, over, run.ended).p99,
-    }
-    return told | labels(run.marks)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTimes:
+    """What measures are made of: writes, the first fault, the end of the method, the gaps.
+
+    `before`: the longest gap with its true beginning; `since`: what the rto counts from.
+    """
+
+    run: "RunRecord"
+    writes: Sequence[AckedWrite]
+    fault: float
+    over: float
+    gaps: Sequence[Gap]
+    before: Gap | None
+    since: float
+    parts: GapSplit
+
+    @classmethod
+    def of(cls, run: "RunRecord") -> "RunTimes":
+        """Of a run that is over."""
+        found = writes(run.lines)
+        struck = faults(run.marks)
+        fault = struck[0].begun if struck else run.begun
+        over = run.marks[-1].ended if run.marks else run.ended
+        all_gaps = gaps(found, fault, over)
+        before = _gap_around(found, fault, all_gaps[0] if all_gaps else None)
+        since = max(fault, before.begun) if before else fault
+        return cls(
+            run=run,
+            writes=found,
+            fault=fault,
+            over=over,
+            gaps=all_gaps,
+            before=before,
+            since=since,
+            parts=split(before, since, run) if before else GapSplit(),
+        )
+
+    def p99(self, since: float, until: float) -> float | None:
+        """Of the writes that were acknowledged meanwhile."""
+        return latencies(self.writes, since, until).p99
 
 
-def labels(marks: Sequence[StepRecord]) -> dict[str, float | None]:
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A number that every run has; `of` gives None where there is nothing to tell."""
+
+    name: str
+    about: str
+    scale: MeasureUnit
+    of: Callable[[RunTimes], float | None]
+
+
+_SECONDS, _COUNT = MeasureUnit.SECONDS, MeasureUnit.COUNT
+_ALL = (
+    Measure(
+        "rto",
+        "from the fault to the next acknowledged write, over the longest gap",
+        _SECONDS,
+        lambda it: (it.before.ended - it.since) if it.before else 0.0,
+    ),
+    Measure(
+        "gap",
+        "the longest time without an acknowledged write",
+        _SECONDS,
+        lambda it: it.before.seconds if it.before else _widest(it.writes, it.fault, it.over),
+    ),
+    Measure(
+        "gaps_total",
+        f"all gaps of more than {GAP_S:g} s together",
+        _SECONDS,
+        lambda it: sum(gap.seconds for gap in it.gaps),
+    ),
+    Measure(
+        "detection",
+        "of the rto: until somebody stood for election",
+        _SECONDS,
+        lambda it: it.parts.detection,
+    ),
+    Measure(
+        "election",
+        "of the rto: from there until it was won",
+        _SECONDS,
+        lambda it: it.parts.election,
+    ),
+    Measure(
+        "take_over",
+        "of the rto: from there until writes were taken",
+        _SECONDS,
+        lambda it: it.parts.take_over,
+    ),
+    Measure(
+        "client",
+        "of the rto: from there to the acknowledgement",
+        _SECONDS,
+        lambda it: it.parts.client,
+    ),
+    Measure(
+        "rpo_lost_acked",
+        "acknowledged writes that are gone",
+        _COUNT,
+        lambda it: None if it.run.proof is None else float(len(it.run.proof.lost)),
+    ),
+    Measure(
+        "unknown",
+        "outcomes that were unknown at the moment",
+        _COUNT,
+        lambda it: float(it.run.met_unknown),
+    ),
+    Measure(
+        "unresolved",
+        "outcomes that stayed unknown at the end",
+        _COUNT,
+        lambda it: float(it.run.unresolved),
+    ),
+    Measure(
+        "failed",
+        "writes that surely failed, conflicts apart",
+        _COUNT,
+        lambda it: float(_failed(it.run.lines)),
+    ),
+    Measure(
+        "rolled_back",
+        "of these, rolled back after they had begun",
+        _COUNT,
+        lambda it: float(_failed(it.run.lines, _ROLLED_BACK)),
+    ),
+    Measure(
+        "rolled_back_visible",
+        "rolled-back writes that can be seen",
+        _COUNT,
+        lambda it: None if it.run.proof is None else float(len(it.run.proof.rolled_back_visible)),
+    ),
+    Measure("terms", "terms that had a leader", _COUNT, lambda it: float(len(it.run.terms))),
+    Measure(
+        "p99_before",
+        "of writes before the first fault",
+        _SECONDS,
+        lambda it: it.p99(it.run.begun, it.fault),
+    ),
+    Measure(
+        "p99_during",
+        "of writes between the first fault and healing",
+        _SECONDS,
+        lambda it: it.p99(it.fault, it.over),
+    ),
+    Measure(
+        "p99_after",
+        "of writes after the last step",
+        _SECONDS,
+        lambda it: it.p99(it.over, it.run.ended),
+    ),
+)
+MEASURES: Mapping[str, Measure] = {each.name: each for each in _ALL}
+
+
+def measures(run: "RunRecord") -> dict[str, float | None]:
+    """Every measure, and the times of labelled steps. None: there is nothing to tell."""
+    times = RunTimes.of(run)
+    return {each.name: each.of(times) for each in _ALL} | labels(run.marks)
+
+
+def labels(marks: "Sequence[StepRecord]") -> dict[str, float | None]:
     """From the fault before it to the end of each labelled step, in seconds."""
     found: dict[str, float | None] = {}
     fault: StepRecord | None = None
     for mark in marks:
         if mark.label is not None:
-            since = mark if fault is None or mark.verb not in _QUIET else fault
+            since = mark if fault is None or mark.verb not in WAITING else fault
             found[mark.label] = None if mark.error else mark.ended - since.begun
-        if mark.verb not in _QUIET:
+        if mark.verb not in WAITING:
             fault = mark
     return found
 

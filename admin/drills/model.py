@@ -84,6 +84,12 @@ class Step:
     condition: Condition | None = None
     label: str | None = None
 
+    def number(self, name: str, usual: float = 0.0) -> float:
+        """An option that is a number, or a duration in seconds."""
+        found = self.options.get(name, usual)
+        assert isinstance(found, float), (name, found)
+        return found
+
     def describe(self) -> str:
         """For people: `slow victim delay 0.2`."""
         said = [self.verb, *self.on]

@@ -5,8 +5,8 @@ from html import escape
 
 from admin.drills import picture
 from admin.drills.judging import scale_of, show
+from admin.drills.measure import MEASURES
 from admin.drills.read import maps, number, table, text
-from admin.drills.words import MEASURES
 from admin.html import page
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from admin.drills.read import maps, number, table, text
+from admin.drills.verbs.catalogue import WAITING
 from admin.html.timeline import ROW, TimeScale, axis, bar, svg, words
 
-_QUIET = {"wait", "until"}
 _COLOURS = ("#1f6fb2", "#56a3d9", "#2a9d8f", "#7a6fb0", "#4c6a78")
 _FAULT, _WRITES, _SILENT = "#d9730d", "#1f6fb2", "#d9730d"
 
@@ -25,7 +25,7 @@ def timeline(report: Mapping[str, object]) -> str:
 def _faults(report: Mapping[str, object], scale: TimeScale, row: int) -> Iterable[str]:
     """A mark where something was done; a band while a node was down because of it."""
     for each in maps(report, "steps"):
-        if text(each, "verb") not in _QUIET:
+        if text(each, "verb") not in WAITING:
             begun, ended = number(each, "from"), number(each, "to")
             yield bar(
                 scale,

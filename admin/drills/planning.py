@@ -8,11 +8,10 @@ from admin.cluster.surveys import ClusterHealth, ClusterSurvey, judge
 from admin.drills import targets
 from admin.drills.failures import DrillStopped
 from admin.drills.model import Drill, Step
+from admin.drills.probes import PROBES
 from admin.drills.targets import Names
-from admin.drills.words import PROBES, VERBS
+from admin.drills.verbs.catalogue import VERBS
 from admin.lab.lab import Lab, LabNode
-
-_BACK = {"start": "kill", "resume": "pause", "feed": "starve"}
 
 
 def timeline(drill: Drill, names: Names) -> list[str]:
@@ -26,7 +25,7 @@ def timeline(drill: Drill, names: Names) -> list[str]:
         said.append(f"{'' if sure else '>='}{at:5.1f} s  {step.describe()}{where}")
         pause = step.options.get("for")
         at += pause if isinstance(pause, float) else 0.0
-        sure = sure and step.verb != "until"
+        sure = sure and step.condition is None
     return said
 
 
@@ -40,9 +39,7 @@ def complaints(drill: Drill) -> list[str]:
         if name
     }
     said = [f"target {name!r} is not used" for name in drill.targets if name not in used]
-    if not any(
-        VERBS[step.verb].undo or step.verb in {"promote", "demote"} for step in drill.method
-    ):
+    if not any(VERBS[step.verb].spec.faults for step in drill.method):
         said.append("the method breaks nothing")
     if not drill.expect.limits:
         said.append("nothing is measured against a limit")
@@ -81,17 +78,17 @@ def allow(drill: Drill, lab: Lab, names: Names, found: ClusterSurvey) -> None:
 
 def most_down(method: Sequence[Step], names: Names) -> int:
     """How many nodes are killed or paused at once at the worst moment."""
-    down: dict[str, set[str]] = {"kill": set(), "pause": set()}
+    down: set[tuple[str, str]] = set()
     most = 0
     for step in method:
-        nodes = _nodes(step, names)
-        if VERBS[step.verb].downs:
-            down[step.verb] |= nodes
-        elif _BACK.get(step.verb) in down:
-            down[_BACK[step.verb]] -= nodes
-        elif step.verb == "heal":
-            down = {verb: set() for verb in down}
-        most = max(most, len(set().union(*down.values())))
+        verb, nodes = VERBS[step.verb].spec, _nodes(step, names)
+        if verb.downs and verb.undone_by is not None:
+            down |= {(verb.undone_by, node) for node in nodes}
+        elif verb.ends_all:
+            down.clear()
+        else:
+            down -= {(verb.name, node) for node in nodes}
+        most = max(most, len({node for _, node in down}))
     return most
 
 
@@ -108,7 +105,7 @@ def _breakable(node: LabNode) -> bool:
 
 
 def _needs_points(drill: Drill) -> bool:
-    return any(VERBS[step.verb].points for step in drill.method)
+    return any(VERBS[step.verb].spec.needs_points for step in drill.method)
 
 
 def _nodes(step: Step, names: Names) -> set[str]:
@@ -125,7 +122,7 @@ def _words(step: Step) -> Collection[str]:
 def needs(drill: Drill) -> list[str]:
     """What a cluster must have for it, for people and scripts."""
     wanted = [f"{drill.guards.min_voters} voters"]
-    if any(VERBS[step.verb].links for step in drill.method):
+    if any(VERBS[step.verb].spec.needs_links for step in drill.method):
         wanted.append("links")
     if _needs_points(drill):
         wanted.append("fault points")
@@ -134,11 +131,11 @@ def needs(drill: Drill) -> list[str]:
 
 def not_simulated(drill: Drill) -> list[str]:
     """What of its method the simulator does not have."""
-    verbs = {step.verb for step in drill.method if not VERBS[step.verb].simulated}
+    verbs = {step.verb for step in drill.method if not VERBS[step.verb].in_simulator}
     probes = {
         step.condition.probe
         for step in drill.method
-        if step.condition is not None and not PROBES[step.condition.probe].simulated
+        if step.condition is not None and PROBES[step.condition.probe].simulated is None
     }
     return sorted(verbs | probes)
 

@@ -6,6 +6,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from admin.drills import conditions, steps, values
+from admin.drills.measure import MEASURES
 from admin.drills.model import (
     ALL,
     CHECKS,
@@ -22,8 +23,8 @@ from admin.drills.model import (
     TargetRole,
 )
 from admin.drills.overriding import override
+from admin.drills.probes import MeasureUnit
 from admin.drills.values import number, truth
-from admin.drills.words import MEASURES, MeasureUnit
 from admin.drills.yamls import Complaints, Spot, compose
 from admin.lab.lab import NODES_MAX
 from admin.workload import load_names

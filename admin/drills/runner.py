@@ -5,24 +5,27 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import TypeVar
 
 from admin.cluster import surveys
+from admin.cluster.surveys import ClusterSurvey
 from admin.drills import evidence, mending, planning, targets
-from admin.drills.acts import Acts
 from admin.drills.failures import DrillNotHealed, DrillStopped, StepFailed
-from admin.drills.journal import UndoLog
+from admin.drills.live import LiveCluster
 from admin.drills.model import Condition, Drill, Step
-from admin.drills.probing import Probes
+from admin.drills.probes import holds, holds_since_step
 from admin.drills.record import RunEnd, RunRecord, StepRecord
-from admin.drills.repertoire import REPERTOIRE
-from admin.drills.watch import SamplingThread
+from admin.drills.undo_log import UndoLog
+from admin.drills.verbs.catalogue import VERBS, undo_all
+from admin.drills.watch import LiveFacts, SamplingThread
 from admin.lab.lab import Lab
 from admin.workload import clients, proof
 from admin.workload.clients import Workload
 from admin.workload.feed_reader import Feeding
 from admin.workload.history import History
 from admin.workload.proof import Proof
+from admin.workload.tally import WriteTally
 from qsync import __version__
 from qsync.client.blocking import connect
 from qsync.errors import OutcomeUnknown, QsyncError, Unavailable
@@ -33,13 +36,40 @@ STEADY_S_MAX = 15.0
 """How long the steady state may take to come, before and after."""
 MEET_S_MAX = 40.0
 """How long the replicas may take to hold the same."""
-UNTIL_S = 30.0
-"""How long an `until` waits that says nothing else."""
 TICK_S = 0.02
 STOP_CHECK_S = 1.0
 """How often the stop conditions are asked."""
 
-Tell = Callable[[str], None]
+
+class DrillPhase(StrEnum):
+    """How far a run has come."""
+
+    WORKING = "working"
+    HEALING = "healing"
+    CHECKING = "checking"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """What there is to see of a run at a moment. `began` on the monotonic clock, in seconds."""
+
+    began: float
+    phase: DrillPhase
+    survey: ClusterSurvey
+    tally: WriteTally
+
+
+class DrillObserver:
+    """Sees a run, in its own thread: nothing here may take long."""
+
+    def tell(self, what: str) -> None:
+        """A line for people."""
+
+    def do(self, step: Step, nodes: Sequence[str]) -> None:
+        """A step that was done to these nodes."""
+
+    def look(self, view: RunView) -> None:
+        """What there is to see now; many times a second."""
 
 
 @dataclass(slots=True)
@@ -48,10 +78,14 @@ class DrillRunner:
 
     drill: Drill
     lab: Lab
-    tell: Tell
+    observer: DrillObserver
     history: History = field(default_factory=History)
     marks: list[StepRecord] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
+    phase: DrillPhase = DrillPhase.WORKING
+    load: Workload = field(init=False)
+    facts: LiveFacts = field(init=False)
+    cluster: LiveCluster = field(init=False)
     _next_check: float = 0.0
 
     def run(self) -> RunRecord:
@@ -62,9 +96,9 @@ class DrillRunner:
         names = targets.resolve(self.drill, [node.name for node in self.lab.nodes], leader)
         planning.allow(self.drill, self.lab, names, found)
         for name in self.drill.targets:
-            self.tell(f"{name}: {', '.join(names[name])}")
-        journal = UndoLog.create(self.lab.dir, self.drill.name)
-        load = Workload(
+            self.observer.tell(f"{name}: {', '.join(names[name])}")
+        undo_log = UndoLog.create(self.lab.dir, self.drill.name)
+        self.load = Workload(
             self.lab.addresses,
             history=self.history,
             clients=self.drill.load.clients,
@@ -74,28 +108,37 @@ class DrillRunner:
         )
         try:
             with SamplingThread(self.lab.addresses) as watch, Feeding(self.lab.addresses) as feed:
-                probes = Probes(
-                    watch=watch, tally=load.tally, names=names, clients=self.drill.load.clients
+                self.facts = LiveFacts(
+                    watch=watch,
+                    tally=self.load.tally,
+                    names=names,
+                    clients=self.drill.load.clients,
                 )
-                whole = self._whole(journal, load, probes)
+                self.cluster = LiveCluster(
+                    lab=self.lab,
+                    undo_log=undo_log,
+                    names=names,
+                    leader=self._leader,
+                    wait=self._wait,
+                    until=self._until,
+                )
+                whole = self._whole(watch)
         finally:
-            load.close()
+            self.load.close()
         return replace(whole, began_at=began_at, targets=names, feeds=tuple(feed.rows))
 
-    def _whole(self, journal: UndoLog, load: Workload, probes: Probes) -> RunRecord:
-        watch = probes.watch
+    def _whole(self, watch: SamplingThread) -> RunRecord:
         with connect(self.lab.addresses, timeout=UP_S_MAX) as client:
             clients.drop(client)
-            clients.prepare(client, load.kind)
+            clients.prepare(client, self.load.kind)
         begun = time.monotonic()
-        acts = Acts(self.lab, journal, probes.names, lambda: _leader(watch), REPERTOIRE)
-        end, why = self._play(acts, load, probes)
+        end, why = self._play()
         over = time.monotonic()
         checked: Proof | None = None
         if end is not RunEnd.NOT_HEALED:
             try:
-                load.resolve()
-                checked = self._prove(load)
+                self.phase = DrillPhase.CHECKING
+                checked = self._meanwhile(self._prove, self._show)
             except (Unavailable, OutcomeUnknown, DrillNotHealed) as error:
                 end, why = RunEnd.NOT_HEALED, str(error)
         return RunRecord(
@@ -112,8 +155,8 @@ class DrillRunner:
             sights=tuple(watch.sights),
             events=evidence.events(self.lab, since=begun),
             terms={term: tuple(sorted(nodes)) for term, nodes in watch.terms.items()},
-            met_unknown=load.tally.met_unknown,
-            unresolved=len(load.tally.unknown),
+            met_unknown=self.load.tally.met_unknown,
+            unresolved=len(self.load.tally.unknown),
             proof=checked,
             end=end,
             stopped=why,
@@ -121,15 +164,15 @@ class DrillRunner:
 
     # -- the method
 
-    def _play(self, acts: Acts, load: Workload, probes: Probes) -> tuple[RunEnd | None, str | None]:
+    def _play(self) -> tuple[RunEnd | None, str | None]:
         """Method and healing; how it ended early, and why."""
         end: RunEnd | None = None
         why: str | None = None
         try:
-            load.start()
-            self._steady(probes, "before")
+            self.load.start()
+            self._steady("before")
             for step in self.drill.method:
-                self._step(step, acts, load, probes)
+                self._perform(step)
         except DrillStopped as error:
             end, why = RunEnd.STOPPED, error.message
         except StepFailed as error:
@@ -137,48 +180,41 @@ class DrillRunner:
         except KeyboardInterrupt:
             end, why = RunEnd.INTERRUPTED, "interrupted"
         finally:
-            not_healed = self._heal(acts)
-            load.stop()
+            not_healed = self._heal()
+            self.load.stop()
         if not_healed is not None:
             return RunEnd.NOT_HEALED, not_healed
-        acts.journal.close()
+        self.cluster.undo_log.close()
         if end is None:
             try:
-                self._steady(probes, "after")
+                self._steady("after")
             except StepFailed as error:
                 end, why = RunEnd.FAILED, error.message
         return end, why
 
-    def _heal(self, acts: Acts) -> str | None:
+    def _heal(self) -> str | None:
         """Why the cluster could not be healed, if so."""
-        self.tell("healing")
+        self.observer.tell("healing")
+        self.phase = DrillPhase.HEALING
         begun = time.monotonic()
         error: str | None = None
         try:
-            done = acts.undo_all()
-            mending.wait_healthy(self.lab)
+            done = undo_all(self.cluster)
+            self._meanwhile(lambda: mending.wait_healthy(self.lab), self._show)
         except DrillNotHealed as found:
             error, done = found.message, []
         text = f"heal ({', '.join(done)})" if done else "heal"
         self._mark(Step(verb="heal"), text, begun, (), error)
         return error
 
-    def _step(self, step: Step, acts: Acts, load: Workload, probes: Probes) -> None:
-        self.tell(f"{time.monotonic() - self.began:6.1f} s  {step.describe()}")
+    def _perform(self, step: Step) -> None:
+        self.observer.tell(f"{time.monotonic() - self.began:6.1f} s  {step.describe()}")
         begun = time.monotonic()
-        probes.begin_step()
-        nodes: tuple[str, ...] = ()
+        self.facts.begin_step()
+        nodes: Sequence[str] = ()
         error: str | None = None
         try:
-            match step.verb:
-                case "wait":
-                    self._wait(begun + _number(step, "for", 0.0), load, probes)
-                case "until":
-                    assert step.condition is not None
-                    limit = _number(step, "within", UNTIL_S)
-                    self._until(step.condition, begun + limit, load, probes)
-                case _:
-                    nodes = self._meanwhile(lambda: acts.do(step), load, probes)
+            nodes = self._live(step)
         except DrillStopped as stopped:
             error = stopped.message
             raise
@@ -187,6 +223,16 @@ class DrillRunner:
             raise StepFailed(f"{step.describe()}: {error}") from failed
         finally:
             self._mark(step, step.describe(), begun, nodes, error)
+        self.observer.do(step, nodes)
+
+    def _live(self, step: Step) -> Sequence[str]:
+        """Do what the verb says; the nodes that it was done to."""
+        verb, nodes = VERBS[step.verb], self.cluster.nodes_of(step)
+        if verb.spec.waits:
+            verb.live(self.cluster, step, nodes)
+        else:
+            self._meanwhile(lambda: verb.live(self.cluster, step, nodes), self._look)
+        return nodes
 
     def _mark(
         self, step: Step, text: str, begun: float, nodes: Sequence[str], error: str | None
@@ -203,32 +249,35 @@ class DrillRunner:
             )
         )
 
-    def _wait(self, end: float, load: Workload, probes: Probes) -> None:
+    def _wait(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
-            self._look(load, probes)
+            self._look()
             time.sleep(min(TICK_S, left))
 
-    def _until(self, condition: Condition, deadline: float, load: Workload, probes: Probes) -> None:
-        while not probes.come_true(condition):
-            self._look(load, probes)
+    def _until(self, condition: Condition, limit: float) -> None:
+        deadline = time.monotonic() + limit
+        while not holds_since_step(self.facts, condition):
+            self._look()
             if time.monotonic() > deadline:
                 raise Unavailable(f"not in time: {condition.describe()}")
             time.sleep(TICK_S)
 
-    def _meanwhile(self, act: Callable[[], T], load: Workload, probes: Probes) -> T:
+    def _meanwhile(self, act: Callable[[], T], look: Callable[[], None]) -> T:
         """Do it beside the looking; it has ended when this returns or raises."""
         with ThreadPoolExecutor(1) as pool:
             done: Future[T] = pool.submit(act)
             while not done.done():
-                self._look(load, probes)
+                look()
                 time.sleep(TICK_S)
             return done.result()
 
-    def _look(self, load: Workload, probes: Probes) -> None:
+    def _look(self) -> None:
         """Raises DrillStopped when it is time to stop, and what a client or the watch died of."""
-        load.check()
-        if probes.watch.crash is not None:
-            raise probes.watch.crash
+        self.load.check()
+        if self.facts.watch.crash is not None:
+            raise self.facts.watch.crash
+        self._show()
         now = time.monotonic()
         if now - self.began > self.drill.guards.time_limit:
             raise DrillStopped(f"the time limit of {self.drill.guards.time_limit:g} s is over")
@@ -236,37 +285,42 @@ class DrillRunner:
             return
         self._next_check = now + STOP_CHECK_S
         for condition in self.drill.stop_when:
-            if probes.true(condition):
+            if holds(self.facts, condition):
                 raise DrillStopped(f"stop condition: {condition.describe()}")
 
-    def _steady(self, probes: Probes, when: str) -> None:
+    def _show(self) -> None:
+        self.observer.look(
+            RunView(
+                began=self.began,
+                phase=self.phase,
+                survey=self.facts.watch.survey,
+                tally=self.load.tally,
+            )
+        )
+
+    def _steady(self, when: str) -> None:
         """Wait for the steady state. Raises StepFailed naming what is missing."""
         deadline = time.monotonic() + STEADY_S_MAX
-        probes.begin_step()
-        while missing := [each for each in self.drill.steady_state if not probes.come_true(each)]:
+        wanted = self.drill.steady_state
+        self.facts.begin_step()
+        while missing := [each for each in wanted if not holds_since_step(self.facts, each)]:
             if time.monotonic() > deadline:
                 said = ", ".join(each.describe() for each in missing)
                 raise StepFailed(f"no steady state {when} the method: {said}")
             time.sleep(TICK_S)
 
-    def _prove(self, load: Workload) -> Proof:
-        self.tell("checking")
+    def _prove(self) -> Proof:
+        self.observer.tell("checking")
+        self.load.resolve()
         with connect(self.lab.addresses, timeout=UP_S_MAX) as client:
-            load.settle(client)
-            found, balances = proof.read_back(client, self.history, load.kind)
+            self.load.settle(client)
+            found, balances = proof.read_back(client, self.history, self.load.kind)
         self.history.give_up("the run ended and nobody could say")
         digests = proof.same_digests(self.lab.addresses, timeout=MEET_S_MAX)
         return proof.prove(
-            load.tally, self.history.lines, journal=found, balances=balances, digests=digests
+            self.load.tally, self.history.lines, journal=found, balances=balances, digests=digests
         )
 
-
-def _leader(watch: SamplingThread) -> str | None:
-    leader = watch.survey.leader
-    return None if leader is None else leader.name
-
-
-def _number(step: Step, name: str, usual: float) -> float:
-    found = step.options.get(name, usual)
-    assert isinstance(found, float), step
-    return found
+    def _leader(self) -> str | None:
+        leader = self.facts.watch.survey.leader
+        return None if leader is None else leader.name

@@ -1,41 +1,23 @@
 """The JSON Schema of drill files, for editors."""
 
+from admin.drills.measure import MEASURES
 from admin.drills.model import ALL, CHECKS, CLIENTS_MAX, LEADER, Pick, TargetRole
+from admin.drills.probes import PROBES, MeasureUnit
 from admin.drills.reader import VERSION
-from admin.drills.words import (
-    LOSSES,
-    MEASURES,
-    PROBES,
-    SIGNALS,
-    VERBS,
-    WAYS,
-    MeasureUnit,
-    OptionKind,
-    StepVerb,
-    Takes,
+from admin.drills.values import (
+    COUNT_SCHEMA,
+    DURATION_SCHEMA,
+    FLAG_SCHEMA,
+    TEXT_SCHEMA,
+    Schema,
 )
+from admin.drills.verbs.catalogue import VERBS
+from admin.drills.verbs.verb import Takes, VerbSpec
 from admin.workload import load_names
 
-Schema = dict[str, object]
-
-_TEXT: Schema = {"type": "string"}
-_COUNT: Schema = {"type": "number", "minimum": 0}
-_DURATION: Schema = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?\s*(us|ms|s|m|min|h|d)$"}
-_FLAG: Schema = {"type": "boolean"}
 _NODES: Schema = {
     "description": f"targets, `{LEADER}` or `{ALL}`",
-    "oneOf": [_TEXT, {"type": "array", "items": _TEXT}],
-}
-_KINDS: dict[OptionKind, Schema] = {
-    OptionKind.DURATION: _DURATION,
-    OptionKind.NUMBER: _COUNT,
-    OptionKind.CHANCE: {"type": ["number", "string"]},
-    OptionKind.SIZE: _TEXT,
-    OptionKind.FLAG: _FLAG,
-    OptionKind.TARGET: _TEXT,
-    OptionKind.WAY: {"enum": list(WAYS)},
-    OptionKind.SIGNAL: {"enum": list(SIGNALS)},
-    OptionKind.LOSS: {"enum": list(LOSSES)},
+    "oneOf": [TEXT_SCHEMA, {"type": "array", "items": TEXT_SCHEMA}],
 }
 
 
@@ -47,10 +29,10 @@ def schema() -> Schema:
         "title": "A failover drill of qsync",
         **_table(
             {
-                "drill": _TEXT,
+                "drill": TEXT_SCHEMA,
                 "version": {"const": VERSION},
-                "title": _TEXT,
-                "hypothesis": _TEXT,
+                "title": TEXT_SCHEMA,
+                "hypothesis": TEXT_SCHEMA,
                 "targets": {"type": "object", "additionalProperties": _target()},
                 "guards": _guards(),
                 "stop_when": {"type": "array", "items": condition},
@@ -58,7 +40,7 @@ def schema() -> Schema:
                     {
                         "kind": {"enum": list(map(str, load_names.LoadKind))},
                         "clients": {"type": "integer", "minimum": 1, "maximum": CLIENTS_MAX},
-                        "think": _DURATION,
+                        "think": DURATION_SCHEMA,
                     }
                 ),
                 "steady_state": {"type": "array", "items": condition},
@@ -84,18 +66,20 @@ def _table(members: dict[str, Schema], *, required: list[str] | None = None) -> 
 def _target() -> Schema:
     picks = [*map(str, Pick), "any"]
     return _table(
-        {"role": {"enum": list(map(str, TargetRole))}, "pick": {"enum": picks}, "node": _TEXT}
+        {"role": {"enum": list(map(str, TargetRole))}, "pick": {"enum": picks}, "node": TEXT_SCHEMA}
     )
 
 
 def _guards() -> Schema:
-    require = _table({"cluster_tag": _NODES, "min_voters": {"type": "integer"}, "healthy": _FLAG})
+    require = _table(
+        {"cluster_tag": _NODES, "min_voters": {"type": "integer"}, "healthy": FLAG_SCHEMA}
+    )
     return _table(
         {
             "require": require,
             "max_nodes_down": {"type": "integer"},
             "never_touch": _NODES,
-            "time_limit": _DURATION,
+            "time_limit": DURATION_SCHEMA,
         }
     )
 
@@ -105,12 +89,12 @@ def _condition() -> Schema:
     return _table(
         {
             "probe": {"enum": list(PROBES)},
-            "node": _TEXT,
-            "not": _TEXT,
-            "holds": _FLAG,
+            "node": TEXT_SCHEMA,
+            "not": TEXT_SCHEMA,
+            "holds": FLAG_SCHEMA,
             "above": limit,
             "below": limit,
-            "run": _TEXT,
+            "run": TEXT_SCHEMA,
             "not_exit": {"const": 0},
         },
         required=["probe"],
@@ -118,20 +102,21 @@ def _condition() -> Schema:
 
 
 def _step(condition: Schema) -> Schema:
-    short: Schema = {"enum": [name for name, verb in VERBS.items() if verb.takes is Takes.NOTHING]}
-    return {"oneOf": [short, *(_verb(name, verb, condition) for name, verb in VERBS.items())]}
+    verbs = [verb.spec for verb in VERBS.values()]
+    short: Schema = {"enum": [verb.name for verb in verbs if verb.takes is Takes.NOTHING]}
+    return {"oneOf": [short, *(_verb(verb, condition) for verb in verbs)]}
 
 
-def _verb(name: str, verb: StepVerb, condition: Schema) -> Schema:
+def _verb(verb: VerbSpec, condition: Schema) -> Schema:
     takes: dict[Takes, Schema] = {
         Takes.NODES: _NODES,
         Takes.NOTHING: {},
-        Takes.DURATION: _DURATION,
+        Takes.DURATION: DURATION_SCHEMA,
         Takes.PROBE: condition,
     }
     own = takes[verb.takes] | {"description": verb.about}
-    options = {option: _KINDS[kind] for option, kind in verb.options.items()}
-    return _table({name: own, **options, "as": _TEXT}, required=[name])
+    options = {option: kind.schema for option, kind in verb.options.items()}
+    return _table({verb.name: own, **options, "as": TEXT_SCHEMA}, required=[verb.name])
 
 
 def _expect() -> Schema:
@@ -147,5 +132,5 @@ def _expect() -> Schema:
 
 def _limit(scale: MeasureUnit) -> Schema:
     counted = scale is MeasureUnit.COUNT
-    below = _table({"below": _COUNT if counted else _DURATION}, required=["below"])
-    return {"oneOf": [_COUNT, below]} if counted else below
+    below = _table({"below": COUNT_SCHEMA if counted else DURATION_SCHEMA}, required=["below"])
+    return {"oneOf": [COUNT_SCHEMA, below]} if counted else below

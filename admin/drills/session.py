@@ -8,7 +8,7 @@ from admin.drills import evidence, judging, planning, report
 from admin.drills.judging import JudgedRun
 from admin.drills.model import Drill
 from admin.drills.record import RunEnd
-from admin.drills.runner import DrillRunner, Tell
+from admin.drills.runner import DrillObserver, DrillRunner
 from admin.drills.targets import Names
 from admin.evidence.stored import compare_stored
 from admin.lab import lab
@@ -29,7 +29,7 @@ class DrillSetup:
     keep: bool = False
 
 
-def run(drill: Drill, plan: DrillSetup, tell: Tell) -> JudgedRun:
+def run(drill: Drill, plan: DrillSetup, observer: DrillObserver) -> JudgedRun:
     """Run it, write evidence and reports. A lab that was made for it is removed unless kept."""
     if plan.out.exists() and any(plan.out.iterdir()):
         raise lab.LabExists(f"{plan.out} is not empty", hint="--out wants a new directory")
@@ -39,7 +39,7 @@ def run(drill: Drill, plan: DrillSetup, tell: Tell) -> JudgedRun:
     healed = False
     try:
         place.start_all()
-        judged = judging.judge(DrillRunner(drill, place, tell).run())
+        judged = judging.judge(DrillRunner(drill, place, observer).run())
         evidence.save_all(judged.run, place, out)
         report.write(judged, out)
         healed = judged.end is not RunEnd.NOT_HEALED

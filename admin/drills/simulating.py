@@ -4,11 +4,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from admin.drills import planning
+from admin.drills import planning, targets
 from admin.drills.model import Drill
-from admin.drills.playing import Play, WaitMissed
 from admin.drills.record import RunEnd
-from admin.drills.simulated_acts import ACTS
+from admin.drills.simulated import SimulatedCluster, WaitMissed
+from admin.drills.verbs.catalogue import VERBS
 from admin.lab.lab import DEFAULTS
 from election.fencing import Fencing
 from qsync import units
@@ -21,6 +21,9 @@ from qsync.sim.run import mutant_names
 from qsync.sim.swarm import FLAWS
 from qsync.sim.variety import VARIETY
 
+BEGIN_S_MAX = 60.0
+REST_TIMEOUTS = 80
+"""After healing, so many election timeouts of virtual time must be enough to come to rest."""
 _WITHOUT = (*FLAWS, *VARIETY, "tune")
 """What is wrong is the drill's business, and so are the settings of the cluster."""
 
@@ -72,17 +75,17 @@ def simulate(drill: Drill, *, nodes: int, mutant: str | None = None) -> Simulate
     )
     world = KernelWorld(plan)
     _configure(world, drill)
-    play = Play(drill, world, ACTS)
+    cluster, labels = SimulatedCluster(world), dict[str, float]()
     end, why = RunEnd.PASSED, None
     try:
-        play.run()
+        _run(drill, cluster, labels)
     except (PropertyViolation, WaitMissed) as error:
         end, why = RunEnd.FAILED, str(error)
     except Exception as error:  # noqa: BLE001 - whatever our code raises is a finding
         end, why = RunEnd.FAILED, f"{type(error).__name__}: {error}"
     late = [
         f"{name} took {seconds:.3f} virtual s"
-        for name, seconds in play.labels.items()
+        for name, seconds in labels.items()
         if seconds > drill.expect.limits.get(name, float("inf"))
     ]
     if end is RunEnd.PASSED and late:
@@ -95,11 +98,36 @@ def simulate(drill: Drill, *, nodes: int, mutant: str | None = None) -> Simulate
         virtual_seconds=world.clockwork.now,
         seconds=time.perf_counter() - began,
         events=len(world.trace),
-        acked=play.acked,
+        acked=cluster.acked,
         digest=world.trace.digest(),
-        labels=play.labels,
+        labels=labels,
         mutant=mutant,
     )
+
+
+def _run(drill: Drill, cluster: SimulatedCluster, labels: dict[str, float]) -> None:
+    """All of its steps; labels get their times. Raises PropertyViolation or WaitMissed."""
+    world = cluster.world
+    world.start()
+    cluster.until(
+        lambda: cluster.leader() is not None and cluster.acked > 0, BEGIN_S_MAX, "a leader"
+    )
+    cluster.names = targets.resolve(drill, cluster.all, cluster.leader())
+    fault = world.clockwork.now
+    for step in drill.method:
+        begun, cluster.acked_then = world.clockwork.now, cluster.acked
+        verb = VERBS[step.verb]
+        verb.simulated(cluster, step, cluster.nodes_of(step))
+        if not verb.spec.waits:
+            fault = begun
+        if step.label is not None:
+            labels[step.label] = world.clockwork.now - fault
+    cluster.heal()
+    world.heal()
+    patience = REST_TIMEOUTS * world.swarm.timing.election_timeout
+    cluster.until(lambda: world.unrest() is None, patience, "rest after healing")
+    for node in world.nodes:
+        world.invariants.check_fold(node)
 
 
 def refuse_what_cannot_be(drill: Drill) -> None:

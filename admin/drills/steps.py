@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from admin.drills import conditions
 from admin.drills.model import Step, Value
-from admin.drills.values import PARSERS, bare
-from admin.drills.words import VERBS, OptionKind, StepVerb, Takes
+from admin.drills.values import bare
+from admin.drills.verbs.catalogue import VERBS
+from admin.drills.verbs.verb import Takes, VerbSpec
 from admin.drills.yamls import Spot
 from qsync import units
 from qsync.options.value_kinds import nearest
@@ -32,7 +33,7 @@ def _step(spot: Spot, known: Sequence[str]) -> Step | None:
     if spot.scalar:
         # `- heal` is short for a verb that takes nothing.
         word = spot.word(
-            [name for name, verb in VERBS.items() if verb.takes is Takes.NOTHING],
+            [name for name, verb in VERBS.items() if verb.spec.takes is Takes.NOTHING],
             "step without a value",
         )
         return None if word is None else Step(verb=word)
@@ -47,7 +48,7 @@ def _step(spot: Spot, known: Sequence[str]) -> Step | None:
         )
         return None
     word, value = verbs[0]
-    verb = VERBS[word]
+    verb = VERBS[word].spec
     parts = spot.known([word, *verb.options, *_ALWAYS], f"option of `{word}`")
     options = _options(parts, verb, known)
     if verb.takes is Takes.DURATION:
@@ -61,14 +62,14 @@ def _step(spot: Spot, known: Sequence[str]) -> Step | None:
     )
 
 
-def _options(parts: dict[str, Spot], verb: StepVerb, known: Sequence[str]) -> dict[str, Value]:
+def _options(parts: dict[str, Spot], verb: VerbSpec, known: Sequence[str]) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for name, kind in verb.options.items():
         if name not in parts:
             continue
-        if kind is OptionKind.TARGET:
+        if kind.target:
             conditions.name_of(parts[name], known)
-        value = parts[name].read(PARSERS[kind])
+        value = parts[name].read(kind.parse)
         if value is not None:
             found[name] = value
     return found

@@ -1,10 +1,35 @@
-"""Single values of a drill file, parsed; ValueErrors complete the sentence "the value ..."."""
+"""Single values of a drill file: how each kind is read, and how a schema describes it.
+
+ValueErrors of the parsers complete the sentence "the value ...".
+"""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from admin.drills.model import Value
-from admin.drills.words import LOSSES, SIGNALS, WAYS, OptionKind
 from qsync import units
+
+Schema = dict[str, object]
+
+TEXT_SCHEMA: Schema = {"type": "string"}
+COUNT_SCHEMA: Schema = {"type": "number", "minimum": 0}
+DURATION_SCHEMA: Schema = {
+    "type": "string",
+    "pattern": r"^[0-9]+(\.[0-9]+)?\s*(us|ms|s|m|min|h|d)$",
+}
+FLAG_SCHEMA: Schema = {"type": "boolean"}
+
+
+@dataclass(frozen=True, slots=True)
+class OptionKind:
+    """What an option of a step holds. `target`: it names nodes."""
+
+    parse: Callable[[str], Value]
+    schema: Schema
+    target: bool = False
+
+
+Options = Mapping[str, OptionKind]
 
 
 def number(text: str) -> float:
@@ -63,19 +88,6 @@ def chance(text: str) -> float:
     return found
 
 
-def _one_of(words: tuple[str, ...]) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if text not in words:
-            raise ValueError(f"is none of {', '.join(words)}")
-        return text
-
-    return parse
-
-
-def _target(text: str) -> str:
-    return bare(text)
-
-
 def bare(text: str) -> str:
     """A target's name, with or without the braces of a template: `{{victim}}`."""
     if text.startswith("{{") and text.endswith("}}"):
@@ -83,18 +95,24 @@ def bare(text: str) -> str:
     return text
 
 
+def one_of(*words: str) -> OptionKind:
+    """One of these words."""
+
+    def parse(text: str) -> str:
+        if text not in words:
+            raise ValueError(f"is none of {', '.join(words)}")
+        return text
+
+    return OptionKind(parse, {"enum": list(words)})
+
+
 def _size(text: str) -> float:
     return float(units.size(text.removesuffix("/s")))
 
 
-PARSERS: Mapping[OptionKind, Callable[[str], Value]] = {
-    OptionKind.DURATION: units.duration,
-    OptionKind.NUMBER: number,
-    OptionKind.CHANCE: chance,
-    OptionKind.SIZE: _size,
-    OptionKind.FLAG: truth,
-    OptionKind.TARGET: _target,
-    OptionKind.WAY: _one_of(WAYS),
-    OptionKind.SIGNAL: _one_of(SIGNALS),
-    OptionKind.LOSS: _one_of(LOSSES),
-}
+DURATION = OptionKind(units.duration, DURATION_SCHEMA)
+NUMBER = OptionKind(number, COUNT_SCHEMA)
+CHANCE = OptionKind(chance, {"type": ["number", "string"]})
+SIZE = OptionKind(_size, TEXT_SCHEMA)
+FLAG = OptionKind(truth, FLAG_SCHEMA)
+TARGET = OptionKind(bare, TEXT_SCHEMA, target=True)

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -11,12 +11,15 @@ import trio
 
 from admin.cluster.sampler import Sampler
 from admin.cluster.surveys import ClusterSurvey
+from admin.workload.tally import WriteTally
 from qsync.status.record import NodeStatus
 
 PERIOD_S = 0.05
 KEPT_S = 0.2
 """So often all that a node says is kept for the evidence, unless its role changes."""
 FIRST_S_MAX = 20.0
+RECENT = 500
+"""So many of the latest writes count for `commit_p99`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,3 +129,29 @@ class SamplingThread:
             NodeObservation(time=now, node=each.name, up=False) for each in survey.silent
         ]
         self.survey = survey
+
+
+@dataclass(slots=True)
+class LiveFacts:
+    """What is known of the cluster at a moment, for probes.
+
+    `names`: the nodes that each target stands for. `since`: when the present step began, with so
+    many acknowledged writes.
+    """
+
+    watch: SamplingThread
+    tally: WriteTally
+    names: Mapping[str, tuple[str, ...]]
+    clients: int
+    terms_before: frozenset[int] = frozenset()
+    since: float = 0.0
+    acked_then: int = 0
+
+    def begin_step(self) -> None:
+        """A step begins: what it waits for has to come after this moment."""
+        self.since, self.acked_then = time.monotonic(), len(self.tally.acked)
+
+    def commit_p99(self) -> float | None:
+        """Of the latest acknowledged writes."""
+        recent = sorted(list(self.tally.latencies)[-RECENT:])
+        return recent[int(len(recent) * 0.99)] if recent else None

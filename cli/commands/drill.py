@@ -128,6 +128,7 @@ def run(
 ) -> None:
     """Run a drill; exits with 0, or 6 when an expectation was missed, 7 stopped, 8 not healed."""
     from admin.drills import session  # noqa: PLC0415 - client and checker, only needed here
+    from cli.render.drill import Lines  # noqa: PLC0415 - the same
 
     found = reader.load(reader.find(drill), set_options(settings))
     if mutant is not None and not simulate:
@@ -147,7 +148,7 @@ def run(
         here = place if repeat == 1 else place / f"{number + 1:03}"
         again = replace(found, seed=found.seed + number)
         plan = session.DrillSetup(out=here, nodes=nodes, target=there, keep=keep)
-        judged.append(session.run(again, plan, say))
+        judged.append(session.run(again, plan, Lines()))
         say(judged[-1].sentence)
     _conclude(judged, place, junit)
 

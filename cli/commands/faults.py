@@ -9,7 +9,8 @@ from admin.cluster.ask import only, value
 from admin.lab import lab as labs
 from cli.options import Duration
 from cli.output import document, say, style, text
-from qsync.faultpoints import ABOUT, Point
+from qsync.faultpoints import POINTS
+from qsync.faults import ABOUT, Fault
 from qsync.wire.verbs import InfoRequest
 
 
@@ -19,7 +20,7 @@ from qsync.wire.verbs import InfoRequest
 )
 @click.argument("node")
 @click.argument(
-    "point", required=False, metavar="[POINT]", type=click.Choice(list(map(str, Point)))
+    "point", required=False, metavar="[POINT]", type=click.Choice(list(map(str, POINTS)))
 )
 @click.option("--seconds", type=Duration(), default="0s", help="How much slower, or ahead.")
 @click.option("--behind", is_flag=True, help="Of clock_jump: back instead of ahead.")
@@ -45,7 +46,7 @@ def fault(
     The nodes of a lab allow it, unless the lab was made with another `--set cluster.tag`.
     """
     address = labs.load(labs.place(name, directory)).node(node).address
-    known = None if point is None else Point(point)
+    known = None if point is None else Fault(point)
     if clear:
         fault_points.disarm(address, known)
     elif known is not None:
@@ -58,6 +59,7 @@ def fault(
         return
     for each in armed:
         left = "" if each["left"] is None else f", {each['left']} times to go"
-        about = ABOUT[Point(each["point"])].replace("`seconds`", f"{each['seconds']:g} s")
+        after = f" ({each['seconds']:g} s)" if each["seconds"] else ""
+        about = ABOUT[Fault(each["point"])] + after
         text(f"{each['point']}: {about}; struck {each['struck']} times{left}")
     say(f"{node}: {len(armed)} fault points are armed")

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from qsync.core.messages import Append, Heartbeat, Message
-from qsync.faultpoints import FaultPoints, Point
+from qsync.faultpoints import FaultPoints
+from qsync.faults import Fault
 from qsync.record import EntryKind
 
 if TYPE_CHECKING:
@@ -33,26 +34,26 @@ class Seams:
         points, node = self.points, self._node
         self._healed.set()  # a commit that is held back now goes on
         self._healed = threading.Event()
-        disk = {Point.SLOW_FSYNC, Point.FAIL_FSYNC}
+        disk = {Fault.SLOW_FSYNC, Fault.FAIL_FSYNC}
         armed = any(points.seconds(each) is not None for each in disk)
         node.storage.log.before_commit = self._commit if armed else None
-        node.loop.timers.wall.ahead = points.seconds(Point.CLOCK_JUMP) or 0.0
+        node.loop.timers.wall.ahead = points.seconds(Fault.CLOCK_JUMP) or 0.0
         node.loop.loses = self._losing()
 
     def _commit(self) -> None:
         """In the thread that writes, just before a commit. Raises OSError."""
         healed = self._healed
-        delay = self.points.strike(Point.SLOW_FSYNC)
+        delay = self.points.strike(Fault.SLOW_FSYNC)
         if delay is not None:
             healed.wait(delay)
-        if self.points.strike(Point.FAIL_FSYNC) is not None:
+        if self.points.strike(Fault.FAIL_FSYNC) is not None:
             raise OSError(errno.EIO, "input/output error, by the fault point fail_fsync")
 
     def _losing(self) -> Callable[[Message], bool] | None:
         """Says of each message whether it gets lost. What was decided before now still passes."""
         ledger = self._node.replica.machine.ledger
-        confirm = self.points.seconds(Point.LOSE_CONFIRM) is not None
-        rollback = self.points.seconds(Point.LOSE_ROLLBACK) is not None
+        confirm = self.points.seconds(Fault.LOSE_CONFIRM) is not None
+        rollback = self.points.seconds(Fault.LOSE_ROLLBACK) is not None
         if not confirm and not rollback:
             return None
         confirmed, last = ledger.confirmed, ledger.log.last
@@ -61,9 +62,9 @@ class Seams:
             if not isinstance(message, Append | Heartbeat):
                 return False
             if confirm and message.confirmed > confirmed:
-                return self.points.strike(Point.LOSE_CONFIRM) is not None
+                return self.points.strike(Fault.LOSE_CONFIRM) is not None
             if rollback and isinstance(message, Append) and self._rolls_back(message, last):
-                return self.points.strike(Point.LOSE_ROLLBACK) is not None
+                return self.points.strike(Fault.LOSE_ROLLBACK) is not None
             return False
 
         return loses

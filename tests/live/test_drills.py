@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from admin.cluster import surveys
-from admin.drills.journal import UndoLog
+from admin.drills.undo_log import UndoLog
 from admin.evidence.manifest import Manifest
 from admin.lab import lab
 from tests.live import real
@@ -182,7 +182,7 @@ def test_a_fault_point_is_armed_by_hand_seen_in_status_and_disarmed(home: lab.La
 
 def _debts(home: lab.Lab) -> int:
     found = UndoLog.read(home.dir)
-    return 0 if found is None else len(found.debts)
+    return 0 if found is None else len(found.pending)
 
 
 def _is_paused(home: lab.Lab) -> bool:

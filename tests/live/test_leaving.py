@@ -9,7 +9,7 @@ import pytest
 
 from admin.cluster import ask, fault_points, surveys
 from admin.lab import lab
-from qsync.faultpoints import Point
+from qsync.faults import Fault
 from qsync.wire.verbs import OptionsRequest
 from tests.live.real import put, running, until
 
@@ -36,7 +36,7 @@ def votes_only(_found: lab.Lab, leader: lab.LabNode) -> None:
 
 
 def cannot_write(_found: lab.Lab, leader: lab.LabNode) -> None:
-    fault_points.arm(leader.address, Point.FAIL_FSYNC, lasts=5.0)
+    fault_points.arm(leader.address, Fault.FAIL_FSYNC, lasts=5.0)
 
 
 @pytest.mark.parametrize("ends", [stopped, votes_only, cannot_write])

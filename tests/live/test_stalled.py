@@ -14,7 +14,7 @@ from admin.cluster.ask import value
 from admin.doctor import checks
 from admin.doctor.facts import gather
 from admin.lab import lab
-from qsync.faultpoints import Point
+from qsync.faults import Fault
 from qsync.status import decode
 from qsync.wire.replies import read_map
 from qsync.wire.verbs import InfoRequest
@@ -53,7 +53,7 @@ def test_a_cluster_whose_disks_hang_says_that_nothing_is_confirmed_and_why(tmp_p
         assert leader is not None
         others = [each for each in found.nodes if each.name != leader.name]
         for each in others:
-            fault_points.arm(each.address, Point("slow_fsync"), seconds=6.0, lasts=60.0)
+            fault_points.arm(each.address, Fault.SLOW_FSYNC, seconds=6.0, lasts=60.0)
         writing = threading.Thread(target=put, args=(found, [1, "waits"]))
         writing.start()
         try:

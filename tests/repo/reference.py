@@ -14,6 +14,10 @@ from pathlib import Path
 
 import click
 
+from admin.drills.measure import MEASURES
+from admin.drills.probes import PROBES, MeasureUnit
+from admin.drills.verbs.catalogue import VERBS
+from admin.drills.verbs.verb import Takes
 from cli.error_help import ERROR_MODULES
 from cli.exits import Exit
 from cli.main import COMMANDS
@@ -21,6 +25,8 @@ from qsync import errors
 from qsync.config import NodeConfig
 from qsync.config.aliases import ALIASES
 from qsync.data.keys import ENCODERS, FieldType
+from qsync.faultpoints import POINTS
+from qsync.faults import ABOUT
 from qsync.options.core_options import CORE_OPTIONS
 from tests.repo import status_fields, tree
 
@@ -83,6 +89,38 @@ def field_types() -> Iterator[str]:
         yield f"| `{each}` | {about[each.name]} | {'yes' if each in ENCODERS else 'no'} |"
 
 
+def drill_steps() -> Iterator[str]:
+    """Every verb of a drill's steps."""
+    behind = {Takes.DURATION: ": 3s", Takes.PROBE: ": {probe: ...}"}
+    yield from _table("step", "does", "undone by")
+    for verb in VERBS.values():
+        spec = verb.spec
+        words = ", ".join(f"`{word}`" for word in spec.options)
+        name = f"`{spec.name}{behind.get(spec.takes, '')}`"
+        undone = "" if spec.undone_by is None else f"`{spec.undone_by}`"
+        yield f"| {name}{', ' if words else ''}{words} | {spec.about} | {undone} |"
+
+
+def drill_probes() -> Iterator[str]:
+    """Everything that a drill may ask."""
+    yield from _table("probe", "asks", "of a node", "in the simulator")
+    for each in PROBES.values():
+        about = each.about if each.scale is MeasureUnit.TRUTH else f"{each.about} ({each.scale})"
+        yield f"| `{each.name}` | {about} | {_yes(each.node)} | {_yes(each.simulated)} |"
+
+
+def drill_measures() -> Iterator[str]:
+    """Every number of a run."""
+    yield from _table("measure", "is", "in")
+    yield from (f"| `{each.name}` | {each.about} | {each.scale} |" for each in MEASURES.values())
+
+
+def fault_points() -> Iterator[str]:
+    """What a node can do to itself."""
+    yield from _table("fault point", "what happens")
+    yield from (f"| `{each}` | {ABOUT[each]} |" for each in POINTS)
+
+
 def commands() -> Iterator[str]:
     """Every command with its arguments and options, as `--help` has them."""
     for name, (place, _) in COMMANDS.items():
@@ -100,6 +138,10 @@ BLOCKS: Mapping[str, Callable[[], Iterable[str]]] = {
     "exit codes": exit_codes,
     "field types": field_types,
     "commands": commands,
+    "drill steps": drill_steps,
+    "drill probes": drill_probes,
+    "drill measures": drill_measures,
+    "fault points": fault_points,
     "box info": status_fields.box_info,
     "beyond box info": status_fields.beyond_box_info,
 }
@@ -121,6 +163,10 @@ def _linked(words: str) -> str:
     for phrase, target in LINKS.items():
         words = words.replace(phrase, f"[{phrase}]({target})")
     return words
+
+
+def _yes(found: object) -> str:
+    return "yes" if found else "no"
 
 
 def _table(*columns: str) -> Iterator[str]:

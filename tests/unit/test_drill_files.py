@@ -10,7 +10,7 @@ from admin.drills import planning, reader, targets
 from admin.drills.failures import DrillStopped
 from admin.drills.model import Condition, Drill, DrillTarget, Pick, Step, TargetRole
 from admin.drills.schema import schema
-from admin.drills.words import VERBS
+from admin.drills.verbs.catalogue import VERBS
 from admin.lab import lab
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError

@@ -4,8 +4,8 @@ import pytest
 
 from admin.cluster.surveys import ClusterSurvey
 from admin.drills.model import Condition
-from admin.drills.probing import Probes
-from admin.drills.watch import SamplingThread
+from admin.drills.probes import holds, holds_since_step
+from admin.drills.watch import LiveFacts, SamplingThread
 from admin.workload.tally import WriteTally
 from qsync.status.members import PeerStatus
 from qsync.status.record import NodeStatus
@@ -14,10 +14,10 @@ BEFORE, AFTER = 1, 1 << 62
 NAMES = {"first": ("n2",), "second": ("n1",), "all": ("n1", "n2")}
 
 
-def probes(*samples: NodeStatus) -> Probes:
+def facts(*samples: NodeStatus) -> LiveFacts:
     watch = SamplingThread(())
     watch.survey = ClusterSurvey(samples=samples)
-    found = Probes(watch=watch, tally=WriteTally(), names=NAMES, clients=1)
+    found = LiveFacts(watch=watch, tally=WriteTally(), names=NAMES, clients=1)
     found.begin_step()
     return found
 
@@ -33,42 +33,43 @@ def node(name: str, asked: int, **said: object) -> NodeStatus:
 
 def test_the_last_answer_of_a_killed_node_is_not_that_it_has_caught_up() -> None:
     caught_up = Condition(probe="caught_up", node="second")
-    stale = probes(node("n1", BEFORE, written=9), leader(AFTER))
-    assert not stale.come_true(caught_up)
-    assert stale.true(caught_up), "as a state, before the step, it held"
-    assert probes(node("n1", AFTER, written=9), leader(AFTER)).come_true(caught_up)
+    stale = facts(node("n1", BEFORE, written=9), leader(AFTER))
+    assert not holds_since_step(stale, caught_up)
+    assert holds(stale, caught_up), "as a state, before the step, it held"
+    assert holds_since_step(facts(node("n1", AFTER, written=9), leader(AFTER)), caught_up)
 
 
 def test_the_last_answer_of_a_killed_leader_is_not_a_leader() -> None:
-    for probe in ("leader_exists", "writable", "healthy"):
-        assert not probes(leader(BEFORE), node("n1", AFTER)).come_true(Condition(probe=probe))
-        assert probes(leader(AFTER), node("n1", AFTER)).come_true(Condition(probe=probe))
+    for name in ("leader_exists", "writable", "healthy"):
+        probe = Condition(probe=name)
+        assert not holds_since_step(facts(leader(BEFORE), node("n1", AFTER)), probe)
+        assert holds_since_step(facts(leader(AFTER), node("n1", AFTER)), probe)
 
 
 def test_a_node_that_does_not_vote_yet_has_not_caught_up() -> None:
     caught_up = Condition(probe="caught_up", node="second")
     recruit = node("n1", AFTER, written=9, recruit=True)
-    assert not probes(recruit, leader(AFTER)).come_true(caught_up)
+    assert not holds_since_step(facts(recruit, leader(AFTER)), caught_up)
 
 
 @pytest.mark.parametrize("asked", [BEFORE, AFTER])
 def test_what_must_not_hold_is_not_read_from_silence(asked: int) -> None:
     """A stale answer is neither proof that a node answers nor proof that it does not."""
     gone = Condition(probe="answers", node="second", holds=False)
-    assert not probes(node("n1", asked), leader(AFTER)).come_true(gone)
-    assert probes(leader(AFTER)).come_true(gone)
+    assert not holds_since_step(facts(node("n1", asked), leader(AFTER)), gone)
+    assert holds_since_step(facts(leader(AFTER)), gone)
 
 
 def test_measures_are_of_this_step() -> None:
     there = Condition(probe="nodes_reachable", above=1.0)
-    assert not probes(node("n1", BEFORE), leader(AFTER)).come_true(there)
-    assert probes(node("n1", AFTER), leader(AFTER)).come_true(there)
+    assert not holds_since_step(facts(node("n1", BEFORE), leader(AFTER)), there)
+    assert holds_since_step(facts(node("n1", AFTER), leader(AFTER)), there)
     empty = Condition(probe="limbo_len", below=1.0)
-    assert not probes(leader(BEFORE), node("n1", AFTER)).come_true(empty)
-    assert probes(leader(AFTER), node("n1", BEFORE)).come_true(empty)
+    assert not holds_since_step(facts(leader(BEFORE), node("n1", AFTER)), empty)
+    assert holds_since_step(facts(leader(AFTER), node("n1", BEFORE)), empty)
 
 
 def test_peers_count_for_health() -> None:
     away = PeerStatus(id=1, name="n1", status="down")
     healthy = Condition(probe="healthy")
-    assert not probes(leader(AFTER, peers=(away,)), node("n1", AFTER)).come_true(healthy)
+    assert not holds_since_step(facts(leader(AFTER, peers=(away,)), node("n1", AFTER)), healthy)

@@ -1,4 +1,4 @@
-"""From what a drill recorded to its numbers, verdict and reports; journals; comparisons."""
+"""From what a drill recorded to its numbers, verdict and reports; undo logs; comparisons."""
 
 import json
 import os
@@ -10,15 +10,15 @@ import msgspec
 import pytest
 
 from admin.checker.verdict import Result, Verdict
-from admin.drills import comparing, judging, links, report
+from admin.drills import comparing, judging, report
 from admin.drills.failures import DrillRuns
-from admin.drills.journal import UndoLog, UndoStep
 from admin.drills.junit import render
 from admin.drills.measure import measures
 from admin.drills.model import Drill, Expectations, Step
 from admin.drills.record import RunEnd, RunRecord, StepRecord, TimelineEvent
+from admin.drills.undo_log import UndoLog, UndoStep
+from admin.drills.verbs import links
 from admin.drills.watch import NodeObservation, ThinnedSamples
-from admin.drills.words import Undo
 from admin.lab import processes
 from admin.links.rules import DirectedLink
 from admin.workload.history import HistoryLine, OutcomeType
@@ -228,39 +228,39 @@ def test_a_regression_is_what_grew_beyond_the_threshold(tmp_path: Path) -> None:
         comparing.compare(tmp_path, tmp_path / "after" / "0", 0.25)
 
 
-# ------------------------------------------------------------------------------------ the journal
+# ----------------------------------------------------------------------------------- the undo log
 
 
 def test_what_is_owed_is_on_disk_before_it_is_done_and_until_it_is_undone(tmp_path: Path) -> None:
-    journal = UndoLog.create(tmp_path, "kill")
-    journal.owe(UndoStep(undo=Undo.START, node="n1"))
-    journal.owe(UndoStep(undo=Undo.MEND))
-    journal.settle(UndoStep(undo=Undo.START, node="n1"))
+    undo_log = UndoLog.create(tmp_path, "kill")
+    undo_log.owe(UndoStep(undo="start", node="n1"))
+    undo_log.owe(UndoStep(undo="mend"))
+    undo_log.settle(UndoStep(undo="start", node="n1"))
     found = UndoLog.read(tmp_path)
     assert found is not None
-    assert found.debts == [UndoStep(undo=Undo.MEND)]
+    assert found.pending == [UndoStep(undo="mend")]
     assert found.drill == "kill"
     with pytest.raises(DrillRuns, match="left 1 things broken"):
         UndoLog.create(tmp_path, "again")
-    journal.settle(UndoStep(undo=Undo.MEND))
-    journal.close()
+    undo_log.settle(UndoStep(undo="mend"))
+    undo_log.close()
     assert UndoLog.read(tmp_path) is None
 
 
-def test_a_torn_last_line_of_a_journal_is_what_was_not_done_yet(tmp_path: Path) -> None:
-    journal = UndoLog.create(tmp_path, "kill")
-    journal.owe(UndoStep(undo=Undo.RESUME, node="n1"))
-    with journal.path.open("a") as file:
+def test_a_torn_last_line_of_an_undo_log_is_what_was_not_done_yet(tmp_path: Path) -> None:
+    undo_log = UndoLog.create(tmp_path, "kill")
+    undo_log.owe(UndoStep(undo="resume", node="n1"))
+    with undo_log.path.open("a") as file:
         file.write('{"owe": "sta')
     found = UndoLog.read(tmp_path)
     assert found is not None
-    assert found.debts == [UndoStep(undo=Undo.RESUME, node="n1")]
+    assert found.pending == [UndoStep(undo="resume", node="n1")]
 
 
-@pytest.mark.parametrize("line", ["nonsense", '{"owe": "eat", "node": "n1"}', '{"paid": 1}'])
-def test_what_is_no_journal_is_refused(tmp_path: Path, line: str) -> None:
+@pytest.mark.parametrize("line", ["nonsense", '{"paid": 1}'])
+def test_what_is_no_undo_log_is_refused(tmp_path: Path, line: str) -> None:
     UndoLog(tmp_path).path.write_text(line + "\n")
-    with pytest.raises(ConfigError, match="is no journal"):
+    with pytest.raises(ConfigError, match="is no undo log"):
         UndoLog.read(tmp_path)
 
 

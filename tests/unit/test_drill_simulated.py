@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from admin.drills import playing, reader, simulated_acts, simulating
+from admin.drills import reader, simulating
 from admin.drills.model import Condition, Drill, Step
 from admin.drills.record import RunEnd
-from admin.drills.words import PROBES, VERBS
 from qsync.errors import ConfigError
 
 
@@ -16,13 +15,6 @@ def test_what_only_real_processes_have_is_refused_by_name() -> None:
     until = Step(verb="until", condition=Condition(probe="limbo_len", below=1.0))
     with pytest.raises(ConfigError, match="the simulator has no limbo_len"):
         simulating.simulate(replace(drill, method=(*drill.method, until)), nodes=3)
-
-
-def test_the_words_say_what_the_simulator_has() -> None:
-    assert simulated_acts.ACTS.keys() | {"wait", "until"} == {
-        name for name, verb in VERBS.items() if verb.simulated
-    }
-    assert playing.PROBES.keys() == {name for name, probe in PROBES.items() if probe.simulated}
 
 
 @pytest.mark.parametrize("nodes", [3, 5])

@@ -7,14 +7,13 @@ import pytest
 
 from qsync.errors import AccessDenied, ConfigError, StoreError
 from qsync.faultpoints import (
-    ABOUT,
     DELAY_S_MAX,
     JUMP_S_MAX,
     LASTS_S_MAX,
     TIMES_MAX,
     FaultPoints,
-    Point,
 )
+from qsync.faults import Fault
 from tests.unit.logs import recovered, some, write
 
 
@@ -27,31 +26,31 @@ def points(*, allowed: bool = True) -> tuple[FaultPoints, list[int]]:
 def test_a_node_that_may_not_be_broken_arms_nothing() -> None:
     found, changes = points(allowed=False)
     with pytest.raises(AccessDenied, match="may not be broken"):
-        found.arm(Point.FAIL_FSYNC)
+        found.arm(Fault.FAIL_FSYNC)
     assert found.describe() == []
     assert changes == []
 
 
 def test_a_point_strikes_as_often_as_it_was_told_and_stays_visible_until_it_is_disarmed() -> None:
     found, changes = points()
-    found.arm(Point.FAIL_FSYNC, times=2)
-    assert [found.strike(Point.FAIL_FSYNC) for _ in range(3)] == [0.0, 0.0, None]
-    assert found.seconds(Point.FAIL_FSYNC) is None
+    found.arm(Fault.FAIL_FSYNC, times=2)
+    assert [found.strike(Fault.FAIL_FSYNC) for _ in range(3)] == [0.0, 0.0, None]
+    assert found.seconds(Fault.FAIL_FSYNC) is None
     assert found.describe() == [{"point": "fail_fsync", "seconds": 0.0, "left": 0, "struck": 2}]
-    found.disarm(Point.FAIL_FSYNC)
+    found.disarm(Fault.FAIL_FSYNC)
     assert found.describe() == []
     assert len(changes) == 2
 
 
 def test_without_a_number_of_times_a_point_strikes_until_all_are_disarmed() -> None:
     found, _ = points()
-    found.arm(Point.SLOW_FSYNC, seconds=0.25)
-    found.arm(Point.CLOCK_JUMP, seconds=-300.0)
-    assert [found.strike(Point.SLOW_FSYNC) for _ in range(3)] == [0.25] * 3
-    assert found.seconds(Point.CLOCK_JUMP) == -300.0
-    assert found.strike(Point.LOSE_CONFIRM) is None
+    found.arm(Fault.SLOW_FSYNC, seconds=0.25)
+    found.arm(Fault.CLOCK_JUMP, seconds=-300.0)
+    assert [found.strike(Fault.SLOW_FSYNC) for _ in range(3)] == [0.25] * 3
+    assert found.seconds(Fault.CLOCK_JUMP) == -300.0
+    assert found.strike(Fault.LOSE_CONFIRM) is None
     found.disarm()
-    assert found.strike(Point.SLOW_FSYNC) is None
+    assert found.strike(Fault.SLOW_FSYNC) is None
 
 
 def test_what_nobody_disarms_is_disarmed_when_its_time_is_over() -> None:
@@ -61,8 +60,8 @@ def test_what_nobody_disarms_is_disarmed_when_its_time_is_over() -> None:
         changes[0] += 1
 
     found = FaultPoints(allowed=True, changed=changed, now=lambda: now[0])
-    found.arm(Point.SLOW_FSYNC, seconds=1.0, lasts=60.0)
-    found.arm(Point.CLOCK_JUMP, seconds=1.0, lasts=LASTS_S_MAX)
+    found.arm(Fault.SLOW_FSYNC, seconds=1.0, lasts=60.0)
+    found.arm(Fault.CLOCK_JUMP, seconds=1.0, lasts=LASTS_S_MAX)
     now[0] = 159.0
     found.expire()
     assert changes == [2]
@@ -72,7 +71,7 @@ def test_what_nobody_disarms_is_disarmed_when_its_time_is_over() -> None:
     assert changes == [3]
     for lasts in (0.0, LASTS_S_MAX + 1):
         with pytest.raises(ConfigError, match="lasting"):
-            found.arm(Point.SLOW_FSYNC, lasts=lasts)
+            found.arm(Fault.SLOW_FSYNC, lasts=lasts)
 
 
 @pytest.mark.parametrize(
@@ -91,10 +90,6 @@ def test_what_cannot_be_is_refused(name: str, seconds: float, times: int, why: s
     with pytest.raises(ConfigError, match=why):
         found.arm(name, seconds=seconds, times=times)
     assert changes == []
-
-
-def test_every_point_is_explained() -> None:
-    assert set(ABOUT) == set(Point)
 
 
 def test_a_failing_fsync_keeps_nothing_and_the_log_goes_on_when_it_is_over(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from admin.drills.failures import DrillRuns
-from admin.drills.words import Undo
 from admin.lab import processes
 from admin.lab.processes import OsProcess
 from qsync.errors import ConfigError
@@ -17,9 +16,9 @@ FILE = "drill.journal"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoStep:
-    """One thing that has to be undone. `node` is empty for what concerns all links."""
+    """One thing that has to be undone. `undo`: the verb that does it. No `node`: all links."""
 
-    undo: Undo
+    undo: str
     node: str = ""
 
     def describe(self) -> str:
@@ -28,7 +27,7 @@ class UndoStep:
 
 
 class UndoLog:
-    """Open debts of the drill that runs on the lab of a directory. Written through to the disk."""
+    """What the drill on the lab of a directory has to undo. Written through to the disk."""
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / FILE
@@ -37,7 +36,7 @@ class UndoLog:
         self._runner: OsProcess | None = None
 
     @property
-    def debts(self) -> list[UndoStep]:
+    def pending(self) -> list[UndoStep]:
         """What is still to be undone, the latest first."""
         return list(reversed(self._open))
 
@@ -45,9 +44,9 @@ class UndoLog:
     def create(cls, directory: Path, drill: str) -> "UndoLog":
         """A new one. Raises DrillRuns when another drill is not mended yet."""
         found = cls.read(directory)
-        if found is not None and found.debts:
+        if found is not None and found.pending:
             raise DrillRuns(
-                f"{found.path}: the drill {found.drill} left {len(found.debts)} things broken",
+                f"{found.path}: the drill {found.drill} left {len(found.pending)} things broken",
                 hint="`qsync drill heal` mends them",
             )
         made = cls(directory)
@@ -58,14 +57,14 @@ class UndoLog:
 
     @classmethod
     def read(cls, directory: Path) -> "UndoLog | None":
-        """The one that is there, if any. A torn last line is the debt that was not made yet."""
+        """The one that is there, if any. A torn last line is of what was not done yet."""
         found = cls(directory)
         try:
             lines = list(_lines(found.path))
         except FileNotFoundError:
             return None
         for line in lines:
-            found._take(line)
+            found._apply(line)
         return found
 
     @property
@@ -74,16 +73,16 @@ class UndoLog:
         runner = self._runner
         return runner is not None and runner.pid != os.getpid() and runner.alive
 
-    def owe(self, debt: UndoStep) -> None:
+    def owe(self, step: UndoStep) -> None:
         """Something is about to be broken. Returns when that is safely written down."""
-        self._open.append(debt)
-        self._write({"owe": debt.undo, "node": debt.node})
+        self._open.append(step)
+        self._write({"owe": step.undo, "node": step.node})
 
-    def settle(self, debt: UndoStep) -> None:
+    def settle(self, step: UndoStep) -> None:
         """It was undone. Settling what nobody owes changes nothing."""
-        if debt in self._open:
-            self._open.remove(debt)
-            self._write({"paid": debt.undo, "node": debt.node})
+        if step in self._open:
+            self._open.remove(step)
+            self._write({"paid": step.undo, "node": step.node})
 
     def close(self) -> None:
         """Nothing is owed any more."""
@@ -96,19 +95,19 @@ class UndoLog:
             file.flush()
             os.fsync(file.fileno())
 
-    def _take(self, line: dict[str, object]) -> None:
+    def _apply(self, line: dict[str, object]) -> None:
         try:
             match line:
                 case {"drill": str(name), "pid": int(pid), "started": int(started)}:
                     self.drill, self._runner = name, OsProcess(pid=pid, started=started)
                 case {"owe": str(undo), "node": str(node)}:
-                    self._open.append(UndoStep(undo=Undo(undo), node=node))
+                    self._open.append(UndoStep(undo=undo, node=node))
                 case {"paid": str(undo), "node": str(node)}:
-                    self._open.remove(UndoStep(undo=Undo(undo), node=node))
+                    self._open.remove(UndoStep(undo=undo, node=node))
                 case _:
-                    raise ConfigError(f"{self.path}: is no journal of a drill: {line}")
+                    raise ConfigError(f"{self.path}: is no undo log of a drill: {line}")
         except ValueError as error:
-            raise ConfigError(f"{self.path}: is no journal of a drill: {error}") from error
+            raise ConfigError(f"{self.path}: is no undo log of a drill: {error}") from error
 
 
 def _lines(path: Path) -> Iterator[dict[str, object]]:
@@ -117,5 +116,5 @@ def _lines(path: Path) -> Iterator[dict[str, object]]:
         try:
             found = json.loads(text)
         except ValueError as error:
-            raise ConfigError(f"{path}: is no journal of a drill: {error}") from error
+            raise ConfigError(f"{path}: is no undo log of a drill: {error}") from error
         yield found

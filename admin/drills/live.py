@@ -1,0 +1,71 @@
+"""The cluster of real nodes that a drill breaks, and what is owed to it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from admin.drills import targets
+from admin.drills.model import Condition, Step
+from admin.drills.targets import Names
+from admin.drills.undo_log import UndoLog, UndoStep
+from admin.lab.lab import Lab, LabNode, NotRunning
+from admin.lab.processes import OsProcess
+from qsync.errors import NotLeader
+
+
+@dataclass(slots=True, kw_only=True)
+class LiveCluster:
+    """What a verb may use. `leader` says who leads now.
+
+    `wait` and `until` let time pass while the runner looks at everything; the latter raises
+    Unavailable when the condition does not come true in so many seconds. `background`: what goes
+    on at a node until it is called.
+    """
+
+    lab: Lab
+    undo_log: UndoLog
+    names: Names
+    leader: Callable[[], str | None]
+    wait: Callable[[float], None]
+    until: Callable[[Condition, float], None]
+    background: dict[str, Callable[[], None]] = field(default_factory=dict)
+
+    @property
+    def all(self) -> list[str]:
+        """Every node."""
+        return [node.name for node in self.lab.nodes]
+
+    def nodes_of(self, step: Step) -> list[str]:
+        """The nodes that a step is for. Raises NotLeader when it is for the leader of nobody."""
+        leader = self.leader()
+        nodes = [name for word in step.on for name in targets.now(self.names, word, leader)]
+        if step.on and not nodes:
+            raise NotLeader(f"{step.describe()}: nobody leads")
+        return nodes
+
+    def beside(self, step: Step) -> tuple[str, ...]:
+        """The nodes that a step names with `with`."""
+        word = step.options.get("with")
+        return () if word is None else targets.now(self.names, str(word), self.leader())
+
+    def owe(self, remedy: str | None, *nodes: str) -> list[LabNode]:
+        """The nodes, once it is on disk what undoes that which is about to happen to them."""
+        assert remedy is not None
+        for node in nodes:
+            step = UndoStep(undo=remedy, node=node)
+            if step not in self.undo_log.pending:
+                self.undo_log.owe(step)
+        return [self.lab.node(node) for node in nodes if node]
+
+    def running(self, name: str) -> OsProcess:
+        """The process of a node. Raises NotRunning."""
+        process = self.lab.node(name).process
+        if process is None:
+            raise NotRunning(f"{name} does not run", hint=f"`qsync lab start {name}`")
+        return process
+
+    def end_background(self, *names: str) -> None:
+        """End what goes on at these nodes."""
+        for name in names:
+            end = self.background.pop(name, None)
+            if end is not None:
+                end()

@@ -1,0 +1,174 @@
+"""The simulated cluster that a drill breaks: the same shipped nodes, in virtual time."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from admin.drills import targets
+from admin.drills.model import Step
+from admin.drills.targets import Names
+from qsync.faultpoints import FaultPoints
+from qsync.sim.kernel.machine import MemberMachine
+from qsync.sim.kernel.world import KernelWorld
+
+WAKE_S = 0.01
+"""Virtual time between two looks at what a step waits for."""
+
+Members = list[MemberMachine]
+
+
+class WaitMissed(Exception):
+    """What a step waited for did not come."""
+
+
+@dataclass(slots=True)
+class SimulatedCluster:
+    """What a verb or a probe may use. `struck`: nodes whose armed disks have struck.
+
+    `acked_then`: how many writes were acknowledged when the present step began.
+    """
+
+    world: KernelWorld
+    names: Names = field(default_factory=dict)
+    struck: set[int] = field(default_factory=set)
+    acked_then: int = 0
+    _scan: tuple[int, int] = (0, 0)
+    _turns: dict[str, int] = field(default_factory=dict)
+    _links_in_turn: set[str] = field(default_factory=set)
+
+    # -- time
+
+    def wait(self, seconds: float) -> None:
+        """Let virtual time pass."""
+        clockwork = self.world.clockwork
+        end = clockwork.now + seconds
+        clockwork.after(seconds, _nothing)
+        while clockwork.now < end:
+            self.world.step()
+
+    def until(self, fact: Callable[[], bool], limit: float, what: str) -> None:
+        """Let time pass until it is so. Raises WaitMissed."""
+        deadline = self.world.clockwork.now + limit
+        while not fact():
+            if self.world.clockwork.now > deadline:
+                raise WaitMissed(f"not within {limit:g} virtual s: {what}")
+            self.wait(WAKE_S)
+
+    # -- nodes
+
+    @property
+    def all(self) -> list[str]:
+        """The names of all nodes."""
+        return self.names_of(self.world.nodes)
+
+    def names_of(self, nodes: Sequence[MemberMachine]) -> list[str]:
+        """As drills call them."""
+        return [f"n{node.me}" for node in nodes]
+
+    def node(self, name: str) -> MemberMachine:
+        """By name."""
+        return next(node for node in self.world.nodes if f"n{node.me}" == name)
+
+    def nodes_of(self, step: Step) -> Members:
+        """The nodes that a step is for."""
+        leader = self.leader()
+        names = [name for word in step.on for name in targets.now(self.names, word, leader)]
+        return [self.node(name) for name in names]
+
+    def beside(self, step: Step) -> tuple[str, ...]:
+        """The nodes that a step names with `with`."""
+        word = step.options.get("with")
+        return () if word is None else targets.now(self.names, str(word), self.leader())
+
+    def leader(self) -> str | None:
+        """Who leads now, by name."""
+        return next(iter(self.names_of(self.leading())), None)
+
+    def leading(self, but: Sequence[str] = ()) -> Members:
+        """Who leads, the latest term first, without these."""
+        nodes = [node for node in self.world.nodes if f"n{node.me}" not in but]
+        found = [node for node in nodes if node.leads and not node.paused]
+        return sorted(found, key=lambda node: -node.core.machine.term)
+
+    @property
+    def acked(self) -> int:
+        """Operations that were answered well so far."""
+        lines = self.world.history.lines
+        at, count = self._scan
+        count += sum(line.type == "ok" and line.f != "read" for line in lines[at:])
+        self._scan = (len(lines), count)
+        return count
+
+    # -- faults
+
+    def in_turn(
+        self, what: str, phases: Sequence[tuple[Callable[[], None], float]], *, links: bool = False
+    ) -> None:
+        """Each phase for its seconds, over and over, until `what` is ended or begun anew.
+
+        `links`: it ends when links are mended.
+        """
+        self.end_turns(what)
+        mine = self._turns[what]
+        if links:
+            self._links_in_turn.add(what)
+
+        def go(at: int) -> None:
+            if self._turns[what] == mine:
+                do, lasts = phases[at]
+                do()
+                self.world.clockwork.after(lasts, go, (at + 1) % len(phases))
+
+        go(0)
+
+    def end_turns(self, what: str) -> None:
+        """End what goes on in turn."""
+        self._turns[what] = self._turns.get(what, 0) + 1
+
+    def count_writes(self, node: MemberMachine, times: int) -> None:
+        """So many writes of its armed disk strike, then it is whole; 0: all of them."""
+        left = times or float("inf")
+
+        def count() -> None:
+            nonlocal left
+            self.struck.add(node.me)
+            left -= 1
+            if left == 0:
+                node.disk.heal()
+
+        node.disk.told = count
+
+    def points(self, node: MemberMachine) -> FaultPoints:
+        """Those of its process."""
+        return node.node.requests.desk.seams.points
+
+    def mend(self) -> None:
+        """All links are whole."""
+        for what in self._links_in_turn:
+            self.end_turns(what)
+        network = self.world.network
+        network.held_up.clear()
+        network.unblock([pair for pair, times in network.blocked.items() for _ in range(times)])
+
+    def disarm(self, node: MemberMachine) -> None:
+        """Nothing strikes there any more."""
+        if node.up:
+            self.points(node).disarm()
+        node.disk.heal()
+        node.clocks.wall_ahead = 0.0
+        self.struck.discard(node.me)
+
+    def heal(self) -> None:
+        """The end of every fault."""
+        for what in self._turns:
+            self.end_turns(what)
+        self.mend()
+        for node in self.world.nodes:
+            self.disarm(node)
+            if not node.up:
+                node.start()
+            if node.paused:
+                node.resume()
+
+
+def _nothing() -> None:
+    """Time passes."""

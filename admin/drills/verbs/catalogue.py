@@ -1,0 +1,143 @@
+"""Every verb by name; the verbs that wait, and the one that undoes everything."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from admin.drills.failures import DrillNotHealed
+from admin.drills.live import LiveCluster
+from admin.drills.model import Step
+from admin.drills.probes import PROBES
+from admin.drills.undo_log import UndoLog, UndoStep
+from admin.drills.values import DURATION
+from admin.drills.verbs import disks, fault_points, links, operators, processes
+from admin.drills.verbs.verb import Remedy, StepVerb, Takes, VerbSpec
+from admin.lab.lab import Lab
+from qsync.errors import ConfigError, QsyncError
+
+if TYPE_CHECKING:
+    from admin.drills.simulated import Members, SimulatedCluster
+
+UNTIL_S = 30.0
+"""How long an `until` waits that says nothing else."""
+
+
+class WaitVerb(StepVerb):
+    """Of the simulator's time, where that is what runs."""
+
+    spec = VerbSpec(
+        name="wait",
+        about="lets the clients work",
+        takes=Takes.DURATION,
+        waits=True,
+    )
+
+    @override
+    def live(self, cluster: LiveCluster, step: Step, nodes: list[str]) -> None:
+        cluster.wait(step.number("for"))
+
+    @override
+    def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
+        cluster.wait(step.number("for"))
+
+
+class UntilVerb(StepVerb):
+    """With a label it is a measure."""
+
+    spec = VerbSpec(
+        name="until",
+        about="waits for a fact; when it does not come `within` 30 s the drill has failed",
+        takes=Takes.PROBE,
+        options={"within": DURATION},
+        waits=True,
+    )
+
+    @override
+    def live(self, cluster: LiveCluster, step: Step, nodes: list[str]) -> None:
+        assert step.condition is not None
+        cluster.until(step.condition, step.number("within", UNTIL_S))
+
+    @override
+    def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
+        condition = step.condition
+        assert condition is not None
+        probe = PROBES[condition.probe].simulated
+        assert probe is not None, condition
+        cluster.until(
+            lambda: probe(cluster, condition) is condition.holds,
+            step.number("within", UNTIL_S),
+            condition.describe(),
+        )
+
+
+class HealVerb(StepVerb):
+    """The drill goes on."""
+
+    spec = VerbSpec(
+        name="heal",
+        about="undoes every fault so far",
+        takes=Takes.NOTHING,
+        ends_all=True,
+    )
+
+    @override
+    def live(self, cluster: LiveCluster, step: Step, nodes: list[str]) -> None:
+        undo_all(cluster)
+
+    @override
+    def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
+        cluster.heal()
+
+
+_ALL: tuple[StepVerb, ...] = (
+    WaitVerb(),
+    UntilVerb(),
+    *processes.VERBS,
+    *disks.VERBS,
+    *links.VERBS,
+    *fault_points.VERBS,
+    *operators.VERBS,
+    HealVerb(),
+)
+VERBS: Mapping[str, StepVerb] = {verb.spec.name: verb for verb in _ALL}
+WAITING = frozenset(verb.spec.name for verb in _ALL if verb.spec.waits)
+"""Verbs that do nothing to the cluster."""
+
+
+def remedy(name: str) -> Remedy:
+    """What the undo log calls so. Raises ConfigError."""
+    found = VERBS.get(name)
+    if not isinstance(found, Remedy):
+        raise ConfigError(f"there is nothing that undoes by {name!r}")
+    return found
+
+
+def undo_all(cluster: LiveCluster) -> list[str]:
+    """The end of every fault; what was done. Raises DrillNotHealed."""
+    cluster.end_background(*cluster.background)
+    return undo_pending(cluster.lab, cluster.undo_log)
+
+
+def undo_pending(lab: Lab, undo_log: UndoLog) -> list[str]:
+    """Undo everything, the latest first; what was done. Raises DrillNotHealed naming what failed.
+
+    One that fails keeps none of the others from being undone.
+    """
+    done: list[str] = []
+    failed: list[str] = []
+    for step in undo_log.pending:
+        try:
+            _undo(lab, step)
+        except (QsyncError, OSError) as error:
+            failed.append(f"{step.describe()}: {error}")
+        else:
+            undo_log.settle(step)
+            done.append(step.describe())
+    if failed:
+        raise DrillNotHealed("; ".join(failed))
+    return done
+
+
+def _undo(lab: Lab, step: UndoStep) -> None:
+    remedy(step.undo).undo(lab, step.node)

@@ -1,0 +1,180 @@
+"""Verbs of a drill for disks: they are lost, full, or have harmed the log of a stopped node."""
+
+import resource
+from typing import TYPE_CHECKING
+
+import lmdb
+from typing_extensions import override
+
+from admin.drills.live import LiveCluster
+from admin.drills.model import Step
+from admin.drills.verbs.verb import Remedy, StepVerb, VerbSpec
+from admin.lab.lab import Lab, LabNode, StillRunning
+from qsync.errors import StoreError
+from qsync.faults import Fault
+
+if TYPE_CHECKING:
+    from admin.drills.simulated import Members, SimulatedCluster
+
+_BATCHES = b"batches"
+_DATABASES_MAX = 8
+
+
+class WipeVerb(StepVerb):
+    """As if the disk were new; it begins again as another instance."""
+
+    spec = VerbSpec(
+        name="wipe",
+        about="deletes the data of a stopped node",
+        faults=(Fault.WIPE,),
+    )
+
+    WAIT_S = 5.0
+    """In the simulator, until all others have what it had."""
+
+    @override
+    def live(self, cluster: LiveCluster, step: Step, nodes: list[str]) -> None:
+        for name in nodes:
+            cluster.lab.wipe(cluster.lab.node(name))
+
+    @override
+    def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
+        """As when a machine is replaced: not while the others cannot do without it."""
+        for node in nodes:
+            others = [each for each in cluster.world.nodes if each is not node]
+            last = node.disk.log.last
+            cluster.until(
+                lambda: all(each.disk.log.last >= last for each in others),  # noqa: B023 - called here
+                self.WAIT_S,
+                f"all others have what n{node.me} had",
+            )
+            node.exchange()
+
+
+class LogVerb(StepVerb):
+    """Harm to the last batch of a stopped node's log, such as a bad disk does."""
+
+    def changed(self, batch: bytes) -> bytes:
+        """What the batch is afterwards."""
+        raise NotImplementedError
+
+    @override
+    def live(self, cluster: LiveCluster, step: Step, nodes: list[str]) -> None:
+        for name in nodes:
+            self._change(cluster.lab.node(name))
+
+    def _change(self, node: LabNode) -> None:
+        if node.process is not None:
+            raise StillRunning(f"{node.name} runs, so its log is left alone", hint="kill it first")
+        try:
+            with lmdb.open(str(node.dir / "log"), max_dbs=_DATABASES_MAX) as environment:
+                batches = environment.open_db(_BATCHES)
+                with environment.begin(write=True) as writing, writing.cursor(batches) as at:
+                    if not at.last():
+                        raise StoreError(
+                            f"the log of {node.name} is empty, so there is nothing to harm"
+                        )
+                    writing.put(at.key(), self.changed(bytes(at.value())), db=batches)
+        except lmdb.Error as error:
+            raise StoreError(f"the log of {node.name} cannot be opened: {error}") from error
+
+
+class TearVerb(LogVerb):
+    """In the simulator's memory nothing is half there: the last entry is gone."""
+
+    spec = VerbSpec(
+        name="tear",
+        about="cuts the end of a stopped node's log short",
+        faults=(Fault.TORN_LOG,),
+    )
+
+    @override
+    def changed(self, batch: bytes) -> bytes:
+        return batch[: len(batch) // 2]
+
+    @override
+    def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
+        for node in nodes:
+            log = node.disk.log
+            if log.last:
+                log.lose_tail(above=type(log.last)(log.last - 1))
+
+
+class FlipVerb(LogVerb):
+    """What a checksum is for."""
+
+    spec = VerbSpec(
+        name="flip",
+        about="flips one bit at the end of a stopped node's log",
+        faults=(Fault.LOG_BIT_FLIP,),
+    )
+
+    BIT = 0x10
+    SIMULATED_BIT = 8 * 20
+
+    @override
+    def changed(self, batch: bytes) -> bytes:
+        at = len(batch) // 2
+        return batch[:at] + bytes([batch[at] ^ self.BIT]) + batch[at + 1 :]
+
+    @override
+    def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
+        for node in nodes:
+            log = node.disk.log
+            if log.last:
+                log.damage(log.last, bit=self.SIMULATED_BIT)
+
+
+class FillVerb(StepVerb):
+    """Nothing can be written any more."""
+
+    spec = VerbSpec(
+        name="fill",
+        about="no file may grow, as on a full disk (RLIMIT_FSIZE of the live process)",
+        faults=(Fault.FULL_DISK,),
+        undone_by="free",
+    )
+
+    BYTES = 4096
+    """What every file may have: less than any of ours has."""
+
+    @override
+    def live(self, cluster: LiveCluster, step: Step, nodes: list[str]) -> None:
+        for node in cluster.owe(self.spec.undone_by, *nodes):
+            limit_files(node, self.BYTES)
+
+    @override
+    def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
+        for node in nodes:
+            node.disk.broken = True
+
+
+class FreeVerb(Remedy):
+    """The end of `fill`."""
+
+    spec = VerbSpec(
+        name="free",
+        about="lets files grow again",
+    )
+
+    @override
+    def undo(self, lab: Lab, node: str) -> None:
+        limit_files(lab.node(node), None)
+
+    @override
+    def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
+        for node in nodes:
+            node.disk.heal()
+
+
+def limit_files(node: LabNode, size: int | None) -> None:
+    """No file of the live process may grow beyond `size`; None lifts the limit."""
+    process = node.process
+    if process is None:
+        return  # the limit went with the process
+    _, hard = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
+    soft = hard if size is None else size
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (soft, hard))
+
+
+VERBS: tuple[StepVerb, ...] = (WipeVerb(), TearVerb(), FlipVerb(), FillVerb(), FreeVerb())

@@ -1,0 +1,266 @@
+"""Verbs of a drill for links: which directed links a step means, and what becomes of them."""
+
+from collections.abc import Collection, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from admin.drills.live import LiveCluster
+from admin.drills.model import Step
+from admin.drills.values import CHANCE, DURATION, FLAG, SIZE, TARGET, Options, one_of
+from admin.drills.verbs.verb import Remedy, StepVerb, Takes, VerbSpec
+from admin.lab.lab import Lab
+from admin.links.rules import DirectedLink, LinkRule
+from qsync.faults import Fault
+
+if TYPE_CHECKING:
+    from admin.drills.simulated import Members, SimulatedCluster
+
+ACROSS: Options = {"with": TARGET, "way": one_of("both", "out", "in")}
+"""Between which groups of nodes, and in which direction."""
+STALL_S = 0.2
+"""How long a piece is held back in the simulator that counts as lost, as by the proxy."""
+
+
+def across(
+    names: Sequence[str], inside: Collection[str], outside: Collection[str], way: str
+) -> list[DirectedLink]:
+    """Between two groups, or between one and everybody else; `way` as seen from `inside`.
+
+    Both directed links are meant by `both`. A link carries the answers on its connections, too, so
+    that one cut link makes one node unable to reach the other, and not the other way round.
+    """
+    others = outside or [name for name in names if name not in inside]
+    out = [DirectedLink(here, there) for here in inside for there in others if here != there]
+    back = [DirectedLink(there, here) for here in inside for there in others if here != there]
+    both = dict.fromkeys(out + back)  # each once, also where the groups overlap
+    return {"out": out, "in": back, "both": list(both)}[way]
+
+
+def ring(names: Sequence[str]) -> list[DirectedLink]:
+    """What has to be cut so that everybody reaches only neighbours; of three, two are apart."""
+    size = len(names)
+    if size == 3:  # noqa: PLR2004 - in a ring of three all are neighbours
+        return _pairs([(names[0], names[1])])
+    return _pairs(
+        [
+            (one, two)
+            for at, one in enumerate(names)
+            for to, two in enumerate(names)
+            if at < to and min(to - at, size - to + at) > 1
+        ]
+    )
+
+
+def bridge(names: Sequence[str], middle: str) -> list[DirectedLink]:
+    """What has to be cut so that two halves reach each other only by way of one node."""
+    rest = [name for name in names if name != middle]
+    half = len(rest) // 2
+    return _pairs([(one, two) for one in rest[:half] for two in rest[half:]])
+
+
+def _pairs(pairs: list[tuple[str, str]]) -> list[DirectedLink]:
+    return [link for one, two in pairs for link in (DirectedLink(one, two), DirectedLink(two, one))]
+
+
+def _numbers(wanted: list[DirectedLink]) -> list[tuple[int, int]]:
+    """As the simulated network names them."""
+    return [(int(link.source[1:]), int(link.target[1:])) for link in wanted]
+
+
+LinkSpec = partial(VerbSpec, undone_by="mend", needs_links=True)
+
+
+class LinkVerb(StepVerb):
+    """Something that happens to links, until `mend`. Which ones: between the nodes and others."""
+
+    def links(
+        self, cluster: "LiveCluster | SimulatedCluster", step: Step, nodes: list[str]
+    ) -> list[DirectedLink]:
+        """The links that a step means."""
+        way = str(step.options.get("way", "both"))
+        return across(cluster.all, nodes, cluster.beside(step), way)
+
+    def rule(self, _: Step) -> LinkRule:
+        """What is wrong with them."""
+        return LinkRule(cut=True)
+
+    @override
+    def live(self, cluster: LiveCluster, step: Step, nodes: list[str]) -> None:
+        wanted = self.links(cluster, step, nodes)
+        cluster.owe(self.spec.undone_by, "")
+        cluster.lab.control.set(wanted, self.rule(step))
+
+    @override
+    def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
+        wanted = _numbers(self.links(cluster, step, cluster.names_of(nodes)))
+        cluster.world.network.block(wanted, tear=False)
+
+
+class CutVerb(LinkVerb):
+    """In silence, or refused."""
+
+    spec = LinkSpec(
+        name="cut",
+        about="nothing passes between these nodes and the others (or `with`); `way` is both, out "
+        "or in; with `refuse` connections are reset",
+        options={**ACROSS, "refuse": FLAG},
+        faults=(Fault.CUT, Fault.REFUSE),
+    )
+
+    @override
+    def rule(self, step: Step) -> LinkRule:
+        refuse = step.options.get("refuse") is True
+        return LinkRule(refuse=True) if refuse else LinkRule(cut=True)
+
+
+class SlowVerb(LinkVerb):
+    """Late, thin, or as if packets were lost. The simulator has no `rate`."""
+
+    spec = LinkSpec(
+        name="slow",
+        about="holds back what passes: `delay`, `jitter`, `rate` in bytes a second; `stall` is the "
+        "chance that a piece waits as if it had been lost",
+        options={
+            **ACROSS,
+            "delay": DURATION,
+            "jitter": DURATION,
+            "rate": SIZE,
+            "stall": CHANCE,
+        },
+        faults=(Fault.SLOW_LINK,),
+    )
+
+    @override
+    def rule(self, step: Step) -> LinkRule:
+        return LinkRule(
+            delay=step.number("delay"),
+            jitter=step.number("jitter"),
+            rate=step.number("rate"),
+            stall=step.number("stall"),
+        )
+
+    @override
+    def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
+        rule = self.rule(step)
+        dice = cluster.world.clockwork.dice("slow links")
+
+        def late() -> float:
+            lost = STALL_S if rule.stall and dice.chance(rule.stall) else 0.0
+            return rule.delay + rule.jitter * dice.random() + lost
+
+        wanted = _numbers(self.links(cluster, step, cluster.names_of(nodes)))
+        cluster.world.network.held_up |= dict.fromkeys(wanted, late)
+
+
+class FlapVerb(LinkVerb):
+    """Links that come and go."""
+
+    spec = LinkSpec(
+        name="flap",
+        about="cut and whole in turn, each for `every` (0.3 s)",
+        options={**ACROSS, "every": DURATION},
+        faults=(Fault.FLAP,),
+    )
+
+    EVERY_S = 0.3
+
+    @override
+    def rule(self, step: Step) -> LinkRule:
+        return LinkRule(flap=step.number("every", self.EVERY_S))
+
+    @override
+    def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
+        wanted = _numbers(self.links(cluster, step, cluster.names_of(nodes)))
+        every, network = self.rule(step).flap, cluster.world.network
+        phases = [
+            (partial(network.block, wanted, tear=False), every),
+            (partial(network.unblock, wanted), every),
+        ]
+        cluster.in_turn(f"flap {wanted}", phases, links=True)
+
+
+class RingVerb(LinkVerb):
+    """Nobody has lost the majority, and no two see the same nodes."""
+
+    spec = LinkSpec(
+        name="ring",
+        about="everybody reaches only neighbours",
+        takes=Takes.NOTHING,
+        faults=(Fault.RING,),
+    )
+
+    @override
+    def links(
+        self, cluster: "LiveCluster | SimulatedCluster", step: Step, nodes: list[str]
+    ) -> list[DirectedLink]:
+        return ring(cluster.all)
+
+
+class BridgeVerb(LinkVerb):
+    """One node that both sides hear."""
+
+    spec = LinkSpec(
+        name="bridge",
+        about="two halves that only this node reaches both of",
+        faults=(Fault.BRIDGE,),
+    )
+
+    @override
+    def links(
+        self, cluster: "LiveCluster | SimulatedCluster", step: Step, nodes: list[str]
+    ) -> list[DirectedLink]:
+        return bridge(cluster.all, nodes[0])
+
+
+class ResetVerb(LinkVerb):
+    """Nothing has to be undone."""
+
+    spec = VerbSpec(
+        name="reset",
+        about="breaks connections once",
+        options=ACROSS,
+        faults=(Fault.RESET,),
+        needs_links=True,
+    )
+
+    @override
+    def live(self, cluster: LiveCluster, step: Step, nodes: list[str]) -> None:
+        cluster.lab.control.reset(self.links(cluster, step, nodes))
+
+    @override
+    def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
+        wanted = self.links(cluster, step, cluster.names_of(nodes))
+        cluster.world.network.reset(_numbers(wanted))
+
+
+class MendVerb(Remedy):
+    """The end of all that is wrong with links; what was lost on connections stays lost."""
+
+    spec = VerbSpec(
+        name="mend",
+        about="makes all links whole again",
+        takes=Takes.NOTHING,
+        needs_links=True,
+    )
+
+    @override
+    def undo(self, lab: Lab, node: str) -> None:
+        lab.start_links()
+        lab.control.heal()
+
+    @override
+    def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
+        cluster.mend()
+
+
+VERBS: tuple[StepVerb, ...] = (
+    CutVerb(),
+    SlowVerb(),
+    FlapVerb(),
+    RingVerb(),
+    BridgeVerb(),
+    ResetVerb(),
+    MendVerb(),
+)

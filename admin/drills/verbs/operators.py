@@ -1,0 +1,87 @@
+"""Verbs of a drill for what an operator asks of nodes: to lead, or to stop leading."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from admin.cluster import leadership
+from admin.drills.live import LiveCluster
+from admin.drills.model import Step
+from admin.drills.verbs.verb import StepVerb, VerbSpec
+from qsync.core.inputs import DemoteAsked, PromoteAsked
+from qsync.errors import QsyncError
+from qsync.faults import Fault
+from qsync.wire.verbs import DemoteRequest, PromoteRequest
+
+if TYPE_CHECKING:
+    from admin.drills.simulated import Members, SimulatedCluster
+
+LEAD_S_MAX = 15.0
+"""How long a promote or demote may take."""
+
+
+class LeadershipVerb(StepVerb):
+    """Of several nodes at the same moment one has to succeed."""
+
+    def request(self) -> PromoteRequest | DemoteRequest:
+        """What each is asked."""
+        raise NotImplementedError
+
+    @override
+    def live(self, cluster: LiveCluster, step: Step, nodes: list[str]) -> None:
+        def ask(name: str) -> QsyncError | None:
+            address = cluster.lab.node(name).address
+            try:
+                leadership.perform(address, self.request(), timeout=LEAD_S_MAX)
+            except QsyncError as error:
+                return error
+            return None
+
+        with ThreadPoolExecutor(len(nodes)) as pool:
+            errors = [each for each in pool.map(ask, nodes) if each is not None]
+        if len(errors) == len(nodes):
+            raise errors[0]
+
+
+class PromoteVerb(LeadershipVerb):
+    """It may be refused: then another one leads."""
+
+    spec = VerbSpec(
+        name="promote",
+        about="an operator's request to lead; of several nodes at once one has to succeed",
+        faults=(Fault.PROMOTE,),
+    )
+
+    @override
+    def request(self) -> PromoteRequest:
+        return PromoteRequest(1, LEAD_S_MAX)
+
+    @override
+    def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
+        for node in nodes:
+            if node.reachable:
+                node.operate("promote", lambda ticket: PromoteAsked(ticket=ticket))
+
+
+class DemoteVerb(LeadershipVerb):
+    """With an empty limbo, to whom it likes."""
+
+    spec = VerbSpec(
+        name="demote",
+        about="an operator's request to step down",
+        faults=(Fault.DEMOTE,),
+    )
+
+    @override
+    def request(self) -> DemoteRequest:
+        return DemoteRequest(1, 0, LEAD_S_MAX)
+
+    @override
+    def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
+        for node in nodes:
+            if node.reachable:
+                node.operate("demote", lambda ticket: DemoteAsked(ticket=ticket, to=None))
+
+
+VERBS: tuple[StepVerb, ...] = (PromoteVerb(), DemoteVerb())

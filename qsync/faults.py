@@ -1,0 +1,72 @@
+"""What can be broken on purpose: one name for each fault, wherever it is done.
+
+Drills say a verb for it, a running node has fault points for some, the campaign on real nodes and
+the simulator's nemesis draw them; all of them name the fault that they mean.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class Fault(StrEnum):
+    """The value is what reports call it."""
+
+    KILL = "kill"
+    TERMINATE = "terminate"
+    PAUSE = "pause"
+    STARVE = "starve"
+    CUT = "cut"
+    RING = "ring"
+    BRIDGE = "bridge"
+    FLAP = "flap"
+    SLOW_LINK = "slow_link"
+    RESET = "reset"
+    REFUSE = "refuse"
+    HALF_OPEN = "half_open"
+    BIT_FLIP = "bit_flip"
+    SLOW_FSYNC = "slow_fsync"
+    FAIL_FSYNC = "fail_fsync"
+    FULL_DISK = "full_disk"
+    TORN_LOG = "torn_log"
+    LOG_BIT_FLIP = "log_bit_flip"
+    WIPE = "wipe"
+    NEW_DISK = "new_disk"
+    SWAP = "swap"
+    DETACH = "detach"
+    CLOCK_JUMP = "clock_jump"
+    LOSE_CONFIRM = "lose_confirm"
+    LOSE_ROLLBACK = "lose_rollback"
+    PROMOTE = "promote"
+    DEMOTE = "demote"
+
+
+ABOUT: Mapping[Fault, str] = {
+    Fault.KILL: "the process dies at once",
+    Fault.TERMINATE: "the process is told to end: SIGTERM or SIGINT",
+    Fault.PAUSE: "the process stands still, in the middle of whatever it does",
+    Fault.STARVE: "the process gets the processor only now and then",
+    Fault.CUT: "nothing passes between nodes, in silence",
+    Fault.RING: "everybody reaches only neighbours",
+    Fault.BRIDGE: "two halves that only one node reaches both of",
+    Fault.FLAP: "links are cut and whole in turn",
+    Fault.SLOW_LINK: "what passes is held back, or passes as if packets were lost",
+    Fault.RESET: "connections break once",
+    Fault.REFUSE: "connections are reset, and refused when they are dialled anew",
+    Fault.HALF_OPEN: "connections stand and carry nothing any more",
+    Fault.BIT_FLIP: "bits arrive as the other",
+    Fault.SLOW_FSYNC: "every commit of the log takes longer",
+    Fault.FAIL_FSYNC: "a commit of the log fails with an input/output error",
+    Fault.FULL_DISK: "no file may grow",
+    Fault.TORN_LOG: "the end of the log is cut short",
+    Fault.LOG_BIT_FLIP: "one bit of the log is flipped",
+    Fault.WIPE: "the log and the data are lost",
+    Fault.NEW_DISK: "the whole directory is lost, and who the node was with it",
+    Fault.SWAP: "an empty directory takes the place of the node's, until it is put back",
+    Fault.DETACH: "the log of a running node is taken away, and put back",
+    Fault.CLOCK_JUMP: "the wall clock is ahead or behind",
+    Fault.LOSE_CONFIRM: "messages that tell of a later confirmation are not sent",
+    Fault.LOSE_ROLLBACK: "messages with a later ROLLBACK are not sent",
+    Fault.PROMOTE: "an operator makes nodes lead",
+    Fault.DEMOTE: "an operator makes the leader step down",
+}
+assert ABOUT.keys() == set(Fault)

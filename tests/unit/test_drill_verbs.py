@@ -1,0 +1,36 @@
+"""Verbs of drills: each is whole in its class, what it breaks has a name, and a remedy."""
+
+import pytest
+
+from admin.drills.verbs.catalogue import VERBS, remedy
+from admin.drills.verbs.verb import StepVerb, Takes
+from qsync.errors import ConfigError
+from qsync.faultpoints import POINTS
+
+VERB = pytest.mark.parametrize("verb", VERBS.values(), ids=list(VERBS))
+
+
+@VERB
+def test_a_verb_does_something_to_real_nodes_and_to_simulated_ones(verb: StepVerb) -> None:
+    assert type(verb).live is not StepVerb.live
+    assert verb.in_simulator
+
+
+@VERB
+def test_what_undoes_a_verb_is_a_verb_that_mends(verb: StepVerb) -> None:
+    if verb.spec.undone_by is not None:
+        assert verb.spec.faults
+        mends = remedy(verb.spec.undone_by).spec
+        assert mends.takes is Takes.NOTHING or verb.spec.takes is Takes.NODES
+
+
+def test_what_mends_nothing_is_no_remedy() -> None:
+    for word in ("eat", "kill"):
+        with pytest.raises(ConfigError, match="nothing that undoes"):
+            remedy(word)
+
+
+def test_no_fault_has_two_verbs_and_every_fault_point_has_one() -> None:
+    faults = [fault for verb in VERBS.values() for fault in verb.spec.faults]
+    assert len(faults) == len(set(faults))
+    assert set(POINTS) <= set(faults)
