@@ -1,33 +1,30 @@
-"""A cluster of real processes loses its leader under load; afterwards everything is checked."""
+"""`qsync demo`: the drill of that name on a cluster of its own, in pictures and facts."""
 
-import contextlib
 import time
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from typing_extensions import override
 
 from admin.cluster import surveys
 from admin.cluster.surveys import ClusterSurvey
-from admin.drills.demo_bundle import DemoRecording
-from admin.evidence.stored import compare_stored
-from admin.lab import keeping, lab
-from admin.lab.lab import Lab, LabNode
-from admin.workload import clients, proof
-from admin.workload.clients import Workload
-from admin.workload.feed_reader import Feeding
-from admin.workload.history import History, save
+from admin.drills import reader, session
+from admin.drills.judging import JudgedRun
+from admin.drills.model import Drill, Step
+from admin.drills.record import RunEnd
+from admin.drills.runner import DrillObserver, DrillPhase, RunView
+from admin.drills.session import DrillSetup
+from admin.drills.verbs.catalogue import VERBS
+from admin.lab import keeping
+from admin.lab.lab import LabNode
 from admin.workload.proof import Proof
 from admin.workload.tally import WriteTally
-from qsync.client.blocking import connect
 from qsync.errors import Unavailable
 
-KILL_AT, RESTART_AT = 0.4, 0.65
-"""The moments of the kill and the restart, as shares of the run."""
+DRILL = "demo"
 TICK_S = 0.25
-UP_TIMEOUT_S = 20.0
-HEAL_TIMEOUT_S = 20.0
-ASK_TIMEOUT_S = 0.3
 EVENTS_MAX = 8
 
 
@@ -96,23 +93,6 @@ class DemoResult:
         return self.proof.holds and self.acked > 0
 
 
-Watcher = Callable[[DemoPicture], None]
-
-
-def run(plan: DemoPlan, watch: Watcher) -> DemoResult:
-    """Do it all. Raises when the cluster cannot be started or healed."""
-    with keeping.directory(plan.keep, of="demo") as directory:
-        options = {} if plan.keep is not None else {"node.events": "false"}
-        demo_lab = lab.create(directory / "lab", name="demo", nodes=plan.nodes, options=options)
-        try:
-            result = _Demo(plan, demo_lab, watch).run()
-        finally:
-            demo_lab.stop_all()
-        if plan.keep is not None:
-            compare_stored(plan.keep, demo_lab.directories)
-        return result
-
-
 class NotHealedError(Unavailable):
     """The cluster did not come back after it was broken on purpose."""
 
@@ -120,169 +100,118 @@ class NotHealedError(Unavailable):
     number = 74
 
 
-@dataclass(slots=True)
-class _Demo:
-    plan: DemoPlan
-    lab: Lab
-    watch: Watcher
-    history: History = field(default_factory=History)
-    load: Workload = field(init=False)
-    events: deque[str] = field(default_factory=lambda: deque(maxlen=EVENTS_MAX))
-    began: float = field(default_factory=time.monotonic)
-    phase: str = "starting"
-    victim: LabNode | None = None
-    diary: DemoRecording = field(default_factory=DemoRecording)
-    _seen: tuple[float, int] = (0.0, 0)
-    _leader: str | None = None
+def run(plan: DemoPlan, show: Callable[[DemoPicture], None]) -> DemoResult:
+    """Do it all. Raises when the cluster cannot be started or healed."""
+    camera = DemoCamera(plan, show)
+    with keeping.directory(plan.keep, of=DRILL) as directory:
+        setup = DrillSetup(
+            out=directory,
+            nodes=plan.nodes,
+            keep=True,  # the directory goes as a whole
+            links=False,
+            record=plan.keep is not None,
+            source=DRILL,
+            command=f"qsync demo --seed {plan.seed}",
+        )
+        judged = session.run(drill(plan), setup, camera)
+    return _result(judged, camera, plan)
 
-    def run(self) -> DemoResult:
-        self._start()
-        try:
-            with Feeding(self.lab.addresses) as feed:
-                self._play()
-                self.phase = "healing"
-                self.load.stop()
-                self._heal()
-            self.diary.feeds = feed.rows
-            return self._judge()
-        finally:
-            self.load.close()
 
-    @property
-    def tally(self) -> WriteTally:
-        return self.load.tally
+def drill(plan: DemoPlan) -> Drill:
+    """The one of the catalogue, in as many seconds as wanted."""
+    found = reader.load(reader.find(DRILL))
+    usual = sum(step.number("for") for step in found.method)
+    return replace(
+        found,
+        seed=plan.seed,
+        load=replace(found.load, clients=plan.clients),
+        guards=replace(found.guards, time_limit=found.guards.time_limit + plan.seconds),
+        method=tuple(
+            _stretched(step, plan.seconds / usual)
+            for step in found.method
+            if plan.kill or VERBS[step.verb].spec.waits
+        ),
+    )
+
+
+def _stretched(step: Step, factor: float) -> Step:
+    times = {"for": step.number("for") * factor} if "for" in step.options else {}
+    return replace(step, options={**step.options, **times})
+
+
+class DemoCamera(DrillObserver):
+    """Makes pictures of a run, a few each second, and of what happened to whom."""
+
+    def __init__(self, plan: DemoPlan, show: Callable[[DemoPicture], None]) -> None:
+        self.tally = WriteTally()
+        self.began = time.monotonic()
+        self.next_look = 0.0
+        self._plan = plan
+        self._show = show
+        self._events: deque[str] = deque(maxlen=EVENTS_MAX)
+        self._phase = str(DrillPhase.WORKING)
+        self._leader: tuple[str, int] | None = None
+        self._seen: tuple[float, int] | None = None
 
     @property
     def elapsed(self) -> float:
+        """Since it was begun, the start of the nodes included."""
         return time.monotonic() - self.began
 
-    def _start(self) -> None:
-        self.load = Workload(
-            self.lab.addresses, history=self.history, clients=self.plan.clients, seed=self.plan.seed
-        )
-        self.lab.start_all()
-        found = surveys.wait_writable(self.lab.addresses, timeout=UP_TIMEOUT_S)
-        self._note_leader(found)
-        with connect(self.lab.addresses, timeout=UP_TIMEOUT_S) as client:
-            clients.prepare(client)
+    @override
+    def performed(self, step: Step, nodes: Sequence[str]) -> None:
+        match step.verb, self._leader:
+            case "kill", (name, term) if name in nodes:
+                self._phase = f"{name} is dead"
+                self._tell(f"{name}, leader of term {term}, killed with SIGKILL")
+            case "start", _:
+                self._phase = f"{', '.join(nodes)} is back"
+                self._tell(f"{', '.join(nodes)} started again")
+            case _:
+                pass
 
-    def _play(self) -> None:
-        self.phase = "working"
-        self.load.start()
-        start = time.monotonic()
-        kill_at = start + self.plan.seconds * KILL_AT if self.plan.kill else None
-        restart_at: float | None = None
-        end = start + self.plan.seconds
-        while (now := time.monotonic()) < end:
-            if kill_at is not None and now >= kill_at:
-                kill_at = None
-                self._kill_leader()
-                restart_at = start + self.plan.seconds * RESTART_AT
-            if restart_at is not None and now >= restart_at:
-                restart_at = None
-                self._restart()
-            self._tick()
-            time.sleep(min(TICK_S, max(0.0, end - time.monotonic())))
+    @override
+    def look(self, view: RunView) -> None:
+        now = time.monotonic()
+        if now < self.next_look:
+            return
+        self.next_look = now + TICK_S
+        leader = view.survey.leader
+        if leader is not None and not leader.ro and self._leader != (leader.name, leader.term):
+            self._leader = leader.name, leader.term
+            self._tell(f"{leader.name} leads term {leader.term}")
+        self.tally = view.tally
+        self._show(self._picture(view, now))
+        self._seen = now, len(view.tally.acked)
 
-    def _kill_leader(self) -> None:
-        found = surveys.survey(self.lab.addresses, timeout=ASK_TIMEOUT_S)
-        leader = found.leader or found.samples[0]
-        self.victim = self.lab.node(leader.name)
-        self.lab.kill(self.victim)
-        self.diary.struck("kill", leader.id)
-        self.phase = f"{leader.name} is dead"
-        self._say(f"{leader.name}, leader of term {leader.term}, killed with SIGKILL")
+    def _tell(self, what: str) -> None:
+        self._events.append(f"{self.elapsed:5.1f}s  {what}")
 
-    def _restart(self) -> None:
-        if self.victim is not None:
-            self.lab.start(self.victim)
-            self.diary.struck("start", self.victim.id)
-            self._say(f"{self.victim.name} started again")
-            self.phase = f"{self.victim.name} is back"
-
-    def _heal(self) -> None:
-        self.lab.start_all()
-        deadline = time.monotonic() + HEAL_TIMEOUT_S
-        while True:
-            found = self._tick()
-            verdict = None if found is None else surveys.judge(found)
-            if verdict is not None and verdict.health is surveys.ClusterHealth.HEALTHY:
-                return
-            if time.monotonic() > deadline:
-                why = "nobody answers" if verdict is None else verdict.sentence
-                raise NotHealedError(f"not healed after {HEAL_TIMEOUT_S:g} s: {why}")
-            time.sleep(TICK_S)
-
-    def _judge(self) -> DemoResult:
-        self.phase = "checking"
-        resolved = self.load.resolve()
-        with connect(self.lab.addresses, timeout=UP_TIMEOUT_S) as client:
-            resolved += self.load.settle(client)
-            journal, balances = proof.read_back(client, self.history)
-        self.history.give_up("the run ended and nobody could say")
-        digests = proof.same_digests(self.lab.addresses, timeout=HEAL_TIMEOUT_S)
-        lines = self.history.lines
-        if self.plan.keep is not None:
-            save(lines, self.plan.keep / "history.jsonl")
-            self.diary.save(self.lab, self.plan.keep, seed=self.plan.seed, lines=len(lines))
-        found = proof.prove(self.tally, lines, journal=journal, balances=balances, digests=digests)
-        return DemoResult(
-            acked=len(self.tally.acked),
-            lost=len(found.lost),
-            unknown=self.tally.met_unknown,
-            unknown_resolved=resolved,
-            rolled_back_visible=len(found.rolled_back_visible),
-            gap_seconds=round(self.tally.gap, 3),
-            terms=tuple(self.tally.terms),
-            proof=found,
-            seconds=round(self.elapsed, 3),
-            keep=None if self.plan.keep is None else str(self.plan.keep),
-        )
-
-    def _tick(self) -> ClusterSurvey | None:
-        found: ClusterSurvey | None = None
-        with contextlib.suppress(Unavailable):
-            found = surveys.survey(self.lab.addresses, timeout=ASK_TIMEOUT_S)
-            self._note_leader(found)
-            self.diary.saw(found)
-        self.watch(self._picture(found))
-        return found
-
-    def _note_leader(self, found: ClusterSurvey) -> None:
-        leader = found.leader
-        if leader is not None and not leader.ro and leader.name != self._leader:
-            self._leader = leader.name
-            self._say(f"{leader.name} leads term {leader.term}")
-
-    def _say(self, what: str) -> None:
-        self.events.append(f"{self.elapsed:5.1f}s  {what}")
-
-    def _picture(self, found: ClusterSurvey | None) -> DemoPicture:
-        then, count = self._seen
-        now, acked = time.monotonic(), len(self.tally.acked)
-        self._seen = (now, acked)
+    def _picture(self, view: RunView, now: float) -> DemoPicture:
+        tally, acked = view.tally, len(view.tally.acked)
+        then, count = self._seen or (now, acked)
+        answers = bool(view.survey.samples)
         return DemoPicture(
             elapsed=self.elapsed,
-            seconds=self.plan.seconds,
-            phase=self.phase,
-            nodes=tuple(_row(node, found) for node in self.lab.nodes),
+            seconds=self._plan.seconds,
+            phase=self._phase if view.phase is DrillPhase.WORKING else view.phase,
+            nodes=tuple(_row(node, view.survey) for node in view.nodes),
             acked=acked,
-            unknown=len(self.tally.unknown),
-            undone=len(self.tally.undone) - self.tally.refused,
-            conflicts=self.tally.refused,
-            reads=self.tally.reads,
-            rate=(acked - count) / (now - then) if then else 0.0,
-            waiting=self.tally.waiting(),
-            gap=self.tally.gap,
-            sentence="Nobody answers." if found is None else surveys.judge(found).sentence,
-            events=tuple(self.events),
+            unknown=len(tally.unknown),
+            undone=len(tally.undone) - tally.refused,
+            conflicts=tally.refused,
+            reads=tally.reads,
+            rate=(acked - count) / (now - then) if now > then else 0.0,
+            waiting=tally.waiting(),
+            gap=tally.gap,
+            sentence=surveys.judge(view.survey).sentence if answers else "Nobody answers.",
+            events=tuple(self._events),
         )
 
 
-def _row(node: LabNode, found: ClusterSurvey | None) -> DemoRow:
-    samples = () if found is None else found.samples
-    sample = next((each for each in samples if each.name == node.name), None)
-    if sample is None or found is None:
+def _row(node: LabNode, found: ClusterSurvey) -> DemoRow:
+    sample = next((each for each in found.samples if each.name == node.name), None)
+    if sample is None:
         return DemoRow(name=node.name, state="silent" if node.process else "dead")
     return DemoRow(
         name=node.name,
@@ -291,4 +220,26 @@ def _row(node: LabNode, found: ClusterSurvey | None) -> DemoRow:
         term=sample.term,
         confirmed=sample.confirmed,
         lag=surveys.behind(found, sample),
+    )
+
+
+def _result(judged: JudgedRun, camera: DemoCamera, plan: DemoPlan) -> DemoResult:
+    """What is told at the end. Raises what ended the run early."""
+    if judged.end is RunEnd.INTERRUPTED:
+        raise KeyboardInterrupt
+    done, found = judged.run, judged.run.proof
+    if found is None or done.stopped is not None:
+        raise NotHealedError(judged.sentence)
+    tally = camera.tally
+    return DemoResult(
+        acked=len(tally.acked),
+        lost=len(found.lost),
+        unknown=done.met_unknown,
+        unknown_resolved=done.met_unknown - done.unresolved,
+        rolled_back_visible=len(found.rolled_back_visible),
+        gap_seconds=round(tally.gap, 3),
+        terms=tuple(tally.terms),
+        proof=found,
+        seconds=round(camera.elapsed, 3),
+        keep=None if plan.keep is None else str(plan.keep),
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from admin.cluster import surveys
 from admin.drills.measure import faults
 from admin.drills.record import RunRecord, StepRecord, TimelineEvent
+from admin.drills.verbs.catalogue import VERBS
 from admin.evidence.bundle import Bundle, write_part
 from admin.evidence.collect import Dump
 from admin.evidence.manifest import NodeFacts
@@ -42,10 +43,10 @@ def events(lab: Lab, *, since: float) -> tuple[TimelineEvent, ...]:
     return tuple(sorted((each for each in found if each.time >= since), key=lambda e: e.time))
 
 
-def save_all(run: RunRecord, lab: Lab, out: Path) -> None:
+def save_all(run: RunRecord, lab: Lab, out: Path, *, source: str, command: str) -> None:
     """Write everything but the reports: a bundle that can be checked, and logs for people."""
     save(run.lines, out / "history.jsonl")
-    bundle = _dump(run, lab, out)
+    bundle = _dump(run, lab, out, source)
     counted = {
         "status": write_part(out / "status.jsonl", _status(run, bundle)),
         "nemesis": write_part(out / "nemesis.jsonl", _nemesis(run.marks)),
@@ -55,11 +56,9 @@ def save_all(run: RunRecord, lab: Lab, out: Path) -> None:
     manifest = replace(
         bundle.manifest,
         seed=run.drill.seed,
-        command=(
-            f"qsync drill run {run.drill.name} --nodes {len(lab.nodes)} --seed {run.drill.seed}"
-        ),
+        command=command,
         whole=run.proof is not None,
-        faults=True,
+        faults=any(VERBS[mark.verb].spec.faults for mark in run.marks),
         rows={**bundle.manifest.rows, **counted},
     )
     Bundle(out, manifest).seal()
@@ -71,7 +70,7 @@ def save_all(run: RunRecord, lab: Lab, out: Path) -> None:
             shutil.copyfile(node.log, out / "logs" / f"{node.name}.log")
 
 
-def _dump(run: RunRecord, lab: Lab, out: Path) -> Bundle:
+def _dump(run: RunRecord, lab: Lab, out: Path, source: str) -> Bundle:
     """Logs, digests and a last look at the nodes that answer; the manifest names the others."""
     run_id = f"{run.drill.name}-{run.began_at}"
     if run.proof is not None:
@@ -86,9 +85,7 @@ def _dump(run: RunRecord, lab: Lab, out: Path) -> Bundle:
                 )
             except QsyncError as error:
                 silent.append(NodeFacts(node=node.id, name=node.name, problem=error.message))
-        bundle = Dump(out, run_id=run_id, directories=lab.directories).collect(
-            known, source="drill"
-        )
+        bundle = Dump(out, run_id=run_id, directories=lab.directories).collect(known, source=source)
     voters = {each.node for each in silent} | {e.node for e in bundle.manifest.nodes if e.voter}
     nodes = (*bundle.manifest.nodes, *silent)
     return Bundle(out, replace(bundle.manifest, nodes=nodes, voters=len(voters)))

@@ -14,6 +14,7 @@ CAUGHT: Mapping[str, str] = {
     "chaos": "rollback_inherited",
     "clock-jump": "quorum_minus_one",
     "confirm-lost": "confirm_older_term",
+    "demo": "confirm_older_term",
     "cpu-starvation": "confirm_older_term",
     "disk-full-follower": "ack_before_durable",
     "disk-full-leader": "rollback_inherited",

@@ -19,7 +19,7 @@ from admin.drills.record import RunEnd, RunRecord, StepRecord
 from admin.drills.undo_log import UndoLog
 from admin.drills.verbs.catalogue import VERBS, undo_all
 from admin.drills.watch import LiveFacts, SamplingThread
-from admin.lab.lab import Lab
+from admin.lab.lab import Lab, LabNode
 from admin.workload import clients, proof
 from admin.workload.clients import Workload
 from admin.workload.feed_reader import Feeding
@@ -51,9 +51,9 @@ class DrillPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
-    """What there is to see of a run at a moment. `began` on the monotonic clock, in seconds."""
+    """What there is to see of a run at a moment."""
 
-    began: float
+    nodes: Sequence[LabNode]
     phase: DrillPhase
     survey: ClusterSurvey
     tally: WriteTally
@@ -65,8 +65,8 @@ class DrillObserver:
     def tell(self, what: str) -> None:
         """A line for people."""
 
-    def do(self, step: Step, nodes: Sequence[str]) -> None:
-        """A step that was done to these nodes."""
+    def performed(self, step: Step, nodes: Sequence[str]) -> None:
+        """A step was done to these nodes."""
 
     def look(self, view: RunView) -> None:
         """What there is to see now; many times a second."""
@@ -223,7 +223,7 @@ class DrillRunner:
             raise StepFailed(f"{step.describe()}: {error}") from failed
         finally:
             self._mark(step, step.describe(), begun, nodes, error)
-        self.observer.do(step, nodes)
+        self.observer.performed(step, nodes)
 
     def _live(self, step: Step) -> Sequence[str]:
         """Do what the verb says; the nodes that it was done to."""
@@ -291,7 +291,7 @@ class DrillRunner:
     def _show(self) -> None:
         self.observer.look(
             RunView(
-                began=self.began,
+                nodes=self.lab.nodes,
                 phase=self.phase,
                 survey=self.facts.watch.survey,
                 tally=self.load.tally,

@@ -21,12 +21,20 @@ LAB = "lab"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrillSetup:
-    """Where to run it. `target`: a lab that is there; else one of `nodes` nodes is made."""
+    """Where to run it. `target`: a lab that is there; else one of `nodes` nodes is made.
+
+    `keep`: the lab that was made stays. `links`: it has a proxy between its nodes. `record`: write
+    evidence and reports, of this `source` and from this `command`.
+    """
 
     out: Path
     nodes: int = 3
     target: Lab | None = None
     keep: bool = False
+    links: bool = True
+    record: bool = True
+    source: str = "drill"
+    command: str | None = None
 
 
 def run(drill: Drill, plan: DrillSetup, observer: DrillObserver) -> JudgedRun:
@@ -35,19 +43,21 @@ def run(drill: Drill, plan: DrillSetup, observer: DrillObserver) -> JudgedRun:
         raise lab.LabExists(f"{plan.out} is not empty", hint="--out wants a new directory")
     plan.out.mkdir(parents=True, exist_ok=True)
     out = plan.out.absolute()
-    place = plan.target or _make(drill, out / LAB, plan.nodes)
+    place = plan.target or _make(drill, out / LAB, plan)
     healed = False
     try:
         place.start_all()
         judged = judging.judge(DrillRunner(drill, place, observer).run())
-        evidence.save_all(judged.run, place, out)
-        report.write(judged, out)
+        if plan.record:
+            command = plan.command or _command(drill, place)
+            evidence.save_all(judged.run, place, out, source=plan.source, command=command)
+            report.write(judged, out)
         healed = judged.end is not RunEnd.NOT_HEALED
     finally:
         if plan.target is None:
             # What could not be healed is left as it is, for somebody to look at.
             place.stop_all()
-            if healed:
+            if healed and plan.record:
                 compare_stored(out, place.directories)
             if healed and not plan.keep:
                 place.remove()
@@ -67,6 +77,11 @@ def preview(drill: Drill, target: Lab | None, nodes: int) -> tuple[Names, list[s
     return names, planning.timeline(drill, names)
 
 
-def _make(drill: Drill, directory: Path, nodes: int) -> Lab:
-    options = {"cluster.tag": ALLOWED_TAGS[0]} | dict(drill.options)
-    return lab.create(directory, name=LAB, nodes=nodes, options=options, links=True)
+def _make(drill: Drill, directory: Path, plan: DrillSetup) -> Lab:
+    events = {} if plan.record else {"node.events": "false"}
+    options = {"cluster.tag": ALLOWED_TAGS[0]} | events | dict(drill.options)
+    return lab.create(directory, name=LAB, nodes=plan.nodes, options=options, links=plan.links)
+
+
+def _command(drill: Drill, place: Lab) -> str:
+    return f"qsync drill run {drill.name} --nodes {len(place.nodes)} --seed {drill.seed}"
