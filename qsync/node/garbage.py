@@ -5,10 +5,11 @@ collector runs all the time, and a full collection stops the node for 10 to 20 m
 """
 
 import gc
-from collections.abc import Callable
 from typing import Final
 
 import trio
+
+from qsync.node.tickets import Tickets
 
 YOUNG_OBJECTS: Final = 200_000
 """So many objects are made before the young ones are looked at."""
@@ -26,9 +27,12 @@ def settle() -> None:
     gc.freeze()
 
 
-async def collect_while_quiet(is_quiet: Callable[[], bool]) -> None:
-    """Until cancelled: look at young objects at moments in which nobody waits for an answer."""
+async def collect_while_quiet(tickets: Tickets) -> None:
+    """Until cancelled: look at young objects when nobody waits, and nobody asked lately."""
+    issued = -1
     while True:
         await trio.sleep(LOOK_SECONDS)
-        if is_quiet() and gc.get_count()[0] > YOUNG_OBJECTS // 4:
+        is_quiet = not tickets and tickets.issued == issued
+        issued = tickets.issued
+        if is_quiet and gc.get_count()[0] > YOUNG_OBJECTS // 4:
             gc.collect(1)

@@ -42,7 +42,7 @@ async def _serve(config: NodeConfig, open_beside: OpenBeside) -> None:
             nursery.start_soon(beside.serve, node)
         announce(node, beside)
         garbage.settle()
-        nursery.start_soon(garbage.collect_while_quiet, lambda: len(node.requests.tickets) == 0)
+        nursery.start_soon(garbage.collect_while_quiet, node.requests.tickets)
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             async for _ in signals:
                 break

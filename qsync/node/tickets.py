@@ -74,6 +74,11 @@ class Tickets:
     def __len__(self) -> int:
         return len(self._open)
 
+    @property
+    def issued(self) -> int:
+        """How many there have been since the process began."""
+        return self._next - 1
+
     def number(self) -> Ticket:
         """A fresh ticket number."""
         ticket = self._next

@@ -8,6 +8,7 @@ import trio
 import trio.testing
 
 from qsync.node import garbage
+from qsync.node.tickets import Tickets
 
 
 @pytest.fixture(autouse=True)
@@ -29,11 +30,11 @@ def test_what_a_node_begins_with_is_not_looked_at_again() -> None:
     )
 
 
-async def test_young_objects_are_looked_at_while_nobody_waits(
+async def test_young_objects_are_looked_at_while_nobody_asks(
     mock_clock: trio.testing.MockClock,
 ) -> None:
     gc.set_threshold(10 * garbage.YOUNG_OBJECTS)
-    quiet = False
+    tickets = Tickets()
     generations: list[int] = []
 
     def collected(phase: str, info: dict[str, int]) -> None:
@@ -45,12 +46,13 @@ async def test_young_objects_are_looked_at_while_nobody_waits(
     gc.callbacks.append(collected)
     try:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(garbage.collect_while_quiet, lambda: quiet)
+            nursery.start_soon(garbage.collect_while_quiet, tickets)
             await trio.testing.wait_all_tasks_blocked()
-            mock_clock.jump(garbage.LOOK_SECONDS)
-            await trio.testing.wait_all_tasks_blocked()
+            for _ in range(3):
+                tickets.number()
+                mock_clock.jump(garbage.LOOK_SECONDS)
+                await trio.testing.wait_all_tasks_blocked()
             assert generations == []
-            quiet = True
             for _ in range(3):
                 mock_clock.jump(garbage.LOOK_SECONDS)
                 await trio.testing.wait_all_tasks_blocked()
