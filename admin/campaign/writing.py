@@ -12,9 +12,9 @@ from admin.campaign.book import CampaignHistory
 from admin.campaign.checker import WritePlace
 from qsync.client import options
 from qsync.client.aio import AsyncClient, connect_async
-from qsync.client.asks import PendingRequest
 from qsync.client.numbering import Token
 from qsync.client.operations import Operation
+from qsync.client.pending_request import PendingRequest
 from qsync.client.rows import Receipt
 from qsync.errors import GivenUp, Outcome, QsyncError
 from qsync.wire.verbs import WriteRequest

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cli.check_outputs import CheckOutputs, lacks_extra
 from cli.ending import interrupted_politely
 from cli.exits import Exit
-from cli.leaving import CheckOutputs, lacks_extra
 from cli.options import Duration, json_option, set_options
 from cli.output import WIDTH_ELSEWHERE, as_document, console, document, say, style, text
 from cli.render import waiting

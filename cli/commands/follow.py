@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from cli import targets
+from cli.check_outputs import lacks_extra
 from cli.ending import while_read
 from cli.exits import Exit
-from cli.leaving import lacks_extra
 from cli.output import say, style, text
 
 if TYPE_CHECKING:

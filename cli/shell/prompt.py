@@ -26,11 +26,11 @@ from admin.box.opening import open_box
 from admin.lab.lab import home
 from cli.shell import opened
 from cli.shell.chunks import unfinished
+from cli.shell.cluster_watch import Watcher
 from cli.shell.complete import candidates, hint_line
 from cli.shell.oneshot import Job
 from cli.shell.runtime import installed
-from cli.shell.standing import Watcher
-from cli.shell.steering import Leave
+from cli.shell.shell_commands import Leave
 from cli.shell.talk import InteractiveShell
 from cli.shell.voices import APPEND, ShellOutput
 from qsync.errors import QsyncError

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from cli.shell import looking, steering
+from cli.shell import inspect_commands, shell_commands
 from cli.shell.state import ShellCore
 from qsync.errors import ConfigError, WrongOperation
 
@@ -26,29 +26,29 @@ class Command:
 
 
 COMMANDS: Final[Mapping[str, Command]] = {
-    "help": Command(steering.help_, "[TOPIC]"),
-    "tutorial": Command(steering.tutorial, "[NEXT|N]"),
-    "c": Command(steering.connect, "NODE|leader|TARGET"),
-    "follow": Command(steering.follow, "on|off"),
-    "set": Command(steering.set_, "[NAME VALUE]"),
-    "x": Command(steering.cycle),
-    "i": Command(steering.include, "FILE"),
-    "o": Command(steering.output, "[FILE|>> FILE]"),
-    "e": Command(steering.edit),
-    "status": Command(looking.status),
-    "limbo": Command(looking.limbo),
-    "why": Command(looking.why),
-    "spaces": Command(looking.spaces),
-    "d": Command(looking.definition, "SPACE"),
-    "tx": Command(looking.transaction),
-    "retry": Command(steering.retry, "[TOKEN]"),
-    "resolve": Command(steering.resolve, "[TOKEN]"),
-    "trace": Command(looking.trace, "[INDEX]"),
-    "explain": Command(looking.explain, "[CODE]"),
-    "all": Command(looking.everywhere, "LUA"),
-    "on": Command(looking.on_node, "NODE LUA"),
-    "watch": Command(looking.repeat, "PERIOD LUA"),
-    "q": Command(steering.leave),
+    "help": Command(shell_commands.help_, "[TOPIC]"),
+    "tutorial": Command(shell_commands.tutorial, "[NEXT|N]"),
+    "c": Command(shell_commands.connect, "NODE|leader|TARGET"),
+    "follow": Command(shell_commands.follow, "on|off"),
+    "set": Command(shell_commands.set_, "[NAME VALUE]"),
+    "x": Command(shell_commands.cycle),
+    "i": Command(shell_commands.include, "FILE"),
+    "o": Command(shell_commands.output, "[FILE|>> FILE]"),
+    "e": Command(shell_commands.edit),
+    "status": Command(inspect_commands.status),
+    "limbo": Command(inspect_commands.limbo),
+    "why": Command(inspect_commands.why),
+    "spaces": Command(inspect_commands.spaces),
+    "d": Command(inspect_commands.definition, "SPACE"),
+    "tx": Command(inspect_commands.transaction),
+    "retry": Command(shell_commands.retry, "[TOKEN]"),
+    "resolve": Command(shell_commands.resolve, "[TOKEN]"),
+    "trace": Command(inspect_commands.trace, "[INDEX]"),
+    "explain": Command(inspect_commands.explain, "[CODE]"),
+    "all": Command(inspect_commands.everywhere, "LUA"),
+    "on": Command(inspect_commands.on_node, "NODE LUA"),
+    "watch": Command(inspect_commands.repeat, "PERIOD LUA"),
+    "q": Command(shell_commands.leave),
 }
 
 
@@ -68,7 +68,7 @@ class Commands:
             raise WrongOperation(f"there is no command \\{name}", hint=meant)
         try:
             await command.action(self._shell, rest.strip())
-        except steering.CommandMisused as error:
+        except shell_commands.CommandMisused as error:
             raise ConfigError(str(error), hint=usage(name).splitlines()[0]) from None
 
 

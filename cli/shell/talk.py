@@ -19,8 +19,8 @@ from cli.shell.chunks import COMMAND
 from cli.shell.editing import edited
 from cli.shell.failures import ChunkInterrupted, InterruptedUnknown
 from cli.shell.guards import WRITES
+from cli.shell.shell_commands import resolved
 from cli.shell.state import ShellCore
-from cli.shell.steering import resolved
 from cli.shell.voices import ShellOutput
 from qsync.errors import OutcomeUnknown, QsyncError
 

@@ -16,16 +16,16 @@ import anyio.abc
 import anyio.lowlevel
 
 from qsync.client import calls, targets
-from qsync.client.asks import PendingRequest
 from qsync.client.async_.database import AsyncDatabase
 from qsync.client.blocking import CONNECT_TIMEOUT_S, TIMEOUT_S
 from qsync.client.calls import ClientCall
+from qsync.client.connection_errors import reason
 from qsync.client.core import Core
 from qsync.client.effects import Close, Dial, Send
 from qsync.client.numbering import parse_token
 from qsync.client.options import WINDOW
-from qsync.client.patience import FAR
-from qsync.client.reasons import reason
+from qsync.client.pending_request import PendingRequest
+from qsync.client.response_timeout import FAR
 from qsync.client.rows import Receipt
 
 T = TypeVar("T")

@@ -13,11 +13,11 @@ from types import TracebackType
 from typing import Final, Self, TypeVar
 
 from qsync.client import calls, targets
-from qsync.client.asks import PendingRequest
 from qsync.client.calls import ClientCall
 from qsync.client.core import Core
 from qsync.client.numbering import parse_token
 from qsync.client.options import WINDOW
+from qsync.client.pending_request import PendingRequest
 from qsync.client.pipeline import Pipeline
 from qsync.client.pump import Pump
 from qsync.client.rows import Receipt

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from election.messages import Index, Position
-from qsync.client.asks import PendingRequest, RetryKind
 from qsync.client.numbering import Token, parse_token
+from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.client.rows import (
     Key,
     Receipt,

@@ -13,15 +13,15 @@ import random
 from collections.abc import Callable
 from typing import Final
 
-from qsync.client import numbering, operations, patience, verdicts
-from qsync.client.asks import PendingRequest, RetryKind
+from qsync.client import numbering, operations, response_timeout, retry_policy
 from qsync.client.effects import ClientReady
 from qsync.client.link import ClientLink, ConnectionPhase
+from qsync.client.links import ClientLinks
 from qsync.client.numbering import Numbering, SessionStanding, Token
-from qsync.client.patience import FAR
+from qsync.client.pending_request import PendingRequest, RetryKind
+from qsync.client.response_timeout import FAR
 from qsync.client.targets import SeedAddresses
 from qsync.client.waiting import SendQueues
-from qsync.client.wires import Wires
 from qsync.data.request import Op
 from qsync.errors import (
     AccessDenied,
@@ -50,7 +50,7 @@ class Core:
     """
 
     def __init__(self, target: SeedAddresses, *, dice: random.Random, direct: bool = False) -> None:
-        self.wires = Wires(target, dice=dice, direct=direct)
+        self.wires = ClientLinks(target, dice=dice, direct=direct)
         self.numbering = Numbering(dice)
         self._asks: dict[int, PendingRequest] = {}
         self._waiting = SendQueues()
@@ -146,7 +146,7 @@ class Core:
                 ask = link.inflight.pop(number, None)
                 if ask is not None and not ask.settled:
                     self._answered(link, ask, answer, now)
-            link.word_by = patience.word_after(link, now)
+            link.word_by = response_timeout.word_after(link, now)
         except QsyncError as error:
             self._broken(link, error, now)
         if (
@@ -196,14 +196,14 @@ class Core:
         ask.settled_at = now
         self._asks.pop(ask.id, None)
         if isinstance(outcome, QsyncError):
-            ask.error = verdicts.for_caller(ask, outcome)
+            ask.error = retry_policy.for_caller(ask, outcome)
             if ask.kind is RetryKind.OPEN:
                 self.numbering.standing = SessionStanding.CLOSED
         else:
             ask.answer = outcome
         write = ask.request
         if isinstance(write, WriteRequest) and write.session == self.numbering.id:
-            if ask.error is not None and verdicts.unresolved(ask.error):
+            if ask.error is not None and retry_policy.unresolved(ask.error):
                 self.numbering.keep(write)
             else:
                 self.numbering.settled(write.seq)
@@ -233,7 +233,7 @@ class Core:
         if isinstance(error, SessionExpired) and self._renumbered(ask):
             self._waiting.put(ask, self.numbering.id)
             return
-        verdict = verdicts.judge(ask, error, direct=self.wires.direct)
+        verdict = retry_policy.judge(ask, error, direct=self.wires.direct)
         if verdict is None:
             ask.refusal = error
             if ask.kind is RetryKind.OPEN:
@@ -289,14 +289,14 @@ class Core:
         link.inflight.clear()
         self.wires.close(link)
         for ask in reversed(asks):
-            verdict = verdicts.left_alone(ask, direct=direct)
+            verdict = retry_policy.left_alone(ask, direct=direct)
             if verdict is None:
                 self._waiting.put(ask, self.numbering.id, first=True)
             else:
                 self._settle(ask, now, verdict)
         if direct:
             for ask in list(self._asks.values()):
-                self._settle(ask, now, verdicts.unavailable(self.wires.attempts()))
+                self._settle(ask, now, retry_policy.unavailable(self.wires.attempts()))
 
     # -- sending
 
@@ -344,14 +344,14 @@ class Core:
             flown = [link.inflight.pop(ask.id, None) for link in wires.links()]
             inflight = any(each is not None for each in flown)
             reached = any(link.phase is ConnectionPhase.READY for link in wires.links())
-            error = verdicts.overdue(ask, wires.attempts(), inflight=inflight, reached=reached)
+            error = retry_policy.overdue(ask, wires.attempts(), inflight=inflight, reached=reached)
             self._settle(ask, now, error)
         if late:
             self._waiting.prune()
         # A node that was asked alone let an answer be late: is it because it says nothing?
         for link in wires.links() if late and wires.direct else ():
             if now >= link.word_by:
-                self._lose(link, patience.SILENT, now)
+                self._lose(link, response_timeout.SILENT, now)
         deadlines = min((ask.deadline for ask in self._asks.values()), default=FAR)
         wires.check_at = min(wires.times(now), default=FAR)
         wires.soon(deadlines)

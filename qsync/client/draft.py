@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from election.messages import Position
 from qsync.client import calls, operations, options
-from qsync.client.asks import PendingRequest
 from qsync.client.calls import Basis, ClientCall, KeyRange
 from qsync.client.numbering import Token
 from qsync.client.operations import Operation
 from qsync.client.options import Changes, WriteOptions
+from qsync.client.pending_request import PendingRequest
 from qsync.client.rows import Key, Receipt, Values, key_of
 from qsync.data.request import ReadKind
 from qsync.errors import QsyncError, RolledBack

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from qsync.client.asks import PendingRequest
+from qsync.client.pending_request import PendingRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 from enum import Enum
 
-from qsync.client.asks import PendingRequest
 from qsync.client.connection import ClientConnection
+from qsync.client.pending_request import PendingRequest
 from qsync.wire.session import Hello
 
 

@@ -10,8 +10,8 @@ import anyio.abc
 from election.messages import Replica
 from qsync.client import targets
 from qsync.client.connection import PLAIN_HELLO, ClientConnection
+from qsync.client.connection_errors import HUNG_UP, unavailable
 from qsync.client.one_node import TIMEOUT_S
-from qsync.client.reasons import HUNG_UP, unavailable
 from qsync.errors import ConfigError, QsyncError
 from qsync.wire import replies, requests
 from qsync.wire.session import Hello

@@ -5,9 +5,9 @@ from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar, Unpack
 
 from qsync.client import calls, operations, options
-from qsync.client.asks import PendingRequest
 from qsync.client.calls import ClientCall
 from qsync.client.options import Changes, ReadOptions, WriteOptions
+from qsync.client.pending_request import PendingRequest
 from qsync.client.rows import Key, Receipt, Row, Values
 from qsync.wire.verbs import Name
 

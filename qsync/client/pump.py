@@ -8,10 +8,10 @@ import socket
 from collections.abc import Callable
 from typing import Final
 
+from qsync.client.connection_errors import reason
 from qsync.client.core import Core
 from qsync.client.effects import Close, Dial, Send
-from qsync.client.patience import FAR
-from qsync.client.reasons import reason
+from qsync.client.response_timeout import FAR
 from qsync.client.system import SYSTEM, ClientSocket, ClientSystem, Door
 
 _RECEIVE_BYTES: Final = 256 * 1024

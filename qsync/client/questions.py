@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from election.messages import Term
-from qsync.client.asks import PendingRequest, RetryKind
 from qsync.client.calls import ClientCall
 from qsync.client.changes import Change, ChangeBatch, ChangeKind, Effect
+from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.client.rows import decode_row
 from qsync.errors import ProtocolError
 from qsync.wire import cbor

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterator
 
-from qsync.client.asks import PendingRequest, RetryKind
+from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.wire.verbs import WriteRequest
 
 

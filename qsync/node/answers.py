@@ -10,7 +10,7 @@ from qsync.wire import replies, verbs
 from qsync.wire.verbs import RowsRequest, Verb
 
 if TYPE_CHECKING:
-    from qsync.node.desk import NodeQueries
+    from qsync.node.queries import NodeQueries
     from qsync.replica import Replica
 
 PLACE_DIGITS_MAX = 9

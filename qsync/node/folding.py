@@ -3,9 +3,9 @@
 import contextlib
 
 from qsync.errors import Rebuilding, StoreError
-from qsync.node.care import Care
 from qsync.node.comparing import Comparing
 from qsync.node.effects import Effects
+from qsync.node.scrub import Scrubber
 from qsync.node.timeline import Timeline
 from qsync.replica import Replica
 from qsync.store.contract import Spaces
@@ -30,7 +30,7 @@ class Folding:
         timeline: Timeline,
         interval: float,
         rows_max: int,
-        care: Care,
+        care: Scrubber,
         comparing: Comparing,
         effects: Effects,
     ) -> None:

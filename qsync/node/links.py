@@ -14,7 +14,7 @@ from election.messages import Replica
 from qsync.config import PeerConfig
 from qsync.core.inputs import Connected, Disconnected, Input
 from qsync.errors import QsyncError
-from qsync.node import alive
+from qsync.node import keepalive
 from qsync.node.connection import ClosedBy, Connection, nonblocking
 from qsync.node.effects import Socket
 from qsync.node.reactor import Reactor
@@ -84,7 +84,7 @@ class Links:
         if link.status is LinkStatus.UP and link.connection is not None:
             self._reactor.send(link.connection, data)
 
-    def tend(self) -> float:
+    def dial_due(self) -> float:
         """Dial what is due. Returns when to call again."""
         now = self._now()
         soonest = now + REDIAL_DELAY_MAX
@@ -106,10 +106,10 @@ class Links:
             connection = link.connection
             if link.status is not LinkStatus.UP or connection is None:
                 continue
-            if alive.silent(connection, self._reactor.effects):
-                self._abandon(link, f"no word for {alive.SILENT_TICKS_MAX * period:g} s")
+            if keepalive.silent(connection, self._reactor.effects):
+                self._abandon(link, f"no word for {keepalive.SILENT_TICKS_MAX * period:g} s")
             else:
-                self._reactor.send(connection, alive.ping(period))
+                self._reactor.send(connection, keepalive.ping(period))
 
     def _abandon(self, link: PeerLink, why: str) -> None:
         if link.connection is not None:
@@ -178,7 +178,7 @@ class Links:
         if dialer.state is ConnectionState.READY and link.status is LinkStatus.GREETING:
             assert dialer.greeting is not None
             connection.frames = SealedFrames(limits.HANDSHAKE_BYTES_MAX)
-            alive.watched(connection.sock)
+            keepalive.watched(connection.sock)
             link.status, link.failures, link.message = LinkStatus.UP, 0, ""
             link.refused = False
             self._step(

@@ -12,20 +12,20 @@ from qsync.core import border
 from qsync.core.inputs import Input
 from qsync.errors import ConfigError, Rebuilding, StoreError
 from qsync.node import handshake, info, mishaps
-from qsync.node.alive import PERIOD_EARLIEST
 from qsync.node.answers import VisibleReads
 from qsync.node.assembly import NodeStorage, core_config, data_limits, founding, open_storage
-from qsync.node.care import Care
 from qsync.node.comparing import Comparing
-from qsync.node.desk import NodeQueries
 from qsync.node.effects import Effects
 from qsync.node.expiry import Expiry
 from qsync.node.folding import Folding
+from qsync.node.keepalive import PERIOD_EARLIEST
 from qsync.node.leaving import leave
 from qsync.node.links import Links
 from qsync.node.loop import EXPIRY, Loop
+from qsync.node.queries import NodeQueries
 from qsync.node.reactor import Reactor
 from qsync.node.requests import ClientRequests
+from qsync.node.scrub import Scrubber
 from qsync.node.server import Admission, Server
 from qsync.node.status import status
 from qsync.node.system import NodeSystem
@@ -212,7 +212,7 @@ class Node:
         self.loop.step(event)
 
     def _turn(self) -> None:
-        self.loop.timers.at(LINKS, self.links.tend())
+        self.loop.timers.at(LINKS, self.links.dial_due())
         self.loop.turn()
 
     def _fired(self, kinds: list[str]) -> None:
@@ -234,7 +234,7 @@ class Node:
             self.server.tick(period)
             self.loop.timers.at(ALIVE, now + period)
         if LINKS in own:
-            self.loop.timers.at(LINKS, self.links.tend())
+            self.loop.timers.at(LINKS, self.links.dial_due())
         self.loop.fired([kind for kind in kinds if kind not in own])
 
     # -- who is who
@@ -271,7 +271,7 @@ def _folding(node: Node) -> Folding:
     """Its own task: what looks after the rows on disk."""
     store, spaces = node.config.store, node.storage.spaces
     effects = node.reactor.effects
-    care = Care(
+    care = Scrubber(
         node.replica,
         spaces,
         timeline=node.timeline,

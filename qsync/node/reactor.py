@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 
 from qsync.errors import QsyncError
 from qsync.node.connection import READABLE, WRITABLE, ClosedBy, Connection, Take
-from qsync.node.doors import Accept, Listener
 from qsync.node.due import Due
 from qsync.node.effects import Effects, Socket
+from qsync.node.listener import Accept, Listener
 from qsync.node.system import SYSTEM
 
 EVENTS_MAX = 1024

@@ -8,12 +8,12 @@ from qsync import errors, refusing
 from qsync.core.inputs import Forgotten, Input
 from qsync.core.ready import ReadSettled, Settled, Ticket, TransactionFate
 from qsync.data.request import Request as Transaction
-from qsync.node import asked, refusals
+from qsync.node import operator_requests, refusals
 from qsync.node.answers import VisibleReads
 from qsync.node.connection import Connection
-from qsync.node.desk import NodeQueries
 from qsync.node.due import Due
 from qsync.node.expiry import Expiry
+from qsync.node.queries import NodeQueries
 from qsync.node.reads import READ_TIMEOUT, ClientReads, ReadOutputs
 from qsync.node.tickets import AskTicket, ReadTicket, Tickets, WriteTicket, number_of
 from qsync.replica import Replica
@@ -264,13 +264,13 @@ class ClientRequests:
         if isinstance(request, verbs.RowsRequest):
             self.reads.ask(connection, request)
         elif isinstance(request, verbs.PromoteRequest | verbs.ClearRequest):
-            self._ask(connection, request.id, asked.promote, request.timeout)
+            self._ask(connection, request.id, operator_requests.promote, request.timeout)
         elif isinstance(request, verbs.DemoteRequest):
-            self._ask(connection, request.id, asked.demote(request), request.timeout)
+            self._ask(connection, request.id, operator_requests.demote(request), request.timeout)
         elif isinstance(request, verbs.ReplaceMemberRequest):
-            self._ask(connection, request.id, asked.replace(request), request.timeout)
+            self._ask(connection, request.id, operator_requests.replace(request), request.timeout)
         elif isinstance(request, verbs.PlainRequest) and request.verb is Verb.ROLLBACK_QUEUE:
-            self._ask(connection, request.id, asked.roll_back, READ_TIMEOUT)
+            self._ask(connection, request.id, operator_requests.roll_back, READ_TIMEOUT)
         elif not self.desk.handle_request(connection, request):
             assert not isinstance(request, verbs.WriteRequest | verbs.NodeRequest)
             self._reply(connection, request.id, lambda: self._answers.answer(request))

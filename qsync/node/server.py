@@ -9,10 +9,10 @@ from election.messages import Replica
 from qsync.core.inputs import Input, Received
 from qsync.core.messages import Message
 from qsync.errors import ForeignCluster, Overloaded, ProtocolError, QsyncError
-from qsync.node import alive
+from qsync.node import keepalive
 from qsync.node.connection import Connection
-from qsync.node.doors import STRANGERS_MAX
 from qsync.node.effects import Socket
+from qsync.node.listener import STRANGERS_MAX
 from qsync.node.reactor import Reactor
 from qsync.node.requests import ClientRequests
 from qsync.record import Instance, read_instance
@@ -111,8 +111,8 @@ class Server:
         """
         for replica, connection in list(self._inbound.items()):
             times = max(1.0, connection.turn.period / period)
-            patience = ceil(alive.SILENT_TICKS_MAX * times)
-            if alive.silent(connection, self._reactor.effects, ticks_max=patience):
+            patience = ceil(keepalive.SILENT_TICKS_MAX * times)
+            if keepalive.silent(connection, self._reactor.effects, ticks_max=patience):
                 self._count("silent")
                 self._reactor.close(connection, f"no word of node {replica}")
 
@@ -170,7 +170,7 @@ class Server:
         connection.lost = lambda lost, _why: self._peer_lost(replica, lost)
 
         connection.whose = f"node {replica}"
-        alive.watched(connection.sock)
+        keepalive.watched(connection.sock)
         connection.take = partial(self._hear, replica, instance)
 
     def _hear(
@@ -179,10 +179,10 @@ class Server:
         """What a peer says. All of a message is read and checked before anything is touched."""
         for payload in payloads:
             try:
-                period = alive.period_of(payload)
+                period = keepalive.period_of(payload)
                 if period is not None:
                     connection.turn.period = period
-                    self._reactor.send(connection, alive.PONG)
+                    self._reactor.send(connection, keepalive.PONG)
                     continue
                 if peer_sums.is_sums(payload):
                     self.hear_sums(replica, peer_sums.decode(payload))

@@ -18,8 +18,8 @@ from typing import Final
 
 import trio
 
-from qsync.node.doors import connections_allowed
 from qsync.node.effects import Effects, Epoll, Event, Socket, Usage
+from qsync.node.listener import connections_allowed
 from qsync.store.beside import Thread
 
 _KIBI: Final = 1024

@@ -17,7 +17,7 @@ from qsync.node.node import Node, open_node
 from qsync.status import decode
 from qsync.store.spaces import SpaceStore
 from tests.live import real
-from tests.node.test_seams import aside
+from tests.node.test_fault_hooks import aside
 from tests.unit.test_spaces_store import Rows
 
 

@@ -9,7 +9,7 @@ import trio
 import qsync
 from qsync.errors import OutcomeUnknown, QsyncError
 from tests.live import real
-from tests.node.test_seams import aside, running, sample
+from tests.node.test_fault_hooks import aside, running, sample
 
 
 @pytest.mark.parametrize("replaced", [False, True], ids=["removed", "replaced"])

@@ -62,7 +62,7 @@ def failed(door: socket.socket, said: bytes) -> Dialling:
     """A link whose peer says that much and hangs up."""
     dialling = Dialling(f"127.0.0.1:{door.getsockname()[1]}")
     link = dialling.links.links[PEER]
-    dialling.links.tend()
+    dialling.links.dial_due()
     line, _ = door.accept()
     line.sendall(said)
     dialling.until(lambda: link.status is LinkStatus.GREETING)

@@ -16,7 +16,7 @@ from qsync.node.assembly import found_cluster
 from qsync.node.node import Node, open_node
 from qsync.store.directory import is_formatted
 from tests.live import real
-from tests.node.test_seams import aside
+from tests.node.test_fault_hooks import aside
 from tests.unit.test_rot import flip
 
 ROWS = 200

@@ -15,7 +15,7 @@ from admin.links.rules import WHOLE, DirectedLink, LinkRule
 from election.messages import Replica
 from qsync.config import NodeConfig
 from qsync.errors import ProtocolError
-from qsync.node import alive
+from qsync.node import keepalive
 from qsync.node.connection import Connection
 from qsync.node.node import Node, open_node
 from qsync.node.system import SYSTEM
@@ -111,11 +111,11 @@ async def test_the_side_that_was_dialled_hangs_up_on_silence_too(tmp_path: Path)
     async with qsync_node(found) as node:
         with calling(node) as peer:
             period = 1.0
-            for _ in range(alive.SILENT_TICKS_MAX):
+            for _ in range(keepalive.SILENT_TICKS_MAX):
                 node.server.tick(period)
                 assert peer.connected
-            peer.say(alive.ping(period)[SEAL_SIZE:])
-            for _ in range(alive.SILENT_TICKS_MAX):
+            peer.say(keepalive.ping(period)[SEAL_SIZE:])
+            for _ in range(keepalive.SILENT_TICKS_MAX):
                 node.server.tick(period)
                 assert peer.connected
             node.server.tick(period)
@@ -126,8 +126,8 @@ async def test_the_side_that_was_dialled_hangs_up_on_silence_too(tmp_path: Path)
 async def test_who_asks_seldom_is_given_the_time(tmp_path: Path) -> None:
     async with qsync_node(config(tmp_path)) as node:
         with calling(node) as peer:
-            peer.say(alive.ping(3.0)[SEAL_SIZE:])
-            for _ in range(3 * alive.SILENT_TICKS_MAX):
+            peer.say(keepalive.ping(3.0)[SEAL_SIZE:])
+            for _ in range(3 * keepalive.SILENT_TICKS_MAX):
                 node.server.tick(1.0)
             assert peer.connected
             node.server.tick(1.0)
@@ -149,20 +149,20 @@ def test_a_long_message_that_moves_is_no_silence_and_one_that_stands_still_is() 
     connection = Connection(here, frame_bytes_max=1, opened_at=0.0)
     connection.out = [bytes(8 << 20)]
     connection.unsent = 8 << 20
-    for _ in range(3 * alive.SILENT_TICKS_MAX):
+    for _ in range(3 * keepalive.SILENT_TICKS_MAX):
         connection.write()
         there.recv(100_000)
-        assert not alive.silent(connection, SYSTEM)
+        assert not keepalive.silent(connection, SYSTEM)
     ticks = 0
-    while not alive.silent(connection, SYSTEM):
+    while not keepalive.silent(connection, SYSTEM):
         ticks += 1
-    assert ticks <= alive.SILENT_TICKS_MAX + 1
+    assert ticks <= keepalive.SILENT_TICKS_MAX + 1
     here.close()
     there.close()
 
 
 def test_a_ping_says_how_often_and_nothing_else_is_one() -> None:
-    assert alive.period_of(alive.ping(0.25)[SEAL_SIZE:]) == 0.25
-    assert alive.period_of(alive.PONG[SEAL_SIZE:]) is None
+    assert keepalive.period_of(keepalive.ping(0.25)[SEAL_SIZE:]) == 0.25
+    assert keepalive.period_of(keepalive.PONG[SEAL_SIZE:]) is None
     with pytest.raises(ProtocolError):
-        alive.period_of(b"\x82\x0b\xf6")
+        keepalive.period_of(b"\x82\x0b\xf6")

@@ -19,8 +19,8 @@ from qsync.core.inputs import Connected, Consistency
 from qsync.core.messages import AppendResponse
 from qsync.errors import TooLarge
 from qsync.node.connection import UNSENT_BYTES_MAX
-from qsync.node.doors import Listener, connections_allowed, share
 from qsync.node.effects import Socket
+from qsync.node.listener import Listener, connections_allowed, share
 from qsync.node.node import Node, open_node
 from qsync.node.system import SYSTEM
 from qsync.wire import peer_messages, replies, requests
@@ -235,7 +235,7 @@ async def test_a_node_that_cannot_dial_for_want_of_descriptors_goes_on_and_says_
         for link in node.links.links.values():
             link.next_dial = 0.0
         with no_descriptors():
-            node.links.tend()
+            node.links.dial_due()
         for link in node.links.links.values():
             assert "Too many open files" in link.message
 

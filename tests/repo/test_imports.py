@@ -19,7 +19,7 @@ ALLOWED: dict[str, str] = {
     "qsync.sim.kernel.calls": "a simulated machine, its processes and their streams are one world",
     "qsync.sim.explore.examine": "a node of the explorer and what is examined of it",
     "admin.box.asking": "a session of `box` and what can be asked in it",
-    "cli.shell.looking": "the verbs of the shell and the shell",
+    "cli.shell.inspect_commands": "the verbs of the shell and the shell",
 }
 """The first module of each circle there still is, and why. Remove lines, never add one."""
 

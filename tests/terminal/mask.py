@@ -8,7 +8,8 @@ _SAME_WIDTH: Final = (
     (re.compile(r"127\.0\.0\.1:\d{5}\b"), "127.0.0.1:PORT_"),
     (re.compile(r"(?<=\{1:)\d{3}(?=\})"), "###"),
     (re.compile(r"(?<![\w.:])\d{3}(?![\w.:])"), "###"),
-    (re.compile(r"\bn\d(?= +\{1:)"), "n_"),
+    # A vote: whoever hears of the leader first gives none.
+    (re.compile(r"(?:\bn\d|(?<= \d )- )(?= +\{1:)"), "n_"),
     (re.compile(r"(?<=term[ =])\d\b|(?<=:)\d(?=>)"), "T"),
     (re.compile(r"( r[ow] +)\d\b"), r"\1T"),
     (re.compile(r"^( +)\d(?= n\d +00:)"), r"\1T"),

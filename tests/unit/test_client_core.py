@@ -8,11 +8,11 @@ import pytest
 
 from election.messages import Index, Position, Replica, Term
 from qsync.client import calls, operations, questions, targets
-from qsync.client.asks import PendingRequest, RetryKind
 from qsync.client.calls import ClientCall
 from qsync.client.core import INFLIGHT_MAX, Core
 from qsync.client.effects import Close, Dial, Send
 from qsync.client.numbering import UNRESOLVED_SPAN_MAX, Numbering, Token, parse_token
+from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.client.rows import Receipt, level_of
 from qsync.errors import (
     CUT,

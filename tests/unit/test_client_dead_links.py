@@ -2,7 +2,7 @@
 
 import pytest
 
-from qsync.client import patience
+from qsync.client import response_timeout
 from tests.unit.test_client_core import Stage, error_of, write_of
 
 
@@ -40,7 +40,7 @@ def test_the_only_node_is_not_left_while_it_says_that_it_is_there() -> None:
     ask = stage.put(timeout=60.0)
     write = write_of(stage.heard(link))
     for _ in range(10):
-        stage.pass_time(patience.SILENCE_S - 0.2)
+        stage.pass_time(response_timeout.SILENCE_S - 0.2)
         stage.status(link, {"leader": 0})
     assert link in stage.open
     stage.commit(link, write)

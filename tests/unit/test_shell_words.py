@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.shell import hints, standing, tutorial
+from cli.shell import cluster_watch, hints, tutorial
 from cli.shell.chunks import chunks
+from cli.shell.cluster_watch import NodeStanding
 from cli.shell.complete import ClusterNames, candidates, hint, hint_line
 from cli.shell.failures import LuaSyntax
 from cli.shell.formats import OutputFormat
@@ -15,7 +16,6 @@ from cli.shell.known import BOX, SPACE
 from cli.shell.manual import page
 from cli.shell.settings import ShellSettings
 from cli.shell.slash import COMMANDS
-from cli.shell.standing import NodeStanding
 from qsync.status import decode
 from qsync.status.record import NodeStatus
 from tests.unit.lua import Bench
@@ -177,24 +177,24 @@ def status(**more: object) -> NodeStatus:
 
 
 def test_the_prompt_says_who_where_and_whether_a_transaction_is_open() -> None:
-    here = standing.read(status(), NodeStanding(cluster="demo"))
+    here = cluster_watch.read(status(), NodeStanding(cluster="demo"))
     assert here.prompt(open_=False) == "demo/n1*:7> "
     assert here.prompt(open_=True) == "demo/n1*:7(tx)> "
     away = [{"name": "n2", "status": "down"}]
-    assert standing.read(status(peers=away), here).prompt(open_=False) == "demo/n1*!:7> "
-    alone = standing.read(status(role="follower", leader_name=None, peers=[]), here)
+    assert cluster_watch.read(status(peers=away), here).prompt(open_=False) == "demo/n1*!:7> "
+    alone = cluster_watch.read(status(role="follower", leader_name=None, peers=[]), here)
     assert alone.prompt(open_=False) == "demo/n1?:7> "
     assert NodeStanding(cluster="demo", node="n1", term=7, reached=False).mark == "~"
 
 
 def test_news_are_told_once() -> None:
-    before = standing.read(status(role="follower", leader_name="n2"), NodeStanding())
-    after = standing.read(status(term=8), before)
-    assert standing.news(before, after) == ["leader moved n2 -> n1, term 8"]
-    assert standing.news(after, after) == []
-    away = standing.read(status(term=8, peers=[{"name": "n3", "status": "down"}]), after)
-    assert standing.news(after, away) == ["n3 is away"]
-    assert standing.news(away, after) == ["n3 is back"]
+    before = cluster_watch.read(status(role="follower", leader_name="n2"), NodeStanding())
+    after = cluster_watch.read(status(term=8), before)
+    assert cluster_watch.news(before, after) == ["leader moved n2 -> n1, term 8"]
+    assert cluster_watch.news(after, after) == []
+    away = cluster_watch.read(status(term=8, peers=[{"name": "n3", "status": "down"}]), after)
+    assert cluster_watch.news(after, away) == ["n3 is away"]
+    assert cluster_watch.news(away, after) == ["n3 is back"]
 
 
 def test_a_text_is_one_chunk_or_its_statements() -> None:

@@ -1,8 +1,8 @@
 """What a client library keeps of a transaction until its commit."""
 
 from election.messages import Index, Position, Term
-from qsync.client.asks import PendingRequest, RetryKind
 from qsync.client.draft import TransactionDraft
+from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.wire.verbs import WriteRequest
 
 ONE = ["k", "accounts", 0, [1]]

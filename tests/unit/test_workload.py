@@ -12,11 +12,11 @@ from admin.workload.clients import Workload
 from admin.workload.history import History, HistoryLine, OutcomeType
 from admin.workload.worker import Worker, WorkerConfig
 from election.messages import Index, Term
-from qsync.client import verdicts
-from qsync.client.asks import PendingRequest
+from qsync.client import retry_policy
 from qsync.client.blocking import Client
 from qsync.client.calls import ClientCall
 from qsync.client.core import Core
+from qsync.client.pending_request import PendingRequest
 from qsync.client.rows import Receipt
 from qsync.client.targets import SeedAddresses
 from qsync.client.transaction import Transaction
@@ -47,7 +47,7 @@ class Scripted(Client):
 
 
 def unknown(ask: PendingRequest) -> QsyncError:
-    return verdicts.unknown(ask, "no definite answer")
+    return retry_policy.unknown(ask, "no definite answer")
 
 
 def refused(_: PendingRequest) -> QsyncError:

@@ -14,9 +14,9 @@ from typing_extensions import override
 
 from election.messages import Index, Replica, Term
 from qsync.client import targets
-from qsync.client.asks import PendingRequest, RetryKind
 from qsync.client.core import Core
 from qsync.client.numbering import Token
+from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.client.pump import Pump
 from qsync.core.inputs import Consistency
 from qsync.core.ready import TransactionFate

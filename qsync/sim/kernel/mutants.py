@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from qsync.client.asks import PendingRequest
 from qsync.client.core import Core
 from qsync.client.link import ClientLink
+from qsync.client.pending_request import PendingRequest
 from qsync.core.ready import Ready
 from qsync.core.ready import Write as Disked
 from qsync.errors import Outcome, OutcomeUnknown, QsyncError, RolledBack, Unavailable

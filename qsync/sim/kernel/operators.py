@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from qsync.client.asks import PendingRequest
+from qsync.client.pending_request import PendingRequest
 from qsync.core.inputs import DemoteAsked, Input, PromoteAsked
 from qsync.sim.kernel.client import Program
 from qsync.wire.verbs import DemoteRequest, PromoteRequest, Request

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from qsync.client.asks import PendingRequest, RetryKind
 from qsync.client.numbering import Token
+from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.core.conclusions import AttemptResult, Conclusion, conclude
 from qsync.errors import (
     CUT,

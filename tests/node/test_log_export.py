@@ -7,9 +7,9 @@ import pytest
 
 from election.messages import Index
 from qsync.errors import Damaged, Overloaded
-from qsync.node import exports
+from qsync.node import log_export
 from qsync.node.connection import ClosedBy, Connection
-from qsync.node.exports import Exports
+from qsync.node.log_export import LogExports
 from qsync.record import HEADER
 from qsync.wire import packed
 from qsync.wire.verbs import PackedRequest
@@ -35,12 +35,12 @@ def asker() -> Iterator[Connection]:
 
 
 @pytest.fixture
-def room(lone: Lone) -> Exports:
+def room(lone: Lone) -> LogExports:
     ledger = lone.replica.machine.ledger
-    return Exports(ledger, lone.log.read, send=lone.send, flush=lambda: None)
+    return LogExports(ledger, lone.log.read, send=lone.send, flush=lambda: None)
 
 
-def work(room: Exports) -> int:
+def work(room: LogExports) -> int:
     """Step until there is nothing left; how often."""
     steps = 0
     while len(room):
@@ -63,7 +63,7 @@ def indexes(found: packed.PackedAnswer) -> list[int]:
 
 
 def test_an_answer_has_the_asked_entries_whatever_the_records_are(
-    lone: Lone, room: Exports, asker: Connection
+    lone: Lone, room: LogExports, asker: Connection
 ) -> None:
     last = int(lone.replica.machine.ledger.log.last)
     for first, count in ((1, 1000), (7, 5), (last, 10), (last + 1, 10), (3, 0)):
@@ -77,9 +77,9 @@ def test_an_answer_has_the_asked_entries_whatever_the_records_are(
 
 
 def test_a_step_is_small_and_everybody_gets_one_in_turn(
-    lone: Lone, room: Exports, asker: Connection, monkeypatch: pytest.MonkeyPatch
+    lone: Lone, room: LogExports, asker: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exports, "STEP_ENTRIES", 10)
+    monkeypatch.setattr(log_export, "STEP_ENTRIES", 10)
     last = int(lone.replica.machine.ledger.log.last)
     room.ask(asker, PackedRequest(1, Index(1), last, 0))
     room.ask(asker, PackedRequest(2, Index(1), 10, 0))
@@ -91,14 +91,14 @@ def test_a_step_is_small_and_everybody_gets_one_in_turn(
     assert indexes(answer(lone)) == list(range(1, last + 1))
 
 
-def test_only_so_many_may_ask_at_once(room: Exports, asker: Connection) -> None:
-    for number in range(exports.ASKED_MAX):
+def test_only_so_many_may_ask_at_once(room: LogExports, asker: Connection) -> None:
+    for number in range(log_export.ASKED_MAX):
         room.ask(asker, PackedRequest(number, Index(1), 10, 0))
     with pytest.raises(Overloaded):
         room.ask(asker, PackedRequest(99, Index(1), 10, 0))
 
 
-def test_who_hung_up_costs_nothing_more(lone: Lone, room: Exports, asker: Connection) -> None:
+def test_who_hung_up_costs_nothing_more(lone: Lone, room: LogExports, asker: Connection) -> None:
     room.ask(asker, PackedRequest(1, Index(1), 10, 0))
     asker.closed = ClosedBy.US
     assert work(room) == 1
@@ -106,7 +106,7 @@ def test_who_hung_up_costs_nothing_more(lone: Lone, room: Exports, asker: Connec
 
 
 def test_what_is_not_durable_is_not_in_an_answer(
-    lone: Lone, room: Exports, asker: Connection
+    lone: Lone, room: LogExports, asker: Connection
 ) -> None:
     last = int(lone.replica.machine.ledger.log.last)
     done = lone.submit([2, "things", row(99, "pending")])
@@ -117,9 +117,9 @@ def test_what_is_not_durable_is_not_in_an_answer(
 
 
 def test_an_answer_begins_anew_when_the_log_was_cut_meanwhile(
-    lone: Lone, room: Exports, asker: Connection, monkeypatch: pytest.MonkeyPatch
+    lone: Lone, room: LogExports, asker: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exports, "STEP_ENTRIES", 10)
+    monkeypatch.setattr(log_export, "STEP_ENTRIES", 10)
     ledger = lone.replica.machine.ledger
     room.ask(asker, PackedRequest(1, Index(1), 30, 0))
     room.step()
@@ -135,7 +135,7 @@ def test_a_log_that_does_not_hold_the_asked_is_told_as_damage(
     def beyond(first: Index, *, bytes_max: int) -> bytes:
         return lone.log.read(Index(first + 5), bytes_max=bytes_max)
 
-    room = Exports(lone.replica.machine.ledger, beyond, send=lone.send, flush=lambda: None)
+    room = LogExports(lone.replica.machine.ledger, beyond, send=lone.send, flush=lambda: None)
     room.ask(asker, PackedRequest(1, Index(1), 10, 0))
     work(room)
     (error,) = lone.answers()

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
-from qsync.client.asks import PendingRequest
 from qsync.client.link import ClientLink, ConnectionPhase
+from qsync.client.pending_request import PendingRequest
 
 PROBE_S: Final = 0.5
 """So long before its patience ends, a client asks the node whether it is there and leads."""

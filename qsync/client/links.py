@@ -4,11 +4,11 @@ import random
 from collections.abc import Iterator
 from typing import Final
 
-from qsync.client import patience, verdicts
-from qsync.client.asks import ANSWER_PATIENCE_S, PendingRequest
+from qsync.client import response_timeout, retry_policy
 from qsync.client.effects import Close, Dial, Effect, Send
 from qsync.client.link import ClientLink, ConnectionPhase
-from qsync.client.patience import FAR
+from qsync.client.pending_request import ANSWER_PATIENCE_S, PendingRequest
+from qsync.client.response_timeout import FAR
 from qsync.client.route import STAGGER_S, Pace, Route
 from qsync.client.targets import SeedAddresses
 from qsync.errors import Overloaded, QsyncError
@@ -21,7 +21,7 @@ _STANDINGS: Final = {
 }
 
 
-class Wires:
+class ClientLinks:
     """`home` is where asks are sent. Others are being dialled, or owe answers that are to come.
 
     `check_at`: when `Core.tick` has something to look at. `direct`: one address, no wandering.
@@ -106,10 +106,10 @@ class Wires:
         """Send an ask."""
         ask.sent_at = now
         link.inflight[ask.id] = ask
-        link.word_by = min(link.word_by, patience.word_by((ask,), now))
+        link.word_by = min(link.word_by, response_timeout.word_by((ask,), now))
         link.out.append(ask.frame)
         if len(link.inflight) == 1:
-            self.soon(now + ask.patience - patience.PROBE_S)
+            self.soon(now + ask.patience - response_timeout.PROBE_S)
 
     def steer(self, link: ClientLink, error: QsyncError, now: float) -> None:
         """Home said "not now" or "not me": stay and wait, follow the hint, or try the next."""
@@ -121,7 +121,7 @@ class Wires:
             self.back_off(now)
             self.pace.pause(now, float(after) if isinstance(after, int | float) else 0.0)
             self.soon(self.pace.resume_at)
-        elif hint == link.address or verdicts.stays(error):
+        elif hint == link.address or retry_policy.stays(error):
             self.back_off(now)
         else:
             self.route.met[link.address] = str(error)
@@ -129,7 +129,7 @@ class Wires:
 
     def informed(self, link: ClientLink, answer: list[object], now: float) -> None:
         """A STATUS arrived: learn who is there, and go where the leader is."""
-        nodes, leader, address = verdicts.read_nodes(answer)
+        nodes, leader, address = retry_policy.read_nodes(answer)
         for node in nodes:
             self.route.learn(node)
         link.vouched_at = now
@@ -185,18 +185,23 @@ class Wires:
                 yield link, f"silent: {link.phase.value} took more than {limit:g} s"
             elif now >= self._patient_until(link):
                 dead = now >= link.word_by
-                yield link, patience.SILENT if dead else f"no answer within {ANSWER_PATIENCE_S:g} s"
+                yield (
+                    link,
+                    response_timeout.SILENT
+                    if dead
+                    else f"no answer within {ANSWER_PATIENCE_S:g} s",
+                )
 
     def _patient_until(self, link: ClientLink) -> float:
         alone = not self.route.alternatives
-        return patience.patient_until(link, alone=alone, direct=self.direct)
+        return response_timeout.patient_until(link, alone=alone, direct=self.direct)
 
     def doubted(self, now: float) -> list[ClientLink]:
         """Connections on which an answer takes long: is the node there, does it lead?"""
         found = [
             link
             for link in self._links.values()
-            if now >= patience.probe_at(link, self._patient_until(link))
+            if now >= response_timeout.probe_at(link, self._patient_until(link))
         ]
         for link in found:
             link.probed_at = now
@@ -222,20 +227,20 @@ class Wires:
             if link.phase is ConnectionPhase.READY:
                 until = self._patient_until(link)
                 yield until
-                yield patience.probe_at(link, until)
+                yield response_timeout.probe_at(link, until)
             else:
                 yield link.until
         if self.pace.resume_at > now:
             yield self.pace.resume_at
 
 
-def _limit(wires: Wires, link: ClientLink, now: float) -> None:
+def _limit(wires: ClientLinks, link: ClientLink, now: float) -> None:
     """How long the next step may take. Who asks one node waits for as long as it was told to.
 
     But when that is over, a connection on which nobody said anything is not used any more.
     """
     if wires.direct:
-        link.word_by = now + patience.SILENCE_S
+        link.word_by = now + response_timeout.SILENCE_S
     else:
         link.until = now + wires.route.patience(link.address)
         wires.soon(link.until)

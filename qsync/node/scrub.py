@@ -14,7 +14,7 @@ REBUILD_ENTRIES = 4_000
 """Entries replayed in one go, and then folded, so that memory does not hold all of a long log."""
 
 
-class Care:
+class Scrubber:
     """Of one store. `tick` a few times a second; `rebuild` when the replica has lost its rows."""
 
     def __init__(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _ROLLBACK: Final = int(EntryKind.ROLLBACK)
 
 
-class Seams:
+class FaultHooks:
     """The fault points of one node, and what of it they reach."""
 
     def __init__(self, node: "Node", *, now: Callable[[], float]) -> None:

@@ -30,7 +30,7 @@ class LogReader(Protocol):
         ...
 
 
-class Exports:
+class LogExports:
     """One background task; whoever asks gets a step of work in turn."""
 
     def __init__(

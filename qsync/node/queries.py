@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from qsync.errors import QsyncError
 from qsync.node import broadcast, options
 from qsync.node.connection import Connection
-from qsync.node.exports import Exports
-from qsync.node.seams import Seams
+from qsync.node.fault_hooks import FaultHooks
+from qsync.node.log_export import LogExports
 from qsync.node.tracing import Tracing
 from qsync.node.watching import Watching
 from qsync.wire import replies, verbs
@@ -26,8 +26,8 @@ class NodeQueries:
             node.replica, broadcast.values(node), send=node.reactor.send, now=now
         )
         self.tracing = Tracing(node.replica.machine, now=now, wall=node.loop.timers.wall)
-        self.seams = Seams(node, now=now)
-        self.exports = Exports(
+        self.seams = FaultHooks(node, now=now)
+        self.exports = LogExports(
             node.replica.machine.ledger,
             node.storage.log.read,
             send=node.reactor.send,

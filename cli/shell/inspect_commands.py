@@ -6,8 +6,8 @@ from typing import Final
 from admin.box.schema import Shape
 from cli.exits import retry_of
 from cli.shell.formats import OutputStyle, render
+from cli.shell.shell_commands import CommandMisused
 from cli.shell.state import ShellCore
-from cli.shell.steering import CommandMisused
 from qsync import units
 from qsync.errors import ConfigError, QsyncError
 
