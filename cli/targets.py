@@ -56,12 +56,11 @@ def _contexts() -> dict[str, str]:
     path = contexts_path()
     if not path.is_file():
         return {}
-    import yaml  # noqa: PLC0415 - slow to import, and only a user with contexts needs it
+    from qsync.config import yaml_file  # noqa: PLC0415 - slow to import, only for a user's contexts
 
-    try:
-        found = yaml.safe_load(path.read_text("utf-8")) or {}
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is not YAML: {error}") from None
-    if not isinstance(found, dict):
-        raise ConfigError(f"{path} must hold lines `name: target`")
-    return {str(name): str(target) for name, target in found.items()}
+    problems = yaml_file.YamlProblems(str(path))
+    root = yaml_file.compose(yaml_file.read_text(path), problems, may_be_empty=True)
+    found = {} if root is None else {name.key: value.text() for name, value in root.members()}
+    if problems.found:
+        raise yaml_file.refusal(problems.found)
+    return {name: target for name, target in found.items() if target is not None}

@@ -5,18 +5,18 @@ from collections.abc import Callable, Sequence
 from admin.drills.model import Condition
 from admin.drills.probes import PROBES, MeasureUnit
 from admin.drills.values import bare, number, truth
-from admin.drills.yamls import Spot
 from qsync import units
+from qsync.config.yaml_file import YamlValue
 
 _PARTS = ("probe", "node", "not", "holds", "above", "below", "run", "not_exit")
 
 
-def read(spot: Spot, known: Sequence[str]) -> Condition | None:
-    """A condition. `known`: what a node may be called. Complaints are left with the spot."""
-    parts = spot.known(_PARTS, "part of a condition")
+def read(written: YamlValue, known: Sequence[str]) -> Condition | None:
+    """A condition. `known`: what a node may be called. Complaints are left with the file."""
+    parts = written.known(_PARTS, "part of a condition")
     if "probe" not in parts:
-        if spot.table:
-            spot.complain("names no probe")
+        if written.table:
+            written.complain("names no probe")
         return None
     name = parts["probe"].word(list(PROBES), "probe")
     if name is None:
@@ -24,7 +24,7 @@ def read(spot: Spot, known: Sequence[str]) -> Condition | None:
     probe = PROBES[name]
     parse: Callable[[str], float] = units.duration if probe.scale is MeasureUnit.SECONDS else number
     limits = {side: parts[side].read(parse) for side in ("above", "below") if side in parts}
-    _fits(spot, parts, name)
+    _fits(written, parts, name)
     return Condition(
         probe=name,
         node=name_of(parts.get("node"), known),
@@ -36,18 +36,18 @@ def read(spot: Spot, known: Sequence[str]) -> Condition | None:
     )
 
 
-def name_of(spot: Spot | None, known: Sequence[str]) -> str | None:
+def name_of(written: YamlValue | None, known: Sequence[str]) -> str | None:
     """A target, or a word that stands for nodes."""
-    if spot is None:
+    if written is None:
         return None
-    text = spot.text()
+    text = written.text()
     if text is None or bare(text) in known:
         return None if text is None else bare(text)
-    Spot(spot.node, spot.key, spot.complaints).word(known, "target")
+    written.word(known, "target")
     return None
 
 
-def _holds(parts: dict[str, Spot]) -> bool:
+def _holds(parts: dict[str, YamlValue]) -> bool:
     if "not_exit" in parts:
         # `not_exit: 0` stops when the command does not end with 0: the condition is its failure.
         parts["not_exit"].word(["0"], "exit code to compare with")
@@ -55,17 +55,17 @@ def _holds(parts: dict[str, Spot]) -> bool:
     return parts["holds"].read(truth) is not False if "holds" in parts else True
 
 
-def _fits(spot: Spot, parts: dict[str, Spot], name: str) -> None:
+def _fits(written: YamlValue, parts: dict[str, YamlValue], name: str) -> None:
     probe = PROBES[name]
     measured = probe.scale is not MeasureUnit.TRUTH
     bounded = bool({"above", "below"} & parts.keys())
     if measured and not bounded:
-        spot.complain(f"{name} is measured, so it needs `above` or `below`")
+        written.complain(f"{name} is measured, so it needs `above` or `below`")
     if bounded and not measured:
-        spot.complain(f"{name} is true or false, so `above` and `below` mean nothing")
+        written.complain(f"{name} is true or false, so `above` and `below` mean nothing")
     if probe.node != ("node" in parts):
-        spot.complain(f"{name} {'needs' if probe.node else 'takes no'} `node`")
+        written.complain(f"{name} {'needs' if probe.node else 'takes no'} `node`")
     if (name == "external") != ("run" in parts):
-        spot.complain("`run` belongs to `external`, and to nothing else")
+        written.complain("`run` belongs to `external`, and to nothing else")
     if "not" in parts and not probe.another:
-        spot.complain("`not` means another leader than this one; it goes with leader_exists")
+        written.complain("`not` means another leader than this one; it goes with leader_exists")

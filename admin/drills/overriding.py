@@ -4,41 +4,43 @@ from collections.abc import Mapping
 
 import yaml
 
-from admin.drills.yamls import Complaints, Spot, compose
+from qsync.config.yaml_file import YamlProblems, YamlValue, compose
 
 _TAG = "tag:yaml.org,2002:"
 PLACE = "--set"
 _FLAT = "options"
 
 
-def override(root: Spot, given: Mapping[str, str]) -> None:
+def override(root: YamlValue, given: Mapping[str, str]) -> None:
     """Put them into the tree. Names are joined by dots, steps are named by their number."""
     for path, text in given.items():
-        complaints = Complaints(PLACE)
-        value = compose(text, complaints)
+        problems = YamlProblems(PLACE)
+        value = compose(text, problems, may_be_empty=False)
         if value is None:
-            root.complaints.found.extend(complaints.found)
+            root.problems.found.extend(problems.found)
             continue
         _unmark(value.node)
         _put(root, root.node, path, value.node)
 
 
-def _put(root: Spot, node: yaml.Node, path: str, value: yaml.Node, *, flat: bool = False) -> None:
+def _put(
+    root: YamlValue, node: yaml.Node, path: str, value: yaml.Node, *, flat: bool = False
+) -> None:
     """`flat`: the names there have dots themselves, as those of a node's options."""
     if isinstance(node, yaml.SequenceNode):
         _put_item(root, node, path, value)
     elif isinstance(node, yaml.MappingNode):
         _put_named(root, node, path, value, flat=flat)
     else:
-        root.complaints.add(None, f"{PLACE} {path}", "there is nothing inside of a single value")
+        root.problems.add(None, f"{PLACE} {path}", "there is nothing inside of a single value")
 
 
-def _put_item(root: Spot, node: yaml.SequenceNode, path: str, value: yaml.Node) -> None:
+def _put_item(root: YamlValue, node: yaml.SequenceNode, path: str, value: yaml.Node) -> None:
     first, _, rest = path.partition(".")
     place = int(first) - 1 if first.isdecimal() else -1
     if not 0 <= place < len(node.value):
         reason = f"there are {len(node.value)}, named by number from 1"
-        root.complaints.add(None, f"{PLACE} {path}", reason)
+        root.problems.add(None, f"{PLACE} {path}", reason)
     elif rest:
         _put(root, node.value[place], rest, value)
     else:
@@ -46,7 +48,7 @@ def _put_item(root: Spot, node: yaml.SequenceNode, path: str, value: yaml.Node) 
 
 
 def _put_named(
-    root: Spot, table: yaml.MappingNode, path: str, value: yaml.Node, *, flat: bool
+    root: YamlValue, table: yaml.MappingNode, path: str, value: yaml.Node, *, flat: bool
 ) -> None:
     for at, (name, inside) in enumerate(table.value):
         if name.value == path:

@@ -2,8 +2,6 @@
 
 from collections.abc import Collection, Sequence
 
-import yaml
-
 from admin.cluster.surveys import ClusterHealth, ClusterSurvey, judge
 from admin.drills import targets
 from admin.drills.failures import DrillStopped
@@ -12,6 +10,7 @@ from admin.drills.probes import PROBES
 from admin.drills.targets import Names
 from admin.drills.verbs.catalogue import VERBS
 from admin.lab.lab import Lab, LabNode
+from qsync.config import NodeConfig
 
 
 def timeline(drill: Drill, names: Names) -> list[str]:
@@ -94,14 +93,11 @@ def most_down(method: Sequence[Step], names: Names) -> int:
 
 def tag_of(node: LabNode) -> str:
     """What its configuration says of its cluster."""
-    found = yaml.safe_load(node.config.read_text("utf-8")) or {}
-    cluster = found.get("cluster") or {}
-    return str(cluster.get("tag") or "")
+    return NodeConfig.load(node.config, {}).cluster.tag
 
 
 def _breakable(node: LabNode) -> bool:
-    found = yaml.safe_load(node.config.read_text("utf-8")) or {}
-    return str((found.get("node") or {}).get("faults", "")).lower() == "true"
+    return NodeConfig.load(node.config, {}).node.faults
 
 
 def _needs_points(drill: Drill) -> bool:

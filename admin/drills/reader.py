@@ -25,11 +25,10 @@ from admin.drills.model import (
 from admin.drills.overriding import override
 from admin.drills.probes import MeasureUnit
 from admin.drills.values import number, truth
-from admin.drills.yamls import Complaints, Spot, compose
 from admin.lab.lab import NODES_MAX
 from admin.workload import load_names
 from qsync import units
-from qsync.config.source import refusal
+from qsync.config.yaml_file import YamlProblems, YamlValue, compose, read_text, refusal
 from qsync.errors import ConfigError
 
 VERSION = 1
@@ -92,31 +91,27 @@ def find(word: str) -> Path:
 
 def load(path: Path, given: Mapping[str, str] | None = None) -> Drill:
     """Read a file, with some values `given` otherwise. Raises ConfigError with every problem."""
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from error
-    return parse(text, where=str(path), given=given)
+    return parse(read_text(path), where=str(path), given=given)
 
 
 def parse(text: str, *, where: str, given: Mapping[str, str] | None = None) -> Drill:
     """Read YAML text. Raises ConfigError with every problem in it."""
-    complaints = Complaints(where)
-    root = compose(text, complaints)
+    problems = YamlProblems(where)
+    root = compose(text, problems, may_be_empty=False)
     if root is not None:
         override(root, given or {})
     drill = None if root is None else _drill(root)
-    if complaints.found:
-        raise refusal(complaints.found)
+    if problems.found:
+        raise refusal(problems.found)
     assert drill is not None
     return drill
 
 
-def _drill(root: Spot) -> Drill | None:
+def _drill(root: YamlValue) -> Drill | None:
     parts = root.known(_SECTIONS, "part of a drill")
     for name in _NEEDED:
         if name not in parts:
-            root.complaints.add(root.node, name, "is missing")
+            root.problems.add(root.node, name, "is missing")
     if "version" in parts and parts["version"].text() != str(VERSION):
         parts["version"].complain(f"is not {VERSION}, the one that is known")
     if "heal" in parts:
@@ -125,7 +120,7 @@ def _drill(root: Spot) -> Drill | None:
     known = [*targets, LEADER, ALL]
     method = steps.read(parts["method"], known) if "method" in parts else ()
     limits = _expect(parts["expect"], method) if "expect" in parts else Expectations()
-    if root.complaints.found and any(name not in parts for name in _NEEDED):
+    if root.problems.found and any(name not in parts for name in _NEEDED):
         return None
     return Drill(
         name=parts["drill"].read(values.name) or "",
@@ -143,11 +138,11 @@ def _drill(root: Spot) -> Drill | None:
     )
 
 
-def _targets(spot: Spot) -> dict[str, DrillTarget]:
+def _targets(value: YamlValue) -> dict[str, DrillTarget]:
     found: dict[str, DrillTarget] = {}
-    for name, one in spot.members():
-        if name.value in {LEADER, ALL}:
-            one.complain(f"{name.value!r} has a meaning of its own; choose another name")
+    for name, one in value.members():
+        if name.key in {LEADER, ALL}:
+            one.complain(f"{name.key!r} has a meaning of its own; choose another name")
             continue
         parts = one.known(("role", "pick", "node"), "part of a target")
         role = (
@@ -162,7 +157,7 @@ def _targets(spot: Spot) -> dict[str, DrillTarget]:
         )
         if {"node", "role"} <= parts.keys():
             one.complain("is given by `node` and by `role`; one of them is enough")
-        found[name.value] = DrillTarget(
+        found[name.key] = DrillTarget(
             role=TargetRole(role or TargetRole.ANY),
             pick=Pick.RANDOM if pick == "any" else Pick(pick or Pick.FIRST),
             node=parts["node"].text() if "node" in parts else None,
@@ -170,8 +165,8 @@ def _targets(spot: Spot) -> dict[str, DrillTarget]:
     return found
 
 
-def _guards(spot: Spot) -> Guards:
-    parts = spot.known(("require", "max_nodes_down", "never_touch", "time_limit"), "guard")
+def _guards(value: YamlValue) -> Guards:
+    parts = value.known(("require", "max_nodes_down", "never_touch", "time_limit"), "guard")
     guards = Guards()
     if "require" in parts:
         wanted = parts["require"].known(
@@ -197,8 +192,8 @@ def _guards(spot: Spot) -> Guards:
     return guards
 
 
-def _load(spot: Spot) -> LoadSpec:
-    parts = spot.known([each.name for each in fields(LoadSpec)], "option of the workload")
+def _load(value: YamlValue) -> LoadSpec:
+    parts = value.known([each.name for each in fields(LoadSpec)], "option of the workload")
     load = LoadSpec()
     if "kind" in parts:
         word = parts["kind"].word([*map(str, load_names.LoadKind)], "kind of load")
@@ -211,33 +206,33 @@ def _load(spot: Spot) -> LoadSpec:
     return load
 
 
-def _conditions(spot: Spot | None, known: list[str]) -> tuple[Condition, ...]:
-    if spot is None:
+def _conditions(value: YamlValue | None, known: list[str]) -> tuple[Condition, ...]:
+    if value is None:
         return ()
-    found = [conditions.read(item, known) for item in spot.items()]
+    found = [conditions.read(item, known) for item in value.items()]
     return tuple(each for each in found if each is not None)
 
 
-def _options(spot: Spot) -> dict[str, str]:
-    return {name.value: value.text() or "" for name, value in spot.members()}
+def _options(value: YamlValue) -> dict[str, str]:
+    return {name.key: value.text() or "" for name, value in value.members()}
 
 
-def _expect(spot: Spot, method: tuple[Step, ...]) -> Expectations:
+def _expect(value: YamlValue, method: tuple[Step, ...]) -> Expectations:
     labels = [step.label for step in method if step.label]
-    parts = spot.known([*MEASURES, *labels, "checks"], "measure or label of a step")
+    parts = value.known([*MEASURES, *labels, "checks"], "measure or label of a step")
     checks = Expectations().checks
     if "checks" in parts:
         words = [item.word(list(CHECKS), "check") for item in parts["checks"].items()]
         checks = tuple(word for word in words if word is not None)
     limits: dict[str, float] = {}
-    for name, value in parts.items():
-        limit = None if name == "checks" else _limit(name, value)
+    for name, written in parts.items():
+        limit = None if name == "checks" else _limit(name, written)
         if limit is not None:
             limits[name] = limit
     return Expectations(limits=limits, checks=checks)
 
 
-def _limit(name: str, value: Spot) -> float | None:
+def _limit(name: str, value: YamlValue) -> float | None:
     """`{below: 5s}`, or the number itself for what is counted."""
     counted = name in MEASURES and MEASURES[name].scale is MeasureUnit.COUNT
     parse = number if counted else units.duration

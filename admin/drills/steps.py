@@ -7,49 +7,49 @@ from admin.drills.model import Step, Value
 from admin.drills.values import bare
 from admin.drills.verbs.catalogue import VERBS
 from admin.drills.verbs.verb import Takes, VerbSpec
-from admin.drills.yamls import Spot
 from qsync import units
+from qsync.config.yaml_file import YamlValue
 from qsync.options.value_kinds import nearest
 
 STEPS_MAX = 200
 _ALWAYS = ("as",)
 
 
-def read(spot: Spot, known: Sequence[str]) -> tuple[Step, ...]:
-    """All steps. `known`: what a node may be called. Complaints are left with the spot."""
-    items = spot.items()
+def read(written: YamlValue, known: Sequence[str]) -> tuple[Step, ...]:
+    """All steps. `known`: what a node may be called. Complaints are left with the file."""
+    items = written.items()
     if len(items) > STEPS_MAX:
-        spot.complain(f"has {len(items)} steps; at most {STEPS_MAX} are allowed")
+        written.complain(f"has {len(items)} steps; at most {STEPS_MAX} are allowed")
     found = [_step(item, known) for item in items]
     if not found:
-        spot.complain("holds no steps")
+        written.complain("holds no steps")
     labels = [step.label for step in found if step is not None and step.label]
     for label in {each for each in labels if labels.count(each) > 1}:
-        spot.complain(f"has two steps `as: {label}`")
+        written.complain(f"has two steps `as: {label}`")
     return tuple(step for step in found if step is not None)
 
 
-def _step(spot: Spot, known: Sequence[str]) -> Step | None:
-    if spot.scalar:
+def _step(written: YamlValue, known: Sequence[str]) -> Step | None:
+    if written.scalar:
         # `- heal` is short for a verb that takes nothing.
-        word = spot.word(
+        word = written.word(
             [name for name, verb in VERBS.items() if verb.spec.takes is Takes.NOTHING],
             "step without a value",
         )
         return None if word is None else Step(verb=word)
-    members = spot.members()
-    verbs = [(name.value, value) for name, value in members if name.value in VERBS]
+    members = written.members()
+    verbs = [(name.key, value) for name, value in members if name.key in VERBS]
     if len(verbs) != 1:
-        unknown = [name.value for name, _ in members]
+        unknown = [name.key for name, _ in members]
         meant = next((near for word in unknown if (near := nearest(word, list(VERBS)))), None)
         reason = "has no verb" if not verbs else "has two verbs"
-        spot.complaints.add(
-            spot.node, "step", f"{reason}; verbs are {', '.join(VERBS)}", meant=meant
+        written.problems.add(
+            written.node, "step", f"{reason}; verbs are {', '.join(VERBS)}", meant=meant
         )
         return None
     word, value = verbs[0]
     verb = VERBS[word].spec
-    parts = spot.known([word, *verb.options, *_ALWAYS], f"option of `{word}`")
+    parts = written.known([word, *verb.options, *_ALWAYS], f"option of `{word}`")
     options = _options(parts, verb, known)
     if verb.takes is Takes.DURATION:
         options["for"] = value.read(units.duration) or 0.0
@@ -62,7 +62,7 @@ def _step(spot: Spot, known: Sequence[str]) -> Step | None:
     )
 
 
-def _options(parts: dict[str, Spot], verb: VerbSpec, known: Sequence[str]) -> dict[str, Value]:
+def _options(parts: dict[str, YamlValue], verb: VerbSpec, known: Sequence[str]) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for name, kind in verb.options.items():
         if name not in parts:
@@ -75,6 +75,6 @@ def _options(parts: dict[str, Spot], verb: VerbSpec, known: Sequence[str]) -> di
     return found
 
 
-def _nodes(spot: Spot, known: Sequence[str]) -> tuple[str, ...]:
-    texts = [conditions.name_of(item, known) for item in spot.items()]
+def _nodes(written: YamlValue, known: Sequence[str]) -> tuple[str, ...]:
+    texts = [conditions.name_of(item, known) for item in written.items()]
     return tuple(bare(text) for text in texts if text is not None)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from qsync.config.kinds import Address
-from qsync.config.source import Problem, SettingOrigin
+from qsync.config.yaml_file import Problem, SettingOrigin
 
 if TYPE_CHECKING:
     from qsync.config.node import NodeConfig

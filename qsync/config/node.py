@@ -11,8 +11,9 @@ from qsync.config.aliases import ALIASES
 from qsync.config.checks import address_among_peers, inconsistencies, own_place
 from qsync.config.kinds import ADDRESS, ADDRESS_OR_NONE, FLAG, Address, OptionDescription, option
 from qsync.config.secret import NO_SECRET, Secret
-from qsync.config.source import Problem, Setting, SettingOrigin, SettingsReader, general, refusal
+from qsync.config.source import Setting, SettingsReader, general
 from qsync.config.text import render
+from qsync.config.yaml_file import Problem, SettingOrigin, refusal
 
 T = TypeVar("T")
 

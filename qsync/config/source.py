@@ -1,34 +1,24 @@
 """Where settings come from: YAML with lines and columns, QSYNC_ variables, flags; all as text."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
-
-import yaml
 
 from qsync.config.aliases import ALIASES, canonical
 from qsync.config.sections import REPLICA_MAX
-from qsync.errors import ConfigError
+from qsync.config.yaml_file import (
+    Problem,
+    SettingOrigin,
+    YamlProblems,
+    YamlValue,
+    compose,
+    read_text,
+)
 from qsync.options.value_kinds import nearest
 
 PREFIX = "QSYNC_"
-FILE_BYTES_MAX = 64 * 1024
-"""A file that is longer is none that somebody wrote; YAML takes long to read."""
 _SECRET = "secret"  # noqa: S105 - a part of names of options
 """In the name of an option whose value is never shown, were it misspelled."""
-_NULL = "tag:yaml.org,2002:null"
-
-
-class SettingOrigin(NamedTuple):
-    """Where a setting was written. `line` and `column` count from 1; 0 means not in a file."""
-
-    where: str
-    line: int = 0
-    column: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.where}:{self.line}:{self.column}" if self.line else self.where
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,40 +28,6 @@ class Setting:
     key: str
     text: str
     place: SettingOrigin
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """One thing that is wrong, in words that complete "KEY = VALUE ..."."""
-
-    place: SettingOrigin
-    key: str
-    value: str | None
-    reason: str
-    suggestion: str | None = None
-
-    def __str__(self) -> str:
-        value = "" if self.value is None else f" = {self.value!r}"
-        meant = f"; did you mean {self.suggestion!r}?" if self.suggestion else ""
-        return f"{self.place}: {self.key}{value}: {self.reason}{meant}"
-
-
-def refusal(problems: list[Problem]) -> ConfigError:
-    """All problems in one error; `details` hold the first one."""
-    first = problems[0]
-    return ConfigError(
-        "\n".join(str(problem) for problem in problems),
-        details={
-            "file": first.place.where,
-            "line": first.place.line,
-            "column": first.place.column,
-            "option": first.key,
-            "value": first.value,
-            "reason": first.reason,
-            "suggestion": first.suggestion,
-            "problems": len(problems),
-        },
-    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,40 +42,14 @@ class SettingsReader:
 
     def file(self, path: Path) -> None:
         """Read a YAML file."""
-        try:
-            with path.open("rb") as file:
-                raw = file.read(FILE_BYTES_MAX + 1)
-            # One that is too long may be cut in the middle of a letter; it is refused below.
-            text = raw.decode(errors="strict" if len(raw) <= FILE_BYTES_MAX else "replace")
-        except OSError as error:
-            raise ConfigError(
-                f"{path}: cannot be read: {error.strerror}", details={"file": str(path)}
-            ) from error
-        except UnicodeDecodeError as error:
-            raise ConfigError(f"{path}: is not UTF-8 text", details={"file": str(path)}) from error
-        self.text(text, where=str(path))
+        self.text(read_text(path), where=str(path))
 
     def text(self, text: str, *, where: str) -> None:
         """Read YAML text."""
-        if len(text.encode(errors="replace")) > FILE_BYTES_MAX:
-            self._refuse_file(where, f"is longer than {FILE_BYTES_MAX} bytes")
-            return
-        try:
-            root = yaml.compose(text, Loader=yaml.SafeLoader)
-        except yaml.YAMLError as error:
-            self.problems.append(_not_yaml(error, where))
-            return
-        except RecursionError:
-            self._refuse_file(where, "is nested too deep")
-            return
+        root = compose(text, YamlProblems(where, self.problems), may_be_empty=True)
         self._seen = set()
         if root is not None:
-            self._mapping(root, "", where)
-
-    def _refuse_file(self, where: str, reason: str) -> None:
-        self.problems.append(
-            Problem(place=SettingOrigin(where), key="the file", value=None, reason=reason)
-        )
+            self._mapping(root, "")
 
     def environment(self, env: Mapping[str, str]) -> None:
         """Read `QSYNC_SECTION__KEY` and `QSYNC_KEY`; other QSYNC_ variables are not ours."""
@@ -201,63 +131,56 @@ class SettingsReader:
     def _sections(self) -> list[str]:
         return sorted({key.partition(".")[0] for key in self.known if "." in key})
 
-    # ------------------------------------------------------------------------------- YAML nodes
+    # ------------------------------------------------------------------------------ YAML values
 
-    def _mapping(self, node: yaml.Node, key: str, where: str) -> None:
-        if _is_null(node):
+    def _mapping(self, found: YamlValue, key: str) -> None:
+        if found.null:
             return  # a section whose options are all commented out
-        if not isinstance(node, yaml.MappingNode):
+        if not found.table:
             what = f"section {key}" if key else "the file"
             reason = "must hold options, one `name: value` a line"
-            self.problems.append(
-                Problem(place=_place(node, where), key=what, value=None, reason=reason)
-            )
-            return
-        for name, value in _pairs(node):
-            self._pair(name, value, key, where)
+            self._refuse(found.place, what, reason)
+        for name, value in found.pairs():
+            self._pair(name, value, key)
 
-    def _pair(self, name: yaml.Node, value: yaml.Node, parent: str, where: str) -> None:
-        word = name.value if isinstance(name, yaml.ScalarNode) else "?"
-        written = f"{parent}.{word}" if parent else word
-        key, place = canonical(written), _place(name, where)
+    def _pair(self, name: YamlValue, value: YamlValue, parent: str) -> None:
+        written = f"{parent}.{name.key}" if parent else name.key
+        key = canonical(written)
         if key in self._seen:
             reason = "is given twice" if key == written else f"is {key}, which is given already"
-            self.problems.append(Problem(place=place, key=written, value=None, reason=reason))
+            self._refuse(name.place, written, reason)
         self._seen.add(key)
         if key == "peers":
-            self._sequence(value, key, where)
+            self._sequence(value, key)
         elif key in self._sections():
-            self._mapping(value, key, where)
+            self._mapping(value, key)
         elif general(key) in self.known:
-            self._scalar(value, key, where)
+            self._scalar(value, key)
         else:
-            text = value.value if isinstance(value, yaml.ScalarNode) else None
-            self.problems.append(self._unknown(key, text, place))
+            text = value.node.value if value.scalar else None
+            self.problems.append(self._unknown(key, text, name.place))
 
-    def _sequence(self, node: yaml.Node, key: str, where: str) -> None:
-        if _is_null(node):
+    def _sequence(self, found: YamlValue, key: str) -> None:
+        if found.null:
             return
-        if not isinstance(node, yaml.SequenceNode):
+        items = found.children()
+        if items is None:
             reason = "must be a list: `- {id: 1, name: n1, address: 127.0.0.1:3301}`"
-            self.problems.append(
-                Problem(place=_place(node, where), key=key, value=None, reason=reason)
-            )
-            return
-        items = list(_items(node))
-        if self._fit(len(items), _place(node, where)):
+            self._refuse(found.place, key, reason)
+        elif self._fit(len(items), found.place):
             for number, item in enumerate(items):
-                self._mapping(item, f"{key}.{number}", where)
+                self._mapping(item, f"{key}.{number}")
 
-    def _scalar(self, node: yaml.Node, key: str, where: str) -> None:
-        place = _place(node, where)
-        if _is_null(node):
-            reason = "has no value; remove the line to get the default"
-            self.problems.append(Problem(place=place, key=key, value=None, reason=reason))
-        elif isinstance(node, yaml.ScalarNode):
-            self._set(key, node.value, place)
+    def _scalar(self, found: YamlValue, key: str) -> None:
+        if found.null:
+            self._refuse(found.place, key, "has no value; remove the line to get the default")
+        elif found.scalar:
+            self._set(key, found.node.value, found.place)
         else:
-            reason = "must be a single value"
-            self.problems.append(Problem(place=place, key=key, value=None, reason=reason))
+            self._refuse(found.place, key, "must be a single value")
+
+    def _refuse(self, place: SettingOrigin, key: str, reason: str) -> None:
+        self.problems.append(Problem(place=place, key=key, value=None, reason=reason))
 
 
 def general(key: str) -> str:
@@ -268,32 +191,3 @@ def general(key: str) -> str:
 def _is_text(text: str) -> bool:
     """Can it be a name of a file, a field of a message?"""
     return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
-
-
-def _place(node: yaml.Node, where: str) -> SettingOrigin:
-    return SettingOrigin(where, node.start_mark.line + 1, node.start_mark.column + 1)
-
-
-def _is_null(node: yaml.Node) -> bool:
-    return isinstance(node, yaml.ScalarNode) and node.tag == _NULL
-
-
-def _pairs(node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, yaml.Node]]:
-    pairs: list[tuple[yaml.Node, yaml.Node]] = node.value
-    yield from pairs
-
-
-def _items(node: yaml.SequenceNode) -> Iterator[yaml.Node]:
-    items: list[yaml.Node] = node.value
-    yield from items
-
-
-def _not_yaml(error: yaml.YAMLError, where: str) -> Problem:
-    mark = getattr(error, "problem_mark", None)
-    place = (
-        SettingOrigin(where, mark.line + 1, mark.column + 1)
-        if mark is not None
-        else SettingOrigin(where)
-    )
-    reason = str(getattr(error, "problem", None) or error)
-    return Problem(place=place, key="the file", value=None, reason=f"is not YAML: {reason}")

@@ -13,7 +13,7 @@ from election.roles import ElectionMode
 from qsync import units
 from qsync.config import NodeConfig
 from qsync.config.aliases import ALIASES
-from qsync.config.source import FILE_BYTES_MAX
+from qsync.config.yaml_file import FILE_BYTES_MAX
 from qsync.errors import ConfigError
 
 CLUSTER = "8c2f6b1e-0c5a-4f62-9d0e-3a7d1b9c4e55"
