@@ -41,7 +41,7 @@ class Fault(StrEnum):
 
 
 ABOUT: Mapping[Fault, str] = {
-    Fault.KILL: "the process dies at once",
+    Fault.KILL: "the process dies without a word",
     Fault.TERMINATE: "the process is told to end: SIGTERM or SIGINT",
     Fault.PAUSE: "the process stands still, in the middle of whatever it does",
     Fault.STARVE: "the process gets the processor only now and then",

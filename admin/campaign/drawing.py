@@ -1,11 +1,13 @@
 """What a campaign does to its nodes, drawn from the seed round by round."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
+from qsync import faults
 from qsync.errors import ConfigError
+from qsync.faults import Fault
 
 
 class StrikeKind(StrEnum):
@@ -34,28 +36,42 @@ class StrikeKind(StrEnum):
     OPERATORS = "operators"
 
 
+FAULTS: Mapping[StrikeKind, tuple[Fault, ...]] = {
+    StrikeKind.KILL: (Fault.KILL,),
+    StrikeKind.KILL_LEADER: (Fault.KILL,),
+    StrikeKind.KILL_MAJORITY: (Fault.KILL,),
+    StrikeKind.PAUSE_LEADER: (Fault.PAUSE,),
+    StrikeKind.PAUSE_FOLLOWER: (Fault.PAUSE,),
+    StrikeKind.CUT: (Fault.CUT,),
+    StrikeKind.ONE_WAY: (Fault.CUT,),
+    StrikeKind.REFUSE: (Fault.REFUSE,),
+    StrikeKind.HALF_OPEN: (Fault.HALF_OPEN,),
+    StrikeKind.SLOW: (Fault.SLOW_LINK,),
+    StrikeKind.FLIP: (Fault.BIT_FLIP,),
+    StrikeKind.WIPE: (Fault.WIPE,),
+    StrikeKind.NEW_DISK: (Fault.NEW_DISK,),
+    StrikeKind.SWAP: (Fault.SWAP,),
+    StrikeKind.DETACH: (Fault.DETACH,),
+    StrikeKind.FULL_DISK: (Fault.FULL_DISK,),
+    StrikeKind.FAIL_FSYNC: (Fault.FAIL_FSYNC,),
+    StrikeKind.SLOW_FSYNC: (Fault.SLOW_FSYNC,),
+    StrikeKind.CLOCK_JUMP: (Fault.CLOCK_JUMP,),
+    StrikeKind.LOSE_MESSAGES: (Fault.LOSE_CONFIRM, Fault.LOSE_ROLLBACK),
+    StrikeKind.OPERATORS: (Fault.PROMOTE, Fault.DEMOTE),
+}
+"""What each does; of two, one or the other."""
+_WHOM = {
+    StrikeKind.KILL_LEADER: "the leader: ",
+    StrikeKind.KILL_MAJORITY: "a majority at once: ",
+    StrikeKind.KILL: "any node: ",
+    StrikeKind.PAUSE_FOLLOWER: "any node: ",
+    StrikeKind.PAUSE_LEADER: "the leader, while reads wait on its open connections: ",
+    StrikeKind.ONE_WAY: "only to a node, or only from it: ",
+    StrikeKind.OPERATORS: "in quick turns: ",
+}
 ABOUT = {
-    StrikeKind.KILL: "SIGKILL of one node, started again soon",
-    StrikeKind.KILL_LEADER: "of the leader",
-    StrikeKind.KILL_MAJORITY: "of a majority at once",
-    StrikeKind.PAUSE_LEADER: "SIGSTOP of the leader, while reads wait on its open connections",
-    StrikeKind.PAUSE_FOLLOWER: "of any node",
-    StrikeKind.CUT: "a node that nobody reaches, in silence",
-    StrikeKind.ONE_WAY: "a node that is heard and hears nobody, or the other way round",
-    StrikeKind.REFUSE: "links that are reset, and refused when they are dialled anew",
-    StrikeKind.HALF_OPEN: "connections that stand and carry nothing any more",
-    StrikeKind.SLOW: "links that are late and lose packets",
-    StrikeKind.FLIP: "links on which bits arrive as the other",
-    StrikeKind.WIPE: "a node that lost its log and its data",
-    StrikeKind.NEW_DISK: "a node that lost its directory",
-    StrikeKind.SWAP: "a directory whose place an empty one takes, until the old one is put back",
-    StrikeKind.DETACH: "a log that is taken away from a running node, and put back",
-    StrikeKind.FULL_DISK: "files that may not grow",
-    StrikeKind.FAIL_FSYNC: "commits of the log that fail",
-    StrikeKind.SLOW_FSYNC: "commits of the log that take long",
-    StrikeKind.CLOCK_JUMP: "a wall clock that jumps",
-    StrikeKind.LOSE_MESSAGES: "confirmations and rollbacks that are not sent",
-    StrikeKind.OPERATORS: "promotions, demotions, clearings in quick turns",
+    kind: _WHOM.get(kind, "") + ", or ".join(faults.ABOUT[fault] for fault in FAULTS[kind])
+    for kind in StrikeKind
 }
 DISK_LOST = frozenset({StrikeKind.WIPE, StrikeKind.NEW_DISK, StrikeKind.SWAP})
 """One a round: a disk that is lost before the one before it was replaced is lost data, rightly."""

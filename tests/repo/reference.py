@@ -14,6 +14,7 @@ from pathlib import Path
 
 import click
 
+from admin.campaign.drawing import FAULTS as CAMPAIGN
 from admin.drills.measure import MEASURES
 from admin.drills.probes import PROBES, MeasureUnit
 from admin.drills.verbs.catalogue import VERBS
@@ -26,7 +27,7 @@ from qsync.config import NodeConfig
 from qsync.config.aliases import ALIASES
 from qsync.data.keys import ENCODERS, FieldType
 from qsync.faultpoints import POINTS
-from qsync.faults import ABOUT
+from qsync.faults import ABOUT, Fault
 from qsync.options.core_options import CORE_OPTIONS
 from tests.repo import status_fields, tree
 
@@ -115,6 +116,16 @@ def drill_measures() -> Iterator[str]:
     yield from (f"| `{each.name}` | {each.about} | {each.scale} |" for each in MEASURES.values())
 
 
+def faults() -> Iterator[str]:
+    """Everything that can be broken on purpose, and who does it."""
+    yield from _table("fault", "what happens", "drills", "a node itself", "campaign")
+    for each in Fault:
+        verbs = _names(verb.spec.name for verb in VERBS.values() if each in verb.spec.faults)
+        strikes = _names(kind for kind, made in CAMPAIGN.items() if each in made)
+        itself = "yes" if each in POINTS else ""
+        yield f"| `{each}` | {ABOUT[each]} | {verbs} | {itself} | {strikes} |"
+
+
 def fault_points() -> Iterator[str]:
     """What a node can do to itself."""
     yield from _table("fault point", "what happens")
@@ -142,6 +153,7 @@ BLOCKS: Mapping[str, Callable[[], Iterable[str]]] = {
     "drill probes": drill_probes,
     "drill measures": drill_measures,
     "fault points": fault_points,
+    "faults": faults,
     "box info": status_fields.box_info,
     "beyond box info": status_fields.beyond_box_info,
 }
@@ -163,6 +175,10 @@ def _linked(words: str) -> str:
     for phrase, target in LINKS.items():
         words = words.replace(phrase, f"[{phrase}]({target})")
     return words
+
+
+def _names(found: Iterable[str]) -> str:
+    return ", ".join(f"`{each}`" for each in found)
 
 
 def _yes(found: object) -> str:

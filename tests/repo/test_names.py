@@ -37,7 +37,6 @@ FIELD = {
 BARE = frozenset({"asked", "begin", "note", "said", "shown", "take", "told"})
 """Names that say nothing of what is done, and to what."""
 SPARED = (
-    "admin/drills/simulated_acts.py",
     "admin/evidence/recorder.py",
     "qsync/sim/",
 )
