@@ -7,17 +7,19 @@ that is kept is the newest entries (`follow_window`), one status a node, and the
 import statistics
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from admin.checker.follow_events import FollowEventKind, FollowNote, StatusEvents
 from admin.checker.follow_window import WINDOW, Entries, Ints, Window
+from admin.checker.kernels import leaders, samples
+from admin.checker.kernels.columns import LogEntries, Samples
+from admin.checker.kernels.kernel import Evidence
 from admin.checker.rules.catalogue import BY_ID
 from admin.checker.rules.rule import Breach
-from admin.checker.rules.run import build
 from admin.checker.verdict import Result
 from admin.evidence.manifest import Manifest
 from admin.evidence.tables import Row
@@ -27,10 +29,15 @@ TERMS_MAX: Final = 1024
 VIOLATIONS_MAX: Final = 1000
 """So many are told; the others are only counted."""
 DELAYS_MAX: Final = 4096
-ONE_LEADER: Final = "one-leader"
-OF_STATUS: Final = ("status-monotone", "one-writable", "status-coherent")
-"""Invariants that are judged by the functions of the other tiers."""
+OF_STATUS: Final = {
+    samples.MONOTONE: samples.monotone,
+    samples.ONE_WRITABLE: samples.one_writable,
+    samples.COHERENT: samples.coherent,
+}
+"""Kernels of which a sample, and what came before it, is all that they need."""
+FOLLOWED: Final = Manifest(run_id="follow", source="nodes")
 
+_PROMOTE: Final = ("node", "generation", "index", "term", "origin", "lsn", "crc")
 Log: TypeAlias = Mapping[str, Ints]
 """Columns `node`, `generation`, `index`, `term`, `origin`, `lsn`, `crc`, `promote`: confirmed."""
 
@@ -46,18 +53,23 @@ class FollowVerdict:
     violations: int
 
 
-@dataclass(slots=True)
-class _Terms:
-    """Who did something in each of the newest terms."""
+class FirstOfTerms:
+    """The first row of each of the newest terms: what later ones are compared with."""
 
-    known: OrderedDict[int, int] = field(default_factory=OrderedDict)
+    def __init__(self) -> None:
+        self._rows: OrderedDict[int, Row] = OrderedDict()
 
-    def other(self, term: int, node: int) -> int:
-        """Who did it before, if somebody else did; 0 if not."""
-        before = self.known.setdefault(term, node)
-        while len(self.known) > TERMS_MAX:
-            self.known.popitem(last=False)
-        return 0 if before == node else before
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._rows.values())
+
+    def add(self, row: Row) -> None:
+        """Keep it, if it is the first of its term."""
+        self._rows.setdefault(_int(row["term"]), row)
+        while len(self._rows) > TERMS_MAX:
+            self._rows.popitem(last=False)
 
 
 class Follow:
@@ -71,8 +83,8 @@ class Follow:
         self.facts: Counter[str] = Counter()
         self.delays: deque[float] = deque(maxlen=DELAYS_MAX)
         self.events = StatusEvents(now)
-        self._leaders = _Terms()
-        self._writable: OrderedDict[int, Row] = OrderedDict()
+        self._leading, self._promoted = FirstOfTerms(), FirstOfTerms()
+        self._writable = FirstOfTerms()
         self._raised: set[tuple[str, int, int, int]] = set()
 
     def poll(self, status: Sequence[Row], log: Log) -> list[FollowNote]:
@@ -82,6 +94,7 @@ class Follow:
         before = self.events.rows
         told = list(self.events.update(status))
         told += self._raise(self._of_status(before, status))
+        told += self._raise(self._of_leaders(status, log))
         unseen = self.window.unseen
         told += self._raise(self._of_logs(log))
         if self.window.unseen > unseen:
@@ -94,20 +107,33 @@ class Follow:
     # -- what must not be
 
     def _of_status(self, before: Sequence[Row], status: Sequence[Row]) -> Iterator[Breach]:
-        """By the rules of the other tiers: the new rows, and of the old ones what they need."""
-        manifest = Manifest(run_id="follow", source="nodes")
-        run = build(manifest, {"status": [*self._writable.values(), *before, *status]})
-        for id_ in OF_STATUS:
-            finding = BY_ID[id_].find(run)
+        """By kernels: the new rows, and of the old ones what they need."""
+        rows = sorted([*self._writable, *before, *status], key=lambda row: _int(row["sample"]))
+        evidence = Evidence(manifest=FOLLOWED, status=Samples.of_rows(rows))
+        for id_, find in OF_STATUS.items():
             self.facts[id_] += len(status)
-            yield from finding.breaches
+            yield from find(evidence).breaches
         for row in status:
-            if row["role"] == "leader":
-                yield from self._claim(_int(row["term"]), _int(row["node"]), "it says so itself")
             if row["ro"] is False:
-                self._writable.setdefault(_int(row["term"]), row)
-        while len(self._writable) > TERMS_MAX:
-            self._writable.popitem(last=False)
+                self._writable.add(row)
+
+    def _of_leaders(self, status: Sequence[Row], log: Log) -> Iterator[Breach]:
+        """The same: who says that it leads, and whose PROMOTEs there are."""
+        at = np.flatnonzero(log["promote"])
+        columns = [log[name][at].tolist() for name in _PROMOTE]
+        rows = zip(*columns, strict=True)
+        promotes: list[Row] = [dict(zip(_PROMOTE, row, strict=True)) for row in rows]
+        kept, first = _claims(self._promoted, self._leading), self._leading
+        evidence = _claims([*self._promoted, *promotes], [*first, *status])
+        finding = leaders.one_leader(evidence)
+        self.facts[leaders.ONE_LEADER] += finding.facts - leaders.one_leader(kept).facts
+        for each in finding.breaches:
+            yield replace(each, message=f"{each.message} ({_how(each)})")
+        for row in promotes:
+            self._promoted.add(row)
+        for row in status:
+            if row["role"] == "leader" or row["leader"]:
+                self._leading.add(row)
 
     def _of_logs(self, log: Log) -> Iterator[Breach]:
         """Node by node, in order of the index; rows that a node gave twice are one."""
@@ -124,16 +150,6 @@ class Follow:
     def _entries(self, whose: tuple[int, int], log: Log, at: Ints) -> Iterator[Breach]:
         columns = (log[name][at] for name in ("term", "crc", "origin", "lsn"))
         yield from self.window.extend(whose, Entries(int(log["index"][at[0]]), *columns))
-        for place in at[log["promote"][at] != 0]:
-            term, origin = int(log["term"][place]), int(log["origin"][place])
-            yield from self._claim(term, origin, f"a PROMOTE in the log of node {whose[0]}")
-
-    def _claim(self, term: int, node: int, how: str) -> Iterator[Breach]:
-        self.facts[ONE_LEADER] += 1
-        other = self._leaders.other(term, node)
-        if other:
-            message = f"term {term} has two leaders, {other} and {node} ({how})"
-            yield Breach(invariant=ONE_LEADER, message=message, term=term)
 
     def _raise(self, breaches: Iterator[Breach]) -> Iterator[FollowNote]:
         for each in breaches:
@@ -160,7 +176,7 @@ class Follow:
         """Every invariant that is followed."""
         facts = self.facts + Counter(self.window.facts)
         found = []
-        for id_ in (*OF_STATUS, ONE_LEADER, *self.window.facts):
+        for id_ in (*OF_STATUS, leaders.ONE_LEADER, *self.window.facts):
             count = self.violations[id_]
             result = Result.FAIL if count else Result.PASS if facts[id_] else Result.UNKNOWN
             found.append(
@@ -186,6 +202,21 @@ class Follow:
     def behind(self) -> tuple[float, float] | None:
         """Seconds from a sample to its judgement: the median, and the most."""
         return (statistics.median(self.delays), max(self.delays)) if self.delays else None
+
+
+def _claims(promotes: Iterable[Row], status: Iterable[Row]) -> Evidence:
+    return Evidence(
+        manifest=FOLLOWED, promotes=LogEntries.of_rows(promotes), status=Samples.of_rows(status)
+    )
+
+
+def _how(breach: Breach) -> str:
+    """Who says that the second of two leaders leads."""
+    last = breach.witness[-1]
+    node = last.row["node"]
+    if last.table == LogEntries.table:
+        return f"a PROMOTE in the log of node {node}"
+    return f"node {node} says so"
 
 
 def _int(value: object) -> int:

@@ -10,7 +10,7 @@ import pytest
 
 from admin.checker.bundles import check_bundle
 from admin.checker.parquet import to_parquet
-from admin.checker.spark import intact, loading
+from admin.checker.spark import intact
 from admin.checker.spark.reports import check_bundles
 from admin.checker.spark.source import QsyncSource
 from admin.evidence.bundle import Bundle
@@ -81,11 +81,10 @@ def test_large_bundles_are_looked_at_in_tasks_with_the_same_words(
     assert str(there.value) == str(here.value)
 
 
-def test_a_table_that_spark_reads_itself_is_refused_for_a_flip_in_a_page(
-    session: "SparkSession", bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_table_that_a_task_reads_is_refused_for_a_flip_in_a_page(
+    session: "SparkSession", bundle: Bundle, tmp_path: Path
 ) -> None:
     """Even if the manifest says nothing of the file."""
-    monkeypatch.setattr(loading, "LARGE_BYTES", 1)
     assert session.range(3).count() == 3
     path = unsealed(to_parquet(bundle, tmp_path / "parquet").path)
     flip_in_a_page(path / "status.parquet", "time_mono")

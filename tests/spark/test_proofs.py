@@ -32,6 +32,8 @@ def found(session: "SparkSession", folder: Path) -> Judged:
     """What is wrong with planted bundles, with proofs, in two jobs for all of them."""
     paths = [save(planted(PLANTED[name]), folder).path for name in NAMES]
     judged = judge(session, paths)
+    (vote,) = judged["voted_twice"]["one-vote"].breaches
+    assert vote.witness, "kernels prove what they find where they find it"
     proofs.prove(session, paths, judged)
     return judged
 

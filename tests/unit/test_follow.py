@@ -213,4 +213,4 @@ def test_only_the_newest_terms_are_remembered(monkeypatch: pytest.MonkeyPatch) -
     for term in range(1, 40):
         follow.poll([said(1, role="leader", term=term)], NOTHING)
     assert len(follow._writable) == 4
-    assert len(follow._leaders.known) == 4
+    assert len(follow._leading) == 4

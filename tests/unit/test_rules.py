@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from admin.checker.kernels.fencing import SLACK_S, fence
 from admin.checker.quick import TITLES
 from admin.checker.rules.catalogue import BY_ID, RULES, verdict_of
-from admin.checker.rules.fenced import SLACK_S, fence
 from admin.checker.rules.run import RunTables
 from admin.checker.verdict import Result, Verdict
 from admin.evidence.manifest import Manifest

@@ -1,17 +1,12 @@
 """What the logs of several nodes have in common: places, fates, leaders, and what was confirmed."""
 
-from collections.abc import Callable
-from functools import partial
-
-from admin.checker.exhibit import EvidenceRow
 from admin.checker.rules import texts
 from admin.checker.rules.fates import Fates, replay
 from admin.checker.rules.rule import Rule, RuleFinding
-from admin.checker.rules.run import CONFIRM, PROMOTE, LogTable, NodeEvent, RunTables, Status, Whose
+from admin.checker.rules.run import CONFIRM, PROMOTE, LogTable, RunTables, Whose
 
 ONE_LOG = "fewer than two logs"
 """Why nothing is compared."""
-Shows = Callable[[], list[EvidenceRow]]
 
 
 def matching(run: RunTables) -> RuleFinding:
@@ -64,30 +59,6 @@ def agreement(run: RunTables) -> RuleFinding:
     return found
 
 
-def one_leader(run: RunTables) -> RuleFinding:
-    """A term has one leader: in logs, in what nodes say of themselves, in events."""
-    found = RuleFinding()
-    known: dict[int, tuple[int, Shows]] = {}
-    broken: set[int] = set()
-    claims: list[tuple[int, int, Shows]] = [
-        (log.term[place], log.origin[place], partial(log.shows, place))
-        for log in run.logs.values()
-        for place, kind in enumerate(log.kind)
-        if kind == PROMOTE
-    ]
-    claims += [(s.term, s.node, partial(_one, s)) for s in run.status if s.role == "leader"]
-    claims += [(s.term, s.leader, partial(_one, s)) for s in run.status if s.leader]
-    claims += [(e.term, e.node, partial(_one, e)) for e in run.events if e.name == "leads"]
-    for term, leader, shows in claims:
-        found.facts += 1
-        before, its = known.setdefault(term, (leader, shows))
-        if before != leader and term not in broken:
-            broken.add(term)
-            message = texts.leaders(term, *sorted((before, leader)))
-            found.broken(ONE_LEADER, message, (*its(), *shows()), term=term)
-    return found
-
-
 def completeness(run: RunTables) -> RuleFinding:
     """Whoever leads a term has in its log everything that was confirmed in earlier terms."""
     found = RuleFinding()
@@ -108,25 +79,6 @@ def completeness(run: RunTables) -> RuleFinding:
                     message = texts.complete(log.node, (index, term), (entry, its_term), era)
                     rows = log.shows(-1 if here is None else here, place)
                     found.broken(COMPLETENESS, message, rows, node=log.node, term=term, index=entry)
-    return found
-
-
-def confirmed_still_in_log(run: RunTables) -> RuleFinding:
-    """What a node once had on its disk and confirmed is still in its log."""
-    found = RuleFinding()
-    newest = run.newest
-    for whose, upto in run.safe.items():
-        log = run.logs.get(whose)
-        # What was in a directory that is gone, went with it.
-        if upto == 0 or not run.logs or whose[1] < newest[whose[0]]:
-            continue
-        found.facts += 1
-        last = log.last if log is not None else 0
-        if last < upto:
-            message = texts.ends_before_confirmed(whose[0], upto, last)
-            rows = [s.shows() for s in run.status if s.whose == whose and (s.confirmed or 0) > last]
-            end = [] if log is None else log.shows(len(log.index) - 1)
-            found.broken(KEPT, message, (*rows[:1], *end), node=whose[0], index=upto)
     return found
 
 
@@ -154,12 +106,7 @@ def _told(log: LogTable, term: int, by: int | None) -> str:
     return f"{'confirmed' if by is None else 'rolled back'} on node {log.node} with term {term}"
 
 
-def _one(row: Status | NodeEvent) -> list[EvidenceRow]:
-    return [row.shows()]
-
-
-MATCHING, AGREEMENT, ONE_LEADER = "log-matching", "confirmed-agree", "one-leader"
-COMPLETENESS, KEPT = "leader-complete", "confirmed-kept"
+MATCHING, AGREEMENT, COMPLETENESS = "log-matching", "confirmed-agree", "leader-complete"
 RULES = (
     Rule(
         MATCHING,
@@ -175,19 +122,11 @@ RULES = (
         agreement,
         idle="nothing in the logs is known to be confirmed",
     ),
-    Rule(ONE_LEADER, "a term has at most one leader", (), one_leader, idle="nobody led"),
     Rule(
         COMPLETENESS,
         "leaders have everything confirmed before",
         ("wal",),
         completeness,
         idle="no leader came after one that had confirmed something",
-    ),
-    Rule(
-        KEPT,
-        "what was confirmed stays in the log",
-        ("wal",),
-        confirmed_still_in_log,
-        idle="no node with a log is known to have confirmed anything on its disk",
     ),
 )

@@ -1,36 +1,30 @@
 """All invariants of evidence, and how one process judges a run by them (tier 1)."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+from admin.checker.kernels import in_memory
 from admin.checker.quick import CheckedInvariant
 from admin.checker.rules import (
     acks,
     across,
     confirms,
     feeds,
-    fenced,
     flags,
-    fresh,
     gaps,
     hidden,
     inside,
-    lives,
-    meeting,
     owner,
     promised,
     promotes,
     receipts,
     replayed,
-    rest,
     rollbacks,
     shape,
-    statuses,
     steps,
-    stored,
     stretches,
     times,
-    votes,
 )
 from admin.checker.rules.parts import check_counts, rows
 from admin.checker.rules.rule import Breach, Rule, RuleFinding
@@ -48,20 +42,13 @@ RULES: tuple[Rule, ...] = (
     flags.RULE,
     *across.RULES,
     stretches.RULE,
-    *inside.RULES,
-    *votes.RULES,
-    meeting.RULE,
+    replayed.RULE,
+    *in_memory.RULES,
+    inside.RULE,
     acks.RULE,
     *steps.RULES,
-    *statuses.RULES,
-    stored.RULE,
-    lives.RULE,
-    replayed.RULE,
-    fenced.RULE,
-    rest.RULE,
     *promised.RULES,
     receipts.RULE,
-    fresh.RULE,
     hidden.RULE,
     feeds.RULE,
     times.RULE,
@@ -80,7 +67,8 @@ def load(path: Path) -> RunTables:
 
 def judge(run: RunTables) -> list[CheckedInvariant]:
     """Every invariant, in order."""
-    return [_timed(rule, run) for rule in RULES]
+    kernels = in_memory.finders(run)
+    return [_timed(rule, run, kernels.get(rule.id, rule.find)) for rule in RULES]
 
 
 def breaches(run: RunTables) -> list[Breach]:
@@ -112,7 +100,9 @@ def verdict_of(rule: Rule, finding: RuleFinding) -> Verdict:
     )
 
 
-def _timed(rule: Rule, run: RunTables) -> CheckedInvariant:
+def _timed(
+    rule: Rule, run: RunTables, find: Callable[[RunTables], RuleFinding]
+) -> CheckedInvariant:
     begun = time.perf_counter()
-    verdict = verdict_of(rule, gaps.weigh(rule, rule.find(run), run.manifest))
+    verdict = verdict_of(rule, gaps.weigh(rule, find(run), run.manifest))
     return CheckedInvariant(verdict=verdict, seconds=time.perf_counter() - begun, says=rule.title)

@@ -1,46 +1,9 @@
-"""What happened inside of nodes: votes, ballots on disk, and a quorum before every confirm."""
+"""What is confirmed is on the disks of a quorum before."""
 
 from admin.checker.rules import texts
 from admin.checker.rules.disks import DiskReplay
 from admin.checker.rules.rule import Rule, RuleFinding
-from admin.checker.rules.run import NodeEvent, RunTables, Whose
-
-
-def one_vote(run: RunTables) -> RuleFinding:
-    """A node grants its vote to one candidate in a term."""
-    found = RuleFinding(lacks=_lacks(run, "vote"))
-    known: dict[tuple[int, int], NodeEvent] = {}
-    for each in run.events:
-        if each.name == "vote":
-            found.facts += 1
-            before = known.setdefault((each.node, each.term), each)
-            if before.peer != each.peer:
-                peers = f"{before.peer} and {each.peer}"
-                message = f"node {each.node} voted for {peers} in term {each.term}"
-                _broken(found, ONE_VOTE, message, before, each)
-    return found
-
-
-def ballots(run: RunTables) -> RuleFinding:
-    """Term and vote on a disk never go back, restarts included."""
-    found = RuleFinding(lacks=_lacks(run, "ballot"))
-    known: dict[Whose, NodeEvent] = {}
-    for each in run.events:
-        if each.name != "ballot":
-            continue
-        found.facts += 1
-        whose = (each.node, each.generation)
-        before = known.get(whose)
-        known[whose] = each
-        if before is None:
-            continue
-        if each.term < before.term:
-            message = f"the term on disk {each.node} went from {before.term} to {each.term}"
-            _broken(found, BALLOTS, message, before, each)
-        elif each.term == before.term and before.peer is not None and each.peer != before.peer:
-            message = f"the vote on disk {each.node} changed in term {each.term}"
-            _broken(found, BALLOTS, message, before, each)
-    return found
+from admin.checker.rules.run import NodeEvent, RunTables
 
 
 def quorums(run: RunTables) -> RuleFinding:
@@ -98,32 +61,11 @@ def _by_logs(run: RunTables) -> RuleFinding:
     return found
 
 
-ONE_VOTE, BALLOTS, QUORUMS = "one-vote", "ballot-kept", "quorum-before-confirm"
-RULES = (
-    Rule(ONE_VOTE, "a node votes once in a term", ("events",), one_vote, idle="no event `vote`"),
-    Rule(
-        BALLOTS,
-        "term and vote on disk never go back",
-        ("events",),
-        ballots,
-        idle="no event `ballot`",
-    ),
-    Rule(
-        QUORUMS,
-        "what is confirmed is on the disks of a quorum",
-        (),
-        quorums,
-        idle="nothing is known to be confirmed, or not by which quorum, or logs are not here",
-    ),
+QUORUMS = "quorum-before-confirm"
+RULE = Rule(
+    QUORUMS,
+    "what is confirmed is on the disks of a quorum",
+    (),
+    quorums,
+    idle="nothing is known to be confirmed, or not by which quorum, or logs are not here",
 )
-
-
-def _lacks(run: RunTables, name: str) -> str:
-    return "" if any(each.name == name for each in run.events) else f"no event `{name}`"
-
-
-def _broken(
-    found: RuleFinding, invariant: str, message: str, before: NodeEvent, each: NodeEvent
-) -> None:
-    rows = (before.shows(), each.shows())
-    found.broken(invariant, message, rows, node=each.node, term=each.term)

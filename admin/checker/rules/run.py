@@ -195,28 +195,6 @@ class RunTables:
             found[each.whose] = max(found.get(each.whose, 0), upto)
         return found
 
-    @property
-    def newest(self) -> dict[int, int]:
-        """The present generation of each node."""
-        found: dict[int, int] = {}
-        facts = ((each.node, each.generation) for each in self.manifest.nodes)
-        samples = ((each.node, each.generation) for each in self.status)
-        for node, generation in (*facts, *samples, *self.logs):
-            found[node] = max(found.get(node, 0), generation)
-        return found
-
-    @property
-    def safe(self) -> dict[Whose, int]:
-        """How far each node is known to have confirmed what was on its own disk."""
-        found: dict[Whose, int] = {}
-        for each in self.status:
-            upto = min(each.confirmed or 0, each.written if each.written is not None else 0)
-            whose = (each.node, each.generation)
-            found[whose] = max(found.get(whose, 0), upto)
-        for facts in self.manifest.nodes:
-            found.setdefault((facts.node, facts.generation), min(facts.confirmed, facts.last))
-        return found
-
 
 def build(manifest: Manifest, tables: Mapping[str, Iterable[Row]]) -> RunTables:
     """Sort rows into a run."""

@@ -3,7 +3,8 @@
 import functools
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,13 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from admin.checker.spark.arrays import NOBODY, Flags, among, numbers, words
-from admin.checker.spark.job_schema import DDL, FindingRow
-from admin.checker.spark.loading import bundles
+from admin.checker.spark.job_schema import FindingRow
 from admin.checker.spark.reading import Chunk, chunks, collected, read, spread
-from admin.checker.spark.scanning import batch
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import SparkSession
 
 LOOKS = ("read", "r", "get", "txn", "cas-unequal")
 """Operations that write nothing; but a transaction may."""
@@ -32,20 +31,17 @@ Ask = Callable[
 """Of the histories of some runs, or of all."""
 
 
-def answered(tables: Mapping[str, "DataFrame"]) -> "DataFrame":
+def answered(session: "SparkSession", paths: Sequence[Path]) -> Iterator[FindingRow]:
     """By run: the number of `acked`, and each request that `failed`."""
-    ops = tables["ops"]
-    parts = [each for path in bundles(ops) for each in chunks(path, "ops", "index")]
+    parts = [each for path in paths for each in chunks(path, "ops", "index")]
 
     def ask(
         look: Callable[[Chunk], Iterator[FindingRow]], runs: Collection[str] | None
     ) -> Iterator[FindingRow]:
         some = [each for each in parts if runs is None or each.run_id in runs]
-        return collected(spread(ops.sparkSession, some, [each.size for each in some], look))
+        return collected(spread(session, some, [each.size for each in some], look))
 
-    found = pa.Table.from_batches([batch(failures_and_successes(ask))])
-    # Connect does not take the schema from a table without rows.
-    return ops.sparkSession.createDataFrame(found, DDL)
+    yield from failures_and_successes(ask)
 
 
 def failures_and_successes(ask: Ask) -> Iterator[FindingRow]:

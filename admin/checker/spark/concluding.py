@@ -8,22 +8,25 @@ from admin.checker.rules import gaps, texts
 from admin.checker.rules.across import ONE_LOG
 from admin.checker.rules.catalogue import RULES
 from admin.checker.rules.rule import Breach, RuleFinding
-from admin.checker.rules.votes import SUFFICE, Elections, unelected
+from admin.checker.spark.answered import ACKED
 from admin.checker.spark.columns import Whose
 from admin.checker.spark.job_schema import (
     BREACH,
-    CLAIM,
     DOUBT,
     ENTRY,
+    EVENTS,
     FACTS,
     LACKS,
     LOG,
     PROMOTED,
+    PROVEN,
     REACHED,
     ROLLED,
+    STRIKES,
     UNEQUAL,
     FindingRow,
 )
+from admin.checker.spark.kernels import proven
 from admin.checker.spark.scanning import ScanContext
 from admin.checker.spark.stretches import LogStretches
 from admin.evidence.manifest import Manifest
@@ -78,10 +81,7 @@ def conclude(
     run = manifest.run_id
     _fates(own, run, given, places)
     _unequal(own, run)
-    _claims(own, run)
     _leaders(own, run, places)
-    _kept(own, manifest, given)
-    _elected(own, manifest)
     if not _events(own, "durable"):
         _quorum(own, manifest)
     found = {rule.id: RuleFinding() for rule in RULES}
@@ -93,8 +93,6 @@ def conclude(
     for each in own.rows[DOUBT]:
         found[each.invariant].doubt = each.message
     for each in own.rows[BREACH]:
-        # Queries count what is broken apart from what is not.
-        found[each.invariant].facts += each.amount
         breach = Breach(
             invariant=each.invariant,
             message=each.message,
@@ -105,6 +103,8 @@ def conclude(
         if breach.where not in seen:
             seen.add(breach.where)
             found[each.invariant].breaches.append(breach)
+    for each in own.rows[PROVEN]:
+        found[each.invariant].breaches.append(proven(each))
     _lacks(found, manifest, own)
     for rule in RULES:
         gaps.weigh(rule, found[rule.id], manifest)
@@ -144,20 +144,6 @@ def _unequal(own: JobOutputs, run: str) -> None:
         own.breach(run, "log-matching", text, index=each.index, term=each.term)
 
 
-def _claims(own: JobOutputs, run: str) -> None:
-    """One leader a term: in logs, in what nodes say of themselves, in events."""
-    leaders: dict[int, set[int]] = defaultdict(set)
-    rows = [(each.term, each.node, each.amount) for each in own.rows[CLAIM]]
-    rows += [(each.term, each.amount, 1) for each in own.rows[PROMOTED]]
-    for term, leader, _ in rows:
-        leaders[term].add(leader)
-    own.facts(run, "one-leader", sum(amount for *_, amount in rows))
-    for term, found in sorted(leaders.items()):
-        if len(found) > 1:
-            text = texts.leaders(term, *sorted(found)[:2])
-            own.breach(run, "one-leader", text, term=term)
-
-
 def _leaders(own: JobOutputs, run: str, places: Mapping[Whose, LogStretches]) -> None:
     """Whoever leads a term has what was confirmed in earlier ones."""
     reached = _reached(own)
@@ -174,44 +160,6 @@ def _leaders(own: JobOutputs, run: str, places: Mapping[Whose, LogStretches]) ->
                 text = texts.complete(leader.node, promote, (index, term), era)
                 place = {"node": leader.node, "index": index, "term": leader.term}
                 own.breach(run, "leader-complete", text, **place)
-
-
-def _kept(own: JobOutputs, manifest: Manifest, given: ScanContext) -> None:
-    run = manifest.run_id
-    safe = {whose(each): each.term for each in own.rows["confirmed"]}
-    for node in manifest.nodes:
-        safe.setdefault((run, node.node, node.generation), min(node.confirmed, node.last))
-    lasts = {whose(each): each.index for each in own.rows[LOG]}
-    newest: dict[int, int] = defaultdict(int)
-    for _, node_id, generation in (*safe, *lasts):
-        newest[node_id] = max(newest[node_id], generation)
-    for log, upto in safe.items():
-        # What was in a directory that is gone, went with it.
-        if upto and lasts and log in given.confirmed and log[2] == newest[log[1]]:
-            own.facts(run, "confirmed-kept", 1)
-            last = lasts.get(log, 0)
-            if last < upto:
-                text = texts.ends_before_confirmed(log[1], upto, last)
-                own.breach(run, "confirmed-kept", text, node=log[1], index=upto)
-
-
-def _elected(own: JobOutputs, manifest: Manifest) -> None:
-    """Whoever wrote a PROMOTE leads that term."""
-    told = Elections(
-        leads={(each.term, each.node) for each in own.rows["led"]},
-        since={each.node: each.term for each in own.rows["since"]},
-        term=max((each.term for each in own.rows["events"]), default=0),
-        index=max((e.index for e in own.rows["events"] if e.invariant == "durable"), default=0),
-    )
-    first: dict[tuple[int, int], int] = {}
-    for each in own.rows[PROMOTED] if manifest.voters else ():
-        who = (each.term, each.amount)
-        first[who] = min(each.index, first.get(who, each.index))
-    for (term, node), index in first.items():
-        if told.covers(term, node, index):
-            own.facts(manifest.run_id, SUFFICE, 1)
-            if (term, node) not in told.leads:
-                own.breach(manifest.run_id, SUFFICE, unelected(term, node), node=node, term=term)
 
 
 def _quorum(own: JobOutputs, manifest: Manifest) -> None:
@@ -233,7 +181,7 @@ def _quorum(own: JobOutputs, manifest: Manifest) -> None:
 
 
 def _events(own: JobOutputs, name: str) -> bool:
-    return any(each.invariant == name for each in own.rows["events"])
+    return any(each.invariant == name for each in own.rows[EVENTS])
 
 
 def _lacks(found: dict[str, RuleFinding], manifest: Manifest, own: JobOutputs) -> None:
@@ -244,8 +192,8 @@ def _lacks(found: dict[str, RuleFinding], manifest: Manifest, own: JobOutputs) -
     if not manifest.faults:
         eventful.lacks = "no faults were meant to happen"
         return
-    acked = sum(each.amount for each in own.rows["acked"])
-    strikes = sum(each.amount for each in own.rows["strikes"])
+    acked = sum(each.amount for each in own.rows[ACKED])
+    strikes = sum(each.amount for each in own.rows[STRIKES])
     eventful.facts = acked + strikes
     if not acked:
         eventful.doubt = "no write was acknowledged"

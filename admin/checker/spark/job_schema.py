@@ -7,13 +7,14 @@ DDL = (
     "`index` bigint, term bigint, amount bigint, message string"
 )
 BREACH, FACTS, ROLLED, LOG = "breach", "facts", "rolled", "log"
-SLICE, ENTRY, CLAIM = "slice", "entry", "claim"
+SLICE, ENTRY, PROVEN = "slice", "entry", "proven"
+CONFIRMED, STRIKES, EVENTS = "confirmed", "strikes", "events"
 PROMOTED, REACHED = "promoted", "reached"
 LACKS, DOUBT, UNEQUAL = "lacks", "doubt", "unequal"
 """Of an invariant: why it cannot be examined, or why its facts are no pass; `message` says.
 
 `unequal`: a place of a slice from which on, up to `amount`, logs differ; `node` and `generation`
-are the two nodes there.
+are the two nodes there. `proven`: a breach, whose `message` has its text and its proof.
 """
 
 
@@ -29,3 +30,24 @@ class FindingRow(NamedTuple):
     term: int = 0
     amount: int = 0
     message: str = ""
+
+
+class LogRow(NamedTuple):
+    """A log, from its first entry to its last, and how far it is known to be confirmed."""
+
+    run_id: str
+    node: int
+    generation: int
+    first: int
+    last: int
+    confirmed: int
+
+
+class RolledRow(NamedTuple):
+    """An entry that is rolled back in a log, and the record that did it."""
+
+    run_id: str
+    node: int
+    generation: int
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs
+    by: int

@@ -3,44 +3,46 @@
 import functools
 import json
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from admin.checker.rules.catalogue import RULES, verdict_of
-from admin.checker.rules.fenced import fence
 from admin.checker.rules.rule import RuleFinding
-from admin.checker.spark import frames, invariants
+from admin.checker.spark.answered import FAILED, answered
+from admin.checker.spark.beforehand import beforehand
 from admin.checker.spark.columns import Whose
 from admin.checker.spark.concluding import JobOutputs, conclude, whose
-from admin.checker.spark.job_schema import DDL, LOG, ROLLED, SLICE
+from admin.checker.spark.invariants import owned
+from admin.checker.spark.invariants.acks import disks
+from admin.checker.spark.invariants.feeds import feeds
+from admin.checker.spark.invariants.hidden import hidden
+from admin.checker.spark.invariants.stretches import stretches
+from admin.checker.spark.invariants.times import times
+from admin.checker.spark.job_schema import (
+    CONFIRMED,
+    DDL,
+    LOG,
+    PROMOTED,
+    ROLLED,
+    SLICE,
+    LogRow,
+    RolledRow,
+)
 from admin.checker.spark.joining import JoinedLog
-from admin.checker.spark.loading import load
+from admin.checker.spark.kernels import kernels
 from admin.checker.spark.reading import TASKS_MAX, collected
 from admin.checker.spark.receipts import receipts
 from admin.checker.spark.scan import asks, scan
 from admin.checker.spark.scanning import ScanContext, by_session
-from admin.checker.spark.source import QsyncSource
 from admin.checker.spark.summary import Summary
 from admin.checker.spark.units import Unit, plan
 from admin.checker.spark.walk.trails import follow, trails
 from admin.checker.verdict import Verdict
 from admin.evidence.manifest import Manifest
-from admin.evidence.tables import TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-SMALL = ("status", "events", "digests", "nemesis")
-"""Tables that queries look at; of the others tasks read the columns that they need."""
-_KNOWN = (
-    "run_id string, node bigint, generation bigint, first bigint, last bigint, confirmed bigint"
-)
-_ROLLED = "run_id string, node bigint, generation bigint, `index` bigint, by bigint"
-_RUNS = (
-    "run_id string, voters bigint, quorum bigint, nodes array<bigint>, whole boolean, "
-    "one_clock boolean, fence double"
-)
 
 
 def judge(
@@ -58,33 +60,25 @@ def judge(
     """
     manifests = {each.run_id: each for each in map(Manifest.load, paths)}
     assert len(manifests) == len(paths), "two bundles have one name"
-    session.dataSource.register(QsyncSource)
-    tables = {name: load(session, name, paths) for name in TABLES if name != "wal"}
-    # Small tables are looked at several times; decoding them once is cheaper.
-    small = [tables[name].persist() for name in SMALL]
     brought = JobOutputs()
-    brought.add(collected(frames.beforehand(tables)))
+    brought.add(collected(beforehand(session, paths)))
+    brought.add(answered(session, paths))
     given = _given(brought, manifests, unknown or {})
     units = plan(paths, span)
-    first = [frames.elections(tables), frames.statuses(tables)]
     if units:
-        first.append(_over(session, units).mapInArrow(scan(units, given), DDL))
-    brought.add(collected(functools.reduce(_union, first)))
+        brought.add(collected(_over(session, units).mapInArrow(scan(units, given), DDL)))
     logs = _join(session, units, given, brought)
     for each in logs.values():
         brought.add(each.out)
     if keep is not None:
         keep.update(logs)
-    _tell(session, tables, brought, given)
-    runs = [(run, *_facts(each)) for run, each in manifests.items()]
-    tables["runs"] = session.createDataFrame(runs, _RUNS)
-    last = [frames.digests(tables), *invariants.frames(tables), receipts(tables, logs, given)]
-    if units:
-        walked = trails(dict(zip(manifests, paths, strict=True)), units)
-        last.append(_over(session, walked).mapInArrow(follow(walked), DDL))
-    brought.add(collected(functools.reduce(_union, last)))
-    for table in small:
-        table.unpersist()
+    brought.add(
+        collected(
+            functools.reduce(
+                _union, _last(session, paths, units, logs=logs, given=given, brought=brought)
+            )
+        )
+    )
     apart = brought.by_run()
     places = {log: each.places for log, each in logs.items()}
     return {
@@ -92,17 +86,37 @@ def judge(
     }
 
 
+def _last(
+    session: "SparkSession",
+    paths: Sequence[Path],
+    units: Sequence[Unit],
+    *,
+    logs: Mapping[Whose, JoinedLog],
+    given: ScanContext,
+    brought: JobOutputs,
+) -> "Iterator[DataFrame]":
+    """The last job: everything that needs what is known of the logs."""
+    known = [
+        LogRow(*whose(each), each.term, each.index, given.confirmed.get(whose(each), 0))
+        for each in brought.rows[LOG]
+    ]
+    rolled = [RolledRow(*whose(each), each.index, each.term) for each in brought.rows[ROLLED]]
+    yield kernels(session, paths, brought.rows[PROMOTED], brought.rows[LOG])
+    yield disks(session, paths)
+    yield owned.receipts(session, paths)
+    yield feeds(session, paths, known, rolled)
+    yield hidden(session, paths, known, rolled)
+    yield stretches(session, paths, rolled)
+    yield times(session, paths)
+    yield receipts(session, paths, logs, given)
+    if units:
+        walked = trails({Manifest.load(path).run_id: path for path in paths}, units)
+        yield _over(session, walked).mapInArrow(follow(walked), DDL)
+
+
 def verdicts(found: dict[str, RuleFinding]) -> list[Verdict]:
     """Of one run, in the order of the catalogue."""
     return [verdict_of(rule, found[rule.id]) for rule in RULES]
-
-
-def _facts(manifest: Manifest) -> tuple[object, ...]:
-    """What queries may know of a manifest."""
-    nodes = sorted({each.node for each in manifest.nodes if each.voter})
-    clock = manifest.clock == "one"
-    whole = manifest.whole and not any(each.problem for each in manifest.nodes)
-    return (manifest.voters, manifest.quorum, nodes, whole, clock, fence(manifest))
 
 
 def _over(session: "SparkSession", units: Sequence[object]) -> "DataFrame":
@@ -129,19 +143,6 @@ def _join(
     return logs | {log: JoinedLog(log, list(slices[log].values()), given) for log in asked}
 
 
-def _tell(
-    session: "SparkSession", tables: dict[str, "DataFrame"], brought: JobOutputs, given: ScanContext
-) -> None:
-    """Small tables of what is known of logs by now."""
-    known = [
-        (*whose(each), each.term, each.index, given.confirmed.get(whose(each), 0))
-        for each in brought.rows[LOG]
-    ]
-    tables["known"] = session.createDataFrame(known, _KNOWN)
-    rolled = [(*whose(each), each.index, each.term) for each in brought.rows[ROLLED]]
-    tables["rolled"] = session.createDataFrame(rolled, _ROLLED)
-
-
 def _union(one: "DataFrame", other: "DataFrame") -> "DataFrame":
     return one.unionByName(other)
 
@@ -156,11 +157,11 @@ def _given(
         for run, manifest in manifests.items()
         for node in manifest.nodes
     }
-    for each in brought.rows["confirmed"]:
+    for each in brought.rows[CONFIRMED]:
         log = whose(each)
         confirmed[log] = max(confirmed.get(log, 0), each.index)
     failed: dict[str, set[tuple[str, int]]] = defaultdict(set)
-    for each in brought.rows["failed"]:
+    for each in brought.rows[FAILED]:
         # A session is JSON in the table.
         failed[each.run_id].add((str(json.loads(each.message)), each.amount))
     ahead = {

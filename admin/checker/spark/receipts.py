@@ -1,8 +1,9 @@
 """Receipts that clients were given, against the stretches of the logs: no log is read for it."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,12 +13,11 @@ from admin.checker.spark.arrays import Flags, Numbers, among, known, numbers
 from admin.checker.spark.columns import Whose
 from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow
 from admin.checker.spark.joining import JoinedLog
-from admin.checker.spark.loading import bundles
 from admin.checker.spark.reading import Chunk, chunks, read, spread
 from admin.checker.spark.scanning import ScanContext
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _LINES = ("type", "f", "log_index", "term", "seq")
 _RECEIPTS = "receipts-kept"
@@ -68,7 +68,10 @@ class LoggedTerms:
 
 
 def receipts(
-    tables: Mapping[str, "DataFrame"], logs: Mapping[Whose, JoinedLog], given: ScanContext
+    session: "SparkSession",
+    paths: Sequence[Path],
+    logs: Mapping[Whose, JoinedLog],
+    given: ScanContext,
 ) -> "DataFrame":
     """Of all histories."""
     by_run: dict[str, list[LoggedTerms]] = defaultdict(list)
@@ -86,7 +89,6 @@ def receipts(
         for log in by_run[chunk.run_id]:
             yield from log.look(index[told], term[told])
 
-    ops = tables["ops"]
-    parts = [each for path in bundles(ops) for each in chunks(path, "ops", "log_index")]
+    parts = [each for path in paths for each in chunks(path, "ops", "log_index")]
     some = [each for each in parts if each.run_id in by_run]
-    return spread(ops.sparkSession, some, [each.size for each in some], look)
+    return spread(session, some, [each.size for each in some], look)

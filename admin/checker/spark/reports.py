@@ -33,16 +33,13 @@ from admin.checker.spark.proofs import prove
 from admin.checker.spark.session import using_session
 from admin.evidence.arrow import check_files
 from admin.evidence.bundle import Bundle
-from admin.evidence.manifest import ANEW, Manifest, NoEvidence
+from admin.evidence.manifest import AGAIN, ANEW, Manifest, NoEvidence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _CAUSE = re.compile(r"(?m)^([A-Za-z_][\w.]*(?:Error|Exception|NoEvidence)): (.+)$")
 """The last line of a Python traceback; Spark shows one among many lines of Java's."""
-
-_UNREADABLE = re.compile(r"\[FAILED_READ_FILE\.NO_HINT\] .*\bfile:(?://)?(/.*\.parquet)\. ")
-_JAVA_CAUSE = re.compile(r"(?m)^Caused by: org\.apache\.parquet\.[\w.$]+: (.+)$")
 
 
 def check_bundles(
@@ -188,17 +185,11 @@ def _no_evidence(error: Exception) -> NoEvidence | None:
     """Damage that a task met, in its own words."""
     causes = _CAUSE.findall(str(error))
     if not causes or not causes[-1][0].endswith(NoEvidence.__name__):
-        return _damaged_parquet(str(error))
-    return NoEvidence(causes[-1][1].removeprefix(f"{NoEvidence.code}: "))
-
-
-def _damaged_parquet(text: str) -> NoEvidence | None:
-    """Damage that Spark met itself, in a table that is large."""
-    file, causes = _UNREADABLE.search(text), _JAVA_CAUSE.findall(text)
-    if file is None:
         return None
-    why = causes[-1] if causes else "Spark cannot decode it"
-    return NoEvidence(f"{file[1]} cannot be read: {why}", hint=ANEW)
+    text = causes[-1][1].removeprefix(f"{NoEvidence.code}: ")
+    # What to do about it stands behind the message.
+    hint = next((each for each in (ANEW, AGAIN) if text.endswith(f" ({each})")), "")
+    return NoEvidence(text.removesuffix(f" ({hint})"), hint=hint)
 
 
 def _told(error: Exception) -> str:

@@ -1,25 +1,22 @@
 """What disks have: acks are of that, and a quorum has it before a confirm; a task a run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from admin.checker.spark.disks import COLUMNS, ROWS, RunDisks
-from admin.checker.spark.invariants.queries import Tables
 from admin.checker.spark.job_schema import FindingRow
-from admin.checker.spark.loading import bundles
 from admin.checker.spark.reading import chunks, in_order, spread
 from admin.evidence.manifest import Manifest
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 
-def disks(tables: Tables) -> "DataFrame":
+def disks(session: "SparkSession", paths: Sequence[Path]) -> "DataFrame":
     """A disk for each node of each run."""
-    paths = bundles(tables["events"])
     sizes = [sum(each.size for each in chunks(path, "events", "number")) for path in paths]
-    return spread(tables["events"].sparkSession, paths, sizes, followed)
+    return spread(session, paths, sizes, followed)
 
 
 def followed(path: Path, rows: int = ROWS) -> Iterator[FindingRow]:

@@ -12,14 +12,12 @@ import numpy as np
 from admin.checker.rules import feeds as rules
 from admin.checker.rules.feeds import USER_SPACE_MIN
 from admin.checker.spark.arrays import Flags, Numbers, among, known, numbers
-from admin.checker.spark.invariants.queries import Row, Tables
-from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow
-from admin.checker.spark.loading import bundles
+from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow, LogRow, RolledRow
 from admin.checker.spark.reading import Chunk, chunks, read, spread
 from admin.evidence.manifest import Manifest
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _ID = "feed-complete"
 SPAN = 1 << 20
@@ -80,12 +78,17 @@ class ConfirmedTransactions:
         return set(zip(self.index.tolist(), self.term.tolist(), strict=True))
 
 
-def feeds(tables: Tables) -> "DataFrame":
+def feeds(
+    session: "SparkSession",
+    paths: Sequence[Path],
+    known: Iterable[LogRow],
+    rolled: Iterable[RolledRow],
+) -> "DataFrame":
     """Answers against one another, and against the first of the longest confirmed logs."""
-    logs = longest(*((row.asDict() for row in tables[n].collect()) for n in ("known", "rolled")))
-    jobs = [job for path in bundles(tables["feeds"]) for job in plan(path, logs)]
+    logs = longest(known, rolled)
+    jobs = [job for path in paths for job in plan(path, logs)]
     sizes = [each.feeds[0].size for each in jobs]
-    return spread(tables["feeds"].sparkSession, jobs, sizes, look)
+    return spread(session, jobs, sizes, look)
 
 
 def plan(path: Path, logs: Mapping[str, Longest], span: int = SPAN) -> Iterator[FeedAnswers]:
@@ -187,18 +190,18 @@ def _given(answers: FeedAnswers, first: int, last: int) -> ConfirmedTransactions
     return ConfirmedTransactions(index, term, index[due])
 
 
-def longest(logs: Iterable[Row], rolled: Iterable[Row]) -> dict[str, Longest]:
-    """By run, from rows of the tables `known` and `rolled`; runs without a whole log have none."""
+def longest(logs: Iterable[LogRow], rolled: Iterable[RolledRow]) -> dict[str, Longest]:
+    """By run; runs without a whole log have none."""
     best: dict[str, tuple[int, int, int]] = {}
     for row in logs:
-        upto = min(row["confirmed"], row["last"])
-        if row["first"] == 1 and upto > 0:
-            log = (-upto, row["node"], row["generation"])
-            best[row["run_id"]] = min(log, best.get(row["run_id"], log))
+        upto = min(row.confirmed, row.last)
+        if row.first == 1 and upto > 0:
+            log = (-upto, row.node, row.generation)
+            best[row.run_id] = min(log, best.get(row.run_id, log))
     gone: dict[str, list[int]] = defaultdict(list)
-    for row in rolled:
-        if best.get(row["run_id"], ())[1:] == (row["node"], row["generation"]):
-            gone[row["run_id"]].append(row["index"])
+    for each in rolled:
+        if best.get(each.run_id, ())[1:] == (each.node, each.generation):
+            gone[each.run_id].append(each.index)
     return {
         run: Longest(node, generation, -upto, np.array(gone[run], dtype=np.int64))
         for run, (upto, node, generation) in best.items()

@@ -7,21 +7,20 @@ are, whether they are in a log in another way, what they wrote, and who else wro
 import functools
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from admin.checker.spark.arrays import NOBODY, Flags, Numbers, among, known, numbers, words
-from admin.checker.spark.invariants.queries import Row, Tables
-from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow
-from admin.checker.spark.loading import bundles
+from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow, LogRow, RolledRow
 from admin.checker.spark.reading import Chunk, chunks, collected, read, spread
 from admin.evidence.manifest import Manifest
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _ID = "rolled-back-hidden"
 _ASKED = ("node", "generation", "index", "session", "seq")
@@ -37,11 +36,15 @@ Ask = Callable[[str, Look, Collection[str]], Iterable[FindingRow]]
 """Of a table of some runs."""
 
 
-def hidden(tables: Tables) -> "DataFrame":
+def hidden(
+    session: "SparkSession",
+    paths: Sequence[Path],
+    known: Iterable[LogRow],
+    rolled: Iterable[RolledRow],
+) -> "DataFrame":
     """One question after the other; the reads at last."""
-    session = tables["ops"].sparkSession
-    by_run = places(*((row.asDict() for row in tables[n].collect()) for n in ("rolled", "known")))
-    runs = {Manifest.load(path).run_id: path for path in bundles(tables["ops"])} if by_run else {}
+    by_run = places(rolled, known)
+    runs = {Manifest.load(path).run_id: path for path in paths} if by_run else {}
 
     def ask(table: str, look: Look, asked: Collection[str]) -> "DataFrame":
         paths = [path for run, path in runs.items() if run in asked]
@@ -54,7 +57,7 @@ def hidden(tables: Tables) -> "DataFrame":
 
 def values(ask: Ask, by_run: Mapping[str, Gone]) -> dict[str, set[Value]]:
     """By run, what only requests wrote that were rolled back for good."""
-    gone = _requests(ask("wal", functools.partial(rolled, by_run=by_run), by_run))
+    gone = _requests(ask("wal", functools.partial(rolled_back, by_run=by_run), by_run))
     there = functools.partial(elsewhere, by_run=by_run, gone=gone)
     kept = _requests(ask("wal", there, gone))
     suspect: dict[str, set[Value]] = defaultdict(set)
@@ -65,21 +68,21 @@ def values(ask: Ask, by_run: Mapping[str, Gone]) -> dict[str, set[Value]]:
     return _lost(ask("ops", functools.partial(writers, values=suspect), suspect))
 
 
-def places(rolled: Iterable[Row], logs: Iterable[Row]) -> dict[str, Gone]:
-    """By run, from rows of the tables `rolled` and `known`."""
-    confirmed = {(e["run_id"], e["node"], e["generation"]): e["confirmed"] or 0 for e in logs}
+def places(rolled: Iterable[RolledRow], logs: Iterable[LogRow]) -> dict[str, Gone]:
+    """By run."""
+    confirmed = {(e.run_id, e.node, e.generation): e.confirmed for e in logs}
     found: dict[str, dict[tuple[int, int], list[int]]] = defaultdict(lambda: defaultdict(list))
     for row in rolled:
-        run, node, generation = row["run_id"], row["node"], row["generation"]
-        if row["index"] <= confirmed.get((run, node, generation), 0):
-            found[run][node, generation].append(row["index"])
+        run, node, generation = row.run_id, row.node, row.generation
+        if row.index <= confirmed.get((run, node, generation), 0):
+            found[run][node, generation].append(row.index)
     return {
         run: {log: np.unique(np.array(each, dtype=np.int64)) for log, each in own.items()}
         for run, own in found.items()
     }
 
 
-def rolled(chunk: Chunk, by_run: Mapping[str, Gone]) -> Iterator[FindingRow]:
+def rolled_back(chunk: Chunk, by_run: Mapping[str, Gone]) -> Iterator[FindingRow]:
     """Requests of what is rolled back."""
     gone = by_run[chunk.run_id]
     if not any(chunk.meets(int(each[0]), int(each[-1])) for each in gone.values()):

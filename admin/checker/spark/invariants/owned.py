@@ -10,13 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from admin.checker.spark.arrays import NOBODY, Flags, Numbers, among, known, numbers, words
-from admin.checker.spark.invariants.queries import Tables
 from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow
-from admin.checker.spark.loading import bundles
 from admin.checker.spark.reading import FOREVER, Chunk, chunks, read, spread
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _ID = "receipt-own"
 SPAN = 1 << 20
@@ -35,11 +33,11 @@ class OwnedRange:
     lines: tuple[Chunk, ...]
 
 
-def receipts(tables: Tables) -> "DataFrame":
+def receipts(session: "SparkSession", paths: Sequence[Path]) -> "DataFrame":
     """A receipt names the entry of the very request that it was given for."""
-    ranges = [each for path in bundles(tables["ops"]) for each in plan(path)]
+    ranges = [each for path in paths for each in plan(path)]
     sizes = [sum(chunk.size for chunk in each.logs) for each in ranges]
-    return spread(tables["ops"].sparkSession, ranges, sizes, look)
+    return spread(session, ranges, sizes, look)
 
 
 def plan(path: Path, span: int = SPAN) -> Iterator[OwnedRange]:

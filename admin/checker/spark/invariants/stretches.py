@@ -2,46 +2,46 @@
 
 import functools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from admin.checker.spark.arrays import Numbers, among, numbers
-from admin.checker.spark.invariants.queries import Row, Tables
-from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow
-from admin.checker.spark.loading import bundles
+from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow, RolledRow
 from admin.checker.spark.reading import Chunk, chunks, read, spread
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _ID = "stretches-whole"
 Parts = Mapping[str, tuple[Numbers, Numbers]]
 """By run: the first victim of each ROLLBACK, in order, and the ROLLBACK."""
 
 
-def stretches(tables: Tables) -> "DataFrame":
+def stretches(
+    session: "SparkSession", paths: Sequence[Path], rolled: Iterable[RolledRow]
+) -> "DataFrame":
     """From the first entry that a ROLLBACK takes up to the one before it, nobody stops."""
-    events = tables["events"]
-    stops = parts(row.asDict() for row in tables["rolled"].collect())
+    stops = parts(rolled)
     found = [
         each
         for table, key in (("events", "number"), ("status", "sample"))
-        for path in bundles(tables[table])
+        for path in paths
         for each in chunks(path, table, key)
         if each.run_id in stops
     ]
     look_at = functools.partial(look, stops=stops)
-    return spread(events.sparkSession, found, [each.size for each in found], look_at)
+    return spread(session, found, [each.size for each in found], look_at)
 
 
-def parts(rolled: Iterable[Row]) -> dict[str, tuple[Numbers, Numbers]]:
-    """Of every run, from rows of the table `rolled`."""
+def parts(rolled: Iterable[RolledRow]) -> dict[str, tuple[Numbers, Numbers]]:
+    """Of every run, from what is rolled back."""
     victims: dict[tuple[str, int, int, int], int] = {}
     for row in rolled:
-        record = (row["run_id"], row["node"], row["generation"], row["by"])
-        victims[record] = min(row["index"], victims.get(record, row["index"]))
+        record = (row.run_id, row.node, row.generation, row.by)
+        victims[record] = min(row.index, victims.get(record, row.index))
     by_run: dict[str, dict[int, int]] = defaultdict(dict)
     for (run, _, _, by), first in sorted(victims.items()):
         by_run[run].setdefault(first, by)

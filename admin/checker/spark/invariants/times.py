@@ -1,30 +1,27 @@
 """Times that go back prove nothing: whoever compares them must know."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from admin.checker.spark.arrays import numbers
-from admin.checker.spark.invariants.queries import Tables
 from admin.checker.spark.job_schema import DOUBT, FACTS, FindingRow
-from admin.checker.spark.loading import bundles
 from admin.checker.spark.reading import chunks, in_order, spread
 from admin.evidence.manifest import Manifest
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _ID = "times-usable"
 _SAMPLES = ("node", "generation", "life", "sample", "time_mono")
 
 
-def times(tables: Tables) -> "DataFrame":
+def times(session: "SparkSession", paths: Sequence[Path]) -> "DataFrame":
     """Lines of the history, and samples of a process, in the order in which they were written."""
-    paths = sorted({*bundles(tables["ops"]), *bundles(tables["status"])})
     sizes = [sum(each.size for each in chunks(path, "ops", "index")) for path in paths]
-    return spread(tables["ops"].sparkSession, paths, sizes, look)
+    return spread(session, paths, sizes, look)
 
 
 def look(path: Path) -> Iterator[FindingRow]:

@@ -1,7 +1,9 @@
 """A leader that was replaced stops taking writes, at the latest when its fence says so."""
 
-from admin.checker.rules.rule import Rule, RuleFinding
-from admin.checker.rules.run import RunTables, Status
+from itertools import pairwise
+
+from admin.checker.kernels.kernel import Evidence, Kernel
+from admin.checker.rules.rule import RuleFinding
 from admin.evidence.manifest import Manifest
 from qsync.core.config import DISCONNECT_FACTOR
 from qsync.units import duration
@@ -34,39 +36,46 @@ def excuse(manifest: Manifest) -> str:
     return "" if manifest.clock == "one" else "the clocks of the nodes cannot be compared"
 
 
-def find(run: RunTables) -> RuleFinding:
+def fenced(evidence: Evidence) -> RuleFinding:
     """Once a node takes writes in a term, nobody does in a lower one for longer than the fence."""
-    limit, why = fence(run.manifest), excuse(run.manifest)
+    limit, why = fence(evidence.manifest), excuse(evidence.manifest)
     if limit is None or why:
         return RuleFinding(lacks=why)
-    writable = [each for each in run.status if each.ro is False]
-    first: dict[int, Status] = {}
-    for each in sorted(writable, key=lambda sample: sample.time_mono):
-        first.setdefault(each.term, each)
+    status, time = evidence.status, evidence.status.time_mono
+    writable = [at for at, ro in enumerate(status.ro) if ro is False]
+    first: dict[int, int] = {}
+    for at in writable:
+        before = first.setdefault(status.term[at], at)
+        if time[at] < time[before]:
+            first[status.term[at]] = at
     terms = sorted(first)
+    following = dict(pairwise(terms))
     found = RuleFinding(lacks="" if len(terms) > 1 else "nobody was replaced")
-    for each in writable if not found.lacks else ():
-        newer = next((first[term] for term in terms if term > each.term), None)
-        if newer is None:
+    for at in writable:
+        term = status.term[at]
+        if term not in following:
             continue
         found.facts += 1
-        late = each.time_mono - newer.time_mono - int(limit * NANOS)
-        if newer.node != each.node and late > 0:
+        newer = first[following[term]]
+        late = time[at] - time[newer] - int(limit * NANOS)
+        if status.node[newer] != status.node[at] and late > 0:
             message = (
-                f"node {each.node} takes writes in term {each.term}, {late / NANOS:.3f} s after "
-                f"node {newer.node} did in term {newer.term} and the fence of {limit:g} s"
+                f"node {status.node[at]} takes writes in term {term}, {late / NANOS:.3f} s after "
+                f"node {status.node[newer]} did in term {status.term[newer]} and the fence of "
+                f"{limit:g} s"
             )
-            where = {"node": each.node, "index": each.sample, "term": each.term}
-            found.broken(FENCED, message, (newer.shows(), each.shows()), **where)
+            found.broken(FENCED, message, status.shows(newer, at), **status.where(at))
     return found
 
 
-RULE = Rule(
-    FENCED,
-    "a leader that was replaced stops in time",
-    ("status",),
-    find,
-    counts="status",
-    excuse=excuse,
-    idle="nobody was replaced",
+KERNELS = (
+    Kernel(
+        FENCED,
+        "a leader that was replaced stops in time",
+        ("status",),
+        fenced,
+        counts="status",
+        excuse=excuse,
+        idle="nobody was replaced",
+    ),
 )

@@ -1,6 +1,6 @@
 """What nodes said of themselves over time, and the digests of what they show."""
 
-from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import DigestRow, RunTables, Status
 
 
@@ -92,38 +92,6 @@ def digests(run: RunTables) -> RuleFinding:
 
 MONOTONE, ONE_WRITABLE = "status-monotone", "one-writable"
 COHERENT, DIGESTS = "status-coherent", "digests-equal"
-RULES = (
-    Rule(
-        MONOTONE,
-        "nothing that only grows goes back",
-        ("status",),
-        monotone,
-        counts="status",
-        idle="no node said how it is",
-    ),
-    Rule(
-        ONE_WRITABLE,
-        "one node takes writes in a term",
-        ("status",),
-        one_writable,
-        idle="nobody took writes",
-    ),
-    Rule(
-        COHERENT,
-        "confirmed, visible, last and limbo fit together",
-        ("status",),
-        coherent,
-        counts="status",
-        idle="no node said how far it is",
-    ),
-    Rule(
-        DIGESTS,
-        "nodes at the same place show the same",
-        ("digests",),
-        digests,
-        idle="no two nodes showed what they have at one place",
-    ),
-)
 
 
 def _broken(found: RuleFinding, invariant: str, message: str, *samples: Status) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import NodeEvent, RunTables, Status, Whose
 
 FORWARD = "lives-forward"
@@ -82,13 +82,3 @@ def _safe(sample: Status | None) -> int:
     if sample is None or sample.written is None:
         return 0
     return min(sample.confirmed or 0, sample.written)
-
-
-RULE = Rule(
-    FORWARD,
-    "a restart loses nothing that was on the disk",
-    ("status",),
-    find,
-    counts="status",
-    idle="no sample was taken after a restart or a ballot",
-)

@@ -1,18 +1,10 @@
 """A healed cluster comes to rest: it has one leader, and nothing is left pending."""
 
-from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.kernels.rest import excuse
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import RunTables, Status
-from admin.evidence.manifest import Manifest
 
 REST = "comes-to-rest"
-
-
-def excuse(manifest: Manifest) -> str:
-    """Why it could not be seen at rest."""
-    if not manifest.whole:
-        return "the run was not given the time to come to rest"
-    silent = any(each.problem for each in manifest.nodes)
-    return "some nodes did not answer at the end" if silent else ""
 
 
 def find(run: RunTables) -> RuleFinding:
@@ -35,14 +27,3 @@ def find(run: RunTables) -> RuleFinding:
             where = {"node": each.node, "index": each.sample, "term": each.term}
             found.broken(REST, message, (each.shows(),), **where)
     return found
-
-
-RULE = Rule(
-    REST,
-    "after healing one leads and nothing is pending",
-    ("status",),
-    find,
-    counts="status",
-    excuse=excuse,
-    idle="some nodes never said how they are",
-)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from admin.checker.exhibit import EvidenceRow
-from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import PROMOTE, NodeEvent, RunTables, Whose
 
 DURABLE, SUFFICE = "vote-durable", "votes-suffice"
@@ -122,21 +122,3 @@ def _lacks(run: RunTables) -> str:
     if not {"vote", "leads"} <= known and "leads" not in known:
         return "no event `leads`"
     return "" if run.manifest.voters else "the number of voters is not known"
-
-
-RULES = (
-    Rule(
-        DURABLE,
-        "a vote is on the disk before it is told",
-        ("events",),
-        durable,
-        idle="no events `vote` and `ballot`",
-    ),
-    Rule(
-        SUFFICE,
-        "who leads has the votes of a majority",
-        ("events",),
-        suffice,
-        idle="no event `leads`",
-    ),
-)

@@ -1,6 +1,6 @@
 """A read shows at least what had been answered to anybody before it was asked."""
 
-from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import RunTables
 
 FRESH = "reads-fresh"
@@ -20,8 +20,3 @@ def find(run: RunTables) -> RuleFinding:
             where = {"node": each.node, "index": each.number}
             found.broken(FRESH, message, (each.shows(),), **where)
     return found
-
-
-RULE = Rule(
-    FRESH, "reads show what was answered before", ("events",), find, counts="events", idle=IDLE
-)

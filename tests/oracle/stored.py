@@ -1,6 +1,6 @@
 """What a node has stored of its spaces is what its log makes of them."""
 
-from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import DigestRow, RunTables
 from admin.evidence.tables import REPLAY, SNAPSHOT
 
@@ -28,12 +28,3 @@ def find(run: RunTables) -> RuleFinding:
 
 def _place(each: DigestRow) -> tuple[int, int, int, str]:
     return (each.node, each.generation, each.index, each.space)
-
-
-RULE = Rule(
-    STORED,
-    "what is stored is the replay of the log",
-    ("digests",),
-    find,
-    idle="nobody compared what is stored with the log",
-)

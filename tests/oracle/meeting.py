@@ -1,15 +1,10 @@
 """Every quorum that confirms shares a node with every majority that elects."""
 
-from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.kernels.samples import voters_known as excuse
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import RunTables
-from admin.evidence.manifest import Manifest
 
 MEET = "quorums-meet"
-
-
-def excuse(manifest: Manifest) -> str:
-    """Why nobody can say what a majority is."""
-    return "" if manifest.voters else "the number of voters is not known"
 
 
 def find(run: RunTables) -> RuleFinding:
@@ -29,14 +24,3 @@ def find(run: RunTables) -> RuleFinding:
             where = {"node": each.node, "index": each.sample, "term": each.term}
             found.broken(MEET, message, (each.shows(),), **where)
     return found
-
-
-RULE = Rule(
-    MEET,
-    "every quorum meets every majority",
-    ("status",),
-    find,
-    counts="status",
-    excuse=excuse,
-    idle="no sample says its quorum",
-)

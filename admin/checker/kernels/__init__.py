@@ -1,0 +1,1 @@
+"""The invariants of evidence as kernels: each one function, whoever runs it."""

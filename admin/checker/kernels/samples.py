@@ -1,0 +1,127 @@
+"""What nodes said of themselves over time."""
+
+from itertools import pairwise
+
+from admin.checker.kernels.kernel import Evidence, Kernel, groups
+from admin.checker.rules.rule import RuleFinding
+from admin.evidence.manifest import Manifest
+
+MONOTONE, ONE_WRITABLE = "status-monotone", "one-writable"
+COHERENT, MEET = "status-coherent", "quorums-meet"
+
+
+def monotone(evidence: Evidence) -> RuleFinding:
+    """Within the life of a process neither the term nor the confirmed index goes back."""
+    status = evidence.status
+    term, confirmed = status.term, [each or 0 for each in status.confirmed]
+    broken: list[tuple[int, int, str]] = []
+    lives = groups(range(len(status)), status.node, status.generation, status.life)
+    for own in lives.values():
+        for before, at in pairwise(own):
+            who = f"node {status.node[at]} went from"
+            if term[at] < term[before]:
+                broken.append((at, before, f"{who} term {term[before]} to {term[at]}"))
+            elif confirmed[at] < confirmed[before]:
+                told = f"{who} confirmed {status.confirmed[before]} to {status.confirmed[at]}"
+                broken.append((at, before, told))
+    found = RuleFinding(facts=len(status))
+    for at, before, message in sorted(broken):
+        found.broken(MONOTONE, message, status.shows(before, at), **status.where(at))
+    return found
+
+
+def one_writable(evidence: Evidence) -> RuleFinding:
+    """In a term only one node takes writes."""
+    status = evidence.status
+    writable = [at for at, ro in enumerate(status.ro) if ro is False]
+    found = RuleFinding(facts=len(writable), lacks="" if writable else "nobody took writes")
+    broken: list[tuple[int, int]] = []
+    for own in groups(writable, status.term).values():
+        others = [at for at in own if status.node[at] != status.node[own[0]]]
+        broken += [(at, own[0]) for at in others[:1]]
+    for at, first in sorted(broken):
+        term = status.term[at]
+        nodes = f"nodes {status.node[first]} and {status.node[at]}"
+        message = f"{nodes} both took writes in term {term}"
+        found.broken(ONE_WRITABLE, message, status.shows(first, at), term=term)
+    return found
+
+
+def coherent(evidence: Evidence) -> RuleFinding:
+    """A node's confirmed, visible and last index are in order, and its limbo lies between them."""
+    found, status = RuleFinding(), evidence.status
+    places = zip(status.last, status.confirmed, status.visible, status.limbo_len, strict=True)
+    for at, (last, confirmed, visible, pending) in enumerate(places):
+        if last is None or confirmed is None or visible is None:
+            continue
+        found.facts += 1
+        why = ""
+        if not confirmed <= visible <= last:
+            why = f"confirmed {confirmed}, visible {visible}, last {last} are not in order"
+        elif pending is not None and pending > last - confirmed:
+            why = f"{pending} pending between confirmed {confirmed} and last {last}"
+        if why:
+            message = f"node {status.node[at]} says: {why}"
+            found.broken(COHERENT, message, status.shows(at), **status.where(at))
+    return found
+
+
+def voters_known(manifest: Manifest) -> str:
+    """Why nobody can say what a majority is."""
+    return "" if manifest.voters else "the number of voters is not known"
+
+
+def meeting(evidence: Evidence) -> RuleFinding:
+    """Every quorum that confirms shares a node with every majority that elects.
+
+    Else a leader could be elected that lacks what was confirmed. By every sample that says it.
+    """
+    status, voters = evidence.status, evidence.manifest.voters
+    found, majority = RuleFinding(lacks=voters_known(evidence.manifest)), voters // 2 + 1
+    for at, quorum in enumerate(status.quorum if voters else ()):
+        if not quorum:
+            continue
+        found.facts += 1
+        if quorum + majority <= voters:
+            message = (
+                f"node {status.node[at]} confirms by {quorum} of {voters} voters, and "
+                f"{majority} others may elect a leader"
+            )
+            found.broken(MEET, message, status.shows(at), **status.where(at))
+    return found
+
+
+KERNELS = (
+    Kernel(
+        MEET,
+        "every quorum meets every majority",
+        ("status",),
+        meeting,
+        counts="status",
+        excuse=voters_known,
+        idle="no sample says its quorum",
+    ),
+    Kernel(
+        MONOTONE,
+        "nothing that only grows goes back",
+        ("status",),
+        monotone,
+        counts="status",
+        idle="no node said how it is",
+    ),
+    Kernel(
+        ONE_WRITABLE,
+        "one node takes writes in a term",
+        ("status",),
+        one_writable,
+        idle="nobody took writes",
+    ),
+    Kernel(
+        COHERENT,
+        "confirmed, visible, last and limbo fit together",
+        ("status",),
+        coherent,
+        counts="status",
+        idle="no node said how far it is",
+    ),
+)

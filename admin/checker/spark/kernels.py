@@ -1,0 +1,160 @@
+"""Kernels on Spark: a task a run, which makes their columns from files of the run and runs them.
+
+What kernels look at is small beside logs: samples, digests, and events of a few names. Of logs they
+are given what the driver knows: PROMOTEs and last entries. In the same pass over the events the
+automata step, which look at each of them.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+
+from admin.checker.exhibit import EvidenceRow
+from admin.checker.kernels.columns import Columns, Digests, Events, LogEntries, Samples
+from admin.checker.kernels.kernel import EventReach, Evidence
+from admin.checker.kernels.registry import EVENTS, KERNELS
+from admin.checker.replay.steps import AUTOMATA
+from admin.checker.rules.rule import Breach, RuleFinding
+from admin.checker.rules.run import PROMOTE, event
+from admin.checker.spark.arrays import among, numbers
+from admin.checker.spark.job_schema import DOUBT, FACTS, LACKS, PROVEN, FindingRow
+from admin.checker.spark.reading import chunks, in_order, read, spread
+from admin.evidence.manifest import Manifest
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_STEPS = frozenset[str]().union(*(each.names for each in AUTOMATA))
+Kind = TypeVar("Kind", bound=Columns)
+
+
+@dataclass(frozen=True, slots=True)
+class RunJob:
+    """A bundle, and what is known of its logs: see `Evidence`."""
+
+    path: Path
+    promotes: LogEntries
+    ends: LogEntries
+
+
+def kernels(
+    session: "SparkSession",
+    paths: Sequence[Path],
+    promoted: Iterable[FindingRow],
+    logs: Iterable[FindingRow],
+) -> "DataFrame":
+    """What all kernels find in all runs; `promoted` and `logs` are what was found of logs."""
+    promotes, ends = _by_run(promoted), _by_run(logs)
+    jobs = []
+    for path in paths:
+        run = Manifest.load(path).run_id
+        jobs.append(RunJob(path, _promotes(promotes[run]), _ends(ends[run])))
+    sizes = [sum(each.size for each in chunks(path, "events", "number")) for path in paths]
+    return spread(session, jobs, sizes, look)
+
+
+def look(job: RunJob) -> Iterator[FindingRow]:
+    """At a run."""
+    manifest = Manifest.load(job.path)
+    machines = [automaton(manifest.quorum) for automaton in AUTOMATA]
+    cells: dict[str, list[Any]] = {name: [] for name in Events.names()}
+    term = index = 0
+    for table in in_order(chunks(job.path, "events", "number"), "number", Events.names()):
+        durable = numbers(table, "index")[among(table, "name", ("durable",))]
+        term = max(term, int(numbers(table, "term").max(initial=0)))
+        index = max(index, int(durable.max(initial=0)))
+        _extend(cells, table.filter(pa.array(among(table, "name", EVENTS))))
+        for row in table.filter(pa.array(among(table, "name", _STEPS))).to_pylist():
+            each = event(row)
+            for machine in machines:
+                if each.name in machine.names:
+                    machine.step(each)
+    evidence = Evidence(
+        manifest=manifest,
+        status=_read(job.path, Samples, "sample"),
+        events=Events.of(cells),
+        digests=_read(job.path, Digests, ""),
+        promotes=job.promotes,
+        ends=job.ends,
+        reach=EventReach(term, index),
+    )
+    for kernel in KERNELS:
+        yield from finding_rows(manifest.run_id, kernel.id, kernel.find(evidence))
+    for machine in machines:
+        yield from finding_rows(manifest.run_id, machine.id, machine.found)
+
+
+def finding_rows(run: str, id_: str, found: RuleFinding) -> Iterator[FindingRow]:
+    """A finding on its way home."""
+    yield FindingRow(run, FACTS, id_, amount=found.facts)
+    for what, why in ((LACKS, found.lacks), (DOUBT, found.doubt)):
+        if why:
+            yield FindingRow(run, what, id_, message=why)
+    for each in found.breaches:
+        rows = [(row.table, dict(row.row)) for row in each.witness]
+        text, where = json.dumps([each.message, rows]), (each.node, 0, each.index, each.term)
+        yield FindingRow(run, PROVEN, id_, *where, message=text)
+
+
+def proven(found: FindingRow) -> Breach:
+    """A breach that came home with its proof."""
+    message, rows = json.loads(found.message)
+    return Breach(
+        invariant=found.invariant,
+        message=message,
+        node=found.node,
+        index=found.index,
+        term=found.term,
+        witness=tuple(EvidenceRow(table, row) for table, row in rows),
+    )
+
+
+def _read(path: Path, kind: type[Kind], key: str) -> Kind:
+    """A small table, by the numbers of its rows if they have any."""
+    cells: dict[str, list[Any]] = {name: [] for name in kind.names()}
+    parts = chunks(path, kind.table, key or "index")
+    tables = (
+        in_order(parts, key, kind.names()) if key else (read(each, kind.names()) for each in parts)
+    )
+    for table in tables:
+        _extend(cells, table)
+    return kind.of(cells)
+
+
+def _extend(cells: dict[str, list[Any]], table: pa.Table) -> None:
+    for name, column in cells.items():
+        column.extend(table.column(name).to_pylist())
+
+
+def _by_run(found: Iterable[FindingRow]) -> dict[str, list[FindingRow]]:
+    runs: dict[str, list[FindingRow]] = defaultdict(list)
+    for each in sorted(found):
+        runs[each.run_id].append(each)
+    return runs
+
+
+def _promotes(found: Sequence[FindingRow]) -> LogEntries:
+    """Of rows of which `amount` is the origin."""
+    return LogEntries.of_rows(
+        {
+            "node": each.node,
+            "generation": each.generation,
+            "index": each.index,
+            "term": each.term,
+            "kind": PROMOTE,
+            "origin": each.amount,
+        }
+        for each in found
+    )
+
+
+def _ends(found: Sequence[FindingRow]) -> LogEntries:
+    """Of rows of which `index` is that of the last entry."""
+    return LogEntries.of_rows(
+        {"node": each.node, "generation": each.generation, "index": each.index} for each in found
+    )
