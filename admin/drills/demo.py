@@ -11,7 +11,7 @@ from typing_extensions import override
 from admin.cluster import surveys
 from admin.cluster.surveys import ClusterSurvey
 from admin.drills import reader, session
-from admin.drills.judging import JudgedRun
+from admin.drills.expectations import JudgedRun
 from admin.drills.model import Drill, Step
 from admin.drills.record import RunEnd
 from admin.drills.runner import DrillObserver, DrillPhase, RunView

@@ -49,7 +49,7 @@ def save_all(run: RunRecord, lab: Lab, out: Path, *, source: str, command: str) 
     bundle = _dump(run, lab, out, source)
     counted = {
         "status": write_part(out / "status.jsonl", _status(run, bundle)),
-        "nemesis": write_part(out / "nemesis.jsonl", _nemesis(run.marks)),
+        "nemesis": write_part(out / "nemesis.jsonl", _nemesis(run.steps)),
         "feeds": write_part(out / "feeds.jsonl", run.feeds),
         "ops": len(run.lines),
     }
@@ -58,7 +58,7 @@ def save_all(run: RunRecord, lab: Lab, out: Path, *, source: str, command: str) 
         seed=run.drill.seed,
         command=command,
         whole=run.proof is not None,
-        faults=any(VERBS[mark.verb].spec.faults for mark in run.marks),
+        faults=any(VERBS[step.verb].spec.faults for step in run.steps),
         rows={**bundle.manifest.rows, **counted},
     )
     Bundle(out, manifest).seal()
@@ -100,31 +100,31 @@ def _status(run: RunRecord, bundle: Bundle) -> list[Row]:
     begun = {each.node: each.time for each in run.events if each.name == "admitted"}
     seen = [
         status_row(
-            sight.sample,
+            observed.sample,
             number=0,
-            life=sight.sample.pid,
-            time_mono=int(sight.time * _NS),
-            generation=present[sight.sample.uuid].generation,
+            life=observed.sample.pid,
+            time_mono=int(observed.time * _NS),
+            generation=present[observed.sample.uuid].generation,
         )
-        for sight in run.sights
-        if sight.sample is not None
-        and sight.sample.uuid in present
-        and sight.time >= begun.get(sight.node, 0.0)
+        for observed in run.observations
+        if observed.sample is not None
+        and observed.sample.uuid in present
+        and observed.time >= begun.get(observed.node, 0.0)
     ]
     return [row | {"sample": at} for at, row in enumerate([*seen, *bundle.rows("status")])]
 
 
-def _nemesis(marks: Sequence[StepRecord]) -> list[Row]:
+def _nemesis(steps: Sequence[StepRecord]) -> list[Row]:
     """The steps that did something, each with its end."""
     return [
         {
             "number": number,
-            "f": mark.verb,
+            "f": step.verb,
             "type": "info",
-            "time_mono": int(mark.begun * _NS),
-            "value": {"text": mark.text, "nodes": list(mark.nodes), "seconds": mark.seconds},
+            "time_mono": int(step.begun * _NS),
+            "value": {"text": step.text, "nodes": list(step.nodes), "seconds": step.seconds},
         }
-        for number, mark in enumerate(faults(marks), start=1)
+        for number, step in enumerate(faults(steps), start=1)
     ]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
-from admin.drills.judging import JudgedRun
+from admin.drills.expectations import JudgedRun
 from admin.drills.record import RunEnd
 
 

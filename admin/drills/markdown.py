@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from admin.drills.judging import scale_of, show
+from admin.drills.expectations import scale_of, show
 from admin.drills.measure import MEASURES
-from admin.drills.read import maps, number, table, text
+from admin.drills.report_fields import maps, number, table, text
 
 
 def render(report: Mapping[str, object]) -> str:

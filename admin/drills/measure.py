@@ -11,7 +11,7 @@ from admin.workload.history import HistoryLine, OutcomeType
 
 if TYPE_CHECKING:  # a file is read without whatever watches a cluster
     from admin.drills.record import RunRecord, StepRecord, TimelineEvent
-    from admin.drills.watch import NodeObservation
+    from admin.drills.sampling import NodeObservation
 
 GAP_S = 0.1
 """A shorter time without an acknowledgement is no gap worth counting."""
@@ -68,9 +68,9 @@ def writes(lines: Sequence[HistoryLine]) -> list[AckedWrite]:
     return sorted(found, key=lambda each: each.ended)
 
 
-def faults(marks: "Sequence[StepRecord]") -> "list[StepRecord]":
+def faults(steps: "Sequence[StepRecord]") -> "list[StepRecord]":
     """The steps that did something to the cluster."""
-    return [mark for mark in marks if mark.verb not in WAITING]
+    return [step for step in steps if step.verb not in WAITING]
 
 
 def gaps(found: Sequence[AckedWrite], since: float, until: float) -> list[Gap]:
@@ -115,7 +115,7 @@ def split(gap: Gap, since: float, run: "RunRecord") -> GapSplit:
         return GapSplit()
     stood = [each for each in inside if each.name == "campaign" and each.time <= won.time]
     began = stood[0].time if stood else won.time
-    ready = next((each.time for each in run.sights if _writable(each, won)), gap.ended)
+    ready = next((each.time for each in run.observations if _writable(each, won)), gap.ended)
     ready = min(ready, gap.ended)
     return GapSplit(
         detection=max(0.0, began - since),
@@ -125,10 +125,10 @@ def split(gap: Gap, since: float, run: "RunRecord") -> GapSplit:
     )
 
 
-def _writable(sight: "NodeObservation", won: "TimelineEvent") -> bool:
+def _writable(observed: "NodeObservation", won: "TimelineEvent") -> bool:
     """The winner takes writes."""
-    mine = sight.node == won.node and sight.time >= won.time
-    return mine and sight.role == "leader" and not sight.ro
+    mine = observed.node == won.node and observed.time >= won.time
+    return mine and observed.role == "leader" and not observed.ro
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,9 +151,9 @@ class RunTimes:
     def of(cls, run: "RunRecord") -> "RunTimes":
         """Of a run that is over."""
         found = writes(run.lines)
-        struck = faults(run.marks)
+        struck = faults(run.steps)
         fault = struck[0].begun if struck else run.begun
-        over = run.marks[-1].ended if run.marks else run.ended
+        over = run.steps[-1].ended if run.steps else run.ended
         all_gaps = gaps(found, fault, over)
         before = _gap_around(found, fault, all_gaps[0] if all_gaps else None)
         since = max(fault, before.begun) if before else fault
@@ -289,19 +289,19 @@ MEASURES: Mapping[str, Measure] = {each.name: each for each in _ALL}
 def measures(run: "RunRecord") -> dict[str, float | None]:
     """Every measure, and the times of labelled steps. None: there is nothing to tell."""
     times = RunTimes.of(run)
-    return {each.name: each.of(times) for each in _ALL} | labels(run.marks)
+    return {each.name: each.of(times) for each in _ALL} | labels(run.steps)
 
 
-def labels(marks: "Sequence[StepRecord]") -> dict[str, float | None]:
+def labels(steps: "Sequence[StepRecord]") -> dict[str, float | None]:
     """From the fault before it to the end of each labelled step, in seconds."""
     found: dict[str, float | None] = {}
     fault: StepRecord | None = None
-    for mark in marks:
-        if mark.label is not None:
-            since = mark if fault is None or mark.verb not in WAITING else fault
-            found[mark.label] = None if mark.error else mark.ended - since.begun
-        if mark.verb not in WAITING:
-            fault = mark
+    for step in steps:
+        if step.label is not None:
+            since = step if fault is None or step.verb not in WAITING else fault
+            found[step.label] = None if step.error else step.ended - since.begun
+        if step.verb not in WAITING:
+            fault = step
     return found
 
 

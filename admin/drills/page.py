@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from admin.drills import picture
-from admin.drills.judging import scale_of, show
+from admin.drills.expectations import scale_of, show
 from admin.drills.measure import MEASURES
-from admin.drills.read import maps, number, table, text
+from admin.drills.report_fields import maps, number, table, text
 from admin.html import page
 
 

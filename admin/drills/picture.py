@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from admin.drills.read import maps, number, table, text
+from admin.drills.report_fields import maps, number, table, text
 from admin.drills.verbs.catalogue import WAITING
 from admin.html.timeline import ROW, TimeScale, axis, bar, svg, words
 

@@ -13,8 +13,8 @@ from admin.drills.model import Condition
 from qsync.status.record import NodeStatus
 
 if TYPE_CHECKING:
+    from admin.drills.sampling import LiveFacts
     from admin.drills.simulated import SimulatedCluster
-    from admin.drills.watch import LiveFacts
     from qsync.sim.kernel.machine import MemberMachine
 
 EXTERNAL_S_MAX = 10.0

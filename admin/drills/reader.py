@@ -22,7 +22,7 @@ from admin.drills.model import (
     Step,
     TargetRole,
 )
-from admin.drills.overriding import override
+from admin.drills.overrides import override
 from admin.drills.probes import MeasureUnit
 from admin.drills.values import number, truth
 from admin.lab.lab import NODES_MAX

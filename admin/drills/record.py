@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from admin.drills.model import Drill
-from admin.drills.watch import NodeObservation
+from admin.drills.sampling import NodeObservation
 from admin.evidence.tables import Row
 from admin.workload.history import HistoryLine
 from admin.workload.proof import Proof
@@ -61,9 +61,9 @@ class RunRecord:
     begun: float
     ended: float
     began_at: str
-    marks: tuple[StepRecord, ...]
+    steps: tuple[StepRecord, ...]
     lines: tuple[HistoryLine, ...]
-    sights: tuple[NodeObservation, ...]
+    observations: tuple[NodeObservation, ...]
     events: tuple[TimelineEvent, ...]
     terms: Mapping[int, tuple[str, ...]]
     met_unknown: int = 0

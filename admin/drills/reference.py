@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from admin.drills import planning, reader, report
+from admin.drills import preflight, reader, report
 from admin.drills.measure import GAP_S
 from admin.drills.model import Drill
 from admin.drills.mutants import BY_THE_LOAD, CAUGHT
@@ -72,7 +72,7 @@ def pages_of(measured: Sequence[MeasuredDrill]) -> dict[str, str]:
 
 def page(drill: Drill, measured: Sequence[MeasuredDrill]) -> str:
     """One page."""
-    needs = f"Needs {', '.join(planning.needs(drill))}. {_mutant(drill)}"
+    needs = f"Needs {', '.join(preflight.needs(drill))}. {_mutant(drill)}"
     here = "`python -m admin.drills.reference`"
     parts = [
         f"# {drill.name}",
@@ -120,13 +120,13 @@ def _seconds(measures: object, name: str) -> float:
 
 
 def _simulated(drill: Drill) -> str:
-    missing = planning.not_simulated(drill)
+    missing = preflight.not_simulated(drill)
     line = f"qsync drill run {drill.name} --simulate --repeat 100"
     return "" if missing else f"\n{line}"
 
 
 def _mutant(drill: Drill) -> str:
-    missing = planning.not_simulated(drill)
+    missing = preflight.not_simulated(drill)
     if missing:
         return f"The simulator has no {', '.join(missing)}, so it runs on real processes only."
     mutant = CAUGHT[drill.name]

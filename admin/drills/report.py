@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from admin.drills import markdown, measure, page
-from admin.drills.judging import JudgedRun
+from admin.drills.expectations import JudgedRun
 from admin.drills.measure import Latencies
 from admin.drills.record import RunEnd, StepRecord
 from qsync.errors import ConfigError
@@ -40,9 +40,9 @@ def as_json(judged: JudgedRun) -> dict[str, object]:
     """Everything the renderings need. Times are seconds since the load began."""
     run = judged.run
     acked = [each for each in measure.writes(run.lines) if each.ended <= run.ended]
-    struck = measure.faults(run.marks)
+    struck = measure.faults(run.steps)
     fault = struck[0].begun if struck else run.begun
-    over = run.marks[-1].ended if run.marks else run.ended
+    over = run.steps[-1].ended if run.steps else run.ended
     return {
         "schema": SCHEMA,
         "drill": run.drill.name,
@@ -73,7 +73,7 @@ def as_json(judged: JudgedRun) -> dict[str, object]:
             {"at": round(gap.begun - run.begun, 3), "seconds": round(gap.seconds, 3)}
             for gap in measure.gaps(acked, run.begun, over)
         ],
-        "steps": [_step(mark, run.begun) for mark in run.marks],
+        "steps": [_step(step, run.begun) for step in run.steps],
         "leaders": _leaders(judged),
         "writes": _buckets([each.ended - run.begun for each in acked], run.ended - run.begun),
         "events": [
@@ -105,29 +105,29 @@ def _leaders(judged: JudgedRun) -> list[dict[str, object]]:
     bands: list[dict[str, object]] = []
     open_bands: dict[str, dict[str, object]] = {}
     begun = judged.run.begun
-    for sight in judged.run.sights:
-        at = round(sight.time - begun, 3)
-        band = open_bands.get(sight.node)
-        if sight.up and sight.role == "leader" and not sight.ro:
-            if band is None or band["term"] != sight.term:
-                band = {"node": sight.node, "term": sight.term, "from": at, "to": at}
-                open_bands[sight.node] = band
+    for observed in judged.run.observations:
+        at = round(observed.time - begun, 3)
+        band = open_bands.get(observed.node)
+        if observed.up and observed.role == "leader" and not observed.ro:
+            if band is None or band["term"] != observed.term:
+                band = {"node": observed.node, "term": observed.term, "from": at, "to": at}
+                open_bands[observed.node] = band
                 bands.append(band)
             band["to"] = at
         elif band is not None:
-            del open_bands[sight.node]
+            del open_bands[observed.node]
     return bands
 
 
-def _step(mark: StepRecord, begun: float) -> dict[str, object]:
+def _step(step: StepRecord, begun: float) -> dict[str, object]:
     return {
-        "text": mark.text,
-        "verb": mark.verb,
-        "nodes": list(mark.nodes),
-        "label": mark.label,
-        "from": round(mark.begun - begun, 3),
-        "to": round(mark.ended - begun, 3),
-        "error": mark.error,
+        "text": step.text,
+        "verb": step.verb,
+        "nodes": list(step.nodes),
+        "label": step.label,
+        "from": round(step.begun - begun, 3),
+        "to": round(step.ended - begun, 3),
+        "error": step.error,
     }
 
 

@@ -10,15 +10,15 @@ from typing import TypeVar
 
 from admin.cluster import surveys
 from admin.cluster.surveys import ClusterSurvey
-from admin.drills import evidence, mending, planning, targets
+from admin.drills import evidence, healing, preflight, targets
 from admin.drills.failures import DrillNotHealed, DrillStopped, StepFailed
 from admin.drills.live import LiveCluster
 from admin.drills.model import Condition, Drill, Step
 from admin.drills.probes import holds, holds_since_step
 from admin.drills.record import RunEnd, RunRecord, StepRecord
+from admin.drills.sampling import LiveFacts, SamplingThread
 from admin.drills.undo_log import UndoLog
 from admin.drills.verbs.catalogue import VERBS, undo_all
-from admin.drills.watch import LiveFacts, SamplingThread
 from admin.lab.lab import Lab, LabNode
 from admin.workload import clients, proof
 from admin.workload.clients import Workload
@@ -80,7 +80,7 @@ class DrillRunner:
     lab: Lab
     observer: DrillObserver
     history: History = field(default_factory=History)
-    marks: list[StepRecord] = field(default_factory=list)
+    steps: list[StepRecord] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
     phase: DrillPhase = DrillPhase.WORKING
     load: Workload = field(init=False)
@@ -94,7 +94,7 @@ class DrillRunner:
         found = surveys.wait_writable(self.lab.addresses, timeout=UP_S_MAX)
         leader = None if found.leader is None else found.leader.name
         names = targets.resolve(self.drill, [node.name for node in self.lab.nodes], leader)
-        planning.allow(self.drill, self.lab, names, found)
+        preflight.allow(self.drill, self.lab, names, found)
         for name in self.drill.targets:
             self.observer.tell(f"{name}: {', '.join(names[name])}")
         undo_log = UndoLog.create(self.lab.dir, self.drill.name)
@@ -150,9 +150,9 @@ class DrillRunner:
             begun=begun,
             ended=over,
             began_at="",
-            marks=tuple(self.marks),
+            steps=tuple(self.steps),
             lines=tuple(self.history.lines),
-            sights=tuple(watch.sights),
+            observations=tuple(watch.observations),
             events=evidence.events(self.lab, since=begun),
             terms={term: tuple(sorted(nodes)) for term, nodes in watch.terms.items()},
             met_unknown=self.load.tally.met_unknown,
@@ -200,11 +200,11 @@ class DrillRunner:
         error: str | None = None
         try:
             done = undo_all(self.cluster)
-            self._meanwhile(lambda: mending.wait_healthy(self.lab), self._show)
+            self._meanwhile(lambda: healing.wait_healthy(self.lab), self._show)
         except DrillNotHealed as found:
             error, done = found.message, []
         text = f"heal ({', '.join(done)})" if done else "heal"
-        self._mark(Step(verb="heal"), text, begun, (), error)
+        self._record(Step(verb="heal"), text, begun, (), error)
         return error
 
     def _perform(self, step: Step) -> None:
@@ -222,7 +222,7 @@ class DrillRunner:
             error = failed.message if isinstance(failed, QsyncError) else str(failed)
             raise StepFailed(f"{step.describe()}: {error}") from failed
         finally:
-            self._mark(step, step.describe(), begun, nodes, error)
+            self._record(step, step.describe(), begun, nodes, error)
         self.observer.performed(step, nodes)
 
     def _live(self, step: Step) -> Sequence[str]:
@@ -234,10 +234,10 @@ class DrillRunner:
             self._meanwhile(lambda: verb.live(self.cluster, step, nodes), self._look)
         return nodes
 
-    def _mark(
+    def _record(
         self, step: Step, text: str, begun: float, nodes: Sequence[str], error: str | None
     ) -> None:
-        self.marks.append(
+        self.steps.append(
             StepRecord(
                 text=text,
                 verb=step.verb,

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from admin.cluster import surveys
-from admin.drills import evidence, judging, planning, report
-from admin.drills.judging import JudgedRun
+from admin.drills import evidence, expectations, preflight, report
+from admin.drills.expectations import JudgedRun
 from admin.drills.model import Drill
 from admin.drills.record import RunEnd
 from admin.drills.runner import DrillObserver, DrillRunner
@@ -47,7 +47,7 @@ def run(drill: Drill, plan: DrillSetup, observer: DrillObserver) -> JudgedRun:
     healed = False
     try:
         place.start_all()
-        judged = judging.judge(DrillRunner(drill, place, observer).run())
+        judged = expectations.judge(DrillRunner(drill, place, observer).run())
         if plan.record:
             command = plan.command or _command(drill, place)
             evidence.save_all(judged.run, place, out, source=plan.source, command=command)
@@ -70,11 +70,11 @@ def preview(drill: Drill, target: Lab | None, nodes: int) -> tuple[Names, list[s
     if target is not None:
         found = surveys.survey(target.addresses)
         leader = None if found.leader is None else found.leader.name
-        names = planning.preview(drill, target, nodes, leader)
-        planning.allow(drill, target, names, found)
+        names = preflight.preview(drill, target, nodes, leader)
+        preflight.allow(drill, target, names, found)
     else:
-        names = planning.preview(drill, None, nodes, None)
-    return names, planning.timeline(drill, names)
+        names = preflight.preview(drill, None, nodes, None)
+    return names, preflight.timeline(drill, names)
 
 
 def _make(drill: Drill, directory: Path, plan: DrillSetup) -> Lab:

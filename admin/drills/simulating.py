@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from admin.drills import planning, targets
+from admin.drills import preflight, targets
 from admin.drills.model import Drill
 from admin.drills.record import RunEnd
 from admin.drills.simulated import SimulatedCluster, WaitMissed
@@ -132,7 +132,7 @@ def _run(drill: Drill, cluster: SimulatedCluster, labels: dict[str, float]) -> N
 
 def refuse_what_cannot_be(drill: Drill) -> None:
     """Raises ConfigError naming what needs real processes."""
-    if strange := planning.not_simulated(drill):
+    if strange := preflight.not_simulated(drill):
         raise ConfigError(
             f"{drill.name} needs real processes: the simulator has no {', '.join(strange)}",
             hint="run it without --simulate",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from admin.drills import planning, reader
+from admin.drills import preflight, reader
 from admin.drills.failures import DrillNotHealed, DrillStopped
 from admin.drills.model import Drill
 from admin.lab import lab as labs
@@ -19,7 +19,7 @@ from cli.output import document, say, style, text
 from qsync.errors import ConfigError
 
 if TYPE_CHECKING:
-    from admin.drills.judging import JudgedRun
+    from admin.drills.expectations import JudgedRun
 
 _DRILL = click.argument("drill", metavar="DRILL")
 
@@ -39,16 +39,16 @@ def list_() -> None:
             {
                 "name": each.name,
                 "title": each.title,
-                "needs": planning.needs(each),
-                "not_simulated": planning.not_simulated(each),
+                "needs": preflight.needs(each),
+                "not_simulated": preflight.not_simulated(each),
             }
             for each in found
         ]
         document("drills", drills=rows)
         return
     for each in found:
-        real = planning.not_simulated(each)
-        needs = planning.needs(each) + ([f"no --simulate: {', '.join(real)}"] if real else [])
+        real = preflight.not_simulated(each)
+        needs = preflight.needs(each) + ([f"no --simulate: {', '.join(real)}"] if real else [])
         text(f"{each.name:<28} {each.title}  [{', '.join(needs)}]")
 
 
@@ -75,7 +75,7 @@ def lint(*, files: tuple[str, ...], schema: bool) -> None:
         return
     if not files:
         raise click.UsageError("which drill? A file, or a name of the catalogue.")
-    said = {file: planning.complaints(reader.load(reader.find(file))) for file in files}
+    said = {file: preflight.complaints(reader.load(reader.find(file))) for file in files}
     if style().as_json:
         document("drill-lint", files=[{"file": f, "complaints": c} for f, c in said.items()])
     else:
@@ -158,10 +158,10 @@ def run(
 @json_option
 def heal(*, target: str) -> None:
     """Mend what a drill left broken whose runner was killed. TARGET: a lab or a run's directory."""
-    from admin.drills import mending  # noqa: PLC0415 - only here
+    from admin.drills import healing  # noqa: PLC0415 - only here
 
     found = _lab(target)
-    done = mending.heal(found)
+    done = healing.heal(found)
     if style().as_json:
         document("drill-heal", lab=found.name, dir=found.dir, done=done)
     else:
@@ -181,9 +181,9 @@ def heal(*, target: str) -> None:
 @json_option
 def compare(*, before: Path, after: Path, threshold: float) -> None:
     """Hold two runs of a drill, or two series, against each other; 6 when the second is worse."""
-    from admin.drills import comparing  # noqa: PLC0415 - only here
+    from admin.drills import comparison  # noqa: PLC0415 - only here
 
-    rows = comparing.compare(before, after, threshold)
+    rows = comparison.compare(before, after, threshold)
     if style().as_json:
         document("drill-compare", threshold=threshold, measures=[each.as_json() for each in rows])
     else:
@@ -240,13 +240,13 @@ def _simulate(found: Drill, nodes: int, repeat: int, mutant: str | None) -> None
 
 
 def _conclude(judged: "list[JudgedRun]", place: Path, junit: Path | None) -> None:
-    from admin.drills import comparing  # noqa: PLC0415 - only here
+    from admin.drills import comparison  # noqa: PLC0415 - only here
     from admin.drills.junit import render  # noqa: PLC0415 - only here
     from admin.drills.record import RunEnd  # noqa: PLC0415 - only here
 
     if junit is not None:
         junit.write_text(render(judged), "utf-8")
-    spread = comparing.spread([each.measures for each in judged])
+    spread = comparison.spread([each.measures for each in judged])
     last = judged[-1]
     if style().as_json:
         document(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from admin.drills.planning import tag_of
+from admin.drills.preflight import tag_of
 from admin.lab import lab
 from cli.main import run
 from cli.targets import resolve

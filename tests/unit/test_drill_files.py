@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from admin.cluster.surveys import ClusterSurvey
-from admin.drills import planning, reader, targets
+from admin.drills import preflight, reader, targets
 from admin.drills.failures import DrillStopped
 from admin.drills.model import Condition, Drill, DrillTarget, Pick, Step, TargetRole
 from admin.drills.schema import schema
@@ -101,13 +101,13 @@ def test_all_mistakes_are_told_at_once() -> None:
 def test_every_drill_of_the_catalogue_is_fine_on_three_and_on_five_nodes(name: str) -> None:
     drill = reader.load(reader.find(name))
     assert drill.name == name
-    assert planning.complaints(drill) == []
+    assert preflight.complaints(drill) == []
     for nodes in (3, 5):
-        names = planning.preview(drill, None, nodes, None)
+        names = preflight.preview(drill, None, nodes, None)
         assert all(names[target] for target in drill.targets)
-        most = planning.most_down(drill.method, names)
+        most = preflight.most_down(drill.method, names)
         assert most <= (drill.guards.max_nodes_down or nodes)
-        assert len(planning.timeline(drill, names)) == len(drill.method)
+        assert len(preflight.timeline(drill, names)) == len(drill.method)
 
 
 def test_lint_finds_what_can_be_read_and_means_nothing() -> None:
@@ -115,7 +115,7 @@ def test_lint_finds_what_can_be_read_and_means_nothing() -> None:
         "drill: idle\ntitle: t\nhypothesis: h\ntargets: {a: {role: any}}\nmethod: [{wait: 1s}]",
         where="idle.yaml",
     )
-    assert len(planning.complaints(idle)) == 3
+    assert len(preflight.complaints(idle)) == 3
 
 
 def test_no_node_is_in_two_targets_and_the_leader_is_given_away_first() -> None:
@@ -214,12 +214,12 @@ def test_nodes_that_may_not_be_broken_at_their_fault_points_are_left_alone(tmp_p
     allowed = [NodeConfig.load(each.nodes[0].config, {}).node.faults for each in (tagged, plain)]
     assert allowed == [True, False]
     drill = reader.load(reader.find("fsync-fails"))
-    assert "fault points" in planning.needs(drill)
+    assert "fault points" in preflight.needs(drill)
     names = targets.resolve(drill, ["n1", "n2", "n3"], "n1")
     with pytest.raises(DrillStopped, match="does not let its fault points be armed"):
-        planning.allow(drill, forbidden, names, ClusterSurvey(samples=()))
+        preflight.allow(drill, forbidden, names, ClusterSurvey(samples=()))
     with pytest.raises(DrillStopped, match="healthy"):
-        planning.allow(drill, tagged, names, ClusterSurvey(samples=()))
+        preflight.allow(drill, tagged, names, ClusterSurvey(samples=()))
 
 
 def test_steps_are_limited_in_number() -> None:

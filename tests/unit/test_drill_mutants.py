@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from admin.drills import planning, reader, simulating
+from admin.drills import preflight, reader, simulating
 from admin.drills.model import Drill, Step
 from admin.drills.mutants import BY_THE_LOAD, CAUGHT, SEEDS_MAX
 from admin.drills.record import RunEnd
@@ -20,7 +20,7 @@ QUIET_S = 10.0
 
 def test_every_drill_can_be_simulated_and_has_a_mutant_that_it_catches() -> None:
     drills = [reader.load(reader.find(name)) for name in reader.own_names()]
-    assert CAUGHT.keys() == {each.name for each in drills if not planning.not_simulated(each)}
+    assert CAUGHT.keys() == {each.name for each in drills if not preflight.not_simulated(each)}
     assert CAUGHT.keys() == set(reader.own_names())
 
 

@@ -5,7 +5,7 @@ import pytest
 from admin.cluster.surveys import ClusterSurvey
 from admin.drills.model import Condition
 from admin.drills.probes import holds, holds_since_step
-from admin.drills.watch import LiveFacts, SamplingThread
+from admin.drills.sampling import LiveFacts, SamplingThread
 from admin.workload.tally import WriteTally
 from qsync.status.members import PeerStatus
 from qsync.status.record import NodeStatus

@@ -10,15 +10,15 @@ import msgspec
 import pytest
 
 from admin.checker.verdict import Result, Verdict
-from admin.drills import comparing, judging, report
+from admin.drills import comparison, expectations, report
 from admin.drills.failures import DrillRuns
 from admin.drills.junit import render
 from admin.drills.measure import measures
 from admin.drills.model import Drill, Expectations, Step
 from admin.drills.record import RunEnd, RunRecord, StepRecord, TimelineEvent
+from admin.drills.sampling import NodeObservation, ThinnedSamples
 from admin.drills.undo_log import UndoLog, UndoStep
 from admin.drills.verbs import links
-from admin.drills.watch import NodeObservation, ThinnedSamples
 from admin.lab import processes
 from admin.links.rules import DirectedLink
 from admin.workload.history import HistoryLine, OutcomeType
@@ -75,14 +75,14 @@ def recorded() -> RunRecord:
         begun=100.0,
         ended=105.0,
         began_at="2026-01-01T00:00:00+00:00",
-        marks=(
+        steps=(
             StepRecord(text="wait", verb="wait", begun=100.0, ended=102.0),
             StepRecord(text="kill leader", verb="kill", begun=102.0, ended=102.1, nodes=("n1",)),
             StepRecord(text="until", verb="until", begun=102.1, ended=103.2, label="back"),
             StepRecord(text="heal", verb="heal", begun=104.0, ended=104.5),
         ),
         lines=history(101.5, 101.95, 102.02, 103.0, 103.05, 104.4, 104.8),
-        sights=(
+        observations=(
             NodeObservation(time=102.0, node="n1", up=True, role="leader", term=1, ro=False),
             NodeObservation(time=102.2, node="n1", up=False),
             NodeObservation(time=102.65, node="n2", up=True, role="leader", term=2, ro=True),
@@ -98,7 +98,7 @@ def recorded() -> RunRecord:
 
 
 def test_the_time_without_writes_is_measured_from_the_fault_and_split() -> None:
-    found = measures(replace(recorded(), marks=recorded().marks[:3]))
+    found = measures(replace(recorded(), steps=recorded().steps[:3]))
     parts = {name: pytest.approx(found[name]) for name in ("detection", "election", "take_over")}
     assert found["rto"] == pytest.approx(103.0 - 102.02)
     assert found["gap"] == pytest.approx(103.0 - 102.02)
@@ -136,11 +136,11 @@ def test_a_gap_up_to_the_end_counts_though_no_write_ends_it() -> None:
 
 
 def test_a_run_passes_only_when_every_expectation_is_met() -> None:
-    slow = judging.judge(recorded())
+    slow = expectations.judge(recorded())
     assert slow.end is RunEnd.PASSED
     assert "writes were back after 1.3" in slow.sentence
     strict = replace(DRILL, expect=Expectations(limits={"rto": 0.5}))
-    missed = judging.judge(replace(recorded(), drill=strict))
+    missed = expectations.judge(replace(recorded(), drill=strict))
     assert missed.end is RunEnd.FAILED
     assert [each.name for each in missed.findings if not each.met] == ["rto"]
     assert "rto is 1.3" in missed.sentence
@@ -148,7 +148,7 @@ def test_a_run_passes_only_when_every_expectation_is_met() -> None:
 
 def test_writes_that_went_on_are_not_said_to_be_back_after_nothing() -> None:
     steady = replace(recorded(), lines=history(*[100 + at / 20 for at in range(100)]))
-    judged = judging.judge(steady)
+    judged = expectations.judge(steady)
     assert judged.measures["rto"] == 0.0
     assert "passed: writes never stopped for more than 0.1 s, nothing" in judged.sentence
 
@@ -167,25 +167,25 @@ def test_writes_that_went_on_are_not_said_to_be_back_after_nothing() -> None:
     ],
 )
 def test_each_broken_promise_is_found(broken: Proof, name: str) -> None:
-    judged = judging.judge(replace(recorded(), proof=broken))
+    judged = expectations.judge(replace(recorded(), proof=broken))
     assert judged.end is RunEnd.FAILED
     assert name in [each.name for each in judged.findings if not each.met]
 
 
 def test_two_leaders_in_one_term_are_found() -> None:
-    judged = judging.judge(replace(recorded(), terms={2: ("n1", "n2")}))
+    judged = expectations.judge(replace(recorded(), terms={2: ("n1", "n2")}))
     (found,) = (each for each in judged.findings if not each.met)
     assert found.name == "one_leader_per_term"
     assert found.why == ("term 2: n1, n2",)
 
 
 def test_a_run_that_was_never_checked_does_not_pass() -> None:
-    judged = judging.judge(replace(recorded(), proof=None))
+    judged = expectations.judge(replace(recorded(), proof=None))
     assert judged.end is RunEnd.FAILED
 
 
 def test_the_three_reports_say_the_same(tmp_path: Path) -> None:
-    judged = judging.judge(replace(recorded(), proof=replace(GOOD, lost=(41, 42))))
+    judged = expectations.judge(replace(recorded(), proof=replace(GOOD, lost=(41, 42))))
     report.write(judged, tmp_path)
     found = report.load(tmp_path)
     assert found["lost"] == [41, 42]
@@ -204,7 +204,7 @@ def test_the_three_reports_say_the_same(tmp_path: Path) -> None:
 
 
 def test_junit_has_a_case_for_each_expectation_and_fails_those_that_were_missed() -> None:
-    judged = judging.judge(replace(recorded(), proof=replace(GOOD, lost=(1,))))
+    judged = expectations.judge(replace(recorded(), proof=replace(GOOD, lost=(1,))))
     (suite,) = ET.fromstring(render([judged]))
     assert int(suite.get("tests", "")) == len(judged.findings) + 1
     assert [case.get("name") for case in suite if len(case)] == ["rpo_lost_acked"]
@@ -215,17 +215,17 @@ def test_a_regression_is_what_grew_beyond_the_threshold(tmp_path: Path) -> None:
         for number, rto in enumerate(times):
             place = tmp_path / name / str(number)
             place.mkdir(parents=True)
-            found = report.as_json(judging.judge(recorded()))
+            found = report.as_json(expectations.judge(recorded()))
             found["measures"] = {"rto": rto, "unknown": 2, "client": None}
             (place / "report.json").write_text(json.dumps(found))
-    rows = comparing.compare(tmp_path / "before", tmp_path / "after", 0.25)
+    rows = comparison.compare(tmp_path / "before", tmp_path / "after", 0.25)
     assert {each.name: each.worse for each in rows} == {"rto": True, "unknown": False}
     assert rows[0].before == pytest.approx(1.1)
     assert not any(
-        each.worse for each in comparing.compare(tmp_path / "before", tmp_path / "after", 0.5)
+        each.worse for each in comparison.compare(tmp_path / "before", tmp_path / "after", 0.5)
     )
     with pytest.raises(ConfigError, match="no report"):
-        comparing.compare(tmp_path, tmp_path / "after" / "0", 0.25)
+        comparison.compare(tmp_path, tmp_path / "after" / "0", 0.25)
 
 
 # ----------------------------------------------------------------------------------- the undo log

@@ -3,7 +3,7 @@
 import pytest
 
 from admin.checker.verdict import Result
-from admin.drills import judging, reader
+from admin.drills import expectations, reader
 from admin.workload import proof
 from admin.workload.catalogue import LOADS
 from admin.workload.history import History, OutcomeType
@@ -84,10 +84,10 @@ def test_money_is_counted_only_where_there_is_a_bank() -> None:
     drill = reader.load(path, {"workload.kind": "set"})
     assert drill.load.kind is LoadKind.SET
     assert not LOADS[drill.load.kind].has_bank
-    assert judging.checks(drill) == [
+    assert expectations.checks(drill) == [
         "linearizable",
         "replicas_identical",
         "rolled_back_invisible",
         "one_leader_per_term",
     ]
-    assert "total_conserved" in judging.checks(reader.load(path))
+    assert "total_conserved" in expectations.checks(reader.load(path))

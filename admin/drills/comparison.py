@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from admin.drills import report
-from admin.drills.judging import scale_of, show
+from admin.drills.expectations import scale_of, show
 from admin.drills.probes import MeasureUnit
-from admin.drills.read import table, text
+from admin.drills.report_fields import table, text
 from qsync.errors import ConfigError
 
 NOISE_S = 0.02

@@ -59,7 +59,7 @@ class SamplingThread:
     """A thread that samples; `survey` is the latest round and never waits."""
 
     def __init__(self, addresses: Sequence[str]) -> None:
-        self.sights: list[NodeObservation] = []
+        self.observations: list[NodeObservation] = []
         self.survey = ClusterSurvey(samples=())
         self.crash: BaseException | None = None
         self._addresses = addresses
@@ -83,9 +83,9 @@ class SamplingThread:
     def terms(self) -> dict[int, set[str]]:
         """Who was seen leading in which term."""
         found: dict[int, set[str]] = {}
-        for sight in list(self.sights):
-            if sight.role == "leader":
-                found.setdefault(sight.term, set()).add(sight.node)
+        for observed in list(self.observations):
+            if observed.role == "leader":
+                found.setdefault(observed.term, set()).add(observed.node)
         return found
 
     def _work(self) -> None:
@@ -110,7 +110,7 @@ class SamplingThread:
     def _look(self, sampler: Sampler) -> None:
         survey = sampler.moment().survey
         now = time.monotonic()
-        self.sights += [
+        self.observations += [
             NodeObservation(
                 time=now,
                 node=each.name,
@@ -125,7 +125,7 @@ class SamplingThread:
             )
             for each in survey.samples
         ]
-        self.sights += [
+        self.observations += [
             NodeObservation(time=now, node=each.name, up=False) for each in survey.silent
         ]
         self.survey = survey
