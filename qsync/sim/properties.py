@@ -259,6 +259,12 @@ def operators_known(me: int, asked: int, known: int) -> None:
         raise PropertyViolation(13, f"{asked} operators wait at node {me}, which knows of {known}")
 
 
+def promoted(me: int, *, leads: bool) -> None:
+    """Property 13: a promotion is done when the PROMOTE of this node is confirmed."""
+    if not leads:
+        raise PropertyViolation(13, f"node {me} says that it is promoted, and cannot write yet")
+
+
 def operation_ends(me: int, what: str, *, timed: bool) -> None:
     """Property 13: an operation that waits for another node's word has a timer that ends it."""
     if not timed:

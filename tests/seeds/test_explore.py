@@ -49,6 +49,10 @@ BREAKS = {
     "session_opened_twice": {9},
     "operation_never_ends": {13},
     "operator_forgotten": {13},
+    "promotion_told_early": {13},
+    "quorum_below_majority": {7},
+    "rollback_in_two_steps": {2},
+    "stale_taken_for_new": {9},
 }
 
 FIRST = {

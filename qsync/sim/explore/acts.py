@@ -23,7 +23,7 @@ from qsync.core.inputs import (
 from qsync.core.messages import Message
 from qsync.record import ONE_INSTANCE, Instance
 from qsync.sim.explore import clients
-from qsync.sim.explore.answers import OPERATOR
+from qsync.sim.explore.answers import OPERATOR, PROMOTER
 from qsync.sim.explore.host import ExploredNode, PeerConnection, TurnOutput
 from qsync.sim.process import brief
 
@@ -195,7 +195,7 @@ def _campaign(host: ExploredNode, what: object) -> None:
     host.begin(later=LONG if what is None else 0.0)
     host.step(TimerFired(kind=ElectionTimer.ELECTION))
     host.answer(host.core.machine.ready())
-    host.operator_asks(PromoteAsked(ticket=OPERATOR))
+    host.operator_asks(PromoteAsked(ticket=PROMOTER))
 
 
 def _pause(host: ExploredNode, _what: object) -> None:
@@ -253,7 +253,7 @@ def _roll_back(host: ExploredNode, _what: object) -> None:
 
 def _promote(host: ExploredNode, _what: object) -> None:
     host.begin()
-    host.operator_asks(PromoteAsked(ticket=OPERATOR))
+    host.operator_asks(PromoteAsked(ticket=PROMOTER))
 
 
 def _demote(host: ExploredNode, what: object) -> None:

@@ -18,6 +18,8 @@ _CUT = frozenset({TransactionFate.CUT, TransactionFate.LOST})
 
 OPERATOR = 1000
 """The ticket of an operator; clients have smaller ones."""
+PROMOTER = OPERATOR + 1
+"""And of one who promotes."""
 
 
 class OpenQuestion(NamedTuple):

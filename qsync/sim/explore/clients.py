@@ -8,12 +8,13 @@ import cbor2
 from election.messages import Index
 from qsync import refusing
 from qsync.core.ledger import Ledger
-from qsync.data import keys, sessions
+from qsync.data import body, keys, sessions
 from qsync.data.keys import FieldType, KeyPart
 from qsync.data.request import Op, ReadKind, Request
 from qsync.data.schema import SESSION
 from qsync.data.sessions import PLACE_BYTES
-from qsync.errors import RECORDED, Conflict, QsyncError, SessionExpired, WrongTuple
+from qsync.errors import RECORDED, ConfigError, Conflict, QsyncError, SessionExpired, WrongTuple
+from qsync.record import EntryKind
 from qsync.sim import properties
 from qsync.sim.canon import PropertyViolation, ReferenceLog, ReferenceRecords
 from qsync.sim.explore.answers import OpenQuestion, Place
@@ -38,8 +39,12 @@ read at the start, `note` writes beside it."""
 RESET = "reset"
 """Sets the row to what it was at the start."""
 _KINDS = (ADD, *ONCE, RESET)
+NEXT = "next"
+"""Its client has heard of the request before, says that it needs no outcome of it, and adds one."""
 OPEN, EXPIRE = "open", "expire"
 """A copy of the request that opened the session of `add`; and its end, by an entry in the log."""
+LOWER, RAISE = "lower", "raise"
+"""A quorum for the whole cluster: one that could split, and all voters."""
 
 
 class CallAttempt(NamedTuple):
@@ -73,7 +78,10 @@ def call(host: ExploredNode, what: object) -> None:
     if host.core.machine.reasons():
         return  # only in a batch: what came before it took the leadership
     request = _REQUESTS[what.kind](host, what.seq)
-    if what.kind in _KINDS:
+    if what.kind == NEXT:
+        seq = what.seq + 1
+        request = request._replace(session=_session(host, ADD), seq=seq, low=seq)
+    elif what.kind in _KINDS:
         session = _session(host, what.kind)
         request = request._replace(session=session, seq=what.seq, low=1, doubted=what.doubted)
     submit(host, what.ticket, request)
@@ -86,8 +94,8 @@ def submit(host: ExploredNode, ticket: int, request: Request) -> None:
         submitted = host.core.submit(ticket, request)
     except (Conflict, WrongTuple) as error:
         _refuse(host, ticket, request, error)
-    except SessionExpired:
-        host.happened("expired")
+    except (SessionExpired, ConfigError) as error:
+        host.happened(error.code.lower())
     else:
         refused = submitted.refusal is not None
         if request.session:
@@ -207,6 +215,18 @@ def _expire(host: ExploredNode, _seq: int) -> Request:
     return Request(ops=[[Op.EXPIRE_SESSION, _session(host, ADD)]])
 
 
+def _lower(_host: ExploredNode, _seq: int) -> Request:
+    return _quorum("1")
+
+
+def _raise(_host: ExploredNode, _seq: int) -> Request:
+    return _quorum("N")
+
+
+def _quorum(text: str) -> Request:
+    return Request(ops=[[Op.CHANGE_SETTINGS, {"replication.synchro_quorum": text}]])
+
+
 def _reset(_host: ExploredNode, _seq: int) -> Request:
     return Request(ops=[[Op.REPLACE, SPACE, _START]])
 
@@ -219,6 +239,9 @@ _REQUESTS: dict[str, Callable[[ExploredNode, int], Request]] = {
     RESET: _reset,
     OPEN: _open,
     EXPIRE: _expire,
+    NEXT: _add,
+    LOWER: _lower,
+    RAISE: _raise,
 }
 
 
@@ -278,12 +301,17 @@ def _examine_folded(host: ExploredNode, books: ReferenceRecords) -> None:
 def _examine_sessions(host: ExploredNode, books: ReferenceRecords) -> None:
     """Property 9: what is known of numbered requests follows from the log alone, and all of it."""
     log, wanted = host.ledger.log, dict[tuple[bytes, int], tuple[int, int]]()
-    for index in range(1, log.last + 1):
-        place = index, int(log.term_at(index))
-        if books.places[place].request[1]:
-            wanted[books.places[place].request] = place
-        for ended in _ended(books, place):
-            wanted = {request: at for request, at in wanted.items() if request[0] != ended}
+    for entry in host.ledger.entries(Index(1), log.last):
+        if entry.kind == EntryKind.TXN:
+            session, seq, low, _ = body.decode(entry.body)[:4]
+            ended = {*_ended(books, (entry.index, entry.term))}
+            wanted = {
+                name: place
+                for name, place in wanted.items()
+                if name[0] not in ended and (name[0] != session or name[1] >= low)
+            }
+            if seq:
+                wanted[session, seq] = (int(entry.index), int(entry.term))
     known = {
         (name, seq): (index, term)
         for name, session in host.core.state.sessions.head.items()

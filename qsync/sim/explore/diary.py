@@ -20,6 +20,10 @@ class GhostState:
         self.gone: tuple[bool, ...] = ()
         self.effective: frozenset[Name] = frozenset()
         """Requests that it has seen take effect."""
+        self.shown: tuple[tuple[Index, Term], ...] = ()
+        """Transactions that it shows and does not know as confirmed, and its term when each of
+        them became visible; and their checksums."""
+        self.shown_crcs: tuple[int, ...] = ()
         self.lost_crcs: tuple[int, ...] = ()
         """What was on its disk before that was wiped."""
 

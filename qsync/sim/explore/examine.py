@@ -10,6 +10,7 @@ from qsync.core.ledger import Ledger
 from qsync.core.promotion import PromotionPhase
 from qsync.core.ready import TimerKind
 from qsync.core.stopping import Demotion, LeadershipTransfer
+from qsync.record import EntryKind
 from qsync.sim import properties
 from qsync.sim.canon import ReferenceLog, ReferenceRecords
 
@@ -109,6 +110,20 @@ def _confirms(host: "ExploredNode", ledger: Ledger) -> None:
         diary.confirmed_crcs, diary.gone = crcs, gone
 
 
+def _remember_shown(host: "ExploredNode", ledger: Ledger) -> None:
+    """What is shown beyond the confirmed index, and the term in which each became visible."""
+    diary, term, limbo = host.diary, host.core.machine.raft.term, ledger.limbo
+    known = zip(diary.shown_crcs, diary.shown, strict=True)
+    since = {(index, crc): before for crc, (index, before) in known}
+    entries = [
+        each
+        for each in ledger.entries(Index(ledger.confirmed + 1), ledger.visible)
+        if each.kind == EntryKind.TXN and limbo.stretch_at(each.index) is None
+    ]
+    diary.shown = tuple([(e.index, since.get((e.index, e.crc), term)) for e in entries])
+    diary.shown_crcs = tuple([int(each.crc) for each in entries])
+
+
 def _shows(host: "ExploredNode", ledger: Ledger) -> None:
     """Properties 4 and 8."""
     diary, log, limbo = host.diary, ledger.log, ledger.limbo
@@ -117,6 +132,8 @@ def _shows(host: "ExploredNode", ledger: Ledger) -> None:
         if limbo.stretch_at(entry.index) is None:
             sync = entry.kind in properties.DECIDED and bool(entry.flags & 1)
             properties.not_pending(host.me, entry.index, confirmed=ledger.confirmed, sync=sync)
+    if shown != ledger.confirmed or diary.shown:
+        _remember_shown(host, ledger)
     if shown > ledger.confirmed:
         durable = host.platter.holds(shown, log.crc_at(shown))
         properties.shown_is_durable(host.me, shown, durable=durable)

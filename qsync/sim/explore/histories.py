@@ -82,6 +82,19 @@ HISTORIES = (
         kills=frozenset({"lost_for_cut"}),
     ),
     Scope(
+        name="strange-tail",
+        claim="what a former leader left behind what is confirmed is not shown as the leader's",
+        prelude="elect 1; stall 1; lose 2 1; lose 3 1; put 1 a; only 1 3; lose 3 1; async 1 p; "
+        "crash 1; only 1 2; elect 2; put 2 b; hold 2 3; all; connect 2 3",
+        bounds={"heartbeats": 1},
+        ordered=True,
+        slow_disk=False,
+        records=False,
+        appended=1,
+        reaches=frozenset({"cut", "confirmed"}),
+        kills=frozenset({"shows_a_strange_tail"}),
+    ),
+    Scope(
         name="rollback-overruled",
         claim="who rolled back what its successor confirmed shows it when it hears so",
         prelude="elect 1; only 1 2; hold 2 1; put 1 a; only 1; rollback 1; only 2 3; elect 2; all; "

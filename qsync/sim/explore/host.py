@@ -13,7 +13,7 @@ from qsync.core.ready import Ready, TransactionFate
 from qsync.data import body
 from qsync.record import WAIT_ACK, Instance
 from qsync.sim import properties
-from qsync.sim.explore.answers import OPERATOR
+from qsync.sim.explore.answers import OPERATOR, PROMOTER
 from qsync.sim.explore.diary import GhostState
 from qsync.sim.explore.examine import NodeBefore
 from qsync.sim.explore.plan import StartPlan
@@ -178,8 +178,12 @@ class ExploredNode:
             answers.tells(ledger, settled, sync=sync)
             self.happened(f"told {settled.verdict.value}")
         for read in ready.reads:
-            if read.ticket == OPERATOR:
+            if read.ticket >= OPERATOR:
                 answers.operators -= 1
+                if read.ticket == PROMOTER and read.refused is None:
+                    leader = self.core.machine.leader
+                    leads = leader is not None and leader.established
+                    properties.promoted(self.me, leads=leads)
             elif read.ticket in answers.refusals:
                 self._told.due.append((read.ticket, read.refused))
             elif read.ticket in answers.floors:

@@ -22,7 +22,7 @@ LOGS = (
         slow_disk=False,
         records=False,
         reaches=frozenset({"elected", "stepped_down", "confirmed", "cut"}),
-        kills=frozenset({"quorum_minus_one", "minority_elects", "votes_twice"}),
+        kills=frozenset({"quorum_minus_one", "minority_elects", "votes_twice", "shows_pending"}),
     ),
     Scope(
         name="election-crash",
@@ -83,7 +83,14 @@ LOGS = (
         slow_disk=False,
         records=False,
         reaches=frozenset({"rollback", "told rolled_back", "told committed", "cut"}),
-        kills=frozenset({"rolled_back_said_at_once", "stretch_rule_leader", "rollback_inherited"}),
+        kills=frozenset(
+            {
+                "rolled_back_said_at_once",
+                "stretch_rule_leader",
+                "rollback_inherited",
+                "rollback_in_two_steps",
+            }
+        ),
     ),
     Scope(
         name="rollback-heartbeat",
@@ -146,6 +153,7 @@ LOGS = (
         kills=frozenset(
             {
                 "retry_applies_twice",
+                "written_asynchronously",
                 "sessions_forgotten",
                 "sessions_survive_a_cut",
                 "waits_by_index",
@@ -275,6 +283,6 @@ LOGS = (
         slow_disk=False,
         records=False,
         reaches=frozenset({"hands_over", "elected", "hand_over_refused"}),
-        kills=frozenset({"vote_unchecked", "operation_never_ends"}),
+        kills=frozenset({"vote_unchecked", "operation_never_ends", "promotion_told_early"}),
     ),
 )

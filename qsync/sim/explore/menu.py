@@ -47,6 +47,9 @@ BOUNDS = (
     "resets",
     "expiries",
     "openings",
+    "nexts",
+    "lowers",
+    "raises",
     "folds",
     "batches",
 )

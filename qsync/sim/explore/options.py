@@ -6,7 +6,17 @@ from typing import NamedTuple
 from election.messages import Index, Position, Term
 from qsync.sim.explore.acts import ExplorerAct, ReadAct
 from qsync.sim.explore.cast import StateTable
-from qsync.sim.explore.clients import ADD, EXPIRE, ONCE, OPEN, RESET, CallAttempt
+from qsync.sim.explore.clients import (
+    ADD,
+    EXPIRE,
+    LOWER,
+    NEXT,
+    ONCE,
+    OPEN,
+    RAISE,
+    RESET,
+    CallAttempt,
+)
 from qsync.sim.explore.menu import ActionMenu
 from qsync.sim.explore.scope import Scope
 from qsync.sim.explore.world import (
@@ -33,6 +43,9 @@ _REQUESTS = {
     "resets": ((RESET,), False),
     "expiries": ((EXPIRE,), False),
     "openings": ((OPEN,), False),
+    "nexts": ((NEXT,), False),
+    "lowers": ((LOWER,), False),
+    "raises": ((RAISE,), False),
 }
 """By bound: what is asked, and whether what is asked again has the same number."""
 

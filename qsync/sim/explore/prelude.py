@@ -30,6 +30,7 @@ class Prelude:
 
     `only A B`: from now on messages pass between these alone; `all` again between all.
     `hold A B`: what A says to B from now on is under way when the exploration begins.
+    `lose A B`: what A says to B is lost, until the next `only` or `all`.
     `stall N`: nothing that it writes becomes durable any more; `crash N` loses that.
     """
 
@@ -43,6 +44,7 @@ class Prelude:
         self.held: list[Letter] = []
         """What is under way in the first state."""
         self._holding: set[tuple[int, int]] = set()
+        self.losing: set[tuple[int, int]] = set()
         self._stalled: set[int] = set()
         self._open = frozenset(int(each) for each in self.hosts)
 
@@ -66,10 +68,13 @@ class Prelude:
         for receiver, message in told.letters:
             if (act.node, receiver) in self._holding:
                 self.held.append(Letter(act.node, receiver, message, host.platter.instance))
-            elif int(receiver) in self._open and int(act.node) in self._open:
+            elif self._passes(int(act.node), int(receiver)):
                 late = type(message).__name__ == "RequestVote"
                 instance = host.platter.instance
                 self._post.append((receiver, Delivery(act.node, message, late, instance)))
+
+    def _passes(self, sender: int, receiver: int) -> bool:
+        return {sender, receiver} <= self._open and (sender, receiver) not in self.losing
 
     def _settle(self) -> None:
         while True:
@@ -158,12 +163,19 @@ class Prelude:
 
     def only(self, words: list[str]) -> None:
         """Nothing passes but between these."""
+        self.losing.clear()
         self._open = frozenset(int(word) for word in words)
 
     def all(self, words: list[str]) -> None:
         """Everything passes."""
         assert not words
+        self.losing.clear()
         self._open = frozenset(int(each) for each in self.hosts)
+
+
+def _lose(prelude: Prelude, words: list[str]) -> None:
+    """Of a connection that stands one direction does not work."""
+    prelude.losing.add((int(words[0]), int(words[1])))
 
 
 def _create(prelude: Prelude, words: list[str]) -> None:
@@ -198,6 +210,7 @@ _WORDS: dict[str, Callable[[Prelude, list[str]], None]] = {
     "put": Prelude.put,
     "async": Prelude.asynchronous,
     "hold": Prelude.hold,
+    "lose": _lose,
     "stall": Prelude.stall,
     "crash": Prelude.crash,
     "damage": Prelude.damage,

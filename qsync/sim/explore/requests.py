@@ -29,7 +29,7 @@ _REOPENED = replace(
     prelude="elect 1; create 1; call 1 add 1",
     bounds={"calls": 1, "expiries": 1, "openings": 1},
     unheard=frozenset({"Heartbeat", "HeartbeatResponse"}),
-    reaches=frozenset({"attached", "expired", "told committed"}),
+    reaches=frozenset({"attached", "session_expired", "told committed"}),
     kills=frozenset({"session_opened_twice"}),
 )
 
@@ -64,9 +64,25 @@ REQUESTS = (
         crashing=frozenset({1}),
         unheard=frozenset({"Heartbeat", "HeartbeatResponse"}),
         reaches=frozenset({"crash", "elected", "told committed"}),
-        kills=frozenset({"sessions_not_folded", "sessions_survive_a_cut"}),
+        kills=frozenset({"sessions_not_folded", "sessions_survive_a_cut", "folds_what_is_visible"}),
     ),
     _REOPENED,
+    replace(
+        _REOPENED,
+        name="session-numbers",
+        claim="what a client needs no outcome of any more is not taken for a new request",
+        bounds={"calls": 1, "nexts": 1, "campaigns": 1},
+        kills=frozenset({"stale_taken_for_new"}),
+    ),
+    replace(
+        _REQUESTS,
+        name="settings",
+        claim="a quorum that could split is refused, and one counts from its place in the log on",
+        bounds={"lowers": 1, "raises": 1, "campaigns": 1},
+        unheard=frozenset({"Heartbeat", "HeartbeatResponse"}),
+        reaches=frozenset({"config", "elected", "confirmed"}),
+        kills=frozenset({"quorum_below_majority"}),
+    ),
 )
 
 REQUESTS_LONG = (

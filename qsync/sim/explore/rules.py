@@ -26,6 +26,8 @@ class PropertyView(NamedTuple):
     ever: tuple[int, ...]
     """Checksums of the longest log that it ever confirmed, and the fates in it."""
     gone: tuple[bool, ...]
+    shown: tuple[tuple[int, int, int], ...]
+    """Index, checksum and since which term, of what it shows beyond the confirmed index."""
     led: tuple[tuple[int, int], ...]
     establishes: int
     """The term that it leads with a confirmed PROMOTE; 0 for none."""
@@ -56,6 +58,12 @@ def view(host: ExploredNode) -> PropertyView:
         durable=frozenset([*disk, *enumerate(diary.lost_crcs, start=1)]),
         ever=diary.confirmed_crcs,
         gone=diary.gone,
+        shown=tuple(
+            [
+                (int(index), crc, int(term))
+                for crc, (index, term) in zip(diary.shown_crcs, diary.shown, strict=True)
+            ]
+        ),
         led=tuple([(int(term), int(at)) for term, at in diary.led]),
         establishes=leader.term if leader is not None and established else 0,
         leases=leader is not None
@@ -83,6 +91,7 @@ def pair(one: PropertyView, other: PropertyView) -> None:
         _completes(mine, theirs)
         _outlasts(mine, theirs)
         _hides(mine, theirs)
+        _knows_better(mine, theirs)
         _agrees(mine, theirs)
 
 
@@ -119,6 +128,19 @@ def _hides(one: PropertyView, other: PropertyView) -> None:
         shown = index <= other.visible and other.terms[index - 1] == of
         if (shown and index not in other.hidden) or place in other.told_ok:
             properties.gone_is_hidden(other.me, place, why)
+
+
+def _knows_better(one: PropertyView, other: PropertyView) -> None:
+    """Property 4: what was decided in a term that `other` knew of, it did not begin to show else.
+
+    Everything that `one` confirmed was decided in the term of the last entry of it, or before.
+    """
+    for index, crc, term in other.shown:
+        if index <= len(one.ever) <= len(one.terms) and one.ever[index - 1] != crc:
+            decided_in = one.terms[len(one.ever) - 1]
+            if decided_in <= term:
+                mine, theirs = other.terms[index - 1], one.terms[index - 1]
+                properties.shown_is_leaders(other.me, index, mine, elsewhere=theirs)
 
 
 def _agrees(one: PropertyView, other: PropertyView) -> None:

@@ -9,6 +9,7 @@ from qsync.sim.mutants.fates import FATES
 from qsync.sim.mutants.leases import LEASES
 from qsync.sim.mutants.mutant import Mutant, NodeHooks
 from qsync.sim.mutants.operators import OPERATORS
+from qsync.sim.mutants.pace import PACE
 from qsync.sim.mutants.requests import REQUESTS
 from qsync.sim.mutants.voters import VOTERS
 
@@ -21,6 +22,7 @@ CATALOGUE: dict[str, Mutant] = {
         *ANSWERS,
         *REQUESTS,
         *OPERATORS,
+        *PACE,
         *VOTERS,
         *LEASES,
     )

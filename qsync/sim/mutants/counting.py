@@ -1,5 +1,6 @@
 """Broken rules of acks and confirming: who has an entry, and what that decides (protocol.md 3)."""
 
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import partial
 
@@ -57,6 +58,12 @@ class _Bold(Follower):
         return super().ack()
 
 
+class _Forgiving(Follower):
+    @override
+    def _split_at(self, index: Index, term: int, crc: int) -> None:
+        """As if nothing were."""
+
+
 class _Credulous(Follower):
     @override
     def heartbeat(self, message: Heartbeat) -> None:
@@ -77,13 +84,29 @@ class _Careless(CoreConfig):
         return self.synchro_quorum.of(len(self.voters)) - 1
 
 
-def _one_short(core: Core) -> None:
+class _Literal(CoreConfig):
+    @property
+    @override
+    def quorum(self) -> int:
+        """What is asked for, a majority or not."""
+        return self.synchro_quorum.sizes[len(self.voters) - 1]
+
+
+def _configured(core: Core, kind: type[CoreConfig]) -> None:
     """In all that copies are made of its configuration."""
     own = core.machine.config
     known = {each.name: getattr(own, each.name) for each in fields(CoreConfig)}
-    careless = _Careless(**known)
-    keep(core, _own=careless)
-    core.machine.state.set_configuration(careless)
+    changed = kind(**known)
+    keep(core, _own=changed)
+    core.machine.state.set_configuration(changed)
+
+
+def _below_majority(core: Core) -> None:
+    def check(shared: Mapping[str, str]) -> None:
+        """Whatever it is."""
+
+    _configured(core, _Literal)
+    keep(core, _check_settings=check)
 
 
 def _count(leader: Leader, *, any_term: bool, in_stretch: bool, more: int) -> None:
@@ -210,7 +233,13 @@ COUNTING = (
         name="quorum_minus_one",
         rule="protocol.md 3.6",
         without="one ack less than a quorum confirms",
-        remodel=_one_short,
+        remodel=partial(_configured, kind=_Careless),
+    ),
+    Mutant(
+        name="quorum_below_majority",
+        rule="membership.md M10",
+        without="the cluster takes, and counts by, a quorum that is less than a majority",
+        remodel=_below_majority,
     ),
     Mutant(
         name="own_write_not_awaited",
@@ -257,5 +286,13 @@ COUNTING = (
         remodel=partial(every_progress, kind=_Welcoming),
         harmless="its ack is of all that is before it, too, and it votes for nobody until it has "
         "the leader's whole log",
+    ),
+    Mutant(
+        name="split_unnoticed",
+        rule="protocol.md 7",
+        without="a node whose confirmed data differs from its leader's does not stop following",
+        remodel=partial(every_follower, kind=_Forgiving),
+        harmless="a second line: logs that were confirmed differ by damage only, or when two "
+        "clusters were mixed",
     ),
 )  # fmt: skip

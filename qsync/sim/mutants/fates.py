@@ -17,7 +17,7 @@ from qsync.data.request import ExecutedTransaction, Request
 from qsync.record import WAIT_ACK, WAIT_SYNC, Entry, EntryKind, Flags, LimboRef, ref_body
 from qsync.replica import Replica as Core
 from qsync.sim.mutants.counting import every_leader_is
-from qsync.sim.mutants.mutant import Mutant, every_leader, put
+from qsync.sim.mutants.mutant import Mutant, every_leader, keep, put
 
 # -- what clients hear
 
@@ -181,6 +181,32 @@ def _overdue(machine: Machine) -> None:
         machine.state.roll_back("at once")
 
 
+def _in_two_steps(core: Core) -> None:
+    """The victims are chosen in one batch, and the ROLLBACK is appended in the next."""
+    machine, chosen, due = core.machine, list[Entry](), list[Entry]()
+    honest, state = machine.turn.serve, machine.state
+
+    def roll_back(_why: str) -> int:
+        leader, queue = machine.leader, machine.ledger.limbo.queue
+        if leader is not None and leader.established and queue:
+            chosen.append(queue[0])
+        return 0
+
+    def serve(leader: Leader) -> None:
+        honest(leader)
+        if due and due[0].term == leader.term:
+            ref = LimboRef(due[0].origin, due[0].lsn)
+            leader._append(EntryKind.ROLLBACK, Flags.NONE, ref_body(ref), state.wall)
+            machine.waiters.rolled_back(due[0].index)
+            leader.replicate(state.out.send)
+        due[:] = chosen
+        chosen.clear()
+
+    put(machine.turn, serve=serve)
+    keep(machine.turn, chosen=chosen, due=due)
+    put(state, roll_back=roll_back)
+
+
 class Impatient(Leader):
     """Takes transactions at once."""
 
@@ -287,6 +313,12 @@ FATES = (
         rule="protocol.md 5",
         without="a leader rolls back what a former one left",
         remodel=_rollback_inherited,
+    ),
+    Mutant(
+        name="rollback_in_two_steps",
+        rule="protocol.md 5",
+        without="something may be confirmed between choosing the victims and the ROLLBACK",
+        remodel=_in_two_steps,
     ),
     Mutant(
         name="rolled_back_said_at_once",

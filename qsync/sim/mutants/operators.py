@@ -37,6 +37,18 @@ def _forgotten(core: Core) -> None:
     put(machine.state, answer=answered)
 
 
+def _told_early(core: Core) -> None:
+    promotions = core.machine.operations.promotions
+    honest = promotions.advance
+
+    def advance() -> None:
+        honest()
+        if core.machine.leader is not None:
+            promotions._over(None)
+
+    put(promotions, advance=advance)
+
+
 OPERATORS = (
     Mutant(
         name="operation_never_ends",
@@ -49,5 +61,11 @@ OPERATORS = (
         rule="protocol.md 2",
         without="whoever promotes is answered when it is done, and not when it cannot be done",
         remodel=_forgotten,
+    ),
+    Mutant(
+        name="promotion_told_early",
+        rule="protocol.md 6",
+        without="whoever promotes is told that it is done when the node is elected",
+        remodel=_told_early,
     ),
 )

@@ -10,7 +10,7 @@ from typing_extensions import override
 from election.messages import Index, Position, Term
 from qsync.core.leader import Leader
 from qsync.core.ready import Ticket
-from qsync.data.request import NEW, ExecutedTransaction, LoggedTransaction, Op, Request, Seen
+from qsync.data.request import NEW, STALE, ExecutedTransaction, LoggedTransaction, Op, Request, Seen
 from qsync.data.sessions import Sessions, Table
 from qsync.errors import WrongTuple
 from qsync.replica import Replica as Core
@@ -102,6 +102,17 @@ def _sessions_not_folded(core: Core) -> None:
     core._state.sessions.__class__ = _Unfolded
 
 
+def _stale_is_new(core: Core) -> None:
+    state = core._state
+    honest = state.known_request
+
+    def known_request(session: bytes, seq: int) -> Seen:
+        known = honest(session, seq)
+        return NEW if known is STALE else known
+
+    put(state, known_request=known_request)
+
+
 def _session_opened_twice(core: Core) -> None:
     state = core._state
     honest = state.execute
@@ -145,6 +156,12 @@ REQUESTS = (
         rule="protocol.md 5",
         without="a late copy of its opening brings a session back that has expired",
         remodel=_session_opened_twice,
+    ),
+    Mutant(
+        name="stale_taken_for_new",
+        rule="protocol.md 5",
+        without="a number that its client needs no more is taken for that of a new request",
+        remodel=_stale_is_new,
     ),
     Mutant(
         name="validation_skipped",

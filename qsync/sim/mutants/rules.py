@@ -65,9 +65,6 @@ RULES: Final[Mapping[str, str]] = {
 _ONLY_REPLACED: Final = "voters are only replaced, never added or removed"
 
 UNBROKEN: Final[Mapping[str, str]] = {
-    "protocol.md 3.4": "for speed; nothing is promised by it",
-    "protocol.md 3.7": "for speed; nothing is promised by it",
-    "protocol.md 6": "its PROMOTE comes first: 3.1; it confirms by it: 3.6; no rollback: 5",
     "protocol.md 8": _NOT_BUILT,
     "membership.md M2 c": "the one change under way is decided first (M2 b), so both are the same",
     "membership.md M3 a": "the rule that it takes nothing back is M3 d, later M3 c",
@@ -81,7 +78,6 @@ UNBROKEN: Final[Mapping[str, str]] = {
     "membership.md M7": "found when a directory is opened, before there is a replica",
     "membership.md M8": _NOT_BUILT,
     "membership.md M9": _NOT_BUILT,
-    "membership.md M10": "held by the check of the settings: no change of N is made by itself",
     "membership.md M11 e": _NOT_BUILT,
     "membership.md M11 j": "of the code around a replica: `stale_clock` below",
     "membership.md M11 k": "for fast failover; nothing is promised by it",
