@@ -183,105 +183,72 @@ class Measure:
     of: Callable[[RunTimes], float | None]
 
 
-_SECONDS, _COUNT = MeasureUnit.SECONDS, MeasureUnit.COUNT
+def _time(name: str, about: str, of: Callable[[RunTimes], float | None]) -> Measure:
+    return Measure(name, about, MeasureUnit.SECONDS, of)
+
+
+def _count(name: str, about: str, of: Callable[[RunTimes], int | None]) -> Measure:
+    def counted(times: RunTimes) -> float | None:
+        found = of(times)
+        return None if found is None else float(found)
+
+    return Measure(name, about, MeasureUnit.COUNT, counted)
+
+
 _ALL = (
-    Measure(
+    _time(
         "rto",
         "from the fault to the next acknowledged write, over the longest gap",
-        _SECONDS,
         lambda it: (it.before.ended - it.since) if it.before else 0.0,
     ),
-    Measure(
+    _time(
         "gap",
         "the longest time without an acknowledged write",
-        _SECONDS,
         lambda it: it.before.seconds if it.before else _widest(it.writes, it.fault, it.over),
     ),
-    Measure(
+    _time(
         "gaps_total",
         f"all gaps of more than {GAP_S:g} s together",
-        _SECONDS,
         lambda it: sum(gap.seconds for gap in it.gaps),
     ),
-    Measure(
-        "detection",
-        "of the rto: until somebody stood for election",
-        _SECONDS,
-        lambda it: it.parts.detection,
+    _time(
+        "detection", "of the rto: until somebody stood for election", lambda it: it.parts.detection
     ),
-    Measure(
-        "election",
-        "of the rto: from there until it was won",
-        _SECONDS,
-        lambda it: it.parts.election,
+    _time("election", "of the rto: from there until it was won", lambda it: it.parts.election),
+    _time(
+        "take_over", "of the rto: from there until writes were taken", lambda it: it.parts.take_over
     ),
-    Measure(
-        "take_over",
-        "of the rto: from there until writes were taken",
-        _SECONDS,
-        lambda it: it.parts.take_over,
-    ),
-    Measure(
-        "client",
-        "of the rto: from there to the acknowledgement",
-        _SECONDS,
-        lambda it: it.parts.client,
-    ),
-    Measure(
+    _time("client", "of the rto: from there to the acknowledgement", lambda it: it.parts.client),
+    _count(
         "rpo_lost_acked",
         "acknowledged writes that are gone",
-        _COUNT,
-        lambda it: None if it.run.proof is None else float(len(it.run.proof.lost)),
+        lambda it: None if it.run.proof is None else len(it.run.proof.lost),
     ),
-    Measure(
-        "unknown",
-        "outcomes that were unknown at the moment",
-        _COUNT,
-        lambda it: float(it.run.met_unknown),
+    _count("unknown", "outcomes that were unknown at the moment", lambda it: it.run.met_unknown),
+    _count("unresolved", "outcomes that stayed unknown at the end", lambda it: it.run.unresolved),
+    _count(
+        "failed", "writes that surely failed, conflicts apart", lambda it: _failed(it.run.lines)
     ),
-    Measure(
-        "unresolved",
-        "outcomes that stayed unknown at the end",
-        _COUNT,
-        lambda it: float(it.run.unresolved),
-    ),
-    Measure(
-        "failed",
-        "writes that surely failed, conflicts apart",
-        _COUNT,
-        lambda it: float(_failed(it.run.lines)),
-    ),
-    Measure(
+    _count(
         "rolled_back",
         "of these, rolled back after they had begun",
-        _COUNT,
-        lambda it: float(_failed(it.run.lines, _ROLLED_BACK)),
+        lambda it: _failed(it.run.lines, _ROLLED_BACK),
     ),
-    Measure(
+    _count(
         "rolled_back_visible",
         "rolled-back writes that can be seen",
-        _COUNT,
-        lambda it: None if it.run.proof is None else float(len(it.run.proof.rolled_back_visible)),
+        lambda it: None if it.run.proof is None else len(it.run.proof.rolled_back_visible),
     ),
-    Measure("terms", "terms that had a leader", _COUNT, lambda it: float(len(it.run.terms))),
-    Measure(
-        "p99_before",
-        "of writes before the first fault",
-        _SECONDS,
-        lambda it: it.p99(it.run.begun, it.fault),
+    _count("terms", "terms that had a leader", lambda it: len(it.run.terms)),
+    _time(
+        "p99_before", "of writes before the first fault", lambda it: it.p99(it.run.begun, it.fault)
     ),
-    Measure(
+    _time(
         "p99_during",
         "of writes between the first fault and healing",
-        _SECONDS,
         lambda it: it.p99(it.fault, it.over),
     ),
-    Measure(
-        "p99_after",
-        "of writes after the last step",
-        _SECONDS,
-        lambda it: it.p99(it.over, it.run.ended),
-    ),
+    _time("p99_after", "of writes after the last step", lambda it: it.p99(it.over, it.run.ended)),
 )
 MEASURES: Mapping[str, Measure] = {each.name: each for each in _ALL}
 

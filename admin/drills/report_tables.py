@@ -1,0 +1,110 @@
+"""What a report of a drill tells people: its sentences and tables, for Markdown and HTML alike."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from admin.drills.expectations import scale_of, show
+from admin.drills.measure import MEASURES
+from admin.drills.report_fields import maps, number, table, text
+
+Cells = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportTable:
+    """Under a heading of its own. All cells are plain text."""
+
+    title: str
+    heads: Cells
+    rows: Sequence[Cells]
+
+
+MISSED = "MISSED"
+
+
+def expectations(report: Mapping[str, object]) -> ReportTable:
+    """What was wanted, and whether it was so."""
+    rows = [
+        (*(text(each, name) for name in ("name", "measured", "limit")), _met(each["met"]))
+        for each in maps(report, "expectations")
+    ]
+    return ReportTable("Expectations", ("expectation", "measured", "wanted", ""), rows)
+
+
+def tables(report: Mapping[str, object]) -> list[ReportTable]:
+    """All the others, in order."""
+    outcomes = [(name, str(value)) for name, value in table(report, "outcomes").items()]
+    return [
+        ReportTable("Measures", ("measure", "value", "what it is"), list(_measures(report))),
+        ReportTable(
+            "Latency of writes", ("", "writes", "p50", "p90", "p99", "max"), list(_latency(report))
+        ),
+        ReportTable("Outcomes of writes", ("outcome", "writes"), outcomes),
+        ReportTable("Steps", ("from", "to", "step", "nodes", ""), list(_steps(report))),
+    ]
+
+
+def events(report: Mapping[str, object]) -> ReportTable:
+    """What the nodes wrote into their timelines."""
+    rows = [
+        (
+            f"{number(each, 'at'):.3f}",
+            text(each, "node"),
+            text(each, "event"),
+            ", ".join(f"{name} {value}" for name, value in table(each, "fields").items()),
+        )
+        for each in maps(report, "events")
+    ]
+    return ReportTable("Events of the nodes", ("at", "node", "event", ""), rows)
+
+
+def proofs(report: Mapping[str, object]) -> Iterator[tuple[str, list[str]]]:
+    """What shows that something is broken: of what, and the lines."""
+    for each in maps(report, "expectations"):
+        if why := _list(each["why"]):
+            yield text(each, "name"), why
+    if lost := _list(report["lost"]):
+        yield "Lost writes", [", ".join(lost)]
+
+
+def circumstances(report: Mapping[str, object]) -> str:
+    """When, how long, on what."""
+    return (
+        f"{report['began_at']}, {report['seconds']} s, qsync {report['version']}, "
+        f"seed {report['seed']}, nodes {', '.join(_list(report['nodes']))}"
+    )
+
+
+def _met(found: object) -> str:
+    return "met" if found else MISSED
+
+
+def _measures(report: Mapping[str, object]) -> Iterable[Cells]:
+    for name, value in table(report, "measures").items():
+        about = MEASURES[name].about if name in MEASURES else "until the end of this step"
+        measured = value if isinstance(value, int | float) else None
+        yield name, show(measured, scale_of(name)), about
+
+
+def _latency(report: Mapping[str, object]) -> Iterable[Cells]:
+    for name, found in table(report, "latency").items():
+        assert isinstance(found, Mapping)
+        times = [found[key] for key in ("p50", "p90", "p99", "max")]
+        shown = [f"{time * 1000:.1f} ms" if isinstance(time, float) else "-" for time in times]
+        yield name, str(found["writes"]), *shown
+
+
+def _steps(report: Mapping[str, object]) -> Iterable[Cells]:
+    for each in maps(report, "steps"):
+        yield (
+            f"{number(each, 'from'):.2f}",
+            f"{number(each, 'to'):.2f}",
+            text(each, "text"),
+            ", ".join(_list(each["nodes"])),
+            str(each["error"] or ""),
+        )
+
+
+def _list(found: object) -> list[str]:
+    assert isinstance(found, list | tuple), found
+    return [str(each) for each in found]
