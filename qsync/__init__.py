@@ -3,6 +3,8 @@
 import importlib
 from typing import TYPE_CHECKING
 
+from qsync.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from qsync.client.aio import AsyncClient, connect_async
     from qsync.client.blocking import Client, connect
@@ -46,7 +48,6 @@ if TYPE_CHECKING:
     from qsync.node.embedded import EmbeddedNode as Node
 
 PART_OF = "qsync"
-__version__ = "0.1.0"
 
 __all__ = [
     "AccessDenied",

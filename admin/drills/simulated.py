@@ -139,7 +139,7 @@ class SimulatedCluster:
 
     def points(self, node: MemberMachine) -> FaultPoints:
         """Those of its process."""
-        return node.node.requests.desk.seams.points
+        return node.node.fault_points
 
     def mend(self) -> None:
         """All links are whole."""

@@ -1,16 +1,16 @@
 """Answers that need no waiting: rows, schema, status, log, digests."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Protocol, assert_never
 
 from election.messages import Position
 from qsync import record
 from qsync.errors import ProtocolError, Rebuilding, WrongKey
+from qsync.node.connection import Connection
 from qsync.wire import replies, verbs
 from qsync.wire.verbs import RowsRequest, Verb
 
 if TYPE_CHECKING:
-    from qsync.node.queries import NodeQueries
     from qsync.replica import Replica
 
 PLACE_DIGITS_MAX = 9
@@ -25,6 +25,27 @@ Question = (
 )
 
 
+class Queries(Protocol):
+    """Who answers what is not about data, some of it later."""
+
+    @property
+    def busy(self) -> bool:
+        """Is there anything to look at after a batch?"""
+
+    @property
+    def waits(self) -> bool:
+        """Is there anything that time alone brings about?"""
+
+    def handle_request(self, connection: Connection, request: verbs.Request) -> bool:
+        """Answer, or keep the question until it can be. False: it is none of ours."""
+
+    def turn(self) -> None:
+        """A batch is done."""
+
+    def tick(self) -> None:
+        """Time has passed."""
+
+
 class VisibleReads:
     """Reads what is visible at the moment it is called."""
 
@@ -34,9 +55,9 @@ class VisibleReads:
         *,
         status: Callable[[], dict[str, object]],
         parts: Mapping[str, Callable[[], object]],
-        desk: "NodeQueries",
+        queries: Queries,
     ) -> None:
-        self.desk = desk
+        self.queries = queries
         self._replica = replica
         self._status = status
         self._parts = parts

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from qsync.node.limbo_status import is_busy
 from qsync.node.status import state
+from qsync.node.view import NodeView
 
 if TYPE_CHECKING:
     from qsync.core.machine import Machine
-    from qsync.node.node import Node
 
 
-def values(node: "Node") -> Mapping[str, Callable[[], object]]:
+def values(node: NodeView) -> Mapping[str, Callable[[], object]]:
     """The keys of `box.watch`: small values that change seldom."""
     return {name: partial(make, node) for name, make in _BROADCAST.items()}
 
@@ -50,20 +50,20 @@ def box_synchro(machine: "Machine") -> dict[str, object]:
     }
 
 
-def _box_status(node: "Node") -> dict[str, object]:
+def _box_status(node: NodeView) -> dict[str, object]:
     return box_status(node.replica.machine)
 
 
-def _box_election(node: "Node") -> dict[str, object]:
+def _box_election(node: NodeView) -> dict[str, object]:
     machine = node.replica.machine
     return box_election(machine) | {"leader_name": node.name_of(machine.raft.leader)}
 
 
-def _box_synchro(node: "Node") -> dict[str, object]:
+def _box_synchro(node: NodeView) -> dict[str, object]:
     return box_synchro(node.replica.machine)
 
 
-def _box_id(node: "Node") -> dict[str, object]:
+def _box_id(node: NodeView) -> dict[str, object]:
     return {
         "id": int(node.config.node.id),
         "instance_uuid": node.identity.instance,
@@ -73,7 +73,7 @@ def _box_id(node: "Node") -> dict[str, object]:
     }
 
 
-_BROADCAST: Final[Mapping[str, Callable[["Node"], object]]] = {
+_BROADCAST: Final[Mapping[str, Callable[[NodeView], object]]] = {
     "box.id": _box_id,
     "box.status": _box_status,
     "box.election": _box_election,

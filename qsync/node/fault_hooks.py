@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 from qsync.core.messages import Append, Heartbeat, Message
 from qsync.faultpoints import FaultPoints
 from qsync.faults import Fault
+from qsync.node.view import NodeView
 from qsync.record import EntryKind
 
 if TYPE_CHECKING:
     from election.messages import Index
-    from qsync.node.node import Node
 
 _ROLLBACK: Final = int(EntryKind.ROLLBACK)
 
@@ -24,7 +24,7 @@ _ROLLBACK: Final = int(EntryKind.ROLLBACK)
 class FaultHooks:
     """The fault points of one node, and what of it they reach."""
 
-    def __init__(self, node: "Node", *, now: Callable[[], float]) -> None:
+    def __init__(self, node: NodeView, *, now: Callable[[], float]) -> None:
         self._node = node
         self.points = FaultPoints(allowed=node.config.node.faults, changed=self._settle, now=now)
         self._healed = threading.Event()

@@ -1,18 +1,16 @@
 """What a node says of itself before anything else: its greeting, and its hello to a peer."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from qsync.node.view import NodeView
 from qsync.wire import packed, proofs
 from qsync.wire.session import Greeting, Hello, Party
-
-if TYPE_CHECKING:
-    from qsync.node.node import Node
 
 FEATURES: Final = (packed.FEATURE,)
 """What this release can do that not every release of this version of the protocol could."""
 
 
-def greeting(node: "Node") -> Greeting:
+def greeting(node: NodeView) -> Greeting:
     """To whoever dials."""
     return Greeting(
         cluster=node.identity.cluster,
@@ -26,7 +24,7 @@ def greeting(node: "Node") -> Greeting:
     )
 
 
-def hello(node: "Node", epoch: int) -> Hello:
+def hello(node: NodeView, epoch: int) -> Hello:
     """To a peer that was dialled, over the connection of that number."""
     return Hello(
         party=Party.PEER,
@@ -41,9 +39,9 @@ def hello(node: "Node", epoch: int) -> Hello:
     )
 
 
-def _features(node: "Node") -> tuple[str, ...]:
+def _features(node: NodeView) -> tuple[str, ...]:
     return (*FEATURES, proofs.FEATURE) if node.config.secret else FEATURES
 
 
-def _members(node: "Node") -> tuple[int, ...]:
+def _members(node: NodeView) -> tuple[int, ...]:
     return tuple(peer.id for peer in node.config.members)

@@ -1,21 +1,19 @@
 """What INFO tells by name: `box.info`, the settings in force, the newest events."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from qsync.node.clusterwide import effective
 from qsync.node.status import status
+from qsync.node.view import NodeView
 from qsync.status.record import BoxInfo, as_members
-
-if TYPE_CHECKING:
-    from qsync.node.node import Node
 
 SCHEMA: Final = "qsync/info/1"
 EVENTS_SHOWN = 100
 """How many of the newest events an answer holds."""
 
 
-def parts(node: "Node") -> Mapping[str, Callable[[], object]]:
+def parts(node: NodeView) -> Mapping[str, Callable[[], object]]:
     """What INFO tells beside the members of the record; the empty name is `box.info`."""
     return {
         "": lambda: {"schema": SCHEMA} | as_members(status(node), BoxInfo),
@@ -24,7 +22,7 @@ def parts(node: "Node") -> Mapping[str, Callable[[], object]]:
     }
 
 
-def settings(node: "Node") -> dict[str, object]:
+def settings(node: NodeView) -> dict[str, object]:
     """The configuration in force, section by section, as text; `shared`: what is the cluster's."""
     shared = node.replica.settings
     found: dict[str, object] = {}

@@ -1,11 +1,7 @@
 """A node that is told to stop hands over what it leads before it goes."""
 
-from typing import TYPE_CHECKING
-
 from qsync.core.inputs import LeaveAsked
-
-if TYPE_CHECKING:
-    from qsync.node.node import Node
+from qsync.node.view import NodeView
 
 LEAVE_S_MAX = 2.0
 """So long a node that leads stays to hand over; then it stops all the same."""
@@ -13,7 +9,7 @@ LOOK_S = 0.005
 """How often it looks whether somebody else leads."""
 
 
-async def leave(node: "Node") -> None:
+async def leave(node: NodeView) -> None:
     """Return when another node leads and our clients know their fates, or nobody else can.
 
     A node that does not lead has nothing to hand over and returns at once.
@@ -30,7 +26,7 @@ async def leave(node: "Node") -> None:
         await effects.sleep(LOOK_S)
 
 
-def _is_done(node: "Node") -> bool:
+def _is_done(node: NodeView) -> bool:
     machine = node.replica.machine
     if machine.leader is not None:
         return False

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from election.messages import Replica
 from qsync.core.progress import Membership
 from qsync.node.links import LinkStatus
+from qsync.node.view import NodeView
 from qsync.status.limbo import MissingAck, OldestPending, QueueStatus, SynchroStatus
 
 if TYPE_CHECKING:
     from qsync.core.machine import Machine
     from qsync.core.progress import Progress
-    from qsync.node.node import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Neighbours:
     uptime: float
 
 
-def of_node(node: "Node") -> SynchroStatus:
+def of_node(node: NodeView) -> SynchroStatus:
     """The limbo of a node that runs."""
 
     def broken(peer: Replica) -> str | None:

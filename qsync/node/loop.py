@@ -109,8 +109,8 @@ class Loop:
         if requests is not None:
             if requests.tickets.due:
                 requests.reads.serve()
-            if requests.desk.busy:
-                requests.desk.turn()
+            if requests.queries.busy:
+                requests.queries.turn()
             self.timers.no_later(EXPIRY, requests.expires_at)
         self._flush()
 

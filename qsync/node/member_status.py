@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from election.messages import Index, Replica
 from qsync.core.progress import Membership
 from qsync.node.links import LinkStatus
+from qsync.node.view import NodeView
 from qsync.status.members import (
     DownstreamStatus,
     ElectionStatus,
@@ -17,7 +18,6 @@ from qsync.status.members import (
 if TYPE_CHECKING:
     from qsync.core.machine import Machine
     from qsync.core.progress import Progress
-    from qsync.node.node import Node
 
 
 def behind(machine: "Machine") -> int | None:
@@ -29,7 +29,7 @@ def behind(machine: "Machine") -> int | None:
     return max(0, machine.follower.leader_last - machine.ledger.written)
 
 
-def election(node: "Node") -> ElectionStatus:
+def election(node: NodeView) -> ElectionStatus:
     """Term, vote, fencing, and the recent votes with the reasons of every NAY."""
     machine, raft = node.replica.machine, node.replica.machine.raft
     return ElectionStatus(
@@ -57,7 +57,7 @@ def election(node: "Node") -> ElectionStatus:
     )
 
 
-def peers(node: "Node") -> tuple[PeerStatus, ...]:
+def peers(node: NodeView) -> tuple[PeerStatus, ...]:
     """Our connections, and what the leader knows of its followers."""
     machine = node.replica.machine
     last, now, leads = machine.ledger.log.last, machine.ledger.now, machine.leader is not None
@@ -82,12 +82,12 @@ def peers(node: "Node") -> tuple[PeerStatus, ...]:
     return tuple(found)
 
 
-def replication(node: "Node") -> dict[int, MemberStatus]:
+def replication(node: NodeView) -> dict[int, MemberStatus]:
     """Every member as this node sees it; itself without upstream and downstream."""
     return {int(peer.id): _member(node, peer.id) for peer in node.config.members}
 
 
-def _member(node: "Node", replica: int) -> MemberStatus:
+def _member(node: NodeView, replica: int) -> MemberStatus:
     machine = node.replica.machine
     me = replica == node.config.node.id
     down = not me and machine.leader is not None
@@ -101,7 +101,7 @@ def _member(node: "Node", replica: int) -> MemberStatus:
     )
 
 
-def _upstream(node: "Node", replica: int) -> UpstreamStatus:
+def _upstream(node: NodeView, replica: int) -> UpstreamStatus:
     """What comes from that member: only the leader sends entries."""
     machine, ledger = node.replica.machine, node.replica.machine.ledger
     leads, message = machine.raft.leader == replica, None
@@ -124,7 +124,7 @@ def _upstream(node: "Node", replica: int) -> UpstreamStatus:
     )
 
 
-def _downstream(node: "Node", progress: "Progress") -> DownstreamStatus:
+def _downstream(node: NodeView, progress: "Progress") -> DownstreamStatus:
     """What this leader knows of a follower."""
     ledger = node.replica.machine.ledger
     link = node.links.links[progress.peer]
@@ -143,13 +143,13 @@ def _downstream(node: "Node", progress: "Progress") -> DownstreamStatus:
     )
 
 
-def _age(node: "Node", index: Index) -> float:
+def _age(node: NodeView, index: Index) -> float:
     """Seconds since that entry was made, by the leader's clock and ours."""
     found = node.replica.machine.ledger.entries(index, index)
     return max(0.0, node.loop.timers.wall() - found[0].time) if found else 0.0
 
 
-def vclock_at(node: "Node", index: int) -> dict[int, int]:
+def vclock_at(node: NodeView, index: int) -> dict[int, int]:
     """Of every origin the last lsn at or below an index."""
     log, at = node.replica.machine.ledger.log, index
     origins = set(log.vclock())

@@ -11,6 +11,7 @@ from qsync.config import Address, NodeConfig
 from qsync.core import border
 from qsync.core.inputs import Input
 from qsync.errors import ConfigError, Rebuilding, StoreError
+from qsync.faultpoints import FaultPoints
 from qsync.node import handshake, info, mishaps
 from qsync.node.answers import VisibleReads
 from qsync.node.assembly import NodeStorage, core_config, data_limits, founding, open_storage
@@ -140,13 +141,25 @@ class Node:
             self.replica,
             status=lambda: as_members(status(self)),
             parts=info.parts(self),
-            desk=NodeQueries(self, now=self.reactor.effects.now),
+            queries=NodeQueries(self, now=self.reactor.effects.now),
         )
 
     @property
     def identity(self) -> Identity:
         """Cluster, instance and replica id, as they stand in the directory."""
         return self.storage.directory.identity
+
+    @property
+    def queries(self) -> NodeQueries:
+        """Who answers what is not about data."""
+        found = self.requests.queries
+        assert isinstance(found, NodeQueries)
+        return found
+
+    @property
+    def fault_points(self) -> FaultPoints:
+        """What it does to itself on purpose."""
+        return self.queries.fault_hooks.points
 
     # -- running
 
@@ -181,7 +194,7 @@ class Node:
 
     def tasks(self) -> list[Callable[[], Awaitable[None]]]:
         """All that waits, side by side."""
-        exports = self.requests.desk.exports
+        exports = self.queries.log_exports
         return [self.reactor.run, self.loop.timers.run, self.folding.run, exports.run]
 
     def close(self) -> None:
@@ -221,7 +234,7 @@ class Node:
         self._begin()
         if EXPIRY in own:
             self.requests.expire()
-            self.requests.desk.tick()
+            self.requests.queries.tick()
         if SWEEP in own:
             self.server.sweep()
             self.requests.expiry.sweep(now)

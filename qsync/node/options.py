@@ -6,7 +6,7 @@ What is changed here holds until the node stops: its file says how it starts.
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from election.quorum import majority
 from qsync import units
@@ -17,18 +17,16 @@ from qsync.config.kinds import FLAG
 from qsync.errors import ConfigError
 from qsync.node.assembly import core_config, option_value
 from qsync.node.clusterwide import effective
+from qsync.node.view import NodeView
 from qsync.options.core_options import CORE_OPTIONS
 from qsync.options.value_kinds import ValueKind, nearest
-
-if TYPE_CHECKING:
-    from qsync.node.node import Node
 
 DYNAMIC: Final = tuple(each.tarantool for each in CORE_OPTIONS if each.online)
 """What takes effect at once, beside `read_only`, which no file has."""
 _NAMES: Final = {ALIASES[name]: name for name in DYNAMIC}
 _READ_ONLY: Final = "read_only"
 
-_FIXED: Final[Mapping[str, Callable[["Node"], object]]] = {
+_FIXED: Final[Mapping[str, Callable[[NodeView], object]]] = {
     "listen": lambda node: str(node.config.listen),
     "replication": lambda node: [str(peer.address) for peer in node.config.members],
     "work_dir": lambda node: str(node.config.node.dir),
@@ -47,7 +45,7 @@ _FIXED: Final[Mapping[str, Callable[["Node"], object]]] = {
 """What cannot be otherwise while the node runs; setting it to what it is does no harm."""
 
 
-def current(node: "Node") -> dict[str, object]:
+def current(node: NodeView) -> dict[str, object]:
     """Every option and its value."""
     shown: dict[str, object] = {name: find(node) for name, find in _FIXED.items()}
     shown[_READ_ONLY] = node.replica.machine.config.read_only
@@ -61,7 +59,7 @@ def current(node: "Node") -> dict[str, object]:
     return dict(sorted(shown.items()))
 
 
-def change(node: "Node", given: Mapping[str, object]) -> dict[str, object]:
+def change(node: NodeView, given: Mapping[str, object]) -> dict[str, object]:
     """Set all of these, or none. Raises ConfigError naming option, value and reason of each."""
     wrong: list[str] = []
     config = node.config
@@ -128,7 +126,7 @@ def _text(value: object) -> str:
     raise ValueError("is neither a number, a text nor a boolean")
 
 
-def _check_fixed(node: "Node", name: str, value: object) -> None:
+def _check_fixed(node: NodeView, name: str, value: object) -> None:
     find = _FIXED.get(name)
     if find is None:
         known = [*DYNAMIC, _READ_ONLY, *_FIXED]

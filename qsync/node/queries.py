@@ -1,7 +1,6 @@
 """Questions about the node rather than its data: news, options, traces, snapshots."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from qsync.errors import QsyncError
 from qsync.node import broadcast, options
@@ -9,25 +8,23 @@ from qsync.node.connection import Connection
 from qsync.node.fault_hooks import FaultHooks
 from qsync.node.log_export import LogExports
 from qsync.node.tracing import Tracing
+from qsync.node.view import NodeView
 from qsync.node.watching import Watching
 from qsync.wire import replies, verbs
 from qsync.wire.verbs import Verb
-
-if TYPE_CHECKING:
-    from qsync.node.node import Node
 
 
 class NodeQueries:
     """One per node. `turn` after every batch while `busy`, `tick` now and then while it `waits`."""
 
-    def __init__(self, node: "Node", *, now: Callable[[], float]) -> None:
+    def __init__(self, node: NodeView, *, now: Callable[[], float]) -> None:
         self._node = node
         self.watching = Watching(
             node.replica, broadcast.values(node), send=node.reactor.send, now=now
         )
         self.tracing = Tracing(node.replica.machine, now=now, wall=node.loop.timers.wall)
-        self.seams = FaultHooks(node, now=now)
-        self.exports = LogExports(
+        self.fault_hooks = FaultHooks(node, now=now)
+        self.log_exports = LogExports(
             node.replica.machine.ledger,
             node.storage.log.read,
             send=node.reactor.send,
@@ -46,7 +43,7 @@ class NodeQueries:
         """Is there anything that time alone brings about?"""
         if self._snapshots or len(self.watching) > 0:
             return True
-        return self.tracing.armed or self.seams.points.any_armed
+        return self.tracing.armed or self.fault_hooks.points.any_armed
 
     def handle_request(self, connection: Connection, request: verbs.Request) -> bool:
         """Answer, or keep the question until it can be. False: it is none of ours."""
@@ -63,7 +60,7 @@ class NodeQueries:
                 self.tracing.arm(request.arm)
                 self._send(connection, replies.reply(request.id, self.tracing.tell(request.at)))
             elif isinstance(request, verbs.PackedRequest):
-                self.exports.ask(connection, request)
+                self.log_exports.ask(connection, request)
             elif isinstance(request, verbs.PlainRequest) and request.verb is Verb.SNAPSHOT:
                 self._snapshot(connection, request.id)
             else:
@@ -83,7 +80,7 @@ class NodeQueries:
         """Time has passed."""
         self.watching.tick()
         self.tracing.tick()
-        self.seams.points.expire()
+        self.fault_hooks.points.expire()
         if self._snapshots:
             self._snapshots = [each for each in self._snapshots if not self._folded(*each)]
 
@@ -98,7 +95,7 @@ class NodeQueries:
         self._send(connection, replies.reply(request.id, found))
 
     def _fault(self, connection: Connection, request: verbs.FaultRequest) -> None:
-        points = self.seams.points
+        points = self.fault_hooks.points
         if request.arm:
             points.arm(
                 request.point,

@@ -9,11 +9,10 @@ from qsync.core.inputs import Forgotten, Input
 from qsync.core.ready import ReadSettled, Settled, Ticket, TransactionFate
 from qsync.data.request import Request as Transaction
 from qsync.node import operator_requests, refusals
-from qsync.node.answers import VisibleReads
+from qsync.node.answers import Queries, VisibleReads
 from qsync.node.connection import Connection
 from qsync.node.due import Due
 from qsync.node.expiry import Expiry
-from qsync.node.queries import NodeQueries
 from qsync.node.reads import READ_TIMEOUT, ClientReads, ReadOutputs
 from qsync.node.tickets import AskTicket, ReadTicket, Tickets, WriteTicket, number_of
 from qsync.replica import Replica
@@ -65,9 +64,9 @@ class ClientRequests:
         self._parked: deque[tuple[Connection, verbs.WriteRequest, float]] = deque()
 
     @property
-    def desk(self) -> NodeQueries:
+    def queries(self) -> Queries:
         """Who answers what is not about data."""
-        return self._answers.desk
+        return self._answers.queries
 
     def handle_frames(self, connection: Connection, payloads: list[bytes]) -> int:
         """A client's frames, in order, as many as its turn allows; returns how many.
@@ -271,7 +270,7 @@ class ClientRequests:
             self._ask(connection, request.id, operator_requests.replace(request), request.timeout)
         elif isinstance(request, verbs.PlainRequest) and request.verb is Verb.ROLLBACK_QUEUE:
             self._ask(connection, request.id, operator_requests.roll_back, READ_TIMEOUT)
-        elif not self.desk.handle_request(connection, request):
+        elif not self.queries.handle_request(connection, request):
             assert not isinstance(request, verbs.WriteRequest | verbs.NodeRequest)
             self._reply(connection, request.id, lambda: self._answers.answer(request))
 
@@ -330,7 +329,7 @@ class ClientRequests:
     def expires_at(self) -> float:
         """When to look again for those whose time is over, here and at the desk."""
         soonest = self.tickets.expires_at
-        if self._parked or self.desk.waits:
+        if self._parked or self.queries.waits:
             soonest = min(soonest, self._now() + EXPIRY_INTERVAL)
         return soonest
 

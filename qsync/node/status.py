@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from qsync import __version__
 from qsync.node import limbo_status, member_status, mishaps, storage_status
+from qsync.node.view import NodeView
 from qsync.record import instance_text
 from qsync.status import health
 from qsync.status.limbo import SynchroStatus
 from qsync.status.members import ElectionStatus
 from qsync.status.record import ClusterName, NodeStatus, ReadOnlyInfo, ReplicaSet
 from qsync.status.storage import GcStatus, LostStatus, MemoryStatus
+from qsync.version import __version__
 
 if TYPE_CHECKING:
     from qsync.core.machine import Machine
-    from qsync.node.node import Node
 
 T = TypeVar("T")
 
 
-def status(node: "Node") -> NodeStatus:
+def status(node: NodeView) -> NodeStatus:
     """The record. Never fails as a whole: what cannot be told is in its `errors`."""
     machine, config, identity = node.replica.machine, node.config, node.identity
     ledger, raft, log = machine.ledger, machine.raft, machine.ledger.log
@@ -95,11 +95,11 @@ def status(node: "Node") -> NodeStatus:
 class _Parts:
     """Parts of the record; one that fails must not hide the others."""
 
-    def __init__(self, node: "Node") -> None:
+    def __init__(self, node: NodeView) -> None:
         self.errors: dict[str, str] = {}
         self._node = node
 
-    def or_error(self, name: str, make: Callable[["Node"], T], without: T) -> T:
+    def or_error(self, name: str, make: Callable[[NodeView], T], without: T) -> T:
         """What `make` gives; `without` if it fails, and then `errors` says why."""
         try:
             return make(self._node)
@@ -115,7 +115,7 @@ def state(machine: "Machine") -> str:
     return "running" if machine.state.counts else "loading"
 
 
-def _reasons(node: "Node") -> tuple[ReadOnlyInfo, ...]:
+def _reasons(node: NodeView) -> tuple[ReadOnlyInfo, ...]:
     return tuple(
         ReadOnlyInfo(
             why=each.why.value, text=each.text, lifts=each.lifts, node=node.config.node.name
@@ -124,7 +124,7 @@ def _reasons(node: "Node") -> tuple[ReadOnlyInfo, ...]:
     )
 
 
-def _nodes(node: "Node") -> tuple[tuple[int, str, str], ...]:
+def _nodes(node: NodeView) -> tuple[tuple[int, str, str], ...]:
     return tuple((peer.id, peer.name, node.address_of(peer.id) or "") for peer in node.config.peers)
 
 
@@ -136,7 +136,7 @@ def _voters(machine: "Machine") -> tuple[tuple[int, str], ...]:
     return tuple((int(each), instance_text(instance)) for each, instance in configuration.voters)
 
 
-def _counters(node: "Node") -> dict[str, int]:
+def _counters(node: NodeView) -> dict[str, int]:
     """Since the process began: requests, and what the timeline has seen."""
     counts, sums = node.timeline.counts, node.timeline.sums
     return {

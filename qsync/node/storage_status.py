@@ -1,10 +1,9 @@
 """What a node keeps, in its status: disk, stored rows, memory, cut tails, armed fault points."""
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
 from qsync.node.member_status import vclock_at
+from qsync.node.view import NodeView
 from qsync.status.storage import (
     CheckpointStatus,
     ConsumerStatus,
@@ -17,14 +16,11 @@ from qsync.status.storage import (
     SpacesStatus,
 )
 
-if TYPE_CHECKING:
-    from qsync.node.node import Node
-
 TAILS_SHOWN = 20
 """How many of the newest tails an answer holds."""
 
 
-def disk(node: "Node") -> DiskStatus:
+def disk(node: NodeView) -> DiskStatus:
     """How the log is written, and whether that goes well."""
     writer = node.loop.writer
     free, total = _room(node)
@@ -43,12 +39,12 @@ def disk(node: "Node") -> DiskStatus:
     )
 
 
-def _disk_error(node: "Node") -> str | None:
+def _disk_error(node: NodeView) -> str | None:
     """What is wrong with writing the log, with its place, or with the spaces."""
     return node.replica.machine.disk.error or node.storage.gone or node.folding.error
 
 
-def _room(node: "Node") -> tuple[int | None, int | None]:
+def _room(node: NodeView) -> tuple[int | None, int | None]:
     """What is left on the disk; nothing when that cannot be asked."""
     try:
         return node.reactor.effects.room(node.storage.directory.path)
@@ -56,7 +52,7 @@ def _room(node: "Node") -> tuple[int | None, int | None]:
         return None, None
 
 
-def spaces(node: "Node") -> SpacesStatus:
+def spaces(node: NodeView) -> SpacesStatus:
     """The rows on disk: whether they can be trusted, and how far they are made anew."""
     lost, care, comparing = node.replica.lost, node.folding.care, node.folding.comparing
     return SpacesStatus(
@@ -70,7 +66,7 @@ def spaces(node: "Node") -> SpacesStatus:
     )
 
 
-def memory(node: "Node") -> MemoryStatus:
+def memory(node: NodeView) -> MemoryStatus:
     """Bytes, and rows that wait in memory to be folded."""
     return MemoryStatus(
         rss=node.reactor.effects.usage().memory_bytes,
@@ -82,7 +78,7 @@ def memory(node: "Node") -> MemoryStatus:
     )
 
 
-def gc(node: "Node") -> GcStatus:
+def gc(node: NodeView) -> GcStatus:
     """What of the log is still needed, and how far the spaces on disk are."""
     folded, machine = int(node.replica.raw.folded), node.replica.machine
     vclock = vclock_at(node, folded)
@@ -98,7 +94,7 @@ def gc(node: "Node") -> GcStatus:
     )
 
 
-def lost(node: "Node") -> LostStatus:
+def lost(node: NodeView) -> LostStatus:
     """Tails that were cut off this node and are kept in its archive.
 
     Raises StoreError when the archive cannot be read.
@@ -122,7 +118,7 @@ def lost(node: "Node") -> LostStatus:
     )
 
 
-def faults(node: "Node") -> tuple[FaultStatus, ...]:
+def faults(node: NodeView) -> tuple[FaultStatus, ...]:
     """Fault points that are armed: the node breaks on purpose."""
-    armed = node.requests.desk.seams.points.describe()
+    armed = node.fault_points.describe()
     return tuple(msgspec.convert(each, FaultStatus) for each in armed)

@@ -45,7 +45,7 @@ class Client:
             pass  # the reactor would hang up
         node._turn()
         node.requests.expire()
-        node.requests.desk.tick()
+        node.requests.queries.tick()
         node._turn()
         return [replies.decode(answer)[0] for answer in self._heard()]
 

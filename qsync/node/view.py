@@ -1,0 +1,55 @@
+"""What the parts of a node may see of it: its status, its handshake, its queries, its faults."""
+
+from typing import Protocol
+
+from qsync.config import NodeConfig
+from qsync.faultpoints import FaultPoints
+from qsync.node.assembly import NodeStorage
+from qsync.node.folding import Folding
+from qsync.node.links import Links
+from qsync.node.loop import Loop
+from qsync.node.reactor import Reactor
+from qsync.node.requests import ClientRequests
+from qsync.node.server import Server
+from qsync.node.timeline import Timeline
+from qsync.replica import Replica
+from qsync.store.contract import Identity, Tail
+
+
+class NodeView(Protocol):
+    """A node is built of its parts, and some of them describe it: they need no more than this."""
+
+    config: NodeConfig
+    storage: NodeStorage
+    address: str
+    timeline: Timeline
+    replica: Replica
+    reactor: Reactor
+    links: Links
+    loop: Loop
+    requests: ClientRequests
+    server: Server
+    folding: Folding
+
+    @property
+    def identity(self) -> Identity:
+        """Cluster, instance and replica id."""
+
+    @property
+    def fault_points(self) -> FaultPoints:
+        """What is armed."""
+
+    def address_of(self, replica: int | None) -> str | None:
+        """Where a member is to be reached by clients."""
+
+    def name_of(self, replica: int | None) -> str | None:
+        """A member's name."""
+
+    def leader_idle(self) -> float | None:
+        """Seconds since the leader was heard; 0 on the leader itself."""
+
+    def uptime(self) -> float:
+        """Seconds since its directory was opened."""
+
+    def tails(self) -> list[Tail]:
+        """What was cut off its log and archived, oldest first."""
