@@ -1,21 +1,17 @@
 """`box.why`: the questions of `admin.box.why`, asked of the cluster that a session speaks to."""
 
-from typing import TYPE_CHECKING
-
 from admin.box import why
+from admin.box.base import BoxSession
 from admin.box.why import WhyAnswer
 from qsync.errors import QsyncError
 from qsync.status import decode
 from qsync.status.record import BoxInfo
 
-if TYPE_CHECKING:
-    from admin.box.session import Box
-
 
 class Why:
     """Every answer is a sentence, facts, numbers, and what can be done."""
 
-    def __init__(self, box: "Box") -> None:
+    def __init__(self, box: BoxSession) -> None:
         self._box = box
 
     async def read_only(self) -> WhyAnswer:

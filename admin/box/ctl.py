@@ -2,13 +2,11 @@
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from admin.box.base import BoxSession
 from admin.box.watch import BoxWatch
 from qsync.errors import NotLeader, QsyncError, ReadOnly
-
-if TYPE_CHECKING:
-    from admin.box.session import Box
 
 PATIENCE_S: Final = 10.0
 """How long promote, demote and clear may take, unless told otherwise."""
@@ -40,7 +38,7 @@ class StillConnected(QsyncError):
 class Ctl:
     """Orders to the node that the session speaks to."""
 
-    def __init__(self, box: "Box") -> None:
+    def __init__(self, box: BoxSession) -> None:
         self._box = box
 
     async def promote(self, *, patience: float = PATIENCE_S) -> None:
@@ -127,8 +125,10 @@ class Ctl:
 
     async def _refused(self, what: str, error: QsyncError) -> QsyncError:
         """The refusal with the node, the rule, the numbers and the next step."""
+        from admin.box.asking import Why  # noqa: PLC0415 - it needs a survey, which few do
+
         try:
-            answer = await self._box.why.would(what)
+            answer = await Why(self._box).would(what)
         except QsyncError:
             return error
         told = type(error)(

@@ -4,29 +4,28 @@ Data goes to the leader wherever that is. What is about one node (info, cfg, ctl
 node that the session speaks to: the one that was named, else the leader of the moment.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
+from admin.box import shapes
 from admin.box.backup import Backup
+from admin.box.base import BoxSession
 from admin.box.cfg import CfgOptions
 from admin.box.ctl import Ctl
-from admin.box.place import NodeConnections, map_of
+from admin.box.place import NodeConnections
 from admin.box.schema import BoxSchema
 from admin.box.space import BoxSpace
 from admin.box.stat import Stat
-from admin.box.watch import BoxWatch
 from qsync.client import targets
-from qsync.client.async_.database import AsyncDatabase
 from qsync.client.async_.transaction import AsyncTransaction
 from qsync.client.feed import AsyncFeed
 from qsync.client.options import WriteOptions
-from qsync.client.rows import Key, ReadConsistency, Receipt
+from qsync.client.rows import Key, Receipt
 from qsync.errors import QsyncError
 from qsync.wire.verbs import Name
 
 if TYPE_CHECKING:
     from admin.box.asking import Why
-    from qsync.status.record import BoxInfo
 
 T = TypeVar("T")
 
@@ -38,43 +37,17 @@ class NoTransaction(QsyncError):
     number = 78
 
 
-class Box:
+class Box(BoxSession):
     """One session, which holds the open transaction; made by `open_box` or `open_inline`."""
 
     def __init__(self, place: NodeConnections) -> None:
-        self.place = place
-        self.txn: AsyncTransaction | None = None
-        self.last: Receipt | None = None
-        self.unknown: str | None = None
-        """The token of the last write of which nobody could say what became of it."""
-        self.consistency: ReadConsistency = "linearizable"
-        """How fresh reads are unless they say otherwise."""
+        super().__init__(place)
         self.ctl = Ctl(self)
         self.schema = BoxSchema(self)
         self.stat = Stat(self)
         self.backup = Backup()
 
     # -- who is spoken to
-
-    @property
-    def data(self) -> AsyncDatabase:
-        """The connection for data: it finds the leader by itself."""
-        return self.place.data
-
-    @property
-    def node(self) -> AsyncDatabase:
-        """The connection to the one node that is spoken to."""
-        return self.place.node
-
-    @property
-    def name(self) -> str:
-        """The name of that node."""
-        return self.place.name
-
-    @property
-    def members(self) -> Mapping[str, str]:
-        """Name and address of every member."""
-        return self.place.members
 
     async def use(self, node: str | None) -> None:
         """Speak to that node from now on: a name, an id or an address; None follows the leader."""
@@ -103,12 +76,6 @@ class Box:
 
         return Why(self)
 
-    async def info(self) -> "BoxInfo":
-        """`box.info` of the node, as a record. No part that fails hides the others."""
-        from qsync.status import decode  # noqa: PLC0415 - the record is slow to load
-
-        return decode.box_info(map_of(await self.node.info()))
-
     async def info_at(self, path: str) -> object:
         """A part of it, such as `synchro.queue.len`."""
         return await self.node.info(path)
@@ -121,10 +88,6 @@ class Box:
         """Make the node store what is confirmed; the index up to which that is durable."""
         return await self.node.snapshot()
 
-    def watch(self, key: str) -> BoxWatch:
-        """A broadcast key of the node: its value now, then every other one."""
-        return BoxWatch(self.node, key)
-
     def changes(
         self, space: Name | None = None, *, key: Key = None, after: int | Receipt | None = None
     ) -> AsyncFeed:
@@ -135,7 +98,7 @@ class Box:
 
     async def space(self, name: Name) -> BoxSpace:
         """A space by name or id, as it is defined now. Raises NoSuchSpace."""
-        return BoxSpace(self, await self.schema.find(name))
+        return BoxSpace(self, await shapes.find(self, name))
 
     def begin(self, **given: Unpack[WriteOptions]) -> AsyncTransaction:
         """Open a transaction: what the session's spaces do belongs to it, until its end.

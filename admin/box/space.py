@@ -4,9 +4,11 @@ An index can be written to like its space. That is what people who chain
 `create_space(...):create_index(...)` mean.
 """
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
-from admin.box.schema import IndexShape, Shape
+from admin.box import shapes
+from admin.box.base import BoxSession
+from admin.box.shapes import IndexShape, Shape
 from qsync.client import operations, options
 from qsync.client.operations import Operation
 from qsync.client.options import Changes, RangeOptions, ReadOptions
@@ -15,14 +17,11 @@ from qsync.data.request import Op
 from qsync.errors import NoSuchIndex
 from qsync.wire.verbs import Name
 
-if TYPE_CHECKING:
-    from admin.box.session import Box
-
 
 class BoxSpace:
     """A space as it was defined when it was asked for, perhaps seen through one of its indexes."""
 
-    def __init__(self, box: "Box", shape: Shape, index: IndexShape | None = None) -> None:
+    def __init__(self, box: BoxSession, shape: Shape, index: IndexShape | None = None) -> None:
         self.shape = shape
         self._box = box
         self._index = index
@@ -124,17 +123,21 @@ class BoxSpace:
 
     async def create_index(self, name: str, **given: object) -> "BoxSpace":
         """A new index; the first one is the primary one. The space seen through it."""
-        await self._box.schema.change([Op.CREATE_INDEX, self.name, name, given])
-        return (await self._box.space(self.shape.id)).index(name)
+        await shapes.change(self._box, [Op.CREATE_INDEX, self.name, name, given])
+        return (await self._again()).index(name)
 
     async def alter(self, **given: object) -> "BoxSpace":
         """Another `name`, `format` or `is_sync`."""
-        await self._box.schema.change([Op.ALTER_SPACE, self.shape.id, given])
-        return await self._box.space(self.shape.id)
+        await shapes.change(self._box, [Op.ALTER_SPACE, self.shape.id, given])
+        return await self._again()
 
     async def drop(self) -> None:
         """The space goes with all its tuples; of a space seen through an index, only that index."""
         if self._index is not None:
-            await self._box.schema.change(operations.drop_index(self.name, self._index.name))
+            await shapes.change(self._box, operations.drop_index(self.name, self._index.name))
         else:
-            await self._box.schema.change(operations.drop_space(self.name))
+            await shapes.change(self._box, operations.drop_space(self.name))
+
+    async def _again(self) -> "BoxSpace":
+        """As it is defined now."""
+        return BoxSpace(self._box, await shapes.find(self._box, self.shape.id))

@@ -1,10 +1,8 @@
 """`box.stat`: what the node has done since it was started."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from admin.box.session import Box
+from admin.box.base import BoxSession
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +18,7 @@ class Statistics:
 class Stat:
     """Questions about counts."""
 
-    def __init__(self, box: "Box") -> None:
+    def __init__(self, box: BoxSession) -> None:
         self._box = box
 
     async def all(self) -> Statistics:

@@ -4,8 +4,8 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from admin.box.schema import Shape
 from admin.box.session import Box
+from admin.box.shapes import Shape
 from admin.box.space import BoxSpace
 from cli.shell import arguments
 from cli.shell.runtime import MultipleValues

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from admin.box.schema import Shape
+from admin.box.shapes import Shape
 from cli.exits import retry_of
 from cli.shell.formats import OutputStyle, render
 from cli.shell.shell_commands import CommandMisused

@@ -73,19 +73,19 @@ def _members(name: str) -> str:
 
 
 def _command_names() -> list[str]:
-    from cli.shell.slash import COMMANDS  # noqa: PLC0415 - it imports this page
+    from cli.shell.slash import COMMANDS  # noqa: PLC0415 - pages seldom need them
 
     return list(COMMANDS)
 
 
 def _command(name: str) -> str:
-    from cli.shell.slash import COMMANDS, usage  # noqa: PLC0415 - it imports this page
+    from cli.shell.slash import COMMANDS, usage  # noqa: PLC0415 - pages seldom need them
 
     return usage(name) if name in COMMANDS else f"there is no command \\{name}"
 
 
 def _commands(width: int) -> str:
-    from cli.shell.slash import COMMANDS  # noqa: PLC0415 - it imports this page
+    from cli.shell.slash import COMMANDS  # noqa: PLC0415 - pages seldom need them
 
     named = {f"\\{name} {each.takes}": each.about for name, each in COMMANDS.items()}
     room = max(len(name) for name in named)

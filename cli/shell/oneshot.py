@@ -13,7 +13,7 @@ from cli.shell.failures import InterruptedUnknown
 from cli.shell.formats import OutputFormat
 from cli.shell.guards import WRITES
 from cli.shell.runtime import installed
-from cli.shell.state import ShellCore
+from cli.shell.shell import Shell
 from cli.shell.voices import ShellOutput
 
 
@@ -31,7 +31,7 @@ class Job:
     timeout: float = 10.0
 
 
-class Script(ShellCore):
+class Script(Shell):
     """A shell with nobody in front of it."""
 
     @override
@@ -61,7 +61,7 @@ def run(
             shell.voices.back()
 
 
-async def _run(shell: ShellCore, job: Job, collect: Callable[[list[object]], None]) -> None:
+async def _run(shell: Shell, job: Job, collect: Callable[[list[object]], None]) -> None:
     await shell.detect_target()
     for name, text in job.sources:
         for chunk in chunks(shell.runtime.compile, text, name=name):

@@ -100,11 +100,9 @@ class ShellCore(ABC):
             )
         )
 
+    @abstractmethod
     async def command(self, line: str) -> None:
         """Run a command with a backslash."""
-        from cli.shell.slash import Commands  # noqa: PLC0415 - scripts seldom use them
-
-        await Commands(self).run(line)
 
     async def run(self, source: str, *, name: str = "=shell") -> list[object]:
         """What a chunk returns. Raises QsyncError, with a hint where there is one."""
@@ -177,11 +175,9 @@ class ShellCore(ABC):
         """There is no later in a script: the first call was all."""
         return False
 
+    @abstractmethod
     async def help_page(self, topic: str | None) -> str:
         """A page of help."""
-        from cli.shell.manual import page  # noqa: PLC0415 - only when asked for
-
-        return page(topic, self.width)
 
     async def taught(self, action: str | None) -> str:
         """The next lesson of the tutorial, or the one of that number."""

@@ -19,8 +19,8 @@ from cli.shell.chunks import COMMAND
 from cli.shell.editing import edited
 from cli.shell.failures import ChunkInterrupted, InterruptedUnknown
 from cli.shell.guards import WRITES
+from cli.shell.shell import Shell
 from cli.shell.shell_commands import resolved
-from cli.shell.state import ShellCore
 from cli.shell.voices import ShellOutput
 from qsync.errors import OutcomeUnknown, QsyncError
 
@@ -46,7 +46,7 @@ class BackgroundWrite:
         self.error: QsyncError | None = None
 
 
-class InteractiveShell(ShellCore):
+class InteractiveShell(Shell):
     """A shell with somebody in front of it. `nursery` outlives every chunk."""
 
     people = True

@@ -2,13 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from qsync.config import sections
 from qsync.config.kinds import Address
 from qsync.config.yaml_file import Problem, SettingOrigin
-
-if TYPE_CHECKING:
-    from qsync.config.node import NodeConfig
 
 _PUBLIC = (
     "can be reached from other machines, and there is neither TLS nor users yet; "
@@ -16,7 +14,58 @@ _PUBLIC = (
 )
 
 
-def inconsistencies(config: "NodeConfig", places: Mapping[str, SettingOrigin]) -> list[Problem]:
+class AnyConfig(Protocol):
+    """What is looked at: a NodeConfig, which checks itself when it is read."""
+
+    @property
+    def node(self) -> sections.NodeSection:
+        """What it is called and where its directory is."""
+
+    @property
+    def cluster(self) -> sections.ClusterSection:
+        """Its cluster."""
+
+    @property
+    def listen(self) -> Address:
+        """Where it listens."""
+
+    @property
+    def advertise(self) -> Address | None:
+        """Where others reach it, if not there."""
+
+    @property
+    def insecure(self) -> bool:
+        """May it listen for other machines without TLS?"""
+
+    @property
+    def peers(self) -> tuple[sections.PeerConfig, ...]:
+        """Every member."""
+
+    @property
+    def replication(self) -> sections.ReplicationSection:
+        """Timeouts and quorum of the log."""
+
+    @property
+    def election(self) -> sections.ElectionSection:
+        """Who leads."""
+
+    @property
+    def limits(self) -> sections.LimitsSection:
+        """What it takes at most."""
+
+    @property
+    def metrics(self) -> sections.MetricsSection:
+        """Where its figures are served."""
+
+    @property
+    def places(self) -> Mapping[str, SettingOrigin]:
+        """Where each option was written."""
+
+    def values(self) -> dict[str, str]:
+        """Every option as text, by dotted key."""
+
+
+def inconsistencies(config: AnyConfig, places: Mapping[str, SettingOrigin]) -> list[Problem]:
     """Everything that does not fit together, each at the place where it was written."""
     values = config.values()
     return [
@@ -31,22 +80,22 @@ def inconsistencies(config: "NodeConfig", places: Mapping[str, SettingOrigin]) -
     ]
 
 
-def own_place(config: "NodeConfig") -> SettingOrigin | None:
+def own_place(config: AnyConfig) -> SettingOrigin | None:
     """Where this node's own address among the members is written; None when there is none."""
     return config.places.get(_own_key(config))
 
 
-def address_among_peers(config: "NodeConfig") -> Address:
+def address_among_peers(config: AnyConfig) -> Address:
     """Where the other members dial this node. It is one of them."""
     return next(peer.address for peer in config.peers if peer.id == config.node.id)
 
 
-def _own_key(config: "NodeConfig") -> str:
+def _own_key(config: AnyConfig) -> str:
     numbers = [number for number, peer in enumerate(config.peers) if peer.id == config.node.id]
     return f"peers.{numbers[0]}.address" if numbers else ""
 
 
-def _network(config: "NodeConfig") -> Iterator[tuple[str, str]]:
+def _network(config: AnyConfig) -> Iterator[tuple[str, str]]:
     if not config.listen.loopback and not config.insecure:
         yield ("listen" if "listen" in config.places else _own_key(config) or "listen"), _PUBLIC
     if own_place(config) is not None and config.advertise is None:
@@ -67,7 +116,7 @@ def _network(config: "NodeConfig") -> Iterator[tuple[str, str]]:
         yield "listen", "means all interfaces, so `advertise` must say where the others dial"
 
 
-def _peers(config: "NodeConfig") -> Iterator[tuple[str, str]]:
+def _peers(config: AnyConfig) -> Iterator[tuple[str, str]]:
     peers = config.peers
     if len(peers) > 1 and not config.cluster.id:
         yield "cluster.id", "is needed when there are peers, and is the same on all of them"
@@ -99,13 +148,13 @@ def _same(listen: Address, dialled: Address) -> bool:
     return listen == dialled
 
 
-def _quorum(config: "NodeConfig") -> Iterator[tuple[str, str]]:
+def _quorum(config: AnyConfig) -> Iterator[tuple[str, str]]:
     why = config.replication.synchro_quorum.misfit(len(config.peers))
     if why is not None:
         yield "replication.synchro_quorum", why
 
 
-def _limits(config: "NodeConfig") -> Iterator[tuple[str, str]]:
+def _limits(config: AnyConfig) -> Iterator[tuple[str, str]]:
     limits = config.limits
     if limits.tuple_bytes_max > limits.txn_bytes_max:
         yield "limits.tuple_bytes_max", "is more than limits.txn_bytes_max"
@@ -117,7 +166,7 @@ def _limits(config: "NodeConfig") -> Iterator[tuple[str, str]]:
         yield "replication.append_bytes_max", "is more than limits.frame_bytes_max"
 
 
-def _time(config: "NodeConfig") -> Iterator[tuple[str, str]]:
+def _time(config: AnyConfig) -> Iterator[tuple[str, str]]:
     if config.replication.timeout * 2 > config.election.timeout:
         yield (
             "election.timeout",

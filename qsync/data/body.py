@@ -17,13 +17,15 @@ from collections.abc import Sequence
 
 import cbor2
 
-from qsync.data.request import Effect
 from qsync.errors import RECORDED, Damaged, QsyncError, error_of
 
 REFUSAL_TEXT_CHARS_MAX = 500
 """So much of the message and of the hint of a recorded refusal is kept."""
 REFUSAL_DETAILS_BYTES_MAX = 1000
 """Details that are larger are left out of a recorded refusal."""
+
+Effect = list[object]
+"""`[space id, primary key bytes, tuple bytes or None]`, as in the log."""
 
 _U16 = struct.Struct(">BH").pack
 _U32 = struct.Struct(">BI").pack

@@ -5,9 +5,10 @@ from typing import Protocol
 
 from election.messages import Position
 from qsync.data import keys, schema, tuples
+from qsync.data.body import Effect
 from qsync.data.keys import Misfit
 from qsync.data.overlay import Row, merge
-from qsync.data.request import Effect, SessionChange, Write
+from qsync.data.request import SessionChange, Write
 from qsync.data.schema import Index, Schema, SpaceDefinition
 from qsync.errors import Damaged, DuplicateKey, TooLarge, WrongTuple
 

@@ -4,7 +4,7 @@ import cbor2
 
 from election.messages import Replica
 from qsync.data import body, schema, tuples
-from qsync.data.request import Effect
+from qsync.data.body import Effect
 from qsync.errors import Damaged
 from qsync.record import Instance, instance_text, read_instance
 

@@ -3,15 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from qsync.data.schema import Schema
+from qsync.data.schema import Schema
 
 Write = tuple[bytes, bytes | None]
 """A physical key and what it holds from now on; None deletes it."""
-Effect = list[object]
-"""`[space id, primary key bytes, tuple bytes or None]`, as in the log."""
 
 
 class Op(IntEnum):
@@ -91,7 +88,7 @@ class ExecutedTransaction(NamedTuple):
     seq: int
     low: int
     changes: Sequence[SessionChange] = ()
-    schema: "Schema | None" = None
+    schema: Schema | None = None
 
 
 @dataclass(slots=True)
@@ -111,7 +108,7 @@ class LoggedTransaction:
     changes: Sequence[SessionChange]
     body: bytes
     writes: Sequence[Write]
-    schema: "Schema | None"
+    schema: Schema | None
     damage: str = ""
 
 

@@ -1,0 +1,23 @@
+"""A shell with its commands and its pages, which are loaded when somebody asks for one."""
+
+from typing_extensions import override
+
+from cli.shell.state import ShellCore
+
+
+class Shell(ShellCore):
+    """Whoever sits in front of it, or nobody."""
+
+    @override
+    async def command(self, line: str) -> None:
+        """Run a command with a backslash."""
+        from cli.shell.slash import Commands  # noqa: PLC0415 - scripts seldom use them
+
+        await Commands(self).run(line)
+
+    @override
+    async def help_page(self, topic: str | None) -> str:
+        """A page of help."""
+        from cli.shell.manual import page  # noqa: PLC0415 - only when asked for
+
+        return page(topic, self.width)
