@@ -73,6 +73,9 @@ class Tail:
     """How many of the entries were asynchronous transactions that had been shown here."""
 
 
+NOTHING_TRUSTED = Index(0)
+
+
 class Log(Protocol):
     """The log, the ballot and the archive of cut tails. One thread writes, another may read."""
 
@@ -80,8 +83,12 @@ class Log(Protocol):
     def last(self) -> Index:
         """The last durable index."""
 
-    def recover(self) -> RecoveredLog:
-        """Verify everything and drop a torn tail that was never acked. Call once, first."""
+    def recover(self, *, trusted: Index = NOTHING_TRUSTED) -> RecoveredLog:
+        """Verify it and drop a torn tail that was never acked. Call once, first.
+
+        Entries up to `trusted` are in rows that verify: they may be verified later, when they are
+        read. Reading what does not verify raises Damaged.
+        """
 
     def write(self, write: Write) -> None:
         """One durable commit: cut, append, ballot, confirmed. Raises StoreError, nothing half."""
@@ -201,6 +208,7 @@ class Opened(NamedTuple):
 class PlacedLog(Log, Protocol):
     """A log that is somewhere, and can be lost from there."""
 
+    identity: Identity
     before_commit: Callable[[], None] | None
     """Called in the thread that writes; for fault points."""
 

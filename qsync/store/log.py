@@ -1,4 +1,4 @@
-"""The log in LMDB: one record for each batch, and one durable commit for each write."""
+"""The log in LMDB, as releases before segments have it: it is read, and upgraded at a start."""
 
 import shutil
 import struct
@@ -15,7 +15,15 @@ from qsync.core.ready import Write
 from qsync.errors import Damaged, DirectoryGone
 from qsync.record import CHAIN_SEED, Crc, Entry, Header
 from qsync.store import archive, chain, faults, meta, recovery
-from qsync.store.contract import NO_BALLOT, EntryBatch, Identity, Opened, RecoveredLog, Tail
+from qsync.store.contract import (
+    NO_BALLOT,
+    NOTHING_TRUSTED,
+    EntryBatch,
+    Identity,
+    Opened,
+    RecoveredLog,
+    Tail,
+)
 from qsync.store.environment import (
     MAP_SIZE,
     MAP_SIZE_MAX,
@@ -101,7 +109,11 @@ class LmdbLog:
             self._unreadable = error.message
             self._env = self._open()
 
-    def recover(self) -> RecoveredLog:
+    def recover(
+        self,
+        *,
+        trusted: Index = NOTHING_TRUSTED,  # noqa: ARG002 - this form verifies everything
+    ) -> RecoveredLog:
         """Verify every entry; see `contract.Recovered` for what becomes of damage."""
         stored: bytes | None = None
         checked = chain.ChainVerification()

@@ -11,7 +11,15 @@ from qsync.core.ready import Write
 from qsync.errors import Damaged, Rebuilding, StoreError
 from qsync.record import CHAIN_SEED, Entry, Header
 from qsync.store import chain, longkeys, meta, recovery, seals
-from qsync.store.contract import NO_BALLOT, EntryBatch, FoldedRows, Identity, RecoveredLog, Tail
+from qsync.store.contract import (
+    NO_BALLOT,
+    NOTHING_TRUSTED,
+    EntryBatch,
+    FoldedRows,
+    Identity,
+    RecoveredLog,
+    Tail,
+)
 from qsync.store.digest import digest
 from qsync.store.seals import SealChanges, Sums
 
@@ -41,7 +49,11 @@ class MemoryLog:
         self._tails: list[Tail] = []
         self._flight: Write | None = None
 
-    def recover(self) -> RecoveredLog:
+    def recover(
+        self,
+        *,
+        trusted: Index = NOTHING_TRUSTED,  # noqa: ARG002 - all of it is cheap
+    ) -> RecoveredLog:
         """Verify every entry; see `contract.Recovered` for what becomes of damage."""
         assert self._flight is None
         checked = chain.verify(self._rows)

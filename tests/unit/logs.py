@@ -17,6 +17,8 @@ from qsync.record import Entry
 from qsync.store.contract import Identity, Log, RecoveredLog
 from qsync.store.log import LmdbLog
 from qsync.store.memory import NOBODY, MemoryLog
+from qsync.store.segments.log import SegmentLog
+from qsync.store.segments.spare import SpareInPlace, SpareMaker
 
 ROOT = Path(__file__).parents[2]
 ME = Identity(cluster="c-1", instance="i-1", replica=Replica(1), name="n1")
@@ -92,6 +94,27 @@ class LmdbDisk:
             self._opened.close()
 
 
+FIRST_BYTES, SEGMENT_BYTES = 8192, 32768
+"""Small segments, so that tests have many."""
+
+
+class SegmentDisk:
+    """A directory; the log that was opened before is closed first."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._opened: SegmentLog | None = None
+
+    def open(self) -> SegmentLog:
+        self.close()
+        self._opened = segment_log(self.path)
+        return self._opened
+
+    def close(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+
+
 class MemoryDisk:
     """The same log each time, recovered anew by the caller."""
 
@@ -114,6 +137,17 @@ def lmdb_disk() -> Iterator[LmdbDisk]:
 
 
 @contextmanager
+def segment_disk() -> Iterator[SegmentDisk]:
+    path = Path(tempfile.mkdtemp(prefix="qsync-test-"))
+    disk = SegmentDisk(path)
+    try:
+        yield disk
+    finally:
+        disk.close()
+        shutil.rmtree(path)
+
+
+@contextmanager
 def memory_disk() -> Iterator[MemoryDisk]:
     yield MemoryDisk()
 
@@ -121,11 +155,22 @@ def memory_disk() -> Iterator[MemoryDisk]:
 DISKS: dict[str, Callable[[], AbstractContextManager[Disk]]] = {
     "lmdb": lmdb_disk,
     "memory": memory_disk,
+    "segments": segment_disk,
 }
 
 
 def lmdb_log(path: Path) -> LmdbLog:
     return LmdbLog(path / "log", identity=NOBODY)
+
+
+def segment_log(path: Path, *, spares: SpareMaker | None = None) -> SegmentLog:
+    return SegmentLog(
+        path / "log",
+        identity=NOBODY,
+        wall=lambda: 7.0,
+        sizes=(FIRST_BYTES, SEGMENT_BYTES),
+        spares=SpareInPlace() if spares is None else spares,
+    )
 
 
 @contextmanager
