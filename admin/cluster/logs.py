@@ -59,14 +59,14 @@ class StoppedLog:
     path: Path
 
     def batches(self, first: int, last: int | None) -> Iterator[bytes]:
-        """Read from LMDB, under the directory's lock."""
+        """Read from its files, under the directory's lock."""
         # LMDB is slow to import and most commands do without.
         from qsync.store.directory import Directory  # noqa: PLC0415 - only here, slow to import
-        from qsync.store.log import LmdbLog  # noqa: PLC0415 - only here, slow to import
+        from qsync.store.opening import open_log  # noqa: PLC0415 - only here, slow to import
 
         with (
             Directory(self.path, wanted=identity_of(self.path)) as directory,
-            contextlib.closing(LmdbLog(directory.log, identity=directory.identity)) as log,
+            contextlib.closing(open_log(directory)) as log,
         ):
             log.recover()
             end = log.last if last is None else Index(min(last, log.last))

@@ -1,13 +1,17 @@
-"""A copy of a log's LMDB environment, looked at without changing a byte of it."""
+"""A copy of a log, looked at without changing a byte of it: in segments, or of old in LMDB."""
 
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
 import lmdb
 
 from admin.evidence.manifest import NoEvidence
+from qsync.errors import StoreError
 from qsync.store import meta
+from qsync.store.segments.copied import SegmentCopy
+from qsync.store.segments.files import has_segments
 from qsync.wire import packed
 
 _KEY = struct.Struct(">Q")
@@ -17,17 +21,76 @@ _DATABASES = 4
 BATCH_BYTES = 4 << 20
 
 
-class Copy:
+class LogCopy(Protocol):
     """Its numbers, and its entries. Close it."""
 
+    @property
+    def confirmed(self) -> int:
+        """As far as it says."""
+        ...
+
+    @property
+    def durable(self) -> int:
+        """The last entry."""
+        ...
+
+    def batches(self, first: int) -> Iterator[bytes]:
+        """Entries from `first` on, as stored. Raises NoEvidence where it cannot be read."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...
+
+
+def open_copy(path: Path) -> LogCopy:
+    """A copy of a log, or of a directory with one. Raises NoEvidence when it is none."""
+    for place in (path / "log", path):
+        if has_segments(place):
+            return CopyInSegments(place)
+        if (place / _DATA).is_file():
+            return CopyInLmdb(place)
+    raise NoEvidence(f"{path} is no copy of a log: no segments and no {_DATA} in it or in its log")
+
+
+class CopyInSegments:
+    """See `LogCopy`."""
+
     def __init__(self, path: Path) -> None:
-        """Open. Raises NoEvidence when it is no copy of a log."""
-        place = path / "log" if (path / "log" / _DATA).is_file() else path
-        if not (place / _DATA).is_file():
-            raise NoEvidence(f"{path} is no copy of a log: no {_DATA} in it or in its log")
+        """Read it to its end. Raises NoEvidence."""
+        self._path = path
+        try:
+            self._copy = SegmentCopy(path)
+        except StoreError as error:
+            raise NoEvidence(f"{path} cannot be opened as a log: {error.message}") from error
+        self.confirmed, self.durable = self._copy.confirmed, self._copy.last
+
+    def batches(self, first: int) -> Iterator[bytes]:
+        """All that hold; what is wrong behind them is told at the end."""
+        part = b""
+        for batch in self._copy.batches(first):
+            skipped = max(0, first - packed.first_index(batch))
+            part += batch[packed.skip(batch, skipped) :]
+            if len(part) >= BATCH_BYTES:
+                yield part
+                part = b""
+        if part:
+            yield part
+        if self._copy.fault is not None:
+            raise NoEvidence(f"{self._path} is damaged: {self._copy.fault}")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class CopyInLmdb:
+    """See `LogCopy`."""
+
+    def __init__(self, path: Path) -> None:
+        """Open. Raises NoEvidence."""
         try:
             self._env = lmdb.open(
-                str(place), readonly=True, lock=False, create=False, max_dbs=_DATABASES
+                str(path), readonly=True, lock=False, create=False, max_dbs=_DATABASES
             )
         except (OSError, lmdb.Error) as error:
             raise NoEvidence(f"{path} cannot be opened as a log: {error}") from error

@@ -146,12 +146,12 @@ class StoppedNode:
     def account(self) -> Account:
         """From its identity, and from what its log has recorded as confirmed."""
         from qsync.store.directory import Directory  # noqa: PLC0415 - LMDB is slow to import
-        from qsync.store.log import LmdbLog  # noqa: PLC0415 - the same
+        from qsync.store.opening import open_log  # noqa: PLC0415 - the same
 
         identity = logs.identity_of(self.path)
         with (
             Directory(self.path, wanted=identity) as directory,
-            contextlib.closing(LmdbLog(directory.log, identity=identity)) as log,
+            contextlib.closing(open_log(directory)) as log,
         ):
             found = log.recover()
         facts = NodeFacts(
@@ -166,7 +166,7 @@ class StoppedNode:
         return Account(facts=facts, cluster_uuid=identity.cluster, founders=founders)
 
     def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
-        """From LMDB."""
+        """From its files."""
         with _told_of(self.path):
             yield from _packed(
                 logs.StoppedLog(self.path).batches(Index(first), last), opening, last
@@ -178,15 +178,15 @@ class StoppedNode:
         None of rows that a crash of the machine left in doubt: its node will make them anew.
         """
         from qsync.store.directory import Directory  # noqa: PLC0415 - LMDB is slow to import
-        from qsync.store.log import LmdbLog  # noqa: PLC0415 - the same
         from qsync.store.mark import is_trusted  # noqa: PLC0415 - the same
+        from qsync.store.opening import open_log  # noqa: PLC0415 - the same
         from qsync.store.spaces import SpaceStore  # noqa: PLC0415 - the same
 
         if not is_trusted(self.path / "data"):
             return []
         with (
             Directory(self.path, wanted=logs.identity_of(self.path)) as directory,
-            contextlib.closing(LmdbLog(directory.log, identity=directory.identity)) as log,
+            contextlib.closing(open_log(directory)) as log,
             contextlib.closing(SpaceStore(directory.data, repair=False)) as spaces,
             _told_of(self.path),
         ):
@@ -201,16 +201,16 @@ class StoppedNode:
 
 @dataclass(frozen=True, slots=True)
 class CopiedLog:
-    """A copy of a log's LMDB environment, made while its node may have been running."""
+    """A copy of a log, made while its node may have been running."""
 
     path: Path
     node: int
 
     def account(self) -> Account:
         """Who it is was said by whoever made the copy; the rest stands in it."""
-        from admin.evidence.copies import Copy  # noqa: PLC0415 - LMDB is slow to import
+        from admin.evidence.copies import open_copy  # noqa: PLC0415 - LMDB is slow to import
 
-        with contextlib.closing(Copy(self.path)) as copy:
+        with contextlib.closing(open_copy(self.path)) as copy:
             facts = NodeFacts(
                 node=self.node,
                 name=f"n{self.node}",
@@ -221,9 +221,9 @@ class CopiedLog:
 
     def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
         """From the copy, which is not changed."""
-        from admin.evidence.copies import Copy  # noqa: PLC0415 - LMDB is slow to import
+        from admin.evidence.copies import open_copy  # noqa: PLC0415 - LMDB is slow to import
 
-        with contextlib.closing(Copy(self.path)) as copy, _told_of(self.path):
+        with contextlib.closing(open_copy(self.path)) as copy, _told_of(self.path):
             yield from _packed(copy.batches(first), opening, last)
 
     def digests(self, node: int) -> list[Row]:  # noqa: ARG002 - a log alone cannot tell
@@ -259,6 +259,14 @@ def _packed(batches: Iterable[bytes], opening: int, last: int | None) -> Iterato
         yield LogChunk(first, found)
 
 
+def _is_log(path: Path) -> bool:
+    if not path.is_dir():
+        return False
+    from qsync.store.opening import is_log  # noqa: PLC0415 - LMDB is slow to import
+
+    return is_log(path)
+
+
 def _dial(address: str) -> NodeConnection:
     try:
         return NodeConnection(address, timeout=TIMEOUT_S)
@@ -290,7 +298,7 @@ def witnesses(targets: Iterable[str]) -> Iterator[list[EvidenceSource]]:
                 found.append(CopiedLog(Path(path), int(number)))
             elif (Path(target) / "identity.json").is_file():
                 found.append(StoppedNode(Path(target)))
-            elif (Path(target) / "data.mdb").is_file():
+            elif _is_log(Path(target)):
                 raise NoEvidence(
                     f"{target} is the log of some node",
                     hint=f"say which: ID={target}, with the id of its node",

@@ -183,7 +183,7 @@ def _places(source: str) -> list[str]:
             raise click.UsageError(f"{source} is no copy of a log: there is no folder {copy}")
         return [source]
     path = Path(source)
-    if (path / "identity.json").is_file() or (path / "data.mdb").is_file():
+    if (path / "identity.json").is_file() or _is_log(path):
         return [source]
     known = _lab(source)
     if known is not None:
@@ -192,6 +192,14 @@ def _places(source: str) -> list[str]:
         return targets.resolve(source)
     except ValueError as error:
         raise click.UsageError(f"{error}; a node's directory holds identity.json") from None
+
+
+def _is_log(path: Path) -> bool:
+    if not path.is_dir():
+        return False
+    from qsync.store.opening import is_log  # noqa: PLC0415 - LMDB is slow to import
+
+    return is_log(path)
 
 
 def _lab(source: str) -> lab.Lab | None:

@@ -25,7 +25,7 @@ from qsync.store.contract import (
 from qsync.store.directory import Directory, is_formatted
 from qsync.store.eventfile import note_unsaid
 from qsync.store.founding import Founder, found
-from qsync.store.log import LmdbLog, is_missing
+from qsync.store.opening import is_log_missing, open_log, upgrade
 from qsync.store.spaces import SpaceStore
 
 
@@ -104,14 +104,17 @@ def open_storage(config: NodeConfig) -> NodeStorage:
         )
     directory = Directory(Path(config.node.dir), wanted=wanted)
     try:
-        lost = not directory.fresh and is_missing(directory.log)
-        log = LmdbLog(directory.log, identity=directory.identity, map_size=config.store.map_size)
-        recovered = log.recover()
+        lost = not directory.fresh and is_log_missing(directory)
+        spaces = SpaceStore(directory.data, map_size=config.store.map_size)
+        log = open_log(directory, map_size=config.store.map_size)
+        recovered = log.recover(trusted=spaces.folded)
         if recovered.untrusted or lost:
             directory.renew_instance()
             log.identity = directory.identity
         recovered, quarantined = trusted(log, recovered)
-        spaces = SpaceStore(directory.data, map_size=config.store.map_size)
+        former, log = log, upgrade(directory, log)
+        if log is not former:
+            recovered = log.recover()
         recovered = together(recovered, spaces)
         probe_s = directory.probe()
         if not config.node.events:

@@ -19,8 +19,13 @@ from qsync.store import faults
 from qsync.store.contract import Identity
 from qsync.store.environment import sync_directory
 
-FORMAT = 2
-"""Version of the layout: DIR/identity.json, DIR/lock, DIR/log, DIR/data. 2: names the founders."""
+FORMAT = 3
+"""Version of the layout: DIR/identity.json, DIR/lock, DIR/log, DIR/data.
+
+2: names the founders. 3: the log is a row of segments, no LMDB environment.
+"""
+FORMAT_WITH_LMDB = 2
+"""What is still opened: a node that starts raises it to the present one."""
 
 _PARTS = frozenset({"identity.json", "log", "data"})
 _PROBES = 15
@@ -35,11 +40,11 @@ class Directory:
         self.path = path
         self._lock = _lock(path)
         try:
-            stored = _stored(path)
+            stored, self.format = _stored(path)
             self.fresh = stored is None
             self.identity = _format(path, wanted) if stored is None else _same(stored, wanted)
             if self.identity != stored:
-                _store(path, self.identity)
+                _store(path, self.identity, self.format)
         except (OSError, lmdb.Error) as error:
             self.close()
             raise faults.typed(error, path) from error
@@ -65,9 +70,17 @@ class Directory:
         """
         self.identity = replace(self.identity, instance=str(uuid.uuid4()), founders=())
         try:
-            _store(self.path, self.identity)
+            _store(self.path, self.identity, self.format)
         except OSError as error:
             raise faults.typed(error, self.path) from error
+
+    def raise_format(self) -> None:
+        """The layout is the present one from now on: on the disk when this returns."""
+        try:
+            _store(self.path, self.identity, FORMAT)
+        except OSError as error:
+            raise faults.typed(error, self.path) from error
+        self.format = FORMAT
 
     def probe(self) -> float:
         """How long this disk takes to make a page durable: the median in seconds."""
@@ -142,8 +155,8 @@ def _lock(path: Path) -> int:
     return handle
 
 
-def _stored(path: Path) -> Identity | None:
-    """The identity written when the directory was formatted; None before that."""
+def _stored(path: Path) -> tuple[Identity | None, int]:
+    """The identity written when the directory was formatted, None before that; and the format."""
     try:
         text = (path / "identity.json").read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -152,26 +165,26 @@ def _stored(path: Path) -> Identity | None:
                 f"{path} holds data but no identity.json",
                 hint="restore the file, or move the data away",
             ) from None
-        return None
+        return None, FORMAT
     except UnicodeDecodeError:
         raise WrongFormat(f"{path}/identity.json is not text") from None
     return _read_identity(text, path)
 
 
-def _read_identity(text: str, path: Path) -> Identity:
+def _read_identity(text: str, path: Path) -> tuple[Identity, int]:
     try:
         fields = json.loads(text)
         version = fields["format"]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise WrongFormat(f"{path}/identity.json names no format") from None
-    if version != FORMAT:
+    if version not in (FORMAT, FORMAT_WITH_LMDB):
         raise WrongFormat(
             f"{path} has format {version}, this release knows {FORMAT}",
             hint="use the release that wrote it",
             details={"format": version, "known": FORMAT},
         )
     try:
-        return Identity(
+        identity = Identity(
             cluster=str(fields["cluster"]),
             instance=str(fields["instance"]),
             replica=Replica(int(fields["replica"])),
@@ -183,6 +196,7 @@ def _read_identity(text: str, path: Path) -> Identity:
         )
     except (KeyError, ValueError, TypeError, OverflowError) as error:
         raise WrongFormat(f"{path}/identity.json is incomplete: {error!r}") from None
+    return identity, int(version)
 
 
 def _format(path: Path, wanted: Identity) -> Identity:
@@ -220,9 +234,9 @@ def _same(stored: Identity, wanted: Identity) -> Identity:
     return replace(stored, name=wanted.name)
 
 
-def _store(path: Path, identity: Identity) -> None:
+def _store(path: Path, identity: Identity, version: int) -> None:
     """Write the identity so that it is either there whole, or not at all."""
-    text = json.dumps({"format": FORMAT, **asdict(identity)}, indent=2) + "\n"
+    text = json.dumps({"format": version, **asdict(identity)}, indent=2) + "\n"
     unready = path / "identity.json.new"
     handle = os.open(unready, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644)
     try:

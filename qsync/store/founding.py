@@ -9,7 +9,7 @@ from election.messages import Replica
 from qsync.errors import ConfigError
 from qsync.store.contract import Identity
 from qsync.store.directory import Directory, is_formatted
-from qsync.store.log import LmdbLog
+from qsync.store.opening import open_log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +50,6 @@ def found(cluster: str, founders: Iterable[Founder]) -> list[Identity]:
         )
         with Directory(each.path, wanted=identity) as directory:
             # A directory with an identity and without a log has lost the log.
-            LmdbLog(directory.log, identity=directory.identity).close()
+            open_log(directory).close()
             made.append(directory.identity)
     return made

@@ -8,6 +8,8 @@ import mmap
 from collections.abc import Iterator
 from pathlib import Path
 
+from qsync.store.segments.files import MARK as FLUSHED
+from qsync.store.segments.files import SPARE, SUFFIX, UNREADY
 from qsync.store.writer import WriterMode
 from tests.disk.life import Life
 from tests.disk.power import SECTOR, Flushed, Made, Operation, Renamed, Said, Wrote
@@ -15,7 +17,13 @@ from tests.disk.writer import Store
 
 META = 2 * mmap.PAGESIZE
 """LMDB's two meta pages: the later one says which pages count."""
-LOG, DATA, MARK = "n/log/data.mdb", "n/data/data.mdb", "n/data/mark"
+LOG, DATA, MARK = "n/log", "n/data/data.mdb", "n/data/mark"
+LAST_FLUSHED = f"{LOG}/{FLUSHED}"
+Files = dict[str, bytes]
+
+
+def is_segment(path: str) -> bool:
+    return path.startswith(f"{LOG}/") and path.endswith(SUFFIX)
 
 
 def operations(root: Path, *, seed: int, steps: int) -> Iterator[Operation]:
@@ -28,14 +36,15 @@ def operations(root: Path, *, seed: int, steps: int) -> Iterator[Operation]:
         before = _files(root)
         store.take(life.step())
         after = _files(root)
-        yield from _log(before[LOG], after[LOG])
+        yield from _log(before, after)
         yield from _spaces(before, after)
         yield Said(str(number + 1))
     store.close()
 
 
-def _files(root: Path) -> dict[str, bytes]:
-    return {name: (root / name).read_bytes() for name in (LOG, DATA, MARK)}
+def _files(root: Path) -> Files:
+    log = (path.relative_to(root).as_posix() for path in (root / LOG).iterdir())
+    return {name: (root / name).read_bytes() for name in (DATA, MARK, *log)}
 
 
 def _everything(root: Path) -> Iterator[Operation]:
@@ -59,18 +68,38 @@ def _changed(before: bytes, after: bytes, *, low: int, high: int) -> Iterator[tu
             yield at, sector
 
 
-def _log(before: bytes, after: bytes) -> Iterator[Operation]:
-    """A durable commit: pages, a flush, then the meta page, written through."""
-    for at, sector in _changed(before, after, low=META, high=len(after)):
-        yield Wrote(LOG, at, sector)
-    if before != after:
-        yield Flushed(LOG)
-    for at, sector in _changed(before, after, low=0, high=META):
-        yield Wrote(LOG, at, sector)
-        yield Flushed(LOG, (at, at + SECTOR))
+def _log(before: Files, after: Files) -> Iterator[Operation]:
+    """A record: written, flushed, marked. Where a segment is full the next one is placed first."""
+    new = sorted(name for name in after if is_segment(name) and name not in before)
+    for name in new:
+        yield from _placed(name, after[name])
+    for name in sorted(filter(is_segment, after)):
+        content = bytes(len(after[name])) if name in new else before[name]
+        low = SECTOR if name in new else 0
+        written = list(_changed(content, after[name], low=low, high=len(after[name])))
+        for at, sector in written:
+            yield Wrote(name, at, sector)
+        if written:
+            yield Flushed(name)
+    if before[LAST_FLUSHED] != after[LAST_FLUSHED]:
+        yield Wrote(LAST_FLUSHED, 0, after[LAST_FLUSHED])
 
 
-def _spaces(before: dict[str, bytes], after: dict[str, bytes]) -> Iterator[Operation]:
+def _placed(name: str, content: bytes) -> Iterator[Operation]:
+    """Zeros, flushed; its name, flushed; its header, flushed; its number, flushed."""
+    unready, spare = f"{LOG}/{UNREADY}", f"{LOG}/{SPARE}"
+    yield Made(unready)
+    yield Wrote(unready, 0, bytes(len(content)))
+    yield Flushed(unready)
+    yield Renamed(unready, spare)
+    yield Flushed(LOG)
+    yield Wrote(spare, 0, content[:SECTOR])
+    yield Flushed(spare)
+    yield Renamed(spare, name)
+    yield Flushed(LOG)
+
+
+def _spaces(before: Files, after: Files) -> Iterator[Operation]:
     """The mark goes before the first lazy commit, and comes back after the flush."""
     clean, marked = after[MARK].startswith(b"clean"), before[MARK] != after[MARK]
     if marked and not clean:

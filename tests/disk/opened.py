@@ -22,7 +22,6 @@ def look(path: Path, *, boot: str | None = None) -> Held:
     try:
         found, log = store.found, store.log
         assert found.quarantined is None
-        assert found.dropped_tail == 0
         held = Held(
             entries=tuple(log.entries(Index(1), found.last)),
             ballot=found.ballot,

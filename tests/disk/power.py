@@ -154,6 +154,10 @@ class Disk:
         """Was something written to this file since it was flushed?"""
         return bool(self._file(path).pending)
 
+    def paths(self) -> list[str]:
+        """Of all files, as programs see them."""
+        return [path.as_posix() for path in _walk(self.root, PurePosixPath())]
+
     def _change(self, path: str, change: Change) -> None:
         folder = self._find(_parent(path))
         assert isinstance(folder, Folder)
@@ -239,6 +243,14 @@ def _save(folder: Folder, into: Path, loss: Loss) -> None:
             (into / name).write_bytes(loss.dice.randbytes(LOCK_BYTES))
         else:
             (into / name).write_bytes(node.after(loss.landed(node.pending)))
+
+
+def _walk(folder: Folder, at: PurePosixPath) -> Iterator[PurePosixPath]:
+    for name, node in folder.names.items():
+        if isinstance(node, Folder):
+            yield from _walk(node, at / name)
+        else:
+            yield at / name
 
 
 def _load(path: Path) -> Folder:

@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from qsync.core.ready import Write
 from qsync.store.environment import Environment
 from qsync.store.log import LmdbLog
 from qsync.store.memory import NOBODY
 from qsync.store.spaces import SpaceStore
 from tests.disk import traced
-from tests.disk.compared import DATA, LOG, META
-from tests.disk.life import Flush, Fold, Held, Life
+from tests.disk.compared import DATA, LAST_FLUSHED, is_segment
+from tests.disk.life import Held, Life
 from tests.disk.opened import look, place
-from tests.disk.power import Disk, Flushed, Operation, Said, Wrote
+from tests.disk.power import Disk, Flushed, Operation, Renamed, Said, Wrote
 from tests.unit.logs import ROOT, some, write
 
 # Everything that could make an LMDB commit return before its pages are on the disk.
@@ -61,7 +62,6 @@ def calls(name: str) -> Iterator[tuple[str, ast.Call]]:
 
 def test_lmdb_is_opened_in_one_place_and_lazily_only_for_the_spaces() -> None:
     apart = {
-        "admin/drills/damage.py",  # does harm, to the log of a node that is stopped
         "admin/evidence/copies.py",  # reads only, and takes no lock
     }
     assert {path for path, _ in calls("lmdb.open")} - apart == {"qsync/store/environment.py"}
@@ -96,25 +96,34 @@ def traced_life(tmp_path: Path, *, seed: int, options: tuple[str, ...] = ()) -> 
 
 
 @pytest.mark.parametrize("seed", [0, 1], ids=["in place", "in a thread"])
-def test_an_ack_follows_pages_flush_meta_page_flush(tmp_path: Path, seed: int) -> None:
-    disk, commits, writes = Disk(), 0, 0
+def test_an_ack_follows_one_write_and_one_flush(tmp_path: Path, seed: int) -> None:
+    disk, writes, flushes, switches = Disk(), 0, 0, 0
     for operation in traced_life(tmp_path, seed=seed):
         match operation:
-            case Wrote(path, offset, _) if path == LOG and offset < META:
-                if disk.said:  # before that the file is made
-                    assert not disk.unsafe(LOG), "the meta page was written before its pages"
-                    commits += 1
-            case Wrote(path, _, _) if path == LOG:
+            case Wrote(path, _, data) if is_segment(path) and disk.said:
+                assert not disk.unsafe(path), "two writes of one commit"
+                assert data.strip(b"\0")
                 writes += 1
+            case Flushed(path) if is_segment(path) and disk.said:
+                flushes += 1
+            case Wrote(path, _, _) if path == LAST_FLUSHED:
+                assert not any(map(disk.unsafe, filter(is_segment, disk.paths()))), (
+                    "marked before it was flushed"
+                )
+            case Renamed(path, to) if is_segment(to):
+                assert not disk.unsafe(path), "a segment has its number before its header is safe"
+                switches += disk.said > 0
             case Said():
-                assert not disk.said or not disk.unsafe(LOG), "acked before it was flushed"
+                assert not any(map(disk.unsafe, filter(is_segment, disk.paths()))), (
+                    "acked before it was flushed"
+                )
             case _:
                 pass
         disk.take(operation)
     life = Life(seed)
-    made = [life.step() for _ in range(STEPS)]
-    assert commits >= sum(1 for step in made if not isinstance(step, Fold | Flush)) / 2
-    assert writes > commits
+    commits = sum(isinstance(life.step(), Write) for _ in range(STEPS))
+    assert switches > 2
+    assert writes == flushes == commits + switches
 
 
 def test_the_mark_is_flushed_before_the_first_lazy_page_and_after_the_last(
@@ -140,8 +149,10 @@ def test_the_mark_is_flushed_before_the_first_lazy_page_and_after_the_last(
 FAULTS = [
     ("fdatasync", "EIO", 8),
     ("fdatasync", "EIO", 15),
-    ("writev", "EIO", 20),
-    ("writev", "ENOSPC", 25),
+    ("fdatasync", "EIO", 31),
+    ("writev", "EIO", 5),
+    ("writev", "ENOSPC", 7),
+    ("pwrite64", "EIO", 12),
     ("pwrite64", "EIO", 40),
     ("pwrite64", "EIO", 41),
     ("pwrite64", "EIO", 42),

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from qsync.errors import StoreError
 from qsync.store.directory import Directory
-from qsync.store.log import LmdbLog
+from qsync.store.segments.log import SegmentLog
+from qsync.store.segments.spare import SpareInPlace, SpareInThread
 from qsync.store.spaces import SpaceStore
 from qsync.store.writer import Choice, LogWriter, WriterMode
 from tests.disk.life import Flush, Fold, Life, Reopen, Step
@@ -22,6 +23,8 @@ ROWS_MAX = 5
 """In one step of a fold."""
 MAP_SIZE = 64 * 1024
 """Small, so that maps grow while being written."""
+SIZES = (8 * 1024, 32 * 1024)
+"""Small, so that there are many segments."""
 
 
 class Store:
@@ -35,7 +38,12 @@ class Store:
     def _open(self) -> None:
         path, mode, boot = self._place
         self.directory = Directory(path, wanted=replace(ME, instance=""))
-        self.log = LmdbLog(self.directory.log, identity=ME, map_size=MAP_SIZE)
+        self.log = SegmentLog(
+            self.directory.log,
+            identity=ME,
+            sizes=SIZES,
+            spares=SpareInThread() if mode is WriterMode.THREAD else SpareInPlace(),
+        )
         self.found = self.log.recover()
         self.spaces = SpaceStore(self.directory.data, boot=boot, map_size=MAP_SIZE)
         self._writer = LogWriter(self.log, choice=Choice(mode), call_soon=self._calls.put)

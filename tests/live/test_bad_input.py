@@ -228,13 +228,11 @@ def test_a_damaged_record_quarantines_the_node_until_it_has_caught_up(tmp_path: 
         until(lambda: lag(found, node.address) == 0, "it is up to date")
         found.send(node, signal.SIGTERM)
         until(lambda: node.process is None, "it stops")
-        file = node.dir / "log" / "data.mdb"
+        (file,) = (node.dir / "log").glob("*.log")
         data = bytearray(file.read_bytes())
         at = data.find(b"a value that can be found")
         assert at > 0
-        while at > 0:  # every copy that LMDB's pages still hold
-            data[at] ^= 0x40
-            at = data.find(b"a value that can be found", at + 1)
+        data[at] ^= 0x40
         file.write_bytes(data)
         found.start(node)
         until(lambda: state(node.address) == "running", "it is admitted again")

@@ -24,11 +24,11 @@ async def test_nothing_is_acked_from_a_directory_that_was(tmp_path: Path, replac
         else:
             shutil.rmtree(directory)
         await aside(lambda: real.until(lambda: node.storage.gone is not None, "it is noticed"))
-        assert "data.mdb" in str((await sample(node)).disk.error)
+        assert "000000000001.log" in str((await sample(node)).disk.error)
         with pytest.raises(QsyncError) as refused, trio.fail_after(20):
             await db.space("t").insert([2], timeout=1)
         assert isinstance(refused.value, OutcomeUnknown) or refused.value.retryable
-        assert "data.mdb" in str((await sample(node)).disk.error)
+        assert "000000000001.log" in str((await sample(node)).disk.error)
         assert await db.space("t").get(1, consistency="local") == [1]
         assert await db.space("t").get(2, consistency="local") is None
     assert (directory / "log").exists() is replaced

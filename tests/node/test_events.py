@@ -22,8 +22,8 @@ from qsync.config import NodeConfig
 from qsync.node.assembly import found_cluster
 from qsync.node.node import Node, open_node
 from qsync.store.directory import is_formatted
-from qsync.store.environment import Environment
 from qsync.store.eventfile import FOLDER, note_wiped
+from qsync.store.segments.writing import SegmentWriter
 
 COUNT = 50
 
@@ -202,7 +202,7 @@ def test_a_log_that_is_opened_anew_in_one_life_says_which_file_it_is(tmp_path: P
 def test_a_node_that_goes_on_in_another_file_is_told_by_its_own_events(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Environment, "_stay", lambda _: None)
+    monkeypatch.setattr(SegmentWriter, "_stay", lambda _: None)
     found = trio.run(partial(written_after_a_fault, tmp_path, copied=True))
     assert verdict(found) is Result.FAIL
 

@@ -69,12 +69,12 @@ def test_another_nodes_directory_is_refused(tmp_path: Path, wanted: Identity, sa
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('{"format": 99}', "has format 99, this release knows 2"),
-        ('{"format": 2}', "is incomplete"),
+        ('{"format": 99}', "has format 99, this release knows 3"),
+        ('{"format": 3}', "is incomplete"),
         ("[1]", "names no format"),
         ("not json", "names no format"),
         ("[" * 100_000, "names no format"),
-        ('{"format": 2, "cluster": "", "instance": "", "replica": Infinity}', "is incomplete"),
+        ('{"format": 3, "cluster": "", "instance": "", "replica": Infinity}', "is incomplete"),
     ],
 )
 def test_a_foreign_format_is_refused(tmp_path: Path, text: str, says: str) -> None:

@@ -161,7 +161,7 @@ def test_what_is_no_copy_of_a_log_is_said(
     assert run(["dump", "2=./nowhere", "--out", str(tmp_path / "out")]) == 2
     assert "there is no folder ./nowhere" in capsys.readouterr().err
     assert run(["dump", f"2={tmp_path}", "--out", str(tmp_path / "out")]) == 2
-    assert f"{tmp_path} is no copy of a log: no data.mdb" in capsys.readouterr().err
+    assert f"{tmp_path} is no copy of a log: no segments and no data.mdb" in capsys.readouterr().err
 
 
 def test_parquet_without_pyarrow_says_what_to_install(

@@ -1,23 +1,21 @@
 """Verbs of a drill for disks: they are lost, full, or have harmed the log of a stopped node."""
 
+import os
 import resource
 from typing import TYPE_CHECKING
 
-import lmdb
 from typing_extensions import override
 
 from admin.drills.live import LiveCluster
 from admin.drills.model import Step
 from admin.drills.verbs.verb import Remedy, StepVerb, VerbSpec
 from admin.lab.lab import Lab, LabNode, StillRunning
-from qsync.errors import StoreError
 from qsync.faults import Fault
+from qsync.store import faults
+from qsync.store.segments.copied import last_batch
 
 if TYPE_CHECKING:
     from admin.drills.simulated import Members, SimulatedCluster
-
-_BATCHES = b"batches"
-_DATABASES_MAX = 8
 
 
 class WipeVerb(StepVerb):
@@ -66,17 +64,16 @@ class LogVerb(StepVerb):
     def _change(self, node: LabNode) -> None:
         if node.process is not None:
             raise StillRunning(f"{node.name} runs, so its log is left alone", hint="kill it first")
+        found = last_batch(node.dir / "log")
         try:
-            with lmdb.open(str(node.dir / "log"), max_dbs=_DATABASES_MAX) as environment:
-                batches = environment.open_db(_BATCHES)
-                with environment.begin(write=True) as writing, writing.cursor(batches) as at:
-                    if not at.last():
-                        raise StoreError(
-                            f"the log of {node.name} is empty, so there is nothing to harm"
-                        )
-                    writing.put(at.key(), self.changed(bytes(at.value())), db=batches)
-        except lmdb.Error as error:
-            raise StoreError(f"the log of {node.name} cannot be opened: {error}") from error
+            handle = os.open(found.path, os.O_RDWR)
+            try:
+                batch = os.pread(handle, found.size, found.offset)
+                os.pwrite(handle, self.changed(batch), found.offset)
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise faults.typed(error, found.path) from error
 
 
 class TearVerb(LogVerb):
@@ -90,7 +87,8 @@ class TearVerb(LogVerb):
 
     @override
     def changed(self, batch: bytes) -> bytes:
-        return batch[: len(batch) // 2]
+        kept = len(batch) // 2
+        return batch[:kept] + bytes(len(batch) - kept)
 
     @override
     def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:

@@ -1,0 +1,71 @@
+"""Opens the log of a directory, in whichever form it is; and brings an old form to the present."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from qsync.store import faults
+from qsync.store.contract import PlacedLog
+from qsync.store.directory import FORMAT_WITH_LMDB, Directory
+from qsync.store.environment import FILE, MAP_SIZE, sync_directory
+from qsync.store.log import LmdbLog, is_missing
+from qsync.store.segments.copying import copy_log
+from qsync.store.segments.files import has_segments
+from qsync.store.segments.log import SegmentLog
+from qsync.store.segments.making import log_is_missing
+
+_LMDB_FILES = (FILE, "lock.mdb")
+
+
+def open_log(directory: Directory, *, map_size: int = MAP_SIZE) -> PlacedLog:
+    """The log of a directory, as it is. `map_size`: of one that is still in LMDB."""
+    if directory.format == FORMAT_WITH_LMDB:
+        return LmdbLog(directory.log, identity=directory.identity, map_size=map_size)
+    return SegmentLog(directory.log, identity=directory.identity)
+
+
+def is_log_missing(directory: Directory) -> bool:
+    """Is there none, nor one that waits to follow one that was set aside?"""
+    if directory.format == FORMAT_WITH_LMDB:
+        return is_missing(directory.log)
+    return log_is_missing(directory.log)
+
+
+def is_log(path: Path) -> bool:
+    """Does a log stand there, in whichever form?"""
+    return (path / FILE).is_file() or has_segments(path)
+
+
+def upgrade(directory: Directory, log: PlacedLog) -> PlacedLog:
+    """Bring a recovered log to the present form, and close it; the one to go on with, opened.
+
+    Segments are made beside LMDB's files, in the same folder, where nobody looks at them. What is
+    made is flushed before the directory's format is raised, which is one rename: before it the old
+    log counts, and after it the new one. LMDB's files are removed last. So whoever is killed in
+    between begins again, or goes on. The old log must be whole: it is not looked at again.
+    """
+    if directory.format == FORMAT_WITH_LMDB:
+        try:
+            copy_log(log, directory.log)
+        except OSError as error:
+            raise faults.typed(error, directory.log) from error
+        finally:
+            log.close()
+        directory.raise_format()
+        log = open_log(directory)
+    _remove_lmdb(directory.log)
+    return log
+
+
+def _remove_lmdb(log: Path) -> None:
+    try:
+        found = list(_lmdb_files(log))
+        for each in found:
+            each.unlink()
+        if found:
+            sync_directory(log)
+    except OSError as error:
+        raise faults.typed(error, log) from error
+
+
+def _lmdb_files(log: Path) -> Iterator[Path]:
+    return (log / name for name in _LMDB_FILES if (log / name).exists())
