@@ -20,8 +20,7 @@ from admin.checker.rules import feeds as feed_rule
 from admin.checker.rules import hidden as hidden_rule
 from admin.checker.rules import receipts as receipt_rule
 from admin.checker.rules import stretches as stretch_rule
-from admin.checker.rules import times as time_rule
-from admin.checker.rules.catalogue import RULES, load, verdict_of
+from admin.checker.rules.catalogue import BY_ID, RULES, load, verdict_of
 from admin.checker.rules.fates import replay
 from admin.checker.rules.rule import Rule, RuleFinding
 from admin.checker.rules.run import RunTables
@@ -30,13 +29,13 @@ from admin.checker.spark.arrays import numbers
 from admin.checker.spark.disks import QUORUM, ROWS
 from admin.checker.spark.invariants import owned
 from admin.checker.spark.invariants.acks import followed
+from admin.checker.spark.invariants.clocks import look as look_at_clocks
 from admin.checker.spark.invariants.feeds import SPAN, longest
 from admin.checker.spark.invariants.feeds import look as look_at_feeds
 from admin.checker.spark.invariants.feeds import plan as plan_feeds
 from admin.checker.spark.invariants.hidden import Look, places, reads_of_rolled_back, values
 from admin.checker.spark.invariants.stretches import look as look_at_stops
 from admin.checker.spark.invariants.stretches import parts
-from admin.checker.spark.invariants.times import look as look_at_clocks
 from admin.checker.spark.job_schema import (
     BREACH,
     DOUBT,
@@ -54,6 +53,7 @@ from admin.checker.verdict import Result
 from admin.evidence.bundle import Bundle, write_part
 from admin.evidence.manifest import Manifest
 from tests.bench.big_bundle import make
+from tests.oracle import times as time_oracle
 from tests.spark import dice
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -160,9 +160,11 @@ def test_clocks_are_doubted_as_step_by_step(runs: Runs) -> None:
     seen = Counter[bool]()
     for seed, path, run in runs:
         found = list(look_at_clocks(path))
-        wanted = time_rule.RULE.find(run)
+        wanted = time_oracle.find(run)
+        assert BY_ID[time_oracle.TIMES].find(run) == wanted, seed
         assert _of(found) == _whole(wanted), seed
-        assert any(each.what == DOUBT for each in found) == bool(wanted.doubt), seed
+        doubts = [each.message for each in found if each.what == DOUBT]
+        assert doubts == [wanted.doubt] * bool(wanted.doubt), seed
         seen[bool(wanted.doubt)] += bool(wanted.facts)
     assert min(seen[True], seen[False]) > SEEN_MIN
 

@@ -9,6 +9,7 @@ from admin.checker.quick import CheckedInvariant
 from admin.checker.rules import (
     acks,
     across,
+    clocks,
     confirms,
     feeds,
     flags,
@@ -24,7 +25,6 @@ from admin.checker.rules import (
     shape,
     steps,
     stretches,
-    times,
 )
 from admin.checker.rules.parts import check_counts, rows
 from admin.checker.rules.rule import Breach, Rule, RuleFinding
@@ -51,7 +51,7 @@ RULES: tuple[Rule, ...] = (
     receipts.RULE,
     hidden.RULE,
     feeds.RULE,
-    times.RULE,
+    clocks.RULE,
 )
 BY_ID = {each.id: each for each in RULES}
 

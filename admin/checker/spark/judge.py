@@ -15,10 +15,10 @@ from admin.checker.spark.columns import Whose
 from admin.checker.spark.concluding import JobOutputs, conclude, whose
 from admin.checker.spark.invariants import owned
 from admin.checker.spark.invariants.acks import disks
+from admin.checker.spark.invariants.clocks import clocks
 from admin.checker.spark.invariants.feeds import feeds
 from admin.checker.spark.invariants.hidden import hidden
 from admin.checker.spark.invariants.stretches import stretches
-from admin.checker.spark.invariants.times import times
 from admin.checker.spark.job_schema import (
     CONFIRMED,
     DDL,
@@ -107,7 +107,7 @@ def _last(
     yield feeds(session, paths, known, rolled)
     yield hidden(session, paths, known, rolled)
     yield stretches(session, paths, rolled)
-    yield times(session, paths)
+    yield clocks(session, paths)
     yield receipts(session, paths, logs, given)
     if units:
         walked = trails({Manifest.load(path).run_id: path for path in paths}, units)

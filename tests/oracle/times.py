@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import RunTables, number
 
 TIMES = "times-usable"
@@ -31,6 +31,3 @@ def _follow(whose: str, times: Iterable[int], found: RuleFinding) -> None:
                 back = (before - each) / _NANOS
                 found.doubt = f"the clock of {whose} went back by {back:g} s: times prove nothing"
         before = each
-
-
-RULE = Rule(TIMES, "no clock goes back while it is read", (), find, idle="no clock was read twice")
