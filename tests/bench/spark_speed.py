@@ -21,11 +21,11 @@ from admin.checker.spark.clients.histories import ResolvedRequests
 from admin.checker.spark.clients.jobs import judge_histories, outlines
 from admin.checker.spark.clients.keys import Terms
 from admin.checker.spark.columns import Body, ReferenceColumns, RequestColumns, Slice, slices
-from admin.checker.spark.compared import compare
 from admin.checker.spark.job_schema import BREACH, DDL, FindingRow
 from admin.checker.spark.judge import judge
+from admin.checker.spark.log_matching import compare
 from admin.checker.spark.scan import look
-from admin.checker.spark.scanning import Batches, ScanContext, batch
+from admin.checker.spark.scan_context import Batches, ScanContext, batch
 from admin.checker.spark.session import open_session
 from admin.checker.spark.shapes import outline, shape
 from admin.checker.spark.units import Unit, plan, tables

@@ -10,7 +10,7 @@ import pytest
 
 from admin.checker.bundles import check_bundle
 from admin.checker.parquet import to_parquet
-from admin.checker.spark import intact
+from admin.checker.spark import file_checksums
 from admin.checker.spark.reports import check_bundles
 from admin.checker.spark.source import QsyncSource
 from admin.evidence.bundle import Bundle
@@ -60,9 +60,9 @@ def test_a_flipped_digit_is_refused_on_spark_as_in_one_process(
 def test_large_bundles_are_looked_at_in_tasks_with_the_same_words(
     session: "SparkSession", bundle: Bundle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intact, "LARGE_BYTES", 0)
+    monkeypatch.setattr(file_checksums, "LARGE_BYTES", 0)
     assert session.range(3).count() == 3
-    intact.check(session, [bundle])
+    file_checksums.check(session, [bundle])
     for name in ("status.jsonl", "feeds.jsonl"):
         flip_a_digit(bundle.path / name)
     (bundle.path / "digests.jsonl").unlink()

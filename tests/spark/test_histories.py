@@ -29,11 +29,11 @@ from admin.checker.spark.clients.pairing import SCHEMA
 from admin.checker.spark.clients.partitions import judge_partition
 from admin.checker.spark.clients.zones import decided
 from admin.checker.spark.columns import Whose
-from admin.checker.spark.concluding import whose
+from admin.checker.spark.findings import whose
 from admin.checker.spark.job_schema import SLICE
-from admin.checker.spark.joining import JoinedLog
+from admin.checker.spark.log_join import JoinedLog
 from admin.checker.spark.scan import look
-from admin.checker.spark.scanning import ScanContext, by_session
+from admin.checker.spark.scan_context import ScanContext, by_session
 from admin.checker.spark.summary import Summary
 from admin.checker.spark.units import plan, tables
 from admin.checker.verdict import Result

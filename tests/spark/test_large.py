@@ -15,25 +15,30 @@ pytest.importorskip("pyarrow", reason="needs the [spark] extra")
 from admin.checker.kernels.in_memory import evidence_of
 from admin.checker.kernels.registry import KERNELS
 from admin.checker.parquet import to_parquet
-from admin.checker.rules import acks, inside, promised
+from admin.checker.rules import acks, client_promises, quorum
 from admin.checker.rules import feeds as feed_rule
-from admin.checker.rules import hidden as hidden_rule
 from admin.checker.rules import receipts as receipt_rule
+from admin.checker.rules import rolled_back_reads as hidden_rule
 from admin.checker.rules import stretches as stretch_rule
 from admin.checker.rules.catalogue import BY_ID, RULES, load, verdict_of
 from admin.checker.rules.fates import replay
 from admin.checker.rules.rule import Rule, RuleFinding
 from admin.checker.rules.run import RunTables
-from admin.checker.spark.answered import ACKED, FAILED, failures_and_successes
 from admin.checker.spark.arrays import numbers
+from admin.checker.spark.chunks import Chunk, chunks, in_order
 from admin.checker.spark.disks import QUORUM, ROWS
-from admin.checker.spark.invariants import owned
+from admin.checker.spark.invariants import receipt_owner
 from admin.checker.spark.invariants.acks import followed
 from admin.checker.spark.invariants.clocks import look as look_at_clocks
 from admin.checker.spark.invariants.feeds import SPAN, longest
 from admin.checker.spark.invariants.feeds import look as look_at_feeds
 from admin.checker.spark.invariants.feeds import plan as plan_feeds
-from admin.checker.spark.invariants.hidden import Look, places, reads_of_rolled_back, values
+from admin.checker.spark.invariants.rolled_back_reads import (
+    Look,
+    places,
+    reads_of_rolled_back,
+    values,
+)
 from admin.checker.spark.invariants.stretches import look as look_at_stops
 from admin.checker.spark.invariants.stretches import parts
 from admin.checker.spark.job_schema import (
@@ -48,7 +53,7 @@ from admin.checker.spark.job_schema import (
 )
 from admin.checker.spark.kernels import RunJob, proven
 from admin.checker.spark.kernels import look as look_at_run
-from admin.checker.spark.reading import Chunk, chunks, in_order
+from admin.checker.spark.outcomes import ACKED, FAILED, failures_and_successes
 from admin.checker.verdict import Result
 from admin.evidence.bundle import Bundle, write_part
 from admin.evidence.manifest import Manifest
@@ -76,8 +81,10 @@ def test_receipts_are_judged_as_row_by_row(runs: Runs) -> None:
     seen = Counter[bool]()
     for seed, path, run in runs:
         wanted = receipt_rule.RULE.find(run)
-        for span in (7, owned.SPAN):
-            found = [row for each in owned.plan(path, span) for row in owned.look(each)]
+        for span in (7, receipt_owner.SPAN):
+            found = [
+                row for each in receipt_owner.plan(path, span) for row in receipt_owner.look(each)
+            ]
             assert _of(found) == _whole(wanted), (seed, span)
         seen[bool(wanted.breaches)] += 1
     assert min(seen[True], seen[False]) > SEEN_MIN
@@ -113,7 +120,7 @@ def test_hidden_values_are_found_as_row_by_row(runs: Runs) -> None:
     assert min(seen[True], seen[False]) > SEEN_MIN
 
 
-@pytest.mark.parametrize("rule", [acks.RULE, inside.RULE], ids=lambda rule: rule.id)
+@pytest.mark.parametrize("rule", [acks.RULE, quorum.RULE], ids=lambda rule: rule.id)
 def test_disks_are_followed_as_event_by_event(runs: Runs, rule: Rule) -> None:
     seen = Counter[bool]()
     for seed, path, run in runs:
@@ -184,7 +191,7 @@ def test_what_clients_were_told_is_counted_as_line_by_line(runs: Runs) -> None:
         found = list(failures_and_successes(ask))
         acked = sum(each.amount for each in found if each.what == ACKED)
         run.manifest = replace(run.manifest, faults=True)
-        assert acked == promised.eventful(run).facts, seed
+        assert acked == client_promises.eventful(run).facts, seed
         failed = [(json.loads(e.message), e.amount) for e in found if e.what == FAILED]
         lines = [line for line in run.ops if line.get("session") and line.get("seq")]
         by_type = {

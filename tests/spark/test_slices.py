@@ -18,15 +18,15 @@ import pyarrow.parquet as pq
 
 from admin.checker.parquet import to_parquet
 from admin.checker.rules.catalogue import RULES, load
+from admin.checker.rules.entry_checksum import checksum
 from admin.checker.rules.run import RunTables, build
-from admin.checker.rules.sealing import checksum
 from admin.checker.spark.columns import Whose
-from admin.checker.spark.concluding import JobOutputs, conclude, whose
 from admin.checker.spark.crc import ChecksumColumns, checksums
+from admin.checker.spark.findings import JobOutputs, conclude, whose
 from admin.checker.spark.job_schema import SLICE
-from admin.checker.spark.joining import JoinedLog
+from admin.checker.spark.log_join import JoinedLog
 from admin.checker.spark.scan import answers, look
-from admin.checker.spark.scanning import ScanContext, by_session
+from admin.checker.spark.scan_context import ScanContext, by_session
 from admin.checker.spark.summary import Summary
 from admin.checker.spark.units import known_columns, plan
 from admin.checker.spark.units import tables as tables_of

@@ -18,8 +18,8 @@ from admin.checker.spark.columns import Whose, slices
 from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow
 from admin.checker.spark.units import known_columns, plan
 from admin.checker.spark.walk.log import LogWalk as Walked
-from admin.checker.spark.walk.says import Says, samples
-from admin.checker.spark.walk.trails import follow, trails
+from admin.checker.spark.walk.plan import follow, trails
+from admin.checker.spark.walk.status_samples import Says, samples
 from admin.evidence.arrow import batch
 from admin.evidence.manifest import Manifest, NodeFacts
 from admin.evidence.tables import TABLES, Row

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from admin.checker.spark import java, place, session, shipping, surroundings
+from admin.checker.spark import environment, java, packages, place, session
 from admin.checker.spark.failures import NoSpark
 from admin.checker.spark.place import SessionMode, SparkUrl
 from admin.checker.spark.progress import SeenStages, SparkStage
@@ -102,17 +102,17 @@ def test_progress_only_grows() -> None:
 
 
 def test_the_packages_are_the_same_zip_every_time(tmp_path: Path) -> None:
-    first, second = shipping.pack(tmp_path / "a"), shipping.pack(tmp_path / "b")
+    first, second = packages.pack(tmp_path / "a"), packages.pack(tmp_path / "b")
     assert first.read_bytes() == second.read_bytes()
     with zipfile.ZipFile(first) as found:
         names = found.namelist()
     assert "admin/checker/spark/source.py" in names
-    assert {name.partition("/")[0] for name in names} == set(shipping.PACKAGES)
+    assert {name.partition("/")[0] for name in names} == set(packages.PACKAGES)
 
 
 def test_executors_need_no_package_but_those_that_spark_needs_too(tmp_path: Path) -> None:
     """To judge bundles: what they import is imported here, from the zip."""
-    archive = shipping.pack(tmp_path)
+    archive = packages.pack(tmp_path)
     code = (
         f"import sys; sys.path.insert(0, {str(archive)!r})\n"
         "for name in ('cbor2', 'trio', 'lmdb', 'click', 'msgspec', 'anyio', 'yaml'):\n"
@@ -131,8 +131,8 @@ def test_executors_need_no_package_but_those_that_spark_needs_too(tmp_path: Path
 def test_a_spark_home_without_a_spark_or_with_another_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(surroundings.ARGUMENTS, raising=False)
-    monkeypatch.setenv(surroundings.HOME, str(tmp_path))
+    monkeypatch.delenv(environment.ARGUMENTS, raising=False)
+    monkeypatch.setenv(environment.HOME, str(tmp_path))
     with pytest.raises(NoSpark, match=r"SPARK_HOME is .*no Spark .*unset it"):
         open_session(spark="local[1]", folder=tmp_path / "kept")
     for folder in ("bin", "jars"):
@@ -140,18 +140,18 @@ def test_a_spark_home_without_a_spark_or_with_another_is_named(
     (tmp_path / "bin" / "spark-submit").touch()
     (tmp_path / "jars" / "spark-core_2.12-3.5.1.jar").touch()
     with pytest.raises(NoSpark, match=r"SPARK_HOME is .* a Spark 3\.5, and the pyspark"):
-        surroundings.look()
-    monkeypatch.setenv(surroundings.HOME, str(Path(pyspark.__file__).parent))
-    surroundings.look()
+        environment.look()
+    monkeypatch.setenv(environment.HOME, str(Path(pyspark.__file__).parent))
+    environment.look()
 
 
 def test_arguments_for_another_start_of_spark_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(surroundings.HOME, raising=False)
-    monkeypatch.setenv(surroundings.ARGUMENTS, "--master local[1]")
+    monkeypatch.delenv(environment.HOME, raising=False)
+    monkeypatch.setenv(environment.ARGUMENTS, "--master local[1]")
     with pytest.raises(NoSpark, match=r"PYSPARK_SUBMIT_ARGS .*end with pyspark-shell"):
-        surroundings.look()
-    monkeypatch.setenv(surroundings.ARGUMENTS, "--master local[1] pyspark-shell")
-    surroundings.look()
+        environment.look()
+    monkeypatch.setenv(environment.ARGUMENTS, "--master local[1] pyspark-shell")
+    environment.look()
 
 
 def test_of_what_spark_said_the_reason_is_told(tmp_path: Path) -> None:

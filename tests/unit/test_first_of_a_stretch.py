@@ -1,7 +1,7 @@
 """One entry that is wrong makes all behind it wrong: it is told once, with how far that goes."""
 
-from admin.checker.rules.across import matching
-from admin.checker.rules.inside import quorums
+from admin.checker.rules.between_logs import matching
+from admin.checker.rules.quorum import quorums
 from admin.checker.rules.run import RunTables, build
 from admin.checker.rules.texts import stretches
 from admin.evidence.manifest import Manifest

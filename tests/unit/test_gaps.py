@@ -90,9 +90,9 @@ def test_a_run_that_is_not_to_be_examined_says_why(name: str, known: Manifest, w
 
 def test_the_other_tier_weighs_it_the_same(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="needs the [spark] extra")
-    from admin.checker.spark.concluding import JobOutputs, conclude  # noqa: PLC0415 - needs it
+    from admin.checker.spark.findings import JobOutputs, conclude  # noqa: PLC0415 - needs it
     from admin.checker.spark.job_schema import FACTS, FindingRow  # noqa: PLC0415 - the same
-    from admin.checker.spark.scanning import ScanContext  # noqa: PLC0415 - the same
+    from admin.checker.spark.scan_context import ScanContext  # noqa: PLC0415 - the same
 
     own = JobOutputs()
     own.add(FindingRow("r", FACTS, name, amount=3) for name in (*EVENTS, "log-chain"))

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from admin.checker.rules import texts
+from admin.checker.rules.entry_checksum import checksum
 from admin.checker.rules.fates import replay
 from admin.checker.rules.rule import Rule, RuleFinding
 from admin.checker.rules.run import TXN, LogTable, RunTables
-from admin.checker.rules.sealing import checksum
 from admin.evidence.rows import kind_number
 
 

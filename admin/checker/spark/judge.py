@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 
 from admin.checker.rules.catalogue import RULES, verdict_of
 from admin.checker.rules.rule import RuleFinding
-from admin.checker.spark.answered import FAILED, answered
-from admin.checker.spark.beforehand import beforehand
+from admin.checker.spark.chunks import TASKS_MAX, collected
 from admin.checker.spark.columns import Whose
-from admin.checker.spark.concluding import JobOutputs, conclude, whose
-from admin.checker.spark.invariants import owned
+from admin.checker.spark.findings import JobOutputs, conclude, whose
+from admin.checker.spark.invariants import receipt_owner
 from admin.checker.spark.invariants.acks import disks
 from admin.checker.spark.invariants.clocks import clocks
 from admin.checker.spark.invariants.feeds import feeds
-from admin.checker.spark.invariants.hidden import hidden
+from admin.checker.spark.invariants.rolled_back_reads import hidden
 from admin.checker.spark.invariants.stretches import stretches
 from admin.checker.spark.job_schema import (
     CONFIRMED,
@@ -29,15 +28,16 @@ from admin.checker.spark.job_schema import (
     LogRow,
     RolledRow,
 )
-from admin.checker.spark.joining import JoinedLog
 from admin.checker.spark.kernels import kernels
-from admin.checker.spark.reading import TASKS_MAX, collected
+from admin.checker.spark.log_join import JoinedLog
+from admin.checker.spark.outcomes import FAILED, answered
+from admin.checker.spark.overview import beforehand
 from admin.checker.spark.receipts import receipts
 from admin.checker.spark.scan import asks, scan
-from admin.checker.spark.scanning import ScanContext, by_session
+from admin.checker.spark.scan_context import ScanContext, by_session
 from admin.checker.spark.summary import Summary
 from admin.checker.spark.units import Unit, plan
-from admin.checker.spark.walk.trails import follow, trails
+from admin.checker.spark.walk.plan import follow, trails
 from admin.checker.verdict import Verdict
 from admin.evidence.manifest import Manifest
 
@@ -103,7 +103,7 @@ def _last(
     rolled = [RolledRow(*whose(each), each.index, each.term) for each in brought.rows[ROLLED]]
     yield kernels(session, paths, brought.rows[PROMOTED], brought.rows[LOG])
     yield disks(session, paths)
-    yield owned.receipts(session, paths)
+    yield receipt_owner.receipts(session, paths)
     yield feeds(session, paths, known, rolled)
     yield hidden(session, paths, known, rolled)
     yield stretches(session, paths, rolled)

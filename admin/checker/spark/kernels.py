@@ -22,8 +22,8 @@ from admin.checker.replay.steps import AUTOMATA
 from admin.checker.rules.rule import Breach, RuleFinding
 from admin.checker.rules.run import PROMOTE, event
 from admin.checker.spark.arrays import among, numbers
+from admin.checker.spark.chunks import chunks, in_order, read, spread
 from admin.checker.spark.job_schema import DOUBT, FACTS, LACKS, PROVEN, FindingRow
-from admin.checker.spark.reading import chunks, in_order, read, spread
 from admin.evidence.manifest import Manifest
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from admin.checker.spark.shipping import is_connected
+from admin.checker.spark.packages import is_connected
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

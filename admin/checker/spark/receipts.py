@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from admin.checker.spark.answered import LOOKS
 from admin.checker.spark.arrays import Flags, Numbers, among, known, numbers
+from admin.checker.spark.chunks import Chunk, chunks, read, spread
 from admin.checker.spark.columns import Whose
 from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow
-from admin.checker.spark.joining import JoinedLog
-from admin.checker.spark.reading import Chunk, chunks, read, spread
-from admin.checker.spark.scanning import ScanContext
+from admin.checker.spark.log_join import JoinedLog
+from admin.checker.spark.outcomes import LOOKS
+from admin.checker.spark.scan_context import ScanContext
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

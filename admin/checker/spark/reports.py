@@ -21,13 +21,13 @@ from admin.checker.readers import HistoryFormat
 from admin.checker.rules.catalogue import BY_ID
 from admin.checker.rules.parts import check_counts
 from admin.checker.rules.rule import RuleFinding
-from admin.checker.spark import intact
+from admin.checker.spark import file_checksums
 from admin.checker.spark.clients.jobs import decide, judge_histories, outlines
 from admin.checker.spark.clients.keys import KeyVerdicts, Terms
 from admin.checker.spark.columns import Whose
 from admin.checker.spark.failures import NoSpark
-from admin.checker.spark.joining import JoinedLog
 from admin.checker.spark.judge import judge, verdicts
+from admin.checker.spark.log_join import JoinedLog
 from admin.checker.spark.progress import SparkStage, Tell, silent, watched
 from admin.checker.spark.proofs import prove
 from admin.checker.spark.session import using_session
@@ -58,7 +58,7 @@ def check_bundles(
     Raises NoEvidence, NoJava, NoSpark (also if a history is none).
     """
     bundles = [Bundle.open(path) for path in paths]
-    large = intact.is_large(bundles)
+    large = file_checksums.is_large(bundles)
     for each in bundles:
         if large:
             each.check_logs()
@@ -75,7 +75,7 @@ def check_bundles(
         watched(session, tell, "judging"),
     ):
         if large:
-            intact.check(session, bundles)
+            file_checksums.check(session, bundles)
         for places in _rounds(runs):
             # Whoever reads them elsewhere has another working directory.
             some = [paths[place].absolute() for place in places]

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from admin.checker.spark.columns import PROMOTE, TXN, Slice, Whose, slices
-from admin.checker.spark.compared import compare
-from admin.checker.spark.controls import tell
+from admin.checker.spark.control_entries import tell
 from admin.checker.spark.job_schema import ENTRY, PROMOTED, SLICE, FindingRow
+from admin.checker.spark.log_matching import compare
 from admin.checker.spark.numbered_requests import requests
-from admin.checker.spark.scanning import Batches, ScanContext, ScanQuestions, batch
+from admin.checker.spark.scan_context import Batches, ScanContext, ScanQuestions, batch
 from admin.checker.spark.shapes import facts, outline, shape
 from admin.checker.spark.units import Unit, tables
 

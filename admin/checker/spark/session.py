@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from admin.checker.spark import java, shipping, surroundings
+from admin.checker.spark import environment, java, packages
 from admin.checker.spark.failures import NoSpark
 from admin.checker.spark.place import LOCAL, LOOPBACK, SessionMode, SparkUrl
 
@@ -116,15 +116,15 @@ def open_session(
         if folder is None:
             atexit.register(shutil.rmtree, kept, ignore_errors=True)
     if not place.is_here:
-        shipping.ship(opened, kept, connected=place.way is SessionMode.CONNECT)
+        packages.ship(opened, kept, connected=place.way is SessionMode.CONNECT)
     return opened
 
 
 def _shipped(session: "SparkSession") -> None:
     """A session that somebody else has opened may have executors that lack our packages."""
-    connected = shipping.is_connected(session)
+    connected = packages.is_connected(session)
     if connected or not SparkUrl.of(session.sparkContext.master).is_here:
-        shipping.ship(session, _passing(), connected=connected)
+        packages.ship(session, _passing(), connected=connected)
 
 
 def _fresh() -> Path:
@@ -157,7 +157,7 @@ def _started(place: SparkUrl, kept: Path, wanted: dict[str, str]) -> "SparkSessi
     from pyspark.sql import SparkSession  # noqa: PLC0415 - the same
 
     if place.way is not SessionMode.SUBMITTED:
-        surroundings.look()
+        environment.look()
         _environment(place, python=wanted.get(_PYTHON))
     builder = SparkSession.builder.appName(_NAME)
     builder = builder.master(place.url) if place.url else builder

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from admin.checker.spark.scanning import Batches
+from admin.checker.spark.scan_context import Batches
 
 BOX_DDL = "box bigint, data binary"
 _SCHEMA = pa.schema([("box", pa.int64()), ("data", pa.binary())])

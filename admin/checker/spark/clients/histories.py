@@ -16,7 +16,7 @@ from admin.checker.quick import OF_OBJECTS
 from admin.checker.spark.arrays import Numbers
 from admin.checker.spark.clients.boxes import boxed
 from admin.checker.spark.clients.pairing import APPENDS, SCHEMA, paired
-from admin.checker.spark.scanning import Batches
+from admin.checker.spark.scan_context import Batches
 from admin.evidence.arrow import batch, batches, schema
 from admin.evidence.bundle import Bundle, rows_of
 from admin.evidence.tables import Row

@@ -18,8 +18,8 @@ from admin.checker.spark.clients.keys import COLUMNS, KeyVerdicts, Terms, operat
 from admin.checker.spark.clients.pairing import DDL, SCHEMA
 from admin.checker.spark.clients.partitions import judge_partition
 from admin.checker.spark.columns import Whose
-from admin.checker.spark.joining import JoinedLog
-from admin.checker.spark.scanning import Batches
+from admin.checker.spark.log_join import JoinedLog
+from admin.checker.spark.scan_context import Batches
 from admin.checker.verdict import Verdict, merge
 from admin.evidence.manifest import Manifest
 

@@ -24,7 +24,7 @@ from admin.checker.spark.clients.keys import (
 )
 from admin.checker.spark.clients.pairing import APPENDS, SCHEMA
 from admin.checker.spark.clients.zones import decided
-from admin.checker.spark.scanning import Batches
+from admin.checker.spark.scan_context import Batches
 from admin.checker.verdict import Verdict, conclude, skipped
 
 READS = ("read", "get")

@@ -16,7 +16,7 @@ from admin.checker.spark.clients.jobs import together
 from admin.checker.spark.clients.keys import KeyVerdicts, Terms, judge_key
 from admin.checker.spark.progress import SparkStage, Tell, silent, watched
 from admin.checker.spark.reports import ended_well
-from admin.checker.spark.scanning import Batches
+from admin.checker.spark.scan_context import Batches
 from admin.checker.spark.session import using_session
 
 TASKS = 32

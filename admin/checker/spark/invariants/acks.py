@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from admin.checker.spark.chunks import chunks, in_order, spread
 from admin.checker.spark.disks import COLUMNS, ROWS, RunDisks
 from admin.checker.spark.job_schema import FindingRow
-from admin.checker.spark.reading import chunks, in_order, spread
 from admin.evidence.manifest import Manifest
 
 if TYPE_CHECKING:

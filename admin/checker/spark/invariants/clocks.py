@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from admin.checker.kernels.clocks import TIMES, ClockReplay
 from admin.checker.kernels.columns import Samples
 from admin.checker.spark.arrays import numbers
+from admin.checker.spark.chunks import chunks, in_order, spread
 from admin.checker.spark.job_schema import FindingRow
 from admin.checker.spark.kernels import finding_rows
-from admin.checker.spark.reading import chunks, in_order, spread
 from admin.evidence.manifest import Manifest
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import numpy as np
 from admin.checker.rules import feeds as rules
 from admin.checker.rules.feeds import USER_SPACE_MIN
 from admin.checker.spark.arrays import Flags, Numbers, among, known, numbers
+from admin.checker.spark.chunks import Chunk, chunks, read, spread
 from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow, LogRow, RolledRow
-from admin.checker.spark.reading import Chunk, chunks, read, spread
 from admin.evidence.manifest import Manifest
 
 if TYPE_CHECKING:

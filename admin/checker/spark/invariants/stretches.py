@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from admin.checker.spark.arrays import Numbers, among, numbers
+from admin.checker.spark.chunks import Chunk, chunks, read, spread
 from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow, RolledRow
-from admin.checker.spark.reading import Chunk, chunks, read, spread
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,8 +11,8 @@ import numpy as np
 
 from admin.checker.spark.arrays import Flags, Numbers
 from admin.checker.spark.columns import CONFIRM, PROMOTE, TXN, Slice
-from admin.checker.spark.walk.odd import FactCount, OddEntry
-from admin.checker.spark.walk.past import NamedEntries
+from admin.checker.spark.walk.facts import FactCount, OddEntry
+from admin.checker.spark.walk.references import NamedEntries
 from qsync.record import WAIT_SYNC
 
 NOWHERE = -1

@@ -7,11 +7,11 @@ import numpy as np
 
 from admin.checker.spark.columns import ROLLBACK, Slice, Whose
 from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow
-from admin.checker.spark.walk.lead import Lead
+from admin.checker.spark.walk.facts import FactCount, OddEntry
 from admin.checker.spark.walk.limbo import LimboWalk
-from admin.checker.spark.walk.odd import FactCount, OddEntry
-from admin.checker.spark.walk.past import NamedEntries, Past, synchronous
-from admin.checker.spark.walk.says import Says, within
+from admin.checker.spark.walk.owner import Lead
+from admin.checker.spark.walk.references import NamedEntries, Past, synchronous
+from admin.checker.spark.walk.status_samples import Says, within
 
 _REPLAY = "limbo-replay"
 _LEADER = "leader"

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from admin.checker.spark.arrays import NOBODY, Flags, Numbers, among, known, numbers, words
+from admin.checker.spark.chunks import Chunk, chunks, collected, read, spread
 from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow, LogRow, RolledRow
-from admin.checker.spark.reading import Chunk, chunks, collected, read, spread
 from admin.evidence.manifest import Manifest
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from admin.checker.spark.arrays import known, numbers
+from admin.checker.spark.chunks import chunks, read
 from admin.checker.spark.columns import Slice
-from admin.checker.spark.reading import chunks, read
 
 Log = tuple[int, int]
 """Node, generation."""

@@ -9,7 +9,7 @@ from admin.checker.rules.texts import stretches
 from admin.checker.spark.arrays import Numbers
 from admin.checker.spark.columns import Slice
 from admin.checker.spark.job_schema import BREACH, FACTS, UNEQUAL, FindingRow
-from admin.checker.spark.scanning import ScanContext
+from admin.checker.spark.scan_context import ScanContext
 
 
 def compare(found: Sequence[Slice], given: ScanContext) -> Iterator[FindingRow]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from admin.checker.spark.arrays import Flags, Numbers
 from admin.checker.spark.columns import CONFIRM, PROMOTE, ROLLBACK, TXN, Slice
-from admin.checker.spark.controls import WAIT_ACK, breaks, named
+from admin.checker.spark.control_entries import WAIT_ACK, breaks, named
 
 
 class PastStretch(NamedTuple):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from admin.checker.kernels.columns import Samples
 from admin.checker.kernels.kernel import groups
 from admin.checker.spark.arrays import words
+from admin.checker.spark.chunks import Chunk, chunks, read, spread
 from admin.checker.spark.job_schema import CONFIRMED, EVENTS, STRIKES, FindingRow
-from admin.checker.spark.reading import Chunk, chunks, read, spread
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

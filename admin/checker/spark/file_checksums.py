@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from admin.checker.spark.chunks import collected, spread
 from admin.checker.spark.job_schema import FindingRow
-from admin.checker.spark.reading import collected, spread
 from admin.evidence import checksums
 from admin.evidence.bundle import Bundle
 from admin.evidence.manifest import AGAIN, NoEvidence

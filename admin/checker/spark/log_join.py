@@ -4,11 +4,11 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from admin.checker.rules import texts
-from admin.checker.rules.sealing import checksum
+from admin.checker.rules.entry_checksum import checksum
 from admin.checker.spark.columns import CONFIRM, ROLLBACK, Whose
+from admin.checker.spark.fates import LimboRecord, Replay, numbered_requests
 from admin.checker.spark.job_schema import BREACH, FACTS, LOG, REACHED, ROLLED, FindingRow
-from admin.checker.spark.replaying import LimboRecord, Replay, numbered_requests
-from admin.checker.spark.scanning import ScanContext, ScanQuestions
+from admin.checker.spark.scan_context import ScanContext, ScanQuestions
 from admin.checker.spark.stretches import LogStretches
 from admin.checker.spark.summary import Summary
 

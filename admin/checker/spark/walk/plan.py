@@ -7,10 +7,10 @@ from pathlib import Path
 
 from admin.checker.spark.columns import Whose, slices
 from admin.checker.spark.job_schema import FindingRow
-from admin.checker.spark.scanning import Batches, batch
+from admin.checker.spark.scan_context import Batches, batch
 from admin.checker.spark.units import ScanUnit, Unit, tables
 from admin.checker.spark.walk.log import LogWalk
-from admin.checker.spark.walk.says import samples
+from admin.checker.spark.walk.status_samples import samples
 
 COLUMNS = (
     *("node", "generation", "index", "term", "kind", "origin", "lsn", "flags", "crc"),

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from admin.checker.spark.arrays import numbers
 from admin.checker.spark.job_schema import DDL, FindingRow
-from admin.checker.spark.scanning import Batches, batch
+from admin.checker.spark.scan_context import Batches, batch
 from admin.evidence.arrow import batch as rows_as_columns
 from admin.evidence.arrow import check_rows, damage_told, schema
 from admin.evidence.bundle import Bundle, BundlePart, rows_of

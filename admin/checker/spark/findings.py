@@ -5,10 +5,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from admin.checker.rules import gaps, texts
-from admin.checker.rules.across import ONE_LOG
+from admin.checker.rules.between_logs import ONE_LOG
 from admin.checker.rules.catalogue import RULES
 from admin.checker.rules.rule import Breach, RuleFinding
-from admin.checker.spark.answered import ACKED
 from admin.checker.spark.columns import Whose
 from admin.checker.spark.job_schema import (
     BREACH,
@@ -27,7 +26,8 @@ from admin.checker.spark.job_schema import (
     FindingRow,
 )
 from admin.checker.spark.kernels import proven
-from admin.checker.spark.scanning import ScanContext
+from admin.checker.spark.outcomes import ACKED
+from admin.checker.spark.scan_context import ScanContext
 from admin.checker.spark.stretches import LogStretches
 from admin.evidence.manifest import Manifest
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from admin.checker.spark.columns import PROMOTE, ROLLBACK, TXN, Slice
-from admin.checker.spark.walk.odd import FactCount, OddEntry
+from admin.checker.spark.walk.facts import FactCount, OddEntry
 from qsync.record import EntryKind
 
 DEMOTE = int(EntryKind.DEMOTE)

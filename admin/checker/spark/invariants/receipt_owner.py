@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from admin.checker.spark.arrays import NOBODY, Flags, Numbers, among, known, numbers, words
+from admin.checker.spark.chunks import FOREVER, Chunk, chunks, read, spread
 from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow
-from admin.checker.spark.reading import FOREVER, Chunk, chunks, read, spread
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from admin.checker.spark.arrays import NOBODY, Flags, among, numbers, words
+from admin.checker.spark.chunks import Chunk, chunks, collected, read, spread
 from admin.checker.spark.job_schema import FindingRow
-from admin.checker.spark.reading import Chunk, chunks, collected, read, spread
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
