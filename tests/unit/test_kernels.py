@@ -18,9 +18,10 @@ SEEN_MIN = 15
 """So many runs must break an invariant, and so many not: dice that never show it prove nothing."""
 
 
-def test_every_kernel_has_an_oracle() -> None:
-    assert [each.id for each in KERNELS] == [id_ for id_ in BY_ID if id_ in ORACLE]
-    assert ORACLE.keys() <= BY_ID.keys()
+def test_oracles_are_of_kernels() -> None:
+    """A later kernel may do with the faults that are planted for it."""
+    assert ORACLE.keys() <= {each.id for each in KERNELS}
+    assert [id_ for id_ in BY_ID if id_ in {each.id for each in KERNELS}] == [e.id for e in KERNELS]
 
 
 def test_kernels_find_what_their_oracles_find() -> None:
