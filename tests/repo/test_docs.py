@@ -21,8 +21,8 @@ FENCE = re.compile(r"(?ms)^( *)(```|~~~).*?^\1\2\s*$")
 LINK = re.compile(r"(?<!!)\[[^\]\[]*\]\(([^)\s]+)\)")
 SMALL = re.compile(r"\]\(\.\./tests/(scenarios|seeds|unit|fuzz)/")
 REAL = re.compile(r"\]\(\.\./tests/(live/|node/|disk/|fuzz/test_fuzz_peers)")
-"""Promises that the simulator does not prove yet."""
 NOT_SIMULATED = ("Followers compare", "Without file descriptors")
+"""Promises that the simulator does not prove yet."""
 NOT_REAL = ("A change of the voters",)
 """Promises that are proved on no real node yet."""
 
