@@ -50,6 +50,7 @@ class Choice:
         self.mode = choose(probe_s) if mode is WriterMode.AUTO else mode
         self.fixed = mode is not WriterMode.AUTO
         self._times: deque[float] = deque(maxlen=SAMPLES)
+        self._writes_to_look = SAMPLES
 
     def took(self, seconds: float) -> WriterMode:
         """A write took that long; where the next one is to run."""
@@ -59,13 +60,17 @@ class Choice:
             if wanted is not self.mode:
                 self.mode = wanted
                 self._times.clear()
+                self._writes_to_look = SAMPLES
         return self.mode
 
     def _wanted(self, seconds: float) -> WriterMode:
         if self.mode is WriterMode.INLINE and seconds >= STALL_S:
             return WriterMode.THREAD
-        if len(self._times) < SAMPLES:
+        # The median costs more than the rest of a small write: once for all that it is made of.
+        self._writes_to_look -= 1
+        if self._writes_to_look > 0:
             return self.mode
+        self._writes_to_look = SAMPLES
         median = self.median_s
         if self.mode is WriterMode.INLINE:
             return WriterMode.INLINE if median < INLINE_S_MAX else WriterMode.THREAD
