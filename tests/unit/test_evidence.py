@@ -2,7 +2,7 @@
 
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,8 +20,10 @@ from qsync.data import body
 from qsync.errors import Unavailable
 from qsync.record import Entry, EntryKind, LimboRef, ref_body
 from qsync.sim.plan import Plan
+from qsync.store.contract import PlacedLog
 from qsync.store.log import LmdbLog
 from qsync.store.memory import NOBODY
+from qsync.store.segments.log import SegmentLog
 from qsync.wire import packed
 from tests.unit.logs import some
 from tests.unit.logs import write as write_of
@@ -214,15 +216,22 @@ def test_openings_that_are_too_short_are_asked_for_again(tmp_path: Path) -> None
     assert bundle.manifest.rows["wal"] == 1
 
 
-def test_a_copy_of_a_log_is_evidence_and_stays_as_it_is(tmp_path: Path) -> None:
-    made = some(9)
-    stored = LmdbLog(tmp_path / "log", identity=NOBODY)
+STORED: dict[str, tuple[Callable[[Path], PlacedLog], str]] = {
+    "lmdb": (lambda path: LmdbLog(path, identity=NOBODY), "data.mdb"),
+    "segments": (lambda path: SegmentLog(path, identity=NOBODY), "000000000001.log"),
+}
+
+
+@pytest.mark.parametrize("form", sorted(STORED))
+def test_a_copy_of_a_log_is_evidence_and_stays_as_it_is(tmp_path: Path, form: str) -> None:
+    made, (opened, name) = some(9), STORED[form]
+    stored = opened(tmp_path / "log")
     stored.recover()
     stored.write(write_of(made[:4], confirmed=0))
     stored.write(write_of(made[4:], confirmed=7))
     stored.close()
     copy = tmp_path / "log"
-    before = (copy / "data.mdb").read_bytes()
+    before = (copy / name).read_bytes()
     with pytest.raises(NoEvidence, match="is the log of some node"), witnesses([str(copy)]):
         pass
     with witnesses([f"3={copy}"]) as found:
@@ -233,7 +242,7 @@ def test_a_copy_of_a_log_is_evidence_and_stays_as_it_is(tmp_path: Path) -> None:
     assert [row["crc"] for row in bundle.rows("wal")] == [each.crc for each in made]
     again = [each.rows.entries for each in CopiedLog(copy, 3).stretches(6, None, 8)]
     assert sum(again) == 4
-    assert (copy / "data.mdb").read_bytes() == before
+    assert (copy / name).read_bytes() == before
 
 
 def test_damage_is_told_with_its_place(tmp_path: Path) -> None:
@@ -248,6 +257,22 @@ def test_damage_is_told_with_its_place(tmp_path: Path) -> None:
     file.write_bytes(raw[:at] + bytes((127,)) + raw[at + 1 :])
     with pytest.raises(NoEvidence, match="log is damaged: torn entry"):
         list(CopiedLog(tmp_path / "log", 1).stretches(1, None, 8))
+
+
+def test_a_damaged_copy_of_segments_gives_what_holds_and_says_what_does_not(
+    tmp_path: Path,
+) -> None:
+    stored = SegmentLog(tmp_path / "log", identity=NOBODY)
+    stored.recover()
+    stored.write(write_of(some(9)[:4]))
+    stored.write(write_of(some(9)[4:]))
+    stored.close()
+    file = tmp_path / "log" / "000000000001.log"
+    file.write_bytes(file.read_bytes().replace(b"body 7", b"body 8"))
+    found: list[int] = []
+    with pytest.raises(NoEvidence, match="is damaged: a checksum that does not hold in record 2"):
+        found.extend(chunk.last for chunk in CopiedLog(tmp_path / "log", 1).stretches(1, None, 8))
+    assert CopiedLog(tmp_path / "log", 1).account().facts.last == 4
 
 
 def test_who_does_not_answer_is_named_with_what_to_do() -> None:

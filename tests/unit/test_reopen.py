@@ -3,7 +3,8 @@
 import errno
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -11,20 +12,42 @@ import pytest
 from election.messages import Index
 from qsync.errors import DirectoryGone, StoreError
 from qsync.record import Entry
+from qsync.store.contract import PlacedLog
 from qsync.store.log import LmdbLog
 from qsync.store.memory import NOBODY
+from qsync.store.segments.files import MARK
+from qsync.store.segments.log import SegmentLog
 from tests.unit.logs import some, write
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form of a log, and the file that it is in."""
+
+    open: Callable[[Path], PlacedLog]
+    file: str
+
+
+FORMS = {
+    "lmdb": Form(lambda path: LmdbLog(path, identity=NOBODY), "data.mdb"),
+    "segments": Form(lambda path: SegmentLog(path, identity=NOBODY), "000000000001.log"),
+}
+
+
+@pytest.fixture(params=sorted(FORMS))
+def form(request: pytest.FixtureRequest) -> Form:
+    return FORMS[request.param]
+
+
 @pytest.fixture
-def log(tmp_path: Path) -> Iterator[LmdbLog]:
-    made = LmdbLog(tmp_path / "log", identity=NOBODY)
+def log(tmp_path: Path, form: Form) -> Iterator[PlacedLog]:
+    made = form.open(tmp_path / "log")
     made.recover()
     yield made
     made.close()
 
 
-def fail_once(log: LmdbLog, entries: list[Entry]) -> None:
+def fail_once(log: PlacedLog, entries: list[Entry]) -> None:
     """A write that the disk refuses; the next one opens the log anew."""
 
     def broken() -> None:
@@ -44,7 +67,7 @@ def overwrite(file: Path, content: bytes) -> None:
 
 
 def test_nothing_is_written_into_an_empty_directory_in_place_of_the_log(
-    tmp_path: Path, log: LmdbLog
+    tmp_path: Path, log: PlacedLog, form: Form
 ) -> None:
     path, away = tmp_path / "log", tmp_path / "volume"
     first = some(3)
@@ -62,13 +85,13 @@ def test_nothing_is_written_into_an_empty_directory_in_place_of_the_log(
     away.rename(path)
     log.write(write(more))
     log.close()
-    again = LmdbLog(path, identity=NOBODY)
+    again = form.open(path)
     assert again.recover().last == 5
     again.close()
 
 
 def test_a_directory_that_is_not_there_any_more_is_not_made_anew(
-    tmp_path: Path, log: LmdbLog
+    tmp_path: Path, log: PlacedLog
 ) -> None:
     first = some(3)
     log.write(write(first))
@@ -79,7 +102,7 @@ def test_a_directory_that_is_not_there_any_more_is_not_made_anew(
     assert not (tmp_path / "log").exists()
 
 
-def test_a_write_to_a_directory_that_was_removed_is_no_ack(tmp_path: Path, log: LmdbLog) -> None:
+def test_a_write_to_a_directory_that_was_removed_is_no_ack(tmp_path: Path, log: PlacedLog) -> None:
     first = some(3)
     log.write(write(first))
     assert log.gone() is None
@@ -90,7 +113,7 @@ def test_a_write_to_a_directory_that_was_removed_is_no_ack(tmp_path: Path, log: 
     assert log.last == 3
 
 
-def test_a_copy_of_the_log_is_another_log(tmp_path: Path, log: LmdbLog) -> None:
+def test_a_copy_of_the_log_is_another_log(tmp_path: Path, log: PlacedLog) -> None:
     path = tmp_path / "log"
     first = some(3)
     log.write(write(first))
@@ -102,8 +125,10 @@ def test_a_copy_of_the_log_is_another_log(tmp_path: Path, log: LmdbLog) -> None:
         log.write(write(some(1, after=first[-1])))
 
 
-def test_an_older_content_of_the_same_file_is_another_log(tmp_path: Path, log: LmdbLog) -> None:
-    file = tmp_path / "log" / "data.mdb"
+def test_an_older_content_of_the_same_file_is_another_log(
+    tmp_path: Path, log: PlacedLog, form: Form
+) -> None:
+    file = tmp_path / "log" / form.file
     first = some(3)
     log.write(write(first))
     older = file.read_bytes()
@@ -117,9 +142,9 @@ def test_an_older_content_of_the_same_file_is_another_log(tmp_path: Path, log: L
 
 
 def test_a_commit_that_failed_and_landed_all_the_same_is_the_same_log(
-    tmp_path: Path, log: LmdbLog
+    tmp_path: Path, log: PlacedLog, form: Form
 ) -> None:
-    file = tmp_path / "log" / "data.mdb"
+    file = tmp_path / "log" / form.file
     first = some(3)
     log.write(write(first))
     before = file.read_bytes()
@@ -128,7 +153,8 @@ def test_a_commit_that_failed_and_landed_all_the_same_is_the_same_log(
     landed = file.read_bytes()
     log.close()
     overwrite(file, before)
-    again = LmdbLog(tmp_path / "log", identity=NOBODY)
+    (tmp_path / "log" / MARK).unlink(missing_ok=True)  # the file is as it was before
+    again = form.open(tmp_path / "log")
     assert again.recover().last == 3
     fail_once(again, more)
     overwrite(file, landed)
@@ -137,8 +163,9 @@ def test_a_commit_that_failed_and_landed_all_the_same_is_the_same_log(
     again.close()
 
 
+@pytest.mark.parametrize("form", [FORMS["lmdb"]], ids=["lmdb"])
 def test_a_reopening_that_fails_is_an_error_until_one_succeeds(
-    tmp_path: Path, log: LmdbLog
+    tmp_path: Path, log: PlacedLog
 ) -> None:
     lock = tmp_path / "log" / "lock.mdb"
     first = some(3)
@@ -159,5 +186,26 @@ def test_a_reopening_that_fails_is_an_error_until_one_succeeds(
             with pytest.raises(StoreError):
                 read()
     lock.rmdir()
+    log.write(write(more))
+    assert [entry.index for entry in log.entries(Index(1), Index(5))] == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("form", [FORMS["segments"]], ids=["segments"])
+def test_segments_that_cannot_be_opened_anew_take_no_write_until_they_can(
+    tmp_path: Path, log: PlacedLog
+) -> None:
+    mark = tmp_path / "log" / MARK
+    first = some(3)
+    log.write(write(first))
+    more = some(2, after=first[-1])
+    fail_once(log, more)
+    mark.rename(tmp_path / "mark")
+    mark.mkdir()
+    for _ in range(2):
+        with pytest.raises(StoreError):
+            log.write(write(more))
+        assert log.last == 3
+    mark.rmdir()
+    (tmp_path / "mark").rename(mark)
     log.write(write(more))
     assert [entry.index for entry in log.entries(Index(1), Index(5))] == [1, 2, 3, 4, 5]

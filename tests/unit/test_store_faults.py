@@ -14,7 +14,7 @@ from qsync import record
 from qsync.errors import DiskFull
 from qsync.store.log import LmdbLog
 from qsync.store.memory import NOBODY
-from tests.unit.logs import CHILD, ROOT, child, recovered, some, write
+from tests.unit.logs import CHILD, ROOT, child, recovered, segment_log, some, write
 
 FULL_DISK = """
 import json, resource
@@ -45,6 +45,48 @@ for number in range(100):
 log.close()
 print(json.dumps([failed, last.index]))
 """
+
+
+FULL_SEGMENTS = """
+import json, resource
+from pathlib import Path
+from qsync.errors import DiskFull
+from tests.unit.logs import chain, segment_log, write
+
+log = segment_log(Path(sys.argv[1]))
+log.recover()
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+last, failed = None, 0
+for number in range(100):
+    made = chain([b"x" * 9000], after=last)
+    try:
+        log.write(write(made))
+        last = made[0]
+    except DiskFull:
+        failed += 1
+        assert log.last == (last.index if last else 0)
+        if failed == 3:
+            resource.setrlimit(
+                resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+            )
+log.close()
+print(json.dumps([failed, last.index]))
+"""
+
+
+@pytest.mark.parametrize("size", [0, 700, 8192, 20_000, 32_000])
+def test_segments_on_a_full_disk_say_so_and_go_on_when_there_is_room(
+    tmp_path: Path, size: int
+) -> None:
+    """In the midst of a record, of a switch, and of making the next segment."""
+    failed, last = json.loads(child(FULL_SEGMENTS, tmp_path, size))
+    assert failed == 3
+    assert last == 97
+    log = segment_log(tmp_path)
+    found = log.recover()
+    assert (found.last, found.quarantined, found.dropped_tail) == (97, None, 0)
+    assert len(log.entries(Index(1), Index(97))) == 97
+    log.close()
 
 
 @pytest.mark.parametrize("room", [0, 4096, 70_000, 70_123])
