@@ -31,6 +31,10 @@ class EntrySource(Protocol):
         """Raw batches that cover `first..last`, or up to the end."""
         ...
 
+    def damage(self) -> str | None:
+        """What is wrong behind the last of them, where the log itself can tell."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Online:
@@ -50,6 +54,10 @@ class Online:
                 return
             yield batch
             first = upto + 1
+
+    def damage(self) -> str | None:
+        """A log that is damaged is not served."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +80,17 @@ class StoppedLog:
             end = log.last if last is None else Index(min(last, log.last))
             for batch in log.batches(Index(first), end, bytes_max=BATCH_BYTES):
                 yield batch.raw
+
+    def damage(self) -> str | None:
+        """By its records, and by what was flushed."""
+        from qsync.store.directory import Directory  # noqa: PLC0415 - only here, slow to import
+        from qsync.store.opening import open_log  # noqa: PLC0415 - only here, slow to import
+
+        with (
+            Directory(self.path, wanted=identity_of(self.path)) as directory,
+            contextlib.closing(open_log(directory)) as log,
+        ):
+            return log.recover().quarantined
 
 
 @dataclass(slots=True)
@@ -110,6 +129,9 @@ def verify(source: EntrySource) -> LogVerification:
             _look_at(entry, found, lsns)
         if len(found.problems) >= PROBLEMS_MAX:
             break
+    why = source.damage()
+    if why is not None:
+        found.problems.append(why)
     return found
 
 
