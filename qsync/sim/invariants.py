@@ -6,14 +6,15 @@ from election.messages import Ballot, Index, Replica, RequestVoteResponse
 from election.quorum import majority
 from election.roles import Role
 from qsync.core.ledger import Ledger
-from qsync.core.messages import AppendResponse, Message
+from qsync.core.messages import Message
 from qsync.core.ready import Settled, Write
 from qsync.data import keys
 from qsync.record import Instance
 from qsync.replica import Replica as Core
-from qsync.sim import properties
+from qsync.sim import lives, properties
 from qsync.sim.calls import ReadCall, WriteCall
 from qsync.sim.canon import PropertyViolation, ReferenceLog, ReferenceRecords
+from qsync.sim.lives import LifeCursor
 from qsync.sim.parts import Disk, NodePart
 from qsync.sim.promises import ClientPromises
 from qsync.store.contract import NO_BALLOT
@@ -61,18 +62,16 @@ class Durable:
 
 
 class NodeCursor:
-    """How far a node has been looked at in this life."""
+    """How far a node has been looked at in this life: its log, what it confirmed and shows."""
 
-    __slots__ = ("confirmed", "cuts", "last", "led", "promoted", "term", "visible")
+    __slots__ = ("confirmed", "last", "life", "promoted", "visible")
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, core: Core) -> None:
+        self.life = LifeCursor(core)
         self.last = 0
         self.confirmed = 0
         self.visible = 0
-        self.term = 0
-        self.led = 0
         self.promoted = 0
-        self.cuts = ledger.cuts
 
 
 class Invariants:
@@ -111,27 +110,25 @@ class Invariants:
     def started(self, me: Replica, core: Core) -> None:
         """A new life: what is volatile may have gone back to what is durable."""
         self.durable[me].reopened(self.nodes[me - 1].disk.log)
-        self._marks[me] = NodeCursor(core.machine.ledger)
+        self._marks[me] = NodeCursor(core)
 
     def said(self, me: Replica, core: Core, peer: Replica, message: Message) -> None:
         """Properties 5 and 7: votes are durable and stand, acks are of what is durable."""
-        if isinstance(message, RequestVoteResponse) and message.granted and not message.pre:
+        disk = self.durable[me]
+        lives.acks(me, message, core.machine.ledger, disk)
+        if lives.votes(me, peer, message, disk):
+            assert isinstance(message, RequestVoteResponse)
             pair = (message.asked_term, me, core.machine.config.instance)
             before = self._votes.setdefault(pair, peer)
             properties.vote_stands(me, message.asked_term, before, peer)
-            properties.vote_is_durable(me, message.asked_term, peer, self.durable[me].ballot)
-        elif isinstance(message, AppendResponse) and message.ok:
-            log = core.machine.ledger.log
-            crc = log.crc_at(message.index) if message.index <= log.last else -1
-            durable = self.durable[me].holds(message.index, crc)
-            properties.acked_is_durable(me, message.index, durable=durable)
 
     def turned(self, me: Replica, core: Core) -> None:
         """Something happened to a node. The machine has decided; nothing has been answered yet."""
         ledger = core.machine.ledger
         mark = self._marks[me]
-        if ledger.cuts != mark.cuts:
-            self._cut(me, ledger, mark)
+        if ledger.cuts != mark.life.cuts:
+            mark.last = mark.visible = mark.confirmed
+        mark.life.look(me, core)
         if ledger.log.last > mark.last:
             for entry in ledger.entries(Index(mark.last + 1), ledger.log.last):
                 self.books.enter(me, entry, ledger.log)
@@ -142,18 +139,10 @@ class Invariants:
             properties.one_leader(mark.promoted, self.leaders.setdefault(mark.promoted, me), me)
         if raft.role is Role.LEADER:
             self._leads(me, core, raft.term)
-        properties.term_stands(me, mark.term, raft.term)
-        mark.term = raft.term
         if ledger.confirmed != mark.confirmed:
             self._confirmed(me, core, ledger, mark)
         if ledger.visible != mark.visible:
             self._visible(me, core, ledger, mark)
-        mark.led = raft.term if raft.role is Role.LEADER else 0
-
-    def _cut(self, me: Replica, ledger: Ledger, mark: NodeCursor) -> None:
-        mark.cuts = ledger.cuts
-        properties.cut_spares_confirmed(me, ledger.log.last, mark.confirmed)
-        mark.last = mark.visible = mark.confirmed
 
     def _leads(self, me: Replica, core: Core, term: int) -> None:
         """Property 3."""
@@ -162,9 +151,8 @@ class Invariants:
             self.promises.leads(me, term, leader.promoted_at, core.machine.ledger)
 
     def _confirmed(self, me: Replica, core: Core, ledger: Ledger, mark: NodeCursor) -> None:
-        """Properties 2, 6 and 7."""
+        """Properties 2 and 7."""
         before, now = mark.confirmed, ledger.confirmed
-        properties.confirmed_stands(me, before, now)
         canon, log = self.canon, ledger.log
         if now > canon.last:
             self._check_quorum(me, now, ledger)
@@ -177,9 +165,6 @@ class Invariants:
             if self.books.places[index, term].kind in properties.DECIDED:
                 here = ledger.limbo.stretch_at(index) is not None
                 properties.one_fate(me, index, gone=here, elsewhere=canon.rolled_back[index])
-        raft = core.machine.raft
-        if raft.role is Role.LEADER and raft.term == mark.led:
-            properties.own_term(me, term=mark.led, index=now, of=log.term_at(now))
         mark.confirmed = now
         durable = self.durable[me]
         durable.confirmed_max = max(durable.confirmed_max, now)
@@ -199,7 +184,7 @@ class Invariants:
     def _visible(self, me: Replica, core: Core, ledger: Ledger, mark: NodeCursor) -> None:
         """Properties 4 and 8."""
         now, log, limbo = ledger.visible, ledger.log, ledger.limbo
-        properties.visible_stands(me, mark.visible, now)
+        lives.shows(me, ledger, Index(mark.visible), self.durable[me])
         for index in range(mark.visible + 1, now + 1):
             if limbo.stretch_at(index) is not None:
                 continue
@@ -207,11 +192,6 @@ class Invariants:
             self.promises.shown(me, index, term)
             if index <= self.canon.last and self._decided_in[index] <= core.machine.term:
                 properties.shown_is_leaders(me, index, term, elsewhere=self.canon.terms[index])
-            sync = self.books.places[index, term].sync
-            properties.not_pending(me, index, confirmed=ledger.confirmed, sync=sync)
-        if now > ledger.confirmed:
-            durable = self.durable[me].holds(now, log.crc_at(now))
-            properties.shown_is_durable(me, now, durable=durable)
         mark.visible = now
 
     # -- clients

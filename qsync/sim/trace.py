@@ -4,6 +4,9 @@ import hashlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from election.messages import Replica
+from qsync.replica import Replica as Core
+
 
 class TraceColumns(NamedTuple):
     """What a line shows of a node. `role`: Leader, Candidate, Follower, `.` down, Z asleep."""
@@ -18,7 +21,28 @@ class TraceColumns(NamedTuple):
 
 
 NOWHERE = TraceColumns(0, " ", 0, 0, 0, 0, 0)
-HEADING = "  event        time  node    term  last wrtn conf visi  what"
+COLUMNS = "node    term  last wrtn conf visi"
+HEADING = f"  event        time  {COLUMNS}  what"
+
+
+def columns_of(me: Replica, core: Core, role: str = "") -> TraceColumns:
+    """A node as it is now; `role` instead of its own."""
+    raft, ledger = core.machine.raft, core.machine.ledger
+    return TraceColumns(
+        me,
+        role or raft.role.value[0].upper(),
+        raft.term,
+        ledger.log.last,
+        ledger.written,
+        ledger.confirmed,
+        ledger.visible,
+    )
+
+
+def in_columns(sight: TraceColumns) -> str:
+    """As wide as `COLUMNS`."""
+    node, role, term, last, written, confirmed, visible = sight
+    return f"n{node} {role} {term:7d} {last:5d}{written:5d}{confirmed:5d}{visible:5d}"
 
 
 class Trace:
@@ -53,10 +77,5 @@ class Trace:
 
 def describe(number: int, now: float, sight: TraceColumns, what: str) -> str:
     """One line."""
-    node, role, term, last, written, confirmed, visible = sight
-    if node == 0:
-        return f"{number:7d} {now:11.6f}  {'':34s}  {what}"
-    return (
-        f"{number:7d} {now:11.6f}  n{node} {role} {term:7d} {last:5d}{written:5d}"
-        f"{confirmed:5d}{visible:5d}  {what}"
-    )
+    seen = f"{'':34s}" if sight.node == 0 else in_columns(sight)
+    return f"{number:7d} {now:11.6f}  {seen}  {what}"

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from election.messages import Index
 from election.ready import ElectionTimer
-from election.roles import Role
 from qsync.core.ledger import Ledger
 from qsync.core.promotion import PromotionPhase
 from qsync.core.ready import TimerKind
@@ -13,6 +12,7 @@ from qsync.core.stopping import Demotion, LeadershipTransfer
 from qsync.record import EntryKind
 from qsync.sim import properties
 from qsync.sim.canon import ReferenceLog, ReferenceRecords
+from qsync.sim.lives import LifeCursor, shows
 
 if TYPE_CHECKING:
     from qsync.sim.explore.host import ExploredNode
@@ -21,31 +21,18 @@ if TYPE_CHECKING:
 class NodeBefore:
     """A node before its turn."""
 
-    __slots__ = ("confirmed", "cuts", "led", "ledger", "term", "visible")
+    __slots__ = ("confirmed", "ledger", "life")
 
     def __init__(self, host: "ExploredNode") -> None:
-        raft, ledger = host.core.machine.raft, host.ledger
-        self.ledger = ledger
-        self.term = raft.term
-        self.led = raft.term if raft.role is Role.LEADER else 0
-        self.confirmed = ledger.confirmed
-        self.visible = ledger.visible
-        self.cuts = ledger.cuts
+        self.ledger = host.ledger
+        self.confirmed = host.ledger.confirmed
+        self.life = LifeCursor(host.core)
 
     def compare(self, host: "ExploredNode") -> None:
-        """Properties 5, 6 and 8 within one life; then what holds of every state."""
-        raft, ledger = host.core.machine.raft, host.ledger
+        """What holds of one life, if it is still the same; then what holds of every state."""
+        ledger = host.ledger
         if ledger is self.ledger:
-            properties.term_stands(host.me, self.term, raft.term)
-            properties.confirmed_stands(host.me, self.confirmed, ledger.confirmed)
-            if ledger.cuts != self.cuts:
-                properties.cut_spares_confirmed(host.me, ledger.log.last, self.confirmed)
-            else:
-                properties.visible_stands(host.me, self.visible, ledger.visible)
-            if ledger.confirmed != self.confirmed and self.led == raft.term:
-                now = ledger.confirmed
-                of = ledger.log.term_at(now)
-                properties.own_term(host.me, term=raft.term, index=now, of=of)
+            self.life.look(host.me, host.core)
         leader = host.core.machine.leader
         if leader is not None:
             host.diary.leads(leader.term, leader.promoted_at)
@@ -126,17 +113,10 @@ def _remember_shown(host: "ExploredNode", ledger: Ledger) -> None:
 
 def _shows(host: "ExploredNode", ledger: Ledger) -> None:
     """Properties 4 and 8."""
-    diary, log, limbo = host.diary, ledger.log, ledger.limbo
-    shown = ledger.visible
-    for entry in ledger.entries(Index(ledger.confirmed + 1), shown):
-        if limbo.stretch_at(entry.index) is None:
-            sync = entry.kind in properties.DECIDED and bool(entry.flags & 1)
-            properties.not_pending(host.me, entry.index, confirmed=ledger.confirmed, sync=sync)
-    if shown != ledger.confirmed or diary.shown:
+    diary, log = host.diary, ledger.log
+    shows(host.me, ledger, ledger.confirmed, host.platter)
+    if ledger.visible != ledger.confirmed or diary.shown:
         _remember_shown(host, ledger)
-    if shown > ledger.confirmed:
-        durable = host.platter.holds(shown, log.crc_at(shown))
-        properties.shown_is_durable(host.me, shown, durable=durable)
     for (index, term), why in diary.answers.gone.items():
         if index <= log.last and properties.shows(ledger, index, term):
             properties.gone_is_hidden(host.me, (index, term), why)

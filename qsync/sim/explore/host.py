@@ -8,17 +8,17 @@ from typing import NamedTuple
 from election.messages import Index, Replica, RequestVoteResponse
 from qsync.core.inputs import Connected, Input, Written
 from qsync.core.ledger import Ledger
-from qsync.core.messages import Append, AppendResponse, Message
+from qsync.core.messages import Append, Message
 from qsync.core.ready import Ready, TransactionFate
 from qsync.data import body
 from qsync.record import WAIT_ACK, Instance
-from qsync.sim import properties
+from qsync.sim import lives, properties
 from qsync.sim.explore.answers import OPERATOR, PROMOTER
 from qsync.sim.explore.diary import GhostState
 from qsync.sim.explore.examine import NodeBefore
 from qsync.sim.explore.plan import StartPlan
 from qsync.sim.explore.platter import Letters
-from qsync.sim.trace import TraceColumns
+from qsync.sim.trace import TraceColumns, columns_of
 
 
 class TurnOutput:
@@ -147,10 +147,10 @@ class ExploredNode:
 
     def _fulfil(self, ready: Ready) -> None:
         for peer, message in ready.send_now:
-            self._check_ack(message)
+            lives.acks(self.me, message, self.ledger, self.platter)
             self._send(peer, self._filled(message))
         for _, message in ready.send_after:
-            self._check_ack(message)
+            lives.acks(self.me, message, self.ledger, self.platter)
         letters = [(peer, self._filled(message)) for peer, message in ready.send_after]
         if ready.write is not None:
             self.platter.begin(self.plan.seal(ready.write), letters)
@@ -200,32 +200,17 @@ class ExploredNode:
         return replace(message, entries=tuple(entries))
 
     def _send(self, peer: Replica, message: Message) -> None:
-        if isinstance(message, RequestVoteResponse) and message.granted and not message.pre:
+        if lives.votes(self.me, peer, message, self.platter):
+            assert isinstance(message, RequestVoteResponse)
             self.diary.votes(message.asked_term, peer)
-            properties.vote_is_durable(self.me, message.asked_term, peer, self.platter.ballot)
         if type(message).__name__ not in self.plan.unheard:
             self._told.letters.append((peer, message))
-
-    def _check_ack(self, message: Message) -> None:
-        # When it is written: it may leave later, and by then the log may have been cut.
-        if isinstance(message, AppendResponse) and message.ok:
-            durable = self.platter.holds(message.index, self.ledger.log.crc_at(message.index))
-            properties.acked_is_durable(self.me, message.index, durable=durable)
 
     # -- the trace
 
     def sight(self) -> TraceColumns:
         """What a line of the trace shows of it."""
-        raft, ledger = self.core.machine.raft, self.ledger
-        return TraceColumns(
-            self.me,
-            raft.role.value[0].upper(),
-            raft.term,
-            ledger.log.last,
-            ledger.written,
-            ledger.confirmed,
-            ledger.visible,
-        )
+        return columns_of(self.me, self.core)
 
     def look(self) -> tuple[object, ...]:
         """Something of the state that does not change when the nodes are renamed."""

@@ -7,9 +7,9 @@ from qsync.sim.explore.cast import ActResult
 from qsync.sim.explore.search import StateSearch
 from qsync.sim.explore.steps import Unsound
 from qsync.sim.explore.world import ExploredWorld
-from qsync.sim.trace import TraceColumns
+from qsync.sim.trace import COLUMNS, TraceColumns, in_columns
 
-HEADING = "  step  node    term  last wrtn conf visi  what"
+HEADING = f"  step  {COLUMNS}  what"
 _FALLS = ("crash", "wipe", "damage")
 
 
@@ -55,8 +55,4 @@ def _after(search: StateSearch, world: ExploredWorld, place: int, act: int) -> E
 
 
 def _line(step: int, sight: TraceColumns, what: str) -> str:
-    node, role, term, last, written, confirmed, visible = sight
-    return (
-        f"{step:6d}  n{node} {role} {term:7d} {last:5d}{written:5d}{confirmed:5d}{visible:5d}"
-        f"  {what}"
-    )
+    return f"{step:6d}  {in_columns(sight)}  {what}"

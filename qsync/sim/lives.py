@@ -1,0 +1,89 @@
+"""What one node can break by itself: within one life, by what it says and by what it shows.
+
+Whoever watches - seed by seed, or in every order of events - looks at a node with this.
+"""
+
+from typing import Protocol
+
+from election.messages import Ballot, Index, Replica, RequestVoteResponse
+from election.roles import Role
+from qsync.core.ledger import Ledger
+from qsync.core.messages import AppendResponse, Message
+from qsync.record import WAIT_ACK
+from qsync.replica import Replica as Core
+from qsync.sim import properties
+
+
+class DurableView(Protocol):
+    """What a disk holds."""
+
+    @property
+    def ballot(self) -> Ballot:
+        """Term and vote."""
+
+    def holds(self, index: int, crc: int) -> bool:
+        """That very entry, and so that very prefix, is durable there."""
+
+
+class LifeCursor:
+    """A node as it was when it was looked at last. A restart begins another life."""
+
+    __slots__ = ("confirmed", "cuts", "led", "term", "visible")
+
+    def __init__(self, core: Core) -> None:
+        raft, ledger = core.machine.raft, core.machine.ledger
+        self.confirmed = ledger.confirmed
+        self.visible = ledger.visible
+        self.cuts = ledger.cuts
+        self.term = raft.term
+        self.led = raft.term if raft.role is Role.LEADER else 0
+
+    def look(self, me: Replica, core: Core) -> None:
+        """Properties 5 to 8, of what became of it since."""
+        raft, ledger = core.machine.raft, core.machine.ledger
+        leads = raft.term if raft.role is Role.LEADER else 0
+        if ledger.cuts != self.cuts:
+            properties.cut_spares_confirmed(me, ledger.log.last, self.confirmed)
+            self.cuts, self.visible = ledger.cuts, self.confirmed
+        if raft.term != self.term:
+            properties.term_stands(me, self.term, raft.term)
+            self.term = raft.term
+        if ledger.confirmed != self.confirmed:
+            now = ledger.confirmed
+            properties.confirmed_stands(me, self.confirmed, now)
+            if leads and leads == self.led:
+                properties.own_term(me, term=leads, index=now, of=ledger.log.term_at(now))
+            self.confirmed = now
+        if ledger.visible != self.visible:
+            properties.visible_stands(me, self.visible, ledger.visible)
+            self.visible = ledger.visible
+        self.led = leads
+
+
+def shows(me: Replica, ledger: Ledger, since: Index, disk: DurableView) -> None:
+    """Property 8: what became visible since then, and is not confirmed, may be shown."""
+    confirmed, visible, limbo = ledger.confirmed, ledger.visible, ledger.limbo
+    if visible <= confirmed:
+        return
+    for entry in ledger.entries(Index(max(since, confirmed) + 1), visible):
+        if limbo.stretch_at(entry.index) is None:
+            sync = entry.kind in properties.DECIDED and bool(entry.flags & WAIT_ACK)
+            properties.not_pending(me, entry.index, confirmed=confirmed, sync=sync)
+    durable = disk.holds(visible, ledger.log.crc_at(visible))
+    properties.shown_is_durable(me, visible, durable=durable)
+
+
+def acks(me: Replica, message: Message, ledger: Ledger, disk: DurableView) -> None:
+    """Property 7: an ack is of what is durable. Asked when it is made: it may leave later."""
+    if isinstance(message, AppendResponse) and message.ok:
+        log = ledger.log
+        crc = log.crc_at(message.index) if message.index <= log.last else -1
+        properties.acked_is_durable(me, message.index, durable=disk.holds(message.index, crc))
+
+
+def votes(me: Replica, to: Replica, message: Message, disk: DurableView) -> bool:
+    """Property 5: whether it is a vote; then it is durable. Asked when it leaves."""
+    if isinstance(message, RequestVoteResponse) and message.granted and not message.pre:
+        properties.vote_is_durable(me, message.asked_term, to, disk.ballot)
+        return True
+    return False
