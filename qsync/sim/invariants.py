@@ -11,10 +11,10 @@ from qsync.core.ready import Settled, Write
 from qsync.data import keys
 from qsync.record import Instance
 from qsync.replica import Replica as Core
-from qsync.sim import lives, properties
+from qsync.sim import properties
 from qsync.sim.calls import ReadCall, WriteCall
 from qsync.sim.canon import PropertyViolation, ReferenceLog, ReferenceRecords
-from qsync.sim.lives import LifeCursor
+from qsync.sim.lives import LifeCursor, acks, shows, votes
 from qsync.sim.parts import Disk, NodePart
 from qsync.sim.promises import ClientPromises
 from qsync.store.contract import NO_BALLOT
@@ -115,8 +115,8 @@ class Invariants:
     def said(self, me: Replica, core: Core, peer: Replica, message: Message) -> None:
         """Properties 5 and 7: votes are durable and stand, acks are of what is durable."""
         disk = self.durable[me]
-        lives.acks(me, message, core.machine.ledger, disk)
-        if lives.votes(me, peer, message, disk):
+        acks(me, message, core.machine.ledger, disk)
+        if votes(me, peer, message, disk):
             assert isinstance(message, RequestVoteResponse)
             pair = (message.asked_term, me, core.machine.config.instance)
             before = self._votes.setdefault(pair, peer)
@@ -184,7 +184,7 @@ class Invariants:
     def _visible(self, me: Replica, core: Core, ledger: Ledger, mark: NodeCursor) -> None:
         """Properties 4 and 8."""
         now, log, limbo = ledger.visible, ledger.log, ledger.limbo
-        lives.shows(me, ledger, Index(mark.visible), self.durable[me])
+        shows(me, ledger, Index(mark.visible), self.durable[me])
         for index in range(mark.visible + 1, now + 1):
             if limbo.stretch_at(index) is not None:
                 continue

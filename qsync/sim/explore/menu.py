@@ -1,5 +1,6 @@
 """What may happen next in a state of one node, and what each of it uses up of the bounds."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from election.messages import RequestVote
@@ -7,6 +8,7 @@ from election.ready import ElectionTimer
 from election.roles import Role
 from qsync.core.progress import Membership
 from qsync.core.ready import TimerKind
+from qsync.faults import Fault
 from qsync.sim.explore.acts import LONG, Alarm, Delivery, ExplorerAct, WriteAct
 from qsync.sim.explore.cast import StateTable
 from qsync.sim.explore.clients import CallAttempt
@@ -54,6 +56,21 @@ BOUNDS = (
     "batches",
 )
 """Everything that a scope may bound."""
+
+FAULTS: Mapping[str, Fault] = {
+    "crashes": Fault.KILL,
+    "wipes": Fault.NEW_DISK,
+    "damages": Fault.LOG_BIT_FLIP,
+    "pauses": Fault.PAUSE,
+    "failures": Fault.FAIL_FSYNC,
+    "breaks": Fault.RESET,
+    "refusals": Fault.REFUSE,
+    "promotes": Fault.PROMOTE,
+    "demotes": Fault.DEMOTE,
+}
+"""Those that break something, by the name that this has everywhere. Any message may be late or lost
+and, with a slow disk, any write, without being counted."""
+assert set(FAULTS) <= set(BOUNDS)
 
 
 class Move(NamedTuple):
