@@ -18,9 +18,7 @@ from admin.drills.model import Drill, Expectations, Step
 from admin.drills.record import RunEnd, RunRecord, StepRecord, TimelineEvent
 from admin.drills.sampling import NodeObservation, ThinnedSamples
 from admin.drills.undo_log import UndoLog, UndoStep
-from admin.drills.verbs import links
 from admin.lab import processes
-from admin.links.rules import DirectedLink
 from admin.workload.history import HistoryLine, OutcomeType
 from admin.workload.proof import Proof
 from qsync.errors import ConfigError
@@ -275,26 +273,3 @@ def test_a_runner_that_lives_keeps_others_from_healing(tmp_path: Path) -> None:
     other = UndoLog.read(tmp_path)
     assert other is not None
     assert other.runs
-
-
-# --------------------------------------------------------------------------------------- the links
-
-FIVE = ["n1", "n2", "n3", "n4", "n5"]
-
-
-def test_a_group_is_cut_from_the_others_and_not_in_itself() -> None:
-    cut = links.across(FIVE, ["n1", "n2"], (), "both")
-    assert len(cut) == len(set(cut)) == 12
-    assert DirectedLink("n1", "n2") not in cut
-    assert links.across(FIVE, ["n1"], ["n2"], "out") == [DirectedLink("n1", "n2")]
-    assert links.across(FIVE, ["n1"], ["n2"], "in") == [DirectedLink("n2", "n1")]
-    assert len(links.across(FIVE, FIVE, FIVE, "both")) == 20
-
-
-def test_in_a_ring_everybody_keeps_two_neighbours_and_over_a_bridge_one_sees_all() -> None:
-    cut = links.ring(FIVE)
-    assert all(sum(DirectedLink(one, two) in cut for two in FIVE) == 2 for one in FIVE)
-    assert set(links.ring(FIVE[:3])) == {DirectedLink("n1", "n2"), DirectedLink("n2", "n1")}
-    bridged = links.bridge(FIVE, "n3")
-    assert not any("n3" in link for link in bridged)
-    assert len(bridged) == 8

@@ -3,7 +3,16 @@
 import pytest
 
 from admin.links.plan import LinkPlan, lay_out, ports_needed
-from admin.links.rules import WHOLE, DirectedLink, LinkRule, links_between, rule_from
+from admin.links.rules import (
+    WHOLE,
+    DirectedLink,
+    LinkRule,
+    across,
+    bridge,
+    links_between,
+    ring,
+    rule_from,
+)
 from qsync.errors import ConfigError
 
 NODES = ["n1", "n2", "n3"]
@@ -69,3 +78,24 @@ def test_every_ordered_pair_has_a_port_and_the_plan_survives_its_file() -> None:
     assert len(plan.ports) == 6
     assert sorted([plan.control, *plan.ports.values()]) == list(ports)
     assert LinkPlan.from_json(plan.as_json()) == plan
+
+
+FIVE = ["n1", "n2", "n3", "n4", "n5"]
+
+
+def test_a_group_is_cut_from_the_others_and_not_in_itself() -> None:
+    cut = across(FIVE, ["n1", "n2"], (), "both")
+    assert len(cut) == len(set(cut)) == 12
+    assert DirectedLink("n1", "n2") not in cut
+    assert across(FIVE, ["n1"], ["n2"], "out") == [DirectedLink("n1", "n2")]
+    assert across(FIVE, ["n1"], ["n2"], "in") == [DirectedLink("n2", "n1")]
+    assert len(across(FIVE, FIVE, FIVE, "both")) == 20
+
+
+def test_in_a_ring_everybody_keeps_two_neighbours_and_over_a_bridge_one_sees_all() -> None:
+    cut = ring(FIVE)
+    assert all(sum(DirectedLink(one, two) in cut for two in FIVE) == 2 for one in FIVE)
+    assert set(ring(FIVE[:3])) == {DirectedLink("n1", "n2"), DirectedLink("n2", "n1")}
+    bridged = bridge(FIVE, "n3")
+    assert not any("n3" in link for link in bridged)
+    assert len(bridged) == 8
