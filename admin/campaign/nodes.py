@@ -1,7 +1,6 @@
 """The processes of a campaign: which of them are to run, and which ended by themselves."""
 
 import contextlib
-import resource
 import signal
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
@@ -70,12 +69,8 @@ class Nodes:
     def room(self, node: LabNode, *, full: bool) -> None:
         """Whether its files may grow."""
         process = node.process
-        if process is None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            _, hard = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
-            soft = 0 if full else hard
-            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (soft, hard))
+        if process is not None:
+            process.limit_files(0 if full else None)
 
     def wipe(self, node: LabNode, *, identity: bool) -> None:
         """Of a node that does not run; without its `identity` it is a new disk."""

@@ -6,6 +6,7 @@ A pid alone may belong to somebody else by now; with the time the kernel started
 import contextlib
 import json
 import os
+import resource
 import select
 import signal
 import time
@@ -59,6 +60,13 @@ class OsProcess:
             except ProcessLookupError:
                 return False
             return True
+
+    def limit_files(self, size: int | None) -> None:
+        """No file of it may grow beyond `size`; None lifts the limit."""
+        with contextlib.suppress(ProcessLookupError):
+            _, hard = resource.prlimit(self.pid, resource.RLIMIT_FSIZE)
+            soft = hard if size is None else size
+            resource.prlimit(self.pid, resource.RLIMIT_FSIZE, (soft, hard))
 
     def wait_gone(self, timeout: float) -> bool:
         """Wait until it has ended; False when it still runs after `timeout` seconds."""

@@ -1,7 +1,6 @@
 """Verbs of a drill for disks: they are lost, full, or have harmed the log of a stopped node."""
 
 import os
-import resource
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
@@ -139,7 +138,8 @@ class FillVerb(StepVerb):
     @override
     def live(self, cluster: LiveCluster, step: Step, nodes: list[str]) -> None:
         for node in cluster.owe(self.spec.undone_by, *nodes):
-            limit_files(node, self.BYTES)
+            if node.process is not None:
+                node.process.limit_files(self.BYTES)
 
     @override
     def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
@@ -157,22 +157,14 @@ class FreeVerb(Remedy):
 
     @override
     def undo(self, lab: Lab, node: str) -> None:
-        limit_files(lab.node(node), None)
+        process = lab.node(node).process
+        if process is not None:  # the limit went with the process
+            process.limit_files(None)
 
     @override
     def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
         for node in nodes:
             node.disk.heal()
-
-
-def limit_files(node: LabNode, size: int | None) -> None:
-    """No file of the live process may grow beyond `size`; None lifts the limit."""
-    process = node.process
-    if process is None:
-        return  # the limit went with the process
-    _, hard = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
-    soft = hard if size is None else size
-    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (soft, hard))
 
 
 VERBS: tuple[StepVerb, ...] = (WipeVerb(), TearVerb(), FlipVerb(), FillVerb(), FreeVerb())
