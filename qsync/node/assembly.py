@@ -105,9 +105,9 @@ def open_storage(config: NodeConfig) -> NodeStorage:
     directory = Directory(Path(config.node.dir), wanted=wanted)
     try:
         lost = not directory.fresh and is_log_missing(directory)
-        spaces = SpaceStore(directory.data, map_size=config.store.map_size)
         log = open_log(directory, map_size=config.store.map_size)
-        recovered = log.recover(trusted=spaces.folded)
+        # All of it: the core reads every header next, and what it reads must verify.
+        recovered = log.recover()
         if recovered.untrusted or lost:
             directory.renew_instance()
             log.identity = directory.identity
@@ -115,6 +115,7 @@ def open_storage(config: NodeConfig) -> NodeStorage:
         former, log = log, upgrade(directory, log)
         if log is not former:
             recovered = log.recover()
+        spaces = SpaceStore(directory.data, map_size=config.store.map_size)
         recovered = together(recovered, spaces)
         probe_s = directory.probe()
         if not config.node.events:
