@@ -134,10 +134,11 @@ class KernelFaults(Faults):
 
         def stop(process: KernelProcess) -> None:
             scene.note(f"node {machine.me} stops in call {process.calls} for {lasts:.3f} s")
-            begun = process.at
+            begun, slept = process.at, machine.clocks.slept
             machine.room.let_others(process, process.at + lasts)
             if sleeps and not process.dead:
-                machine.clocks.slept += process.at - begun
+                # It may have been suspended in the meantime, and that has been counted.
+                machine.clocks.slept = max(machine.clocks.slept, slept + process.at - begun)
 
         self._at_call(machine.process, dice, stop)
         return _nothing

@@ -62,16 +62,18 @@ class KernelObserver:
         assert isinstance(calls, Calls)
         self._process = calls.process
         self._looked = self._process.at
+        self._answers = False
+        """What is asked now was received before the clock was read: it has waited for an answer."""
         self._step = node.replica.step
         node.replica.step = self._stepping  # type: ignore[method-assign]  # each input, first of all
 
     def batch_started(self) -> None:
         """A batch of inputs begins: the clock is about to be read."""
-        self._looked = self._process.at
+        self._looked, self._answers = self._process.at, False
 
     def _stepping(self, event: Input) -> None:
         """membership.md M11 j: the clock by which it is judged was read after it was received."""
-        if isinstance(event, Received | ReadAsked):
+        if isinstance(event, Received) or (isinstance(event, ReadAsked) and not self._answers):
             process = self._process
             try:
                 properties.clock_read_since(
@@ -120,7 +122,7 @@ class KernelObserver:
 
     def answering(self, ready: Ready) -> None:
         """Fates are held against the confirmed log."""
-        waiting = self._node.requests.tickets
+        self._answers, waiting = True, self._node.requests.tickets
         try:
             for each in ready.settled:
                 ticket = waiting.waits(each.ticket)
