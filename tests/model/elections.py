@@ -24,7 +24,9 @@ def steps(rules: Rules, state: State, number: int) -> Iterator[Step]:
         yield _campaigns(rules, state, number)
     if node.role == CANDIDATE:
         yield from _votes(rules, state, number)
-        if node.log.length < rules.bounds.log and rules.is_majority(node.votes, rules.voters(node)):
+        elected = rules.is_majority(node.votes, rules.voters(node))
+        elected |= rules.broken == "minority_elects"
+        if node.log.length < rules.bounds.log and elected:
             yield _wins(rules, state, number)
     if state.used.crashes < rules.bounds.crashes:
         yield _crashes(rules, state, number)
@@ -77,7 +79,8 @@ def _votes(rules: Rules, state: State, number: int) -> Iterator[Step]:
             or voter.term > candidate.term
         ):
             continue
-        if voter.term == candidate.term and voter.vote not in (NOBODY, number):
+        gave = voter.term == candidate.term and voter.vote not in (NOBODY, number)
+        if gave and (rules.broken != "votes_twice" or voter.role == LEADER):
             continue
         told = candidate.votes | 1 << rules.pair(other, voter)
         if told == candidate.votes or not _is_complete(rules, candidate, voter):

@@ -14,7 +14,8 @@ def steps(rules: Rules, state: State, number: int) -> Iterator[Step]:
     if not rules.bounds.reads:
         return
     node = state.nodes[number]
-    if node.role == LEADER and state.used.reads < rules.bounds.reads and rules.has_taken_over(node):
+    may = rules.has_taken_over(node) or rules.broken == "reads_before_promote"
+    if node.role == LEADER and state.used.reads < rules.bounds.reads and may:
         for asked in range(rules.count):
             yield _noted(rules, state, number, asked)
     for read in state.reads:
@@ -74,6 +75,8 @@ def _served(rules: Rules, state: State, read: Read) -> Iterator[Step]:
     visible = facts.pending[0] - 1 if facts.pending else node.log.length
     if rules.broken == "refuses_by_head" and node.role == LEADER:
         visible = node.log.length  # what a condition failed on may be pending
+    if rules.broken == "shows_pending":
+        visible = node.log.length
     if rules.broken == "reads_by_index":
         if visible < read.place.length:
             return

@@ -11,7 +11,8 @@ from tests.model.writing import acks
 def steps(rules: Rules, state: State, number: int) -> Iterator[Step]:
     """Any beginning of what any leader sent may arrive at node `number`."""
     node = state.nodes[number]
-    for term in range(max(node.term, 1), len(state.sent)):
+    oldest = 0 if rules.broken == "older_leader_obeyed" else node.term
+    for term in range(max(oldest, 1), len(state.sent)):
         sent = state.sent[term]
         if sent is None or (node.role == LEADER and node.term == term):
             continue
@@ -31,6 +32,13 @@ def _carried(rules: Rules, log: Log, confirmed: int, end: int) -> int:
     return index if rules.broken == "stretch_rule_carried" else lowered(log, index)
 
 
+def _without_looking(rules: Rules, log: Log, sent: Log, end: int) -> Log:
+    """What is behind the end of this log, whatever is before it (7, broken)."""
+    for at in range(log.length + 1, end + 1):
+        log = rules.logs.add(log, sent.at(at))
+    return log
+
+
 def _arrives(rules: Rules, state: State, number: int, term: int, *, end: int, carried: int) -> Step:
     """Entries up to `end` and the confirmed index that rode on them."""
     node, sent = state.nodes[number], state.sent[term]
@@ -44,14 +52,16 @@ def _arrives(rules: Rules, state: State, number: int, term: int, *, end: int, ca
             if common < node.confirmed:
                 broken = f"no cut reaches what is confirmed: {number} cuts above {common}"
         log = sent.log.upto(end)
+        if rules.broken == "entry_before_unchecked" and common < node.log.length < end:
+            what, log = "arrives", _without_looking(rules, node.log, sent.log, end)
         durable = min(durable, common) if rules.bounds.slow else log.length
     confirmed = max(node.confirmed, carried)
     for entry in log.entries()[:end]:
         if entry.kind == CONFIRM:
             confirmed = max(confirmed, entry.arg)
-    vote = node.vote if term == node.term else NOBODY
+    vote = node.vote if term <= node.term else NOBODY
     changed = Node(
-        term,
+        max(term, node.term),
         vote,
         FOLLOWER,
         log,

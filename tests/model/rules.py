@@ -38,6 +38,9 @@ class Rules:
         log = node.log
         if self.broken == "change_back_when_confirmed":
             return _until_confirmed(log, node.confirmed)
+        if self.broken == "configured_when_confirmed":
+            known = [named for at, named in log.configurations if at <= node.confirmed]
+            return known[-1] if known else log.voters
         if self.broken == "configuration_from_file" and not log.configurations:
             return self._all
         return log.voters
@@ -83,7 +86,7 @@ class Rules:
         """Section 6: read-only until its own PROMOTE is confirmed."""
         if node.role != LEADER or node.log.length >= self.bounds.log:
             return False
-        return self.broken == "write_before_promote" or self.has_taken_over(node)
+        return self.has_taken_over(node)
 
     def has_taken_over(self, node: Node) -> bool:
         """Whether a leader's own PROMOTE is confirmed."""

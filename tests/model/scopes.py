@@ -63,6 +63,13 @@ MUTANTS = {
     "change_undecided": ("M2 b", "a change waits for the former one"),
     "rollback_of_change_undecided": ("M2 b", "and for the ROLLBACK of the former one"),
     "change_back_when_confirmed": ("M3 c", "a ROLLBACK of a change counts from where it is"),
+    "votes_twice": ("2", "one vote a term"),
+    "minority_elects": ("2", "a majority elects"),
+    "older_leader_obeyed": ("7", "a leader of an older term is obeyed no more"),
+    "entry_before_unchecked": ("7", "a batch continues the log that it was made for"),
+    "shows_pending": ("4", "what is pending is not read"),
+    "reads_before_promote": ("7", "a new leader reads when its PROMOTE is confirmed"),
+    "configured_when_confirmed": ("M1 b", "a configuration counts from where it is"),
     "leaver_counts_itself": ("M4 b", "a leader that leaves does not count itself"),
     "repaired_in_place_by_promote": ("M5", "a lost disk is not mended by the term's PROMOTE"),
     "repaired_in_place_by_whole_log": ("M5", "nor by the leader's whole log of that moment"),
@@ -111,7 +118,7 @@ QUICK = (
         "one leader a term, over crashes and two terms, from nothing",
         "wins, crashes, arrives",
         Bounds(led=False, log=3, crashes=1),
-        "vote_not_persisted",
+        *("vote_not_persisted", "votes_twice", "minority_elects"),
         quick=True,
     ),
     _scope(
@@ -120,6 +127,7 @@ QUICK = (
         "wins, confirms, is cut",
         Bounds(terms=4, log=4, writes=1),
         *("confirm_older_term", "vote_unchecked", "vote_by_length", "ack_of_older_term"),
+        *("older_leader_obeyed", "entry_before_unchecked"),
         quick=True,
     ),
     _scope(
@@ -159,7 +167,7 @@ QUICK = (
         "a read shows what was confirmed anywhere before it was asked",
         "serves, refuses to read, confirms, wins, is cut",
         Bounds(writes=1, reads=1, late=False),
-        *("read_without_round", "refuses_by_head"),
+        *("read_without_round", "refuses_by_head", "shows_pending", "reads_before_promote"),
         quick=True,
     ),
     _scope(
@@ -191,8 +199,7 @@ QUICK = (
         "the same with two voters, who need each other",
         "changes, rolls back, confirms, wins, writes",
         Bounds(nodes=2, voters=2, changes=2, writes=1, rollbacks=1, log=5),
-        *("leaver_counts_itself", "rollback_of_change_undecided"),
-        "change_back_when_confirmed",
+        *("leaver_counts_itself", "rollback_of_change_undecided", "change_back_when_confirmed"),
         quick=True,
     ),
     _scope(
@@ -256,6 +263,7 @@ LONG = (
         "voters in and out with three of three, three terms",
         "changes, rolls back, confirms, wins, is cut",
         Bounds(terms=3, changes=2, rollbacks=1, log=5),
+        "configured_when_confirmed",
     ),
     _scope(
         "changes-and-a-newcomer",

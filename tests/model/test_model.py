@@ -14,7 +14,7 @@ from tests.model.state import Bounds, State
 
 PAGE = Path(__file__).parents[2] / "docs/reference/model.md"
 QUICK = [each for each in SCOPES.values() if each.quick]
-LONG = {"reads_by_index", "change_before_promote"}
+LONG = {"reads_by_index", "change_before_promote", "configured_when_confirmed"}
 """Broken rules that take a quarter of a minute each to be noticed."""
 
 ONLY_HERE = {
