@@ -24,6 +24,7 @@ class LogScan:
     whose head verifies, be it behind the fault; `doubtful`: there may have been a newer one.
     `torn`: up to here the segment holds what is left of a record that nobody was told of.
     `unbegun`: a segment that was placed by a switch that did not come to its end.
+    `last_record`: where the last record begins, and its size; None when there is none.
     """
 
     log: bytes = b""
@@ -41,6 +42,7 @@ class LogScan:
     torn: int | None = None
     unbegun: int | None = None
     marked: int = 0
+    last_record: tuple[RecordPlace, int] | None = None
 
     @property
     def untrusted(self) -> bool:
@@ -172,6 +174,7 @@ class LogScanner:
             last, tail = head.last, head.tail_length > 0
             found.index.add_record(place, above=head.above, last=last, tail=tail)
             found.sequence, newest = head.sequence, head
+            found.last_record = (place, head.size)
             at += head.size
             sealed = head.plain_kind == END
         found.offset = at

@@ -84,6 +84,7 @@ class SegmentWriter:
         )
         try:
             self._open(create=True)
+            self._make_sure(found)
             if found.torn is not None:
                 self._blank(found.torn)
             if found.unbegun is not None:
@@ -91,6 +92,7 @@ class SegmentWriter:
             self._end = self._end._replace(former=self._former(), file=self._file())
             self.bytes_used = sum(each.stat().st_size for each in folder.iterdir())
         except OSError as error:
+            self._close()
             raise faults.typed(error, folder) from error
 
     def append(
@@ -130,6 +132,24 @@ class SegmentWriter:
         if self._end.offset > end.size // 2:
             self._spares.prepare(self._folder, self._next_size(end.size))
         return place
+
+    def _make_sure(self, found: LogScan) -> None:
+        """Flush what may have been read from the memory of the system alone; then mark it.
+
+        Whoever wrote the last record may have been killed before its flush, or have seen it fail:
+        then the system takes the pages for flushed. So they are written again. All before it was
+        flushed by whoever wrote it, or by an opening such as this one.
+        """
+        if found.last_record is None or found.marked >= found.sequence:
+            return
+        place, size = found.last_record
+        handle = self._open_segment(place.number)
+        try:
+            write_whole(handle, os.pread(handle, size, place.offset), place.offset)
+            os.fdatasync(handle)
+        finally:
+            os.close(handle)
+        os.pwrite(self._mark, form.pack_mark(found.log, found.sequence), 0)
 
     def _flush(self, data: bytes) -> None:
         """The one write and the one flush of a commit."""
