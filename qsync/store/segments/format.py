@@ -153,30 +153,38 @@ def unpack_header(sector: bytes) -> SegmentHeader | None:
 
 def pack_record(draft: RecordDraft, *, sequence: int, keeps: int, seed: int) -> bytes:
     """A record as it is written: head, payload, and what fills its last sector."""
-    kind, mask, payload = draft.kind, 0, draft.payload
-    while True:
-        head = _HEAD.pack(
-            _RECORD_MAGIC,
-            kind,
-            mask,
-            len(payload),
-            zlib.crc32(payload, seed),
-            sequence,
-            draft.above,
-            keeps,
-            draft.tail_length,
-            draft.numbers,
-        )
-        head += _CRC.pack(zlib.crc32(head, seed))
-        whole = b"".join((head, payload))
-        whole += _FILL * (-len(whole) % SECTOR)
-        if kind & NOT_MASKED or _BLANK not in whole:
-            return whole
-        # Rare: half a kilobyte of zeros. Stored under a mask no sector is blank.
-        mask += 1
-        if mask == len(_BYTES):
-            kind, mask = kind | NOT_MASKED, 0
-        payload = masked(draft.payload, mask)
+    kind, mask = draft.kind, _mask_for(draft.payload)
+    if mask is None:
+        kind, mask = kind | NOT_MASKED, 0
+    payload = masked(draft.payload, mask)
+    head = _HEAD.pack(
+        _RECORD_MAGIC,
+        kind,
+        mask,
+        len(payload),
+        zlib.crc32(payload, seed),
+        sequence,
+        draft.above,
+        keeps,
+        draft.tail_length,
+        draft.numbers,
+    )
+    head += _CRC.pack(zlib.crc32(head, seed))
+    whole = b"".join((head, payload))
+    return whole + _FILL * (-len(whole) % SECTOR)
+
+
+def _mask_for(payload: bytes) -> int | None:
+    """A byte of which no sector of a record is full: masked with it none is blank. None if none is.
+
+    One pass, whatever the payload is: clients choose what it is, and everybody waits for it.
+    """
+    if _BLANK not in payload:
+        return 0
+    begin = -HEAD_SIZE % SECTOR  # in the first sector is the head
+    sectors = (payload[at : at + SECTOR] for at in range(begin, len(payload) - SECTOR + 1, SECTOR))
+    full = {each[0] for each in sectors if each.count(each[0]) == SECTOR}
+    return next((byte for byte in _BYTES if byte not in full), None)
 
 
 def unpack_head(sector: bytes, *, seed: int) -> RecordHead | None:
