@@ -3,6 +3,7 @@
 import os
 import shutil
 import struct
+import threading
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,6 +18,7 @@ from qsync import record
 from qsync.errors import Damaged, StoreError, WrongFormat
 from qsync.record import Entry
 from qsync.store.contract import NO_BALLOT, RecoveredLog
+from qsync.store.meta import EMPTY
 from qsync.store.segments import format as form
 from qsync.store.segments import writing
 from qsync.store.segments.files import (
@@ -36,6 +38,7 @@ from qsync.store.segments.scan import scan_log
 from qsync.store.segments.spare import SpareInThread
 from tests.unit.logs import FIRST_BYTES, MEMBER, SEGMENT_BYTES, chain, segment_log, some, write
 
+NUMBERS = form.pack_numbers(EMPTY)
 LATER = replace(MEMBER, term=Term(5), vote=Replica(3))
 
 
@@ -201,6 +204,39 @@ def test_a_body_that_no_mask_keeps_from_blank_sectors_is_stored_as_it_is(tmp_pat
     (tmp_path / "log" / MARK).unlink()
     change(segment(tmp_path, 2), at + 20 * SECTOR, b"?")
     assert found_in(tmp_path).quarantined is not None  # in doubt it is damage, never torn
+
+
+@pytest.mark.parametrize("missing", [0, 1, 128, 255])
+def test_a_body_with_one_byte_to_mask_with_is_masked_with_it(missing: int) -> None:
+    """Sectors full of every other byte, and half a sector of that one."""
+    first = b"?" * (SECTOR - form.HEAD_SIZE)
+    full = b"".join(bytes((each,)) * SECTOR for each in range(256) if each != missing)
+    draft = form.RecordDraft(form.APPEND, 0, NUMBERS, first + full + bytes((missing,)) * 256)
+    packed = form.pack_record(draft, sequence=1, keeps=1, seed=7)
+    head = form.unpack_head(packed[:SECTOR], seed=7)
+    assert head is not None
+    assert (head.kind, head.mask) == (form.APPEND, missing)
+    assert all(packed[at : at + SECTOR].strip(b"\0") for at in range(0, len(packed), SECTOR))
+    assert form.verifies(head, packed, seed=7)
+    assert form.payload_of(head, packed) == draft.payload
+
+
+def test_no_body_makes_its_writer_try_one_mask_after_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Clients choose what is in it: a try for each byte is minutes for a large one."""
+    tries: list[int] = []
+    masked = form.masked
+
+    def counted(payload: bytes, mask: int) -> bytes:
+        tries.append(mask)
+        return masked(payload, mask)
+
+    monkeypatch.setattr(form, "masked", counted)
+    body = b"".join(bytes((each,)) * (2 * SECTOR) for each in range(256))
+    draft = form.RecordDraft(form.APPEND, 0, NUMBERS, body)
+    form.pack_record(draft, sequence=1, keeps=1, seed=7)
+    assert len(tries) == 1
 
 
 # ---------------------------------------------------------------------------------------- damage
@@ -462,6 +498,74 @@ def test_a_spare_is_made_beside_the_writing(tmp_path: Path) -> None:
     assert sizes[:2] == [FIRST_BYTES, SEGMENT_BYTES]
     assert set(sizes[1:]) == {SEGMENT_BYTES}
     assert contents(tmp_path) == made
+
+
+def test_a_spare_that_no_thread_can_make_is_made_when_it_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The record before was flushed already: that no spare could be begun must not undo it."""
+
+    def none_left(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", none_left)
+    log = segment_log(tmp_path, spares=SpareInThread())
+    log.recover()
+    made = chain([b"z" * 400 for _ in range(80)])
+    write_each(log, made)
+    log.close()
+    assert len(segment_numbers(tmp_path / "log")) > 1
+    assert contents(tmp_path) == made
+
+
+def test_a_directory_that_cannot_be_searched_undoes_no_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = segment_log(tmp_path, spares=SpareInThread())
+    log.recover()
+    made = chain([b"z" * 400 for _ in range(6)])  # more than half of a segment, and no switch
+    exists = Path.exists
+
+    def broken(path: Path) -> bool:
+        if path.name == SPARE:
+            raise OSError(5, "input/output error")
+        return exists(path)
+
+    monkeypatch.setattr(Path, "exists", broken)
+    write_each(log, made)
+    monkeypatch.undo()
+    log.close()
+    assert contents(tmp_path) == made
+
+
+def test_zeros_of_a_thread_that_was_given_up_reach_no_spare_of_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It hung on the disk when the log was closed; what it filled is somebody else's now."""
+    hangs, goes_on, told = threading.Event(), threading.Event(), list[str]()
+    fdatasync, first = os.fdatasync, threading.Lock()
+
+    def hanging(handle: int) -> None:
+        if threading.current_thread().name == "log spare" and first.acquire(blocking=False):
+            hangs.set()
+            goes_on.wait(20)
+            told.append("on")
+        fdatasync(handle)
+
+    monkeypatch.setattr(os, "fdatasync", hanging)
+    monkeypatch.setattr("qsync.store.segments.spare.CLOSE_S_MAX", 0.01)
+    spares = SpareInThread()
+    spares.prepare(tmp_path, 3 << 20)
+    assert hangs.wait(20)
+    (stuck,) = (each for each in threading.enumerate() if each.name == "log spare")
+    spares.close()
+    spares.prepare(tmp_path, 3 << 20)
+    spares.take_spare(tmp_path, 3 << 20)
+    change(tmp_path / SPARE, 0, b"?" * (3 << 20))
+    goes_on.set()
+    stuck.join(20)
+    assert told
+    assert (tmp_path / SPARE).read_bytes() == b"?" * (3 << 20)
 
 
 def test_a_record_larger_than_a_segment_has_one_of_its_own(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The next segment, filled with zeros beside the writing, before it is needed."""
 
+import contextlib
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -45,47 +46,60 @@ class SpareInThread:
     """In a thread of its own that lives as long as it fills one file."""
 
     def __init__(self) -> None:
-        self._thread: threading.Thread | None = None
-        self._hurry = threading.Event()
-        self._ended = threading.Event()
+        self._filling: _Filling | None = None
 
     def prepare(self, folder: Path, size: int) -> None:
-        """Begin, and pause often. What fails is done again, and told, when the file is needed."""
-        if self._thread is not None or (folder / SPARE).exists():
-            return
-        self._hurry.clear()
-        self._ended.clear()
-        self._thread = threading.Thread(
-            target=self._fill, args=(folder, size), name="log spare", daemon=True
-        )
-        self._thread.start()
+        """Begin, and pause often. What fails is done again, and told, when the file is needed.
+
+        So it does not fail: the record that was written before must not count as lost for it.
+        """
+        if self._filling is None:
+            with contextlib.suppress(OSError, RuntimeError):  # no thread is left
+                if not (folder / SPARE).exists():
+                    self._filling = _Filling(folder, size)
 
     def take_spare(self, folder: Path, size: int) -> None:
         """Let the thread come to its end without pauses."""
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            self._hurry.set()
-            thread.join()
+        filling, self._filling = self._filling, None
+        if filling is not None:
+            filling.hurry.set()
+            filling.thread.join()
         _make(folder, size, pause=lambda: None)
 
     def close(self) -> None:
         """Half a spare is none: the next one who needs it begins again."""
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            self._ended.set()
-            self._hurry.set()
-            thread.join(CLOSE_S_MAX)  # a disk that hangs does not keep the process
+        filling, self._filling = self._filling, None
+        if filling is not None:
+            filling.given_up.set()
+            filling.hurry.set()
+            filling.thread.join(CLOSE_S_MAX)  # a disk that hangs does not keep the process
 
-    def _fill(self, folder: Path, size: int) -> None:
+
+class _Filling:
+    """One file, and the thread that fills it.
+
+    Each has events of its own: one that was given up while its disk hung must find that out when
+    the disk answers, whatever was begun since. Its file may be a segment by then.
+    """
+
+    def __init__(self, folder: Path, size: int) -> None:
+        """Begin. Raises RuntimeError when there is no thread for it."""
+        self.hurry, self.given_up = threading.Event(), threading.Event()
+        self._place = (folder, size)
+        self.thread = threading.Thread(target=self._fill, name="log spare", daemon=True)
+        self.thread.start()
+
+    def _fill(self) -> None:
+        folder, size = self._place
         try:
             _make(folder, size, pause=self._pause)
         except (StoreError, _GivenUp):
             return  # `take_spare` tries again, and tells
 
     def _pause(self) -> None:
-        if self._ended.is_set():
+        if self.given_up.is_set():
             raise _GivenUp
-        self._hurry.wait(_PAUSE_S)
+        self.hurry.wait(_PAUSE_S)
 
 
 class _GivenUp(Exception):

@@ -19,7 +19,6 @@ from qsync.store.segments.files import (
     SPARE,
     place_segment,
     retire_segment,
-    segment_numbers,
     segment_path,
     write_whole,
 )
@@ -165,13 +164,11 @@ class SegmentWriter:
         """Go on in the next segment: it is on the disk before this one says that there is one."""
         end, number = self._end, self._end.number + 1
         size = max(self._next_size(end.size), needed + 2 * SECTOR)
-        if number in segment_numbers(self._folder):  # an attempt that failed
-            retire_segment(self._folder, number)
         self._spares.take_spare(self._folder, size)
         size = (self._folder / SPARE).stat().st_size
         sequence = end.sequence + 1
         header = SegmentHeader(end.log, number, size, sequence, end.keeps, numbers)
-        place_segment(self._folder, header)
+        place_segment(self._folder, header)  # also over what an attempt that failed has left
         packed = form.pack_numbers(numbers)
         last = RecordDraft(END, numbers.durable, packed)
         self._flush(form.pack_record(last, sequence=sequence, keeps=end.keeps, seed=end.seed))
