@@ -70,11 +70,11 @@ class StoppedLog:
         """Read from its files, under the directory's lock."""
         # LMDB is slow to import and most commands do without.
         from qsync.store.directory import Directory  # noqa: PLC0415 - only here, slow to import
-        from qsync.store.opening import open_log  # noqa: PLC0415 - only here, slow to import
+        from qsync.store.opening import open_stored_log  # noqa: PLC0415 - only here, slow to import
 
         with (
             Directory(self.path, wanted=identity_of(self.path)) as directory,
-            contextlib.closing(open_log(directory)) as log,
+            contextlib.closing(open_stored_log(directory)) as log,
         ):
             log.recover()
             end = log.last if last is None else Index(min(last, log.last))
@@ -84,11 +84,11 @@ class StoppedLog:
     def damage(self) -> str | None:
         """By its records, and by what was flushed."""
         from qsync.store.directory import Directory  # noqa: PLC0415 - only here, slow to import
-        from qsync.store.opening import open_log  # noqa: PLC0415 - only here, slow to import
+        from qsync.store.opening import open_stored_log  # noqa: PLC0415 - only here, slow to import
 
         with (
             Directory(self.path, wanted=identity_of(self.path)) as directory,
-            contextlib.closing(open_log(directory)) as log,
+            contextlib.closing(open_stored_log(directory)) as log,
         ):
             return log.recover().quarantined
 

@@ -146,12 +146,12 @@ class StoppedNode:
     def account(self) -> Account:
         """From its identity, and from what its log has recorded as confirmed."""
         from qsync.store.directory import Directory  # noqa: PLC0415 - LMDB is slow to import
-        from qsync.store.opening import open_log  # noqa: PLC0415 - the same
+        from qsync.store.opening import open_stored_log  # noqa: PLC0415 - the same
 
         identity = logs.identity_of(self.path)
         with (
             Directory(self.path, wanted=identity) as directory,
-            contextlib.closing(open_log(directory)) as log,
+            contextlib.closing(open_stored_log(directory)) as log,
         ):
             found = log.recover()
         facts = NodeFacts(
@@ -179,14 +179,14 @@ class StoppedNode:
         """
         from qsync.store.directory import Directory  # noqa: PLC0415 - LMDB is slow to import
         from qsync.store.mark import is_trusted  # noqa: PLC0415 - the same
-        from qsync.store.opening import open_log  # noqa: PLC0415 - the same
+        from qsync.store.opening import open_stored_log  # noqa: PLC0415 - the same
         from qsync.store.spaces import SpaceStore  # noqa: PLC0415 - the same
 
         if not is_trusted(self.path / "data"):
             return []
         with (
             Directory(self.path, wanted=logs.identity_of(self.path)) as directory,
-            contextlib.closing(open_log(directory)) as log,
+            contextlib.closing(open_stored_log(directory)) as log,
             contextlib.closing(SpaceStore(directory.data, repair=False)) as spaces,
             _told_of(self.path),
         ):

@@ -104,11 +104,13 @@ def open_storage(config: NodeConfig) -> NodeStorage:
         )
     directory = Directory(Path(config.node.dir), wanted=wanted)
     try:
-        lost = not directory.fresh and is_log_missing(directory)
+        if not directory.fresh and is_log_missing(directory):
+            # Before another one is made: after a kill between the two it would pass for the old.
+            directory.renew_instance()
         log = open_log(directory, map_size=config.store.map_size)
         # All of it: the core reads every header next, and what it reads must verify.
         recovered = log.recover()
-        if recovered.untrusted or lost:
+        if recovered.untrusted:
             directory.renew_instance()
             log.identity = directory.identity
         recovered, quarantined = trusted(log, recovered)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from qsync.errors import StoreError
 from qsync.store import faults
 from qsync.store.contract import PlacedLog
 from qsync.store.directory import FORMAT_WITH_LMDB, Directory
@@ -21,6 +22,20 @@ def open_log(directory: Directory, *, map_size: int = MAP_SIZE) -> PlacedLog:
     if directory.format == FORMAT_WITH_LMDB:
         return LmdbLog(directory.log, identity=directory.identity, map_size=map_size)
     return SegmentLog(directory.log, identity=directory.identity)
+
+
+def open_stored_log(directory: Directory) -> PlacedLog:
+    """The log of a stopped node, for those who only read. Raises StoreError where none is.
+
+    None is made: its node would take the empty one for its own, without the votes and acks that
+    were lost with the other (membership.md M5).
+    """
+    if is_log_missing(directory):
+        raise StoreError(
+            f"{directory.log} holds no log",
+            hint="put it back; a node that starts without it is a stranger to its cluster",
+        )
+    return open_log(directory)
 
 
 def is_log_missing(directory: Directory) -> bool:

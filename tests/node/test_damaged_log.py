@@ -1,8 +1,14 @@
 """A node whose log was damaged while it was stopped starts, with what it can trust."""
 
+import shutil
 from pathlib import Path
 
+import pytest
+
 import qsync
+from qsync.node.assembly import found_cluster, open_storage
+from qsync.store.segments.log import SegmentLog
+from tests.node.test_events import config
 from tests.node.test_fault_hooks import running
 
 
@@ -23,3 +29,32 @@ async def test_damage_of_entries_that_are_in_rows_is_noticed_at_the_start(tmp_pa
     async with running(tmp_path):
         (why,) = folder.parent.glob("log.damaged-*/why.txt")
         assert "a checksum that does not hold" in why.read_text()
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+def test_a_node_killed_while_it_replaces_a_lost_log_is_a_stranger_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The empty log that the first start made has none of the votes; the next one finds it."""
+    mine = config(tmp_path)
+    found_cluster([mine])
+    storage = open_storage(mine)
+    before, log = storage.directory.identity.instance, storage.directory.path / "log"
+    storage.close()
+    shutil.rmtree(log)
+
+    def killed(_: SegmentLog) -> None:
+        raise Killed
+
+    monkeypatch.setattr(SegmentLog, "recover", killed)
+    with pytest.raises(Killed):
+        open_storage(mine)
+    assert log.exists()
+    monkeypatch.undo()
+    storage = open_storage(mine)
+    assert storage.directory.identity.instance != before
+    assert not storage.directory.identity.founders
+    storage.close()

@@ -1,11 +1,14 @@
 """The log of a stopped node, read and verified from its directory, in either form."""
 
+import shutil
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from admin.cluster import logs
+from admin.evidence.witnesses import StoppedNode
+from qsync.errors import StoreError
 from qsync.store.directory import Directory
 from qsync.store.opening import open_log
 from tests.disk.former import former_directory
@@ -41,3 +44,16 @@ def test_a_log_of_a_former_release_is_read_as_it_is(tmp_path: Path) -> None:
     read = list(logs.entries(logs.StoppedLog(tmp_path)))
     assert [each.crc for each in read] == [each.crc for each in entries]
     assert (tmp_path / "log" / "data.mdb").exists()
+
+
+def test_a_directory_that_lost_its_log_gets_none_from_those_who_read(node: Path) -> None:
+    """Its node would take it for its own, and not know what it voted."""
+    shutil.rmtree(node / "log")
+    for look in (
+        lambda: logs.verify(logs.StoppedLog(node)),
+        lambda: logs.StoppedLog(node).damage(),
+        lambda: StoppedNode(node).account(),
+    ):
+        with pytest.raises(StoreError, match="holds no log"):
+            look()
+        assert not (node / "log").exists()
