@@ -314,6 +314,12 @@ def repeat(path: Path) -> None:
     shutil.copy(segment(path, 2), segment(path, 3))
 
 
+def repeat_as_last(path: Path) -> None:
+    """And the mark, which would tell of a newer record, went with a power cut."""
+    shutil.copy(segment(path, 2), segment(path, 4))
+    (path / "log" / MARK).unlink()
+
+
 def shorten(path: Path) -> None:
     os.truncate(segment(path, 4), 3 * SECTOR)
 
@@ -346,6 +352,7 @@ def blank_tail(path: Path) -> None:
         (lose_last, "segment 4 is missing", True),
         (swap, "segment 2 says that it is 3", False),
         (repeat, "segment 3 says that it is 2", False),
+        (repeat_as_last, "segment 4 says that it is 2", True),
         (shorten, "", True),
         (shorten_blank, "segment 4 is shorter than it was made", True),
         (blank_sector, "is missing", False),

@@ -250,8 +250,10 @@ class LogScanner:
     def _look_behind(self, window: SegmentWindow, at: int, number: int) -> None:
         """Behind a fault: which is the newest record whose head verifies, and is it the newest?"""
         found = self._found
-        header = form.unpack_header(window.bytes_at(0, SECTOR))
+        header, misplaced = form.unpack_header(window.bytes_at(0, SECTOR)), False
         if header is not None and header.log == found.log:
+            # Another one in its place: what stood here may have been newer.
+            misplaced = header.number != number
             number = header.number
             if header.sequence >= found.newest_sequence:
                 found.newest, found.newest_sequence = header.numbers, header.sequence
@@ -270,7 +272,7 @@ class LogScanner:
                 found.newest, found.newest_sequence = head.meta, head.sequence
                 found.doubtful = head.plain_kind == END
             here = window.first_written(here + head.size)
-        if header is not None and window.size < header.size:
+        if misplaced or (header is not None and window.size < header.size):
             found.doubtful = True
 
 
