@@ -21,6 +21,7 @@ from qsync.store.contract import NO_BALLOT, RecoveredLog
 from qsync.store.meta import EMPTY
 from qsync.store.segments import format as form
 from qsync.store.segments import writing
+from qsync.store.segments.copied import SegmentCopy
 from qsync.store.segments.files import (
     MARK,
     SPARE,
@@ -689,3 +690,33 @@ def test_the_last_segment_is_looked_at_whatever_is_in_rows(three: Path) -> None:
     log = segment_log(three)
     assert log.recover(trusted=Index(9)).quarantined is not None
     log.close()
+
+
+def test_segments_that_were_copied_in_turn_beside_a_writer_are_a_whole_log(tmp_path: Path) -> None:
+    """Each is of a moment of its own; a copy of them is as long as the first that was not full."""
+    made = chain([b"%03d" % number * 100 for number in range(120)])
+    log = segment_log(tmp_path)
+    log.recover()
+    moments: list[tuple[int, dict[int, bytes]]] = []
+    for each in made:
+        log.write(write([each], confirmed=0))
+        numbers = segment_numbers(tmp_path / "log")
+        shot = {number: segment(tmp_path, number).read_bytes() for number in numbers}
+        moments.append((int(each.index), shot))
+    log.close()
+    assert len(moments[-1][1]) > 2
+    dice = Random(7)
+    for _ in range(150):
+        at = dice.randrange(len(moments))
+        last, listed = moments[at]
+        copy = tmp_path / "copy"
+        copy.mkdir()
+        for number in sorted(listed):
+            segment_path(copy, number).write_bytes(moments[at][1][number])
+            at = dice.randrange(at, len(moments))
+        found = SegmentCopy(copy)
+        assert found.fault is None
+        assert found.last >= last
+        rows = [entry for batch in found.batches(1) for entry in record.decode(batch)]
+        assert rows == made[: found.last]
+        shutil.rmtree(copy)

@@ -78,6 +78,8 @@ class LogScanner:
                     self._look_behind(window, SECTOR, number)
                 elif not sealed and self._is_unbegun(number, window):
                     found.unbegun = number
+                elif not sealed and not self._marked:
+                    break  # it was copied before this one: there the copy ends
                 else:
                     sealed = self._enter(number, header, window, sealed=sealed)
         self._end(sealed=sealed)
@@ -86,7 +88,7 @@ class LogScanner:
     def _end(self, *, sealed: bool) -> None:
         """Is that all that there must be?"""
         found = self._found
-        if found.fault is None and sealed:
+        if found.fault is None and sealed and self._marked:
             found.fault = f"segment {found.number + 1} is missing, after index {found.index.last}"
             found.doubtful = True
         elif found.fault is None and found.marked > found.sequence:
@@ -229,6 +231,8 @@ class LogScanner:
             if form.unpack_head(window.bytes_at(here, SECTOR), seed=seed) is not None:
                 return True
             here = window.first_written(here + SECTOR)
+        if not self._marked:
+            return False  # in a copy other segments are of a later moment
         for number in self._numbers[self._numbers.index(self._found.number) + 1 :]:
             with SegmentWindow(segment_path(self._folder, number)) as other:
                 if other.first_written(SECTOR) is not None:
@@ -280,7 +284,8 @@ def scan_log(folder: Path, *, trusted: Index | int = 0, marked: bool = True) -> 
     """Read a log and change nothing.
 
     Payloads of records up to the index `trusted` are not looked at, but for those in the last
-    segment. `marked`: what was flushed must be there. Raises StoreError where the
-    disk does not answer, and WrongFormat for a log of a later version.
+    segment. `marked`: what was flushed must be there. Not so in a copy, whose segments are each of
+    a moment of its own, the former the earlier: it ends where the first of them does. Raises
+    StoreError where the disk does not answer, and WrongFormat for a log of a later version.
     """
     return LogScanner(folder, trusted=int(trusted), marked=marked).scan()
