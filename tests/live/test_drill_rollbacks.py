@@ -19,9 +19,26 @@ JUDGED = (
 )
 
 
+DRILL = real.ROOT / "admin/drills/catalogue/sync-timeout-rollback.yaml"
+SHORTER = {
+    "replication.timeout: 500ms": "replication.timeout: 1s",
+    "election.timeout: 1500ms": "election.timeout: 6s",
+    "{wait: 5s}": "{wait: 1500ms}",
+}
+"""The followers are back before anybody may take over. Otherwise two of them may elect one that has
+never had what was rolled back, and then it is cut: gone as well, but not rolled back for good."""
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunTables:
-    bundle = real.drilled("sync-timeout-rollback", tmp_path_factory.mktemp("rollbacks") / "run")
+    folder = tmp_path_factory.mktemp("rollbacks")
+    text = DRILL.read_text(encoding="utf-8")
+    for former, now in SHORTER.items():
+        assert former in text
+        text = text.replace(former, now)
+    drill = folder / "drill.yaml"
+    drill.write_text(text, encoding="utf-8")
+    bundle = real.drilled(drill, folder / "run")
     return build(bundle.manifest, {name: list(bundle.rows(name)) for name in TABLES})
 
 
