@@ -91,6 +91,17 @@ def entries(rows: Iterable[Row], *, first: Index, last: Index) -> list[Entry]:
     return found[first - found[0].index : last - found[0].index + 1] if found else []
 
 
+def joined(records: Iterable[bytes], *, bytes_max: int) -> bytes:
+    """Whole records from the first on, until they have `bytes_max`; one where there is one."""
+    parts: list[bytes] = []
+    for batch in records:
+        parts.append(batch)
+        bytes_max -= len(batch)
+        if bytes_max <= 0:
+            break
+    return b"".join(parts)
+
+
 def batches(
     rows: Iterable[Row], *, first: Index, last: Index, bytes_max: int
 ) -> Iterator[EntryBatch]:

@@ -195,15 +195,9 @@ class LmdbLog:
         return self._env.read(lambda txn: self._records(txn, first, bytes_max))
 
     def _records(self, txn: "Transaction[bytes]", first: Index, bytes_max: int) -> bytes:
-        parts: list[bytes] = []
         with txn.cursor(db=self._env.db(_BATCHES)) as cursor:
             cursor.set_range(self._record_of(txn, first))
-            for batch in cursor.iternext(keys=False, values=True):
-                parts.append(batch)
-                bytes_max -= len(batch)
-                if bytes_max <= 0:
-                    break
-        return b"".join(parts)
+            return chain.joined(cursor.iternext(keys=False, values=True), bytes_max=bytes_max)
 
     def archived(self) -> list[Tail]:
         """The cut tails, oldest first."""

@@ -107,13 +107,8 @@ class MemoryLog:
 
     def read(self, first: Index, *, bytes_max: int) -> bytes:
         """Whole records from the one that holds `first` on."""
-        parts: list[bytes] = []
-        for _, batch in self._from(first) if first <= self.last else ():
-            parts.append(batch)
-            bytes_max -= len(batch)
-            if bytes_max <= 0:
-                break
-        return b"".join(parts)
+        rows = self._from(first) if first <= self.last else ()
+        return chain.joined((batch for _, batch in rows), bytes_max=bytes_max)
 
     def archived(self) -> list[Tail]:
         """The cut tails, oldest first."""

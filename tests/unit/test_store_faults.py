@@ -16,7 +16,27 @@ from qsync.store.log import LmdbLog
 from qsync.store.memory import NOBODY
 from tests.unit.logs import CHILD, ROOT, child, recovered, segment_log, some, write
 
-FULL_DISK = """
+WRITE_ON = """
+last, failed = None, 0
+for number in range(100):
+    made = chain([b"x" * 9000], after=last)
+    try:
+        log.write(write(made))
+        last = made[0]
+    except DiskFull:
+        failed += 1
+        assert log.last == (last.index if last else 0)
+        if failed == 3:
+            resource.setrlimit(
+                resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+            )
+log.close()
+print(json.dumps([failed, last.index]))
+"""
+"""Writes until there was no room three times, and when there is room again."""
+
+FULL_DISK = (
+    """
 import json, resource
 from pathlib import Path
 from qsync.errors import DiskFull
@@ -29,25 +49,13 @@ log.recover()
 room = int(sys.argv[2])
 size = (Path(sys.argv[1]) / "data.mdb").stat().st_size
 resource.setrlimit(resource.RLIMIT_FSIZE, (size + room, resource.RLIM_INFINITY))
-last, failed = None, 0
-for number in range(100):
-    made = chain([b"x" * 9000], after=last)
-    try:
-        log.write(write(made))
-        last = made[0]
-    except DiskFull:
-        failed += 1
-        assert log.last == (last.index if last else 0)
-        if failed == 3:
-            resource.setrlimit(
-                resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
-            )
-log.close()
-print(json.dumps([failed, last.index]))
 """
+    + WRITE_ON
+)
 
 
-FULL_SEGMENTS = """
+FULL_SEGMENTS = (
+    """
 import json, resource
 from pathlib import Path
 from qsync.errors import DiskFull
@@ -56,22 +64,9 @@ from tests.unit.logs import chain, segment_log, write
 log = segment_log(Path(sys.argv[1]))
 log.recover()
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
-last, failed = None, 0
-for number in range(100):
-    made = chain([b"x" * 9000], after=last)
-    try:
-        log.write(write(made))
-        last = made[0]
-    except DiskFull:
-        failed += 1
-        assert log.last == (last.index if last else 0)
-        if failed == 3:
-            resource.setrlimit(
-                resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
-            )
-log.close()
-print(json.dumps([failed, last.index]))
 """
+    + WRITE_ON
+)
 
 
 @pytest.mark.parametrize("size", [0, 700, 8192, 20_000, 32_000])

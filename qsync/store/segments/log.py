@@ -154,13 +154,7 @@ class SegmentLog:
 
     def read(self, first: Index, *, bytes_max: int) -> bytes:
         """Whole records from the one that holds `first` on."""
-        parts: list[bytes] = []
-        for _, batch in self._rows(first):
-            parts.append(batch)
-            bytes_max -= len(batch)
-            if bytes_max <= 0:
-                break
-        return b"".join(parts)
+        return chain.joined((batch for _, batch in self._rows(first)), bytes_max=bytes_max)
 
     def archived(self) -> list[Tail]:
         """The cut tails, oldest first."""
