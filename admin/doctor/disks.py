@@ -13,6 +13,9 @@ UNEVEN_FACTOR = 10.0
 UNEVEN_S_MIN = 0.005
 """Below this nobody minds who is slower."""
 ROOM_SHARE_MIN, ROOM_SHARE_TIGHT = 0.02, 0.10
+"""Shares of the disk below which free room is critical, or tight."""
+ROOM_TOTAL_MAX = 100 << 30
+"""Bytes; a larger disk counts as one of this size: a tenth of it is room for long."""
 _MS = 1e3
 
 
@@ -102,14 +105,19 @@ def disk_room(facts: Facts) -> Iterator[Finding]:
     """There is room on the disk."""
     for node in facts.nodes:
         free, total = node.disk.free, node.disk.total
-        if free is None or not total or free > ROOM_SHARE_TIGHT * total:
+        if free is None or not total or not room_below(ROOM_SHARE_TIGHT, free, total):
             continue
-        found = critical if free < ROOM_SHARE_MIN * total else warning
+        found = critical if room_below(ROOM_SHARE_MIN, free, total) else warning
         yield found(
             node.name,
             f"{free / total:.0%} of its disk is free ({free >> 20} MiB)",
             "make room: a node that cannot write its log steps down",
         )
+
+
+def room_below(share: float, free: int, total: int) -> bool:
+    """Whether fewer bytes are free than that share of a disk of so many bytes."""
+    return free < share * min(total, ROOM_TOTAL_MAX)
 
 
 def events_written(facts: Facts) -> Iterator[Finding]:

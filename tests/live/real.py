@@ -1,5 +1,6 @@
 """Real processes for tests: a lab that always ends, values put into it, waiting for facts."""
 
+import shutil
 import subprocess
 import sys
 import threading
@@ -8,17 +9,27 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 import qsync
 from admin.checker.rules import catalogue
 from admin.checker.rules.run import RunTables
 from admin.checker.verdict import Result
 from admin.cluster import surveys
+from admin.doctor import disks
 from admin.evidence.bundle import Bundle
 from admin.lab import lab
 from qsync.errors import OutcomeUnknown
 
 ROOT = Path(__file__).parents[2]
 FORMAT = [("id", "unsigned"), ("value", "string")]
+
+
+def need_room(path: Path) -> None:
+    """Skip where the doctor would rightly say that the disk of the path is nearly full."""
+    usage = shutil.disk_usage(path)
+    if disks.room_below(disks.ROOM_SHARE_TIGHT, usage.free, usage.total):
+        pytest.skip(f"only {usage.free >> 20} MiB of this disk are free; the doctor says so")
 
 
 @contextmanager

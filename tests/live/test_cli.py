@@ -15,6 +15,7 @@ from admin.lab import lab, ports, processes
 from qsync.client.blocking import connect
 from qsync.client.numbering import born
 from qsync.wire.verbs import WriteRequest
+from tests.live import real
 
 pytestmark = pytest.mark.slow
 
@@ -130,6 +131,7 @@ def test_the_directory_of_a_running_node_is_not_read_and_it_says_how_else(home: 
 
 
 def test_the_doctor_finds_nothing_wrong_with_a_healthy_cluster(home: Path) -> None:
+    real.need_room(home)
     found = answer("doctor", home)
     assert found["healthy"]
     assert "1 checks: 1 fine" in qsync("doctor", home, "--check", "leader-writes")

@@ -33,6 +33,7 @@ Stage = Callable[[str], Lab]
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """A cluster in a state, one for all tests that want it so; n1 leads, or led."""
+    real.need_room(tmp_path_factory.getbasetemp())
     made: dict[str, Lab] = {}
     with ExitStack() as ends:
 

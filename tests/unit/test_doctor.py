@@ -204,6 +204,7 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
     ("disks-even", N, "n2", "20 ms where", lambda: facts({2: disk(write_us=20_000)})),
     ("disk-room", W, "n2", "5% of", lambda: facts({2: disk(free=5 << 30)})),
     ("disk-room", C, "n2", "1% of", lambda: facts({2: disk(free=1 << 30)})),
+    ("disk-room", W, "n2", "0% of", lambda: facts({2: disk(free=9 << 30, total=4 << 40)})),
     ("events-written", N, "n2", "3 events", lambda: facts({2: counted(events_unwritten=3)})),
     (
         "settings-agree",
