@@ -33,21 +33,24 @@ def check_read_your_writes(operations: Iterable[Operation]) -> Verdict:
 
     It may say so itself (`index`, `term`), and its value must not be older than the newest that
     was written to that key by then: values are dated by the receipts of their writes, where each
-    is written once.
+    is written once. That holds for a place that an acknowledged write of its term is at or above.
+    Any other may be in a tail that is cut later, and such a tail may lack what is acknowledged
+    elsewhere: a leader that is cut off may end it with a ROLLBACK of what its successor confirms
+    (protocol.md section 4).
     """
     known = happened(operations)
     dates = _dates(known)
     places = _by_key(dates)
+    kept = _last_acknowledged(known)
     facts, violations = 0, []
     for each in known:
         if each.f not in _READS or each.floor is None:
             continue
         floor = LogPlace(each.floor, each.floor_term)
-        newest = _newest(places.get(freeze(each.key), ()), floor, each.term)
-        shown = [
-            ("said that it showed", _place(each), floor),
-            ("showed a value of", dates.get(_name(each)), newest),
-        ]
+        shown = [("said that it showed", _place(each), floor)]
+        if floor.term is None or floor.index <= kept.get(floor.term, 0):
+            newest = _newest(places.get(freeze(each.key), ()), floor, each.term)
+            shown.append(("showed a value of", dates.get(_name(each)), newest))
         judged = [(words, place, least) for words, place, least in shown if place is not None]
         facts += bool(judged)
         wrong = next(((words, at) for words, at, least in judged if misses(at, least)), None)
@@ -57,6 +60,17 @@ def check_read_your_writes(operations: Iterable[Operation]) -> Verdict:
     if not any(each.floor is not None for each in known):
         return skipped(READ_YOUR_WRITES, "no read was given a receipt")
     return conclude(READ_YOUR_WRITES, facts=facts, violations=violations)
+
+
+def _last_acknowledged(operations: Iterable[Operation]) -> dict[int, int]:
+    """By term: the last index at which a write was acknowledged."""
+    last: dict[int, int] = {}
+    for each in operations:
+        if each.f in _READS or each.kind is not CompletionType.OK:
+            continue
+        if each.index is not None and each.term is not None:
+            last[each.term] = max(last.get(each.term, 0), each.index)
+    return last
 
 
 def _newest(written: Iterable[LogPlace], floor: LogPlace, shown_in: int | None) -> LogPlace:

@@ -82,9 +82,26 @@ def test_what_an_older_term_wrote_before_a_receipt_is_asked_for() -> None:
     """Not what a later term wrote there: the log of the receipt may have been cut."""
     old = replace(op(0, "write", "a", at=3), term=1)
     new = replace(op(1, "write", "b", at=5), term=2)
-    read = replace(op(2, "read", "a", at=8), floor=7, floor_term=2)
-    assert check_read_your_writes([old, new, read]).result is Result.FAIL
-    assert check_read_your_writes([old, replace(new, term=3), read]).result is Result.PASS
+    last = replace(op(2, "write", "x", at=8), key="other", term=2)
+    read = replace(op(3, "read", "a", at=8), floor=7, floor_term=2)
+    assert check_read_your_writes([old, new, last, read]).result is Result.FAIL
+    assert check_read_your_writes([old, replace(new, term=3), last, read]).result is Result.PASS
+
+
+def test_a_tail_that_a_deposed_leader_ended_with_a_rollback_lacks_what_its_successor_confirms() -> (
+    None
+):
+    """The leader rolled 71 back in its own log only, and was read there: 72 is the ROLLBACK."""
+    before = replace(op(0, "write", "a", at=63), term=1)
+    confirmed = replace(op(1, "write", "b", at=71), term=1)
+    shown = replace(op(2, "read", "a", at=72), term=1, floor=72, floor_term=1)
+    assert check_read_your_writes([before, confirmed, shown]).result is Result.PASS
+    kept = replace(op(3, "write", "x", at=73), key="other", term=1)
+    assert check_read_your_writes([before, confirmed, shown, kept]).result is Result.FAIL
+    doubtful = replace(kept, kind=CompletionType.INFO)
+    assert check_read_your_writes([before, confirmed, shown, doubtful]).result is Result.PASS
+    other = replace(shown, index=71)
+    assert check_read_your_writes([before, confirmed, other]).result is Result.FAIL
 
 
 def test_a_session_is_not_shown_another_log_of_the_same_length() -> None:
