@@ -84,10 +84,10 @@ def folding_keeps_up(facts: Facts) -> Iterator[Finding]:
     """Confirmed rows go from memory to the spaces on disk in time."""
     for node in facts.nodes:
         waiting = node.confirmed - node.folded
-        if node.disk.overlay_rows > OVERLAY_ROWS_MAX or waiting > UNFOLDED_ENTRIES_MAX:
+        if node.memory.overlay_rows > OVERLAY_ROWS_MAX or waiting > UNFOLDED_ENTRIES_MAX:
             yield warning(
                 node.name,
-                f"{node.disk.overlay_rows} row versions and {waiting} entries wait in memory to "
+                f"{node.memory.overlay_rows} row versions and {waiting} entries wait in memory to "
                 "be folded",
                 "writes come faster than the disk takes rows: memory and the time of a restart "
                 "grow; see store.fold_rows_max and fold_interval",

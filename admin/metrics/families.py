@@ -209,7 +209,9 @@ FAMILIES: tuple[Family, ...] = (
     _gauge("spaces_compared_index", "where they were compared last", lambda n: n.spaces.compared),
     _count("spaces_rebuilds_total", "rebuilds", "times that the stored rows were made anew"),
     _count("spaces_scrubs_total", "scrubs", "times that all stored rows were verified"),
-    _gauge("overlay_rows", "row versions in memory, not folded yet", lambda n: n.disk.overlay_rows),
+    _gauge(
+        "overlay_rows", "row versions in memory, not folded yet", lambda n: n.memory.overlay_rows
+    ),
     _gauge("memory_max_bytes", "largest resident memory so far", lambda n: n.memory.rss),
     _gauge("open_files", "file descriptors in use", lambda n: n.files[0] if n.files else None),
     _gauge("open_files_max", "file descriptors allowed", lambda n: n.files[1] if n.files else None),

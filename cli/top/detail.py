@@ -56,7 +56,7 @@ def _facts(picture: ClusterPicture, node: NodeStatus) -> list[tuple[str, str]]:
     )
     writes = (
         f"{disk.writer}  write {usual}{'' if slow is None else f' p99 {seconds(slow)}'}  "
-        f"free {free}  rows in memory {draw.amount(disk.overlay_rows)}  {disk.error or ''}"
+        f"free {free}  rows in memory {draw.amount(node.memory.overlay_rows)}  {disk.error or ''}"
     )
     process = (
         f"memory {draw.size(node.memory.rss)}  files {'/'.join(map(str, node.files))}  "

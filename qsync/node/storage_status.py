@@ -33,7 +33,6 @@ def disk(node: NodeView) -> DiskStatus:
         stalled=writer.busy_since is not None,
         busy_s=writer.busy_s,
         error=_disk_error(node),
-        overlay_rows=node.replica.raw.overlay_rows,
         free=free,
         total=total,
     )

@@ -97,7 +97,7 @@ class BoxInfo(Struct, frozen=True, kw_only=True):
     package: Annotated[str, "always `qsync`"] = ""
     hostname: Annotated[str, "the host that it runs on"] = ""
     pid: Annotated[int, "its process"] = 0
-    listen: Annotated[str, "its address"] = ""
+    listen: Annotated[str, "the address where clients reach it"] = ""
     cluster: Annotated[ClusterName, "its cluster, by its configuration"] = field(
         default_factory=ClusterName
     )
@@ -131,20 +131,12 @@ class NodeStatus(BoxInfo, frozen=True, kw_only=True):
     nobody noted it. It was so then, or later.
     """
 
-    address: Annotated[str, "where clients reach it"] = ""
     time: Annotated[float | None, "its wall clock, in seconds since 1970"] = None
-    role: Annotated[str, "`leader`, `candidate` or `follower`"] = ""
     mode: Annotated[str, "`candidate`, `voter`, `manual` or `off`"] = ""
-    term: Annotated[int, "the term that it is in"] = 0
-    vote: Annotated[int | None, "replica id that it voted for in this term"] = None
-    leader: Annotated[int | None, "replica id of the leader; null: nobody"] = None
-    leader_name: Annotated[str | None, "its name"] = None
     leader_address: Annotated[str | None, "its address"] = None
-    leader_idle: Annotated[float | None, "seconds since it was heard; 0 on the leader"] = None
     behind: Annotated[
         int | None, "entries of the leader that are not on disk here, by its last heartbeat"
     ] = None
-    last: Annotated[int, "the last index of its log"] = 0
     crc: Annotated[int | None, "chain checksum of the entry there"] = None
     written: Annotated[int, "index up to which its log is durable"] = 0
     confirmed: Annotated[int, "index up to which all is decided"] = 0
@@ -176,6 +168,46 @@ class NodeStatus(BoxInfo, frozen=True, kw_only=True):
     ] = ()
     quarantined: Annotated[str | None, "the damage that it found in its log"] = None
     asked: int = 0
+
+    @property
+    def address(self) -> Annotated[str, "`listen`"]:
+        """Where clients reach it."""
+        return self.listen
+
+    @property
+    def role(self) -> Annotated[str, "`election.state`"]:
+        """`leader`, `candidate` or `follower`."""
+        return self.election.state
+
+    @property
+    def term(self) -> Annotated[int, "`election.term`"]:
+        """The term that it is in."""
+        return self.election.term
+
+    @property
+    def vote(self) -> Annotated[int | None, "`election.vote`"]:
+        """For whom it voted in this term."""
+        return self.election.vote
+
+    @property
+    def leader(self) -> Annotated[int | None, "`election.leader`; null: nobody"]:
+        """Replica id of the leader; None where there is none."""
+        return self.election.leader or None
+
+    @property
+    def leader_name(self) -> Annotated[str | None, "`election.leader_name`"]:
+        """The leader's name."""
+        return self.election.leader_name
+
+    @property
+    def leader_idle(self) -> Annotated[float | None, "`election.leader_idle`"]:
+        """Seconds since the leader was heard; 0 on the leader."""
+        return self.election.leader_idle
+
+    @property
+    def last(self) -> Annotated[int, "`signature`"]:
+        """The last index of its log."""
+        return self.signature
 
     @property
     def leads(self) -> bool:
@@ -214,6 +246,8 @@ class NodeStatus(BoxInfo, frozen=True, kw_only=True):
 
 NOT_TOLD = frozenset({"errors", "asked"})
 """Fields of the record that are no part of what a node says."""
+TOLD_AGAIN = ("address", "role", "term", "vote", "leader", "leader_name", "leader_idle", "last")
+"""Properties that a status tells as members too, for programs that look for them at the top."""
 
 
 for _kind in (BoxInfo, NodeStatus):
@@ -234,7 +268,10 @@ def as_members(status: NodeStatus, kind: type[BoxInfo] = NodeStatus) -> dict[str
     """
     told: dict[str, object] = msgspec.to_builtins(status, enc_hook=_plain)
     failed = {name: {"error": why} for name, why in status.errors.items()}
-    return {name: failed.get(name, told[name]) for name in names(kind)}
+    members = {name: failed.get(name, told[name]) for name in names(kind)}
+    if kind is NodeStatus:
+        members |= {name: getattr(status, name) for name in TOLD_AGAIN}
+    return members
 
 
 def _plain(value: object) -> object:

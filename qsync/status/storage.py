@@ -20,7 +20,6 @@ class DiskStatus(Struct, frozen=True, kw_only=True):
     stalled: Annotated[bool, "whether a write is under way"] = False
     busy_s: Annotated[float, "seconds that this write has taken so far"] = 0.0
     error: Annotated[str | None, "why the log cannot be written"] = None
-    overlay_rows: Annotated[int, "row versions in memory that are not folded yet"] = 0
     free: Annotated[int | None, "free bytes of the file system; null: cannot be asked"] = None
     total: Annotated[int | None, "all bytes of the file system"] = None
 

@@ -13,9 +13,11 @@ from admin.metrics.text import CONTENT_TYPE
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError
 from qsync.status import decode
+from qsync.status.members import ElectionStatus
 from qsync.status.record import NodeStatus
 
-STATUS = NodeStatus(id=1, name="n1", status="running", role="leader", leader=1, ro=False)
+LEADS = ElectionStatus(state="leader", leader=1)
+STATUS = NodeStatus(id=1, name="n1", status="running", election=LEADS, ro=False)
 
 
 @asynccontextmanager

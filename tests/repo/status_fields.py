@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from qsync.status.record import BoxInfo, NodeStatus, names
+from qsync.status.record import TOLD_AGAIN, BoxInfo, NodeStatus, names
 
 HEAD = ("| field | type | what it is |", "|---|---|---|")
 KINDS: dict[object, str] = {
@@ -28,6 +28,10 @@ def beyond_box_info() -> Iterator[str]:
     """What a status has more than that."""
     yield from HEAD
     yield from _rows(NodeStatus, without=names(BoxInfo))
+    for name in TOLD_AGAIN:
+        hints = typing.get_type_hints(getattr(NodeStatus, name).fget, include_extras=True)
+        of, same = typing.get_args(hints["return"])
+        yield f"| `{name}` | {_word(of)} | the same as {same} |"
 
 
 def structs(of: object) -> Iterator[type[Struct]]:

@@ -12,7 +12,7 @@ from admin.cluster.moment import Moment
 from admin.cluster.surveys import UnreachableNode
 from cli.top.picture import ClusterPicture, PictureModel
 from qsync.histogram import Histogram
-from tests.answers import spread, synchro, waiting
+from tests.answers import placed, spread, synchro, waiting
 
 SCREENS = Path(__file__).parent / "screens"
 NOON = 1_767_268_800.0  # 2026-01-01 12:00 UTC
@@ -83,7 +83,7 @@ def node(id: int, *, leads: bool = False, **more: object) -> dict[str, object]:
         "uptime": 8040.0,
         "pid": 1000 + id,
     }
-    return answer | more
+    return placed(answer | more)
 
 
 def limbo(**more: object) -> dict[str, object]:
@@ -165,7 +165,7 @@ def leaderless() -> Moment:
     text = {"why": "election", "text": "nobody leads in term 9"}
     lost = alone | {"role": "candidate", "ro_reasons": [text], "term": 9}
     down = [{"id": other, "name": NAMES[other], "status": "down"} for other in (1, 3, 5)]
-    answers = {id: node(id) | lost | {"peers": down} for id in (2, 4)}
+    answers = {id: node(id, leads=False, **lost, peers=down) for id in (2, 4)}
     gone = [
         UnreachableNode(id=id, name=NAMES[id], address=f"127.0.0.1:330{id}", why=why)
         for id, why in ((1, "no answer in time"), (3, "Connection refused"), (5, "it hung up"))

@@ -6,7 +6,7 @@ from admin.cluster.surveys import ClusterHealth, ClusterSurvey, UnreachableNode,
 from cli.render.status import seconds, status
 from qsync.status import decode
 from qsync.status.record import NodeStatus
-from tests.answers import synchro, waiting
+from tests.answers import placed, synchro, waiting
 
 
 def sample(id: int, *, leads: bool = False, **more: object) -> NodeStatus:
@@ -36,7 +36,7 @@ def sample(id: int, *, leads: bool = False, **more: object) -> NodeStatus:
         "peers": peers if leads else [],
         "disk": {"fsync_us": 240},
     }
-    return decode.status(answer | more)
+    return decode.status(placed(answer | more))
 
 
 HEALTHY = ClusterSurvey(

@@ -15,6 +15,7 @@ from qsync.wire import packed, replies, requests
 from qsync.wire.frames import Frames
 from qsync.wire.session import Acceptor, Greeting
 from qsync.wire.verbs import DigestRequest, InfoRequest, PackedRequest, PlainRequest, Verb
+from tests.answers import placed
 
 
 def entries(
@@ -170,7 +171,7 @@ class Pretender:
             "pid": 100 + self.node,
             "time": 1.0,
         }
-        return found | self.known
+        return placed(found | self.known)
 
 
 @contextmanager

@@ -7,12 +7,19 @@ from admin.drills.demo import DemoCamera, DemoPicture, DemoPlan, drill
 from admin.drills.model import Step
 from admin.drills.runner import DrillPhase, RunView
 from admin.workload.tally import WriteTally
+from qsync.status.members import ElectionStatus
 from qsync.status.record import NodeStatus
 
 
 def survey(leader: str, term: int) -> ClusterSurvey:
     said = NodeStatus(
-        id=1, name=leader, uuid="u", address="a", asked=1, role="leader", term=term, ro=False
+        id=1,
+        name=leader,
+        uuid="u",
+        listen="a",
+        asked=1,
+        election=ElectionStatus(state="leader", term=term),
+        ro=False,
     )
     return ClusterSurvey(samples=(said,))
 

@@ -14,7 +14,7 @@ from cli.main import run
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError
 from qsync.status import decode
-from tests.answers import synchro, waiting
+from tests.answers import placed, synchro, waiting
 from tests.repo import tree
 
 NOW = 1_700_000_000.0
@@ -71,7 +71,9 @@ def facts(changes: Mapping[int, Mapping[str, object]] | None = None, *gone: int)
     there = [id for id in (1, 2, 3) if id not in gone]
     return Facts(
         survey=ClusterSurvey(
-            samples=tuple(decode.status(answer(id) | dict(changed.get(id, {}))) for id in there),
+            samples=tuple(
+                decode.status(placed(answer(id) | dict(changed.get(id, {})))) for id in there
+            ),
             silent=tuple(
                 UnreachableNode(id=id, name=f"n{id}", address=f"127.0.0.1:330{id}", why="refused")
                 for id in gone
@@ -164,7 +166,7 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
         W,
         "n2",
         "wait in memory",
-        lambda: facts({2: disk(overlay_rows=2_000_000)}),
+        lambda: facts({2: {"memory": {"overlay_rows": 2_000_000}}}),
     ),
     ("folding-keeps-up", W, "n3", "999000 entries", lambda: facts({3: {"confirmed": 999990}})),
     (
@@ -338,7 +340,7 @@ def test_every_check_is_explained() -> None:
 
 def test_missing_facts_are_no_trouble() -> None:
     bare = decode.status(
-        {"id": 1, "name": "n1", "role": "leader", "ro": False, "status": "running"}
+        placed({"id": 1, "name": "n1", "role": "leader", "ro": False, "status": "running"})
     )
     results = checks.run(Facts(survey=ClusterSurvey(samples=(bare,))))
     assert checks.wrong(results) == []

@@ -7,10 +7,11 @@ from admin.drills.model import Condition
 from admin.drills.probes import holds, holds_since_step
 from admin.drills.sampling import LiveFacts, SamplingThread
 from admin.workload.tally import WriteTally
-from qsync.status.members import PeerStatus
+from qsync.status.members import ElectionStatus, PeerStatus
 from qsync.status.record import NodeStatus
 
 BEFORE, AFTER = 1, 1 << 62
+LEADS = ElectionStatus(state="leader")
 NAMES = {"first": ("n2",), "second": ("n1",), "all": ("n1", "n2")}
 
 
@@ -23,11 +24,11 @@ def facts(*samples: NodeStatus) -> LiveFacts:
 
 
 def leader(asked: int, **said: object) -> NodeStatus:
-    return node("n2", asked, role="leader", ro=False, confirmed=7, written=7, **said)
+    return node("n2", asked, election=LEADS, ro=False, confirmed=7, written=7, **said)
 
 
 def node(name: str, asked: int, **said: object) -> NodeStatus:
-    usual = {"id": int(name[1:]), "name": name, "uuid": name, "address": name, "asked": asked}
+    usual = {"id": int(name[1:]), "name": name, "uuid": name, "listen": name, "asked": asked}
     return NodeStatus(**usual | said)  # type: ignore[arg-type]  # whatever the test says
 
 

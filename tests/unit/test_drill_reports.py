@@ -22,6 +22,7 @@ from admin.lab import processes
 from admin.workload.history import HistoryLine, OutcomeType
 from admin.workload.proof import Proof
 from qsync.errors import ConfigError
+from qsync.status.members import ElectionStatus
 from qsync.status.record import NodeStatus
 
 NS = 1_000_000_000
@@ -108,9 +109,10 @@ def test_the_time_without_writes_is_measured_from_the_fault_and_split() -> None:
 
 def test_of_what_nodes_say_little_is_kept_and_every_change_of_role() -> None:
     thinned = ThinnedSamples()
-    one = NodeStatus(id=1, name="n1", uuid="u", address="a:1", role="follower")
+    follows, leading = ElectionStatus(state="follower"), ElectionStatus(state="leader")
+    one = NodeStatus(id=1, name="n1", uuid="u", listen="a:1", election=follows)
     two = msgspec.structs.replace(one, id=2)
-    leads = msgspec.structs.replace(one, role="leader")
+    leads = msgspec.structs.replace(one, election=leading)
     again = msgspec.structs.replace(leads, pid=8)
     seen = [(one, 0.0), (two, 0.01), (one, 0.05), (one, 0.1), (leads, 0.15), (again, 0.16)]
     kept = [thinned.thin(sample, at) for sample, at in [*seen, (again, 0.2), (again, 0.4)]]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from admin.metrics import health
 from qsync.status import decode
 from qsync.status.record import NodeStatus
-from tests.answers import synchro
+from tests.answers import placed, synchro
 
 BASE: dict[str, object] = {
     "id": 2,
@@ -20,23 +20,27 @@ BASE: dict[str, object] = {
     "ro_reason": "election",
     "behind": 3,
 }
-FOLLOWER = decode.status(BASE)
-LEADER = decode.status(BASE | {"role": "leader", "ro": False, "leader": 2, "behind": 0})
+FOLLOWER = decode.status(placed(BASE))
+LEADER = decode.status(placed(BASE | {"role": "leader", "ro": False, "leader": 2, "behind": 0}))
 STUCK = decode.status(
-    BASE
-    | {"role": "leader", "leader": 2, "ro_reason": "synchro", "behind": 0}
-    | {"ro_reasons": [{"why": "synchro", "text": "the PROMOTE at 9 is not confirmed"}]}
+    placed(
+        BASE
+        | {"role": "leader", "leader": 2, "ro_reason": "synchro", "behind": 0}
+        | {"ro_reasons": [{"why": "synchro", "text": "the PROMOTE at 9 is not confirmed"}]}
+    )
 )
 STALLED = decode.status(
-    BASE
-    | {"role": "leader", "ro": False, "leader": 2, "behind": 0, "election": {"timeout": 1.0}}
-    | {"synchro": synchro(quorum=1, len=1, stalled=2.5)}
+    placed(
+        BASE
+        | {"role": "leader", "ro": False, "leader": 2, "behind": 0, "election": {"timeout": 1.0}}
+        | {"synchro": synchro(quorum=1, len=1, stalled=2.5)}
+    )
 )
-LONELY = decode.status(BASE | {"role": "candidate", "leader": None, "behind": None})
-SPLIT = decode.status(BASE | {"status": "split_brain"})
-RECRUIT = decode.status(BASE | {"status": "loading", "recruit": True})
-QUARANTINED = decode.status(BASE | {"quarantined": "entry 7 does not hold"})
-FULL = decode.status(BASE | {"disk": {"error": "no room"}})
+LONELY = decode.status(placed(BASE | {"role": "candidate", "leader": None, "behind": None}))
+SPLIT = decode.status(placed(BASE | {"status": "split_brain"}))
+RECRUIT = decode.status(placed(BASE | {"status": "loading", "recruit": True}))
+QUARANTINED = decode.status(placed(BASE | {"quarantined": "entry 7 does not hold"}))
+FULL = decode.status(placed(BASE | {"disk": {"error": "no room"}}))
 
 
 def code(target: str, node: NodeStatus) -> int | None:

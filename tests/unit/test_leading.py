@@ -6,6 +6,7 @@ from admin.cluster import leadership
 from admin.cluster.surveys import ClusterSurvey, UnreachableNode
 from qsync.status import decode
 from qsync.status.record import NodeStatus
+from tests.answers import placed
 
 PLAN: dict[str, object] = {
     "node": 1,
@@ -21,7 +22,7 @@ PLAN: dict[str, object] = {
 
 def sample(id: int, **more: object) -> NodeStatus:
     nodes = [[each, f"n{each}", f"h:{each}"] for each in (1, 2, 3, 4, 5)]
-    return decode.status({"id": id, "name": f"n{id}", "nodes": nodes, **more})
+    return decode.status(placed({"id": id, "name": f"n{id}", "nodes": nodes, **more}))
 
 
 FOUND = ClusterSurvey(

@@ -7,7 +7,7 @@ from admin.metrics.text import expose
 from qsync.histogram import Histogram
 from qsync.status import decode
 from qsync.status.record import NodeStatus
-from tests.answers import spread, synchro, waiting
+from tests.answers import placed, spread, synchro, waiting
 
 TIMES = Histogram()
 for seconds in (0.0002, 0.0002, 0.003, 0.5):
@@ -34,9 +34,9 @@ STATUS: dict[str, object] = {
     "latency": spread(TIMES),
     "files": [12, 1024],
 }
-LEADER = decode.status(STATUS)
+LEADER = decode.status(placed(STATUS))
 FOLLOWER = decode.status(
-    STATUS | {"name": "n2", "role": "follower", "ro": True, "ro_reason": "election"}
+    placed(STATUS | {"name": "n2", "role": "follower", "ro": True, "ro_reason": "election"})
 )
 
 

@@ -13,7 +13,7 @@ from admin.metrics.text import expose
 from qsync.histogram import Histogram
 from qsync.status import decode
 from qsync.status.record import NodeStatus
-from tests.answers import spread, synchro
+from tests.answers import placed, spread, synchro
 from tests.repo import tree
 from tests.unit.promql import Evaluator, Scrape
 
@@ -116,7 +116,7 @@ def node(id: int, **changes: object) -> NodeStatus:
         "latency": times(0.002),
         "writes": times(0.001),
     }
-    return decode.status(answer | changes)
+    return decode.status(placed(answer | changes))
 
 
 def times(*seconds: float) -> dict[str, object]:

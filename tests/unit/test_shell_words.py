@@ -18,6 +18,7 @@ from cli.shell.settings import ShellSettings
 from cli.shell.slash import COMMANDS
 from qsync.status import decode
 from qsync.status.record import NodeStatus
+from tests.answers import placed
 from tests.unit.lua import Bench
 
 ROOT = Path(__file__).parents[2]
@@ -173,7 +174,7 @@ def test_questions_cannot_be_switched_off_in_production() -> None:
 def status(**more: object) -> NodeStatus:
     peers = [{"name": "n2", "status": "up"}, {"name": "n3", "status": "up"}]
     usual = {"name": "n1", "role": "leader", "term": 7, "leader_name": "n1", "peers": peers}
-    return decode.status(usual | more)
+    return decode.status(placed(usual | more))
 
 
 def test_the_prompt_says_who_where_and_whether_a_transaction_is_open() -> None:

@@ -9,6 +9,7 @@ import types
 import typing
 from collections.abc import Iterator
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
@@ -16,7 +17,7 @@ from msgspec import Struct
 from cli.shell import known
 from qsync.histogram import Spread
 from qsync.status import decode
-from qsync.status.record import BoxInfo, NodeStatus, as_members, names
+from qsync.status.record import TOLD_AGAIN, BoxInfo, NodeStatus, as_members, names
 from qsync.wire import replies
 from qsync.wire.frames import Frames
 from tests.repo import tree
@@ -85,6 +86,18 @@ def test_box_info_is_a_projection_of_the_record(status: NodeStatus) -> None:
     info = decode.box_info(members)
     assert all(getattr(info, name) == getattr(status, name) for name in names(BoxInfo))
     assert names(BoxInfo) == known.INFO, "the shell completes the same"
+
+
+@given(values(NodeStatus))
+def test_what_is_told_a_second_time_at_the_top_is_kept_once(status: NodeStatus) -> None:
+    told = as_members(status)
+    assert not set(TOLD_AGAIN) & set(NodeStatus.__struct_fields__)
+    election = msgspec.to_builtins(status.election)
+    assert (told["address"], told["last"]) == (status.listen, status.signature)
+    assert (told["role"], told["leader"]) == (election["state"], election["leader"] or None)
+    assert all(
+        told[name] == election[name] for name in set(TOLD_AGAIN) & set(election) - {"leader"}
+    )
 
 
 def test_what_a_node_could_not_tell_hides_nothing_else() -> None:

@@ -4,6 +4,7 @@ from admin.box import why
 from admin.cluster.surveys import ClusterSurvey, UnreachableNode
 from qsync.status import decode
 from qsync.status.record import BoxInfo, NodeStatus
+from tests.answers import placed
 from tests.unit.test_box_info import WHOLE
 
 
@@ -18,7 +19,7 @@ def sample(id: int, *, leads: bool = False, last: int = 10, **more: object) -> N
         "nodes": [[each, f"n{each}", f"h:{each}"] for each in (1, 2, 3)],
         **more,
     }
-    return decode.status(answer)
+    return decode.status(placed(answer))
 
 
 def silent(*ids: int) -> tuple[UnreachableNode, ...]:
