@@ -17,8 +17,8 @@ from admin.box.schema import BoxSchema
 from admin.box.space import BoxSpace
 from admin.box.stat import Stat
 from qsync.client import targets
+from qsync.client.async_.feeds import AsyncFeed
 from qsync.client.async_.transaction import AsyncTransaction
-from qsync.client.feed import AsyncFeed
 from qsync.client.options import WriteOptions
 from qsync.client.rows import Key, Receipt
 from qsync.errors import QsyncError

@@ -16,17 +16,13 @@ import anyio.abc
 import anyio.lowlevel
 
 from qsync.client import calls, targets
-from qsync.client.async_.database import AsyncDatabase
+from qsync.client.async_.core_client import AsyncCoreClient
 from qsync.client.blocking import CONNECT_TIMEOUT_S, TIMEOUT_S
-from qsync.client.calls import ClientCall
 from qsync.client.connection_errors import reason
 from qsync.client.core import Core
 from qsync.client.effects import Close, Dial, Send
-from qsync.client.numbering import parse_token
-from qsync.client.options import WINDOW
 from qsync.client.pending_request import PendingRequest
 from qsync.client.response_timeout import FAR
-from qsync.client.rows import Receipt
 
 T = TypeVar("T")
 _RECEIVE_BYTES: Final = 256 * 1024
@@ -34,77 +30,19 @@ GOODBYE_S: Final = 0.5
 """How long leaving may take to send what is still to be sent."""
 
 
-class AsyncClient(AsyncDatabase):
+class AsyncClient(AsyncCoreClient):
     """A connection to a cluster. Made by `async with qsync.connect_async(...) as db`."""
 
     def __init__(self, shell: "AsyncShell", *, timeout: float) -> None:
-        super().__init__()
-        self.timeout = timeout
+        super().__init__(shell.core, timeout=timeout)
         self._shell = shell
-
-    async def resolve(
-        self,
-        token: str,
-        *,
-        timeout: float | None = None,  # noqa: ASYNC109 - the caller's word
-        again: bool = True,
-    ) -> Receipt:
-        """What became of a write whose outcome was unknown: a receipt, or why it was not done.
-
-        A write of this client is done again, at most once in all. Of one from elsewhere, or without
-        `again`, only the outcome is asked for; where nobody has done it, it is given up (GivenUp):
-        no attempt that is still on its way can do it any more. OutcomeUnknown if nobody can say.
-        """
-        parsed = parse_token(token)
-        now = time.monotonic()
-        until = self._deadline(now, timeout)
-        ask = self._shell.core.resolve(parsed, now=now, deadline=until, again=again)
-        await self._shell.settle(ask)
-        return calls.outcome(ask, calls.read_receipt)
-
-    async def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word
-        """Ask and wait for the answer. Cancelling the wait does not take a write back."""
-        ask = self._begin(call, timeout)
-        await self._shell.settle(ask)
-        return calls.outcome(ask, call.read)
-
-    async def run_many(
-        self,
-        asked: Iterable[ClientCall[T]],
-        *,
-        window: int = WINDOW,
-        timeout: float | None = None,  # noqa: ASYNC109 - the caller's word
-    ) -> list[T]:
-        """Ask all of them, at most `window` at once; answers in order, or the first error."""
-        begun: list[tuple[PendingRequest, ClientCall[T]]] = []
-        waited = 0
-        for call in asked:
-            begun.append((self._begin(call, timeout), call))
-            if len(begun) - waited >= window:
-                upto = len(begun) - window // 2
-                for ask, _ in begun[waited:upto]:
-                    await self._shell.settle(ask)
-                waited = upto
-        for ask, _ in begun[waited:]:
-            await self._shell.settle(ask)
-        return [calls.outcome(ask, call.read) for ask, call in begun]
 
     def _reader(self) -> "AsyncClient":
         """Any number of calls may be under way at once, so feeds need no other connection."""
         return self
 
-    def _begin(self, call: ClientCall[T], timeout: float | None) -> PendingRequest:
-        now = time.monotonic()
-        deadline = self._deadline(now, timeout)
-        ask = self._shell.core.submit(
-            call.kind, call.make, now=now, deadline=deadline, token=call.token
-        )
-        if call.begun is not None:
-            call.begun(ask)
-        return ask
-
-    def _deadline(self, now: float, timeout: float | None) -> float:
-        return now + (self.timeout if timeout is None else timeout)
+    async def _settle(self, ask: PendingRequest) -> None:
+        await self._shell.settle(ask)
 
 
 class ConnectionOutbox:

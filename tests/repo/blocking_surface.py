@@ -13,6 +13,7 @@ from tests.repo import tree
 SOURCE: Final = tree.ROOT / "qsync/client/async_"
 MADE: Final = tree.ROOT / "qsync/client/sync"
 NAMES: Final = {
+    "AsyncCoreClient": "CoreClient",
     "AsyncDatabase": "Database",
     "AsyncFeed": "Feed",
     "AsyncFeedRunner": "FeedRunner",
@@ -24,8 +25,11 @@ NAMES: Final = {
     "AsyncTransaction": "Transaction",
     "AsyncTransactionSpace": "TransactionSpace",
     "AsyncValues": "Values",
+    "StopAsyncIteration": "StopIteration",
     "__aenter__": "__enter__",
     "__aexit__": "__exit__",
+    "__aiter__": "__iter__",
+    "__anext__": "__next__",
     "async_": "sync",
 }
 """What is called otherwise."""

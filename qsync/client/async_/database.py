@@ -5,12 +5,13 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar, Unpack
 
 from qsync.client import draft, feed
+from qsync.client.async_.feeds import AsyncFeed, AsyncValues
 from qsync.client.async_.node import AsyncNode
+from qsync.client.async_.runner import AsyncFeedRunner
 from qsync.client.async_.schema import AsyncSchema
 from qsync.client.async_.space import AsyncSpace
 from qsync.client.async_.transaction import AsyncTransaction
 from qsync.client.calls import ClientCall
-from qsync.client.feed import AsyncFeed, AsyncFeedRunner, AsyncValues
 from qsync.client.options import WINDOW, WriteOptions
 from qsync.client.rows import Key, Receipt
 from qsync.errors import QsyncError

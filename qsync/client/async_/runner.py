@@ -27,3 +27,10 @@ class AsyncManyRunner(AsyncRunner, Protocol):
         timeout: float | None = None,  # noqa: ASYNC109 - the caller's word
     ) -> list[T]:
         """Ask all of them, at most `window` at once; answers in order."""
+
+
+class AsyncFeedRunner(AsyncRunner, Protocol):
+    """What carries the questions of a feed: they may wait long, and keep nobody waiting."""
+
+    # |def close(self) -> None:
+    # |    """Hang up."""

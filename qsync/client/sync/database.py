@@ -7,10 +7,11 @@ from typing import TypeVar, Unpack
 
 from qsync.client import draft, feed
 from qsync.client.calls import ClientCall
-from qsync.client.feed import Feed, FeedRunner, Values
 from qsync.client.options import WINDOW, WriteOptions
 from qsync.client.rows import Key, Receipt
+from qsync.client.sync.feeds import Feed, Values
 from qsync.client.sync.node import NodeCalls
+from qsync.client.sync.runner import FeedRunner
 from qsync.client.sync.schema import ClientSchema
 from qsync.client.sync.space import Space
 from qsync.client.sync.transaction import Transaction

@@ -28,3 +28,10 @@ class ManyRunner(BlockingRunner, Protocol):
         timeout: float | None = None,
     ) -> list[T]:
         """Ask all of them, at most `window` at once; answers in order."""
+
+
+class FeedRunner(BlockingRunner, Protocol):
+    """What carries the questions of a feed: they may wait long, and keep nobody waiting."""
+
+    def close(self) -> None:
+        """Hang up."""

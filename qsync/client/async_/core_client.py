@@ -1,0 +1,96 @@
+"""Calls of a client that has a core: begun with a deadline, settled, read."""
+
+import time
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import TypeVar
+
+from qsync.client import calls
+from qsync.client.async_.database import AsyncDatabase
+from qsync.client.calls import ClientCall
+from qsync.client.core import Core
+from qsync.client.numbering import Token, parse_token
+from qsync.client.options import WINDOW
+from qsync.client.pending_request import PendingRequest
+from qsync.client.rows import Receipt
+
+T = TypeVar("T")
+
+
+class AsyncCoreClient(AsyncDatabase):
+    """What can be asked of a cluster through a core. Who extends it says how one waits.
+
+    `timeout`: seconds for each call unless it says otherwise.
+    """
+
+    def __init__(self, core: Core, *, timeout: float) -> None:
+        super().__init__()
+        self.timeout = timeout
+        self._core = core
+
+    async def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word
+        """Ask and wait for the answer. Who stops waiting does not take a write back."""
+        ask = self._begin(call, timeout)
+        await self._settle(ask)
+        return calls.outcome(ask, call.read)
+
+    async def run_many(
+        self,
+        asked: Iterable[ClientCall[T]],
+        *,
+        window: int = WINDOW,
+        timeout: float | None = None,  # noqa: ASYNC109 - the caller's word
+    ) -> list[T]:
+        """Ask all of them, at most `window` at once; answers in order, or the first error."""
+        begun: list[tuple[PendingRequest, ClientCall[T]]] = []
+        waited = 0
+        for call in asked:
+            begun.append((self._begin(call, timeout), call))
+            if len(begun) - waited >= window:
+                upto = len(begun) - window // 2
+                for ask, _ in begun[waited:upto]:
+                    await self._settle(ask)
+                waited = upto
+        for ask, _ in begun[waited:]:
+            await self._settle(ask)
+        return [calls.outcome(ask, call.read) for ask, call in begun]
+
+    async def resolve(
+        self,
+        token: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - the caller's word
+        again: bool = True,
+    ) -> Receipt:
+        """What became of a write whose outcome was unknown: a receipt, or why it was not done.
+
+        A write of this client is done again, at most once in all. Of one from elsewhere, or without
+        `again`, only the outcome is asked for; where nobody has done it, it is given up (GivenUp):
+        no attempt that is still on its way can do it any more. OutcomeUnknown if nobody can say.
+        """
+        ask = self._begin_again(parse_token(token), timeout, again=again)
+        await self._settle(ask)
+        return calls.outcome(ask, calls.read_receipt)
+
+    @abstractmethod
+    async def _settle(self, ask: PendingRequest) -> None:
+        """Send what is to be sent and wait until the ask is settled."""
+
+    def _begin(self, call: ClientCall[T], timeout: float | None) -> PendingRequest:
+        """Ask; `_settle` sends it."""
+        now = time.monotonic()
+        deadline = self._deadline(now, timeout)
+        ask = self._core.submit(call.kind, call.make, now=now, deadline=deadline, token=call.token)
+        if call.begun is not None:
+            call.begun(ask)
+        return ask
+
+    def _begin_again(self, token: Token, timeout: float | None, *, again: bool) -> PendingRequest:
+        """Ask what became of a write; `_settle` sends it."""
+        now = time.monotonic()
+        return self._core.resolve(
+            token, now=now, deadline=self._deadline(now, timeout), again=again
+        )
+
+    def _deadline(self, now: float, timeout: float | None) -> float:
+        return now + (self.timeout if timeout is None else timeout)

@@ -1,0 +1,100 @@
+"""Confirmed changes, and values of broadcast keys, one after another."""
+
+import time
+from typing import Self
+
+from qsync.client import questions
+from qsync.client.async_.runner import AsyncFeedRunner
+from qsync.client.changes import Change
+from qsync.client.feed import WAIT_S, Cursor
+
+
+class AsyncFeed:
+    """Changes in the order of the log, each once.
+
+    Without a place to go on after, "now" is when the first question is asked: by `poll`, at the
+    latest with the first change. A blocking feed asks it when it is made.
+    """
+
+    def __init__(
+        self, client: AsyncFeedRunner, place: Cursor, *, idle: float | None = None
+    ) -> None:
+        self._place = place
+        self._idle = idle
+        self._client = client
+        # |if place.upto is None:
+        # |    try:
+        # |        self.poll()
+        # |    except BaseException:
+        # |        self.close()
+        # |        raise
+
+    # |def __enter__(self) -> Self:
+    # |    return self
+
+    # |def __exit__(self, *_: object) -> None:
+    # |    self.close()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Change:
+        place = self._place
+        while not place.pending:
+            if place.ended or (self._idle is not None and place.idle_s >= self._idle):
+                # |self.close()
+                raise StopAsyncIteration
+            await self.poll()
+        change = place.next()
+        assert change is not None
+        return change
+
+    @property
+    def upto(self) -> int:
+        """Everything up to this index of the log was read, and handed out or waits here."""
+        return self._place.upto or 0
+
+    # |def close(self) -> None:
+    # |    """Hang up."""
+    # |    self._client.close()
+
+    async def poll(self) -> None:
+        """Ask once. With `after=None` the first time says what "now" is."""
+        self._place.took(await self._client.run(self._place.call()))
+
+
+class AsyncValues:
+    """The values of a broadcast key: the present one at once, then every other one."""
+
+    def __init__(self, client: AsyncFeedRunner, key: str) -> None:
+        self._client = client
+        self._key = key
+        self._known: object = None
+
+    # |def __enter__(self) -> Self:
+    # |    return self
+
+    # |def __exit__(self, *_: object) -> None:
+    # |    self.close()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> object:
+        return await self.within(None)
+
+    # |def close(self) -> None:
+    # |    """Hang up."""
+    # |    self._client.close()
+
+    async def within(self, seconds: float | None) -> object:
+        """The next value; None when there is none for so many seconds."""
+        until = None if seconds is None else time.monotonic() + seconds
+        while True:
+            wait = WAIT_S if until is None else min(WAIT_S, max(0.0, until - time.monotonic()))
+            value = await self._client.run(questions.watch(self._key, self._known, wait))
+            if value != self._known:
+                self._known = value
+                return value
+            if until is not None and time.monotonic() >= until:
+                return None

@@ -1,0 +1,99 @@
+"""Confirmed changes, and values of broadcast keys, one after another."""
+# Made from qsync/client/async_/feeds.py by tests/repo/blocking_surface.py: change that.
+
+import time
+from typing import Self
+
+from qsync.client import questions
+from qsync.client.changes import Change
+from qsync.client.feed import WAIT_S, Cursor
+from qsync.client.sync.runner import FeedRunner
+
+
+class Feed:
+    """Changes in the order of the log, each once.
+
+    Without a place to go on after, "now" is when the first question is asked: by `poll`, at the
+    latest with the first change. A blocking feed asks it when it is made.
+    """
+
+    def __init__(self, client: FeedRunner, place: Cursor, *, idle: float | None = None) -> None:
+        self._place = place
+        self._idle = idle
+        self._client = client
+        if place.upto is None:
+            try:
+                self.poll()
+            except BaseException:
+                self.close()
+                raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Change:
+        place = self._place
+        while not place.pending:
+            if place.ended or (self._idle is not None and place.idle_s >= self._idle):
+                self.close()
+                raise StopIteration
+            self.poll()
+        change = place.next()
+        assert change is not None
+        return change
+
+    @property
+    def upto(self) -> int:
+        """Everything up to this index of the log was read, and handed out or waits here."""
+        return self._place.upto or 0
+
+    def close(self) -> None:
+        """Hang up."""
+        self._client.close()
+
+    def poll(self) -> None:
+        """Ask once. With `after=None` the first time says what "now" is."""
+        self._place.took(self._client.run(self._place.call()))
+
+
+class Values:
+    """The values of a broadcast key: the present one at once, then every other one."""
+
+    def __init__(self, client: FeedRunner, key: str) -> None:
+        self._client = client
+        self._key = key
+        self._known: object = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> object:
+        return self.within(None)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._client.close()
+
+    def within(self, seconds: float | None) -> object:
+        """The next value; None when there is none for so many seconds."""
+        until = None if seconds is None else time.monotonic() + seconds
+        while True:
+            wait = WAIT_S if until is None else min(WAIT_S, max(0.0, until - time.monotonic()))
+            value = self._client.run(questions.watch(self._key, self._known, wait))
+            if value != self._known:
+                self._known = value
+                return value
+            if until is not None and time.monotonic() >= until:
+                return None
