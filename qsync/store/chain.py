@@ -1,12 +1,13 @@
 """Walking through stored batches: is every entry whole, and does each follow the one before it?"""
 
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from election.messages import Index, Term
 from qsync import record
-from qsync.record import CHAIN_SEED, HEADER, HEADER_SIZE, Crc, Entry
+from qsync.record import CHAIN_SEED, HEADER, HEADER_SIZE, Crc, Entry, Header
 from qsync.store.contract import EntryBatch
 
 NO_INDEX, NO_TERM = Index(0), Term(0)
@@ -137,3 +138,40 @@ def crc_at(batch: bytes, index: int) -> Crc:
         if header[0] == index:
             return Crc(header[8])
     raise AssertionError(index)
+
+
+class EntryReads(ABC):
+    """How a log is read, whatever holds its records."""
+
+    last: Index
+
+    @abstractmethod
+    def _rows(self, first: Index) -> Iterator[Row]:
+        """Records from the one on that holds `first`; none when `first` is above `last`.
+
+        What is damaged above `last` may come too.
+        """
+
+    def headers(self) -> Iterator[Header]:
+        """Every header in order, up to `last`."""
+        for _, batch in self._rows(Index(1)):
+            for header in record.headers(batch):
+                if header[0] > self.last:
+                    return
+                yield header
+
+    def entries(self, first: Index, last: Index) -> list[Entry]:
+        """The entries `first..last`; none when `last` is below `first`."""
+        if last < first:
+            return []
+        assert last <= self.last, (last, self.last)
+        return entries(self._rows(first), first=first, last=last)
+
+    def batches(self, first: Index, last: Index, *, bytes_max: int) -> Iterator[EntryBatch]:
+        """`first..last` in batches of at most `bytes_max`, or of one entry that is larger."""
+        assert last <= self.last, (last, self.last)
+        return batches(self._rows(first), first=first, last=last, bytes_max=bytes_max)
+
+    def read(self, first: Index, *, bytes_max: int) -> bytes:
+        """Whole records from the one that holds `first` on."""
+        return joined((batch for _, batch in self._rows(first)), bytes_max=bytes_max)

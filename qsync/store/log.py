@@ -13,12 +13,11 @@ from election.messages import Ballot, Index
 from qsync import record
 from qsync.core.ready import Write
 from qsync.errors import Damaged, DirectoryGone
-from qsync.record import CHAIN_SEED, Crc, Entry, Header
+from qsync.record import CHAIN_SEED, Crc
 from qsync.store import archive, chain, faults, meta, recovery
 from qsync.store.contract import (
     NO_BALLOT,
     NOTHING_TRUSTED,
-    EntryBatch,
     Identity,
     Opened,
     RecoveredLog,
@@ -75,7 +74,7 @@ def _prepare(ready: Path, environment: Callable[[Path], Environment], ballot: Ba
         env.close()
 
 
-class LmdbLog:
+class LmdbLog(chain.EntryReads):
     """See `contract.Log`. `last` and `quarantined` hold once `recover` has run."""
 
     before_commit: Callable[[], None] | None = None
@@ -121,7 +120,7 @@ class LmdbLog:
         if self._unreadable is None:
             try:
                 stored = self._env.read(lambda txn: txn.get(_NUMBERS_KEY, db=self._env.db(_META)))
-                checked = chain.verify(self._rows())
+                checked = chain.verify(self._stored())
             except Damaged as error:  # LMDB cannot make sense of its own pages
                 self._unreadable = error.message
         judged = recovery.judge(stored, checked)
@@ -167,26 +166,6 @@ class LmdbLog:
         self._numbers.clear()
         self._numbers.add(numbers)
         self.last, self._crc, self._ballot = last, crc, write.ballot
-
-    def headers(self) -> Iterator[Header]:
-        """Every header in order, up to `last`."""
-        for _, batch in self._rows():
-            for header in record.headers(batch):
-                if header[0] > self.last:
-                    return
-                yield header
-
-    def entries(self, first: Index, last: Index) -> list[Entry]:
-        """The entries `first..last`; none when `last` is below `first`."""
-        if last < first:
-            return []
-        assert last <= self.last, (last, self.last)
-        return chain.entries(self._rows(first), first=first, last=last)
-
-    def batches(self, first: Index, last: Index, *, bytes_max: int) -> Iterator[EntryBatch]:
-        """`first..last` in batches of at most `bytes_max`, or of one entry that is larger."""
-        assert last <= self.last, (last, self.last)
-        return chain.batches(self._rows(first), first=first, last=last, bytes_max=bytes_max)
 
     def read(self, first: Index, *, bytes_max: int) -> bytes:
         """Whole records from the one that holds `first` on, in one short look."""
@@ -259,7 +238,10 @@ class LmdbLog:
         """Why what is written now would not be found by a restart; None when all is well."""
         return self._env.gone()
 
-    def _rows(self, first: int = 1) -> Iterator[chain.Row]:
+    def _rows(self, first: Index) -> Iterator[chain.Row]:
+        return self._stored(first) if first <= self.last else iter(())
+
+    def _stored(self, first: int = 1) -> Iterator[chain.Row]:
         """The records from the one that holds `first` on."""
         start = self._env.read(lambda txn: self._record_of(txn, first))
         for key, batch in self._env.rows(_BATCHES, start=start):
@@ -277,7 +259,7 @@ class LmdbLog:
 
     def _crc_at(self, index: int) -> Crc:
         """The checksum of entry `index`."""
-        return chain.crc_at(next(self._rows(index))[1], index) if index else CHAIN_SEED
+        return chain.crc_at(next(self._stored(index))[1], index) if index else CHAIN_SEED
 
     def _cut(self, txn: "Transaction[bytes]", above: int, write: Write) -> None:
         """Move everything above `above` to the archive, in the transaction of the write."""

@@ -9,12 +9,11 @@ from election.messages import Index, Replica
 from qsync import record
 from qsync.core.ready import Write
 from qsync.errors import Damaged, Rebuilding, StoreError
-from qsync.record import CHAIN_SEED, Entry, Header
+from qsync.record import CHAIN_SEED
 from qsync.store import chain, longkeys, meta, recovery, seals
 from qsync.store.contract import (
     NO_BALLOT,
     NOTHING_TRUSTED,
-    EntryBatch,
     FoldedRows,
     Identity,
     RecoveredLog,
@@ -27,7 +26,7 @@ NOBODY = Identity(cluster="memory", instance="memory", replica=Replica(1), name=
 _MORE = b"\xff"  # sorts after every batch: the first byte of an index is never that high
 
 
-class MemoryLog:
+class MemoryLog(chain.EntryReads):
     """See `contract.Log`. A write may be left in flight with `begin`, and `crash` then loses it.
 
     `fault` is raised by every write while it is set: a disk that fails, or is full.
@@ -44,7 +43,7 @@ class MemoryLog:
         self._crc = CHAIN_SEED
         self._ballot = NO_BALLOT
         self._wall = wall
-        self._rows: list[chain.Row] = []
+        self._records: list[chain.Row] = []
         self._numbers: bytes | None = None
         self._tails: list[Tail] = []
         self._flight: Write | None = None
@@ -56,7 +55,7 @@ class MemoryLog:
     ) -> RecoveredLog:
         """Verify every entry; see `contract.Recovered` for what becomes of damage."""
         assert self._flight is None
-        checked = chain.verify(self._rows)
+        checked = chain.verify(self._records)
         judged = recovery.judge(self._numbers, checked)
         dropped = self._drop(checked) if judged.torn else 0
         self.quarantined = judged.quarantined
@@ -88,35 +87,13 @@ class MemoryLog:
         """The write that is not durable yet."""
         return self._flight
 
-    def headers(self) -> Iterator[Header]:
-        """Every header in order."""
-        for _, batch in list(self._rows):
-            yield from record.headers(batch)
-
-    def entries(self, first: Index, last: Index) -> list[Entry]:
-        """The entries `first..last`; none when `last` is below `first`."""
-        if last < first:
-            return []
-        assert last <= self.last, (last, self.last)
-        return chain.entries(self._from(first), first=first, last=last)
-
-    def batches(self, first: Index, last: Index, *, bytes_max: int) -> Iterator[EntryBatch]:
-        """`first..last` in batches of at most `bytes_max`, or of one entry that is larger."""
-        assert last <= self.last, (last, self.last)
-        return chain.batches(self._from(first), first=first, last=last, bytes_max=bytes_max)
-
-    def read(self, first: Index, *, bytes_max: int) -> bytes:
-        """Whole records from the one that holds `first` on."""
-        rows = self._from(first) if first <= self.last else ()
-        return chain.joined((batch for _, batch in rows), bytes_max=bytes_max)
-
     def archived(self) -> list[Tail]:
         """The cut tails, oldest first."""
         return list(self._tails)
 
     def start_over(self, *, why: str, untrusted: bool = False) -> None:  # noqa: ARG002 - memory has no place to set aside
         """Begin an empty log; the term and vote stay, unless they were lost."""
-        self._rows, self._tails, self._numbers = [], [], None
+        self._records, self._tails, self._numbers = [], [], None
         self.last, self._crc, self.quarantined = Index(0), CHAIN_SEED, None
         self.write(recovery.begin_anew(self._ballot, untrusted=untrusted))
 
@@ -137,24 +114,24 @@ class MemoryLog:
         if landed:
             self._commit(write)
         elif torn and write.cut_above is None and write.entries:
-            self._rows.append((write.entries[0].index, record.encode(write.entries)[:torn]))
+            self._records.append((write.entries[0].index, record.encode(write.entries)[:torn]))
 
     def lose_tail(self, *, above: Index) -> None:
         """The disk lied: what is above `above` is gone though it was said to be durable."""
-        first, batch = self._rows[self._at(above)] if above else (1, b"")
+        first, batch = self._records[self._at(above)] if above else (1, b"")
         kept, _ = chain.split(batch, after=above)
-        del self._rows[self._at(above) if above else 0 :]
+        del self._records[self._at(above) if above else 0 :]
         if kept:
-            self._rows.append((first, kept))
+            self._records.append((first, kept))
 
     def damage(self, index: Index, *, bit: int = 0) -> None:
         """Flip a bit of the entry at `index`, counted from its header on."""
         at = self._at(index)
-        first, batch = self._rows[at]
+        first, batch = self._records[at]
         before, _ = chain.split(batch, after=index - 1)
         where = len(before) + bit // 8
         flipped = bytes([batch[where] ^ (1 << bit % 8)])
-        self._rows[at] = (first, batch[:where] + flipped + batch[where + 1 :])
+        self._records[at] = (first, batch[:where] + flipped + batch[where + 1 :])
 
     # ------------------------------------------------------------------------------ the storage
 
@@ -164,7 +141,7 @@ class MemoryLog:
         if write.entries:
             assert write.entries[0].index == self.last + 1, (write.entries[0].index, self.last)
             assert write.entries[-1].index == self.last + len(write.entries)
-            self._rows.append((self.last + 1, record.encode(write.entries)))
+            self._records.append((self.last + 1, record.encode(write.entries)))
             self.last, self._crc = write.entries[-1].index, write.entries[-1].crc
         self._ballot = write.ballot
         self._numbers = meta.pack(
@@ -173,9 +150,9 @@ class MemoryLog:
 
     def _cut(self, above: Index, write: Write) -> None:
         at = self._at(Index(above + 1))
-        first, batch = self._rows[at]
+        first, batch = self._records[at]
         kept, cut = chain.split(batch, after=above)
-        raw = b"".join([cut, *(later for _, later in self._rows[at + 1 :])])
+        raw = b"".join([cut, *(later for _, later in self._records[at + 1 :])])
         self._tails.append(
             Tail(
                 number=len(self._tails) + 1,
@@ -188,29 +165,29 @@ class MemoryLog:
                 answered=write.cut_answered,
             )
         )
-        del self._rows[at:]
+        del self._records[at:]
         if kept:
-            self._rows.append((first, kept))
+            self._records.append((first, kept))
         self.last = above
-        here = self._rows[self._at(above)][1] if above else b""
+        here = self._records[self._at(above)][1] if above else b""
         self._crc = chain.crc_at(here, above) if above else CHAIN_SEED
 
     def _drop(self, checked: chain.ChainVerification) -> int:
-        at = bisect_left(self._rows, (checked.at, b""))
-        dropped = sum(len(batch) for _, batch in self._rows[at:]) - checked.offset
-        kept = self._rows[at][1][: checked.offset]
-        del self._rows[at:]
+        at = bisect_left(self._records, (checked.at, b""))
+        dropped = sum(len(batch) for _, batch in self._records[at:]) - checked.offset
+        kept = self._records[at][1][: checked.offset]
+        del self._records[at:]
         if kept:
-            self._rows.append((checked.at, kept))
+            self._records.append((checked.at, kept))
         return dropped
 
     def _at(self, index: Index) -> int:
         """The place of the record that holds `index`."""
-        return bisect_right(self._rows, (index, _MORE)) - 1
+        return bisect_right(self._records, (index, _MORE)) - 1
 
-    def _from(self, index: Index) -> Iterator[chain.Row]:
-        for at in range(max(self._at(index), 0), len(self._rows)):
-            yield self._rows[at]
+    def _rows(self, first: Index) -> Iterator[chain.Row]:
+        for at in range(max(self._at(first), 0), len(self._records)) if first <= self.last else ():
+            yield self._records[at]
 
 
 class MemorySpaces:

@@ -11,12 +11,11 @@ from election.messages import Index
 from qsync import record
 from qsync.core.ready import Write
 from qsync.errors import Damaged, StoreError
-from qsync.record import CHAIN_SEED, Crc, Entry, Header
+from qsync.record import CHAIN_SEED, Crc
 from qsync.store import archive, chain, faults, recovery
 from qsync.store.chain import ChainVerification
 from qsync.store.contract import (
     NOTHING_TRUSTED,
-    EntryBatch,
     Identity,
     Opened,
     RecoveredLog,
@@ -36,7 +35,7 @@ from qsync.store.segments.spare import SpareInThread, SpareMaker
 from qsync.store.segments.writing import SegmentWriter
 
 
-class SegmentLog:
+class SegmentLog(chain.EntryReads):
     """See `contract.PlacedLog`. `last` and `quarantined` hold once `recover` has run."""
 
     before_commit: Callable[[], None] | None = None
@@ -134,27 +133,6 @@ class SegmentLog:
             )
         self._numbers = now
         self.last = now.durable
-
-    def headers(self) -> Iterator[Header]:
-        """Every header in order, up to `last`."""
-        for _, batch in self._rows(Index(1)):
-            yield from record.headers(batch)
-
-    def entries(self, first: Index, last: Index) -> list[Entry]:
-        """The entries `first..last`; none when `last` is below `first`."""
-        if last < first:
-            return []
-        assert last <= self.last, (last, self.last)
-        return chain.entries(self._rows(first), first=first, last=last)
-
-    def batches(self, first: Index, last: Index, *, bytes_max: int) -> Iterator[EntryBatch]:
-        """`first..last` in batches of at most `bytes_max`, or of one entry that is larger."""
-        assert last <= self.last, (last, self.last)
-        return chain.batches(self._rows(first), first=first, last=last, bytes_max=bytes_max)
-
-    def read(self, first: Index, *, bytes_max: int) -> bytes:
-        """Whole records from the one that holds `first` on."""
-        return chain.joined((batch for _, batch in self._rows(first)), bytes_max=bytes_max)
 
     def archived(self) -> list[Tail]:
         """The cut tails, oldest first."""
