@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from admin.checker.spark.arrays import Flags, Numbers
+from admin.checker.kernels.arrays import Flags, Numbers
 from admin.evidence.arrow import schema
 
 NODES = 3

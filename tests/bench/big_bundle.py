@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from admin.checker.spark.arrays import Numbers
+from admin.checker.kernels.arrays import Numbers
 from admin.checker.spark.crc import ChecksumColumns, checksums
 from admin.evidence.arrow import schema
 from admin.evidence.bundle import PARQUET, log_part

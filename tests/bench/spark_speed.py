@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow.parquet as pq
 
+from admin.checker.kernels.logs.slices import Body, ReferenceColumns, RequestColumns, Slice
 from admin.checker.spark.clients.histories import ResolvedRequests
 from admin.checker.spark.clients.jobs import judge_histories, outlines
 from admin.checker.spark.clients.keys import Terms
-from admin.checker.spark.columns import Body, ReferenceColumns, RequestColumns, Slice, slices
+from admin.checker.spark.columns import slices
 from admin.checker.spark.job_schema import BREACH, DDL, FindingRow
 from admin.checker.spark.judge import judge
 from admin.checker.spark.log_matching import compare

@@ -4,7 +4,23 @@ from collections.abc import Callable, Mapping
 
 from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import RunTables
-from tests.oracle import fenced, fresh, leaders, lives, meeting, rest, statuses, stored, votes
+from tests.oracle import (
+    confirms,
+    fenced,
+    flags,
+    fresh,
+    leaders,
+    limbo_owner,
+    lives,
+    meeting,
+    promotes,
+    replayed,
+    rest,
+    rollbacks,
+    statuses,
+    stored,
+    votes,
+)
 
 ORACLE: Mapping[str, Callable[[RunTables], RuleFinding]] = {
     leaders.ONE_LEADER: leaders.one_leader,
@@ -24,3 +40,12 @@ ORACLE: Mapping[str, Callable[[RunTables], RuleFinding]] = {
     rest.REST: rest.find,
     fresh.FRESH: fresh.find,
 }
+LOG_ORACLE: Mapping[str, Callable[[RunTables], RuleFinding]] = {
+    limbo_owner.OWNER: limbo_owner.find,
+    promotes.FITS: promotes.find,
+    confirms.FORWARD: confirms.find,
+    rollbacks.LEGAL: rollbacks.find,
+    flags.SHARED: flags.find,
+    replayed.REPLAY: replayed.find,
+}
+"""The same of invariants that are judged while a log is followed."""

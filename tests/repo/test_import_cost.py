@@ -38,6 +38,11 @@ def test_the_command_line_starts_without_what_a_command_may_need() -> None:
     assert not heavy & imported("import cli.main")
 
 
+@pytest.mark.parametrize("module", ["cli.main", "cli.commands.status", "qsync.node.node"])
+def test_numpy_is_for_the_checker_alone(module: str) -> None:
+    assert "numpy" not in imported(f"import {module}")
+
+
 @pytest.mark.parametrize("package", ["election", "qsync.core"])
 def test_the_pure_packages_load_nothing_that_waits(package: str) -> None:
     heavy = {"trio", "lmdb", "cbor2", "socket", "asyncio", "logging"}

@@ -4,10 +4,10 @@ import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from admin.checker.rules.queue import LimboReplay
 from admin.checker.rules.run import LogTable
 from admin.evidence.manifest import Manifest
 from admin.evidence.tables import Row
+from tests.oracle.queue import LimboReplay
 
 Tables = dict[str, list[Row]]
 Ref = tuple[int, int]

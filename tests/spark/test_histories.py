@@ -16,6 +16,7 @@ import pyarrow as pa
 from admin.checker.bundles import history_of
 from admin.checker.elle import IsolationLevel
 from admin.checker.facts import FAILURES
+from admin.checker.kernels.logs.slices import Whose
 from admin.checker.kinds import Hints
 from admin.checker.linear import STEPS_MAX, zones
 from admin.checker.operation import CompletionType, Operation, happened
@@ -28,7 +29,6 @@ from admin.checker.spark.clients.keys import KeyVerdicts, Terms
 from admin.checker.spark.clients.pairing import SCHEMA
 from admin.checker.spark.clients.partitions import judge_partition
 from admin.checker.spark.clients.zones import decided
-from admin.checker.spark.columns import Whose
 from admin.checker.spark.findings import whose
 from admin.checker.spark.job_schema import SLICE
 from admin.checker.spark.log_join import JoinedLog

@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from admin.checker.kernels.logs.slices import Whose
 from admin.checker.parquet import to_parquet
 from admin.checker.rules.catalogue import RULES, load
 from admin.checker.rules.entry_checksum import checksum
 from admin.checker.rules.run import RunTables, build
-from admin.checker.spark.columns import Whose
 from admin.checker.spark.crc import ChecksumColumns, checksums
 from admin.checker.spark.findings import JobOutputs, conclude, whose
 from admin.checker.spark.job_schema import SLICE

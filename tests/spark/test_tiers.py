@@ -37,7 +37,7 @@ def judged(
 ) -> dict[str, dict[str, RuleFinding]]:
     paths = [bundle.path for bundle, _ in planted.values()]
     found = judge(session, paths)
-    proofs.prove(session, paths, found)
+    proofs.prove(paths, found)
     return found
 
 

@@ -64,6 +64,21 @@ class Kernel:
     idle: str = field(default="", kw_only=True)
 
 
+@dataclass(frozen=True, slots=True)
+class LogKernel:
+    """An invariant that is judged while a log is followed, by the family that declares it.
+
+    A log may be larger than a memory: a family is fed with slices of one and carries on what it
+    knows (see `logs/walk.py`).
+    """
+
+    id: str
+    title: str
+    needs: tuple[str, ...] = field(default=("wal",), kw_only=True)
+    counts: str = field(default="wal", kw_only=True)
+    idle: str = field(default="", kw_only=True)
+
+
 def groups(places: Iterable[int], *keys: Sequence[Any]) -> dict[Any, list[int]]:
     """Places by what stands there in these columns, each group in order."""
     found: dict[Any, list[int]] = {}

@@ -5,22 +5,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from admin.checker.kernels import in_memory
+from admin.checker.kernels.logs import limbo, owner, replayed
 from admin.checker.quick import CheckedInvariant
 from admin.checker.rules import (
     acks,
     between_logs,
     client_promises,
     clocks,
-    confirms,
     feeds,
-    flags,
     gaps,
-    owner,
-    promotes,
     quorum,
     receipts,
-    replayed,
-    rollbacks,
     rolled_back_reads,
     shape,
     steps,
@@ -35,14 +30,10 @@ from admin.evidence.tables import TABLES
 
 RULES: tuple[Rule, ...] = (
     *shape.RULES,
-    owner.RULE,
-    promotes.RULE,
-    confirms.RULE,
-    rollbacks.RULE,
-    flags.RULE,
+    *in_memory.log_rules((*owner.KERNELS, *limbo.KERNELS)),
     *between_logs.RULES,
     stretches.RULE,
-    replayed.RULE,
+    *in_memory.log_rules(replayed.KERNELS),
     *in_memory.RULES,
     quorum.RULE,
     acks.RULE,

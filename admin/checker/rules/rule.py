@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypedDict, Unpack
 
 from admin.checker.exhibit import EXHIBITS_MAX, EvidenceRow
-from admin.checker.rules.run import LogTable, RunTables
+from admin.checker.rules.run import RunTables
 from admin.evidence.manifest import Manifest
 
 
@@ -81,14 +81,3 @@ class Rule:
     counts: str = field(default="wal", kw_only=True)
     excuse: Callable[[Manifest], str] = field(default=no_excuse, kw_only=True)
     idle: str = field(default="", kw_only=True)
-
-
-def followed(
-    run: RunTables, follow: Callable[[LogTable, RuleFinding], None], *, whole: bool = False
-) -> RuleFinding:
-    """What `follow` finds in each log; with `whole` in those alone that begin with entry 1."""
-    found = RuleFinding()
-    for log in run.logs.values():
-        if not whole or log.first == 1:
-            follow(log, found)
-    return found

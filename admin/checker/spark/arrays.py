@@ -1,18 +1,11 @@
 """Columns of tables as arrays of numpy: numbers, what is known, texts as places in a list."""
 
 from collections.abc import Iterable
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-Numbers: TypeAlias = NDArray[np.int64]
-Flags: TypeAlias = NDArray[np.bool_]
-Reals: TypeAlias = NDArray[np.float64]
-
-NOBODY = -1
-"""The place of a text that is not there, such as the session of what no numbered request made."""
+from admin.checker.kernels.arrays import NOBODY, Flags, Numbers, Reals
 
 
 def numbers(table: pa.Table, name: str) -> Numbers:

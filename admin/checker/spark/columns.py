@@ -1,71 +1,15 @@
-"""A slice of one log as numpy columns, in order: what the vectorised invariants look at."""
+"""Slices of logs, which kernels are fed with, from the columns of Arrow."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from admin.checker.spark.arrays import NOBODY, Flags, Numbers, Reals, known, numbers, reals, words
+from admin.checker.kernels.arrays import NOBODY
+from admin.checker.kernels.logs.slices import Body, ReferenceColumns, RequestColumns, Slice, Whose
+from admin.checker.spark.arrays import known, numbers, reals, words
 from admin.evidence.rows import kind_number
-from qsync.record import EntryKind
-
-Whose = tuple[str, int, int]
-"""Run, node, generation."""
-
-TXN, CONFIRM, ROLLBACK, PROMOTE = (
-    int(EntryKind.TXN),
-    int(EntryKind.CONFIRM),
-    int(EntryKind.ROLLBACK),
-    int(EntryKind.PROMOTE),
-)
-
-
-class Body(NamedTuple):
-    """What the checksum covers beside the place: when, and CRC and length of the body."""
-
-    time: Reals
-    crc: Numbers
-    length: Numbers
-    known: Flags
-
-
-class ReferenceColumns(NamedTuple):
-    """Which entry a control entry names."""
-
-    owner: Numbers
-    lsn: Numbers
-    known: Flags
-
-
-class RequestColumns(NamedTuple):
-    """Who asked for an entry: a place in `names`, or NOBODY, and the number of the request."""
-
-    session: Numbers
-    seq: Numbers
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slice:
-    """Some entries of a log, by index; equal ones by checksum."""
-
-    whose: Whose
-    index: Numbers
-    term: Numbers
-    kind: Numbers
-    origin: Numbers
-    lsn: Numbers
-    flags: Numbers
-    crc: Numbers
-    body: Body
-    ref: ReferenceColumns
-    request: RequestColumns
-
-    def __len__(self) -> int:
-        return len(self.index)
 
 
 def slices(run_id: str, tables: Sequence[pa.Table]) -> list[Slice]:

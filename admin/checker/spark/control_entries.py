@@ -6,63 +6,13 @@ around them as runs: what was queued then is everything above the highest index 
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 
-from admin.checker.spark.arrays import NOBODY, Flags, Numbers
-from admin.checker.spark.columns import CONFIRM, PROMOTE, ROLLBACK, TXN, Slice
+from admin.checker.kernels.arrays import NOBODY, Flags, Numbers
+from admin.checker.kernels.logs.references import WAIT_ACK, NamedPlaces, breaks, named
+from admin.checker.kernels.logs.slices import CONFIRM, PROMOTE, ROLLBACK, TXN, Slice
 from admin.checker.spark.summary import ASKED, CONTROL, WAITS, Summary
-
-SEGMENTS_MAX = 64
-"""With more breaks than these a slice is looked up entry by entry."""
-WAIT_ACK = 1
-
-
-class NamedPlaces(NamedTuple):
-    """By control entry: its place in the slice, the place that it names, -1 if not in here."""
-
-    at: Numbers
-    to: Numbers
-
-
-def breaks(found: Slice) -> Numbers:
-    """Places where a new segment begins; the first one is 0."""
-    same = (
-        (np.diff(found.index) == 1)
-        & (np.diff(found.lsn) == 1)
-        & (np.diff(found.origin) == 0)
-        & (np.diff(found.term) == 0)
-    )
-    return np.concatenate(([0], np.flatnonzero(~same) + 1))
-
-
-def named(found: Slice, starts: Numbers) -> NamedPlaces:
-    """What control entries name: the latest such entry before them."""
-    at = np.flatnonzero(found.kind != TXN)
-    if len(starts) > SEGMENTS_MAX:
-        return NamedPlaces(at, _one_by_one(found, at))
-    owner, lsn = found.ref.owner[at], found.ref.lsn[at]
-    to = np.full(len(at), -1, dtype=np.int64)
-    ends = np.append(starts[1:], len(found))
-    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        place = start + lsn - found.lsn[start]
-        inside = (owner == found.origin[start]) & (place >= start) & (place < np.minimum(end, at))
-        to = np.where(inside & found.ref.known[at], place, to)
-    return NamedPlaces(at, to)
-
-
-def _one_by_one(found: Slice, at: Numbers) -> Numbers:
-    """For a slice that is in shreds."""
-    names = list(zip(found.origin.tolist(), found.lsn.tolist(), strict=True))
-    known: dict[tuple[int, int], int] = {}
-    to, before = [], 0
-    for place in at.tolist():
-        known.update((names[each], each) for each in range(before, place))
-        before = place
-        ref = (int(found.ref.owner[place]), int(found.ref.lsn[place]))
-        to.append(known.get(ref, -1) if found.ref.known[place] else -1)
-    return np.array(to, dtype=np.int64)
 
 
 def confirmed(found: Slice, refs: NamedPlaces) -> Numbers:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from admin.checker.kernels.arrays import Flags, Numbers
 from admin.checker.rules import texts
-from admin.checker.spark.arrays import Flags, Numbers, among, numbers
+from admin.checker.spark.arrays import among, numbers
 from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow
 
 COLUMNS = ("node", "number", "name", "index", "term", "crc")

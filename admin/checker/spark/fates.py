@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from admin.checker.spark.columns import CONFIRM, ROLLBACK
+from admin.checker.kernels.logs.slices import CONFIRM, ROLLBACK
 from admin.checker.spark.summary import ASKED, CONTROL, WAITS, Summary
 
 

@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from admin.checker.kernels.logs.slices import Whose
 from admin.checker.rules import gaps, texts
 from admin.checker.rules.between_logs import ONE_LOG
 from admin.checker.rules.catalogue import RULES
 from admin.checker.rules.rule import Breach, RuleFinding
-from admin.checker.spark.columns import Whose
 from admin.checker.spark.job_schema import (
     BREACH,
     DOUBT,

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from admin.checker.kernels.logs.slices import Whose
 from admin.checker.rules.catalogue import RULES, verdict_of
 from admin.checker.rules.rule import RuleFinding
 from admin.checker.spark.chunks import TASKS_MAX, collected
-from admin.checker.spark.columns import Whose
 from admin.checker.spark.findings import JobOutputs, conclude, whose
 from admin.checker.spark.invariants import receipt_owner
 from admin.checker.spark.invariants.acks import disks
@@ -36,8 +36,8 @@ from admin.checker.spark.receipts import receipts
 from admin.checker.spark.scan import asks, scan
 from admin.checker.spark.scan_context import ScanContext, by_session
 from admin.checker.spark.summary import Summary
+from admin.checker.spark.trails import follow, trails
 from admin.checker.spark.units import Unit, plan
-from admin.checker.spark.walk.plan import follow, trails
 from admin.checker.verdict import Verdict
 from admin.evidence.manifest import Manifest
 

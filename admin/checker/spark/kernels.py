@@ -76,9 +76,9 @@ def look(job: RunJob) -> Iterator[FindingRow]:
                     machine.step(each)
     evidence = Evidence(
         manifest=manifest,
-        status=_read(job.path, Samples, "sample"),
+        status=small_table(job.path, Samples, "sample"),
         events=Events.of(cells),
-        digests=_read(job.path, Digests, ""),
+        digests=small_table(job.path, Digests, ""),
         promotes=job.promotes,
         ends=job.ends,
         reach=EventReach(term, index),
@@ -114,7 +114,7 @@ def proven(found: FindingRow) -> Breach:
     )
 
 
-def _read(path: Path, kind: type[Kind], key: str) -> Kind:
+def small_table(path: Path, kind: type[Kind], key: str) -> Kind:
     """A small table, by the numbers of its rows if they have any."""
     cells: dict[str, list[Any]] = {name: [] for name in kind.names()}
     parts = chunks(path, kind.table, key or "index")

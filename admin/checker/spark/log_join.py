@@ -3,9 +3,9 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from admin.checker.kernels.logs.slices import CONFIRM, ROLLBACK, Whose
 from admin.checker.rules import texts
 from admin.checker.rules.entry_checksum import checksum
-from admin.checker.spark.columns import CONFIRM, ROLLBACK, Whose
 from admin.checker.spark.fates import LimboRecord, Replay, numbered_requests
 from admin.checker.spark.job_schema import BREACH, FACTS, LOG, REACHED, ROLLED, FindingRow
 from admin.checker.spark.scan_context import ScanContext, ScanQuestions

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from admin.checker.kernels.arrays import Numbers
+from admin.checker.kernels.logs.slices import Slice
 from admin.checker.rules.texts import stretches
-from admin.checker.spark.arrays import Numbers
-from admin.checker.spark.columns import Slice
 from admin.checker.spark.job_schema import BREACH, FACTS, UNEQUAL, FindingRow
 from admin.checker.spark.scan_context import ScanContext
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from admin.checker.spark.arrays import NOBODY, Numbers
-from admin.checker.spark.columns import Slice
+from admin.checker.kernels.arrays import NOBODY, Numbers
+from admin.checker.kernels.logs.slices import Slice
 from admin.checker.spark.summary import RequestSummary
 
 Spans = dict[str, tuple[int, int]]

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from admin.checker.spark.arrays import NOBODY, Flags, among, numbers, words
+from admin.checker.kernels.arrays import NOBODY, Flags
+from admin.checker.spark.arrays import among, numbers, words
 from admin.checker.spark.chunks import Chunk, chunks, collected, read, spread
 from admin.checker.spark.job_schema import FindingRow
 

@@ -1,79 +1,93 @@
 """The rows that prove what Spark found, looked up when it is known where to look."""
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from admin.checker.exhibit import EXHIBITS_MAX, EvidenceRow, exhibit
+import numpy as np
+import pyarrow as pa
+
+from admin.checker.exhibit import EXHIBITS_MAX, EvidenceRow
+from admin.checker.kernels import proofs
+from admin.checker.kernels.in_memory import entries_of
+from admin.checker.kernels.proofs import EntryPlace
 from admin.checker.rules.catalogue import BY_ID, load
 from admin.checker.rules.rule import Breach, RuleFinding
-from admin.checker.spark.source import QsyncSource
+from admin.checker.rules.run import LogTable
+from admin.checker.spark.arrays import numbers
+from admin.checker.spark.chunks import chunks, read
 from admin.checker.verdict import EXAMPLES_MAX
 from admin.evidence.manifest import Manifest
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROWS_MAX = 1_000_000
 """A bundle with no more rows is simply read once more; of a larger one only the entries around."""
 
+_SHOWN = (
+    *("node", "generation", "index", "term", "kind", "origin", "lsn", "flags", "crc"),
+    *("ref_owner", "ref_lsn", "session", "seq"),
+)
+"""Of an entry, what is shown."""
+
 Found = Mapping[str, dict[str, RuleFinding]]
 
 
-def prove(session: "SparkSession", paths: Sequence[Path], found: Found) -> None:
+def prove(paths: Sequence[Path], found: Found) -> None:
     """Put them beside the breaches of every run."""
     for path in paths:
         manifest = Manifest.load(path)
-        broken = [each for each in found[manifest.run_id].items() if each[1].breaches]
-        if not broken:
-            continue
-        if sum(manifest.rows.values()) <= ROWS_MAX:
+        own = found[manifest.run_id]
+        broken = [(id_, each) for id_, each in own.items() if _lacks_proof(each)]
+        if broken and sum(manifest.rows.values()) <= ROWS_MAX:
             _in_one_process(path, broken)
         else:
-            _around(session, path, broken)
+            _around(manifest, broken)
+        proofs.complete(own.values(), functools.partial(entries, path))
+
+
+def entries(path: Path, places: Iterable[EntryPlace]) -> dict[EntryPlace, list[EvidenceRow]]:
+    """Entries of the logs of a bundle; every file that may have some is read once."""
+    wanted = set(places)
+    asked = np.array(sorted({index for _, _, index in wanted}), dtype=np.int64)
+    logs: dict[tuple[int, int], LogTable] = {}
+    for chunk in chunks(path, "wal", "index"):
+        if not any(chunk.meets(index, index) for index in asked.tolist()):
+            continue
+        table = read(chunk, _SHOWN)
+        for row in table.filter(pa.array(np.isin(numbers(table, "index"), asked))).to_pylist():
+            whose = (row["node"], row["generation"])
+            if (*whose, row["index"]) in wanted:
+                logs.setdefault(whose, LogTable(*whose)).add(row)
+    return entries_of(logs, wanted)
+
+
+def _lacks_proof(finding: RuleFinding) -> bool:
+    return any(not each.witness for each in finding.breaches)
 
 
 def _in_one_process(path: Path, broken: Iterable[tuple[str, RuleFinding]]) -> None:
     run = load(path)
     for id_, finding in broken:
         known = {each.where: each for each in BY_ID[id_].find(run).breaches}
-        finding.breaches = [
-            each if _is_proven(each) else known.get(each.where, each) for each in finding.breaches
-        ]
+        finding.breaches = [known.get(each.where, each) for each in finding.breaches]
 
 
-def _is_proven(breach: Breach) -> bool:
-    """By a kernel, with whole rows: of entries of logs it has only some columns."""
-    return bool(breach.witness) and all(row.table != "wal" for row in breach.witness)
-
-
-def _around(session: "SparkSession", path: Path, broken: Iterable[tuple[str, RuleFinding]]) -> None:
+def _around(manifest: Manifest, broken: Iterable[tuple[str, RuleFinding]]) -> None:
     """Of breaches in logs: the entry there and the one before it."""
-    shown = [
-        (finding, each)
-        for id_, finding in broken
-        if "wal" in BY_ID[id_].needs and BY_ID[id_].counts == "wal"
-        for each in finding.breaches[:EXAMPLES_MAX]
-        if each.index
-    ]
-    if not shown:
-        return
-    session.dataSource.register(QsyncSource)
-    places = {place for _, each in shown for place in (each.index - 1, each.index)}
-    wal = session.read.format("qsync").option("table", "wal").option("path", str(path)).load()
-    rows = [row.asDict() for row in wal.where(wal["index"].isin(sorted(places))).collect()]
-    rows.sort(key=lambda row: (row["index"], row["node"]))
-    for finding, each in shown:
-        at = finding.breaches.index(each)
-        finding.breaches[at] = replace(each, witness=_of(each, rows))
+    for id_, finding in broken:
+        if "wal" in BY_ID[id_].needs and BY_ID[id_].counts == "wal":
+            some = finding.breaches[:EXAMPLES_MAX]
+            finding.breaches[:EXAMPLES_MAX] = [
+                each if each.witness else replace(each, witness=_beside(manifest, each))
+                for each in some
+            ]
 
 
-def _of(breach: Breach, rows: Iterable[Mapping[str, object]]) -> tuple[EvidenceRow, ...]:
-    there = (breach.index - 1, breach.index)
-    mine = [
-        exhibit("wal", row)
-        for row in rows
-        if row["index"] in there and breach.node in {0, row["node"]}
-    ]
-    return tuple(mine[:EXHIBITS_MAX])
+def _beside(manifest: Manifest, breach: Breach) -> tuple[EvidenceRow, ...]:
+    places = (breach.index - 1, breach.index) if breach.index else ()
+    return tuple(
+        proofs.entry(each.node, each.generation, index)
+        for index in places
+        for each in manifest.nodes
+        if breach.node in {0, each.node}
+    )[:EXHIBITS_MAX]

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from admin.checker.spark.arrays import Flags, Numbers, among, known, numbers
+from admin.checker.kernels.arrays import Flags, Numbers
+from admin.checker.kernels.logs.slices import Whose
+from admin.checker.spark.arrays import among, known, numbers
 from admin.checker.spark.chunks import Chunk, chunks, read, spread
-from admin.checker.spark.columns import Whose
 from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow
 from admin.checker.spark.log_join import JoinedLog
 from admin.checker.spark.outcomes import LOOKS

@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 from typing_extensions import override
 
 from admin.checker.elle import IsolationLevel
+from admin.checker.kernels.logs.slices import Whose
 from admin.checker.kinds import Hints
 from admin.checker.linear import STEPS_MAX
 from admin.checker.operation import Operation
@@ -24,7 +25,6 @@ from admin.checker.rules.rule import RuleFinding
 from admin.checker.spark import file_checksums
 from admin.checker.spark.clients.jobs import decide, judge_histories, outlines
 from admin.checker.spark.clients.keys import KeyVerdicts, Terms
-from admin.checker.spark.columns import Whose
 from admin.checker.spark.failures import NoSpark
 from admin.checker.spark.judge import judge, verdicts
 from admin.checker.spark.log_join import JoinedLog
@@ -155,7 +155,7 @@ def _judge(session: "SparkSession", paths: Sequence[Path], terms: Terms) -> _Jud
     logs: dict[Whose, JoinedLog] = {}
     unknown = {run: each.unknown for run, each in known.items()}
     found = judge(session, paths, unknown=unknown, keep=logs)
-    prove(session, paths, found)
+    prove(paths, found)
     manifests = {each.run_id: each for each in map(Manifest.load, paths)}
     decided = decide(manifests, known, logs)
     told = judge_histories(session, paths, known, decided, terms)

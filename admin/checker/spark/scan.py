@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from admin.checker.spark.columns import PROMOTE, TXN, Slice, Whose, slices
+from admin.checker.kernels.logs.slices import PROMOTE, TXN, Slice, Whose
+from admin.checker.spark.columns import slices
 from admin.checker.spark.control_entries import tell
 from admin.checker.spark.job_schema import ENTRY, PROMOTED, SLICE, FindingRow
 from admin.checker.spark.log_matching import compare

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from admin.checker.spark.arrays import Numbers
-from admin.checker.spark.columns import Whose
+from admin.checker.kernels.arrays import Numbers
+from admin.checker.kernels.logs.slices import Whose
 from admin.checker.spark.job_schema import FindingRow
 
 Batches = Iterator[pa.RecordBatch]

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from admin.checker.kernels.arrays import Numbers
+from admin.checker.kernels.logs.references import breaks
+from admin.checker.kernels.logs.slices import Slice
 from admin.checker.rules import texts
-from admin.checker.spark.arrays import Numbers
-from admin.checker.spark.columns import Slice
-from admin.checker.spark.control_entries import breaks
 from admin.checker.spark.crc import ChecksumColumns, checksums
 from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow
 from admin.checker.spark.summary import Summary

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from admin.checker.kernels.arrays import Numbers
 from admin.checker.operation import FOREVER, LOOKS
 from admin.checker.quick import OF_OBJECTS
-from admin.checker.spark.arrays import Numbers
 from admin.checker.spark.clients.boxes import boxed
 from admin.checker.spark.clients.pairing import APPENDS, SCHEMA, paired
 from admin.checker.spark.scan_context import Batches

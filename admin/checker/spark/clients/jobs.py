@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from admin.checker.kernels.logs.slices import Whose
 from admin.checker.kinds import ObjectKind
 from admin.checker.linear import LINEARIZABLE
 from admin.checker.sessions import check_monotonic_reads
@@ -17,7 +18,6 @@ from admin.checker.spark.clients.histories import Outline, ResolvedRequests, out
 from admin.checker.spark.clients.keys import COLUMNS, KeyVerdicts, Terms, operations_of
 from admin.checker.spark.clients.pairing import DDL, SCHEMA
 from admin.checker.spark.clients.partitions import judge_partition
-from admin.checker.spark.columns import Whose
 from admin.checker.spark.log_join import JoinedLog
 from admin.checker.spark.scan_context import Batches
 from admin.checker.verdict import Verdict, merge

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from admin.checker.kernels.arrays import Numbers
 from admin.checker.operation import ANSWERS
-from admin.checker.spark.arrays import Numbers
 
 SCHEMA = pa.schema(
     [

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from admin.checker.facts import FAILURES, NOBODY_READ
+from admin.checker.kernels.arrays import Flags, Numbers
 from admin.checker.kinds import ObjectKind
 from admin.checker.linear import LINEARIZABLE
 from admin.checker.operation import Operation
 from admin.checker.sessions import dates
-from admin.checker.spark.arrays import Flags, Numbers
 from admin.checker.spark.clients.boxes import unboxed
 from admin.checker.spark.clients.keys import (
     COLUMNS,

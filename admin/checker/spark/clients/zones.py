@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from admin.checker.kernels.arrays import Flags, Numbers
 from admin.checker.operation import FOREVER
-from admin.checker.spark.arrays import Flags, Numbers
 
 SIMPLE = r'^(-?[0-9]+|"[^"\\]*")$'
 """Values whose text is equal exactly if they are."""

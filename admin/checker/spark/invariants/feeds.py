@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from admin.checker.kernels.arrays import Flags, Numbers
 from admin.checker.rules import feeds as rules
 from admin.checker.rules.feeds import USER_SPACE_MIN
-from admin.checker.spark.arrays import Flags, Numbers, among, known, numbers
+from admin.checker.spark.arrays import among, known, numbers
 from admin.checker.spark.chunks import Chunk, chunks, read, spread
 from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow, LogRow, RolledRow
 from admin.evidence.manifest import Manifest

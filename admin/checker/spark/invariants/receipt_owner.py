@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from admin.checker.spark.arrays import NOBODY, Flags, Numbers, among, known, numbers, words
+from admin.checker.kernels.arrays import NOBODY, Flags, Numbers
+from admin.checker.spark.arrays import among, known, numbers, words
 from admin.checker.spark.chunks import FOREVER, Chunk, chunks, read, spread
 from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from admin.checker.spark.arrays import Numbers, among, numbers
+from admin.checker.kernels.arrays import Numbers
+from admin.checker.spark.arrays import among, numbers
 from admin.checker.spark.chunks import Chunk, chunks, read, spread
 from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow, RolledRow
 

@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from admin.checker.spark.columns import Whose, slices
+from admin.checker.kernels.columns import Samples, Whose
+from admin.checker.kernels.logs.status_samples import limbo_samples
+from admin.checker.kernels.logs.walk import LogWalk
+from admin.checker.spark.columns import slices
 from admin.checker.spark.job_schema import FindingRow
+from admin.checker.spark.kernels import finding_rows, small_table
 from admin.checker.spark.scan_context import Batches, batch
 from admin.checker.spark.units import ScanUnit, Unit, tables
-from admin.checker.spark.walk.log import LogWalk
-from admin.checker.spark.walk.status_samples import samples
 
 COLUMNS = (
     *("node", "generation", "index", "term", "kind", "origin", "lsn", "flags", "crc"),
@@ -56,14 +58,18 @@ def follow(trails: Sequence[Trail]) -> Callable[[Batches], Batches]:
 
 
 def _followed(trail: Trail) -> Iterator[FindingRow]:
-    says = samples(trail.path)
+    status = small_table(trail.path, Samples, "sample")
+    samples = limbo_samples(status)
     logs: dict[Whose, LogWalk] = {}
     for unit in trail.units:
         for here in slices(unit.run_id, tables(unit, COLUMNS)):
-            log = logs.setdefault(here.whose, LogWalk(here.whose, says.get(here.whose[1:], [])))
-            log.next_slice(here)
+            whose = here.whose[1:]
+            if whose not in logs:
+                logs[whose] = LogWalk(*whose, status, samples.get(whose, []))
+            logs[whose].next_slice(here)
     for log in logs.values():
-        yield from log.end()
+        for id_, found in log.end().items():
+            yield from finding_rows(trail.units[0].run_id, id_, found)
 
 
 def _by_log(unit: Unit) -> dict[tuple[int, int] | None, tuple[ScanUnit, ...]]:

@@ -1,8 +1,9 @@
 """CONFIRM records go forward, and a leader confirms by entries of its own term."""
 
-from admin.checker.rules.queue import LimboReplay
-from admin.checker.rules.rule import Rule, RuleFinding, followed
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import CONFIRM, LogTable, RunTables
+from tests.oracle.logs import followed
+from tests.oracle.queue import LimboReplay
 
 FORWARD = "confirms-forward"
 
@@ -36,12 +37,3 @@ def _follow(log: LogTable, found: RuleFinding) -> None:
             found.broken(FORWARD, message, rows, node=log.node, index=log.index[place])
         if named > former:
             former, record = named, place
-
-
-RULE = Rule(
-    FORWARD,
-    "CONFIRMs go forward, by entries of their own term",
-    ("wal",),
-    find,
-    idle="no log has a CONFIRM with the entry that it names",
-)

@@ -1,8 +1,9 @@
 """A ROLLBACK takes what was pending, and never the PROMOTE that its leader stands on."""
 
-from admin.checker.rules.queue import LimboReplay
-from admin.checker.rules.rule import Rule, RuleFinding, followed
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import PROMOTE, ROLLBACK, LogTable, RunTables
+from tests.oracle.logs import followed
+from tests.oracle.queue import LimboReplay
 
 LEGAL = "rollback-legal"
 
@@ -37,8 +38,3 @@ def _follow(log: LogTable, found: RuleFinding) -> None:
             index = log.index[place]
             found.broken(LEGAL, message, log.shows(*rows), node=log.node, index=index)
         by |= dict.fromkeys(gone, place)
-
-
-RULE = Rule(
-    LEGAL, "a ROLLBACK takes what was pending", ("wal",), find, idle="no whole log has a ROLLBACK"
-)

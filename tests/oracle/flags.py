@@ -1,8 +1,9 @@
 """An asynchronous transaction behind a pending one shares its fate; others are shown at once."""
 
-from admin.checker.rules.queue import LimboReplay
-from admin.checker.rules.rule import Rule, RuleFinding, followed
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import ROLLBACK, TXN, WAIT_ACK, WAIT_SYNC, LogTable, RunTables
+from tests.oracle.logs import followed
+from tests.oracle.queue import LimboReplay
 
 SHARED = "fates-shared"
 
@@ -35,12 +36,3 @@ def _follow(log: LogTable, found: RuleFinding) -> None:
                 )
                 rows = log.shows(gone[0][0], each, place)
                 found.broken(SHARED, message, rows, node=log.node, index=log.index[each])
-
-
-RULE = Rule(
-    SHARED,
-    "who waits behind another shares its fate",
-    ("wal",),
-    find,
-    idle="no whole log has an asynchronous transaction",
-)

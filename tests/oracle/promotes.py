@@ -1,8 +1,9 @@
 """A PROMOTE continues the log that it stands in: else two histories were mixed (split brain)."""
 
-from admin.checker.rules.queue import LimboReplay
-from admin.checker.rules.rule import Rule, RuleFinding, followed
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import DEMOTE, PROMOTE, LogTable, RunTables
+from tests.oracle.logs import followed
+from tests.oracle.queue import LimboReplay
 
 FITS = "promote-fits"
 
@@ -45,12 +46,3 @@ def _misfit(queue: LimboReplay, ref: tuple[int, int] | None) -> str:
         return f"names lsn {ref[1]} of {owner}, whose last is {last}; nothing was pending"
     first = queue.log.lsn[queue.pending[0][0]]
     return f"names lsn {ref[1]} of {owner}; pending were {first} to {last}"
-
-
-RULE = Rule(
-    FITS,
-    "a PROMOTE continues the log that it stands in",
-    ("wal",),
-    find,
-    idle="no whole log has a PROMOTE",
-)

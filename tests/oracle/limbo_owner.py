@@ -1,7 +1,8 @@
 """Only the owner of the limbo appends: a deposed or fenced leader adds nothing to any log."""
 
-from admin.checker.rules.rule import Rule, RuleFinding, followed
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import DEMOTE, PROMOTE, ROLLBACK, TXN, LogTable, RunTables
+from tests.oracle.logs import followed
 
 OWNER = "log-owner"
 
@@ -35,12 +36,3 @@ def _follow(log: LogTable, found: RuleFinding) -> None:
             found.broken(OWNER, f"{what} {why}", rows, node=log.node, index=log.index[place])
         if kind == DEMOTE:
             demoted = place
-
-
-RULE = Rule(
-    OWNER,
-    "only the owner of the limbo appends",
-    ("wal",),
-    find,
-    idle="no log has an entry of a known owner",
-)

@@ -1,108 +1,81 @@
-"""Logs followed slice by slice break what whole logs break, wherever they are cut; no Spark."""
+"""Kernels of logs find what their oracles find, entry by entry, wherever logs are cut in slices."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from pathlib import Path
 from random import Random
 
-import pytest
-
-pytest.importorskip("pyarrow", reason="needs the [spark] extra")
-
-import pyarrow as pa
-
-from admin.checker.rules import replayed
-from admin.checker.rules.catalogue import BY_ID, load
+from admin.checker.kernels import proofs
+from admin.checker.kernels.columns import Samples, Whose
+from admin.checker.kernels.in_memory import entries_of, followed
+from admin.checker.kernels.logs.registry import KERNELS
+from admin.checker.kernels.logs.slices import whole
+from admin.checker.kernels.logs.status_samples import limbo_samples
+from admin.checker.kernels.logs.walk import LogWalk
+from admin.checker.rules.rule import Breach, RuleFinding
 from admin.checker.rules.run import DEMOTE, PROMOTE, LogTable, RunTables, build
-from admin.checker.spark.columns import Whose, slices
-from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow
-from admin.checker.spark.units import known_columns, plan
-from admin.checker.spark.walk.log import LogWalk as Walked
-from admin.checker.spark.walk.plan import follow, trails
-from admin.checker.spark.walk.status_samples import Says, samples
-from admin.evidence.arrow import batch
 from admin.evidence.manifest import Manifest, NodeFacts
 from admin.evidence.tables import TABLES, Row
-from tests.spark.planted import cases
+from tests.oracle import replayed
+from tests.oracle.table import LOG_ORACLE
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
-
-WALKED = (
-    "log-owner",
-    "promote-fits",
-    "confirms-forward",
-    "rollback-legal",
-    "fates-shared",
-    "limbo-replay",
-)
-SPANS = (1, 7, 1000)
+SPANS = (1, 7)
 SEEDS = range(120)
-Judged = dict[str, tuple[int, set[tuple[str, int, int, int]]]]
-"""By invariant: facts, and places."""
+Findings = dict[str, RuleFinding]
+_NAME = ("node", "generation", "index", "kind")
 
 
-def test_followed_bundles_break_what_one_process_finds(tmp_path: Path) -> None:
-    for name, bundle, _ in cases(tmp_path):
-        whole = _whole(load(bundle.path))
-        for span in (11, None):
-            walked = trails({bundle.manifest.run_id: bundle.path}, plan([bundle.path], span))
-            numbers = pa.RecordBatch.from_arrays([pa.array(range(len(walked)))], ["id"])
-            rows = [row for each in follow(walked)(iter([numbers])) for row in each.to_pylist()]
-            assert _sorted(FindingRow(**row) for row in rows) == whole, (name, span)
+def test_oracles_are_of_kernels_of_logs() -> None:
+    """A later kernel may do with the faults that are planted for it."""
+    assert LOG_ORACLE.keys() <= {each.id for each in KERNELS}
 
 
-def test_logs_of_any_nonsense_are_followed_as_one_process_judges_them() -> None:
+def test_logs_of_any_nonsense_are_judged_as_entry_by_entry() -> None:
     """PROMOTEs, DEMOTEs, CONFIRMs and ROLLBACKs of anything, and samples of it: dice decide."""
     seen = Counter[str]()
     for seed in SEEDS:
         dice = Random(seed)
         run, rows = _nonsense(dice, sane=seed % 3 > 0)
-        whole = _whole(run)
-        seen.update(name for name, (_, places) in whole.items() if places)
-        seen.update(f"{name} fits" for name, (n, places) in whole.items() if n > len(places))
+        wanted = {id_: find(run) for id_, find in LOG_ORACLE.items()}
+        for id_, found in wanted.items():
+            seen[id_] += bool(found.breaches)
+            seen[f"{id_} fits"] += found.facts > len(found.breaches)
+        assert _told(followed(run)) == _told(wanted), seed
         for span in SPANS:
-            assert _walked(run, rows, span) == whole, (seed, span)
-    wanted = {*WALKED, *(f"{name} fits" for name in WALKED)}
-    assert wanted <= seen.keys(), "dice that never show it prove nothing"
+            assert _told(_in_slices(run, rows, span)) == _told(wanted), (seed, span)
+    wanted_ids = {*LOG_ORACLE, *(f"{id_} fits" for id_ in LOG_ORACLE)}
+    assert {id_ for id_ in wanted_ids if not seen[id_]} == set(), "dice that never show it"
 
 
-def _whole(run: RunTables) -> Judged:
-    found = {name: BY_ID[name].find(run) for name in WALKED}
-    return {
-        name: (each.facts, {breach.where for breach in each.breaches})
-        for name, each in found.items()
-    }
+def _told(found: Findings) -> dict[str, tuple[int, list[str]]]:
+    return {id_: (found[id_].facts, sorted(map(_said, found[id_].breaches))) for id_ in LOG_ORACLE}
 
 
-def _sorted(found: Iterable[FindingRow]) -> Judged:
-    facts = Counter[str]()
-    places = defaultdict[str, set[tuple[str, int, int, int]]](set)
-    for each in found:
-        if each.what == FACTS:
-            facts[each.invariant] += each.amount
-        else:
-            assert each.what == BREACH
-            places[each.invariant].add((each.invariant, each.node, each.index, each.term))
-    return {name: (facts[name], places[name]) for name in WALKED}
+def _said(breach: Breach) -> str:
+    """All of it; but where an index is in a log twice, either of the two may prove a breach."""
+    rows = [
+        {name: cell for name, cell in row.row.items() if row.table != "wal" or name in _NAME}
+        for row in breach.witness
+    ]
+    return repr((breach.where, breach.message, rows))
 
 
-def _walked(run: RunTables, rows: list[Row], span: int) -> Judged:
-    says = defaultdict[tuple[int, int], list[Says]](list)
-    for each in sorted(run.status, key=lambda each: each.last or 0):
-        told = (each.visible, each.written, each.limbo_owner, each.limbo_term, each.limbo_len or 0)
-        here = (each.last or 0, each.crc or 0, each.sample, each.role, each.term)
-        says[each.whose].append(Says(*here, each.confirmed or 0, *told))
-    logs: dict[Whose, Walked] = {}
+def _in_slices(run: RunTables, rows: list[Row], span: int) -> Findings:
+    status = Samples.of_records(run.status)
+    samples = limbo_samples(status)
+    walks: dict[Whose, LogWalk] = {}
     last = max(int(str(row["index"])) for row in rows)
     for first in range(1, last + 1, span):
         some = [row for row in rows if first <= int(str(row["index"])) < first + span]
-        if not some:
-            continue
-        table = known_columns(pa.Table.from_batches([batch("wal", some)]))
-        for part in slices("dice", [table]):
-            log = logs.setdefault(part.whose, Walked(part.whose, says[part.whose[1:]]))
-            log.next_slice(part)
-    return _sorted(each for log in logs.values() for each in log.end())
+        for whose, log in build(run.manifest, {"wal": some}).logs.items():
+            if whose not in walks:
+                walks[whose] = LogWalk(*whose, status, samples.get(whose, []))
+            walks[whose].next_slice(whole("dice", log))
+    found: Findings = defaultdict(RuleFinding)
+    for walk in walks.values():
+        for id_, own in walk.end().items():
+            found[id_].facts += own.facts
+            found[id_].breaches += own.breaches
+    proofs.complete(found.values(), lambda places: entries_of(run.logs, places))
+    return found
 
 
 def _nonsense(dice: Random, *, sane: bool) -> tuple[RunTables, list[Row]]:
@@ -170,10 +143,3 @@ def _sample(dice: Random, log: LogTable, number: int) -> Row:
     if dice.random() < 0.2:
         row[dice.choice(("limbo_len", "visible", "crc", "limbo_owner", "limbo_term"))] = 1
     return row
-
-
-def test_samples_that_say_nothing_of_a_limbo_are_passed_over(tmp_path: Path) -> None:
-    _, bundle, _ = next(iter(cases(tmp_path)))
-    known = samples(bundle.path)
-    asked = [each for each in load(bundle.path).status if each.limbo_len is not None]
-    assert sum(map(len, known.values())) == len([e for e in asked if e.crc is not None and e.last])

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Mapping
 
-from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import (
     CONFIRM,
     DEMOTE,
@@ -84,24 +84,15 @@ def names(log: LogTable) -> dict[int, int]:
 def limbo(
     log: LogTable, names: Mapping[int, int], confirmed: int, last: int
 ) -> tuple[tuple[int, int], int | None]:
-    """How many wait between, what is before them; and a CONFIRM that says more, if any."""
+    """How many wait between, what is before them; and which CONFIRM says most, if more."""
     queue: list[int] = []
+    early, reach = None, confirmed
     for place in range(confirmed, last):
         kind, named = log.kind[place], names.get(place)
         if kind == PROMOTE or (kind == TXN and (log.flags[place] & WAIT_ACK or queue)):
             queue.append(place)
         elif kind == ROLLBACK and named is not None:
             queue = [each for each in queue if each < named]
-        elif kind == CONFIRM and named is not None and named >= confirmed:
-            return (len(queue), 0), place
-    return (len(queue), queue[0] if queue else last), None
-
-
-RULE = Rule(
-    REPLAY,
-    "the limbo is what the log makes of it",
-    ("wal", "status"),
-    find,
-    counts="status",
-    idle=IDLE,
-)
+        elif kind == CONFIRM and named is not None and named >= reach:
+            early, reach = place, named + 1
+    return (len(queue), queue[0] if queue else last), early

@@ -1,0 +1,241 @@
+"""What CONFIRM and ROLLBACK name, and what is pending by them.
+
+The queue begins with an entry that waits for a quorum. It is every transaction and PROMOTE from the
+first such entry on that no CONFIRM has reached, without what was rolled back.
+"""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from admin.checker.kernels.arrays import Flags, Numbers
+from admin.checker.kernels.kernel import LogKernel
+from admin.checker.kernels.logs.findings import LogFindings
+from admin.checker.kernels.logs.references import NamedEntries
+from admin.checker.kernels.logs.slices import CONFIRM, PROMOTE, TXN, Slice
+from qsync.record import WAIT_SYNC
+
+FORWARD, LEGAL, SHARED = "confirms-forward", "rollback-legal", "fates-shared"
+NOWHERE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class PendingRows:
+    """Transactions and PROMOTEs, in order. `dead`: rolled back by now."""
+
+    place: Numbers
+    index: Numbers
+    kind: Numbers
+    lsn: Numbers
+    flags: Numbers
+    sync: Flags
+    dead: Flags
+
+    @classmethod
+    def of(cls, here: Slice, sync: Flags, base: int) -> "PendingRows":
+        """Those of a slice of which the first entry has the place `base`."""
+        at = np.flatnonzero((here.kind == TXN) | (here.kind == PROMOTE))
+        columns = (here.index[at], here.kind[at], here.lsn[at], here.flags[at], sync[at])
+        return cls(at + base, *columns, np.zeros(len(at), dtype=np.bool_))
+
+    def then(self, other: "PendingRows") -> "PendingRows":
+        """One after the other."""
+        pairs = ((getattr(self, each.name), getattr(other, each.name)) for each in fields(self))
+        return PendingRows(*(np.concatenate(pair) for pair in pairs))
+
+    def since(self, at: int) -> "PendingRows":
+        """Without those before."""
+        return PendingRows(*(getattr(self, each.name)[at:] for each in fields(self)))
+
+    def queue(self, begin: int, end: int) -> Numbers:
+        """Which of these wait: those not rolled back, from the first on that wants a quorum."""
+        live = ~self.dead[begin:end]
+        heads = live & self.sync[begin:end]
+        first = int(heads.argmax()) if heads.any() else len(heads)
+        return np.flatnonzero(live[first:]) + begin + first
+
+
+@dataclass(slots=True)
+class Reach:
+    """How far CONFIRMs reach: by place in the slice, before it, the entry that is confirmed last.
+
+    That entry by its `place` in the log and its `index`; `record` is the index of the CONFIRM that
+    named it first.
+    """
+
+    place: Numbers
+    index: Numbers
+    record: Numbers
+
+    @classmethod
+    def none(cls) -> "Reach":
+        """Nothing is confirmed."""
+        return cls(*(np.array([NOWHERE]) for _ in range(3)))
+
+    def go_on(self, here: Slice, names: NamedEntries, confirms: Flags) -> None:
+        """Over the next slice."""
+        at = names.at[confirms]
+        after = at + 1
+        former = int(self.place[-1])
+        self.index = _reach(len(here), int(self.index[-1]), after, names.index[confirms])
+        named = names.place[confirms]
+        self.place = _reach(len(here), former, after, named)
+        rises = named > np.maximum.accumulate(np.concatenate(([former], named)))[:-1]
+        records = np.full(len(here) + 1, NOWHERE, dtype=np.int64)
+        records[0] = self.record[-1]
+        records[after[rises]] = here.index[at[rises]]
+        self.record = np.maximum.accumulate(records)
+
+
+class LimboWalk:
+    """One log. Of each slice: `begin`, in order `behind`, `roll_back` and `waiting`, then `end`."""
+
+    def __init__(self, found: LogFindings) -> None:
+        nothing, none = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
+        self.reach = Reach.none()
+        self._found = found
+        self._rows = PendingRows(*(nothing,) * 5, none, none)
+        self._base = 0
+        self._head = NOWHERE
+        """The last place before what is looked at now that waits for a quorum."""
+        self._sync = none
+        self._gone: dict[int, int] = {}
+        """By place of what was rolled back, the index of the last ROLLBACK that did it."""
+        self._lsns: dict[int, int] = {}
+        """By origin, before the slice: the highest lsn that a CONFIRM named."""
+        self._confirms = np.empty((3, 0), dtype=np.int64)
+        """Of the slice: place of a CONFIRM, and origin and lsn that it names."""
+
+    def next_slice(self, here: Slice, sync: Flags, names: NamedEntries, base: int) -> None:
+        """The next slice, of which the first entry has the place `base`. Judges its CONFIRMs."""
+        confirms = here.kind[names.at] == CONFIRM
+        self._base, self._sync = base, sync
+        self._rows = self._rows.then(PendingRows.of(here, sync, base))
+        before = self.reach
+        at = names.at[confirms]
+        self._confirms = np.stack((at, here.ref.owner[at], here.ref.lsn[at]))
+        self.reach = Reach(before.place, before.index, before.record)
+        self.reach.go_on(here, names, confirms)
+        self._found.count(FORWARD, int(confirms.sum()))
+        old = names.term != here.term[names.at]
+        back = self.reach.place[names.at] >= names.place
+        for number in np.flatnonzero(confirms & (old | ~names.sync | back)).tolist():
+            self._confirms_wrongly(here, names, number)
+
+    def _confirms_wrongly(self, here: Slice, names: NamedEntries, number: int) -> None:
+        at, named = int(names.at[number]), names.entry(number)
+        index, term = int(here.index[at]), int(here.term[at])
+        former, record = int(self.reach.index[at]), int(self.reach.record[at])
+        why = f"after {former} was confirmed at {record}"
+        if named.term != term:
+            why = f"of term {named.term}; entries of older terms decide nothing"
+        elif not named.sync:
+            why = "which waits for no quorum"
+        which = f"the CONFIRM at {index} of term {term} on node {self._found.node}"
+        proof = (named.index, None if record == NOWHERE else record, index)
+        self._found.odd(FORWARD, index, f"{which} names {named.index}, {why}", *proof)
+
+    def behind(self, here: Slice, begin: int, end: int) -> None:
+        """Asynchronous transactions with no ROLLBACK between them: nothing waits for nothing."""
+        part = slice(begin, end)
+        free = (here.kind[part] == TXN) & ~self._sync[part]
+        self._found.count(SHARED, int(free.sum()))
+        at = np.flatnonzero(free & (here.flags[part] & WAIT_SYNC == WAIT_SYNC)) + begin
+        if not len(at):
+            return
+        heads = np.flatnonzero(self._sync[part]) + begin
+        known = np.concatenate(([self._head], heads + self._base))
+        last = known[np.searchsorted(heads, at)]
+        for index in here.index[at[last <= self.reach.place[at]]].tolist():
+            which = f"the asynchronous entry {index} of node {self._found.node}"
+            message = f"{which} waits, and nothing before it was pending"
+            self._found.odd(SHARED, index, message, index)
+
+    def roll_back(self, here: Slice, names: NamedEntries, number: int) -> None:
+        """One of the names, of a ROLLBACK."""
+        at, named = int(names.at[number]), names.entry(number)
+        queue, index = self._queue(int(self.reach.place[at]), at), int(here.index[at])
+        places = self._rows.place[queue]
+        gone = queue[places >= named.place]
+        self._found.count(LEGAL, 1)
+        promotes = self._rows.index[gone[self._rows.kind[gone] == PROMOTE]].tolist()
+        why, proof = "", [named.index, index]
+        if promotes:
+            why, proof = f"rolls back the PROMOTE at {promotes[0]}", [promotes[0], index]
+        elif named.place in self._gone:
+            by = self._gone[named.place]
+            why = f"rolls back {named.index}, rolled back at {by} before"
+            proof = [named.index, by, index]
+        elif named.place not in places and not named.sync:
+            why = f"names {named.index}, which never waited"
+        if why:
+            message = f"the ROLLBACK at {index} of node {self._found.node} {why}"
+            self._found.odd(LEGAL, index, message, *proof)
+        for each in self._rows.index[gone[self._rows.flags[gone] == 0]].tolist():
+            which = f"the asynchronous entry {each} of node {self._found.node}"
+            message = f"{which} was shown at once, and rolled back at {index}"
+            self._found.odd(SHARED, each, message, int(self._rows.index[gone[0]]), each, index)
+        self._rows.dead[gone] = True
+        self._gone |= dict.fromkeys(self._rows.place[gone].tolist(), index)
+        self._head = self._last(queue[places < named.place])
+
+    def waiting(self, at: int, confirmed: int) -> tuple[int, int | None]:
+        """Behind an entry, for who has confirmed so far: how many, and the index of the first."""
+        above = int(np.searchsorted(self._rows.index, confirmed, side="right"))
+        queue = self._queue(NOWHERE, at + 1, above)
+        return len(queue), int(self._rows.index[queue[0]]) if len(queue) else None
+
+    def first_pending(self, at: int) -> int | None:
+        """The lsn of the first entry that waits before a place of the slice."""
+        queue = self._queue(int(self.reach.place[at]), at)
+        return int(self._rows.lsn[queue[0]]) if len(queue) else None
+
+    def confirmed_lsn(self, at: int, origin: int) -> int:
+        """The highest lsn of an origin that CONFIRMs before a place of the slice name."""
+        where, owner, lsn = self._confirms
+        named = lsn[(where < at) & (owner == origin)]
+        return int(max(named.max(initial=0), self._lsns.get(origin, 0)))
+
+    def end_slice(self) -> None:
+        """The slice is done. Only what may wait still is kept."""
+        for origin in np.unique(self._confirms[1]).tolist():
+            self._lsns[origin] = self.confirmed_lsn(len(self._sync), origin)
+        queue = self._queue(int(self.reach.place[-1]), len(self._sync))
+        self._head = self._last(queue)
+        self._rows = self._rows.since(int(queue[0]) if len(queue) else len(self._rows.place))
+
+    def _queue(self, above: int, before: int, least: int = 0) -> Numbers:
+        """Which rows wait between two places, the second one of the slice."""
+        begin = int(np.searchsorted(self._rows.place, above, side="right"))
+        end = int(np.searchsorted(self._rows.place, before + self._base))
+        return self._rows.queue(max(begin, least), end)
+
+    def _last(self, queue: Numbers) -> int:
+        heads = self._rows.place[queue[self._rows.sync[queue]]]
+        return int(heads[-1]) if len(heads) else NOWHERE
+
+
+def _reach(length: int, begun: int, after: Numbers, named: Numbers) -> Numbers:
+    reach = np.full(length + 1, NOWHERE, dtype=np.int64)
+    reach[after] = named
+    reach[0] = begun
+    return np.maximum.accumulate(reach)
+
+
+KERNELS = (
+    LogKernel(
+        FORWARD,
+        "CONFIRMs go forward, by entries of their own term",
+        idle="no log has a CONFIRM with the entry that it names",
+    ),
+    LogKernel(
+        LEGAL,
+        "a ROLLBACK takes what was pending",
+        idle="no whole log has a ROLLBACK",
+    ),
+    LogKernel(
+        SHARED,
+        "who waits behind another shares its fate",
+        idle="no whole log has an asynchronous transaction",
+    ),
+)

@@ -1,0 +1,76 @@
+"""One log followed from its first entry to its last, slice by slice; no Python a row."""
+
+import numpy as np
+
+from admin.checker.kernels.columns import Samples
+from admin.checker.kernels.logs.findings import LogFindings
+from admin.checker.kernels.logs.limbo import LimboWalk
+from admin.checker.kernels.logs.owner import Lead
+from admin.checker.kernels.logs.references import NamedEntries, Past, synchronous
+from admin.checker.kernels.logs.replayed import REPLAY, LimboComparison
+from admin.checker.kernels.logs.slices import ROLLBACK, Slice
+from admin.checker.kernels.logs.status_samples import LimboSample, within
+from admin.checker.rules.rule import RuleFinding
+
+
+class LogWalk:
+    """Feed it slices in order. What only a whole log tells is kept until its end."""
+
+    def __init__(
+        self, node: int, generation: int, status: Samples, samples: list[LimboSample]
+    ) -> None:
+        self._samples = samples
+        self._found = LogFindings(node, generation)
+        self._last = 0
+        self._whole = False
+        self._dense = True
+        self._past = Past()
+        self._lead = Lead(self._found)
+        self._limbo = LimboWalk(self._found)
+        self._comparison = LimboComparison(status, self._found)
+
+    def next_slice(self, here: Slice) -> None:
+        """The next slice; what follows on the last one has a higher index."""
+        if not self._last:
+            self._whole = here.index[0] == 1
+        elif here.index[0] != self._last + 1:
+            self._dense = False
+        self._dense &= bool((np.diff(here.index) == 1).all())
+        self._last = int(here.index[-1])
+        sync = synchronous(here)
+        names = self._past.names(here, sync)
+        self._lead.next_slice(here, whole=self._whole)
+        self._limbo.next_slice(here, sync, names, self._past.count)
+        if self._whole:
+            self._in_order(here, names)
+        self._lead.end_slice(here)
+        self._limbo.end_slice()
+        self._past.next_slice(here, sync)
+
+    def end(self) -> dict[str, RuleFinding]:
+        """By invariant, everything."""
+        found = self._found.by_id
+        if not (self._whole and self._dense):
+            found.pop(REPLAY, None)
+        for each in found.values():
+            each.breaches.sort(key=lambda breach: breach.index)
+        return dict(found)
+
+    def _in_order(self, here: Slice, names: NamedEntries) -> None:
+        """ROLLBACKs, what lies between them, PROMOTEs, and samples behind the entry they name."""
+        cuts = np.flatnonzero(here.kind[names.at] == ROLLBACK).tolist()
+        steps: list[tuple[int, int, int | LimboSample]]
+        steps = [(int(names.at[number]), 0, number) for number in cuts]
+        steps += [(at, 1, at) for at in self._lead.marks(here)]
+        steps += [(at, 2, sample) for at, sample in within(here, self._samples)]
+        begin = 0
+        for at, _, step in sorted(steps, key=lambda each: each[:2]):
+            if isinstance(step, LimboSample):
+                self._comparison.compare(at, step, self._lead.owner(at), self._limbo)
+            elif here.kind[at] == ROLLBACK:
+                self._limbo.behind(here, begin, at)
+                self._limbo.roll_back(here, names, step)
+                begin = at + 1
+            else:
+                self._lead.fits(here, at, self._limbo)
+        self._limbo.behind(here, begin, len(here))

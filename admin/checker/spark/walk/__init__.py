@@ -1,1 +1,0 @@
-"""Logs followed from their first entry to their last: owners, control entries, and the limbo."""

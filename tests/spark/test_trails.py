@@ -1,0 +1,40 @@
+"""A task that follows logs in the files of a bundle finds what one process finds; no Spark."""
+
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyarrow", reason="needs the [spark] extra")
+
+import pyarrow as pa
+
+from admin.checker.kernels.in_memory import followed
+from admin.checker.rules.catalogue import load
+from admin.checker.rules.rule import RuleFinding
+from admin.checker.spark.job_schema import FACTS, FindingRow
+from admin.checker.spark.kernels import proven
+from admin.checker.spark.proofs import prove
+from admin.checker.spark.trails import follow, trails
+from admin.checker.spark.units import plan
+from tests.spark.planted import cases
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+def test_followed_bundles_break_what_one_process_finds(tmp_path: Path) -> None:
+    for name, bundle, _ in cases(tmp_path):
+        wanted = followed(load(bundle.path))
+        for span in (11, None):
+            walked = trails({bundle.manifest.run_id: bundle.path}, plan([bundle.path], span))
+            numbers = pa.RecordBatch.from_arrays([pa.array(range(len(walked)))], ["id"])
+            found: dict[str, RuleFinding] = defaultdict(RuleFinding)
+            for each in follow(walked)(iter([numbers])):
+                for row in map(FindingRow._make, zip(*each.to_pydict().values(), strict=True)):
+                    if row.what == FACTS:
+                        found[row.invariant].facts += row.amount
+                    else:
+                        found[row.invariant].breaches.append(proven(row))
+            prove([bundle.path], {bundle.manifest.run_id: found})
+            for id_, finding in wanted.items():
+                assert found[id_] == finding, (name, span)
