@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from admin.checker.kernels.arrays import Numbers
-from admin.checker.spark.crc import ChecksumColumns, checksums
+from admin.checker.kernels.logs.crc import ChecksumColumns, checksums
 from admin.evidence.arrow import schema
 from admin.evidence.bundle import PARQUET, log_part
 from admin.evidence.manifest import PART_ENTRIES, Manifest, NodeFacts

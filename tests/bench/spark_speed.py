@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow.parquet as pq
 
+from admin.checker.kernels.logs.findings import LogFindings
+from admin.checker.kernels.logs.neighbours import neighbours
 from admin.checker.kernels.logs.slices import Body, ReferenceColumns, RequestColumns, Slice
 from admin.checker.spark.clients.histories import ResolvedRequests
 from admin.checker.spark.clients.jobs import judge_histories, outlines
@@ -24,11 +26,12 @@ from admin.checker.spark.clients.keys import Terms
 from admin.checker.spark.columns import slices
 from admin.checker.spark.job_schema import BREACH, DDL, FindingRow
 from admin.checker.spark.judge import judge
+from admin.checker.spark.kernels import finding_rows
 from admin.checker.spark.log_matching import compare
 from admin.checker.spark.scan import look
 from admin.checker.spark.scan_context import Batches, ScanContext, batch
 from admin.checker.spark.session import open_session
-from admin.checker.spark.shapes import outline, shape
+from admin.checker.spark.shapes import outline
 from admin.checker.spark.units import Unit, plan, tables
 from admin.checker.verdict import Result
 from admin.evidence.manifest import Manifest
@@ -214,7 +217,10 @@ def _matching(unit: Unit, *, given: ScanContext) -> Iterator[FindingRow]:
 
 def _contiguity(unit: Unit) -> Iterator[FindingRow]:
     for each in slices(unit.run_id, tables(unit)):
-        yield from shape(each)
+        found = LogFindings(*each.whose[1:])
+        neighbours(each, found)
+        for id_, finding in found.by_id.items():
+            yield from finding_rows(unit.run_id, id_, finding)
         outline(each).text()
 
 

@@ -17,6 +17,7 @@ from tests.oracle import (
     replayed,
     rest,
     rollbacks,
+    shape,
     statuses,
     stored,
     votes,
@@ -41,6 +42,11 @@ ORACLE: Mapping[str, Callable[[RunTables], RuleFinding]] = {
     fresh.FRESH: fresh.find,
 }
 LOG_ORACLE: Mapping[str, Callable[[RunTables], RuleFinding]] = {
+    shape.DENSE: shape.dense,
+    shape.TERMS: shape.terms,
+    shape.LSNS: shape.lsns,
+    shape.CONTROLS: shape.controls,
+    shape.FATES: shape.fates,
     limbo_owner.OWNER: limbo_owner.find,
     promotes.FITS: promotes.find,
     confirms.FORWARD: confirms.find,

@@ -3,9 +3,12 @@
 from collections import Counter, defaultdict
 from random import Random
 
+import pytest
+
 from admin.checker.kernels import proofs
 from admin.checker.kernels.columns import Samples, Whose
 from admin.checker.kernels.in_memory import entries_of, followed
+from admin.checker.kernels.logs import neighbours
 from admin.checker.kernels.logs.registry import KERNELS
 from admin.checker.kernels.logs.slices import whole
 from admin.checker.kernels.logs.status_samples import limbo_samples
@@ -17,8 +20,12 @@ from admin.evidence.tables import TABLES, Row
 from tests.oracle import replayed
 from tests.oracle.table import LOG_ORACLE
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
 SPANS = (1, 7)
 SEEDS = range(120)
+WALKED = LOG_ORACLE.keys() - {each.id for each in neighbours.KERNELS}
+"""What needs a log in order; how slices are joined of which each is judged alone, Spark shows."""
 Findings = dict[str, RuleFinding]
 _NAME = ("node", "generation", "index", "kind")
 
@@ -40,7 +47,8 @@ def test_logs_of_any_nonsense_are_judged_as_entry_by_entry() -> None:
             seen[f"{id_} fits"] += found.facts > len(found.breaches)
         assert _told(followed(run)) == _told(wanted), seed
         for span in SPANS:
-            assert _told(_in_slices(run, rows, span)) == _told(wanted), (seed, span)
+            sliced, of_walks = _told(_in_slices(run, rows, span)), _told(wanted)
+            assert {id_: sliced[id_] for id_ in WALKED} == {id_: of_walks[id_] for id_ in WALKED}
     wanted_ids = {*LOG_ORACLE, *(f"{id_} fits" for id_ in LOG_ORACLE)}
     assert {id_ for id_ in wanted_ids if not seen[id_]} == set(), "dice that never show it"
 
@@ -104,7 +112,7 @@ def _log(dice: Random, size: int, *, sane: bool) -> list[Row]:
             kind = dice.choice(("PROMOTE", "PROMOTE", "DEMOTE"))
         named: tuple[int, int] | None = (owner, lsns[owner])
         if kind == "PROMOTE":
-            term += 1 if sane else dice.randrange(3)
+            term += 1 if sane else dice.choice((-1, 0, 1, 2, 2))
             owner = dice.randrange(1, 4)
         elif kind in {"CONFIRM", "ROLLBACK"}:
             back = dice.randrange(1, 12)

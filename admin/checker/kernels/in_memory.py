@@ -2,13 +2,15 @@
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from admin.checker.exhibit import EvidenceRow
 from admin.checker.kernels import proofs
 from admin.checker.kernels.columns import Digests, Events, LogEntries, Samples
 from admin.checker.kernels.kernel import EventReach, Evidence, Kernel, LogKernel
+from admin.checker.kernels.logs.findings import LogFindings
+from admin.checker.kernels.logs.neighbours import neighbours
 from admin.checker.kernels.logs.registry import KERNELS as LOG_KERNELS
 from admin.checker.kernels.logs.slices import whole
 from admin.checker.kernels.logs.status_samples import limbo_samples
@@ -54,8 +56,11 @@ def followed(run: RunTables) -> dict[str, RuleFinding]:
     found: dict[str, RuleFinding] = {each.id: RuleFinding() for each in LOG_KERNELS}
     for whose, log in run.logs.items():
         walk = LogWalk(*whose, status, samples.get(whose, []))
-        walk.next_slice(whole(run.manifest.run_id, log))
-        for id_, own in walk.end().items():
+        slice_ = whole(run.manifest.run_id, log)
+        walk.next_slice(slice_)
+        shape = LogFindings(*whose)
+        neighbours(slice_, shape)
+        for id_, own in (walk.end() | shape.by_id).items():
             found[id_].facts += own.facts
             found[id_].breaches += own.breaches
     proofs.complete(found.values(), partial(entries_of, run.logs))
@@ -97,21 +102,18 @@ def _log_alone(kernel: LogKernel, run: RunTables) -> RuleFinding:
     return followed(run)[kernel.id]
 
 
-def log_rules(kernels: Iterable[LogKernel]) -> tuple[Rule, ...]:
-    """Kernels that follow logs among the invariants that one process looks for."""
-    return tuple(
-        Rule(
-            each.id,
-            each.title,
-            each.needs,
-            partial(_log_alone, each),
-            counts=each.counts,
-            idle=each.idle,
-        )
-        for each in kernels
+LOG_RULES = tuple(
+    Rule(
+        each.id,
+        each.title,
+        each.needs,
+        partial(_log_alone, each),
+        counts=each.counts,
+        idle=each.idle,
     )
-
-
+    for each in LOG_KERNELS
+)
+"""Kernels of logs among the invariants that one process looks for."""
 RULES = tuple(
     Rule(
         each.id,

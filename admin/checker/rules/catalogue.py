@@ -5,7 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from admin.checker.kernels import in_memory
-from admin.checker.kernels.logs import limbo, owner, replayed
 from admin.checker.quick import CheckedInvariant
 from admin.checker.rules import (
     acks,
@@ -17,7 +16,6 @@ from admin.checker.rules import (
     quorum,
     receipts,
     rolled_back_reads,
-    shape,
     steps,
     stretches,
 )
@@ -29,11 +27,9 @@ from admin.evidence.bundle import Bundle
 from admin.evidence.tables import TABLES
 
 RULES: tuple[Rule, ...] = (
-    *shape.RULES,
-    *in_memory.log_rules((*owner.KERNELS, *limbo.KERNELS)),
+    *in_memory.LOG_RULES,
     *between_logs.RULES,
     stretches.RULE,
-    *in_memory.log_rules(replayed.KERNELS),
     *in_memory.RULES,
     quorum.RULE,
     acks.RULE,

@@ -5,8 +5,6 @@ only. A ROLLBACK, and a CONFIRM that might contradict one, go to the driver, wit
 around them as runs: what was queued then is everything above the highest index confirmed by then.
 """
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from admin.checker.kernels.arrays import NOBODY, Flags, Numbers
@@ -23,26 +21,20 @@ def confirmed(found: Slice, refs: NamedPlaces) -> Numbers:
     return np.maximum.accumulate(reach)
 
 
-def tell(found: Slice, summary: Summary, upto: int, points: Iterable[int] = ()) -> None:
-    """Everything about control entries. `points` are entries that somebody asks about."""
+def tell(found: Slice, summary: Summary, upto: int) -> None:
+    """Everything about control entries."""
     refs = named(found, breaks(found))
     before = confirmed(found, refs)
     kinds = found.kind[refs.at]
     usual = (kinds == CONFIRM) & (refs.to >= 0) & ~_across_rollbacks(found, refs)
     other = ~usual & ((kinds == CONFIRM) | (kinds == ROLLBACK) | (refs.to < 0))
     summary.confirmed = int(before[-1])
-    summary.decided = int(usual.sum())
     summary.records = [
         _record(found, refs, before, place) for place in np.flatnonzero(other).tolist()
     ]
     summary.reached = _reached(found, refs, usual & (found.index[refs.at] <= upto))
-    asked = np.searchsorted(found.index, np.array(sorted(points), dtype=np.int64))
-    rollbacks = refs.at[kinds == ROLLBACK]
-    targets = refs.to[(kinds == ROLLBACK) & (refs.to >= 0)]
-    marks = np.union1d(targets, asked[asked < len(found)])
-    summary.marks = [[int(found.index[each]), int(before[each])] for each in marks]
     kept = found.index > before[-1]
-    for place in np.union1d(rollbacks, marks):
+    for place in refs.at[kinds == ROLLBACK].tolist():
         kept[: place + 1] |= found.index[: place + 1] > before[place]
     summary.runs = _runs(found, kept)
 

@@ -41,27 +41,18 @@ class LimboRecord(NamedTuple):
 
 
 class Replay:
-    """One log, slice by slice. `odd`: records that contradict earlier ones, and how.
-
-    `unclear`: entries of which the slices do not say whether they were ever queued.
-    """
+    """One log, slice by slice."""
 
     def __init__(self, slices: list[Summary]) -> None:
         self.gone: list[RolledBackEntries] = []
-        self.odd: list[tuple[int, str]] = []
-        self.unclear: set[int] = set()
         self._runs = [EntryRun._make(each) for found in slices for each in found.runs]
         self._firsts = [each.first for each in self._runs]
-        self._marks = {index: before for found in slices for index, before in found.marks}
         self._reach: list[tuple[int, int]] = [(0, 0)]
 
     def slice(self, found: Summary, records: list[LimboRecord]) -> None:
         """The next one, with those of its records that the summary tells, their names resolved."""
         for each in records:
             if each.kind == CONFIRM:
-                if self._is_gone(each.named, each.index):
-                    what = f"confirms {each.named}, which was rolled back before"
-                    self.odd.append((each.index, what))
                 self._confirm(each.index, each.named)
             elif each.kind == ROLLBACK:
                 self._roll_back(each, max(self._reached(each.index), each.before))
@@ -84,39 +75,13 @@ class Replay:
     def _roll_back(self, record: LimboRecord, base: int) -> None:
         queued = list(self._pending(base, record.index))
         head = next((each.first for each in queued if each.bits & WAITS), None)
-        if self._was_confirmed(record, base, head):
-            text = f"rolls back {record.named}, which was confirmed before"
-            self.odd.append((record.index, text))
         if head is None:
             return
         floor = max(head, record.named)
         cut = [each._replace(first=max(each.first, floor)) for each in queued if each.last >= floor]
-        old = next((each for each in cut if each.term != record.term), None)
-        if old is not None:
-            text = f"rolls back {old.first}, inherited from term {old.term}"
-            self.odd.append((record.index, text))
         self.gone += [
             RolledBackEntries(each.first, each.last, each.bits, record.index) for each in cut
         ]
-
-    def _was_confirmed(self, record: LimboRecord, base: int, head: int | None) -> bool:
-        entry = record.named
-        if self._is_gone(entry, record.index) or (head is not None and entry >= head):
-            return False
-        sort = self._sort(entry)
-        if sort is None:
-            self.unclear.add(entry)
-            return False
-        if sort & CONTROL:
-            return False
-        if sort & WAITS:
-            return entry <= base
-        before = self._marks.get(entry)
-        if before is None:
-            self.unclear.add(entry)
-            return False
-        floor = max(before, self._reached(entry))
-        return any(each.bits & WAITS for each in self._pending(floor, entry))
 
     def _pending(self, above: int, below: int) -> Iterator[EntryRun]:
         """Entries of clients between two places that were not rolled back before the second."""
@@ -134,14 +99,6 @@ class Replay:
             if gone.by < below:
                 left = [part for each in left for part in _minus(each, gone)]
         yield from left
-
-    def _is_gone(self, index: int, before: int) -> bool:
-        return any(each.first <= index <= each.last and each.by < before for each in self.gone)
-
-    def _sort(self, index: int) -> int | None:
-        at = bisect_right(self._firsts, index) - 1
-        known = at >= 0 and index <= self._runs[at].last
-        return self._runs[at].bits if known else None
 
 
 def numbered_requests(gone: RolledBackEntries) -> int:

@@ -1,20 +1,20 @@
-"""Slices of a log joined on the driver: borders, lsns, controls, fates and requests."""
+"""Slices of a log joined on the driver: borders, fates and requests."""
 
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from admin.checker.kernels.logs.findings import LogFindings
+from admin.checker.kernels.logs.neighbours import pairs
 from admin.checker.kernels.logs.slices import CONFIRM, ROLLBACK, Whose
 from admin.checker.rules import texts
-from admin.checker.rules.entry_checksum import checksum
 from admin.checker.spark.fates import LimboRecord, Replay, numbered_requests
 from admin.checker.spark.job_schema import BREACH, FACTS, LOG, REACHED, ROLLED, FindingRow
+from admin.checker.spark.kernels import finding_rows
 from admin.checker.spark.scan_context import ScanContext, ScanQuestions
+from admin.checker.spark.shapes import border
 from admin.checker.spark.stretches import LogStretches
 from admin.checker.spark.summary import Summary
-
-_SEALED = 10
-"""Fields of a head of which the checksum is known to be over."""
-_KINDS = {CONFIRM: "CONFIRM", ROLLBACK: "ROLLBACK"}
 
 
 class JoinedLog:
@@ -44,12 +44,9 @@ class JoinedLog:
         return known and any(e.first <= index <= e.last for e in self.replay.rolled_back(self.upto))
 
     def _join(self) -> None:
-        for before, after in zip(self.slices, self.slices[1:], strict=False):
-            self._border(before, after)
-        self._lsns()
+        self._borders()
         self._records()
         self._requests()
-        self.open.points = self.replay.unclear if self.first == 1 else set()
         run, node, generation = self.whose
         self.out.append(FindingRow(run, LOG, "", node, generation, self.last, self.first))
         for gone in self.replay.rolled_back(self.upto) if self.first == 1 else ():
@@ -58,36 +55,17 @@ class JoinedLog:
         for invariant, count in self.facts.items():
             self.out.append(FindingRow(run, FACTS, invariant, node, generation, amount=count))
 
-    def _border(self, before: Summary, after: Summary) -> None:
-        node = self.whose[1]
-        last, last_term, last_crc = before.tail
-        index, term = int(after.head[0]), int(after.head[1])
-        if index != last + 1:
-            self._breach("log-dense", index, texts.dense(node, index, last))
-        if term < last_term:
-            self._breach("log-terms", index, texts.terms(node, term, last_term))
-        if index == last + 1 and len(after.head) == _SEALED:
-            self.facts["log-chain"] += 1
-            crc, origin, lsn, kind, flags = (int(each) for each in after.head[2:7])
-            time, body_crc, body_len = after.head[7], int(after.head[8]), int(after.head[9])
-            place = (index, term, origin, lsn, kind, flags)
-            wanted = checksum(place, (time, body_crc, body_len), last_crc)
-            if wanted != crc:
-                self._breach("log-chain", index, texts.chain(node, index, crc, wanted))
-
-    def _lsns(self) -> None:
-        known: dict[int, int] = {}
-        for found in self.slices:
-            for origin, lsn, index in found.firsts:
-                before = known.get(origin, 0 if self.first == 1 else lsn - 1)
-                if lsn != before + 1:
-                    text = texts.lsns(self.whose[1], origin, lsn, before)
-                    self._breach("log-lsns", index, text)
-            for first, last, origin, lsn, _ in found.segments:
-                known[origin] = lsn + last - first
+    def _borders(self) -> None:
+        """Where two slices meet, the last entry of one and the first of the next are neighbours."""
+        run, node, generation = self.whose
+        found = LogFindings(node, generation)
+        for before, after in itertools.pairwise(self.slices):
+            pairs(border(self.whose, before, after), found)
+        for id_, finding in found.by_id.items():
+            self.out += finding_rows(run, id_, finding)
 
     def _records(self) -> None:
-        """Controls that name nothing, fates, and how far each term's CONFIRMs reach."""
+        """Fates, and how far each term's CONFIRMs reach."""
         reached: dict[int, tuple[int, int]] = {}
         whole = self.first == 1
         for found in self.slices:
@@ -99,10 +77,7 @@ class JoinedLog:
                     place = (each.named, self.places.term(each.named) or 0)
                     reached[each.term] = max(reached.get(each.term, (0, 0)), place)
             if whole:
-                self.facts["log-fates"] += found.decided + len(records)
                 self.replay.slice(found, records)
-        for index, text in self.replay.odd:
-            self._breach("log-fates", index, text)
         run, node, generation = self.whose
         for era, place in reached.items():
             self.out.append(FindingRow(run, REACHED, "", node, generation, *place, era))
@@ -111,14 +86,7 @@ class JoinedLog:
         """With what it names; None if that is not in the log, or it decides nothing."""
         index, term, kind, owner, lsn, inside, before = row
         named = inside or self.places.named(owner, lsn, index)
-        if owner < 0 or (self.first == 1 and lsn and named is None):
-            name = _KINDS.get(kind, "the control entry")
-            self._breach(
-                "log-controls",
-                index,
-                f"{name} at {index} of node {self.whose[1]} names what is not before it",
-            )
-        if named is None or owner < 0 or kind not in _KINDS:
+        if named is None or owner < 0 or kind not in {CONFIRM, ROLLBACK}:
             return None
         return LimboRecord(index, term, kind, named, before)
 

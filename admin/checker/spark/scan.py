@@ -8,14 +8,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from admin.checker.kernels.logs.slices import PROMOTE, TXN, Slice, Whose
+from admin.checker.kernels.logs.findings import LogFindings
+from admin.checker.kernels.logs.neighbours import neighbours
+from admin.checker.kernels.logs.slices import PROMOTE, Slice, Whose
 from admin.checker.spark.columns import slices
 from admin.checker.spark.control_entries import tell
 from admin.checker.spark.job_schema import ENTRY, PROMOTED, SLICE, FindingRow
+from admin.checker.spark.kernels import finding_rows
 from admin.checker.spark.log_matching import compare
 from admin.checker.spark.numbered_requests import requests
 from admin.checker.spark.scan_context import Batches, ScanContext, ScanQuestions, batch
-from admin.checker.spark.shapes import facts, outline, shape
+from admin.checker.spark.shapes import outline
 from admin.checker.spark.units import Unit, tables
 
 
@@ -52,7 +55,10 @@ def look(run_id: str, tables: Sequence[pa.Table], given: ScanContext) -> Iterato
         return
     yield from compare(logs, given)
     for log in logs:
-        yield from shape(log)
+        found = LogFindings(*log.whose[1:])
+        neighbours(log, found)
+        for id_, finding in found.by_id.items():
+            yield from finding_rows(run_id, id_, finding)
         yield from _marks(log, given)
         yield _told(log, given, ScanQuestions())
 
@@ -73,15 +79,14 @@ def _told(log: Slice, given: ScanContext, asked: ScanQuestions) -> FindingRow:
     run, node, generation = log.whose
     upto = given.confirmed.get(log.whose, 0)
     summary = outline(log)
-    tell(log, summary, upto, asked.points)
+    tell(log, summary, upto)
     summary.requests = requests(log, upto, given.requests.get(run, {}), asked.spans)
     first, rows = int(log.index[0]), len(log)
     return FindingRow(run, SLICE, "", node, generation, first, 0, rows, summary.text())
 
 
 def _marks(log: Slice, given: ScanContext) -> Iterator[FindingRow]:
-    """Control entries, PROMOTEs, and the entry that is wanted."""
-    yield facts(log, "log-controls", int((log.kind != TXN).sum()))
+    """PROMOTEs, and the entry that is wanted."""
     run, node, generation = log.whose
     for at in np.flatnonzero(log.kind == PROMOTE).tolist():
         place = (int(log.index[at]), int(log.term[at]), int(log.origin[at]))

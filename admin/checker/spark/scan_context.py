@@ -45,15 +45,14 @@ class ScanContext:
 
 @dataclass(slots=True)
 class ScanQuestions:
-    """What the driver still wants to know of one log: around entries, and of requests."""
+    """What the driver still wants to know of one log: of which requests, by session."""
 
-    points: set[int] = field(default_factory=set)
     spans: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def anything(self) -> bool:
         """It is worth another look."""
-        return bool(self.points or self.spans)
+        return bool(self.spans)
 
 
 def by_session(requests: Iterable[tuple[str, int]]) -> dict[str, Numbers]:

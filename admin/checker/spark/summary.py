@@ -27,22 +27,18 @@ class Summary:
     `head`: index, term, crc, and what the checksum of the first entry covers: origin, lsn, kind,
     flags, time, CRC and length of the body; shorter if that is not known. `tail`: index, term, crc.
     `segments`: first and last index, origin, first lsn, term: in each all of them grow by one.
-    `firsts`: of each origin the first lsn, and its index.
     `runs`: first and last index, bits and term of entries whose fate may still be open.
     `records`: index, term, kind, owner and lsn of the named, its index (0: not in here), how far
-    was confirmed before. `marks`: index of a named entry, and how far was confirmed before it.
+    was confirmed before.
     `reached`: by term of the CONFIRM the last entry, and its term, that one covers.
     """
 
     head: list[float]
     tail: list[int]
     segments: list[list[int]]
-    firsts: list[list[int]]
     confirmed: int = 0
-    decided: int = 0
     runs: list[list[int]] = field(default_factory=list)
     records: list[list[int]] = field(default_factory=list)
-    marks: list[list[int]] = field(default_factory=list)
     reached: list[list[int]] = field(default_factory=list)
     requests: RequestSummary = field(default_factory=RequestSummary)
 

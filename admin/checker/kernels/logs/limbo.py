@@ -4,9 +4,11 @@ The queue begins with an entry that waits for a quorum. It is every transaction 
 first such entry on that no CONFIRM has reached, without what was rolled back.
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass, fields
 
 import numpy as np
+from numpy.typing import NDArray
 
 from admin.checker.kernels.arrays import Flags, Numbers
 from admin.checker.kernels.kernel import LogKernel
@@ -15,7 +17,8 @@ from admin.checker.kernels.logs.references import NamedEntries
 from admin.checker.kernels.logs.slices import CONFIRM, PROMOTE, TXN, Slice
 from qsync.record import WAIT_SYNC
 
-FORWARD, LEGAL, SHARED = "confirms-forward", "rollback-legal", "fates-shared"
+FATES, FORWARD = "log-fates", "confirms-forward"
+LEGAL, SHARED = "rollback-legal", "fates-shared"
 NOWHERE = -1
 
 
@@ -25,6 +28,7 @@ class PendingRows:
 
     place: Numbers
     index: Numbers
+    term: Numbers
     kind: Numbers
     lsn: Numbers
     flags: Numbers
@@ -35,8 +39,16 @@ class PendingRows:
     def of(cls, here: Slice, sync: Flags, base: int) -> "PendingRows":
         """Those of a slice of which the first entry has the place `base`."""
         at = np.flatnonzero((here.kind == TXN) | (here.kind == PROMOTE))
-        columns = (here.index[at], here.kind[at], here.lsn[at], here.flags[at], sync[at])
-        return cls(at + base, *columns, np.zeros(len(at), dtype=np.bool_))
+        return cls(
+            place=at + base,
+            index=here.index[at],
+            term=here.term[at],
+            kind=here.kind[at],
+            lsn=here.lsn[at],
+            flags=here.flags[at],
+            sync=sync[at],
+            dead=np.zeros(len(at), dtype=np.bool_),
+        )
 
     def then(self, other: "PendingRows") -> "PendingRows":
         """One after the other."""
@@ -87,18 +99,44 @@ class Reach:
         self.record = np.maximum.accumulate(records)
 
 
+class QueuedEntries:
+    """Which entries of a log were pending when they came: a bit each."""
+
+    def __init__(self) -> None:
+        self.here: Flags = np.empty(0, dtype=np.bool_)
+        """Of the slice."""
+        self._begins: list[int] = []
+        self._bits: list[NDArray[np.uint8]] = []
+
+    def next_slice(self, sync: Flags, base: int) -> None:
+        """What waits for a quorum is pending; of others it is told later."""
+        if self._begins:
+            self._bits.append(np.packbits(self.here))
+        self._begins.append(base)
+        self.here = sync.copy()
+
+    def was(self, place: int) -> bool:
+        """That of a place in the log."""
+        at = bisect_right(self._begins, place) - 1
+        ahead = place - self._begins[at]
+        if at == len(self._begins) - 1:
+            return bool(self.here[ahead])
+        return bool(self._bits[at][ahead // 8] >> (7 - ahead % 8) & 1)
+
+
 class LimboWalk:
-    """One log. Of each slice: `begin`, in order `behind`, `roll_back` and `waiting`, then `end`."""
+    """One log. Of each slice `next_slice`, in order `behind` and `roll_back`, then `end_slice`."""
 
     def __init__(self, found: LogFindings) -> None:
         nothing, none = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
         self.reach = Reach.none()
         self._found = found
-        self._rows = PendingRows(*(nothing,) * 5, none, none)
+        self._rows = PendingRows(*(nothing,) * 6, none, none)
         self._base = 0
         self._head = NOWHERE
         """The last place before what is looked at now that waits for a quorum."""
         self._sync = none
+        self._queued = QueuedEntries()
         self._gone: dict[int, int] = {}
         """By place of what was rolled back, the index of the last ROLLBACK that did it."""
         self._lsns: dict[int, int] = {}
@@ -110,6 +148,7 @@ class LimboWalk:
         """The next slice, of which the first entry has the place `base`. Judges its CONFIRMs."""
         confirms = here.kind[names.at] == CONFIRM
         self._base, self._sync = base, sync
+        self._queued.next_slice(sync, base)
         self._rows = self._rows.then(PendingRows.of(here, sync, base))
         before = self.reach
         at = names.at[confirms]
@@ -140,13 +179,12 @@ class LimboWalk:
         part = slice(begin, end)
         free = (here.kind[part] == TXN) & ~self._sync[part]
         self._found.count(SHARED, int(free.sum()))
-        at = np.flatnonzero(free & (here.flags[part] & WAIT_SYNC == WAIT_SYNC)) + begin
-        if not len(at):
-            return
+        at = np.flatnonzero(free) + begin
         heads = np.flatnonzero(self._sync[part]) + begin
         known = np.concatenate(([self._head], heads + self._base))
-        last = known[np.searchsorted(heads, at)]
-        for index in here.index[at[last <= self.reach.place[at]]].tolist():
+        alone = known[np.searchsorted(heads, at)] <= self.reach.place[at]
+        self._queued.here[at] = ~alone
+        for index in here.index[at[alone & (here.flags[at] & WAIT_SYNC == WAIT_SYNC)]].tolist():
             which = f"the asynchronous entry {index} of node {self._found.node}"
             message = f"{which} waits, and nothing before it was pending"
             self._found.odd(SHARED, index, message, index)
@@ -171,6 +209,17 @@ class LimboWalk:
         if why:
             message = f"the ROLLBACK at {index} of node {self._found.node} {why}"
             self._found.odd(LEGAL, index, message, *proof)
+        if self._was_confirmed(named.place, places):
+            why, by = (
+                f"rolls back {named.index}, which was confirmed before",
+                int(self.reach.record[at]),
+            )
+            self._contradicts(index, why, named.index, by, index)
+        old = gone[self._rows.term[gone] != here.term[at]]
+        if len(old):
+            first, term = int(self._rows.index[old[0]]), int(self._rows.term[old[0]])
+            why = f"rolls back {first}, inherited from term {term}"
+            self._contradicts(index, why, first, index)
         for each in self._rows.index[gone[self._rows.flags[gone] == 0]].tolist():
             which = f"the asynchronous entry {each} of node {self._found.node}"
             message = f"{which} was shown at once, and rolled back at {index}"
@@ -178,6 +227,18 @@ class LimboWalk:
         self._rows.dead[gone] = True
         self._gone |= dict.fromkeys(self._rows.place[gone].tolist(), index)
         self._head = self._last(queue[places < named.place])
+
+    def decide(self, here: Slice, names: NamedEntries) -> None:
+        """All records of the slice: no CONFIRM names what was rolled back before."""
+        self._found.count(FATES, len(names.at))
+        rolled = np.fromiter(self._gone, dtype=np.int64, count=len(self._gone))
+        suspect = (here.kind[names.at] == CONFIRM) & np.isin(names.place, rolled)
+        for number in np.flatnonzero(suspect).tolist():
+            index, named = int(here.index[names.at[number]]), names.entry(number)
+            by = self._gone[named.place]
+            if by < index:
+                why = f"confirms {named.index}, which was rolled back before"
+                self._contradicts(index, why, named.index, by, index)
 
     def waiting(self, at: int, confirmed: int) -> tuple[int, int | None]:
         """Behind an entry, for who has confirmed so far: how many, and the index of the first."""
@@ -204,6 +265,14 @@ class LimboWalk:
         self._head = self._last(queue)
         self._rows = self._rows.since(int(queue[0]) if len(queue) else len(self._rows.place))
 
+    def _was_confirmed(self, place: int, pending: Numbers) -> bool:
+        """It was pending once, is no more, and was not rolled back."""
+        return self._queued.was(place) and place not in pending and place not in self._gone
+
+    def _contradicts(self, record: int, why: str, *proof: int) -> None:
+        message = f"the record at {record} of node {self._found.node} {why}"
+        self._found.odd(FATES, record, message, *proof)
+
     def _queue(self, above: int, before: int, least: int = 0) -> Numbers:
         """Which rows wait between two places, the second one of the slice."""
         begin = int(np.searchsorted(self._rows.place, above, side="right"))
@@ -223,6 +292,11 @@ def _reach(length: int, begun: int, after: Numbers, named: Numbers) -> Numbers:
 
 
 KERNELS = (
+    LogKernel(
+        FATES,
+        "nothing is both confirmed and rolled back",
+        idle="no whole log has a CONFIRM or a ROLLBACK",
+    ),
     LogKernel(
         FORWARD,
         "CONFIRMs go forward, by entries of their own term",

@@ -115,21 +115,25 @@ class Past:
         self._begins: list[int] = []
         self._sync: list[Flags] = []
 
-    def names(self, here: Slice, sync: Flags) -> NamedEntries:
-        """Of the next slice, before it is taken."""
-        refs = named(here, breaks(here))
-        kind = here.kind[refs.at]
-        asked = here.ref.known[refs.at] & ((kind == CONFIRM) | (kind == ROLLBACK))
-        at, to = refs.at[asked], refs.to[asked]
+    def names(self, here: Slice, sync: Flags) -> tuple[NamedEntries, Numbers]:
+        """Of the next slice, before it is taken; and control entries that name nothing there is.
+
+        An lsn of 0 names what is before the first entry of an origin.
+        """
+        at, to = named(here, breaks(here))
         place = np.where(to >= 0, to + self.count, -1)
         index, term, waits = here.index[to], here.term[to], sync[to]
-        for number in np.flatnonzero(to < 0).tolist():
+        asked = here.ref.known[at]
+        for number in np.flatnonzero(asked & (to < 0)).tolist():
             ref = here.ref.owner[at[number]], here.ref.lsn[at[number]]
             found = self._find(*map(int, ref))
             if found is not None:
                 place[number], index[number], term[number], waits[number] = found
-        there = place >= 0
-        return NamedEntries(at[there], place[there], index[there], term[there], waits[there])
+        nameless = at[~asked | ((place < 0) & (here.ref.lsn[at] != 0))]
+        kind = here.kind[at]
+        there = (place >= 0) & ((kind == CONFIRM) | (kind == ROLLBACK))
+        columns = (each[there] for each in (at, place, index, term, waits))
+        return NamedEntries(*columns), nameless
 
     def next_slice(self, here: Slice, sync: Flags) -> None:
         """The next slice."""

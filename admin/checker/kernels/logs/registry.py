@@ -1,6 +1,12 @@
-"""All kernels that follow logs. A new family is one more line here, and a step in `walk.py`."""
+"""All kernels of logs. A new family is one more line here, and a step in `walk.py`."""
 
 from admin.checker.kernels.kernel import LogKernel
-from admin.checker.kernels.logs import limbo, owner, replayed
+from admin.checker.kernels.logs import limbo, names, neighbours, owner, replayed
 
-KERNELS: tuple[LogKernel, ...] = (*owner.KERNELS, *limbo.KERNELS, *replayed.KERNELS)
+KERNELS: tuple[LogKernel, ...] = (
+    *neighbours.KERNELS,
+    *names.KERNELS,
+    *owner.KERNELS,
+    *limbo.KERNELS,
+    *replayed.KERNELS,
+)

